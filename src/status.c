@@ -1,0 +1,81 @@
+/*
+ * status - the error vocabulary (see status.h)
+ *
+ * The only mutable global state of gsort lives here: the program's name, and whether its one line has
+ * been printed.
+ */
+#include "src/status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct {
+	pthread_mutex_t lock;
+	const char *program;
+	bool failed;
+	bool quiet;
+	char last[1024];
+} status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
+
+void status_set_program(const char *name)
+{
+	status.program = name;
+}
+
+int fail(int r, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&status.lock);
+	if (!status.failed) {
+		status.failed = true;
+		va_start(args, format);
+		errno = -r;
+		vsnprintf(status.last, sizeof status.last, format, args);
+		va_end(args);
+		if (!status.quiet)
+			fprintf(stderr, "%s: %s\n", status.program, status.last);
+	}
+	pthread_mutex_unlock(&status.lock);
+	return r;
+}
+
+void warn(const char *format, ...)
+{
+	va_list args;
+	char text[1024];
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	pthread_mutex_lock(&status.lock);
+	if (!status.quiet)
+		fprintf(stderr, "%s: warning: %s\n", status.program, text);
+	pthread_mutex_unlock(&status.lock);
+}
+
+bool status_failed(void)
+{
+	bool failed;
+
+	pthread_mutex_lock(&status.lock);
+	failed = status.failed;
+	pthread_mutex_unlock(&status.lock);
+	return failed;
+}
+
+void status_reset(bool quiet)
+{
+	pthread_mutex_lock(&status.lock);
+	status.failed = false;
+	status.quiet = quiet;
+	status.last[0] = '\0';
+	pthread_mutex_unlock(&status.lock);
+}
+
+const char *status_last(void)
+{
+	return status.last;
+}

@@ -1,0 +1,36 @@
+/*
+ * status - the error vocabulary
+ *
+ * Every function that can fail returns 0 (or a count) or a negative errno. The message is printed
+ * once, by the function that knows the facts, through fail(); everyone above passes the number on.
+ *
+ * Only the first failure of a process is printed: what follows it (rings that close, stages that
+ * drain) is its consequence, and the user gets one line, as from any other tool.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* The largest code the tools leave with: 1 means "disorder found" to -c, 2 everything else. */
+enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };
+
+/* Name before each message, "gsort" unless set; `name` must outlive the process's last message. */
+void status_set_program(const char *name);
+
+/*
+ * Print "PROGRAM: MESSAGE\n" to standard error, unless a failure was printed before, and return `r`.
+ * r: a negative errno; %m in the format means that errno. Thread-safe.
+ */
+int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Print "PROGRAM: warning: MESSAGE\n". Thread-safe. */
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Has fail() printed? */
+bool status_failed(void);
+
+/* Forget that fail() printed, and keep quiet if asked: for tests, which fail many times. */
+void status_reset(bool quiet);
+
+/* The text of the last message that fail() was given, "" if none: for tests. Not thread-safe. */
+const char *status_last(void);
