@@ -55,7 +55,8 @@ struct slice {
 /* What decode found out while it wrote records. */
 struct decode_result {
 	struct digest digest;      /* of the records written */
-	uint64_t n_disorders;      /* neighbours that are out of order, the one before the first included */
+	uint64_t n_disorders;      /* neighbours that are out of order */
+	code_t first, last;        /* elements at the edges, if n > 0: the caller compares windows */
 };
 
 /* records -> elements. */
@@ -77,9 +78,7 @@ struct decode_op {
 	const void *elements;
 	void *records;
 	uint64_t n;
-	bool has_previous;            /* compare the first element with `previous` */
 	bool strict;                  /* equal neighbours are disorder too (-u) */
-	code_t previous;
 	struct decode_result *ret;    /* host; assigned */
 };
 
@@ -91,10 +90,10 @@ struct sort_op {
 };
 
 /*
- * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it. The splitter
- * is the element `key` of slice `slice`: elements smaller than key come before it, equal ones if they
- * are of an earlier slice, or of the same slice (their position then decides; give the position by
- * the slice's own cut, which is not searched but must be filled in by the caller).
+ * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it. Elements
+ * smaller than `key` come before it; equal ones only if their slice's index is below `slice` (so an
+ * earlier slice gives its upper bound of key, `slice` and later ones their lower bound). That is the order
+ * of (key, slice): exact for any data. slice == 0 keeps all equal elements on the far side.
  */
 struct cut_op {
 	const struct slice *slices;   /* k, host array */
@@ -102,7 +101,7 @@ struct cut_op {
 	uint32_t element_nbytes;
 	code_t key;
 	uint32_t slice;
-	uint64_t *ret_cuts;           /* host; k; [slice] is left alone */
+	uint64_t *ret_cuts;           /* host; k */
 };
 
 struct merge_op {
@@ -118,8 +117,6 @@ struct unique_op {
 	void *elements;               /* compacted in place */
 	uint64_t n;
 	uint32_t element_nbytes;
-	bool has_previous;            /* drop elements equal to `previous` as well */
-	code_t previous;
 	const struct layout *layout;  /* to digest what is dropped, as records */
 	uint64_t *ret_n;              /* host; elements left */
 	struct digest *ret_dropped;   /* host; assigned */
