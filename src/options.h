@@ -1,0 +1,68 @@
+/*
+ * options - the command line of gsort
+ *
+ * docs/cli.md describes every option. What the program does is decided here and nowhere else: after
+ * options_parse() the struct is complete, consistent and read-only. The defaults that depend on the
+ * machine (memory, threads) are left at 0 and filled in by the plan.
+ */
+#pragma once
+
+#include "src/backend.h"
+#include "src/progress.h"
+#include "src/record.h"
+
+enum mode {
+	MODE_SORT,
+	MODE_MERGE,       /* -m: the inputs are sorted already */
+	MODE_CHECK,       /* -c */
+	MODE_CHECK_QUIET, /* -C */
+};
+
+struct options {
+	enum mode mode;
+	const char **inputs; /* n_inputs, in the order of ties; "-" is standard input. One when checking */
+	size_t n_inputs;     /* at least 1, but for an empty --files0-from, which is an error */
+	const char *output_path; /* NULL: standard output */
+
+	struct key key; /* the whole record; -r is key.descending */
+	bool unique;    /* -u: of equal records, keep the first */
+
+	uint64_t buffer_nbytes;        /* -S; 0: half of what is available */
+	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
+	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
+	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
+	size_t n_temp_dirs;
+	unsigned n_threads;            /* 0: all that this process may use */
+	unsigned batch_size;           /* merge at most so many runs at once; 0: as the plan likes */
+	enum backend_choice backend;
+	unsigned *gpus;                /* n_gpus device numbers, all different; none: the first usable */
+	unsigned n_gpus;
+
+	bool explain; /* print the plan and stop */
+	bool verify;  /* read the output back; only with output_path */
+	bool fsync;   /* only with output_path */
+	bool debug;
+	bool stats;
+	enum progress_mode progress;
+	const char *stats_json_path; /* NULL: none */
+	const char *trace_path;      /* NULL: none */
+
+	/* Taken apart by options_parse(); nobody else reads these. */
+	bool reverse;
+	const char *files0_path;
+	char *files0_names; /* what `inputs` points into when the names came from a file */
+};
+
+/* What options_parse() returns when it has done all there was to do (--help, --version). */
+enum { OPTIONS_ANSWERED = 1 };
+
+/*
+ * Parse argv (which is permuted: operands last) into *ret_options. The strings of argv and of the
+ * environment are pointed to, not copied.
+ * Returns 0, OPTIONS_ANSWERED, or a negative errno after one message that names the option; only
+ * after 0 is there something to free.
+ */
+int options_parse(int argc, char **argv, struct options *ret_options);
+
+/* Free what options_parse() allocated; a zeroed struct is fine. */
+void options_free(struct options *options);

@@ -1,0 +1,37 @@
+/*
+ * trace - a timeline in the Chrome trace event format
+ *
+ * One JSON array of complete events ("ph":"X"), to be looked at with Perfetto or chrome://tracing. Any thread may add
+ * events. They are buffered for a moment and written out, so memory is bounded; the format allows the
+ * closing bracket to be missing, so the file is readable even when the process was killed.
+ *
+ * An event lies on a track: the thread that reports it, or a numbered one for what runs elsewhere (a
+ * lane of a device). Events of one track must nest or not overlap.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct trace;
+
+enum { TRACE_THIS_THREAD = 0 }; /* the track of the calling thread; tracks above are the caller's */
+
+struct trace_event {
+	const char *name, *category; /* plain words, nothing that JSON would have to escape */
+	uint64_t begin_ns, end_ns;   /* CLOCK_MONOTONIC */
+	uint32_t track;
+	uint64_t item;   /* number of the slot, chunk or window */
+	uint64_t nbytes; /* moved by it */
+};
+
+/* Creates or truncates the file. Returns 0, or a negative errno after a message. */
+int trace_open(const char *path, struct trace **ret_trace);
+
+/* Thread-safe; NULL is fine. A write that fails is reported by trace_close(). */
+void trace_add(struct trace *trace, const struct trace_event *event);
+
+/* Name a track (TRACE_THIS_THREAD: the calling thread). Thread-safe; NULL is fine. */
+void trace_name_track(struct trace *trace, uint32_t track, const char *name);
+
+/* Complete and close the file; NULL is fine. Returns 0, or a negative errno after a message. */
+int trace_close(struct trace *trace);
