@@ -21,8 +21,5 @@
 /* Bytes that this process can still use. 64 MiB if nothing can be found out. */
 uint64_t memory_available_nbytes(const char *root);
 
-/* All memory that this process could ever use, were it alone: what "-S 50%" is half of. */
-uint64_t memory_total_nbytes(const char *root);
-
 /* Processors this process may keep busy: its affinity and the cpu.max quota (v1: cfs), at least 1. */
 unsigned cpus_available(const char *root);

@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "src/stats.h"
 
 enum progress_mode {
