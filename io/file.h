@@ -1,0 +1,114 @@
+/*
+ * file - whole transfers on a descriptor, through a replaceable engine
+ *
+ * An engine is the table of system calls that every byte and every name of gsort's files goes
+ * through. The plain one is the kernel; a test puts another in its place that transfers less than
+ * asked, is interrupted, or fails. Above the engine a transfer is whole or an error: short ones are
+ * continued, EINTR is retried, and a descriptor that somebody made non-blocking is waited for, not
+ * spun on.
+ *
+ * Nothing here prints: the callers know what a file is to the user (an input, the output,
+ * temporary space) and say so. All functions may be called by several threads on the same file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
+struct io_engine {
+	const char *name;
+	int (*openat)(int directory, const char *path, int flags, mode_t mode);
+	int (*close)(int fd);
+	ssize_t (*read)(int fd, void *buffer, size_t nbytes);
+	ssize_t (*write)(int fd, const void *data, size_t nbytes);
+	ssize_t (*pread)(int fd, void *buffer, size_t nbytes, off_t offset);
+	ssize_t (*pwrite)(int fd, const void *data, size_t nbytes, off_t offset);
+	int (*fallocate)(int fd, int mode, off_t offset, off_t nbytes);
+	int (*ftruncate)(int fd, off_t nbytes);
+	int (*fsync)(int fd);
+	int (*linkat)(int from_directory, const char *from, int to_directory, const char *to,
+		      int flags);
+	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
+};
+
+extern const struct io_engine io_engine_plain;
+
+/* Plain data; a closed file has fd -1. */
+struct file {
+	const struct io_engine *engine;
+	int fd;
+};
+
+/* Which file it is, whatever its name. */
+struct file_identity {
+	dev_t device;
+	ino_t inode;
+};
+
+static inline struct file_identity file_identity_of(const struct stat *status)
+{
+	return (struct file_identity){ .device = status->st_dev, .inode = status->st_ino };
+}
+
+static inline bool file_identity_equal(struct file_identity a, struct file_identity b)
+{
+	return a.device == b.device && a.inode == b.inode;
+}
+
+/*
+ * Open `path`, relative to the descriptor `directory` (or AT_FDCWD); O_CLOEXEC is added. *ret_file
+ * is the caller's to close. Returns 0 or a negative errno.
+ */
+int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
+	      mode_t mode, struct file *ret_file);
+
+/*
+ * Close, once, and say whether the file system had an error left to report (a network file system
+ * may). A closed file is fine.
+ */
+int file_close(struct file *file);
+
+/*
+ * Read exactly nbytes at `offset`. Returns 0, -ENODATA if the file ends before, or another negative
+ * errno; on failure the buffer holds anything.
+ */
+int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes);
+
+/*
+ * Write exactly nbytes at `offset`. Returns 0 or a negative errno; on failure any part may be
+ * written.
+ */
+int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes);
+
+/* Write exactly nbytes at the descriptor's own position: pipes, devices, O_APPEND. */
+int file_write_next(const struct file *file, const void *data, size_t nbytes);
+
+/*
+ * Read at the descriptor's own position until nbytes are there or the stream ends, which
+ * *ret_nbytes < nbytes tells. cancel_fd: gives up with -ECANCELED as soon as that descriptor is
+ * readable; -1: never.
+ */
+int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
+		   size_t *ret_nbytes);
+
+/*
+ * Reserve the range on the disk and extend the file to it. A file system that cannot do it is no
+ * error. Returns 0, or -ENOSPC and its like.
+ */
+int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes);
+
+/*
+ * Give the range's space back; it reads as zeros. Returns 0 or -EOPNOTSUPP and its like. Only whole
+ * blocks of the file system, mostly 4096 bytes, become free.
+ */
+int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes);
+
+int file_truncate(const struct file *file, uint64_t nbytes);
+int file_sync(const struct file *file);
+
+/* Size in bytes of a regular file. */
+int file_size(const struct file *file, uint64_t *ret_nbytes);

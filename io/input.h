@@ -1,0 +1,84 @@
+/*
+ * input - several files and pipes as one stream of whole records
+ *
+ * Positions are bytes in the concatenation of all inputs, in the order given. When all of them are
+ * regular files every part's place is known at once: a reader claims the next part under a lock and
+ * reads it outside of it, so that several threads read at the same time. As soon as one input is a
+ * pipe (or a terminal, a device, ...), reading is serial: claim and read are one step under the
+ * lock. Callers see no difference, except in the speed.
+ *
+ * Regular files are looked at when the input is opened, and what is wrong with them is said then:
+ * missing, unreadable, a directory, no whole number of records. Later, a short read shows a file
+ * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has
+ * grown.
+ *
+ * Descriptors are kept open, but not too many: an idle file may be closed, and is opened again by
+ * name when it is read, which is an error if the name then leads to another file.
+ *
+ * All functions print their message, and all but open and close may be called by any number of
+ * threads.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file.h"
+
+struct input;
+
+#define INPUT_SIZE_UNKNOWN UINT64_MAX
+
+/*
+ * The paths, n of them, as one stream of records of record_nbytes; "-" is standard input (from its
+ * current position, if it is a file). n == 0 is an empty stream. The paths must outlive the input.
+ * Returns 0 and an input to input_close(), or a negative errno.
+ */
+int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+	       uint64_t record_nbytes, struct input **ret_input);
+
+/* NULL is fine. No reader may be left. */
+void input_close(struct input *input);
+
+/* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */
+uint64_t input_total_nbytes(const struct input *input);
+
+/*
+ * Claim and read the next part of the stream: nbytes (a multiple of the record), or what is left of
+ * it. *ret_nbytes is short only at the stream's end and 0 after it; *ret_position is the part's
+ * place in the stream, so readers that all ask for the same nbytes get multiples of it. Every byte
+ * is given to exactly one caller. After a failure nothing is given out any more: every later call
+ * returns the same errno.
+ */
+int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+	       size_t *ret_nbytes);
+
+/*
+ * Read exactly the nbytes at `position`, which must be inside the stream; only when the total size
+ * is known. Does not move what input_read() gives out.
+ */
+int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
+
+/* Make input_read() return -ECANCELED, also where it waits for a pipe. */
+void input_cancel(struct input *input);
+
+/*
+ * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
+ * size only for positions that have been read.
+ */
+void input_path_at(struct input *input, uint64_t position, const char **ret_path,
+		   uint64_t *ret_record);
+
+/* One file's share of the stream; only when the total size is known. */
+struct input_extent {
+	const char *path;
+	uint64_t position;
+	uint64_t nbytes;
+};
+
+size_t input_n_files(const struct input *input);
+struct input_extent input_file_extent(const struct input *input, size_t i);
+
+/* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
+bool input_has_file(const struct input *input, struct file_identity identity);

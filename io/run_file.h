@@ -1,0 +1,67 @@
+/*
+ * run_file - a sorted run in the temporary space
+ *
+ *	open -> write* -> finish -> { read, discard }* -> close
+ *
+ * Several threads may write, in any order, and several may read and discard.
+ *
+ * Windows of the run are written as they come out of a merge; each carries its number in the run's
+ * order, and finish() puts the blocks in that order. Reading verifies length and checksum of every
+ * block: a block that is not what was written is an error that names it, never data.
+ *
+ * All functions that return an errno print their message.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/codec.h"
+#include "io/run_format.h"
+#include "io/spill.h"
+
+struct run_file;
+
+/*
+ * The number of items in a block of about block_nbytes: such that blocks fill whole pages of the
+ * spill if they are large enough for that, and at least 1.
+ */
+uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes);
+
+/* A run of items of item_nbytes in blocks of block_n_items. The spill must outlive the run. */
+int run_file_open(struct spill *spill, enum codec_id codec, uint32_t item_nbytes,
+		  uint32_t block_n_items, struct run_file **ret_run);
+
+/* Discards what is left of it. NULL is fine. */
+void run_file_close(struct run_file *run);
+
+/*
+ * Store a window's n_items as blocks. `sequence` orders the windows and is different for each.
+ * first_keys: of each block, ceil(n_items / block_n_items) of them. Thread-safe.
+ */
+int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
+		   const code_t *first_keys);
+
+/* Everything is written: order the blocks. No writer may be left. */
+int run_file_finish(struct run_file *run);
+
+/* The rest is for finished runs. */
+
+/* The index, in the order of the run; owned by it, and valid until it is closed. */
+const struct run_block *run_file_blocks(const struct run_file *run);
+uint64_t run_file_n_blocks(const struct run_file *run);
+uint64_t run_file_n_items(const struct run_file *run);
+
+/*
+ * Read the blocks [first, first + n) into `items`, one after the other. Thread-safe.
+ * Returns 0, or a negative errno: -EBADMSG when a block is damaged or cut.
+ */
+int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items);
+
+/*
+ * Give the space of the blocks [first, first + n) back; they cannot be read again. Each block once.
+ */
+void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
+
+/* Memory that the index takes now. */
+size_t run_file_memory_nbytes(const struct run_file *run);

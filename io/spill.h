@@ -1,0 +1,75 @@
+/*
+ * spill - the temporary space: one nameless file in each of several directories
+ *
+ * Data is stored in extents, each in one file, written and read as a whole. A file is created when
+ * the first extent goes to it, mode 0600, and has no name (O_TMPFILE) or loses it at once, so that
+ * nothing is left however the process ends. Extents are never moved; their space is given back by
+ * punching holes, so a file grows sparsely and its offsets are not reused.
+ *
+ * An extent goes to the directory with the fewest bytes being written at the moment, and of these
+ * to the one with the fewest written so far: equal disks fill evenly, a faster disk is idle earlier
+ * and gets more. A directory without space is passed over until something in it is given back.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file.h"
+
+struct spill;
+
+#define SPILL_UNLIMITED UINT64_MAX
+
+/* Extents start at multiples of this, and parts of them that do can be given back exactly. */
+#define SPILL_ALIGN_NBYTES 4096
+
+struct spill_extent {
+	uint64_t offset; /* in its file */
+	uint64_t nbytes;
+	uint32_t file;   /* which directory, in the order given */
+};
+
+/*
+ * directories: n of them (at least 1), which must outlive the spill; they are not touched until
+ * something is stored. limit_nbytes: the most that may be stored at any time.
+ */
+int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
+	       uint64_t limit_nbytes, struct spill **ret_spill);
+
+/* Gives everything back. NULL is fine. */
+void spill_close(struct spill *spill);
+
+/*
+ * Store nbytes. Thread-safe. Prints its message: -ENOSPC when all directories are full or the limit
+ * would be passed, else what opening or writing returned.
+ */
+int spill_write(struct spill *spill, const void *data, size_t nbytes,
+		struct spill_extent *ret_extent);
+
+/*
+ * Read an extent, or any part of one, or several that are adjacent. Thread-safe. Returns 0,
+ * -ENODATA when the file ends before, or another negative errno; without a message, since the
+ * caller knows what should be there.
+ */
+int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
+
+/*
+ * Give back an extent or a part of one, once. Thread-safe. Where the file system cannot punch holes
+ * it stays in use, and is counted so.
+ */
+void spill_discard(struct spill *spill, struct spill_extent extent);
+
+/* The directory of an extent, for messages. */
+const char *spill_directory(const struct spill *spill, uint32_t file);
+
+/* Bytes stored now, and the most that were. Thread-safe. */
+uint64_t spill_used_nbytes(struct spill *spill);
+uint64_t spill_peak_nbytes(struct spill *spill);
+
+/*
+ * What could be stored more: the limit and the free space of all directories (those on the same
+ * file system counted once). Returns 0, or a negative errno with a message that names the
+ * directory.
+ */
+int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes);
