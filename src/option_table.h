@@ -7,31 +7,39 @@
  * of a second table.
  *
  * Options and operands may be mixed and long names abbreviated, as GNU programs allow; "--" ends the
- * options. Every error is printed with fail(), names the option as the user may know it ("-S,
+ * options. Every error is printed with fail(), names the option by all its names ("-S,
  * --buffer-size"), and is returned as a negative errno.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+/* A word that an option takes, and the value it stands for. */
+struct option_choice {
+	const char *word;
+	int value;
+};
 
 struct option_spec {
 	const char *name;     /* long name, without the dashes */
 	char letter;          /* short name, 0 if none */
 	const char *argument; /* what its argument is called in the help, NULL if it takes none */
-	const char *help;     /* sentences; wrapped by the help; '\n' breaks */
+	const char *help;     /* wrapped when it is printed */
 	const char *section;  /* heading printed before this option, NULL if the section goes on */
 	/*
-	 * Take the argument (NULL if none) into the member at `target` within the caller's struct.
+	 * Take the argument (NULL if none) into the caller's struct at `target`.
 	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.
 	 */
 	int (*take)(const struct option_spec *spec, const char *argument, void *target);
-	size_t offset; /* of the member in the caller's struct */
+	/* For the take functions below: a member of the caller's struct, and what goes in there. */
+	size_t offset;
+	int value;
+	const struct option_choice *choices; /* ends with a word of NULL */
 };
 
-/* Rows a and b (indices of the table) cannot be given together, because ... */
+/* Rows a and b (indices of the table) cannot be given together: `why` ends the message. */
 struct option_conflict {
 	unsigned a, b;
 	const char *why;
@@ -44,22 +52,31 @@ struct option_table {
 	unsigned n_conflicts;
 };
 
+/* The operands of a command line, and bit i of `given` if row i of the table was there. */
+struct option_result {
+	char **operands;
+	unsigned n_operands;
+	uint64_t given;
+};
+
 /*
- * Parse the command line into the struct at `target`. On success argv's operands stand at its end,
- * from *ret_first_operand on, and bit i of *ret_given tells whether row i was given.
+ * Parse the command line into the struct at `target`. argv is permuted: operands last.
  * Returns 0, a negative errno after fail(), or what a take() returned that stopped the parsing.
  */
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
-		       uint64_t *ret_given, int *ret_first_operand);
+		       struct option_result *ret_result);
 
 /* Print the options, section by section, to `stream`. */
 void option_table_help(const struct option_table *table, FILE *stream);
 
-/* "-S, --buffer-size" for messages; the text lives until the calling thread's next call. */
-const char *option_spell(const struct option_spec *spec);
+/* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
+enum { OPTION_SPELLING_NBYTES = 48 };
+const char *option_spell(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES]);
 
-/* take() functions for the common members. */
-int option_take_flag(const struct option_spec *spec, const char *argument, void *target);  /* bool */
-int option_take_text(const struct option_spec *spec, const char *argument, void *target);  /* const char *, not "" */
-int option_take_size(const struct option_spec *spec, const char *argument, void *target);  /* uint64_t, not 0 */
-int option_take_count(const struct option_spec *spec, const char *argument, void *target); /* unsigned, not 0 */
+/* take() functions; the member must be a ... */
+int option_take_flag(const struct option_spec *spec, const char *argument, void *target);   /* bool: true */
+int option_take_value(const struct option_spec *spec, const char *argument, void *target);  /* int or enum: value */
+int option_take_choice(const struct option_spec *spec, const char *argument, void *target); /* int or enum: of choices */
+int option_take_text(const struct option_spec *spec, const char *argument, void *target);   /* const char *, not "" */
+int option_take_size(const struct option_spec *spec, const char *argument, void *target);   /* uint64_t bytes; not 0 */
+int option_take_count(const struct option_spec *spec, const char *argument, void *target);  /* unsigned; not 0 */

@@ -1,0 +1,446 @@
+/*
+ * options - the command line of gsort (see options.h)
+ *
+ * One row per option; rows are numbered by enum option_row so that the rules about combinations can
+ * name them. The order of the rows is the order of --help.
+ */
+#include "src/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "src/files0.h"
+#include "src/option_table.h"
+#include "src/size.h"
+#include "src/status.h"
+
+/* More threads than any machine of one node has processors are a slip of the finger. */
+enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
+enum { MAX_KEY_NBYTES = sizeof(code_t) };
+
+enum option_row {
+	ROW_TYPE,
+	ROW_REVERSE,
+	ROW_UNIQUE,
+	ROW_STABLE,
+	ROW_OUTPUT,
+	ROW_CHECK,
+	ROW_CHECK_QUIET,
+	ROW_MERGE,
+	ROW_EXPLAIN,
+	ROW_VERIFY,
+	ROW_FSYNC,
+	ROW_FILES0,
+	ROW_BUFFER_SIZE,
+	ROW_DEVICE_MEMORY,
+	ROW_TEMP_DIR,
+	ROW_TEMP_LIMIT,
+	ROW_PARALLEL,
+	ROW_BATCH_SIZE,
+	ROW_BACKEND,
+	ROW_GPUS,
+	ROW_PROGRESS,
+	ROW_STATS,
+	ROW_STATS_JSON,
+	ROW_TRACE,
+	ROW_DEBUG,
+	ROW_HELP,
+	ROW_VERSION,
+	N_ROWS
+};
+
+static int take_type(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (key_parse_type(argument, &options->key) < 0)
+		return fail(-EINVAL,
+			    "%s: unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, i32, i64, "
+			    "i128, f32, f64, each with le or be after it if need be, or bN for N "
+			    "bytes (1 to 16)",
+			    option_spell(spec, spelling), argument);
+	if (options->key.nbytes > MAX_KEY_NBYTES)
+		return fail(-ENOTSUP, "%s: '%s' is too wide: a key has at most %d bytes",
+			    option_spell(spec, spelling), argument, MAX_KEY_NBYTES);
+	return 0;
+}
+
+static int take_nothing(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	return 0;
+}
+
+/* Naming two outputs is a slip, naming one twice is not: as in GNU sort. */
+static int take_output(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+
+	if (options->output_path && strcmp(options->output_path, argument))
+		return fail(-EINVAL, "-o, --output: there can be one output only, not '%s' and '%s'",
+			    options->output_path, argument);
+	return option_take_text(spec, argument, target);
+}
+
+/* Unlike other sizes 0 makes sense: sort in memory or not at all. */
+static int take_temp_limit(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_spell(spec, spelling), argument, 1024,
+				 &options->temp_limit_nbytes);
+}
+
+static int add_temp_dir(struct options *options, const char *path)
+{
+	const char **dirs = reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
+
+	if (!dirs)
+		return fail(-ENOMEM, "%s: %m", path);
+	options->temp_dirs = dirs;
+	dirs[options->n_temp_dirs++] = path;
+	return 0;
+}
+
+static int take_temp_dir(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!*argument)
+		return fail(-EINVAL, "%s: DIR cannot be empty", option_spell(spec, spelling));
+	return add_temp_dir(target, argument);
+}
+
+static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_count(spec, argument, target);
+
+	if (r == 0 && options->n_threads > MAX_THREADS)
+		return fail(-EINVAL, "--parallel: '%s' threads are too many: at most %d", argument,
+			    MAX_THREADS);
+	return r;
+}
+
+static int take_batch_size(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_count(spec, argument, target);
+
+	if (r == 0 && options->batch_size < 2)
+		return fail(-EINVAL, "--batch-size: '%s': merging takes at least 2 runs at once",
+			    argument);
+	return r;
+}
+
+/* One number of a list into *ret_gpu; *at moves behind it and its comma. */
+static bool parse_gpu(const char **at, unsigned *ret_gpu)
+{
+	char *end;
+	unsigned long gpu;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	gpu = strtoul(*at, &end, 10);
+	if (gpu > INT_MAX || (*end && *end != ',') || (*end == ',' && !end[1]))
+		return false;
+	*at = end + (*end == ',');
+	*ret_gpu = (unsigned)gpu;
+	return true;
+}
+
+static int take_gpus(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	unsigned gpus[MAX_GPUS], n = 0;
+	const char *at = argument;
+
+	(void)spec;
+	do {
+		if (n == MAX_GPUS || !parse_gpu(&at, &gpus[n]))
+			return fail(-EINVAL, "--gpus: '%s' is not a list of device numbers, such as 0,1",
+				    argument);
+		for (unsigned i = 0; i < n; i++)
+			if (gpus[i] == gpus[n])
+				return fail(-EINVAL, "--gpus: '%s' names GPU %u twice", argument,
+					    gpus[n]);
+		n++;
+	} while (*at);
+	free(options->gpus);
+	options->n_gpus = 0;
+	options->gpus = malloc(n * sizeof *gpus);
+	if (!options->gpus)
+		return fail(-ENOMEM, "--gpus: %m");
+	memcpy(options->gpus, gpus, n * sizeof *gpus);
+	options->n_gpus = n;
+	return 0;
+}
+
+static int take_help(const struct option_spec *spec, const char *argument, void *target);
+static int take_version(const struct option_spec *spec, const char *argument, void *target);
+
+static const struct option_choice backends[] = {
+	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
+};
+
+static const struct option_choice progress_modes[] = {
+	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
+};
+
+#define MEMBER(member) .offset = offsetof(struct options, member)
+
+static const struct option_spec specs[N_ROWS] = {
+	[ROW_TYPE] = { "type", 't', "TYPE",
+		       "the record is one key of TYPE (see below); default u64",
+		       .section = "Records and keys", .take = take_type },
+	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending; ties still in input order",
+			  .take = option_take_flag, MEMBER(reverse) },
+	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
+			 .take = option_take_flag, MEMBER(unique) },
+	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable", .take = take_nothing },
+
+	[ROW_OUTPUT] = { "output", 'o', "FILE",
+			 "write to FILE, which may be an input; it is complete or untouched",
+			 .section = "What to do", .take = take_output, MEMBER(output_path) },
+	[ROW_CHECK] = { "check", 'c', NULL,
+			"only check the order, and report the first disorder; with -u, equals are "
+			"disorder", .take = option_take_value, MEMBER(mode), .value = MODE_CHECK },
+	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
+			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
+	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
+			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE },
+	[ROW_EXPLAIN] = { "explain", 0, NULL, "print the plan and stop", .take = option_take_flag,
+			  MEMBER(explain) },
+	[ROW_VERIFY] = { "verify", 0, NULL,
+			 "after writing, read the output back and check it as well",
+			 .take = option_take_flag, MEMBER(verify) },
+	[ROW_FSYNC] = { "fsync", 0, NULL, "return when the output is on stable storage, not before",
+			.take = option_take_flag, MEMBER(fsync) },
+	[ROW_FILES0] = { "files0-from", 0, "FILE",
+			 "take the names of the inputs, each ended by a NUL, from FILE (-: standard "
+			 "input)", .take = option_take_text, MEMBER(files0_path) },
+
+	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
+			      "host memory for data, a hard limit; default: half of what is available "
+			      "to this process",
+			      .section = "Resources (SIZE: a number and b, K (default), M, G, T or %)",
+			      .take = option_take_size, MEMBER(buffer_nbytes) },
+	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
+				"the same for each GPU; default: 90 % of what is free",
+				.take = option_take_size, MEMBER(device_memory_nbytes) },
+	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
+			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
+			   .take = take_temp_dir },
+	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
+			     .take = take_temp_limit },
+	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
+			   .take = take_parallel, MEMBER(n_threads) },
+	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once",
+			     .take = take_batch_size, MEMBER(batch_size) },
+	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
+			  .take = option_take_choice, MEMBER(backend), .choices = backends },
+	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
+
+	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
+			   "a line on standard error while it runs; auto (the default): on a terminal, "
+			   "after a second. SIGUSR1 prints it once",
+			   .section = "What it tells", .take = option_take_choice, MEMBER(progress),
+			   .choices = progress_modes },
+	[ROW_STATS] = { "stats", 0, NULL,
+			"at the end, a table on standard error: bytes, time and rate of each stage",
+			.take = option_take_flag, MEMBER(stats) },
+	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
+			     MEMBER(stats_json_path) },
+	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
+			.take = option_take_text, MEMBER(trace_path) },
+	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
+			.take = option_take_flag, MEMBER(debug) },
+	[ROW_HELP] = { "help", 0, NULL, "print this, and stop", .take = take_help },
+	[ROW_VERSION] = { "version", 0, NULL, "print the version, and stop", .take = take_version },
+};
+
+static const struct option_conflict conflicts[] = {
+	{ ROW_CHECK, ROW_CHECK_QUIET, "choose whether disorder is reported" },
+	{ ROW_CHECK, ROW_OUTPUT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_MERGE, "a check merges nothing" },
+	{ ROW_CHECK, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_MERGE, "a check merges nothing" },
+	{ ROW_CHECK_QUIET, ROW_EXPLAIN, "a check has no plan" },
+};
+
+static const struct option_table table = {
+	.specs = specs,
+	.n_specs = N_ROWS,
+	.conflicts = conflicts,
+	.n_conflicts = sizeof conflicts / sizeof conflicts[0],
+};
+
+/* What was printed must have arrived: --help to a full disk is an error too. */
+static int answered(void)
+{
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return fail(-errno, "standard output: %m");
+	return OPTIONS_ANSWERED;
+}
+
+static int take_help(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	fputs("Usage: gsort [OPTION]... [FILE]...\n"
+	      "Sort fixed-size binary records, more of them than memory holds.\n"
+	      "\n"
+	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
+	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
+	      stdout);
+	option_table_help(&table, stdout);
+	fputs("\n"
+	      "TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"
+	      "default) or be after it, or bN: N bytes (1 to 16), compared as memcmp does.\n"
+	      "Floats are in IEEE total order.\n"
+	      "\n"
+	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
+	      "with a message that says what, where, and what to do.\n",
+	      stdout);
+	return answered();
+}
+
+static int take_version(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	printf("gsort %s (back ends: cpu%s)\n", GSORT_VERSION, HAVE_CUDA ? ", cuda" : "");
+	return answered();
+}
+
+/* The inputs: operands, names from a file, or standard input. */
+static int settle_inputs(struct options *options, const struct option_result *result)
+{
+	if (options->files0_path && result->n_operands)
+		return fail(-EINVAL,
+			    "--files0-from: operand '%s' cannot be given as well: all file names "
+			    "come from '%s'", result->operands[0], options->files0_path);
+	if (options->files0_path)
+		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
+				   &options->files0_names);
+	options->n_inputs = result->n_operands ? result->n_operands : 1;
+	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
+	if (!options->inputs)
+		return fail(-ENOMEM, "file names: %m");
+	options->inputs[0] = "-";
+	for (unsigned i = 0; i < result->n_operands; i++)
+		options->inputs[i] = result->operands[i];
+	return 0;
+}
+
+static int check_inputs(const struct options *options)
+{
+	size_t n_stdin = 0;
+
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK)
+		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
+		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	for (size_t i = 0; i < options->n_inputs; i++)
+		n_stdin += !strcmp(options->inputs[i], "-");
+	if (n_stdin > 1)
+		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
+			    n_stdin);
+	return 0;
+}
+
+/* No two of the files that are written may be one and the same. */
+static int check_written_paths(const struct options *options)
+{
+	const struct {
+		const char *option, *path;
+	} written[] = { { "-o, --output", options->output_path },
+			{ "--stats-json", options->stats_json_path },
+			{ "--trace", options->trace_path } };
+
+	for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
+		for (size_t j = 0; j < i; j++)
+			if (written[i].path && written[j].path &&
+			    !strcmp(written[i].path, written[j].path))
+				return fail(-EINVAL, "%s and %s cannot both write '%s'",
+					    written[j].option, written[i].option, written[i].path);
+	return 0;
+}
+
+static int check_output(const struct options *options)
+{
+	if (options->verify && !options->output_path)
+		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
+	if (options->fsync && !options->output_path)
+		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
+	if (!options->output_path && !options->explain &&
+	    (options->mode == MODE_SORT || options->mode == MODE_MERGE) && isatty(STDOUT_FILENO))
+		return fail(-EINVAL,
+			    "standard output is a terminal, and records are binary: use -o, or redirect it");
+	return 0;
+}
+
+static int settle(struct options *options, const struct option_result *result)
+{
+	const char *tmpdir = getenv("TMPDIR");
+	int r;
+
+	options->key.descending = options->reverse;
+	r = settle_inputs(options, result);
+	if (r < 0)
+		return r;
+	r = check_inputs(options);
+	if (r < 0)
+		return r;
+	if (options->n_gpus && options->backend == BACKEND_CPU)
+		return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together: the CPU back end "
+				     "uses no GPU");
+	r = check_written_paths(options);
+	if (r < 0)
+		return r;
+	r = check_output(options);
+	if (r < 0 || options->n_temp_dirs)
+		return r;
+	return add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+}
+
+int options_parse(int argc, char **argv, struct options *ret_options)
+{
+	struct options options = { .temp_limit_nbytes = UINT64_MAX };
+	struct option_result result;
+	int r;
+
+	key_parse_type("u64", &options.key);
+	r = option_table_parse(&table, argc, argv, &options, &result);
+	if (r == 0)
+		r = settle(&options, &result);
+	if (r != 0) {
+		options_free(&options);
+		return r;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+void options_free(struct options *options)
+{
+	free(options->inputs);
+	free(options->files0_names);
+	free(options->temp_dirs);
+	free(options->gpus);
+	*options = (struct options){ 0 };
+}

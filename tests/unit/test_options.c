@@ -1,0 +1,466 @@
+/*
+ * test_options - what every option means, and that every mistake is refused by name
+ */
+#include "src/options.h"
+#include "src/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { MAX_ARGS = 16 };
+
+/* Parse "gsort" and the words given, up to NULL. */
+static int parse_list(struct options *ret_options, va_list words)
+{
+	char *argv[MAX_ARGS + 2] = { "gsort" };
+	int argc = 1;
+
+	status_reset(true);
+	while ((argv[argc] = va_arg(words, char *)) != NULL)
+		assert_true(++argc <= MAX_ARGS);
+	return options_parse(argc, argv, ret_options);
+}
+
+/* The options of a command line that must be right; ends with NULL. */
+static struct options parsed(const char *word, ...)
+{
+	struct options options;
+	va_list words;
+	int r;
+
+	(void)word;
+	va_start(words, word);
+	r = parse_list(&options, words);
+	va_end(words);
+	if (r != 0)
+		print_error("refused: %s\n", status_last());
+	assert_int_equal(r, 0);
+	return options;
+}
+
+/* The words must be refused, with a message that has both parts in it; ends with NULL. */
+static void refused(const char *part, const char *other_part, ...)
+{
+	struct options options;
+	va_list words;
+	int r;
+
+	va_start(words, other_part);
+	r = parse_list(&options, words);
+	va_end(words);
+	assert_true(r < 0);
+	if (!strstr(status_last(), part) || !strstr(status_last(), other_part))
+		fail_msg("message '%s' has no '%s' or no '%s'", status_last(), part, other_part);
+}
+
+/* The first word, argv[0], is not an argument of theirs: this reads better. */
+#define PARSED(...) parsed("gsort", __VA_ARGS__, NULL)
+#define REFUSED(part, other_part, ...) refused(part, other_part, __VA_ARGS__, NULL)
+
+/* A temporary file with nbytes of text, by name; removed by the next call or by remove_list(). */
+static char list_path[] = "/tmp/test_options.XXXXXX";
+
+static const char *write_list(const char *text, size_t nbytes)
+{
+	int fd;
+
+	strcpy(list_path + strlen(list_path) - 6, "XXXXXX");
+	fd = mkstemp(list_path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, nbytes), (ssize_t)nbytes);
+	close(fd);
+	return list_path;
+}
+
+static void defaults_sort_u64_from_standard_input(void **state)
+{
+	struct options options;
+
+	(void)state;
+	setenv("TMPDIR", "/somewhere", 1);
+	options = PARSED("-o", "out");
+	assert_int_equal(options.mode, MODE_SORT);
+	assert_int_equal(options.n_inputs, 1);
+	assert_string_equal(options.inputs[0], "-");
+	assert_string_equal(options.output_path, "out");
+	assert_int_equal(options.key.nbytes, 8);
+	assert_int_equal(options.key.kind, KEY_UNSIGNED);
+	assert_false(options.key.big_endian || options.key.descending || options.unique);
+	assert_int_equal(options.buffer_nbytes, 0);
+	assert_int_equal(options.n_threads, 0);
+	assert_int_equal(options.batch_size, 0);
+	assert_true(options.temp_limit_nbytes == UINT64_MAX);
+	assert_int_equal(options.n_temp_dirs, 1);
+	assert_string_equal(options.temp_dirs[0], "/somewhere");
+	assert_int_equal(options.backend, BACKEND_AUTO);
+	assert_int_equal(options.progress, PROGRESS_AUTO);
+	options_free(&options);
+	unsetenv("TMPDIR");
+	options = PARSED("-o", "out");
+	assert_string_equal(options.temp_dirs[0], "/tmp");
+	options_free(&options);
+}
+
+static void every_option_reaches_its_field(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug", "--stats",
+			 "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
+	assert_int_equal(options.key.kind, KEY_FLOAT);
+	assert_int_equal(options.key.nbytes, 4);
+	assert_true(options.key.big_endian && options.key.descending && options.unique);
+	assert_true(options.verify && options.fsync && options.debug && options.stats);
+	assert_true(options.explain);
+	assert_string_equal(options.stats_json_path, "s.json");
+	assert_string_equal(options.trace_path, "t.json");
+	assert_int_equal(options.n_inputs, 2);
+	assert_string_equal(options.inputs[0], "a");
+	assert_string_equal(options.inputs[1], "b");
+	options_free(&options);
+
+	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y", "--temp-limit=0",
+			 "--parallel=3", "--batch-size", "2", "--backend=cuda", "--gpus=0,12",
+			 "--progress=never", "-oout");
+	assert_int_equal(options.mode, MODE_MERGE);
+	assert_int_equal(options.buffer_nbytes, 64 << 20);
+	assert_int_equal(options.device_memory_nbytes, 1 << 30);
+	assert_int_equal(options.n_temp_dirs, 2);
+	assert_string_equal(options.temp_dirs[0], "/x");
+	assert_string_equal(options.temp_dirs[1], "/y");
+	assert_int_equal(options.temp_limit_nbytes, 0);
+	assert_int_equal(options.n_threads, 3);
+	assert_int_equal(options.batch_size, 2);
+	assert_int_equal(options.backend, BACKEND_CUDA);
+	assert_int_equal(options.n_gpus, 2);
+	assert_int_equal(options.gpus[0], 0);
+	assert_int_equal(options.gpus[1], 12);
+	assert_int_equal(options.progress, PROGRESS_NEVER);
+	options_free(&options);
+
+	options = PARSED("-c", "f");
+	assert_int_equal(options.mode, MODE_CHECK);
+	options_free(&options);
+	options = PARSED("-C", "f");
+	assert_int_equal(options.mode, MODE_CHECK_QUIET);
+	options_free(&options);
+}
+
+static void direction_does_not_depend_on_the_order_of_options(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-r", "-t", "i16", "-o", "out");
+	assert_int_equal(options.key.nbytes, 2);
+	assert_true(options.key.descending);
+	options_free(&options);
+}
+
+static void sizes_without_suffix_are_kib(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-S", "10", "--device-memory=20", "--temp-limit=30", "-o", "out");
+	assert_int_equal(options.buffer_nbytes, 10 << 10);
+	assert_int_equal(options.device_memory_nbytes, 20 << 10);
+	assert_int_equal(options.temp_limit_nbytes, 30 << 10);
+	options_free(&options);
+	options = PARSED("-S", "100b", "-o", "out");
+	assert_int_equal(options.buffer_nbytes, 100);
+	options_free(&options);
+}
+
+static void options_may_follow_operands_until_a_double_dash(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("a", "-o", "out", "b", "--", "-r");
+	assert_int_equal(options.n_inputs, 3);
+	assert_string_equal(options.inputs[2], "-r");
+	assert_false(options.key.descending);
+	options_free(&options);
+}
+
+static void long_names_may_be_shortened(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("--rev", "--out=out");
+	assert_true(options.key.descending);
+	options_free(&options);
+	REFUSED("'--st'", "ambiguous", "--st", "-o", "out");
+}
+
+static void unknown_options_are_named(void **state)
+{
+	(void)state;
+	REFUSED("unknown option '-Z'", "--help", "-rZ");
+	REFUSED("unknown option '--nonsense'", "--help", "--nonsense");
+	REFUSED("unknown option '--compress=zstd'", "", "--compress=zstd");
+	REFUSED("-S, --buffer-size", "needs an argument", "-S");
+	REFUSED("-o, --output", "needs an argument", "--output");
+	REFUSED("--verify", "takes no argument", "--verify=1");
+}
+
+static void unknown_types_are_refused_with_the_known_ones(void **state)
+{
+	(void)state;
+	REFUSED("'u63'", "u128", "-t", "u63");
+	REFUSED("-t, --type", "f64", "--type=");
+	REFUSED("'f16'", "bN", "-t", "f16");
+	REFUSED("'b17'", "16", "-t", "b17");
+	REFUSED("'b0'", "bN", "-t", "b0");
+	REFUSED("'u64xe'", "be", "-t", "u64xe");
+}
+
+static void wrong_sizes_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--buffer-size", "'12x'", "-S", "12x");
+	REFUSED("--buffer-size", "'-1'", "-S", "-1");
+	REFUSED("--buffer-size", "''", "-S", "");
+	REFUSED("--buffer-size", "above 0", "-S", "0");
+	REFUSED("--buffer-size", "too large", "-S", "99999999999T");
+	REFUSED("--device-memory", "'G'", "--device-memory=G");
+	REFUSED("--temp-limit", "'1GB'", "--temp-limit=1GB");
+}
+
+static void wrong_numbers_are_refused(void **state)
+{
+	static const char *const numbers[] = { "0", "-1", "", "x", "1x", "4294967296",
+					       "99999999999999999999", " 1", "0x10" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		REFUSED("--parallel", numbers[i], "--parallel", numbers[i]);
+		REFUSED("--batch-size", numbers[i], "--batch-size", numbers[i]);
+	}
+	REFUSED("--batch-size", "at least 2", "--batch-size=1");
+	REFUSED("--parallel", "at most 1024", "--parallel=1025");
+}
+
+static void wrong_words_are_refused_with_the_right_ones(void **state)
+{
+	(void)state;
+	REFUSED("--backend", "auto|cuda|cpu", "--backend=gpu");
+	REFUSED("--progress", "auto|always|never", "--progress=yes");
+}
+
+static void gpu_lists_are_checked(void **state)
+{
+	static const char *const lists[] = { "", ",", "0,", ",0", "0,,1", "a", "-1", "0 1", "99999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+		REFUSED("--gpus", lists[i], "--gpus", lists[i]);
+	REFUSED("--gpus", "GPU 3 twice", "--gpus=3,1,3");
+	REFUSED("--gpus", "--backend=cpu", "--gpus=0", "--backend=cpu");
+}
+
+static void a_check_takes_no_option_of_a_sort(void **state)
+{
+	(void)state;
+	REFUSED("-c, --check ", "-o, --output", "-c", "-o", "out", "f");
+	REFUSED("-C, --check-quiet ", "-o, --output", "-C", "-o", "out", "f");
+	REFUSED("-c, --check ", "-C, --check-quiet", "-c", "-C", "f");
+	REFUSED("-c, --check ", "-m, --merge", "-m", "-c", "f");
+	REFUSED("-C, --check-quiet ", "-m, --merge", "-m", "-C", "f");
+	REFUSED("-c, --check ", "--explain", "-c", "--explain", "f");
+	REFUSED("-C, --check-quiet ", "--explain", "-C", "--explain", "f");
+	REFUSED("-c, --check", "'g'", "-c", "f", "g");
+	REFUSED("-C, --check-quiet", "'g'", "-C", "f", "g");
+}
+
+static void verify_and_fsync_need_an_output_file(void **state)
+{
+	(void)state;
+	REFUSED("--verify", "-o", "--verify", "f");
+	REFUSED("--fsync", "-o", "--fsync", "f");
+}
+
+static void one_file_cannot_be_written_twice(void **state)
+{
+	struct options options;
+
+	(void)state;
+	REFUSED("'a'", "'b'", "-o", "a", "-o", "b");
+	REFUSED("--output", "--stats-json", "-o", "a", "--stats-json=a");
+	REFUSED("--output", "--trace", "-o", "a", "--trace=a");
+	REFUSED("--stats-json", "--trace", "-o", "a", "--stats-json=b", "--trace=b");
+	REFUSED("-o, --output", "empty", "-o", "");
+	options = PARSED("-o", "a", "-o", "a");
+	assert_string_equal(options.output_path, "a");
+	options_free(&options);
+}
+
+static void standard_input_is_read_once(void **state)
+{
+	(void)state;
+	REFUSED("'-'", "once", "-o", "out", "-", "f", "-");
+}
+
+static void file_names_come_from_a_list(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
+	unlink(list_path);
+	assert_int_equal(options.n_inputs, 3);
+	assert_string_equal(options.inputs[0], "one");
+	assert_string_equal(options.inputs[1], "two words");
+	assert_string_equal(options.inputs[2], "-x");
+	options_free(&options);
+
+	options = PARSED("--files0-from", write_list("one\0two", 7), "-o", "out");
+	unlink(list_path);
+	assert_int_equal(options.n_inputs, 2);
+	assert_string_equal(options.inputs[1], "two");
+	options_free(&options);
+}
+
+static void long_lists_of_file_names_are_read(void **state)
+{
+	enum { N = 20000 };
+	char *text = malloc(N * 8), *end = text;
+	struct options options;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 0; i < N; i++)
+		end += sprintf(end, "f%d", i) + 1;
+	options = PARSED("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
+	unlink(list_path);
+	free(text);
+	assert_int_equal(options.n_inputs, N);
+	assert_string_equal(options.inputs[N - 1], "f19999");
+	options_free(&options);
+}
+
+static void wrong_lists_of_file_names_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--files0-from", "'g'", "--files0-from=list", "-o", "out", "g");
+	REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
+	REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
+	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o", "out");
+	unlink(list_path);
+	REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
+}
+
+/* Parse with standard output being `fd`. */
+static int parse_with_stdout(int fd, char **argv, int argc)
+{
+	const int saved = dup(STDOUT_FILENO);
+	struct options options;
+	int r;
+
+	fflush(stdout);
+	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	status_reset(true);
+	r = options_parse(argc, argv, &options);
+	if (r == 0)
+		options_free(&options);
+	clearerr(stdout);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	close(saved);
+	return r;
+}
+
+static void records_are_not_written_to_a_terminal(void **state)
+{
+	const int controller = posix_openpt(O_RDWR | O_NOCTTY);
+	char *sort[] = { "gsort", "f", NULL }, *check[] = { "gsort", "-c", "f", NULL },
+	     *explain[] = { "gsort", "--explain", "f", NULL };
+	int terminal;
+
+	(void)state;
+	assert_true(controller >= 0 && grantpt(controller) == 0 && unlockpt(controller) == 0);
+	terminal = open(ptsname(controller), O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0);
+	assert_int_equal(parse_with_stdout(terminal, sort, 2), -EINVAL);
+	assert_non_null(strstr(status_last(), "terminal"));
+	assert_int_equal(parse_with_stdout(terminal, check, 3), 0);
+	assert_int_equal(parse_with_stdout(terminal, explain, 3), 0);
+	close(terminal);
+	close(controller);
+}
+
+static void help_that_cannot_be_written_is_an_error(void **state)
+{
+	const int full = open("/dev/full", O_WRONLY);
+	char *help[] = { "gsort", "--help", NULL };
+
+	(void)state;
+	assert_true(full >= 0);
+	assert_true(parse_with_stdout(full, help, 2) < 0);
+	assert_non_null(strstr(status_last(), "standard output"));
+	close(full);
+}
+
+static void help_names_every_option_within_80_columns(void **state)
+{
+	static const char *const some[] = { "-t, --type=TYPE", "-S, --buffer-size=SIZE", "--files0-from=FILE",
+					    "--progress=auto|always|never", "--version" };
+	char *help[] = { "gsort", "--help", NULL }, text[16384];
+	FILE *file = tmpfile();
+	size_t nbytes;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(parse_with_stdout(fileno(file), help, 2), OPTIONS_ANSWERED);
+	rewind(file);
+	nbytes = fread(text, 1, sizeof text - 1, file);
+	text[nbytes] = '\0';
+	fclose(file);
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		assert_non_null(strstr(text, some[i]));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("longer than 80 columns: '%s'", line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_sort_u64_from_standard_input),
+		cmocka_unit_test(every_option_reaches_its_field),
+		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
+		cmocka_unit_test(sizes_without_suffix_are_kib),
+		cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
+		cmocka_unit_test(long_names_may_be_shortened),
+		cmocka_unit_test(unknown_options_are_named),
+		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
+		cmocka_unit_test(wrong_sizes_are_refused),
+		cmocka_unit_test(wrong_numbers_are_refused),
+		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
+		cmocka_unit_test(gpu_lists_are_checked),
+		cmocka_unit_test(a_check_takes_no_option_of_a_sort),
+		cmocka_unit_test(verify_and_fsync_need_an_output_file),
+		cmocka_unit_test(one_file_cannot_be_written_twice),
+		cmocka_unit_test(standard_input_is_read_once),
+		cmocka_unit_test(file_names_come_from_a_list),
+		cmocka_unit_test(long_lists_of_file_names_are_read),
+		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
+		cmocka_unit_test(records_are_not_written_to_a_terminal),
+		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
+		cmocka_unit_test(help_names_every_option_within_80_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
