@@ -1,0 +1,232 @@
+/*
+ * test_gen - generated data has the shape that it promises, and is the same for ever
+ */
+#include "tools/gen.h"
+#include "src/digest.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N_RECORDS = 10000 };
+
+static const char *const types[] = { "u8",  "u16be", "i32",    "u64", "u64be",
+				     "f32", "f64be", "i128be", "b3",  "b13" };
+enum { N_TYPES = sizeof types / sizeof types[0] };
+
+struct data {
+	struct layout layout;
+	unsigned char *records;
+};
+
+static struct data make(const char *type, enum gen_dist dist, uint64_t n, uint64_t seed)
+{
+	struct data data;
+	struct key key;
+	struct gen gen;
+
+	assert_int_equal(key_parse_type(type, &key), 0);
+	assert_int_equal(layout_make_plain(&key, &data.layout), 0);
+	data.records = malloc(n * data.layout.record_nbytes + 1);
+	assert_non_null(data.records);
+	gen_make(&data.layout, dist, n, seed, &gen);
+	gen_fill(&gen, 0, n, data.records);
+	return data;
+}
+
+static code_t code_at(const struct data *data, uint64_t i)
+{
+	return layout_encode(&data->layout, data->records + i * data->layout.record_nbytes);
+}
+
+struct shape {
+	uint64_t n_ascents, n_descents, n_equal;
+};
+
+static struct shape shape_of(const char *type, enum gen_dist dist, uint64_t n)
+{
+	struct data data = make(type, dist, n, 1);
+	struct shape shape = { 0 };
+
+	for (uint64_t i = 1; i < n; i++) {
+		shape.n_ascents += code_at(&data, i - 1) < code_at(&data, i);
+		shape.n_descents += code_at(&data, i - 1) > code_at(&data, i);
+		shape.n_equal += code_at(&data, i - 1) == code_at(&data, i);
+	}
+	free(data.records);
+	return shape;
+}
+
+static int compare_codes(const void *a, const void *b)
+{
+	const code_t x = *(const code_t *)a, y = *(const code_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t count_distinct(const char *type, enum gen_dist dist)
+{
+	struct data data = make(type, dist, N_RECORDS, 1);
+	code_t *codes = malloc(N_RECORDS * sizeof *codes);
+	uint64_t n_distinct = 1;
+
+	assert_non_null(codes);
+	for (uint64_t i = 0; i < N_RECORDS; i++)
+		codes[i] = code_at(&data, i);
+	qsort(codes, N_RECORDS, sizeof *codes, compare_codes);
+	for (uint64_t i = 1; i < N_RECORDS; i++)
+		n_distinct += codes[i - 1] != codes[i];
+	free(codes);
+	free(data.records);
+	return n_distinct;
+}
+
+static void sorted_data_is_in_the_order_of_its_type(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_TYPES; i++) {
+		assert_int_equal(shape_of(types[i], GEN_SORTED, N_RECORDS).n_descents, 0);
+		assert_int_equal(shape_of(types[i], GEN_REVERSED, N_RECORDS).n_ascents, 0);
+	}
+	assert_int_equal(shape_of("u64", GEN_SORTED, N_RECORDS).n_equal, 0);
+	assert_int_equal(shape_of("u64", GEN_REVERSED, N_RECORDS).n_equal, 0);
+}
+
+static void distributions_have_their_shape(void **state)
+{
+	(void)state;
+	assert_int_equal(shape_of("f64", GEN_EQUAL, N_RECORDS).n_equal, N_RECORDS - 1);
+	assert_int_equal(shape_of("f64", GEN_SAWTOOTH, N_RECORDS).n_descents, 99);
+	assert_in_range(shape_of("f64", GEN_ORGAN, N_RECORDS).n_ascents, N_RECORDS / 2 - 1,
+			N_RECORDS / 2);
+	assert_in_range(shape_of("f64", GEN_NEARLY, N_RECORDS).n_descents, 50, 200);
+	assert_in_range(shape_of("f64", GEN_RANDOM, N_RECORDS).n_descents, 4700, 5300);
+}
+
+static void distributions_have_their_number_of_values(void **state)
+{
+	(void)state;
+	assert_int_equal(count_distinct("u64", GEN_RANDOM), N_RECORDS);
+	assert_int_equal(count_distinct("u8", GEN_RANDOM), 256);
+	assert_int_equal(count_distinct("u64", GEN_EQUAL), 1);
+	assert_int_equal(count_distinct("i32", GEN_TWO), 2);
+	assert_int_equal(count_distinct("b13", GEN_FEW), 100);
+	assert_in_range(count_distinct("u64", GEN_ZIPF), 5500, 7500);
+	assert_int_equal(count_distinct("u8", GEN_GAPS) <= 256, 1);
+}
+
+static void special_floats_are_all_there(void **state)
+{
+	struct data data = make("f64", GEN_NAN, N_RECORDS, 1);
+	unsigned n_nan = 0, n_infinite = 0, n_minus_zero = 0, n_plus_zero = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < N_RECORDS; i++) {
+		uint64_t bits;
+		double value;
+
+		memcpy(&bits, data.records + i * 8, 8);
+		memcpy(&value, &bits, 8);
+		n_nan += value != value;
+		n_infinite += value == __builtin_inf() || value == -__builtin_inf();
+		n_minus_zero += bits == UINT64_C(1) << 63;
+		n_plus_zero += bits == 0;
+	}
+	assert_in_range(n_nan, 2000, 3000);
+	assert_in_range(n_infinite, 2000, 3000);
+	assert_in_range(n_minus_zero, 500, 2000);
+	assert_in_range(n_plus_zero, 500, 2500);
+	free(data.records);
+}
+
+static void parts_make_the_whole(void **state)
+{
+	(void)state;
+	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
+		struct data data = make("b13", (enum gen_dist)dist, N_RECORDS, 7);
+		const uint64_t nbytes = data.layout.record_nbytes;
+		struct gen gen;
+		unsigned char part[300 * 13];
+
+		gen_make(&data.layout, (enum gen_dist)dist, N_RECORDS, 7, &gen);
+		for (uint64_t first = 0; first < N_RECORDS; first += 300) {
+			const uint64_t n = N_RECORDS - first < 300 ? N_RECORDS - first : 300;
+
+			gen_fill(&gen, first, n, part);
+			assert_memory_equal(part, data.records + first * nbytes, n * nbytes);
+		}
+		free(data.records);
+	}
+}
+
+static void seed_changes_the_data(void **state)
+{
+	struct data a = make("u64", GEN_RANDOM, 100, 1), b = make("u64", GEN_RANDOM, 100, 2);
+
+	(void)state;
+	assert_memory_not_equal(a.records, b.records, 800);
+	free(a.records);
+	free(b.records);
+}
+
+static void smallest_data_sets_can_be_made(void **state)
+{
+	(void)state;
+	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++)
+		for (uint64_t n = 0; n < 3; n++)
+			free(make("i128", (enum gen_dist)dist, n, 1).records);
+}
+
+/* Checksums in tests and reports hang on it: a change here is a change of the format. */
+static void bytes_never_change(void **state)
+{
+	static const uint64_t expected[GEN_NAN + 1] = {
+		[GEN_RANDOM] = UINT64_C(0x5ee8148fa96b3e88),
+		[GEN_SORTED] = UINT64_C(0x4e59a7859bf2b544),
+		[GEN_REVERSED] = UINT64_C(0x804cd92e876be0b0),
+		[GEN_EQUAL] = UINT64_C(0xa25a1fe5ea71afd2),
+		[GEN_TWO] = UINT64_C(0xc86f2b7f514449de),
+		[GEN_ZIPF] = UINT64_C(0x40dba307eab1efbd),
+		[GEN_FEW] = UINT64_C(0xdcf05eede4c4c704),
+		[GEN_NEARLY] = UINT64_C(0x80c9ab9b8201857b),
+		[GEN_SAWTOOTH] = UINT64_C(0x3421ae9ffce1afa9),
+		[GEN_ORGAN] = UINT64_C(0xe35c2d011ba48c99),
+		[GEN_GAPS] = UINT64_C(0x8ed8179aada4c57e),
+		[GEN_NAN] = UINT64_C(0x12e77046eb1d3952),
+	};
+
+	(void)state;
+	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
+		uint64_t hash = 0;
+
+		for (unsigned i = 0; i < N_TYPES; i++) {
+			struct data data = make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
+
+			/* One long record: unlike the digest, this depends on the order. */
+			hash ^= digest_record(data.records, N_RECORDS * data.layout.record_nbytes);
+			free(data.records);
+		}
+		assert_int_equal(hash, expected[dist]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sorted_data_is_in_the_order_of_its_type),
+		cmocka_unit_test(distributions_have_their_shape),
+		cmocka_unit_test(distributions_have_their_number_of_values),
+		cmocka_unit_test(special_floats_are_all_there),
+		cmocka_unit_test(parts_make_the_whole),
+		cmocka_unit_test(seed_changes_the_data),
+		cmocka_unit_test(smallest_data_sets_can_be_made),
+		cmocka_unit_test(bytes_never_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+/*
+ * gen - test data (see gen.h)
+ *
+ * Every distribution is made as a code, the unsigned integer that sorts like the record, and the
+ * record is decoded from it; so "sorted" is sorted in the order of the type, whatever the type. The
+ * code is made 128 bits wide, as a fraction of the whole range, and its upper bits are kept: an
+ * 8-bit and a 128-bit file of the same seed have the same shape.
+ *
+ * Random numbers are counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+ * SC 2011): a strong mix of seed and index instead of a state that is stepped.
+ */
+#include "tools/gen.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	N_FEW = 100,
+	N_TEETH = 100,
+	NEARLY_ONE_IN = 100,
+	N_CLUSTERS = 64,
+	ZIPF_OCTAVES = 24,
+};
+
+static const char *const dist_names[] = {
+	[GEN_RANDOM] = "random", [GEN_SORTED] = "sorted", [GEN_REVERSED] = "reversed",
+	[GEN_EQUAL] = "equal",	 [GEN_TWO] = "two",	  [GEN_ZIPF] = "zipf",
+	[GEN_FEW] = "few",	 [GEN_NEARLY] = "nearly", [GEN_SAWTOOTH] = "sawtooth",
+	[GEN_ORGAN] = "organ",	 [GEN_GAPS] = "gaps",	  [GEN_NAN] = "nan",
+};
+
+enum { N_DISTS = sizeof dist_names / sizeof dist_names[0] };
+
+int gen_parse_dist(const char *name, enum gen_dist *ret_dist)
+{
+	for (unsigned i = 0; i < N_DISTS; i++)
+		if (!strcmp(name, dist_names[i])) {
+			*ret_dist = (enum gen_dist)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES])
+{
+	text[0] = '\0';
+	for (unsigned i = 0; i < N_DISTS; i++) {
+		if (i)
+			strcat(text, " ");
+		strcat(text, dist_names[i]);
+	}
+	return text;
+}
+
+/*
+ * How long an ascending stretch is; it bounds the step, so that a stretch stays within the range.
+ */
+static uint64_t period_of(enum gen_dist dist, uint64_t n)
+{
+	uint64_t period = n;
+
+	if (dist == GEN_SAWTOOTH)
+		period = n / N_TEETH + (n % N_TEETH != 0);
+	else if (dist == GEN_ORGAN)
+		period = n / 2 + n % 2;
+	return period ? period : 1;
+}
+
+void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
+	      struct gen *ret_gen)
+{
+	const uint64_t period = period_of(dist, n_records);
+
+	*ret_gen = (struct gen){
+		.layout = *layout,
+		.dist = dist,
+		.n_records = n_records,
+		.stream = digest_mix64(seed ^ DIGEST_SEED),
+		.period = period,
+		.step = ~(uint128_t)0 / period,
+	};
+}
+
+/* Random word of index i; `which` tells independent words of one index apart. */
+static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t which)
+{
+	/* The golden ratio spreads neighbouring indices over all bits, as SplitMix64 does. */
+	return digest_mix64((gen->stream ^ which * UINT64_C(0xd1342543de82ef95)) + i * DIGEST_SEED);
+}
+
+/* The lower half is made only for keys that reach down to it: it is half of the work. */
+static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t which)
+{
+	const uint64_t low = gen->layout.record_nbytes > 8 ? random64(gen, i, which + 1) : 0;
+
+	return (uint128_t)random64(gen, i, which) << 64 | low;
+}
+
+/* A number below n from the upper half of a random word. */
+static inline uint64_t below(uint64_t random, uint64_t n)
+{
+	return (random >> 32) * n >> 32;
+}
+
+/* The words that an index may ask for; the 128-bit ones take two. */
+enum { WORD_KEY = 0, WORD_CHOICE = 2, WORD_VALUE = 4 };
+
+/* The j-th value of a small set of values, the same wherever it occurs. */
+static inline uint128_t value_of(const struct gen *gen, uint64_t j)
+{
+	return random128(gen, j, WORD_VALUE);
+}
+
+/*
+ * Point j of an ascending stretch: j steps, and part of one more at random, so that no two
+ * neighbours differ by the same amount and the order still holds.
+ */
+static inline uint128_t ascending(const struct gen *gen, uint64_t j, uint64_t i)
+{
+	return j * gen->step + (gen->step >> 64) * random64(gen, i, WORD_KEY);
+}
+
+/* Zipf in steps: every octave of ranks [2^e, 2^(e+1)) is equally likely, a rank within it too. */
+static inline uint128_t zipf(const struct gen *gen, uint64_t i)
+{
+	const uint64_t word = random64(gen, i, WORD_CHOICE);
+	const uint64_t octave = UINT64_C(1) << below(word, ZIPF_OCTAVES);
+
+	return value_of(gen, octave | (word & (octave - 1)));
+}
+
+/* Clusters as wide as the fourth root of the range. */
+static inline uint128_t gaps(const struct gen *gen, uint64_t i)
+{
+	const unsigned n_key_bits = (unsigned)gen->layout.record_nbytes * 8;
+	const uint128_t within = (uint128_t)random64(gen, i, WORD_KEY) << 64 >> n_key_bits * 3 / 4;
+
+	return value_of(gen, below(random64(gen, i, WORD_CHOICE), N_CLUSTERS)) + within;
+}
+
+/* The bits of a special value, in the low bits of the result; `half` is the sign bit. */
+static uint128_t special_bits(const struct gen *gen, uint64_t i)
+{
+	const unsigned n_key_bits = (unsigned)gen->layout.record_nbytes * 8;
+	const unsigned n_fraction_bits = n_key_bits == 32 ? 23 : 52;
+	const bool is_float = gen->layout.key.kind == KEY_FLOAT;
+	const uint128_t half = (uint128_t)1 << (n_key_bits - 1);
+	const uint128_t infinity = is_float ? half - ((uint128_t)1 << n_fraction_bits) : half - 1;
+	const uint64_t word = random64(gen, i, WORD_CHOICE);
+	const uint128_t sign = word & 1 ? half : 0;
+
+	switch (below(word, 4)) {
+	case 0:
+		return sign;
+	case 1:
+		return sign | infinity;
+	case 2: /* a NaN of any payload; in other types, any large value */
+		return sign | infinity | random128(gen, i, WORD_KEY) >> (128 - n_key_bits);
+	default:
+		return sign | (word >> 1 & 1);
+	}
+}
+
+/* A special value as a fraction of the range, like all others. */
+static inline uint128_t special(const struct gen *gen, uint64_t i)
+{
+	const struct code_map *map = &gen->layout.map;
+
+	return code_encode_16(special_bits(gen, i), map) << (128 - gen->layout.record_nbytes * 8);
+}
+
+static inline uint128_t organ(const struct gen *gen, uint64_t i)
+{
+	const uint64_t from_end = gen->n_records - 1 - i;
+
+	return ascending(gen, i < from_end ? i : from_end, i);
+}
+
+static inline uint128_t nearly(const struct gen *gen, uint64_t i)
+{
+	if (below(random64(gen, i, WORD_CHOICE), NEARLY_ONE_IN) == 0)
+		return random128(gen, i, WORD_KEY);
+	return ascending(gen, i, i);
+}
+
+/* Codes in 128-bit fractions, for a batch; the choice of distribution is outside of the loops. */
+#define FOR_EACH(expression)                                                                       \
+	for (uint64_t j = 0; j < n; j++) {                                                         \
+		const uint64_t i = first + j;                                                      \
+                                                                                                   \
+		fractions[j] = (expression);                                                       \
+	}                                                                                          \
+	break
+
+static void fill_fractions(const struct gen *gen, uint64_t first, uint64_t n, uint128_t *fractions)
+{
+	const uint64_t last = gen->n_records - 1;
+
+	switch (gen->dist) {
+	case GEN_RANDOM:
+		FOR_EACH(random128(gen, i, WORD_KEY));
+	case GEN_SORTED:
+		FOR_EACH(ascending(gen, i, i));
+	case GEN_REVERSED:
+		FOR_EACH(ascending(gen, last - i, i));
+	case GEN_EQUAL:
+		FOR_EACH(value_of(gen, i - i));
+	case GEN_TWO:
+		FOR_EACH(value_of(gen, below(random64(gen, i, WORD_CHOICE), 2)));
+	case GEN_ZIPF:
+		FOR_EACH(zipf(gen, i));
+	case GEN_FEW:
+		FOR_EACH(value_of(gen, below(random64(gen, i, WORD_CHOICE), N_FEW)));
+	case GEN_NEARLY:
+		FOR_EACH(nearly(gen, i));
+	case GEN_SAWTOOTH:
+		FOR_EACH(ascending(gen, i % gen->period, i));
+	case GEN_ORGAN:
+		FOR_EACH(organ(gen, i));
+	case GEN_GAPS:
+		FOR_EACH(gaps(gen, i));
+	case GEN_NAN:
+		FOR_EACH(special(gen, i));
+	}
+}
+
+#undef FOR_EACH
+
+/* Batches that stay in the first-level cache between the two steps. */
+enum { BATCH_RECORDS = 256 };
+
+#define STORE(suffix, type)                                                                        \
+	for (uint64_t j = 0; j < n; j++)                                                           \
+	code_store_##suffix(records + j * map->record_nbytes,                                      \
+			    code_decode_##suffix((type)(fractions[j] >> shift), map), map)
+
+static void store_records(const struct code_map *map, const uint128_t *fractions, uint64_t n,
+			  unsigned char *records)
+{
+	const unsigned shift = 128 - map->record_nbytes * 8u;
+
+	switch (map->element_nbytes) {
+	case 4:
+		STORE(4, uint32_t);
+		break;
+	case 8:
+		STORE(8, uint64_t);
+		break;
+	default:
+		STORE(16, uint128_t);
+	}
+}
+
+#undef STORE
+
+void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
+{
+	uint128_t fractions[BATCH_RECORDS];
+	unsigned char *at = records;
+
+	while (n) {
+		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
+
+		fill_fractions(gen, first, n_batch, fractions);
+		store_records(&gen->layout.map, fractions, n_batch, at);
+		first += n_batch;
+		n -= n_batch;
+		at += n_batch * gen->layout.record_nbytes;
+	}
+}
