@@ -43,7 +43,9 @@ static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
 	return 0;
 }
 
-/* GNU takes both cases of the letters up to T; a lone 'B' means 1024 to it, to us it is a mistake. */
+/*
+ * GNU takes both cases of the letters up to T; a lone 'B' means 1024 to it, to us it is a mistake.
+ */
 static int suffix_power(char letter)
 {
 	const char *at = memchr(suffixes, letter, sizeof suffixes - 1);
@@ -91,7 +93,7 @@ int size_parse_option(const char *option, const char *text, uint64_t unit_nbytes
 	case -ERANGE:
 		return fail(r, "%s: '%s' is too large: sizes end at 2^64 - 1 bytes", option, text);
 	case -EINVAL:
-		return fail(r, "%s: '%s' is not a size: give a number, such as 100b, 64K, 4G or 50%%",
+		return fail(r, "%s: '%s' is not a size: give one such as 100b, 64K, 4G or 50%%",
 			    option, text);
 	}
 	return r;

@@ -3,18 +3,18 @@
  *
  *	"100b" 100 bytes	"4K" 4 KiB	"1G" 1 GiB	"50%" half of the physical memory
  *
- * A number without a suffix is in the option's own unit, which is KiB for -S and bytes for a length.
+ * A number without a suffix is in the option's own unit, which is KiB for -S and bytes for a
+ * length.
  */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * Parse `text`: decimal digits and at most one suffix of b K M G T P E (k, m, g and t as well) or %.
- * unit_nbytes: what a number without a suffix counts.
- * Returns 0 and *ret_nbytes; or, without a message and with *ret_nbytes untouched, -EINVAL when it does
- * not begin with a digit, -ENOTSUP when an unknown suffix follows the number, -ERANGE when the size
- * does not fit 64 bits.
+ * Parse `text`: decimal digits and at most one suffix of b K M G T P E (k, m, g and t as well) or
+ * %. unit_nbytes: what a number without a suffix counts. Returns 0 and *ret_nbytes; or, without a
+ * message and with *ret_nbytes untouched, -EINVAL when it does not begin with a digit, -ENOTSUP
+ * when an unknown suffix follows the number, -ERANGE when the size does not fit 64 bits.
  */
 int size_parse(const char *text, uint64_t unit_nbytes, uint64_t *ret_nbytes);
 
