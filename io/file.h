@@ -66,6 +66,12 @@ static inline bool file_identity_equal(struct file_identity a, struct file_ident
 int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
 	      mode_t mode, struct file *ret_file);
 
+/* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
+#define FILE_UNIQUE_NAME_SIZE 24
+
+/* A hidden name that no other file has. */
+void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE]);
+
 /*
  * Close, once, and say whether the file system had an error left to report (a network file system
  * may). A closed file is fine.

@@ -60,7 +60,7 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
  */
 int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
 
-/* Make input_read() return -ECANCELED, also where it waits for a pipe. */
+/* Make input_read() return -ECANCELED, without a message, also where it waits for a pipe. */
 void input_cancel(struct input *input);
 
 /*

@@ -1,0 +1,307 @@
+/*
+ * output - a file that appears complete or not at all, or a pipe in order (see output.h)
+ *
+ * Three kinds of output come down to two questions: is there a replacement (a regular file with a
+ * name), and is it ordered (no writes at offsets)? Standard output that is a regular file is
+ * neither.
+ */
+#include "io/output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/replacement.h"
+#include "src/status.h"
+
+struct output {
+	/* Set at creation. */
+	const char *name; /* for messages */
+	struct file file;
+	struct replacement *replacement; /* NULL: written in place */
+	bool is_ordered;
+	bool has_identity;
+	struct file_identity identity;
+	uint64_t base;              /* where in the file the output starts */
+	uint64_t reserved_nbytes;   /* from there; the file has been extended by them */
+
+	atomic_int r; /* the first failure, or 0; set under the lock */
+
+	pthread_mutex_t lock;
+	pthread_cond_t turn; /* ordered: written_nbytes has changed, or r */
+	/* Under the lock. */
+	uint64_t written_nbytes;
+	uint64_t end; /* of the last byte written */
+};
+
+static int open_standard(struct output *output, struct stat *ret_status)
+{
+	/* A duplicate: it can be closed, which reports what the file system kept back. */
+	const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	off_t base;
+
+	output->name = "standard output";
+	if (fd < 0)
+		return fail(-errno, "standard output: %m");
+	output->file.fd = fd;
+	if (isatty(fd))
+		return fail(-ENOTTY, "standard output is a terminal, which is no place for binary "
+				     "records; name a file with -o");
+	if (fstat(fd, ret_status) < 0)
+		return fail(-errno, "standard output: %m");
+	/* With O_APPEND the kernel ignores offsets. */
+	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+	output->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
+	output->base = output->is_ordered ? 0 : (uint64_t)base;
+	return 0;
+}
+
+static int open_in_place(struct output *output, const char *path)
+{
+	const int r = file_open(output->file.engine, AT_FDCWD, path, O_WRONLY, 0, &output->file);
+
+	output->is_ordered = true;
+	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
+}
+
+static int open_path(struct output *output, const char *path, struct stat *ret_status)
+{
+	const bool exists = stat(path, ret_status) == 0;
+
+	output->name = path;
+	if (!exists && errno != ENOENT)
+		return fail(-errno, "%s: %m", path);
+	if (!exists) {
+		memset(ret_status, 0, sizeof *ret_status);
+		return replacement_start(output->file.engine, path, NULL, &output->file,
+					 &output->replacement);
+	}
+	if (S_ISDIR(ret_status->st_mode))
+		return fail(-EISDIR, "%s: %m", path);
+	if (!S_ISREG(ret_status->st_mode))
+		return open_in_place(output, path);
+	/* A rename would replace a file that we may not write. */
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+		return fail(-errno, "%s: %m", path);
+	return replacement_start(output->file.engine, path, ret_status, &output->file,
+				 &output->replacement);
+}
+
+/* Reserve the space, if the file then ends where the output does. */
+static int reserve(struct output *output, uint64_t nbytes, const struct stat *status)
+{
+	int r;
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->is_ordered ||
+	    (!output->replacement && output->base != (uint64_t)status->st_size))
+		return 0;
+	r = file_preallocate(&output->file, output->base, nbytes);
+	if (r < 0) {
+		file_truncate(&output->file, output->base);
+		return fail(r, "%s: no space for %" PRIu64 " bytes: %m", output->name, nbytes);
+	}
+	output->reserved_nbytes = nbytes;
+	return 0;
+}
+
+int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		struct output **ret_output)
+{
+	struct output *output = calloc(1, sizeof *output);
+	struct stat status;
+	int r;
+
+	if (!output)
+		return fail(-ENOMEM, "output: %m");
+	output->file = (struct file){ .engine = engine, .fd = -1 };
+	pthread_mutex_init(&output->lock, NULL);
+	pthread_cond_init(&output->turn, NULL);
+	if (!path || strcmp(path, "/dev/stdout") == 0)
+		r = open_standard(output, &status);
+	else
+		r = open_path(output, path, &status);
+	if (r == 0)
+		r = reserve(output, expected_nbytes, &status);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	output->has_identity = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+	output->identity = file_identity_of(&status);
+	*ret_output = output;
+	return 0;
+}
+
+static void output_free(struct output *output)
+{
+	file_close(&output->file);
+	replacement_drop(output->replacement);
+	pthread_cond_destroy(&output->turn);
+	pthread_mutex_destroy(&output->lock);
+	free(output);
+}
+
+const char *output_name(const struct output *output)
+{
+	return output->name;
+}
+
+bool output_identity(const struct output *output, struct file_identity *ret_identity)
+{
+	if (output->has_identity)
+		*ret_identity = output->identity;
+	return output->has_identity;
+}
+
+bool output_is_atomic(const struct output *output)
+{
+	return output->replacement != NULL;
+}
+
+bool output_is_ordered(const struct output *output)
+{
+	return output->is_ordered;
+}
+
+/*
+ * Wait until all before `offset` is written. Returns 0, or the failure that keeps it from ever
+ * being.
+ */
+static int wait_for_turn(struct output *output, uint64_t offset)
+{
+	int r;
+
+	pthread_mutex_lock(&output->lock);
+	while ((r = atomic_load(&output->r)) == 0 && output->written_nbytes != offset) {
+		assert(output->written_nbytes < offset);
+		pthread_cond_wait(&output->turn, &output->lock);
+	}
+	pthread_mutex_unlock(&output->lock);
+	return r;
+}
+
+/* Account for a write that returned r. */
+static void note_write(struct output *output, int r, uint64_t offset, size_t nbytes)
+{
+	pthread_mutex_lock(&output->lock);
+	if (r == 0) {
+		output->written_nbytes += nbytes;
+		if (output->end < offset + nbytes)
+			output->end = offset + nbytes;
+	} else if (atomic_load(&output->r) == 0) {
+		atomic_store(&output->r, r);
+	}
+	pthread_cond_broadcast(&output->turn);
+	pthread_mutex_unlock(&output->lock);
+}
+
+int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	int r = atomic_load(&output->r);
+
+	if (r == 0 && output->is_ordered)
+		r = wait_for_turn(output, offset);
+	if (r < 0)
+		return r;
+	if (output->is_ordered)
+		r = file_write_next(&output->file, data, nbytes);
+	else
+		r = file_write_at(&output->file, output->base + offset, data, nbytes);
+	if (r < 0)
+		fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes, offset);
+	note_write(output, r, offset, nbytes);
+	return r;
+}
+
+int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes)
+{
+	int r;
+
+	if (output->is_ordered)
+		return -ESPIPE;
+	r = file_read_at(&output->file, output->base + offset, buffer, nbytes);
+	if (r == -EBADF) /* `> file` is open for writing only */
+		return -ESPIPE;
+	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
+			    offset) :
+		       0;
+}
+
+void output_cancel(struct output *output)
+{
+	note_write(output, -ECANCELED, 0, 0);
+}
+
+/* Bring the file itself into its final state; its name is the replacement's business. */
+static int complete(struct output *output, enum output_durability durability)
+{
+	int r;
+
+	if (output->written_nbytes != output->end)
+		return fail(-EIO,
+			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
+			    output->name, output->end - output->written_nbytes, output->end);
+	if (output->end < output->reserved_nbytes) {
+		r = file_truncate(&output->file, output->base + output->end);
+		if (r < 0)
+			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->name,
+				    output->end);
+	}
+	if (durability == OUTPUT_UNSYNCED)
+		return 0;
+	r = file_sync(&output->file);
+	if (r == -EINVAL && output->is_ordered) /* pipes have no storage */
+		return 0;
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+}
+
+static int close_in_place(struct output *output)
+{
+	int r;
+
+	/* Who shares the descriptor goes on after our output. */
+	if (!output->is_ordered)
+		lseek(output->file.fd, (off_t)(output->base + output->end), SEEK_SET);
+	r = file_close(&output->file);
+	return r < 0 ? fail(r, "%s: close: %m", output->name) : 0;
+}
+
+int output_commit(struct output *output, enum output_durability durability)
+{
+	struct replacement *replacement = output->replacement;
+	int r = atomic_load(&output->r);
+
+	if (r == 0)
+		r = complete(output, durability);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	output->replacement = NULL;
+	if (replacement)
+		r = replacement_finish(replacement, &output->file, durability == OUTPUT_SYNC_ALL);
+	else
+		r = close_in_place(output);
+	output_free(output);
+	return r;
+}
+
+void output_abort(struct output *output)
+{
+	if (!output)
+		return;
+	if (!output->replacement && output->reserved_nbytes > 0)
+		file_truncate(&output->file, output->base);
+	output_free(output);
+}
+
+void output_cleanup_from_signal(void)
+{
+	replacement_cleanup_from_signal();
+}
