@@ -24,7 +24,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "src/trace.h"
 
@@ -46,7 +45,7 @@ enum stage {
 
 enum phase {
 	PHASE_RUNS,   /* form runs; spill when memory is full. Measured by STAGE_READ */
-	PHASE_PASSES, /* merge runs to fewer, longer runs. Measured by STAGE_SPILL */
+	PHASE_PASSES, /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
 	PHASE_MERGE,  /* merge into the output. Measured by STAGE_WRITE */
 	PHASE_CHECK,  /* -c, or --verify. Measured by STAGE_VERIFY */
 	N_PHASES
@@ -59,7 +58,7 @@ struct span {
 	enum stage stage;
 	uint32_t track;    /* of the trace; TRACE_THIS_THREAD unless set */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
-	uint64_t begin_ns;
+	uint64_t begin_ns; /* trace_now_ns() */
 };
 
 /* What is known about the sort as a whole, for the reports; what does not apply is left 0. */
@@ -85,24 +84,19 @@ struct stats_progress {
 	bool started;                       /* a phase has begun */
 };
 
-static inline uint64_t stats_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* trace: where spans go as events, may be NULL; must outlive the stats. 0, or -ENOMEM after a message. */
 int stats_open(struct trace *trace, struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
-/* A phase begins (and the one before it ends); total_nbytes it will measure, 0 if unknown. */
+/*
+ * A phase begins, and the one before it ends; each at most once. total_nbytes: what its measuring stage
+ * will have moved in the end, 0 if unknown.
+ */
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
 static inline struct span stats_begin(enum stage stage, uint64_t item)
 {
-	return (struct span){ .stage = stage, .item = item, .begin_ns = stats_now_ns() };
+	return (struct span){ .stage = stage, .item = item, .begin_ns = trace_now_ns() };
 }
 
 /* The span ends now, having moved nbytes. Thread-safe, as are the next two. */

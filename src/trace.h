@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 struct trace;
 
@@ -18,11 +19,20 @@ enum { TRACE_THIS_THREAD = 0 }; /* the track of the calling thread; tracks above
 
 struct trace_event {
 	const char *name, *category; /* plain words, nothing that JSON would have to escape */
-	uint64_t begin_ns, end_ns;   /* CLOCK_MONOTONIC */
+	uint64_t begin_ns, end_ns;   /* trace_now_ns() */
 	uint32_t track;
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
 };
+
+/* The clock of all times here: monotonic, since some moment before the start. */
+static inline uint64_t trace_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Creates or truncates the file. Returns 0, or a negative errno after a message. */
 int trace_open(const char *path, struct trace **ret_trace);
