@@ -10,7 +10,10 @@
 
 #include "src/status.h"
 
-/* All of `stream`, with a NUL added. getdelim() with a delimiter per name would copy each name once more. */
+/*
+ * All of `stream`, with a NUL added. getdelim() with a delimiter per name would copy each name
+ * once more.
+ */
 static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret_nbytes)
 {
 	size_t nbytes = 0, room = 0;
@@ -59,7 +62,8 @@ static int split(const char *path, const char *text, const char **names, size_t 
 		if (!strcmp(path, "-") && !strcmp(text, "-"))
 			return fail(-EINVAL,
 				    "--files0-from: file name %zu is '-', but standard input is "
-				    "where the names come from", i + 1);
+				    "where the names come from",
+				    i + 1);
 		names[i] = text;
 	}
 	return 0;

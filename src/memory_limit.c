@@ -2,12 +2,12 @@
  * memory_limit - what memory and how many processors this process may use (see memory_limit.h)
  *
  * A control group is bounded by its own limits and by those of every group above it, so the path
- * from /proc/self/cgroup is walked up to the root of the mounted tree. Inside a container that root is often the
- * container's own group while the path is that of the host, of which nothing is mounted: then the files
- * on the way do not exist, limit nothing, and the root decides.
+ * from /proc/self/cgroup is walked up to the root of the mounted tree. Inside a container that root
+ * is often the container's own group while the path is that of the host, of which nothing is
+ * mounted: then the files on the way do not exist, limit nothing, and the root decides.
  *
- * The limits are read from /proc/self/limits, not asked for with getrlimit(), so that a made-up tree is
- * complete.
+ * The limits are read from /proc/self/limits, not asked for with getrlimit(), so that a made-up
+ * tree is complete.
  */
 #include "src/memory_limit.h"
 
@@ -189,18 +189,20 @@ static bool list_has(const char *list, size_t n, const char *name)
  * The path of this process's group: of the line "ID:CONTROLLERS:PATH" that has the controller.
  * False if there is no such line, or the path is too long.
  */
-static bool find_group(const struct text *groups, const char *controller, char path[static PATH_MAX])
+static bool find_group(const struct text *groups, const char *controller,
+		       char path[static PATH_MAX])
 {
 	const char *line = groups->bytes;
 
 	while (*line) {
 		const size_t n = strcspn(line, "\n");
 		const char *list = memchr(line, ':', n);
-		const char *end = list ? memchr(list + 1, ':', n - (size_t)(list + 1 - line)) : NULL;
+		const char *end = list ? memchr(list + 1, ':', n - (size_t)(list + 1 - line)) :
+					 NULL;
 
 		if (end && list_has(list + 1, (size_t)(end - list - 1), controller))
-			return snprintf(path, PATH_MAX, "%.*s", (int)(line + n - end - 1), end + 1) <
-			       PATH_MAX;
+			return snprintf(path, PATH_MAX, "%.*s", (int)(line + n - end - 1),
+					end + 1) < PATH_MAX;
 		line += n + (line[n] == '\n');
 	}
 	return false;

@@ -1,8 +1,8 @@
 /*
  * option_table - command lines described by a table (see option_table.h)
  *
- * getopt_long keeps its state in global variables; it is restarted for each command line, so that a test
- * can parse hundreds. Its own messages are turned off: ours go through fail() like all others.
+ * getopt_long keeps its state in global variables; it is restarted for each command line, so that a
+ * test can parse hundreds. Its own messages are turned off: ours go through fail() like all others.
  */
 #include "src/option_table.h"
 
@@ -17,11 +17,11 @@
 #include "src/status.h"
 
 enum {
-	MAX_SPECS = 64,      /* bits of option_result.given */
-	LONG_BASE = 256,     /* getopt's value of row i: above all letters */
+	MAX_SPECS = 64,             /* bits of option_result.given */
+	LONG_BASE = 256,            /* getopt's value of row i: above all letters */
 	DEFAULT_UNIT_NBYTES = 1024, /* of a size without suffix, as in GNU sort */
-	HELP_COLUMN = 30,    /* where help begins, */
-	HELP_END_COLUMN = 80 /* and before which its lines end */
+	HELP_COLUMN = 30,           /* where help begins, */
+	HELP_END_COLUMN = 80        /* and before which its lines end */
 };
 
 /* getopt's two views of a table. */
@@ -54,8 +54,8 @@ static void make_getopt_tables(const struct option_table *table, struct getopt_t
 		const struct option_spec *spec = &table->specs[i];
 
 		tables->longs[i] = (struct option){ .name = spec->name,
-						    .has_arg = spec->argument ? required_argument
-									      : no_argument,
+						    .has_arg = spec->argument ? required_argument :
+										no_argument,
 						    .val = LONG_BASE + (int)i };
 		if (!spec->letter)
 			continue;
@@ -184,8 +184,8 @@ static void print_spec(const struct option_spec *spec, FILE *stream)
 
 	if (spec->section)
 		fprintf(stream, "\n%s:\n", spec->section);
-	column = spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name)
-			      : fprintf(stream, "      --%s", spec->name);
+	column = spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
+				fprintf(stream, "      --%s", spec->name);
 	if (spec->argument)
 		column += fprintf(stream, "=%s", spec->argument);
 	if (column >= HELP_COLUMN - 1) {
@@ -250,8 +250,8 @@ int option_take_size(const struct option_spec *spec, const char *argument, void 
 	if (r < 0)
 		return r;
 	if (nbytes == 0)
-		return fail(-EINVAL, "%s: '%s' is nothing to work with: give a size above 0", spelling,
-			    argument);
+		return fail(-EINVAL, "%s: '%s' is nothing to work with: give a size above 0",
+			    spelling, argument);
 	*(uint64_t *)member_of(spec, target) = nbytes;
 	return 0;
 }

@@ -2,12 +2,12 @@
  * option_table - command lines described by a table
  *
  * A program's options are one const table: names, argument, help, and a function that takes the
- * argument. getopt_long's tables, the error messages and the text of --help are all made from it, so
- * an option cannot exist in one of them only. A pair of options that makes no sense together is a row
- * of a second table.
+ * argument. getopt_long's tables, the error messages and the text of --help are all made from it,
+ * so an option cannot exist in one of them only. A pair of options that makes no sense together is
+ * a row of a second table.
  *
- * Options and operands may be mixed and long names abbreviated, as GNU programs allow; "--" ends the
- * options. Every error is printed with fail(), names the option by all its names ("-S,
+ * Options and operands may be mixed and long names abbreviated, as GNU programs allow; "--" ends
+ * the options. Every error is printed with fail(), names the option by all its names ("-S,
  * --buffer-size"), and is returned as a negative errno.
  */
 #pragma once
@@ -73,10 +73,18 @@ void option_table_help(const struct option_table *table, FILE *stream);
 enum { OPTION_SPELLING_NBYTES = 48 };
 const char *option_spell(const struct option_spec *spec, char text[static OPTION_SPELLING_NBYTES]);
 
-/* take() functions; the member must be a ... */
-int option_take_flag(const struct option_spec *spec, const char *argument, void *target);   /* bool: true */
-int option_take_value(const struct option_spec *spec, const char *argument, void *target);  /* int or enum: value */
-int option_take_choice(const struct option_spec *spec, const char *argument, void *target); /* int or enum: of choices */
-int option_take_text(const struct option_spec *spec, const char *argument, void *target);   /* const char *, not "" */
-int option_take_size(const struct option_spec *spec, const char *argument, void *target);   /* uint64_t bytes; not 0 */
-int option_take_count(const struct option_spec *spec, const char *argument, void *target);  /* unsigned; not 0 */
+/*
+ * take() functions. The member of the caller's struct is a
+ *	flag	bool, which becomes true
+ *	value	int or enum, which becomes the row's value
+ *	choice	int or enum, of the row's choices
+ *	text	const char *, which is never empty
+ *	size	uint64_t, in bytes; a number without suffix is KiB; 0 is an error
+ *	count	unsigned; 0 is an error
+ */
+int option_take_flag(const struct option_spec *spec, const char *argument, void *target);
+int option_take_value(const struct option_spec *spec, const char *argument, void *target);
+int option_take_choice(const struct option_spec *spec, const char *argument, void *target);
+int option_take_text(const struct option_spec *spec, const char *argument, void *target);
+int option_take_size(const struct option_spec *spec, const char *argument, void *target);
+int option_take_count(const struct option_spec *spec, const char *argument, void *target);

@@ -60,11 +60,12 @@ static int take_type(const struct option_spec *spec, const char *argument, void 
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	if (key_parse_type(argument, &options->key) < 0)
-		return fail(-EINVAL,
-			    "%s: unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, i32, i64, "
-			    "i128, f32, f64, each with le or be after it if need be, or bN for N "
-			    "bytes (1 to 16)",
-			    option_spell(spec, spelling), argument);
+		return fail(
+			-EINVAL,
+			"%s: unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, i32, i64, "
+			"i128, f32, f64, each with le or be after it if need be, or bN for N "
+			"bytes (1 to 16)",
+			option_spell(spec, spelling), argument);
 	if (options->key.nbytes > MAX_KEY_NBYTES)
 		return fail(-ENOTSUP, "%s: '%s' is too wide: a key has at most %d bytes",
 			    option_spell(spec, spelling), argument, MAX_KEY_NBYTES);
@@ -85,7 +86,8 @@ static int take_output(const struct option_spec *spec, const char *argument, voi
 	const struct options *options = target;
 
 	if (options->output_path && strcmp(options->output_path, argument))
-		return fail(-EINVAL, "-o, --output: there can be one output only, not '%s' and '%s'",
+		return fail(-EINVAL,
+			    "-o, --output: there can be one output only, not '%s' and '%s'",
 			    options->output_path, argument);
 	return option_take_text(spec, argument, target);
 }
@@ -102,7 +104,8 @@ static int take_temp_limit(const struct option_spec *spec, const char *argument,
 
 static int add_temp_dir(struct options *options, const char *path)
 {
-	const char **dirs = reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
+	const char **dirs =
+		reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
 
 	if (!dirs)
 		return fail(-ENOMEM, "%s: %m", path);
@@ -167,7 +170,8 @@ static int take_gpus(const struct option_spec *spec, const char *argument, void 
 	(void)spec;
 	do {
 		if (n == MAX_GPUS || !parse_gpu(&at, &gpus[n]))
-			return fail(-EINVAL, "--gpus: '%s' is not a list of device numbers, such as 0,1",
+			return fail(-EINVAL,
+				    "--gpus: '%s' is not a list of device numbers, such as 0,1",
 				    argument);
 		for (unsigned i = 0; i < n; i++)
 			if (gpus[i] == gpus[n])
@@ -206,14 +210,16 @@ static const struct option_spec specs[N_ROWS] = {
 			  .take = option_take_flag, MEMBER(reverse) },
 	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
 			 .take = option_take_flag, MEMBER(unique) },
-	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable", .take = take_nothing },
+	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable",
+			 .take = take_nothing },
 
 	[ROW_OUTPUT] = { "output", 'o', "FILE",
 			 "write to FILE, which may be an input; it is complete or untouched",
 			 .section = "What to do", .take = take_output, MEMBER(output_path) },
 	[ROW_CHECK] = { "check", 'c', NULL,
 			"only check the order, and report the first disorder; with -u, equals are "
-			"disorder", .take = option_take_value, MEMBER(mode), .value = MODE_CHECK },
+			"disorder",
+			.take = option_take_value, MEMBER(mode), .value = MODE_CHECK },
 	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
 			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
@@ -226,13 +232,15 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_FSYNC] = { "fsync", 0, NULL, "return when the output is on stable storage, not before",
 			.take = option_take_flag, MEMBER(fsync) },
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
-			 "take the names of the inputs, each ended by a NUL, from FILE (-: standard "
-			 "input)", .take = option_take_text, MEMBER(files0_path) },
+			 "take the names of the inputs, each ended by a NUL, from FILE "
+			 "(-: standard input)",
+			 .take = option_take_text, MEMBER(files0_path) },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
-			      "host memory for data, a hard limit; default: half of what is available "
-			      "to this process",
-			      .section = "Resources (SIZE: a number and b, K (default), M, G, T or %)",
+			      "host memory for data, a hard limit; default: half of what is "
+			      "available to this process",
+			      .section =
+				      "Resources (SIZE: a number and b, K (default), M, G, T or %)",
 			      .take = option_take_size, MEMBER(buffer_nbytes) },
 	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
 				"the same for each GPU; default: 90 % of what is free",
@@ -251,8 +259,8 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
-			   "a line on standard error while it runs; auto (the default): on a terminal, "
-			   "after a second. SIGUSR1 prints it once",
+			   "a line on standard error while it runs; auto (the default): on a "
+			   "terminal, after a second. SIGUSR1 prints it once",
 			   .section = "What it tells", .take = option_take_choice, MEMBER(progress),
 			   .choices = progress_modes },
 	[ROW_STATS] = { "stats", 0, NULL,
@@ -331,7 +339,8 @@ static int settle_inputs(struct options *options, const struct option_result *re
 	if (options->files0_path && result->n_operands)
 		return fail(-EINVAL,
 			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'", result->operands[0], options->files0_path);
+			    "come from '%s'",
+			    result->operands[0], options->files0_path);
 	if (options->files0_path)
 		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
 				   &options->files0_names);
@@ -389,8 +398,9 @@ static int check_output(const struct options *options)
 		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
 	if (!options->output_path && !options->explain &&
 	    (options->mode == MODE_SORT || options->mode == MODE_MERGE) && isatty(STDOUT_FILENO))
-		return fail(-EINVAL,
-			    "standard output is a terminal, and records are binary: use -o, or redirect it");
+		return fail(
+			-EINVAL,
+			"standard output is a terminal, and records are binary: use -o or redirect it");
 	return 0;
 }
 
@@ -407,8 +417,9 @@ static int settle(struct options *options, const struct option_result *result)
 	if (r < 0)
 		return r;
 	if (options->n_gpus && options->backend == BACKEND_CPU)
-		return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together: the CPU back end "
-				     "uses no GPU");
+		return fail(-EINVAL,
+			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
+			    "uses no GPU");
 	r = check_written_paths(options);
 	if (r < 0)
 		return r;

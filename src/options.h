@@ -20,8 +20,8 @@ enum mode {
 
 struct options {
 	enum mode mode;
-	const char **inputs; /* n_inputs, in the order of ties; "-" is standard input. One when checking */
-	size_t n_inputs;     /* at least 1, but for an empty --files0-from, which is an error */
+	const char **inputs;     /* n_inputs, in the order of ties; "-" is standard input */
+	size_t n_inputs;         /* at least 1; 1 when checking */
 	const char *output_path; /* NULL: standard output */
 
 	struct key key; /* the whole record; -r is key.descending */
@@ -32,10 +32,10 @@ struct options {
 	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
 	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
 	size_t n_temp_dirs;
-	unsigned n_threads;            /* 0: all that this process may use */
-	unsigned batch_size;           /* merge at most so many runs at once; 0: as the plan likes */
+	unsigned n_threads;  /* 0: all that this process may use */
+	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
-	unsigned *gpus;                /* n_gpus device numbers, all different; none: the first usable */
+	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
 	unsigned n_gpus;
 
 	bool explain; /* print the plan and stop */

@@ -1,8 +1,8 @@
 /*
  * progress - one line that says how far the sort is (see progress.h)
  *
- * The thread is stopped by a flag and a SIGUSR1 of its own: a signal that is sent to one thread stays
- * pending for it until it looks, so there is no moment at which the wake-up could be missed.
+ * The thread is stopped by a flag and a SIGUSR1 of its own: a signal that is sent to one thread
+ * stays pending for it until it looks, so there is no moment at which the wake-up could be missed.
  */
 #include "src/progress.h"
 
@@ -68,7 +68,9 @@ void progress_format(const struct stats_progress *at, char line[static PROGRESS_
 	}
 }
 
-/* On a terminal the line stays, to be written over; elsewhere, and if it is the last, it is ended. */
+/*
+ * On a terminal the line stays, to be written over; elsewhere, and if it is the last, it is ended.
+ */
 static void show(struct progress *progress, bool keep)
 {
 	char line[PROGRESS_LINE_NBYTES];
@@ -103,8 +105,8 @@ static void *run(void *arg)
 	for (;;) {
 		const struct timespec timeout = { .tv_sec = wait_ms / 1000,
 						  .tv_nsec = wait_ms % 1000 * 1000000L };
-		const int got = live ? sigtimedwait(&usr1, NULL, &timeout)
-				     : sigwaitinfo(&usr1, NULL);
+		const int got = live ? sigtimedwait(&usr1, NULL, &timeout) :
+				       sigwaitinfo(&usr1, NULL);
 
 		if (atomic_load(&progress->stopping))
 			return NULL;

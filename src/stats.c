@@ -1,16 +1,16 @@
 /*
  * stats - what each stage did, and which one held the others up (see stats.h)
  *
- * One lock guards all counters. `covered`, the time in which at least one span of a stage ran, is kept
- * without a list of spans: each stage remembers until when it is covered, and a span that ends adds
- * what lies between there, or its own beginning if that is later, and its end.
+ * One lock guards all counters. `covered`, the time in which at least one span of a stage ran, is
+ * kept without a list of spans: each stage remembers until when it is covered, and a span that ends
+ * adds what lies between there, or its own beginning if that is later, and its end.
  *
  *	  A |-----|            covered  |-----|
  *	  B    |-----|         adds           |--|
  *	  C              |--|  adds                 |--|
  *
- * Spans come in the order in which they end. Only a span that began before a gap and ends after a later
- * span has its share of the gap left out, so `covered` is never too large.
+ * Spans come in the order in which they end. Only a span that began before a gap and ends after a
+ * later span has its share of the gap left out, so `covered` is never too large.
  */
 #include "src/stats.h"
 
@@ -49,8 +49,8 @@ struct stats {
 
 /* Names are JSON's, and what a person reads, unless there is a longer one. */
 static const char *const stage_names[N_STAGES] = {
-	[STAGE_READ] = "read",	 [STAGE_UPLOAD] = "upload", [STAGE_ENCODE] = "encode",
-	[STAGE_SORT] = "sort",	 [STAGE_FETCH] = "fetch",   [STAGE_CUT] = "cut",
+	[STAGE_READ] = "read",   [STAGE_UPLOAD] = "upload", [STAGE_ENCODE] = "encode",
+	[STAGE_SORT] = "sort",   [STAGE_FETCH] = "fetch",   [STAGE_CUT] = "cut",
 	[STAGE_MERGE] = "merge", [STAGE_DECODE] = "decode", [STAGE_DOWNLOAD] = "download",
 	[STAGE_SPILL] = "spill", [STAGE_WRITE] = "write",   [STAGE_VERIFY] = "verify",
 };
@@ -102,15 +102,15 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	pthread_mutex_lock(&stats->lock);
 	stats->phases[stats->phase].end_ns = now_ns;
 	stats->phase = phase;
-	stats->phases[phase] = (struct phase_counters){ .begin_ns = now_ns,
-							.total_nbytes = total_nbytes };
+	stats->phases[phase] =
+		(struct phase_counters){ .begin_ns = now_ns, .total_nbytes = total_nbytes };
 	pthread_mutex_unlock(&stats->lock);
 }
 
 static void add_covered(struct counter *counter, uint64_t begin_ns, uint64_t end_ns)
 {
-	const uint64_t from_ns =
-		begin_ns > counter->covered_until_ns ? begin_ns : counter->covered_until_ns;
+	const uint64_t from_ns = begin_ns > counter->covered_until_ns ? begin_ns :
+									counter->covered_until_ns;
 
 	if (end_ns <= from_ns)
 		return;
@@ -287,8 +287,8 @@ static void print_summary(const struct summary *summary, FILE *stream)
 	fprintf(stream,
 		"%" PRIu64 " records of %s (%s), %" PRIu64 " written, in %.3f s: %s/s\n"
 		"%s; %.2f s user, %.2f s system; memory %s of %s; temporary space %s\n"
-		"%" PRIu64 " runs, %" PRIu64 " spilled, in chunks of %s; %" PRIu64 " passes, %" PRIu64
-		" windows\n",
+		"%" PRIu64 " runs, %" PRIu64 " spilled, in chunks of %s; %" PRIu64
+		" passes, %" PRIu64 " windows\n",
 		facts->n_records_in, facts->type, input, facts->n_records_out, summary->elapsed_s,
 		rate, facts->backend, summary->user_s, summary->system_s, rss, buffer, temp,
 		facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes, facts->n_windows);
@@ -307,13 +307,15 @@ void stats_print(struct stats *stats, const struct stats_facts *facts, FILE *str
 			print_phase(&stats->phases[phase], phase_name(phase), stream);
 }
 
-static void write_stage(const struct counter *counter, const char *name, bool is_first, FILE *stream)
+static void write_stage(const struct counter *counter, const char *name, bool is_first,
+			FILE *stream)
 {
 	fprintf(stream,
 		"%s\n        {\"name\": \"%s\", \"spans\": %" PRIu64 ", \"bytes\": %" PRIu64
 		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f}",
 		is_first ? "" : ",", name, counter->n_spans, counter->nbytes,
-		seconds(counter->busy_ns), seconds(counter->waited_ns), seconds(counter->covered_ns));
+		seconds(counter->busy_ns), seconds(counter->waited_ns),
+		seconds(counter->covered_ns));
 }
 
 static void write_phase(const struct phase_counters *phase, const char *name, bool is_first,
@@ -322,8 +324,8 @@ static void write_phase(const struct phase_counters *phase, const char *name, bo
 	const enum stage bottleneck = find_bottleneck(phase);
 	bool is_first_stage = true;
 
-	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",", name,
-		seconds(phase_elapsed_ns(phase)));
+	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",",
+		name, seconds(phase_elapsed_ns(phase)));
 	if (bottleneck == N_STAGES)
 		fprintf(stream, "\"bottleneck\": null, \"stages\": [");
 	else
@@ -348,13 +350,14 @@ static void write_summary(const struct summary *summary, FILE *stream)
 		"  \"elapsed_s\": %.6f,\n  \"user_s\": %.6f,\n  \"system_s\": %.6f,\n"
 		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_rss_bytes\": %" PRIu64
 		",\n  \"peak_temporary_bytes\": %" PRIu64 ",\n"
-		"  \"chunk_bytes\": %" PRIu64 ",\n  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64
-		",\n  \"passes\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n",
-		GSORT_VERSION, facts->backend, facts->type, facts->record_nbytes, facts->n_records_in,
-		facts->n_records_out, summary->elapsed_s, summary->user_s, summary->system_s,
-		facts->buffer_nbytes, summary->peak_rss_nbytes, facts->peak_temp_nbytes,
-		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
-		facts->n_windows);
+		"  \"chunk_bytes\": %" PRIu64 ",\n  \"runs\": %" PRIu64
+		",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
+		",\n  \"windows\": %" PRIu64 ",\n",
+		GSORT_VERSION, facts->backend, facts->type, facts->record_nbytes,
+		facts->n_records_in, facts->n_records_out, summary->elapsed_s, summary->user_s,
+		summary->system_s, facts->buffer_nbytes, summary->peak_rss_nbytes,
+		facts->peak_temp_nbytes, facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled,
+		facts->n_passes, facts->n_windows);
 }
 
 static void write_phases(const struct stats *stats, FILE *stream)

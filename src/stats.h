@@ -1,21 +1,21 @@
 /*
  * stats - what each stage did, and which one held the others up
  *
- * A stage reports each piece of work as a span: when it began, when it ended, how many bytes. Spans are
- * added up per phase and stage, and become events of the trace when there is one, so that one call
- * serves both:
+ * A stage reports each piece of work as a span: when it began, when it ended, how many bytes. Spans
+ * are added up per phase and stage, and become events of the trace when there is one, so that one
+ * call serves both:
  *
  *	struct span span = stats_begin(STAGE_READ, chunk);
  *	r = file_read(...);
  *	stats_end(stats, span, nbytes);
  *
  * Time spent waiting for a slot, for memory or for another stage is a span too, ended with
- * stats_waited(). Spans are a slot or so in size (hundreds of KiB and more), so a lock per span costs
- * nothing that could be measured; do not report records.
+ * stats_waited(). Spans are a slot or so in size (hundreds of KiB and more), so a lock per span
+ * costs nothing that could be measured; do not report records.
  *
- * Of each stage two times are kept. `busy` adds up all its spans, over all threads. `covered` is the time
- * in which at least one of its spans ran. A stage that covers nearly all of a phase is
- * the one that held the others up: while it ran without a pause, the others had time to wait.
+ * Of each stage two times are kept. `busy` adds up all its spans, over all threads. `covered` is
+ * the time in which at least one of its spans ran. A stage that covers nearly all of a phase is the
+ * one that held the others up: while it ran without a pause, the others had time to wait.
  *
  * All functions accept NULL for `stats`, and do nothing: tests and tools need not have one.
  */
@@ -63,15 +63,15 @@ struct span {
 
 /* What is known about the sort as a whole, for the reports; what does not apply is left 0. */
 struct stats_facts {
-	const char *backend;           /* "CPU, 2 threads" */
-	const char *type;              /* "u64" */
+	const char *backend; /* "CPU, 2 threads" */
+	const char *type;    /* "u64" */
 	uint64_t record_nbytes;
 	uint64_t n_records_in, n_records_out;
-	uint64_t buffer_nbytes;        /* -S, as decided */
+	uint64_t buffer_nbytes; /* -S, as decided */
 	uint64_t chunk_nbytes;
-	uint64_t n_runs;               /* formed, or given with -m */
+	uint64_t n_runs; /* formed, or given with -m */
 	uint64_t n_runs_spilled;
-	uint64_t n_passes;             /* over the data, the final merge included */
+	uint64_t n_passes; /* over the data, the final merge included */
 	uint64_t n_windows;
 	uint64_t peak_temp_nbytes;
 };
@@ -84,13 +84,16 @@ struct stats_progress {
 	bool started;                       /* a phase has begun */
 };
 
-/* trace: where spans go as events, may be NULL; must outlive the stats. 0, or -ENOMEM after a message. */
+/*
+ * trace: where spans go as events, may be NULL; must outlive the stats. 0, or -ENOMEM after a
+ * message.
+ */
 int stats_open(struct trace *trace, struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
 /*
- * A phase begins, and the one before it ends; each at most once. total_nbytes: what its measuring stage
- * will have moved in the end, 0 if unknown.
+ * A phase begins, and the one before it ends; each at most once. total_nbytes: what its measuring
+ * stage will have moved in the end, 0 if unknown.
  */
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
@@ -117,5 +120,8 @@ const char *phase_name(enum phase phase);
 /* The table of --stats. */
 void stats_print(struct stats *stats, const struct stats_facts *facts, FILE *stream);
 
-/* The JSON of --stats-json (schema in docs/cli.md). Returns 0, or a negative errno after a message. */
+/*
+ * The JSON of --stats-json (schema in docs/cli.md). Returns 0, or a negative errno after a
+ * message.
+ */
 int stats_write_json(struct stats *stats, const struct stats_facts *facts, const char *path);

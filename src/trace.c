@@ -4,7 +4,8 @@
  * The stream's own buffer is the bounded memory: stdio writes it out when it is full. Each event is
  * formatted into a local array first, so the lock is held for a copy only.
  *
- * Every event ends with ",\n". The array is closed by an event that names the process, which so takes no comma.
+ * Every event ends with ",\n". The array is closed by an event that names the process, which so
+ * takes no comma.
  */
 #include "src/trace.h"
 
@@ -81,10 +82,12 @@ void trace_add(struct trace *trace, const struct trace_event *event)
 	length_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
 	snprintf(text, sizeof text,
 		 "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03" PRIu64
-		 ",\"dur\":%" PRIu64 ".%03" PRIu64 ",\"pid\":%ld,\"tid\":%u,\"args\":{\"item\":%" PRIu64
-		 ",\"bytes\":%" PRIu64 "}},\n",
+		 ",\"dur\":%" PRIu64 ".%03" PRIu64
+		 ",\"pid\":%ld,\"tid\":%u,\"args\":{\"item\":%" PRIu64 ",\"bytes\":%" PRIu64
+		 "}},\n",
 		 event->name, event->category, begin_ns / 1000, begin_ns % 1000, length_ns / 1000,
-		 length_ns % 1000, (long)getpid(), tid_of(event->track), event->item, event->nbytes);
+		 length_ns % 1000, (long)getpid(), tid_of(event->track), event->item,
+		 event->nbytes);
 	put(trace, text);
 }
 
@@ -109,7 +112,8 @@ int trace_close(struct trace *trace)
 	if (!trace)
 		return 0;
 	snprintf(text, sizeof text,
-		 "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,\"args\":{\"name\":\"gsort\"}}\n]\n",
+		 "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,"
+		 "\"args\":{\"name\":\"gsort\"}}\n]\n",
 		 (long)getpid());
 	put(trace, text);
 	r = trace->first_error;

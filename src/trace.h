@@ -1,12 +1,13 @@
 /*
  * trace - a timeline in the Chrome trace event format
  *
- * One JSON array of complete events ("ph":"X"), to be looked at with Perfetto or chrome://tracing. Any thread may add
- * events. They are buffered for a moment and written out, so memory is bounded; the format allows the
- * closing bracket to be missing, so the file is readable even when the process was killed.
+ * One JSON array of complete events ("ph":"X"), to be looked at with Perfetto or chrome://tracing.
+ * Any thread may add events. They are buffered for a moment and written out, so memory is bounded;
+ * the format allows the closing bracket to be missing, so the file is readable even when the
+ * process was killed.
  *
- * An event lies on a track: the thread that reports it, or a numbered one for what runs elsewhere (a
- * lane of a device). Events of one track must nest or not overlap.
+ * An event lies on a track: the thread that reports it, or a numbered one for what runs elsewhere
+ * (a lane of a device). Events of one track must nest or not overlap.
  */
 #pragma once
 

@@ -77,9 +77,10 @@ static void without_limits_free_memory_decides(void **state)
 	(void)state;
 	give_meminfo();
 	give("/proc/self/cgroup", "0::/\n");
-	give("/proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
-				  "Max data size             unlimited            unlimited            bytes\n"
-				  "Max address space         unlimited            unlimited            bytes\n");
+	give("/proc/self/limits",
+	     "Limit                     Soft Limit           Hard Limit           Units\n"
+	     "Max data size             unlimited            unlimited            bytes\n"
+	     "Max address space         unlimited            unlimited            bytes\n");
 	assert_available(4096 * MIB);
 }
 
@@ -157,10 +158,12 @@ static void cgroup_v1_limit_less_usage_decides(void **state)
 {
 	(void)state;
 	give_meminfo();
-	give("/proc/self/cgroup", "12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
+	give("/proc/self/cgroup",
+	     "12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
 	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
 	give("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "314572800\n");
-	give("/sys/fs/cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 104857600\n");
+	give("/sys/fs/cgroup/memory/job/memory.stat",
+	     "inactive_file 1\ntotal_inactive_file 104857600\n");
 	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	assert_available(100 * MIB);
 }
@@ -170,11 +173,13 @@ static void address_space_and_data_rlimits_decide(void **state)
 	(void)state;
 	give_meminfo();
 	give("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
-	give("/proc/self/limits", "Max data size             unlimited            unlimited            bytes\n"
-				  "Max address space         209715200            unlimited            bytes\n");
+	give("/proc/self/limits",
+	     "Max data size             unlimited            unlimited            bytes\n"
+	     "Max address space         209715200            unlimited            bytes\n");
 	assert_available(100 * MIB);
-	give("/proc/self/limits", "Max data size             34603008             34603008             bytes\n"
-				  "Max address space         209715200            unlimited            bytes\n");
+	give("/proc/self/limits",
+	     "Max data size             34603008             34603008             bytes\n"
+	     "Max address space         209715200            unlimited            bytes\n");
 	assert_available(32 * MIB);
 }
 

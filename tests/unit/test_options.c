@@ -116,8 +116,8 @@ static void every_option_reaches_its_field(void **state)
 	struct options options;
 
 	(void)state;
-	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug", "--stats",
-			 "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
+	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
+			 "--stats", "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
 	assert_int_equal(options.key.kind, KEY_FLOAT);
 	assert_int_equal(options.key.nbytes, 4);
 	assert_true(options.key.big_endian && options.key.descending && options.unique);
@@ -130,9 +130,9 @@ static void every_option_reaches_its_field(void **state)
 	assert_string_equal(options.inputs[1], "b");
 	options_free(&options);
 
-	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y", "--temp-limit=0",
-			 "--parallel=3", "--batch-size", "2", "--backend=cuda", "--gpus=0,12",
-			 "--progress=never", "-oout");
+	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y",
+			 "--temp-limit=0", "--parallel=3", "--batch-size", "2", "--backend=cuda",
+			 "--gpus=0,12", "--progress=never", "-oout");
 	assert_int_equal(options.mode, MODE_MERGE);
 	assert_int_equal(options.buffer_nbytes, 64 << 20);
 	assert_int_equal(options.device_memory_nbytes, 1 << 30);
@@ -242,8 +242,9 @@ static void wrong_sizes_are_refused(void **state)
 
 static void wrong_numbers_are_refused(void **state)
 {
-	static const char *const numbers[] = { "0", "-1", "", "x", "1x", "4294967296",
-					       "99999999999999999999", " 1", "0x10" };
+	static const char *const numbers[] = {
+		"0", "-1", "", "x", "1x", "4294967296", "99999999999999999999", " 1", "0x10"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -263,7 +264,8 @@ static void wrong_words_are_refused_with_the_right_ones(void **state)
 
 static void gpu_lists_are_checked(void **state)
 {
-	static const char *const lists[] = { "", ",", "0,", ",0", "0,,1", "a", "-1", "0 1", "99999999999" };
+	static const char *const lists[] = { "",  ",",  "0,",  ",0",         "0,,1",
+					     "a", "-1", "0 1", "99999999999" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
@@ -358,7 +360,8 @@ static void wrong_lists_of_file_names_are_refused(void **state)
 	REFUSED("--files0-from", "'g'", "--files0-from=list", "-o", "out", "g");
 	REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
 	REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
-	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o", "out");
+	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
+		"out");
 	unlink(list_path);
 	REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
 }
@@ -415,8 +418,9 @@ static void help_that_cannot_be_written_is_an_error(void **state)
 
 static void help_names_every_option_within_80_columns(void **state)
 {
-	static const char *const some[] = { "-t, --type=TYPE", "-S, --buffer-size=SIZE", "--files0-from=FILE",
-					    "--progress=auto|always|never", "--version" };
+	static const char *const some[] = { "-t, --type=TYPE", "-S, --buffer-size=SIZE",
+					    "--files0-from=FILE", "--progress=auto|always|never",
+					    "--version" };
 	char *help[] = { "gsort", "--help", NULL }, text[16384];
 	FILE *file = tmpfile();
 	size_t nbytes;

@@ -20,9 +20,12 @@ enum { GIVE_UP_MS = 10000 };
 static char text[4096];
 
 /* What progress_format() makes of a state. */
-static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes, uint64_t elapsed_s)
+static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes,
+			  uint64_t elapsed_s)
 {
-	const struct stats_progress at = { .started = true, .phase = phase, .done_nbytes = done_nbytes,
+	const struct stats_progress at = { .started = true,
+					   .phase = phase,
+					   .done_nbytes = done_nbytes,
 					   .total_nbytes = total_nbytes,
 					   .elapsed_ns = elapsed_s * UINT64_C(1000000000) };
 	static char line[PROGRESS_LINE_NBYTES];

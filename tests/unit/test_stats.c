@@ -17,15 +17,25 @@ enum { N_THREADS = 4, N_SPANS = 1000 };
 #define S UINT64_C(1000000000)
 
 static const struct stats_facts facts = {
-	.backend = "CPU, 2 threads", .type = "u64", .record_nbytes = 8, .n_records_in = 1 << 20,
-	.n_records_out = 1 << 20, .buffer_nbytes = 64 << 20, .chunk_nbytes = 1 << 20, .n_runs = 8,
-	.n_runs_spilled = 5, .n_passes = 2, .n_windows = 3, .peak_temp_nbytes = 5 << 20,
+	.backend = "CPU, 2 threads",
+	.type = "u64",
+	.record_nbytes = 8,
+	.n_records_in = 1 << 20,
+	.n_records_out = 1 << 20,
+	.buffer_nbytes = 64 << 20,
+	.chunk_nbytes = 1 << 20,
+	.n_runs = 8,
+	.n_runs_spilled = 5,
+	.n_passes = 2,
+	.n_windows = 3,
+	.peak_temp_nbytes = 5 << 20,
 };
 
 static char path[32], text[CAPTURED_NBYTES];
 
 /* A span of a stage from `begin` to `end` seconds (of any clock). */
-static void add_span(struct stats *stats, enum stage stage, double begin_s, double end_s, uint64_t nbytes)
+static void add_span(struct stats *stats, enum stage stage, double begin_s, double end_s,
+		     uint64_t nbytes)
 {
 	const struct span span = { .stage = stage, .begin_ns = (uint64_t)(begin_s * 1e9) };
 
@@ -110,7 +120,8 @@ static void waiting_is_not_work(void **state)
 	span.begin_ns -= 5 * S;
 	stats_waited(stats, span);
 	report_json(stats);
-	assert_has("\"name\": \"write\", \"spans\": 0, \"bytes\": 0, \"busy_s\": 0.000000, \"waited_s\": 5.");
+	assert_has("\"name\": \"write\", \"spans\": 0, \"bytes\": 0, \"busy_s\": 0.000000, "
+		   "\"waited_s\": 5.");
 	assert_has("\"bottleneck\": null");
 }
 

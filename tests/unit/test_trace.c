@@ -43,7 +43,8 @@ static int count_objects(void)
 		const char *end = strchr(line, '\n');
 		const bool is_last = end[1] == ']';
 
-		if (*line != '{' || strncmp(is_last ? end - 1 : end - 2, is_last ? "}" : "},", is_last ? 1 : 2) != 0)
+		if (*line != '{' || strncmp(is_last ? end - 1 : end - 2, is_last ? "}" : "},",
+					    is_last ? 1 : 2) != 0)
 			return -1;
 		n++;
 	}
@@ -63,7 +64,9 @@ static void empty_trace_is_valid(void **state)
 
 static void event_tells_when_where_and_how_much(void **state)
 {
-	struct trace_event event = { .name = "sort", .category = "work", .track = 3, .item = 17, .nbytes = 4096 };
+	struct trace_event event = {
+		.name = "sort", .category = "work", .track = 3, .item = 17, .nbytes = 4096
+	};
 	struct trace *trace;
 
 	(void)state;
@@ -77,13 +80,16 @@ static void event_tells_when_where_and_how_much(void **state)
 	assert_int_equal(count_objects(), 3);
 	assert_non_null(strstr(text, "{\"name\":\"sort\",\"cat\":\"work\",\"ph\":\"X\",\"ts\":"));
 	assert_non_null(strstr(text, ",\"dur\":1234.567,\"pid\":"));
-	assert_non_null(strstr(text, ",\"tid\":1073741827,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
+	assert_non_null(
+		strstr(text, ",\"tid\":1073741827,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
 	assert_non_null(strstr(text, "\"tid\":1073741827,\"args\":{\"name\":\"lane 3\"}},\n"));
 }
 
 static void event_before_the_start_begins_with_it(void **state)
 {
-	const struct trace_event event = { .name = "read", .category = "work", .begin_ns = 1, .end_ns = 2 };
+	const struct trace_event event = {
+		.name = "read", .category = "work", .begin_ns = 1, .end_ns = 2
+	};
 	struct trace *trace;
 
 	(void)state;
@@ -98,8 +104,10 @@ static void *add_events(void *arg)
 	struct trace *trace = arg;
 
 	for (uint64_t i = 0; i < N_EVENTS; i++) {
-		const struct trace_event event = { .name = "merge", .category = "work",
-						   .begin_ns = trace_now_ns(), .end_ns = trace_now_ns(),
+		const struct trace_event event = { .name = "merge",
+						   .category = "work",
+						   .begin_ns = trace_now_ns(),
+						   .end_ns = trace_now_ns(),
 						   .item = i };
 
 		trace_add(trace, &event);
