@@ -1,0 +1,94 @@
+/*
+ * tool - what the command lines of the tools have in common (see tool.h)
+ */
+#include "tools/tool.h"
+
+#include <errno.h>
+
+#include "config.h"
+#include "src/status.h"
+
+/* What stops the parsing. */
+enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION = 2 };
+
+int tool_take_help(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	return ASKED_FOR_HELP;
+}
+
+int tool_take_version(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	return ASKED_FOR_VERSION;
+}
+
+static void print_help(const struct tool *tool)
+{
+	printf("Usage: %s\n", tool->usage);
+	option_table_help(&tool->options, stdout);
+	if (tool->notes)
+		printf("\n%s\n", tool->notes);
+}
+
+int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
+	       struct option_result *ret_operands)
+{
+	int r;
+
+	status_set_program(tool->name);
+	r = option_table_parse(&tool->options, argc, argv, target, ret_operands);
+	if (r <= 0)
+		return r;
+	if (r == ASKED_FOR_HELP)
+		print_help(tool);
+	else
+		printf("%s (gsort) %s\n", tool->name, GSORT_VERSION);
+	if (fflush(stdout) != 0)
+		return fail(-errno, "standard output: %m");
+	return 1;
+}
+
+int tool_take_type(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct key *key = (struct key *)((char *)target + spec->offset);
+	char spelling[OPTION_SPELLING_NBYTES];
+	struct key parsed;
+
+	if (key_parse_type(argument, &parsed) < 0)
+		return fail(-EINVAL,
+			    "%s: unknown type '%s': use u8 to u128, i8 to i128, f32, f64 "
+			    "(le or be may follow), or bN",
+			    option_spell(spec, spelling), argument);
+	parsed.descending = key->descending;
+	*key = parsed;
+	return 0;
+}
+
+int tool_take_number(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+	uint64_t n = 0;
+	bool fits = *argument != '\0';
+
+	for (const char *digit = argument; *digit && fits; digit++)
+		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
+		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
+	if (!fits)
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1",
+			    option_spell(spec, spelling), argument);
+	*(uint64_t *)((char *)target + spec->offset) = n;
+	return 0;
+}
+
+int tool_make_layout(const struct key *key, struct layout *ret_layout)
+{
+	if (layout_make_plain(key, ret_layout) < 0)
+		return fail(-ENOTSUP, "-t, --type: b%u is too wide: a key has at most 16 bytes",
+			    (unsigned)key->nbytes);
+	return 0;
+}
