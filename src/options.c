@@ -400,7 +400,7 @@ static int check_output(const struct options *options)
 	    (options->mode == MODE_SORT || options->mode == MODE_MERGE) && isatty(STDOUT_FILENO))
 		return fail(
 			-EINVAL,
-			"standard output is a terminal, and records are binary: use -o or redirect it");
+			"standard output is a terminal and records are binary: use -o or redirect it");
 	return 0;
 }
 
