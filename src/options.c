@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "src/files0.h"
@@ -390,17 +389,12 @@ static int check_written_paths(const struct options *options)
 	return 0;
 }
 
-static int check_output(const struct options *options)
+static int check_needs_output(const struct options *options)
 {
 	if (options->verify && !options->output_path)
 		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
 	if (options->fsync && !options->output_path)
 		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
-	if (!options->output_path && !options->explain &&
-	    (options->mode == MODE_SORT || options->mode == MODE_MERGE) && isatty(STDOUT_FILENO))
-		return fail(
-			-EINVAL,
-			"standard output is a terminal and records are binary: use -o or redirect it");
 	return 0;
 }
 
@@ -423,7 +417,7 @@ static int settle(struct options *options, const struct option_result *result)
 	r = check_written_paths(options);
 	if (r < 0)
 		return r;
-	r = check_output(options);
+	r = check_needs_output(options);
 	if (r < 0 || options->n_temp_dirs)
 		return r;
 	return add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");

@@ -385,25 +385,6 @@ static int parse_with_stdout(int fd, char **argv, int argc)
 	return r;
 }
 
-static void records_are_not_written_to_a_terminal(void **state)
-{
-	const int controller = posix_openpt(O_RDWR | O_NOCTTY);
-	char *sort[] = { "gsort", "f", NULL }, *check[] = { "gsort", "-c", "f", NULL },
-	     *explain[] = { "gsort", "--explain", "f", NULL };
-	int terminal;
-
-	(void)state;
-	assert_true(controller >= 0 && grantpt(controller) == 0 && unlockpt(controller) == 0);
-	terminal = open(ptsname(controller), O_RDWR | O_NOCTTY);
-	assert_true(terminal >= 0);
-	assert_int_equal(parse_with_stdout(terminal, sort, 2), -EINVAL);
-	assert_non_null(strstr(status_last(), "terminal"));
-	assert_int_equal(parse_with_stdout(terminal, check, 3), 0);
-	assert_int_equal(parse_with_stdout(terminal, explain, 3), 0);
-	close(terminal);
-	close(controller);
-}
-
 static void help_that_cannot_be_written_is_an_error(void **state)
 {
 	const int full = open("/dev/full", O_WRONLY);
@@ -461,7 +442,6 @@ int main(void)
 		cmocka_unit_test(file_names_come_from_a_list),
 		cmocka_unit_test(long_lists_of_file_names_are_read),
 		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
-		cmocka_unit_test(records_are_not_written_to_a_terminal),
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 		cmocka_unit_test(help_names_every_option_within_80_columns),
 	};
