@@ -1,0 +1,507 @@
+/*
+ * test_output - complete or untouched, in order where order is all there is, and nothing left
+ * behind
+ */
+#include "io/output.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/guarded.h"
+#include "tests/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 10000, PIECE = 100 };
+
+static unsigned char data[N];
+static const char old[] = "what was there before";
+
+static const char *old_file(const char *name)
+{
+	write_file(path_of(name), old, sizeof old);
+	return path_of(name);
+}
+
+static struct output *open_output(const char *path, uint64_t expected_nbytes)
+{
+	struct output *output;
+
+	assert_int_equal(output_open(&faulty_engine, path, expected_nbytes, &output), 0);
+	return output;
+}
+
+static int open_refused(const char *path)
+{
+	struct output *output;
+	const int r = output_open(&faulty_engine, path, OUTPUT_SIZE_UNKNOWN, &output);
+
+	assert_true(r < 0);
+	assert_non_null(strstr(status_last(), path));
+	return r;
+}
+
+/* In pieces, back to front. */
+static void write_data(struct output *output)
+{
+	for (uint64_t at = N; at > 0; at -= PIECE)
+		assert_int_equal(output_write_at(output, at - PIECE, data + at - PIECE, PIECE), 0);
+}
+
+struct writer {
+	pthread_t thread;
+	struct output *output;
+	uint64_t first, n; /* writes the pieces first, first + n, ... */
+	int r;
+};
+
+static void *write_pieces(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint64_t at = w->first * PIECE; at < N && w->r == 0; at += w->n * PIECE) {
+		usleep((unsigned)(at * 7919 % 300)); /* so that the turns are mixed */
+		w->r = output_write_at(w->output, at, data + at, PIECE);
+	}
+	return NULL;
+}
+
+/* Returns the worst that a writer was told. */
+static int write_by_threads(struct output *output)
+{
+	struct writer writers[4];
+	int r = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		writers[i] = (struct writer){ .output = output, .first = i, .n = 4 };
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_pieces,
+						&writers[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(writers[i].thread, NULL);
+		r = writers[i].r < r ? writers[i].r : r;
+	}
+	return r;
+}
+
+static void old_file_is_untouched_until_commit(void **state)
+{
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		const char *path = old_file("f");
+		struct output *output;
+
+		faults.refuses_nameless = !nameless;
+		faults.most_nbytes = 77;
+		faults.interrupt_every = 2;
+		output = open_output(path, N);
+		assert_true(output_is_atomic(output));
+		write_data(output);
+		assert_true(file_holds(path, old, sizeof old));
+		assert_int_equal(count_names(), nameless ? 1 : 2);
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+		assert_true(file_holds(path, data, N));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
+static void abort_leaves_nothing(void **state)
+{
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		struct output *output;
+
+		faults.refuses_nameless = !nameless;
+		output = open_output(path_of("new"), N);
+		write_data(output);
+		output_abort(output);
+		assert_int_equal(count_names(), 0);
+	}
+	output_abort(NULL);
+}
+
+static void signal_handler_removes_the_hidden_name(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	output = open_output(old_file("f"), N);
+	assert_int_equal(count_names(), 2);
+	output_cleanup_from_signal();
+	assert_int_equal(count_names(), 1);
+	output_abort(output);
+	output_cleanup_from_signal();
+	assert_true(file_holds(path_of("f"), old, sizeof old));
+}
+
+static void threads_write_at_offsets(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+
+	(void)state;
+	assert_false(output_is_ordered(output));
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+}
+
+static void what_was_written_can_be_read_back(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+	unsigned char *back = guarded_alloc(N);
+
+	(void)state;
+	write_data(output);
+	assert_int_equal(output_read_at(output, 0, back, N), 0);
+	assert_memory_equal(back, data, N);
+	output_abort(output);
+	guarded_free(back, N);
+}
+
+static void excess_reservation_is_cut(void **state)
+{
+	struct output *output = open_output(path_of("new"), 3 * N);
+
+	(void)state;
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+
+	output = open_output(path_of("empty"), 3 * N);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("empty"), data, 0));
+}
+
+static void gap_is_never_committed(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output = open_output(path, N);
+
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, data, PIECE), 0);
+	assert_int_equal(output_write_at(output, 2 * PIECE, data, PIECE), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 1);
+}
+
+static void failing_steps_leave_the_old_file(void **state)
+{
+	int *const steps[] = {
+		&faults.transfer_errno, &faults.ftruncate_errno, &faults.fsync_errno,
+		&faults.close_errno,    &faults.link_errno,      &faults.rename_errno,
+	};
+	const char *path = old_file("f");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct output *output = open_output(path, 2 * N);
+		int r;
+
+		status_reset(true);
+		*steps[i] = EDQUOT;
+		r = output_write_at(output, 0, data, N);
+		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
+		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
+		assert_non_null(strstr(status_last(), path));
+		*steps[i] = 0;
+		assert_true(file_holds(path, old, sizeof old));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
+static void too_large_an_output_is_refused_at_once(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_true(output_open(&faulty_engine, path_of("new"), UINT64_C(1) << 60, &output) < 0);
+	assert_non_null(strstr(status_last(), path_of("new")));
+	assert_int_equal(count_names(), 0);
+}
+
+static void durability_syncs_data_then_name(void **state)
+{
+	const unsigned n_syncs[] = { [OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1,
+				     [OUTPUT_SYNC_ALL] = 2 };
+
+	(void)state;
+	for (int durability = OUTPUT_UNSYNCED; durability <= OUTPUT_SYNC_ALL; durability++) {
+		struct output *output = open_output(path_of("new"), N);
+
+		faults.n_syncs = 0;
+		write_data(output);
+		assert_int_equal(output_commit(output, (enum output_durability)durability), 0);
+		assert_int_equal(faults.n_syncs, n_syncs[durability]);
+	}
+}
+
+static void links_stay_and_their_target_is_replaced(void **state)
+{
+	const char *path = old_file("f"), *near = path_of("near"), *far = path_of("far");
+	struct file_identity identity;
+	struct output *output;
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(symlink("f", near), 0);
+	assert_int_equal(symlink(near, far), 0);
+	output = open_output(far, N);
+	assert_int_equal(stat(path, &status), 0);
+	assert_true(output_identity(output, &identity));
+	assert_true(file_identity_equal(identity, file_identity_of(&status)));
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(lstat(far, &status), 0);
+	assert_true(S_ISLNK(status.st_mode));
+	assert_true(file_holds(path, data, N));
+	assert_int_equal(count_names(), 3);
+}
+
+static void link_to_nothing_makes_its_target(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(symlink("new", path_of("link")), 0);
+	output = open_output(path_of("link"), N);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+	assert_int_equal(count_names(), 2);
+}
+
+static void bad_targets_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("circle", path_of("circle")), 0);
+	assert_int_equal(open_refused(path_of("circle")), -ELOOP);
+	status_reset(true);
+	assert_int_equal(open_refused(fixture_directory), -EISDIR);
+	status_reset(true);
+	assert_int_equal(open_refused(path_of("missing/new")), -ENOENT);
+	status_reset(true);
+	assert_int_equal(open_refused(path_of("missing/")), -EISDIR);
+	if (geteuid() != 0) { /* who may write everything */
+		status_reset(true);
+		assert_int_equal(chmod(old_file("f"), 0400), 0);
+		assert_int_equal(open_refused(path_of("f")), -EACCES);
+	}
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void permissions_are_what_a_user_expects(void **state)
+{
+	const mode_t before = umask(027);
+
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		faults.refuses_nameless = !nameless;
+		unlink(path_of("new"));
+		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(mode_of(path_of("new")), 0640);
+		assert_int_equal(chmod(path_of("new"), 0606), 0);
+		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(mode_of(path_of("new")), 0606);
+	}
+	umask(before);
+}
+
+static void owner_is_kept_where_we_may(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(old_file("f"), 1234, 5678), 0);
+	assert_int_equal(output_commit(open_output(path_of("f"), 0), OUTPUT_UNSYNCED), 0);
+	assert_int_equal(stat(path_of("f"), &status), 0);
+	assert_int_equal(status.st_uid, 1234);
+	assert_int_equal(status.st_gid, 5678);
+}
+
+/* Reads a FIFO to its end, slowly, and compares. */
+static void *drain(void *arg)
+{
+	const int fd = open(arg, O_RDONLY);
+	unsigned char buffer[PIECE];
+	size_t at = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buffer, sizeof buffer)) > 0) {
+		if (memcmp(buffer, data + at, (size_t)n) != 0)
+			abort();
+		at += (size_t)n;
+	}
+	close(fd);
+	return at == N ? arg : NULL;
+}
+
+static void pipe_is_written_in_order_by_threads_in_any(void **state)
+{
+	const char *path = path_of("fifo");
+	struct output *output;
+	pthread_t reader;
+	void *complete;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(pthread_create(&reader, NULL, drain, (void *)path), 0);
+	faults.most_nbytes = 33;
+	output = open_output(path, N);
+	assert_true(output_is_ordered(output));
+	assert_false(output_is_atomic(output));
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_read_at(output, 0, &complete, 1), -ESPIPE);
+	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
+	pthread_join(reader, &complete);
+	assert_non_null(complete);
+}
+
+static void full_device_fails_every_writer(void **state)
+{
+	struct output *output = open_output("/dev/full", N);
+
+	(void)state;
+	assert_int_equal(write_by_threads(output), -ENOSPC);
+	assert_non_null(strstr(status_last(), "/dev/full"));
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
+
+	output = open_output("/dev/null", N);
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
+}
+
+static void cancel_wakes_those_who_wait_for_their_turn(void **state)
+{
+	struct output *output = open_output("/dev/null", N);
+	struct writer writer = { .output = output, .first = 1, .n = N };
+
+	(void)state;
+	assert_int_equal(pthread_create(&writer.thread, NULL, write_pieces, &writer), 0);
+	usleep(10000);
+	output_cancel(output);
+	pthread_join(writer.thread, NULL);
+	assert_int_equal(writer.r, -ECANCELED);
+	assert_int_equal(output_write_at(output, 0, data, 1), -ECANCELED);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
+	assert_false(status_failed());
+}
+
+/* Runs with standard output at `fd`, whose position is kept; commits unless told not to. */
+static void write_to_stdout(int fd, bool commit, bool expect_ordered)
+{
+	const int saved = dup(STDOUT_FILENO);
+	struct output *output;
+	bool is_ordered, is_atomic;
+	int r = 0;
+
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	output = open_output(NULL, 2 * N);
+	is_ordered = output_is_ordered(output);
+	is_atomic = output_is_atomic(output);
+	r = write_by_threads(output);
+	if (commit)
+		r = output_commit(output, OUTPUT_UNSYNCED);
+	else
+		output_abort(output);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	assert_int_equal(r, 0);
+	assert_int_equal(is_ordered, expect_ordered);
+	assert_false(is_atomic);
+}
+
+static void standard_output_goes_on_where_it_is(void **state)
+{
+	const int flags[] = { O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_APPEND };
+	unsigned char expected[2 + N];
+
+	(void)state;
+	memcpy(expected, "a", 1);
+	memcpy(expected + 1, data, N);
+	memcpy(expected + 1 + N, "b", 1);
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = path_of(i ? "append" : "write");
+		const int fd = open(path, flags[i], 0600);
+
+		assert_int_equal(write(fd, "a", 1), 1);
+		write_to_stdout(fd, true, i == 1);
+		assert_int_equal(write(fd, "b", 1), 1);
+		close(fd);
+		assert_true(file_holds(path, expected, sizeof expected));
+	}
+}
+
+static void aborted_standard_output_gives_space_back(void **state)
+{
+	const char *path = path_of("f");
+	const int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	(void)state;
+	assert_int_equal(write(fd, "a", 1), 1);
+	write_to_stdout(fd, false, false);
+	close(fd);
+	assert_true(file_holds(path, "a", 1));
+}
+
+static void terminal_is_refused(void **state)
+{
+	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
+	struct output *output;
+	int r;
+
+	(void)state;
+	if (terminal < 0)
+		skip();
+	fflush(stdout);
+	dup2(terminal, STDOUT_FILENO);
+	r = output_open(&faulty_engine, NULL, N, &output);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(terminal);
+	assert_int_equal(r, -ENOTTY);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(old_file_is_untouched_until_commit),
+		FIXTURE(abort_leaves_nothing),
+		FIXTURE(signal_handler_removes_the_hidden_name),
+		FIXTURE(threads_write_at_offsets),
+		FIXTURE(what_was_written_can_be_read_back),
+		FIXTURE(excess_reservation_is_cut),
+		FIXTURE(gap_is_never_committed),
+		FIXTURE(failing_steps_leave_the_old_file),
+		FIXTURE(too_large_an_output_is_refused_at_once),
+		FIXTURE(durability_syncs_data_then_name),
+		FIXTURE(links_stay_and_their_target_is_replaced),
+		FIXTURE(link_to_nothing_makes_its_target),
+		FIXTURE(bad_targets_are_refused),
+		FIXTURE(permissions_are_what_a_user_expects),
+		FIXTURE(owner_is_kept_where_we_may),
+		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
+		FIXTURE(full_device_fails_every_writer),
+		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
+		FIXTURE(standard_output_goes_on_where_it_is),
+		FIXTURE(aborted_standard_output_gives_space_back),
+		FIXTURE(terminal_is_refused),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

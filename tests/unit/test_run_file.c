@@ -1,0 +1,289 @@
+/*
+ * test_run_file - a run comes back as it was written, in order, or not at all
+ */
+#include "io/run_file.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/guarded.h"
+#include "tests/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+/* Windows of 100 items of 8 bytes in blocks of 30: 30 + 30 + 30 + 10. */
+enum { WINDOW = 100, BLOCK = 30, BLOCKS = 4 };
+
+static struct spill *spill;
+
+static int start(void **state)
+{
+	static const char *const directories[] = { fixture_directory };
+	int r = fixture_start(state);
+
+	return r < 0 ? r : spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, &spill);
+}
+
+static int finish(void **state)
+{
+	spill_close(spill);
+	return fixture_finish(state);
+}
+
+static struct run_file *open_run(void)
+{
+	struct run_file *run;
+
+	assert_int_equal(run_file_open(spill, CODEC_RAW, sizeof(uint64_t), BLOCK, &run), 0);
+	return run;
+}
+
+/* The items of window w are w * 1000, w * 1000 + 1, ... */
+static int write_window(struct run_file *run, uint64_t w)
+{
+	uint64_t items[WINDOW];
+	code_t first_keys[BLOCKS];
+
+	for (uint64_t i = 0; i < WINDOW; i++)
+		items[i] = w * 1000 + i;
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		first_keys[i] = items[i * BLOCK];
+	return run_file_write(run, w, items, WINDOW, first_keys);
+}
+
+static struct run_file *finished_run(uint64_t n_windows)
+{
+	struct run_file *run = open_run();
+
+	for (uint64_t w = n_windows; w-- > 0;)
+		assert_int_equal(write_window(run, w), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	return run;
+}
+
+static void assert_reads(struct run_file *run, uint64_t first, uint64_t n)
+{
+	const struct run_block *blocks = run_file_blocks(run);
+	size_t nbytes = 0;
+	uint64_t *items, *item;
+
+	for (uint64_t i = first; i < first + n; i++)
+		nbytes += blocks[i].n_items * sizeof *items;
+	item = items = guarded_alloc(nbytes);
+	assert_int_equal(run_file_read(run, first, n, items), 0);
+	for (uint64_t i = first; i < first + n; i++)
+		for (uint64_t j = 0; j < blocks[i].n_items; j++)
+			assert_int_equal(*item++, i / BLOCKS * 1000 + i % BLOCKS * BLOCK + j);
+	guarded_free(items, nbytes);
+}
+
+static void windows_come_back_in_order(void **state)
+{
+	struct run_file *run = finished_run(3);
+	const struct run_block *blocks = run_file_blocks(run);
+
+	(void)state;
+	assert_int_equal(run_file_n_items(run), 3 * WINDOW);
+	assert_int_equal(run_file_n_blocks(run), 3 * BLOCKS);
+	for (uint64_t i = 0; i < 3 * BLOCKS; i++) {
+		const uint64_t in_window = i % BLOCKS * BLOCK;
+
+		assert_int_equal(blocks[i].first_item, i / BLOCKS * WINDOW + in_window);
+		assert_true(blocks[i].first_key == i / BLOCKS * 1000 + in_window);
+	}
+	for (uint64_t first = 0; first < 3 * BLOCKS; first++)
+		for (uint64_t n = 1; first + n <= 3 * BLOCKS; n++)
+			assert_reads(run, first, n);
+	run_file_close(run);
+}
+
+static void run_without_items_is_fine(void **state)
+{
+	struct run_file *run = open_run();
+
+	(void)state;
+	assert_int_equal(run_file_write(run, 0, NULL, 0, NULL), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_int_equal(run_file_n_blocks(run), 0);
+	assert_int_equal(run_file_n_items(run), 0);
+	run_file_close(run);
+}
+
+struct writer {
+	struct run_file *run;
+	uint64_t first, step;
+};
+
+static void *write_windows(void *arg)
+{
+	const struct writer *writer = arg;
+
+	for (uint64_t w = writer->first; w < 300; w += writer->step)
+		if (write_window(writer->run, w) < 0)
+			abort();
+	return NULL;
+}
+
+static void several_threads_write_one_run(void **state)
+{
+	struct run_file *run = open_run();
+	struct writer writers[3];
+	pthread_t threads[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		writers[i] = (struct writer){ .run = run, .first = i, .step = 3 };
+		assert_int_equal(pthread_create(&threads[i], NULL, write_windows, &writers[i]), 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_reads(run, 0, 300 * BLOCKS);
+	assert_true(run_file_memory_nbytes(run) < 300 * BLOCKS * 64 + 4096);
+	run_file_close(run);
+}
+
+static void groups_are_larger_than_a_transfer(void **state)
+{
+	/* 5 MiB in blocks of 1 MiB. */
+	const uint32_t n_items = run_file_block_n_items(1 << 20, 8);
+	const size_t nbytes = 5 * (size_t)n_items * 8;
+	const code_t first_keys[5] = { 0 };
+	unsigned char *items = malloc(nbytes), *back = guarded_alloc(nbytes);
+	struct run_file *run;
+
+	(void)state;
+	fill_pattern(items, nbytes, 1);
+	assert_int_equal(run_file_open(spill, CODEC_RAW, 8, n_items, &run), 0);
+	assert_int_equal(run_file_write(run, 0, items, 5 * (uint64_t)n_items, first_keys), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_int_equal(faults.n_transfers, 2);
+	assert_int_equal(run_file_read(run, 0, 5, back), 0);
+	assert_int_equal(faults.n_transfers, 4);
+	assert_memory_equal(back, items, nbytes);
+	run_file_close(run);
+	guarded_free(back, nbytes);
+	free(items);
+}
+
+/* Every byte of block 5, one after the other. */
+static void damaged_block_is_refused(void **state)
+{
+	struct run_file *run = finished_run(2);
+	const struct run_block *block = &run_file_blocks(run)[5];
+	uint64_t items[2 * WINDOW];
+
+	(void)state;
+	for (uint64_t i = 0; i < block->stored_nbytes; i++) {
+		const off_t at = (off_t)(block->offset + i);
+		unsigned char byte;
+
+		assert_int_equal(pread(faults.nameless_fd, &byte, 1, at), 1);
+		byte ^= 0x10;
+		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+		status_reset(true);
+		assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
+		assert_non_null(strstr(status_last(), fixture_directory));
+		assert_non_null(strstr(status_last(), "block 5 of 8"));
+		byte ^= 0x10;
+		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+	}
+	assert_reads(run, 0, 2 * BLOCKS);
+	run_file_close(run);
+}
+
+static void truncated_block_is_refused(void **state)
+{
+	struct run_file *run = finished_run(2);
+	/* Window 1 was written first, so window 0 is at the file's end. */
+	const struct run_block *block = &run_file_blocks(run)[2];
+	uint64_t items[2 * WINDOW];
+
+	(void)state;
+	assert_int_equal(ftruncate(faults.nameless_fd, (off_t)(block->offset + 1)), 0);
+	assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 2 of 8"));
+	assert_non_null(strstr(status_last(), "cut off"));
+	assert_reads(run, 0, 2);
+	run_file_close(run);
+}
+
+static void exchanged_blocks_are_refused(void **state)
+{
+	struct run_file *run = finished_run(1);
+	const struct run_block *blocks = run_file_blocks(run);
+	unsigned char a[BLOCK * 8];
+	uint64_t items[WINDOW];
+
+	(void)state;
+	assert_int_equal(pread(faults.nameless_fd, a, sizeof a, (off_t)blocks[0].offset), sizeof a);
+	assert_int_equal(pwrite(faults.nameless_fd, a, sizeof a, (off_t)blocks[1].offset),
+			 sizeof a);
+	assert_int_equal(run_file_read(run, 0, BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	run_file_close(run);
+}
+
+static void failing_read_names_the_block(void **state)
+{
+	struct run_file *run = finished_run(1);
+	uint64_t items[WINDOW];
+
+	(void)state;
+	faults.transfer_errno = EIO;
+	assert_int_equal(run_file_read(run, 1, 2, items), -EIO);
+	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	run_file_close(run);
+}
+
+static void discarded_blocks_leave_the_rest(void **state)
+{
+	struct run_file *run = finished_run(2);
+	const uint64_t nbytes = 2 * WINDOW * sizeof(uint64_t);
+
+	(void)state;
+	assert_int_equal(spill_used_nbytes(spill), nbytes);
+	run_file_discard(run, 0, 3);
+	run_file_discard(run, 5, 1);
+	assert_int_equal(spill_used_nbytes(spill), nbytes - 120 * sizeof(uint64_t));
+	assert_reads(run, 3, 2);
+	assert_reads(run, 6, 2);
+	run_file_close(run);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+}
+
+static void large_blocks_fill_whole_pages(void **state)
+{
+	(void)state;
+	for (uint32_t item_nbytes = 1; item_nbytes <= 16; item_nbytes++) {
+		const uint32_t n = run_file_block_n_items(1 << 20, item_nbytes);
+
+		assert_int_equal((uint64_t)n * item_nbytes % SPILL_ALIGN_NBYTES, 0);
+		assert_true((uint64_t)n * item_nbytes > (1 << 20) - 16 * SPILL_ALIGN_NBYTES);
+		assert_true((uint64_t)n * item_nbytes <= 1 << 20);
+	}
+	assert_int_equal(run_file_block_n_items(100, 7), 14);
+	assert_int_equal(run_file_block_n_items(3, 7), 1);
+	assert_true((uint64_t)run_file_block_n_items(UINT64_MAX, 16) * 16 < UINT32_MAX);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(windows_come_back_in_order),
+		FIXTURE(run_without_items_is_fine),
+		FIXTURE(several_threads_write_one_run),
+		FIXTURE(groups_are_larger_than_a_transfer),
+		FIXTURE(damaged_block_is_refused),
+		FIXTURE(truncated_block_is_refused),
+		FIXTURE(exchanged_blocks_are_refused),
+		FIXTURE(failing_read_names_the_block),
+		FIXTURE(discarded_blocks_leave_the_rest),
+		FIXTURE(large_blocks_fill_whole_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/*
+ * test_spill - temporary space is nameless, bounded, spread, and given back
+ */
+#include "io/spill.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mount.h>
+
+#include "tests/guarded.h"
+#include "tests/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 100000 };
+
+static unsigned char data[N];
+
+static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)
+{
+	struct spill *spill;
+
+	assert_int_equal(spill_open(&faulty_engine, directories, n, limit_nbytes, &spill), 0);
+	return spill;
+}
+
+static struct spill_extent store(struct spill *spill, size_t nbytes)
+{
+	struct spill_extent extent;
+
+	assert_int_equal(spill_write(spill, data, nbytes, &extent), 0);
+	assert_int_equal(extent.nbytes, nbytes);
+	return extent;
+}
+
+static void assert_stored(struct spill *spill, struct spill_extent extent)
+{
+	unsigned char *back = guarded_alloc(extent.nbytes);
+
+	assert_int_equal(spill_read(spill, extent, back), 0);
+	assert_memory_equal(back, data, extent.nbytes);
+	guarded_free(back, extent.nbytes);
+}
+
+static void extents_come_back_and_leave_no_name(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill;
+	struct spill_extent a, b;
+
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		faults.refuses_nameless = !nameless;
+		faults.most_nbytes = 7777;
+		faults.interrupt_every = 2;
+		spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		a = store(spill, N);
+		b = store(spill, 1);
+		assert_int_equal(count_names(), 0);
+		assert_true(b.offset % SPILL_ALIGN_NBYTES == 0);
+		assert_stored(spill, a);
+		assert_stored(spill, b);
+		spill_close(spill);
+	}
+}
+
+static void directories_are_not_touched_until_needed(void **state)
+{
+	const char *const directories[] = { "/nowhere" };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOENT);
+	assert_non_null(strstr(status_last(), "/nowhere"));
+	spill_close(spill);
+}
+
+static void directories_fill_evenly(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
+	struct spill *spill = open_spill(directories, 3, SPILL_UNLIMITED);
+	unsigned n_in[3] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		n_in[store(spill, N).file]++;
+	assert_int_equal(n_in[0], 4);
+	assert_int_equal(n_in[1], 4);
+	assert_string_equal(spill_directory(spill, 2), "/var/tmp");
+	spill_close(spill);
+}
+
+static void full_directory_is_passed_over(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+
+	(void)state;
+	faults.full_directory = fixture_directory;
+	for (int i = 0; i < 4; i++) {
+		const struct spill_extent extent = store(spill, N);
+
+		assert_int_equal(extent.file, 1);
+		assert_stored(spill, extent);
+	}
+	assert_int_equal(spill_used_nbytes(spill), 4 * N);
+	assert_false(status_failed());
+	spill_close(spill);
+}
+
+static void no_space_anywhere_names_the_directories(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	faults.full_directory = fixture_directory;
+	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
+	assert_non_null(strstr(status_last(), fixture_directory));
+	assert_non_null(strstr(status_last(), "-T"));
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	spill_close(spill);
+}
+
+static void real_full_disk_is_survived(void **state)
+{
+	const char *small = path_of("small");
+	const char *const directories[] = { small, fixture_directory };
+	struct spill *spill;
+	struct spill_extent extents[8];
+	unsigned n_small = 0;
+
+	(void)state;
+	assert_int_equal(mkdir(small, 0700), 0);
+	if (mount("none", small, "tmpfs", 0, "size=256k") < 0)
+		skip(); /* takes root */
+	spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	for (int i = 0; i < 8; i++) {
+		extents[i] = store(spill, N);
+		n_small += extents[i].file == 0;
+	}
+	assert_int_equal(n_small, 2);
+	for (int i = 0; i < 8; i++)
+		assert_stored(spill, extents[i]);
+	/* What is given back there is used again. */
+	for (int i = 0; i < 8; i++)
+		spill_discard(spill, extents[i]);
+	n_small = 0;
+	for (int i = 0; i < 8; i++)
+		n_small += store(spill, N).file == 0;
+	spill_close(spill);
+	assert_int_equal(umount(small), 0);
+	assert_int_equal(n_small, 2);
+}
+
+static void limit_holds_and_counts_what_is_given_back(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, 2 * N);
+	struct spill_extent a = store(spill, N), b = store(spill, N);
+	uint64_t nbytes;
+
+	(void)state;
+	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
+	assert_non_null(strstr(status_last(), "--temp-limit"));
+	spill_discard(spill, a);
+	assert_int_equal(spill_used_nbytes(spill), N);
+	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
+	assert_int_equal(nbytes, N);
+	store(spill, N);
+	assert_int_equal(spill_peak_nbytes(spill), 2 * N);
+	spill_close(spill);
+}
+
+static void discarded_space_returns_to_the_disk(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent = store(spill, N);
+	struct stat before, after;
+
+	(void)state;
+	assert_int_equal(fstat(faults.nameless_fd, &before), 0);
+	spill_discard(spill, extent);
+	assert_int_equal(fstat(faults.nameless_fd, &after), 0);
+	assert_true((after.st_blocks - before.st_blocks) * 512 <= -(N - SPILL_ALIGN_NBYTES));
+	spill_close(spill);
+}
+
+static void space_that_cannot_be_given_back_stays_in_use(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+
+	(void)state;
+	faults.punch_errno = EOPNOTSUPP;
+	spill_discard(spill, store(spill, N));
+	assert_int_equal(spill_used_nbytes(spill), N);
+	spill_close(spill);
+}
+
+static void directories_of_one_disk_count_once(void **state)
+{
+	const char *const directories[] = { fixture_directory, fixture_directory };
+	struct spill *one = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill *two = open_spill(directories, 2, SPILL_UNLIMITED);
+	uint64_t of_one, of_two;
+
+	(void)state;
+	assert_int_equal(spill_free_nbytes(one, &of_one), 0);
+	assert_int_equal(spill_free_nbytes(two, &of_two), 0);
+	assert_true(of_two < of_one + of_one / 2);
+	spill_close(one);
+	spill_close(two);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(extents_come_back_and_leave_no_name),
+		FIXTURE(directories_are_not_touched_until_needed),
+		FIXTURE(directories_fill_evenly),
+		FIXTURE(full_directory_is_passed_over),
+		FIXTURE(no_space_anywhere_names_the_directories),
+		FIXTURE(real_full_disk_is_survived),
+		FIXTURE(limit_holds_and_counts_what_is_given_back),
+		FIXTURE(discarded_space_returns_to_the_disk),
+		FIXTURE(space_that_cannot_be_given_back_stays_in_use),
+		FIXTURE(directories_of_one_disk_count_once),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
