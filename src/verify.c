@@ -34,7 +34,7 @@ struct verify {
 
 	_Atomic uint64_t next_piece;
 	_Atomic uint64_t first_disorder; /* as in the result, but UINT64_MAX: none */
-	_Atomic int error;		 /* the first */
+	_Atomic int error;               /* the first */
 
 	pthread_mutex_t lock;
 	struct verify_result result; /* under the lock; threads add theirs at their end */

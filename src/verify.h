@@ -22,10 +22,10 @@
 
 struct verify_options {
 	const struct layout *layout;
-	bool strict;            /* equal neighbours are disorder too (-u) */
-	bool stop_at_disorder;  /* the other results are then of a part only */
-	unsigned n_threads;     /* at most; each takes VERIFY_THREAD_NBYTES of memory */
-	struct stats *stats;    /* NULL: none; spans of STAGE_VERIFY */
+	bool strict;           /* equal neighbours are disorder too (-u) */
+	bool stop_at_disorder; /* the other results are then of a part only */
+	unsigned n_threads;    /* at most; each takes VERIFY_THREAD_NBYTES of memory */
+	struct stats *stats;   /* NULL: none; spans of STAGE_VERIFY */
 };
 
 enum { VERIFY_THREAD_NBYTES = 512 << 10 };
@@ -35,7 +35,7 @@ struct verify_result {
 	uint64_t n_disorders;
 	/* Number, from 1, of the first record not in order with the one before it; 0: none. */
 	uint64_t first_disorder;
-	uint64_t n_duplicates;   /* records with the key of the one before */
+	uint64_t n_duplicates; /* records with the key of the one before */
 };
 
 /*

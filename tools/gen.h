@@ -30,9 +30,9 @@ struct gen {
 	struct layout layout;
 	enum gen_dist dist;
 	uint64_t n_records;
-	uint64_t stream;       /* the seed, mixed */
-	uint64_t period;       /* records of one ascending stretch */
-	uint128_t step;        /* of the 128-bit range, from one record of a stretch to the next */
+	uint64_t stream; /* the seed, mixed */
+	uint64_t period; /* records of one ascending stretch */
+	uint128_t step;  /* of the 128-bit range, from one record of a stretch to the next */
 };
 
 /* "random" and so on. 0, or -EINVAL without a message. */

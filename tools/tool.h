@@ -41,4 +41,3 @@ int tool_take_number(const struct option_spec *spec, const char *argument, void 
 
 /* The layout of records that are this key. Returns 0, or a negative errno after a message. */
 int tool_make_layout(const struct key *key, struct layout *ret_layout);
-
