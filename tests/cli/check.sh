@@ -1,0 +1,80 @@
+#!/bin/sh
+# check - -c and -C find the first disorder, exactly, wherever it is
+. "$(dirname "$0")/prelude.sh"
+
+# finds RECORD ARGUMENT... : the first disorder of `input` is at RECORD, counted from 1.
+finds() {
+	finds_record=$1
+	shift
+	run -c "$@" input
+	[ "$status" -eq 1 ] || broken "gsort -c $*: status $status, not 1"
+	echo "gsort: input: record $finds_record: disorder" > wanted
+	same wanted stderr "gsort -c $*"
+	run -C "$@" input
+	[ "$status" -eq 1 ] || broken "gsort -C $*: status $status, not 1"
+	[ ! -s stderr ] || broken "gsort -C $*: not silent"
+	[ ! -s stdout ] || broken "gsort -C $*: wrote to standard output"
+}
+
+ordered() {
+	succeeds -c "$@"
+	[ ! -s stdout ] || broken "gsort -c $*: wrote to standard output"
+	succeeds -C "$@"
+}
+
+claim 'sorted files are in order'
+for type in u8 i16be f64 u128be b3; do
+	generate -n 100000 -t $type -d sorted -o input
+	ordered -t $type input
+	generate -n 100000 -t $type -d reversed -o input
+	ordered -r -t $type input
+done
+generate -n 100000 -d equal -o input
+ordered input
+ordered -r input
+: > input
+ordered input
+ordered -u input
+head -c 8 /dev/zero > input
+ordered -u input
+ordered - < input
+
+claim 'the first disorder is found'
+generate -n 1000000 -d sorted -o sorted
+for record in 2 3 65536 65537 131072 131073 500000 999999 1000000; do
+	# A zero in the place of the record; another disorder behind it.
+	cp sorted input
+	head -c 8 /dev/zero | dd of=input bs=8 seek=$((record - 1)) conv=notrunc 2> /dev/null
+	finds $record
+	finds $record --parallel=1
+	head -c 8 /dev/zero | dd of=input bs=8 seek=999999 conv=notrunc 2> /dev/null
+	finds $record
+	cat input | run -c -
+	[ "$status" -eq 1 ] || broken "pipe: status $status"
+	grep -q "record $record: disorder" stderr || broken "pipe: not record $record"
+done
+
+claim 'with -u equals are disorder'
+cp sorted input
+tail -c 8 sorted >> input
+ordered input
+finds 1000001 -u
+generate -n 1000 -d equal -o input
+finds 2 -u
+
+claim '-r asks for the other direction'
+cp sorted input
+finds 2 -r
+
+claim 'what cannot be checked is trouble, not disorder'
+for option in -c -C; do
+	run $option missing
+	[ "$status" -eq 2 ] || broken "missing file: status $status"
+	one_line 'missing' "gsort $option missing"
+	head -c 12 /dev/zero > odd
+	run $option odd
+	[ "$status" -eq 2 ] || broken "odd size: status $status"
+	one_line 'odd: .*4' "gsort $option odd"
+done
+
+finish

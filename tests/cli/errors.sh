@@ -1,0 +1,131 @@
+#!/bin/sh
+# errors - every mistake has one line that says what, where and what to do, and changes nothing
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000 -o input
+generate -n 1000 -d sorted -o sorted
+
+claim 'an input of no whole number of records is named with what is too much'
+{ cat sorted; printf 'xyz'; } > odd
+refuses 'odd: .*8003.* 3' odd
+refuses 'odd: .*8003.* 3' input odd
+refuses 'odd: .*8003.* 3' -m sorted odd
+refuses 'input: .*8000.* 8' -t b9 input
+cat odd | refuses '3' -
+(cat odd; sleep 0.1) | refuses '3' -S 1M -
+
+claim 'an input that cannot be read is named'
+refuses 'missing' missing
+refuses 'missing' input missing
+refuses 'missing' -m sorted missing
+mkdir directory
+refuses 'directory' directory
+if [ "$(id -u)" -ne 0 ]; then
+	cp input unreadable
+	chmod 0 unreadable
+	refuses 'unreadable' unreadable
+	rm -f unreadable
+fi
+
+claim 'an output that cannot be written is named'
+for path in nowhere/output directory input/output; do
+	run input -o $path
+	[ "$status" -eq 2 ] || broken "$path: status $status"
+	one_line "$path" "-o $path"
+done
+run input -o ''
+[ "$status" -eq 2 ] || broken "an empty name: status $status"
+"$GSORT" input > /dev/full 2> stderr
+[ $? -eq 2 ] || broken '/dev/full: not status 2'
+one_line 'standard output.*No space' '/dev/full'
+"$GSORT" input >&- 2> stderr
+[ $? -eq 2 ] || broken 'closed standard output: not status 2'
+one_line . 'closed standard output'
+"$GSORT" -o output <&- 2> stderr
+[ $? -eq 2 ] || broken 'closed standard input: not status 2'
+one_line . 'closed standard input'
+
+claim 'standard output must not be an input'
+cp input file
+"$GSORT" file >> file 2> stderr
+[ $? -eq 2 ] || broken '>> file: not status 2'
+same input file 'a file appended to itself'
+
+claim 'types that are none'
+for type in '' u u7 u65 u256 x64 f16 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
+	refuses "(-t|--type)" -t "$type" input
+done
+refuses "(-t|--type).*(b17|16)" -t b17 input
+
+claim 'sizes that are none'
+for size in '' x -1 1x 1KiB 1.5G 99999999999999999999 99999999E 0; do
+	refuses '(-S|--buffer-size)' -S "$size" input
+	refuses '(--device-memory)' --device-memory="$size" input
+done
+for size in '' x 1x 99999999999999999999; do
+	refuses '--temp-limit' --temp-limit="$size" input
+done
+
+claim 'numbers that are none'
+for number in '' x -1 0 1x 1.5 99999999999999999999; do
+	refuses '--parallel' --parallel="$number" input
+	refuses '--batch-size' --batch-size="$number" input
+done
+refuses '--batch-size' --batch-size=1 input
+
+claim 'words that are none'
+refuses '--backend' --backend=quantum input
+refuses '--progress' --progress=perhaps input
+refuses '--gpus' --gpus=x input
+refuses '(-T|--temporary-directory)' -T '' input
+
+claim 'options that are none'
+refuses '--bogus' --bogus input
+refuses "'-Z'" -Z input
+refuses '(-t|--type)' input -t
+refuses '--verify' --verify=yes input
+refuses '--s' --s input
+
+claim 'combinations that make no sense'
+generate -n 10 -o other
+for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other'; do
+	run $arguments input
+	[ "$status" -eq 2 ] || broken "gsort $arguments: status $status"
+	one_line . "gsort $arguments"
+done
+run -c -o output input
+[ "$status" -eq 2 ] || broken "-c -o: status $status"
+run --verify input
+[ "$status" -eq 2 ] || broken "--verify to standard output: status $status"
+run --fsync input
+[ "$status" -eq 2 ] || broken "--fsync to standard output: status $status"
+refuses 'output' -o other input
+
+claim 'names of inputs from a file that are wrong'
+refuses 'missing' --files0-from=missing
+: > names
+refuses 'names' --files0-from=names
+printf 'input\0\0' > names
+refuses 'names' --files0-from=names
+printf 'input\0' > names
+refuses 'files0-from' --files0-from=names input
+
+if "$GSORT" --backend=cuda --explain input > /dev/null 2>&1; then
+	:
+else
+	claim 'a back end that is not there'
+	refuses 'cuda|CUDA' --backend=cuda input
+fi
+
+claim 'a report that cannot be written'
+for option in stats-json trace; do
+	run --$option=nowhere/report input -o output
+	[ "$status" -eq 2 ] || broken "--$option: status $status"
+	one_line 'nowhere/report' "--$option"
+done
+
+claim 'sources are as they were'
+generate -n 1000 -o again
+same again input input
+
+finish

@@ -1,0 +1,36 @@
+#!/bin/sh
+# memory - -S is a hard limit: the process takes at most 48 MiB more
+. "$(dirname "$0")/prelude.sh"
+
+overhead_kib=$((48 * 1024))
+
+# within MIB ARGUMENT...: gsort keeps to MIB and the overhead.
+within() {
+	limit_kib=$(($1 * 1024 + overhead_kib))
+	shift
+	"$PEAK_MEMORY" $limit_kib "$GSORT" "$@" -o output > peak 2> stderr ||
+		broken "gsort $*: status $?: $(cat peak)"
+}
+
+generate -b 512M -o input
+
+claim 'spilling'
+within 64 -S 64M input
+"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+within 16 -S 16M input
+
+claim 'from a pipe'
+cat input | within 64 -S 64M -
+
+claim 'more than a thousand runs, several passes'
+within 1 -S 1M input
+"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+
+claim 'records narrower than their elements'
+generate -b 128M -t b9 -o input
+within 32 -S 32M -t b9 input
+
+
+finish

@@ -1,0 +1,62 @@
+#!/bin/sh
+# merge - -m merges what is sorted, however many, and names what is not
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 70001 -d few --seed=1 | "$GSORT" -o a
+generate -n 50001 -d two --seed=2 | "$GSORT" -o b
+generate -n 90001 -d random --seed=3 | "$GSORT" -o c
+generate -n 0 -o empty
+cat a b c | oracle u64 > expected
+
+claim 'sorted inputs are merged'
+gives expected -m a b c
+gives expected -m -S 1M a b c
+gives expected -m --batch-size=2 c b a
+gives expected -m a empty b empty c
+gives a -m a
+gives empty -m empty empty
+
+claim 'a pipe is merged like a file'
+cat b | gives expected -m a - c
+
+claim 'the output may be an input'
+cp a file
+succeeds -m b file c -o file
+same expected file 'in place'
+
+claim 'equal keys come out once'
+cat a b c | oracle u64 -u > unique
+gives unique -m -u a b c
+gives unique -m -u -S 1M --batch-size=2 a b c
+
+claim 'descending inputs'
+for name in a b c; do
+	"$GSORT" -r $name -o $name.down
+done
+cat a b c | oracle u64 -r > expected.down
+gives expected.down -m -r a.down b.down c.down
+
+claim 'a thousand inputs'
+for i in $(seq 1000); do
+	generate -n $((i % 7)) -d sorted --seed=$i -o part.$i
+done
+cat part.* | oracle u64 > expected.parts
+gives expected.parts -m part.*
+gives expected.parts -m -S 1M part.*
+gives expected.parts -m --batch-size=3 part.*
+(ulimit -n 20 && "$GSORT" -m part.* -o output) 2> stderr || broken 'few descriptors'
+same expected.parts output 'few descriptors'
+
+claim 'an input that is not sorted is named, with its record'
+generate -n 1000 -d sorted -o unsorted
+head -c 4000 unsorted > head
+tail -c +4001 unsorted > tail
+{ cat head; printf '\0\0\0\0\0\0\0\0'; cat tail; } > unsorted
+refuses 'unsorted: .*record 501' -m a unsorted c
+refuses 'unsorted: .*record 501' -m -S 1M a unsorted c
+refuses 'a\.down: .*record ' -m a.down
+
+claim 'the order of the options is the order that is asked for'
+refuses 'a: .*record ' -m -r a
+
+finish

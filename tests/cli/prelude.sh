@@ -1,0 +1,108 @@
+# prelude - what every test through the binary begins with; sourced, not run
+#
+# GSORT, GSORT_GEN, GSORT_CHECK, KEY_LINES and PEAK_MEMORY say where the programs are. A test works
+# in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is one line.
+#
+#	claim "old output is untouched"		what the next lines are about
+#	gives EXPECTED ARGUMENT...		these bytes, in silence, and nothing left behind
+#	refuses REGEX ARGUMENT...		one line that says why, status 2, nothing changed
+#
+# A test ends with `finish`.
+set -u
+export LC_ALL=C
+work=$(mktemp -d "${GSORT_TEST_DIR:-${TMPDIR:-/tmp}}/gsort-test.XXXXXX") || exit 99
+trap 'cd /; rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
+cd "$work" || exit 99
+mkdir tmp
+export TMPDIR="$work/tmp"
+claim=
+n_broken=0
+
+claim() {
+	claim=$1
+}
+
+# broken WHAT: the claim does not hold.
+broken() {
+	echo "BROKEN: $claim: $*"
+	[ ! -s stderr ] || sed 's/^/	stderr: /' stderr | head -5
+	n_broken=$((n_broken + 1))
+}
+
+finish() {
+	[ "$n_broken" -eq 0 ] || echo "$n_broken broken"
+	[ "$n_broken" -eq 0 ]
+	exit
+}
+
+# run ARGUMENT...: gsort, with standard input as it is; sets $status.
+run() {
+	"$GSORT" "$@" > stdout 2> stderr
+	status=$?
+}
+
+generate() {
+	"$GSORT_GEN" "$@" || {
+		echo "gsort-gen $* failed"
+		exit 99
+	}
+}
+
+# oracle TYPE [SORT OPTION]... < records > sorted
+oracle() {
+	oracle_type=$1
+	shift
+	"$KEY_LINES" "$oracle_type" | sort -s -k1,1 "$@" | cut -d' ' -f2 | xxd -r -p
+}
+
+same() {
+	difference=$(cmp "$1" "$2" 2>&1) || broken "$3: $difference"
+}
+
+nothing_left() {
+	[ -z "$(ls -A tmp)" ] || broken "$1: left behind: $(ls -A tmp)"
+}
+
+# succeeds ARGUMENT...: status 0 and not a word.
+succeeds() {
+	run "$@"
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	[ ! -s stderr ] || broken "gsort $*: not silent"
+	nothing_left "gsort $*"
+}
+
+gives() {
+	gives_expected=$1
+	shift
+	rm -f output
+	succeeds -o output "$@"
+	same "$gives_expected" output "gsort $*"
+}
+
+# one_line REGEX WHAT: standard error is one line of gsort's that matches.
+one_line() {
+	if [ "$(wc -l < stderr)" -ne 1 ] || ! grep -q '^gsort: ' stderr; then
+		broken "$2: not one line of gsort's"
+	elif ! grep -qE -e "$1" stderr; then
+		broken "$2: the message does not match '$1'"
+	fi
+}
+
+refuses() {
+	refuses_regex=$1
+	shift
+	echo 'an older output' > output
+	cp output older
+	: > stdout
+	: > stderr
+	before=$(ls -A)
+	run -o output "$@"
+	[ "$status" -eq 2 ] || broken "gsort $*: status $status, not 2"
+	one_line "$refuses_regex" "gsort $*"
+	[ ! -s stdout ] || broken "gsort $*: wrote to standard output"
+	same older output "gsort $*: older output"
+	[ "$(ls -A)" = "$before" ] || broken "gsort $*: new files"
+	rm -f older output
+	nothing_left "gsort $*"
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# spill - temporary space: where, how much, how often, and never with a name
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 2000003 -o input
+"$GSORT" -S 256M input -o expected
+"$GSORT_CHECK" expected > /dev/null || broken 'not sorted in memory'
+"$GSORT_CHECK" --same expected input || broken 'not the same records in memory'
+
+claim 'the bytes do not depend on memory, merge width or threads'
+for size in 1M 1500K 2M 5M 10M; do
+	gives expected -S $size input
+	gives expected -S $size --batch-size=2 input
+	gives expected -S $size --batch-size=5 --parallel=1 input
+done
+gives expected -S 1M --parallel=7 input
+
+claim 'a limit below the least is taken as the least'
+gives expected -S 1b input
+
+claim 'several temporary directories are used'
+mkdir one two
+gives expected -S 2M -T one -T two input
+[ -z "$(ls -A one two | grep -v :)" ] || broken 'something left'
+
+claim 'a temporary directory that cannot be used is named'
+refuses 'nowhere' -S 2M -T nowhere input
+refuses 'expected' -S 2M -T expected input
+
+claim 'TMPDIR says where'
+TMPDIR=$work/nowhere refuses 'nowhere' -S 2M input
+TMPDIR=$work/nowhere gives expected -S 256M input
+
+claim 'temporary files have no names while they are used'
+mkfifo fifo
+"$GSORT" -S 1M fifo -o output 2> stderr &
+exec 3> fifo
+cat input >&3
+# All has been read but for a pipe's worth: most of it is spilled by now.
+[ -z "$(ls -A tmp)" ] || broken "names: $(ls -A tmp)"
+exec 3>&-
+wait $! || broken "status $?"
+same expected output 'sorted from a fifo'
+
+claim 'too little temporary space is known before anything is written'
+refuses 'temp-limit' -S 2M --temp-limit=1M input
+gives expected -S 256M --temp-limit=0 input
+gives expected -S 2M --temp-limit=64M input
+
+claim 'of a pipe it is known when it happens'
+cat input | refuses 'temp-limit' -S 2M --temp-limit=1M -
+
+finish

@@ -1,0 +1,113 @@
+#!/bin/sh
+# streams - files, pipes, several inputs, and an output that is an input
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 100003 --seed=1 -o a
+generate -n 50001 --seed=2 -o b
+generate -n 0 -o empty
+oracle u64 < a > a.sorted
+cat a b | oracle u64 > ab.sorted
+
+claim 'standard input to standard output'
+"$GSORT" < a > output 2> stderr || broken "status $?"
+same a.sorted output 'file to file'
+cat a | "$GSORT" 2> stderr | cat > output
+same a.sorted output 'pipe to pipe'
+cat a | "$GSORT" - 2> stderr > output || broken "status $?"
+same a.sorted output 'a name of -'
+
+claim 'a pipe larger than memory'
+cat a | "$GSORT" -S 1M 2> stderr | cat > output
+same a.sorted output 'pipe to pipe'
+nothing_left 'pipe to pipe'
+
+claim 'a writer that hands out odd pieces slowly'
+(head -c 3; sleep 0.1; head -c 70001; sleep 0.1; cat) < a | "$GSORT" > output 2> stderr
+same a.sorted output 'slow pipe'
+
+claim 'standard input is read from where it stands'
+tail -c 400008 a | oracle u64 > expected
+(head -c 400016 > /dev/null; "$GSORT") < a > output 2> stderr
+same expected output 'rest of a file'
+
+claim 'several inputs are one'
+gives ab.sorted a b
+gives ab.sorted a empty b empty
+gives ab.sorted -S 1M b a
+cat b | gives ab.sorted a -
+mkfifo fifo
+cat b > fifo &
+gives ab.sorted fifo a
+wait
+
+claim 'options after operands, -- and names that look like options'
+cp a ./-r
+gives a.sorted -- -r
+rm ./-r
+gives a.sorted a --type=u64
+
+claim 'no input, no records'
+gives empty empty
+gives empty empty empty
+gives empty /dev/null
+: | gives empty -
+
+claim 'names of inputs from a file'
+printf 'a\0b\0' > names
+gives ab.sorted --files0-from=names
+printf 'a\0b' > names
+gives ab.sorted --files0-from=names
+printf 'a\0b\0' | gives ab.sorted --files0-from=-
+
+claim 'the output may be an input'
+cp a file
+succeeds file -o file
+same a.sorted file 'in place'
+cp a file
+succeeds -S 1M b file -o file
+same ab.sorted file 'one of several'
+cp a file
+ln -s file link
+succeeds file -o link
+same a.sorted file 'through a link'
+[ -L link ] || broken 'the link became a file'
+cp a file
+ln file hard
+succeeds hard -o file
+same a.sorted file 'another name of the same file'
+same a hard 'the other name'
+
+claim 'the output keeps its mode'
+cp a file
+chmod 640 file
+succeeds file -o file
+[ "$(stat -c %a file)" = 640 ] || broken "mode $(stat -c %a file)"
+
+claim 'a new output has the mode of the umask'
+(umask 027 && "$GSORT" a -o new)
+[ "$(stat -c %a new)" = 640 ] || broken "mode $(stat -c %a new)"
+
+claim 'the output may be a device or a pipe with a name'
+succeeds a -o /dev/null
+cat fifo > output &
+succeeds a -o fifo
+wait
+same a.sorted output 'fifo'
+
+claim 'standard output may be appended to'
+cp b output
+"$GSORT" a >> output 2> stderr || broken "status $?"
+cat b a.sorted > expected
+same expected output '>>'
+
+claim 'a reader that has enough ends it by SIGPIPE'
+generate -n 2000000 -o large
+{
+	"$GSORT" -S 2M large 2> stderr
+	echo $? > code
+} | head -c 8 > output
+[ "$(cat code)" -eq 141 ] || broken "status $(cat code)"
+[ ! -s stderr ] || broken 'not silent'
+nothing_left head
+
+finish
