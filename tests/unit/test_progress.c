@@ -145,6 +145,24 @@ static void sigusr1_prints_the_line_once(void **state)
 	stats_close(stats);
 }
 
+static void sigusr1_leaves_its_line_on_a_terminal(void **state)
+{
+	const struct redirected redirected = redirect_to_terminal();
+	struct stats *stats = open_stats();
+	struct progress *progress;
+
+	(void)state;
+	assert_int_equal(progress_open(PROGRESS_NEVER, stats, &progress), 0);
+	kill(getpid(), SIGUSR1);
+	arrived(redirected, GIVE_UP_MS);
+	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	progress_close(progress);
+	assert_string_equal(arrived(redirected, 0), "");
+	restore(redirected);
+	stats_close(stats);
+}
+
 static void always_prints_lines_and_how_it_ended(void **state)
 {
 	const struct redirected redirected = redirect_to_pipe();
@@ -220,6 +238,7 @@ int main(void)
 		cmocka_unit_test(ends_of_a_phase_have_no_time_left),
 		cmocka_unit_test(nothing_begun_is_no_line),
 		cmocka_unit_test(sigusr1_prints_the_line_once),
+		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
 		cmocka_unit_test(always_prints_lines_and_how_it_ended),
 		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
 		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),

@@ -9,9 +9,11 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -164,6 +166,26 @@ static void full_disk_is_reported_at_the_end(void **state)
 	assert_non_null(strstr(status_last(), "/dev/full"));
 }
 
+/* The disk has room again when the file is closed, but the events between are lost. */
+static void gap_in_the_file_is_reported_at_the_end(void **state)
+{
+	struct rlimit before, limit;
+	struct trace *trace;
+
+	(void)state;
+	status_reset(true);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (int i = 0; i < 10; i++)
+		add_events(trace);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(trace_close(trace), -EFBIG);
+	assert_non_null(strstr(status_last(), path));
+}
+
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
 
 int main(void)
@@ -175,6 +197,7 @@ int main(void)
 		FILE_TEST(threads_do_not_mix_their_events),
 		cmocka_unit_test(no_trace_is_fine),
 		cmocka_unit_test(unwritable_path_is_named),
+		FILE_TEST(gap_in_the_file_is_reported_at_the_end),
 		cmocka_unit_test(full_disk_is_reported_at_the_end),
 	};
 
