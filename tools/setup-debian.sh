@@ -3,8 +3,8 @@
 #
 # usage: sh tools/setup-debian.sh [test]
 #
-# Only packages that are missing are installed; when none is, nothing is done and no rights are needed.
-# With "test", what only the tests need comes as well.
+# Only packages that are missing are installed; when none is, nothing is done and no rights are
+# needed. With "test", what only the tests need comes as well.
 set -eu
 
 packages='meson ninja-build pkg-config gcc g++ libxxhash-dev libzstd-dev liburing-dev libhwy-dev'
