@@ -1,0 +1,45 @@
+/*
+ * gsort-bench - how fast is gsort, as a whole and in its parts
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "src/status.h"
+#include "tools/bench.h"
+
+static const struct {
+	const char *name;
+	const char *help;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "file", "file to file: against cp, against text tools, by memory and by data",
+	  bench_file },
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(void)
+{
+	printf("Usage: gsort-bench COMMAND [OPTION]...\n\nCommands; each has its own --help:\n");
+	for (unsigned i = 0; i < N_COMMANDS; i++)
+		printf("  %-10s %s\n", commands[i].name, commands[i].help);
+}
+
+int main(int argc, char **argv)
+{
+	status_set_program("gsort-bench");
+	if (argc > 1 && !strcmp(argv[1], "--help")) {
+		print_help();
+		return EXIT_SORTED;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		printf("gsort-bench (gsort) %s\n", GSORT_VERSION);
+		return EXIT_SORTED;
+	}
+	for (unsigned i = 0; argc > 1 && i < N_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	fail(-1, "%s: see --help", argc > 1 ? "unknown command" : "which benchmark?");
+	return EXIT_TROUBLE;
+}
