@@ -67,167 +67,147 @@ static void nothing_begun_is_no_line(void **state)
 	assert_string_equal(line, "");
 }
 
-/* Standard error, put in the place of the real one, and a way to read what arrives there. */
-struct redirected {
-	int real, reader, writer;
+/* A sort whose progress is reported to a standard error that the test reads. */
+struct session {
+	int real_stderr, reader, writer;
+	struct stats *stats;
+	struct progress *progress;
 };
 
-static struct redirected redirect(int reader, int writer)
+/* 42 % of the first phase are done. */
+static struct session start(enum progress_mode mode, int reader, int writer)
 {
-	const struct redirected redirected = { dup(STDERR_FILENO), reader, writer };
+	struct session session = { .real_stderr = dup(STDERR_FILENO),
+				   .reader = reader,
+				   .writer = writer };
 
-	assert_true(redirected.real >= 0 && dup2(writer, STDERR_FILENO) >= 0);
-	return redirected;
+	assert_true(session.real_stderr >= 0 && dup2(writer, STDERR_FILENO) >= 0);
+	assert_int_equal(stats_open(NULL, &session.stats), 0);
+	stats_begin_phase(session.stats, PHASE_RUNS, 100);
+	stats_end(session.stats, stats_begin(STAGE_READ, 0), 42);
+	assert_int_equal(progress_open(mode, session.stats, &session.progress), 0);
+	return session;
 }
 
-static struct redirected redirect_to_pipe(void)
+static struct session start_with_pipe(enum progress_mode mode)
 {
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
-	return redirect(ends[0], ends[1]);
+	return start(mode, ends[0], ends[1]);
 }
 
-static struct redirected redirect_to_terminal(void)
+static struct session start_with_terminal(enum progress_mode mode)
 {
 	const int controller = posix_openpt(O_RDWR | O_NOCTTY);
 
 	assert_true(controller >= 0 && grantpt(controller) == 0 && unlockpt(controller) == 0);
-	return redirect(controller, open(ptsname(controller), O_RDWR | O_NOCTTY));
-}
-
-static void restore(struct redirected redirected)
-{
-	dup2(redirected.real, STDERR_FILENO);
-	close(redirected.real);
-	close(redirected.reader);
-	close(redirected.writer);
+	return start(mode, controller, open(ptsname(controller), O_RDWR | O_NOCTTY));
 }
 
 /* What has been written, waiting for it up to a time; "" if nothing came. */
-static const char *arrived(struct redirected redirected, int wait_ms)
+static const char *arrived(struct session session, int wait_ms)
 {
-	struct pollfd pollfd = { .fd = redirected.reader, .events = POLLIN };
+	struct pollfd pollfd = { .fd = session.reader, .events = POLLIN };
 	ssize_t n = 0;
 
 	if (poll(&pollfd, 1, wait_ms) == 1)
-		n = read(redirected.reader, text, sizeof text - 1);
+		n = read(session.reader, text, sizeof text - 1);
 	text[n > 0 ? n : 0] = '\0';
 	return text;
 }
 
-static struct stats *open_stats(void)
+/* Stop reporting; what that wrote is what arrives. */
+static const char *last_words(struct session session)
 {
-	struct stats *stats;
+	progress_close(session.progress);
+	return arrived(session, 0);
+}
 
-	assert_int_equal(stats_open(NULL, &stats), 0);
-	stats_begin_phase(stats, PHASE_RUNS, 100);
-	stats_end(stats, stats_begin(STAGE_READ, 0), 42);
-	return stats;
+static void stop(struct session session)
+{
+	dup2(session.real_stderr, STDERR_FILENO);
+	close(session.real_stderr);
+	close(session.reader);
+	close(session.writer);
+	stats_close(session.stats);
 }
 
 static void sigusr1_prints_the_line_once(void **state)
 {
-	const struct redirected redirected = redirect_to_pipe();
-	struct stats *stats = open_stats();
-	struct progress *progress;
+	const struct session session = start_with_pipe(PROGRESS_NEVER);
 
 	(void)state;
-	assert_int_equal(progress_open(PROGRESS_NEVER, stats, &progress), 0);
 	kill(getpid(), SIGUSR1);
-	arrived(redirected, GIVE_UP_MS);
+	arrived(session, GIVE_UP_MS);
 	assert_non_null(strstr(text, "forming runs: 42 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
-	assert_string_equal(arrived(redirected, 50), "");
-	progress_close(progress);
-	assert_string_equal(arrived(redirected, 0), "");
-	restore(redirected);
-	stats_close(stats);
+	assert_string_equal(arrived(session, 50), "");
+	assert_string_equal(last_words(session), "");
+	stop(session);
 }
 
 static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 {
-	const struct redirected redirected = redirect_to_terminal();
-	struct stats *stats = open_stats();
-	struct progress *progress;
+	const struct session session = start_with_terminal(PROGRESS_NEVER);
 
 	(void)state;
-	assert_int_equal(progress_open(PROGRESS_NEVER, stats, &progress), 0);
 	kill(getpid(), SIGUSR1);
-	arrived(redirected, GIVE_UP_MS);
+	arrived(session, GIVE_UP_MS);
 	assert_non_null(strstr(text, "forming runs: 42 %"));
 	assert_int_equal(text[strlen(text) - 1], '\n');
-	progress_close(progress);
-	assert_string_equal(arrived(redirected, 0), "");
-	restore(redirected);
-	stats_close(stats);
+	assert_string_equal(last_words(session), "");
+	stop(session);
 }
 
 static void always_prints_lines_and_how_it_ended(void **state)
 {
-	const struct redirected redirected = redirect_to_pipe();
-	struct stats *stats = open_stats();
-	struct progress *progress;
+	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
 
 	(void)state;
-	assert_int_equal(progress_open(PROGRESS_ALWAYS, stats, &progress), 0);
-	assert_non_null(strstr(arrived(redirected, GIVE_UP_MS), "forming runs: 42 %"));
-	stats_end(stats, stats_begin(STAGE_READ, 0), 58);
-	progress_close(progress);
-	assert_non_null(strstr(arrived(redirected, 0), "forming runs: 100 %"));
-	restore(redirected);
-	stats_close(stats);
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	stats_end(session.stats, stats_begin(STAGE_READ, 0), 58);
+	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	stop(session);
 }
 
 static void auto_is_quiet_where_there_is_no_terminal(void **state)
 {
-	const struct redirected redirected = redirect_to_pipe();
-	struct stats *stats = open_stats();
-	struct progress *progress;
+	const struct session session = start_with_pipe(PROGRESS_AUTO);
 
 	(void)state;
-	assert_int_equal(progress_open(PROGRESS_AUTO, stats, &progress), 0);
-	assert_string_equal(arrived(redirected, 1200), "");
-	progress_close(progress);
-	assert_string_equal(arrived(redirected, 0), "");
-	restore(redirected);
-	stats_close(stats);
+	assert_string_equal(arrived(session, 1200), "");
+	assert_string_equal(last_words(session), "");
+	stop(session);
 }
 
 static void line_on_a_terminal_is_removed_at_the_end(void **state)
 {
-	const struct redirected redirected = redirect_to_terminal();
-	struct stats *stats = open_stats();
-	struct progress *progress;
+	const struct session session = start_with_terminal(PROGRESS_AUTO);
 
 	(void)state;
-	assert_int_equal(progress_open(PROGRESS_AUTO, stats, &progress), 0);
-	assert_string_equal(arrived(redirected, 300), ""); /* not before a second */
-	arrived(redirected, GIVE_UP_MS);
+	assert_string_equal(arrived(session, 300), ""); /* not before a second */
+	arrived(session, GIVE_UP_MS);
 	assert_int_equal(text[0], '\r');
 	assert_non_null(strstr(text, "forming runs: 42 %"));
 	assert_null(strchr(text, '\n'));
-	progress_close(progress);
-	arrived(redirected, GIVE_UP_MS);
+	last_words(session);
 	assert_string_equal(text + strlen(text) - 4, "\r\033[K");
-	restore(redirected);
-	stats_close(stats);
+	stop(session);
 }
 
 static void short_sorts_end_without_delay(void **state)
 {
-	struct stats *stats = open_stats();
 	struct progress *progress;
 	const uint64_t begin_ns = trace_now_ns();
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(progress_open(PROGRESS_NEVER, stats, &progress), 0);
+		assert_int_equal(progress_open(PROGRESS_NEVER, NULL, &progress), 0);
 		progress_close(progress);
 	}
 	assert_true(trace_now_ns() - begin_ns < UINT64_C(5000000000));
 	progress_close(NULL);
-	stats_close(stats);
 }
 
 int main(void)
