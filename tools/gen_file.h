@@ -6,7 +6,7 @@
 #include "tools/gen.h"
 
 /*
- * Write all records to `path`, or to standard output if that is NULL. An older file is replaced when
- * all is written. Returns 0, or a negative errno after a message.
+ * Write all records to `path`, or to standard output if that is NULL. An older file is replaced
+ * when all is written. Returns 0, or a negative errno after a message.
  */
 int gen_write_file(const struct gen *gen, const char *path, unsigned n_threads);

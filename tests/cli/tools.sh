@@ -1,0 +1,89 @@
+#!/bin/sh
+# tools - gsort-gen and gsort-check do what the manual says
+. "$(dirname "$0")/prelude.sh"
+
+# answers STATUS REGEX PROGRAM ARGUMENT...: exit status, and one line on either stream.
+answers() {
+	wanted_status=$1
+	wanted_regex=$2
+	shift 2
+	"$@" > stdout 2> stderr
+	status=$?
+	[ "$status" -eq "$wanted_status" ] || broken "$*: status $status, not $wanted_status"
+	grep -qE -e "$wanted_regex" stdout stderr || broken "$*: no '$wanted_regex'"
+	[ "$(cat stdout stderr | wc -l)" -eq 1 ] || broken "$*: not one line"
+}
+
+claim 'a data set is the same, whatever it is written to'
+generate -n 1000003 -t b3 -o file
+"$GSORT_GEN" -n 1000003 -t b3 > stdout
+same file stdout 'redirected'
+"$GSORT_GEN" -n 1000003 -t b3 | cat > stdout
+same file stdout 'through a pipe'
+[ "$(wc -c < file)" -eq 3000009 ] || broken "$(wc -c < file) bytes"
+
+claim 'a seed makes another one'
+generate -n 1000 --seed=2 -o other
+generate -n 1000 -o file
+! cmp -s file other || broken 'the same for two seeds'
+
+claim '-b is as many whole records as fit'
+generate -b 1000 -t b16 -o file
+[ "$(wc -c < file)" -eq 992 ] || broken "$(wc -c < file) bytes"
+generate -b 2K -o file
+[ "$(wc -c < file)" -eq 2048 ] || broken "$(wc -c < file) bytes"
+
+claim 'what gsort-gen does not understand'
+answers 2 '^gsort-gen: .*--dist.*random sorted' "$GSORT_GEN" -d gaussian -o file
+answers 2 '^gsort-gen: .*--records' "$GSORT_GEN" -n x -o file
+answers 2 '^gsort-gen: .*--bytes' "$GSORT_GEN" -b 1x -o file
+answers 2 '^gsort-gen: .*--type' "$GSORT_GEN" -t u7 -o file
+answers 2 '^gsort-gen: .*--type.*16' "$GSORT_GEN" -t b17 -o file
+answers 2 '^gsort-gen: .*--seed' "$GSORT_GEN" --seed=-1 -o file
+answers 2 '^gsort-gen: .*together' "$GSORT_GEN" -n 1 -b 8 -o file
+answers 2 '^gsort-gen: .*more than a file' "$GSORT_GEN" -n 18446744073709551615 -o file
+answers 2 "^gsort-gen: .*'file'" "$GSORT_GEN" file
+answers 2 '^gsort-gen: nowhere/file: ' "$GSORT_GEN" -o nowhere/file
+answers 2 '^gsort-gen: .*No space' sh -c '"$1" > /dev/full' sh "$GSORT_GEN"
+[ "$(wc -c < file)" -eq 2048 ] || broken 'the older file was touched'
+
+claim 'gsort-check tells order, number, duplicates and checksum'
+generate -n 1000 -d sorted -o sorted
+answers 0 '^sorted: 1000 records, sorted, 0 duplicate keys, checksum [0-9a-f]{16}$' \
+	"$GSORT_CHECK" sorted
+answers 1 '^sorted: 1000 records, disorder at record 2 and 998 more, ' "$GSORT_CHECK" -r sorted
+generate -n 1000 -d equal -o equal
+answers 0 ', 999 duplicate keys,' "$GSORT_CHECK" equal
+answers 1 'disorder at record 2 and 998 more, 999 duplicate keys,' "$GSORT_CHECK" -u equal
+answers 0 '^-: 1000 records, sorted' sh -c '"$1" - < sorted' sh "$GSORT_CHECK"
+answers 0 '^-: 1000 records, sorted' sh -c 'cat sorted | "$1" -' sh "$GSORT_CHECK"
+: > empty
+answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT_CHECK" empty
+generate -n 1000 -d sorted -t f32be -o floats
+answers 0 '1000 records, sorted' "$GSORT_CHECK" -t f32be floats
+
+claim 'the checksum does not depend on the order, and on nothing but the records'
+generate -n 1000 -d random -o random
+"$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
+! cmp -s random shuffled || broken 'nothing was shuffled'
+"$GSORT_CHECK" --same random shuffled > stdout 2> stderr || broken "--same: status $?"
+[ ! -s stdout ] && [ ! -s stderr ] || broken '--same: not silent'
+{ head -c 7992 shuffled; printf 'different'; } | head -c 8000 > changed
+answers 1 '^random: 1000 records, ' "$GSORT_CHECK" --same random changed
+head -c 7992 shuffled > shorter
+answers 1 ' 999, ' "$GSORT_CHECK" --same random shorter
+
+claim '--same compares the first with all others together'
+head -c 3200 random > part.1
+tail -c +3201 random > part.2
+"$GSORT_CHECK" --same shuffled part.1 part.2 || broken "status $?"
+answers 1 'random' "$GSORT_CHECK" --same random part.1 part.1
+
+claim 'what gsort-check does not understand'
+answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
+answers 2 '^gsort-check: sorted: .*8000' "$GSORT_CHECK" -t b9 sorted
+answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
+answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
+answers 2 '^gsort-check: .*--same' "$GSORT_CHECK" --same sorted
+
+finish
