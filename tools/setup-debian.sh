@@ -9,7 +9,7 @@ set -eu
 
 packages='meson ninja-build pkg-config gcc g++ libxxhash-dev libzstd-dev liburing-dev libhwy-dev'
 if [ "${1:-}" = test ]; then
-	packages="$packages clang libcmocka-dev xxd strace"
+	packages="$packages clang libcmocka-dev xxd"
 fi
 
 is_installed() {

@@ -385,6 +385,96 @@ static int parse_with_stdout(int fd, char **argv, int argc)
 	return r;
 }
 
+/* The next number of a sequence (xorshift, Marsaglia 2003). */
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* What may be relied on after a command line was accepted. */
+static void assert_consistent(const struct options *options)
+{
+	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+
+	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
+	assert_true(options->key.nbytes >= 1 && options->key.nbytes <= 16);
+	assert_true(options->batch_size != 1);
+	assert_false(is_check && (options->n_inputs > 1 || options->output_path));
+	assert_false((options->verify || options->fsync) && !options->output_path);
+	assert_false(options->n_gpus && options->backend == BACKEND_CPU);
+}
+
+static void random_command_lines_are_consistent_or_refused(void **state)
+{
+	static const char *const words[] = {
+		"-o",
+		"-t",
+		"-S",
+		"-T",
+		"-c",
+		"-C",
+		"-m",
+		"-r",
+		"-u",
+		"-rus",
+		"--explain",
+		"--verify",
+		"--fsync",
+		"--parallel",
+		"--batch-size=2",
+		"--backend",
+		"--gpus",
+		"--progress",
+		"--stats",
+		"--stats-json",
+		"--trace=t",
+		"--debug",
+		"--temp-limit",
+		"--files0-from=/dev/null",
+		"--",
+		"--s",
+		"-",
+		"-x",
+		"",
+		"1",
+		"0,1",
+		"u32be",
+		"f64",
+		"b16",
+		"always",
+		"cpu",
+		"1G",
+		"50%",
+		"file",
+	};
+	enum { N_WORDS = sizeof words / sizeof words[0], N_ROUNDS = 20000 };
+	uint64_t random = 88172645463325252u;
+	unsigned n_accepted = 0;
+
+	(void)state;
+	for (int round = 0; round < N_ROUNDS; round++) {
+		char *argv[MAX_ARGS + 2] = { "gsort" };
+		const int argc = 1 + (int)(next_random(&random) % 8);
+		struct options options;
+		int r;
+
+		for (int i = 1; i < argc; i++)
+			argv[i] = (char *)words[next_random(&random) % N_WORDS];
+		status_reset(true);
+		r = options_parse(argc, argv, &options);
+		assert_int_equal(r < 0, status_failed());
+		if (r < 0)
+			continue;
+		n_accepted++;
+		assert_consistent(&options);
+		options_free(&options);
+	}
+	assert_true(n_accepted > N_ROUNDS / 100 && n_accepted < N_ROUNDS / 2);
+}
+
 static void help_that_cannot_be_written_is_an_error(void **state)
 {
 	const int full = open("/dev/full", O_WRONLY);
@@ -442,6 +532,7 @@ int main(void)
 		cmocka_unit_test(file_names_come_from_a_list),
 		cmocka_unit_test(long_lists_of_file_names_are_read),
 		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
+		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 		cmocka_unit_test(help_names_every_option_within_80_columns),
 	};
