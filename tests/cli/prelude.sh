@@ -92,17 +92,17 @@ one_line() {
 refuses() {
 	refuses_regex=$1
 	shift
-	echo 'an older output' > output
-	cp output older
+	echo 'what was there before' > output
+	cp output before
 	: > stdout
 	: > stderr
-	before=$(ls -A)
+	names_before=$(ls -A)
 	run -o output "$@"
 	[ "$status" -eq 2 ] || broken "gsort $*: status $status, not 2"
 	one_line "$refuses_regex" "gsort $*"
 	[ ! -s stdout ] || broken "gsort $*: wrote to standard output"
-	same older output "gsort $*: older output"
-	[ "$(ls -A)" = "$before" ] || broken "gsort $*: new files"
-	rm -f older output
+	same before output "gsort $*: the older output"
+	[ "$(ls -A)" = "$names_before" ] || broken "gsort $*: new files"
+	rm -f before output
 	nothing_left "gsort $*"
 }
