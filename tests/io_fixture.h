@@ -24,14 +24,16 @@ static struct {
 	size_t most_nbytes;         /* that a transfer moves; 0: all */
 	unsigned interrupt_every;   /* n-th transfer is interrupted; 0: none */
 	int transfer_errno;         /* of every transfer, 0: none */
-	const char *full_directory; /* no space for writes in files that were opened in it */
+	const char *marked_directory; /* writes in files that were opened in it ... */
+	int marked_errno;             /* ... fail */
+	useconds_t marked_delay;      /* ... are slow */
 	bool refuses_nameless;      /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
 
 	/* What was seen. */
 	atomic_uint n_transfers;
 	atomic_uint n_syncs;
-	int full_fd;                /* the file in full_directory */
+	int marked_fd;              /* the file in marked_directory */
 	int nameless_fd;            /* the last file made with O_TMPFILE */
 } faults;
 
@@ -65,8 +67,8 @@ static inline int faulty_openat(int directory, const char *path, int flags, mode
 	fd = openat(directory, path, flags, mode);
 	if (nameless)
 		faults.nameless_fd = fd;
-	if (faults.full_directory && strcmp(path, faults.full_directory) == 0)
-		faults.full_fd = fd;
+	if (faults.marked_directory && strcmp(path, faults.marked_directory) == 0)
+		faults.marked_fd = fd;
 	return fd;
 }
 
@@ -87,9 +89,12 @@ static inline ssize_t faulty_pread(int fd, void *buffer, size_t nbytes, off_t of
 
 static inline ssize_t faulty_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (fd == faults.full_fd) {
-		errno = ENOSPC;
-		return -1;
+	if (fd == faults.marked_fd) {
+		usleep(faults.marked_delay);
+		if (faults.marked_errno) {
+			errno = faults.marked_errno;
+			return -1;
+		}
 	}
 	return faulty_transfer(&nbytes) ? -1 : pwrite(fd, data, nbytes, offset);
 }
@@ -152,7 +157,7 @@ static inline int fixture_start(void **state)
 {
 	(void)state;
 	memset(&faults, 0, sizeof faults);
-	faults.full_fd = -1;
+	faults.marked_fd = -1;
 	status_reset(true);
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;

@@ -3,6 +3,7 @@
  */
 #include "io/spill.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +99,8 @@ static void full_directory_is_passed_over(void **state)
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 
 	(void)state;
-	faults.full_directory = fixture_directory;
+	faults.marked_directory = fixture_directory;
+	faults.marked_errno = ENOSPC;
 	for (int i = 0; i < 4; i++) {
 		const struct spill_extent extent = store(spill, N);
 
@@ -110,6 +112,36 @@ static void full_directory_is_passed_over(void **state)
 	spill_close(spill);
 }
 
+/* Two threads together store 40 extents of one page. */
+static atomic_int n_stored;
+
+static void *store_pages(void *spill)
+{
+	while (atomic_fetch_add(&n_stored, 1) < 40)
+		store(spill, SPILL_ALIGN_NBYTES);
+	return NULL;
+}
+
+static void slow_directory_gets_less(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	struct stat slow;
+	pthread_t threads[2];
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = 5000;
+	n_stored = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, store_pages, spill), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(fstat(faults.marked_fd, &slow), 0);
+	assert_true(slow.st_size <= 10 * SPILL_ALIGN_NBYTES);
+	spill_close(spill);
+}
+
 static void no_space_anywhere_names_the_directories(void **state)
 {
 	const char *const directories[] = { fixture_directory };
@@ -117,7 +149,8 @@ static void no_space_anywhere_names_the_directories(void **state)
 	struct spill_extent extent;
 
 	(void)state;
-	faults.full_directory = fixture_directory;
+	faults.marked_directory = fixture_directory;
+	faults.marked_errno = ENOSPC;
 	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
 	assert_non_null(strstr(status_last(), fixture_directory));
 	assert_non_null(strstr(status_last(), "-T"));
@@ -225,6 +258,7 @@ int main(void)
 		FIXTURE(directories_are_not_touched_until_needed),
 		FIXTURE(directories_fill_evenly),
 		FIXTURE(full_directory_is_passed_over),
+		FIXTURE(slow_directory_gets_less),
 		FIXTURE(no_space_anywhere_names_the_directories),
 		FIXTURE(real_full_disk_is_survived),
 		FIXTURE(limit_holds_and_counts_what_is_given_back),
