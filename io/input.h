@@ -12,9 +12,6 @@
  * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has
  * grown.
  *
- * Descriptors are kept open, but not too many: an idle file may be closed, and is opened again by
- * name when it is read, which is an error if the name then leads to another file.
- *
  * All functions print their message, and all but open and close may be called by any number of
  * threads.
  */

@@ -1,0 +1,215 @@
+/*
+ * source - one of the files that an input is made of (see source.h)
+ */
+#include "io/source.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "src/status.h"
+
+/* What the kernel lets everybody have (/proc/sys/fs/pipe-max-size); 64 KiB is the default. */
+#define PIPE_NBYTES (1 << 20)
+
+/* A quarter of the descriptors, so that outputs and temporary files find some. */
+static size_t max_idle_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > 1024)
+		return 256;
+	return limit.rlim_cur / 4;
+}
+
+void source_table_init(struct source_table *table, const struct io_engine *engine)
+{
+	table->engine = engine;
+	table->max_idle = max_idle_files();
+	table->n_open = 0;
+	pthread_mutex_init(&table->lock, NULL);
+}
+
+void source_table_destroy(struct source_table *table)
+{
+	assert(table->n_open == 0);
+	pthread_mutex_destroy(&table->lock);
+}
+
+void source_prepare(struct source *source, const char *path)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+
+	*source = (struct source){
+		.name = is_stdin ? "standard input" : path,
+		.path = is_stdin ? NULL : path,
+		.file = { .fd = -1 },
+	};
+}
+
+/* --- descriptors, under the table's lock --- */
+
+static int open_source(struct source_table *table, struct source *source)
+{
+	struct file file = { .engine = table->engine, .fd = STDIN_FILENO };
+	struct stat status;
+	int r = 0;
+
+	if (source->path)
+		r = file_open(table->engine, AT_FDCWD, source->path, O_RDONLY, 0, &file);
+	if (r < 0)
+		return fail(r, "%s: cannot open: %m", source->name);
+	if (fstat(file.fd, &status) < 0 ||
+	    !file_identity_equal(file_identity_of(&status), source->identity)) {
+		if (source->path)
+			file_close(&file);
+		return fail(-EBUSY, "%s: became another file while it was read", source->name);
+	}
+	/* Hints, which may fail. */
+	posix_fadvise(file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (S_ISFIFO(status.st_mode))
+		fcntl(file.fd, F_SETPIPE_SZ, PIPE_NBYTES);
+	source->file = file;
+	table->n_open++;
+	return 0;
+}
+
+static void close_source(struct source_table *table, struct source *source)
+{
+	if (source->path)
+		file_close(&source->file);
+	source->file.fd = -1;
+	table->n_open--;
+}
+
+int source_acquire(struct source_table *table, struct source *source)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&table->lock);
+	if (source->file.fd < 0)
+		r = open_source(table, source);
+	if (r == 0)
+		source->n_holders++;
+	pthread_mutex_unlock(&table->lock);
+	return r;
+}
+
+void source_release(struct source_table *table, struct source *source)
+{
+	pthread_mutex_lock(&table->lock);
+	assert(source->n_holders > 0);
+	source->n_holders--;
+	if (source->n_holders == 0 && (source->is_stream || table->n_open > table->max_idle))
+		close_source(table, source);
+	pthread_mutex_unlock(&table->lock);
+}
+
+void source_close(struct source_table *table, struct source *source)
+{
+	if (source->file.fd >= 0)
+		close_source(table, source);
+}
+
+/* --- looking at it --- */
+
+/* Files that the kernel makes up (/proc) are regular and say 0, but have something to read. */
+static bool has_unsaid_bytes(const struct source *source)
+{
+	char byte;
+
+	return file_read_at(&source->file, source->base, &byte, 1) == 0;
+}
+
+/* The descriptor is open. */
+static int measure_regular(struct source *source, const struct stat *status)
+{
+	const off_t base = source->path ? 0 : lseek(STDIN_FILENO, 0, SEEK_CUR);
+
+	if (base < 0)
+		return fail(-errno, "%s: cannot seek: %m", source->name);
+	source->base = (uint64_t)base;
+	source->nbytes = base < status->st_size ? (uint64_t)(status->st_size - base) : 0;
+	source->is_stream = source->nbytes == 0 && has_unsaid_bytes(source);
+	return 0;
+}
+
+int source_examine(struct source_table *table, struct source *source)
+{
+	struct stat status;
+	int r = source->path ? stat(source->path, &status) : fstat(STDIN_FILENO, &status);
+
+	if (r < 0)
+		return fail(-errno, "%s: cannot open: %m", source->name);
+	if (S_ISDIR(status.st_mode))
+		return fail(-EISDIR, "%s: cannot read: %m", source->name);
+	source->identity = file_identity_of(&status);
+	if (!S_ISREG(status.st_mode)) {
+		source->is_stream = true;
+		if (source->path && access(source->path, R_OK) < 0)
+			return fail(-errno, "%s: cannot open: %m", source->name);
+		return 0;
+	}
+	r = source_acquire(table, source);
+	if (r < 0)
+		return r;
+	r = measure_regular(source, &status);
+	source_release(table, source);
+	return r;
+}
+
+/* --- reading --- */
+
+int source_fail_changed(const struct source *source, uint64_t now_nbytes)
+{
+	return fail(-EBUSY,
+		    "%s: changed while it was read: %" PRIu64 " bytes at first, %" PRIu64 " now",
+		    source->name, source->base + source->nbytes, source->base + now_nbytes);
+}
+
+static int check_size(const struct source *source)
+{
+	uint64_t nbytes;
+	const int r = file_size(&source->file, &nbytes);
+
+	if (r < 0)
+		return fail(r, "%s: cannot look at its size: %m", source->name);
+	if (nbytes == source->base + source->nbytes)
+		return 0;
+	return source_fail_changed(source, nbytes - source->base);
+}
+
+static int read_held(const struct source *source, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const uint64_t in_file = source->base + offset;
+	const bool reaches_end = offset + nbytes == source->nbytes;
+	const int r = file_read_at(&source->file, in_file, buffer, nbytes);
+	int checked = 0;
+
+	if (r < 0 && r != -ENODATA)
+		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,
+			    in_file);
+	if (r < 0 || reaches_end)
+		checked = check_size(source);
+	if (checked < 0)
+		return checked;
+	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 " ends before the file does",
+			    source->name, nbytes, in_file) :
+		       0;
+}
+
+int source_read_at(struct source_table *table, struct source *source, uint64_t offset, void *buffer,
+		   size_t nbytes)
+{
+	int r = source_acquire(table, source);
+
+	if (r < 0)
+		return r;
+	r = read_held(source, offset, buffer, nbytes);
+	source_release(table, source);
+	return r;
+}
