@@ -122,9 +122,41 @@ static int open_directory(struct replacement *replacement, char *path)
 			 &replacement->directory);
 }
 
-static int find_target(struct replacement *replacement)
+/*
+ * Would the rename be allowed? It is better to know that before the sorting. In a directory
+ * like /tmp only the owner of the file or of the directory may replace a file.
+ */
+static int check_sticky(const struct replacement *replacement)
+{
+	const uid_t user = geteuid();
+	struct stat directory;
+
+	if (fstat(replacement->directory.fd, &directory) < 0)
+		return -errno;
+	if (!(directory.st_mode & S_ISVTX) || user == 0 || user == directory.st_uid ||
+	    user == replacement->old.st_uid)
+		return 0;
+	return -EPERM;
+}
+
+/* Is the file that was found by the path, through links, the one of that name in the directory? */
+static int check_old(const struct replacement *replacement)
 {
 	struct stat status;
+
+	/*
+	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
+	 * ours.
+	 */
+	if (fstatat(replacement->directory.fd, replacement->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!file_identity_equal(file_identity_of(&status), file_identity_of(&replacement->old)))
+		return -ESTALE;
+	return check_sticky(replacement);
+}
+
+static int find_target(struct replacement *replacement)
+{
 	char *path;
 	int r = resolve_links(replacement->path, &path);
 
@@ -132,17 +164,7 @@ static int find_target(struct replacement *replacement)
 		return r;
 	r = open_directory(replacement, path);
 	free(path);
-	if (r < 0 || !replacement->has_old)
-		return r;
-	/*
-	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
-	 * ours.
-	 */
-	if (fstatat(replacement->directory.fd, replacement->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	return file_identity_equal(file_identity_of(&status), file_identity_of(&replacement->old)) ?
-		       0 :
-		       -ESTALE;
+	return r == 0 && replacement->has_old ? check_old(replacement) : r;
 }
 
 static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)

@@ -292,6 +292,22 @@ static void bad_targets_are_refused(void **state)
 	}
 }
 
+static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **state)
+{
+	int r;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(old_file("f"), 1234, 1234), 0);
+	assert_int_equal(chmod(path_of("f"), 0666), 0);
+	assert_int_equal(chmod(fixture_directory, 01777), 0);
+	assert_int_equal(seteuid(5678), 0);
+	r = open_refused(path_of("f"));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, -EPERM);
+}
+
 static mode_t mode_of(const char *path)
 {
 	struct stat status;
@@ -492,6 +508,7 @@ int main(void)
 		FIXTURE(links_stay_and_their_target_is_replaced),
 		FIXTURE(link_to_nothing_makes_its_target),
 		FIXTURE(bad_targets_are_refused),
+		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 		FIXTURE(permissions_are_what_a_user_expects),
 		FIXTURE(owner_is_kept_where_we_may),
 		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
