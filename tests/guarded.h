@@ -4,10 +4,10 @@
  *	| no access | .......... data[nbytes] | no access |
  *	            ^ page                    ^ page
  *
- * One byte too far, written or only read, is a SIGSEGV at the instruction that did it. Vector code that
- * reads a whole register at an array's end, which a sanitizer does not see when it is written in
- * intrinsics or lives in a library, is caught as well. The page before the buffer is unmapped too, so
- * that a step before the first page is seen.
+ * One byte too far, written or only read, is a SIGSEGV at the instruction that did it. Vector
+ * code that reads a whole register at an array's end, which a sanitizer does not see when it is
+ * written in intrinsics or lives in a library, is caught as well. The page before the buffer is
+ * unmapped too, so that a step before the first page is seen.
  *
  * The end is exact, the start is aligned as nbytes is: a buffer of n elements is aligned for them.
  */
