@@ -4,8 +4,9 @@
 #include "src/cpu/cut.h"
 
 /*
- * The number of elements of the slice that are smaller than `key`; or not larger, if `equal_before`.
- * The invariant: elements below lo come before the splitter, those from hi on do not.
+ * The number of elements of the slice that are smaller than `key`; or not larger, if
+ * `equal_before`. The invariant: elements below lo come before the splitter, those from hi on
+ * do not.
  */
 static uint64_t bound(const struct slice *slice, uint32_t element_nbytes, code_t key,
 		      bool equal_before)

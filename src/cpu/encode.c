@@ -1,15 +1,17 @@
 /*
  * encode - records to elements and back, and what is learnt on the way
  *
- * One loop does it all while the data is in the first-level cache: a block of records is loaded into an
- * array of raw values, the array is hashed, and mapped to elements. The array makes the loops within a
- * block independent of what overlaps outside of it (in place, or expanding in place from the end of the buffer), so
- * that the compiler can vectorise them. In place, blocks go forwards: an element's place never
- * lies beyond its record's when they end together, nor a record's beyond its element's when they start together.
+ * One loop does it all while the data is in the first-level cache: a block of records is loaded
+ * into an array of raw values, the array is hashed, and mapped to elements. The array makes the
+ * loops within a block independent of what overlaps outside of it (in place, or expanding in
+ * place from the end of the buffer), so that the compiler can vectorise them. In place, blocks
+ * go forwards: an element's place never lies beyond its record's when they end together, nor a
+ * record's beyond its element's when they start together.
  *
  * The digest is the expensive part: two 64-bit multiplications per record, 1.2 ns with scalar
- * instructions. AVX-512DQ multiplies eight at a time; so all of it is compiled twice, and the choice is
- * made at run time, by hand: a loader's choice (ifunc) runs before the sanitizers are ready.
+ * instructions. AVX-512DQ multiplies eight at a time; so all of it is compiled twice, and the
+ * choice is made at run time, by hand: a loader's choice (ifunc) runs before the sanitizers are
+ * ready.
  *
  * The length of the record is a constant in each instance, so loads, stores and shifts are single
  * instructions; everything else about the key (byte order, direction, kind) is a mask.
@@ -18,7 +20,7 @@
 
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as little-endian integers");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as integers");
 
 enum { BLOCK_N = 256 };
 
@@ -33,17 +35,17 @@ INLINE uint128_t swap_bytes_16(uint128_t value)
 #define ELEMENT uint32_t
 #define NAME(stem) stem##_4
 #define SWAP_BYTES(value) __builtin_bswap32(value)
-#include "src/cpu/encode_template.h"
+#include "src/cpu/encode.inc"
 
 #define ELEMENT uint64_t
 #define NAME(stem) stem##_8
 #define SWAP_BYTES(value) __builtin_bswap64(value)
-#include "src/cpu/encode_template.h"
+#include "src/cpu/encode.inc"
 
 #define ELEMENT uint128_t
 #define NAME(stem) stem##_16
 #define SWAP_BYTES(value) swap_bytes_16(value)
-#include "src/cpu/encode_template.h"
+#include "src/cpu/encode.inc"
 
 /* call(op, n) for the n that is record_nbytes, as a constant. */
 #define DISPATCH(stem, op)                                                                         \

@@ -6,8 +6,8 @@
 #include "src/backend.h"
 
 /*
- * Records to elements; their digest is added to op->ret_digest if that is not NULL. Records may have any
- * alignment, elements are aligned to their size. See encode_op for what may overlap.
+ * Records to elements; their digest is added to op->ret_digest if that is not NULL. Records may
+ * have any alignment, elements are aligned to their size. See encode_op for what may overlap.
  */
 void cpu_encode(const struct encode_op *op);
 

@@ -1,9 +1,10 @@
 /*
  * merge - merge sorted slices into one, with one thread (see merge.h)
  *
- * Merging k slices pairwise takes log2(k) levels, and out of the cache each of them would be a trip
- * through memory. So the output is cut into tiles that fit the second-level cache twice, each tile is
- * merged through all levels between two buffers, and memory sees one read and one write:
+ * Merging k slices pairwise takes log2(k) levels, and out of the cache each of them would be a
+ * trip through memory. So the output is cut into tiles that fit the second-level cache twice,
+ * each tile is merged through all levels between two buffers, and memory sees one read and one
+ * write:
  *
  *	slices    |....:....|  |..:......|  |.....:...|  |...:.....|	read where they are
  *	               \         /                  \        /
@@ -11,20 +12,21 @@
  *	                        \                    /
  *	out                     [       merge       ]			or buffer 1, then 0, ...
  *
- * A segment without a partner is copied: left where it is, it could be what a later level overwrites.
+ * A segment without a partner is copied: left where it is, it could be what a later level
+ * overwrites.
  *
- * A tree of losers (Knuth, vol. 3, 5.4.1) does the same with log2(k) comparisons per element, but they
- * form one chain of unpredictable loads; pairs of segments allow merge2 to overlap several chains,
- * and vectors.
+ * A tree of losers (Knuth, vol. 3, 5.4.1) does the same with log2(k) comparisons per element,
+ * but they form one chain of unpredictable loads; pairs of segments allow merge2 to overlap
+ * several chains, and vectors.
  *
- * Where to cut. Every slice is a sequence of blocks of block_n elements; what is looked at is the last
- * element of each. Take blocks in the order of their last elements (equal ones: of the earlier slice) while the
- * tile has room. None of their elements is larger than the last block's last, which becomes the
- * splitter; the next block of every slice, which was not taken, may begin with elements that are smaller as
- * well: fewer than block_n, found by binary search. This is Knuth's forecasting (5.4.9), with keys that
- * are in memory anyway. So a tile has room for k * block_n more elements than are taken in blocks, and
- * never overflows, for any data: equal elements are cut between slices, and within a slice at the
- * end of a block.
+ * Where to cut. Every slice is a sequence of blocks of block_n elements; what is looked at is
+ * the last element of each. Take blocks in the order of their last elements (equal ones: of the
+ * earlier slice) while the tile has room. None of their elements is larger than the last
+ * block's last, which becomes the splitter; the next block of every slice, which was not taken,
+ * may begin with elements that are smaller as well: fewer than block_n, found by binary search.
+ * This is Knuth's forecasting (5.4.9), with keys that are in memory anyway. So a tile has room
+ * for k * block_n more elements than are taken in blocks, and never overflows, for any data:
+ * equal elements are cut between slices, and within a slice at the end of a block.
  *
  * Not done: exact tiles, as the GPU back end wants them. A buffer does not mind being half full.
  */
@@ -36,8 +38,8 @@
 
 enum {
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
-	MAX_BLOCK_N = 256,     /* longer blocks take fewer steps, but few slices need few steps anyway */
-	MIN_BLOCK_N = 8,       /* shorter blocks make cutting dearer than merging: larger tiles instead */
+	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
+	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
 };
 
 /* Sorted elements, somewhere. */
@@ -46,7 +48,10 @@ struct segment {
 	uint64_t n;
 };
 
-/* A slice that is being cut into tiles: [0, cut) is in tiles already, [cut, taken) in blocks taken since. */
+/*
+ * A slice that is being cut into tiles: [0, cut) is in tiles already, [cut, taken) in blocks
+ * taken since.
+ */
 struct cursor {
 	const char *elements;
 	uint64_t n;
@@ -62,7 +67,7 @@ struct head {
 
 /* The merge; the arrays are in the scratch. */
 struct merge {
-	struct head *heads;       /* a heap, the smallest first, of the slices with a block to take */
+	struct head *heads;       /* a heap, smallest first: slices with blocks to take */
 	struct cursor *cursors;   /* the slices that are not empty */
 	struct segment *segments; /* of one tile */
 	char *buffers[2];         /* tile_n elements each */
@@ -155,7 +160,8 @@ static void open_cursors(const struct merge_op *op, struct merge *merge)
 
 		if (op->slices[i].n == 0)
 			continue;
-		*cursor = (struct cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
+		*cursor = (struct cursor){ .elements = op->slices[i].elements,
+					   .n = op->slices[i].n };
 		merge->heads[merge->n_cursors] = (struct head){
 			.last = last_of_next_block(merge, cursor),
 			.cursor = merge->n_cursors,
@@ -167,7 +173,10 @@ static void open_cursors(const struct merge_op *op, struct merge *merge)
 		sift_down(merge->heads, merge->n_heads, at);
 }
 
-/* Take blocks into the next tile; returns the head of the last one, the splitter. Some must be left. */
+/*
+ * Take blocks into the next tile; returns the head of the last one, the splitter. Some must be
+ * left.
+ */
 static struct head take_blocks(struct merge *merge)
 {
 	const uint64_t room = merge->tile_n - merge->n_cursors * merge->block_n;
@@ -191,7 +200,7 @@ static struct head take_blocks(struct merge *merge)
 	return splitter;
 }
 
-/* How many elements at the beginning of the slice's next block come before the splitter. */
+/* How many elements of the slice's next block come before the splitter. */
 static uint64_t n_before(const struct merge *merge, const struct cursor *cursor, code_t splitter,
 			 bool equal_before)
 {

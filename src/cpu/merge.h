@@ -9,8 +9,8 @@
 size_t cpu_merge_scratch_nbytes(uint32_t k, uint32_t element_nbytes);
 
 /*
- * Merge op->k sorted slices, in place where they are, into op->out. out overlaps none of them. Everything
- * aligned to the elements' size; the scratch to 16 bytes. No allocation; any number of calls at
- * the same time.
+ * Merge op->k sorted slices, in place where they are, into op->out. out overlaps none of them.
+ * Everything aligned to the elements' size; the scratch to 16 bytes. No allocation; any number
+ * of calls at the same time.
  */
 void cpu_merge(const struct merge_op *op);

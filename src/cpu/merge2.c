@@ -1,14 +1,16 @@
 /*
  * merge2 - the two-way merge that everything is made of
  *
- * A merge is a chain: which elements are compared next depends on the outcome of this comparison. Written
- * with a branch, random data mispredicts half of them (3.0 ns per element); without one, the
- * processor waits for the comparison, the address and the load (1.9 ns). To give it something to do
- * meanwhile, the merge is cut at output positions by co-rank into parts that do not depend on each
- * other, and their steps are interleaved. Three parts are as many as there are registers for.
+ * A merge is a chain: which elements are compared next depends on the outcome of this
+ * comparison. Written with a branch, random data mispredicts half of them (3.0 ns per element);
+ * without one, the processor waits for the comparison, the address and the load (1.9 ns). To
+ * give it something to do meanwhile, the merge is cut at output positions by co-rank into parts
+ * that do not depend on each other, and their steps are interleaved. Three parts are as many as
+ * there are registers for.
  *
- * The inner loop has no checks for ends either: as long as every side of every part has n elements left, n steps are
- * safe. n is then computed anew; on random data that takes some log2(n) rounds.
+ * The inner loop has no checks for ends either: as long as every side of every part has n
+ * elements left, n steps are safe. n is then computed anew; on random data that takes some
+ * log2(n) rounds.
  */
 #include "src/cpu/merge2.h"
 
@@ -21,17 +23,17 @@ enum { N_PARTS = 3 };
 #define ELEMENT uint32_t
 #define CO_RANK co_rank_4
 #define NAME(stem) stem##_4
-#include "src/cpu/merge2_template.h"
+#include "src/cpu/merge2.inc"
 
 #define ELEMENT uint64_t
 #define CO_RANK co_rank_8
 #define NAME(stem) stem##_8
-#include "src/cpu/merge2_template.h"
+#include "src/cpu/merge2.inc"
 
 #define ELEMENT uint128_t
 #define CO_RANK co_rank_16
 #define NAME(stem) stem##_16
-#include "src/cpu/merge2_template.h"
+#include "src/cpu/merge2.inc"
 
 merge2_fn *merge2_choose(uint32_t element_nbytes)
 {

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * Merge sorted a (n_a elements) and b (n_b) into out (n_a + n_b), which overlaps neither; aligned to the
- * elements' size. Equal elements of a come first, as far as that can be seen: elements are codes.
+ * Merge sorted a (n_a elements) and b (n_b) into out (n_a + n_b), which overlaps neither;
+ * aligned to the elements' size. Equal elements of a come first, as far as that can be seen:
+ * elements are codes.
  */
 typedef void merge2_fn(const void *a, uint64_t n_a, const void *b, uint64_t n_b, void *out);
 

@@ -1,21 +1,22 @@
 /*
  * merge2_avx512 - the two-way merge of u64 elements, eight at a time
  *
- * Keep a sorted vector v of the eight largest elements seen so far that are not yet out. Load the
- * next eight of the list whose next element is smaller: whatever is not loaded by now is no smaller
- * than the largest of these... than the head that lost, so the eight smallest of the sixteen in hand are final.
- * A bitonic network parts them: v reversed against the new vector gives the lower and the
- * upper eight, three more rounds sort both (Inoue, Moriyama, Komatsu and Nakatani, "AA-sort", 2007; Chhugani et
- * al., 2008). Elements are codes, so it is no loss that the network is not stable.
+ * Keep a sorted vector v of the eight largest elements seen so far that are not yet out. Load
+ * the next eight of the list whose next element is smaller: whatever is not loaded by now is no
+ * smaller than the largest of these... than the head that lost, so the eight smallest of the
+ * sixteen in hand are final. A bitonic network parts them: v reversed against the new vector
+ * gives the lower and the upper eight, three more rounds sort both (Inoue, Moriyama, Komatsu
+ * and Nakatani, "AA-sort", 2007; Chhugani et al., 2008). Elements are codes, so it is no loss
+ * that the network is not stable.
  *
- * A round is a min, a max, and two shuffles that line up the next pairs from *both* halves, so that no lane
- * idles. All of these use one port on Intel: sixteen per step is what bounds the merge, 0.5 ns per
- * element, if two independent parts of the merge (cut by co-rank) overlap; one alone waits for its own results,
- * 0.9 ns. A third part gains nothing.
+ * A round is a min, a max, and two shuffles that line up the next pairs from *both* halves, so
+ * that no lane idles. All of these use one port on Intel: sixteen per step is what bounds the
+ * merge, 0.5 ns per element, if two independent parts of the merge (cut by co-rank) overlap;
+ * one alone waits for its own results, 0.9 ns. A third part gains nothing.
  *
- * Ends: past its end a list is read as the largest value. Such padding may come out before a real
- * element of that value, but then one cannot be told from the other: n outputs are written, and they are
- * right. Reads past the end are masked, not made.
+ * Ends: past its end a list is read as the largest value. Such padding may come out before a
+ * real element of that value, but then one cannot be told from the other: n outputs are
+ * written, and they are right. Reads past the end are masked, not made.
  */
 #include "src/cpu/merge2.h"
 
@@ -38,8 +39,8 @@ struct part {
 };
 
 /*
- * The sixteen elements of `held` (descending) and `next` (ascending): the lower eight, ascending, are
- * returned, the upper eight, descending, stay in held.
+ * The sixteen elements of `held` (descending) and `next` (ascending): the lower eight,
+ * ascending, are returned, the upper eight, descending, stay in held.
  */
 AVX512_INLINE __m512i exchange(__m512i *held, __m512i next)
 {
@@ -75,7 +76,10 @@ AVX512_INLINE __mmask8 first_lanes(uint64_t n)
 	return n < N_LANES ? (__mmask8)((1u << n) - 1) : (__mmask8)0xff;
 }
 
-/* The next vector of the list with the smaller head; both must have eight. No branch: see merge2.c. */
+/*
+ * The next vector of the list with the smaller head; both must have eight. No branch: see
+ * merge2.c.
+ */
 AVX512_INLINE __m512i next_full(struct part *part)
 {
 	const uintptr_t a = (uintptr_t)part->a;
@@ -156,7 +160,7 @@ AVX512 void merge2_8_avx512(const void *a_elements, uint64_t n_a, const void *b_
 	struct part part1 = start(a + a_middle, n_a - a_middle, b + b_middle, n_b - b_middle,
 				  out + middle);
 
-	while (is_full(&part0) & is_full(&part1)) {
+	while (is_full(&part0) && is_full(&part1)) {
 		step_full(&part0);
 		step_full(&part1);
 	}

@@ -9,7 +9,7 @@
 
 enum {
 	N_DIGITS = 256,
-	INSERTION_N = 24,       /* fewer elements than this are sorted before 256 counters are cleared */
+	INSERTION_N = 24,       /* sorted before 256 counters are cleared */
 	PIECE_NBYTES = 1 << 19, /* the piece and its scratch fit a second-level cache of 1 MiB */
 };
 
@@ -28,12 +28,12 @@ static void counts_to_starts(uint64_t counts[N_DIGITS])
 
 #define ELEMENT uint32_t
 #define NAME(stem) stem##_4
-#include "src/cpu/radix_sort_template.h"
+#include "src/cpu/radix_sort.inc"
 
 #define ELEMENT uint64_t
 #define NAME(stem) stem##_8
-#include "src/cpu/radix_sort_template.h"
+#include "src/cpu/radix_sort.inc"
 
 #define ELEMENT uint128_t
 #define NAME(stem) stem##_16
-#include "src/cpu/radix_sort_template.h"
+#include "src/cpu/radix_sort.inc"

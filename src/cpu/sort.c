@@ -8,9 +8,9 @@
  *
  * Elements are codes: equal ones cannot be told apart, so that every sort is stable here.
  *
- * Before that a sweep looks for order. It stops where the order does, which in random data is after
- * a handful of elements, so it costs nothing where it does not help. Equal elements are in order, so this
- * is the case of all equal, too.
+ * Before that a sweep looks for order. It stops where the order does, which in random data is
+ * after a handful of elements, so it costs nothing where it does not help. Equal elements are
+ * in order, so this is the case of all equal, too.
  */
 #include "src/cpu/sort.h"
 

@@ -10,7 +10,7 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 
 /*
  * Sort op->n elements in place, ascending. elements and scratch: aligned to the elements' size.
- * Elements already in order, and elements in strictly descending order, take one sweep. No allocation; any
- * number of calls at the same time.
+ * Elements already in order, and elements in strictly descending order, take one sweep. No
+ * allocation; any number of calls at the same time.
  */
 void cpu_sort(const struct sort_op *op);

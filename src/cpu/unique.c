@@ -1,8 +1,8 @@
 /*
  * unique - keep the first of equal elements
  *
- * What is dropped is collected in a small buffer, so that its digest is taken by the same fast loop as
- * everywhere else, many records at a time.
+ * What is dropped is collected in a small buffer, so that its digest is taken by the same fast
+ * loop as everywhere else, many records at a time.
  */
 #include "src/cpu/unique.h"
 

@@ -1,12 +1,13 @@
 /*
  * vqsort - Highway's vectorised quicksort, for the two element types it can be trusted with
  *
- * Only with HAVE_HIGHWAY. In place, no allocation, any distribution in O(n log n); picks the vector
- * instructions of the machine at run time. (Blacher, Giesen, Sanders and Wassenberg, "Vectorized and
- * performance-portable quicksort", 2022.)
+ * Only with HAVE_HIGHWAY. In place, no allocation, any distribution in O(n log n); picks the
+ * vector instructions of the machine at run time. (Blacher, Giesen, Sanders and Wassenberg,
+ * "Vectorized and performance-portable quicksort", 2022.)
  *
- * Not offered: u32, which libhwy 1.0.3 sorts ten times slower than our radix sort; floats, whose
- * infinities, NaNs and -0.0 it loses; key-value pairs, of which it loses those with the largest key.
+ * Not offered: u32, which libhwy 1.0.3 sorts ten times slower than our radix sort; floats,
+ * whose infinities, NaNs and -0.0 it loses; key-value pairs, of which it loses those with the
+ * largest key.
  */
 #pragma once
 
