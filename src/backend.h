@@ -20,6 +20,7 @@
 #pragma once
 
 #include "src/record.h"
+#include "src/stats.h"
 
 struct device; /* an opened back end */
 struct lane;
@@ -30,11 +31,15 @@ enum memory {
 	MEMORY_HOST, /* host memory that copies run fastest from (pinned); the same as DEVICE if unified */
 };
 
+/* Of the operations that are ready, those of urgent lanes run first: short ones that somebody waits for. */
+enum lane_urgency { LANE_NORMAL, LANE_URGENT };
+
 struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
 	const unsigned *gpus;          /* which GPUs, n_gpus of them; n_gpus == 0: the first usable */
 	unsigned n_gpus;
+	struct stats *stats;           /* where operations report their time; may be NULL */
 };
 
 struct device_info {
@@ -143,7 +148,7 @@ struct backend {
 	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
 
-	int (*lane_open)(struct device *device, struct lane **ret_lane);
+	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);
 	void (*lane_close)(struct lane *lane); /* waits for it to be empty; NULL is fine */
 	int (*mark_open)(struct device *device, struct mark **ret_mark);
 	void (*mark_close)(struct mark *mark); /* not while a lane may still reach or follow it */
