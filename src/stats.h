@@ -63,7 +63,7 @@ struct span {
 
 /* What is known about the sort as a whole, for the reports; what does not apply is left 0. */
 struct stats_facts {
-	const char *backend; /* "CPU, 2 threads" */
+	char backend[128];   /* "CPU, 2 threads" */
 	const char *type;    /* "u64" */
 	uint64_t record_nbytes;
 	uint64_t n_records_in, n_records_out;
