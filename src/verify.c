@@ -135,7 +135,7 @@ static void check_batch(struct verify *verify, const union batch *batch, uint64_
 static void check_piece(struct verify *verify, struct piece piece, struct verify_result *result)
 {
 	const struct layout *layout = verify->options->layout;
-	struct digest ignored;
+	struct digest ignored = { 0 };
 	union batch batch;
 
 	encode(layout, piece.records, 1, &batch, piece.first_is_done ? &ignored : &result->digest);
@@ -350,4 +350,30 @@ int verify_output(struct output *output, uint64_t nbytes, const struct verify_op
 	verify.nbytes = nbytes;
 	work_in_threads(&verify);
 	return verify_result(&verify, ret_result);
+}
+
+uint64_t verify_records(const struct layout *layout, const void *records, uint64_t n,
+			struct verify_edge *edge, struct digest *digest)
+{
+	const uint32_t element_nbytes = layout->element_nbytes;
+	union batch batch;
+	char *codes = (char *)&batch;
+	uint64_t i = 0;
+
+	if (n && !edge->has_last)
+		edge->last = layout_encode(layout, records);
+	memcpy(codes, &edge->last, element_nbytes);
+	edge->has_last = edge->has_last || n;
+	while (i < n) {
+		const uint64_t n_batch = n - i < BATCH_RECORDS ? n - i : BATCH_RECORDS;
+
+		encode(layout, (const unsigned char *)records + i * layout->record_nbytes, n_batch,
+		       codes + element_nbytes, digest);
+		if (count_neighbours(&batch, element_nbytes, n_batch).n_descents)
+			return i + find_disorder(&batch, element_nbytes, false);
+		memcpy(codes, codes + n_batch * element_nbytes, element_nbytes);
+		i += n_batch;
+	}
+	edge->last = element_get(codes, element_nbytes, 0);
+	return n;
 }

@@ -51,3 +51,16 @@ int verify_input(struct input *input, const struct verify_options *options,
  */
 int verify_output(struct output *output, uint64_t nbytes, const struct verify_options *options,
 		  struct verify_result *ret_result);
+
+/* The last record of a sequence that is checked part by part. Zeroed: none yet. */
+struct verify_edge {
+	bool has_last;
+	code_t last;
+};
+
+/*
+ * Check the n records at `records`, and the first of them against the edge, which moves on to the last.
+ * Returns the index of the first record that is out of order, or n. Their digest is added to *digest.
+ */
+uint64_t verify_records(const struct layout *layout, const void *records, uint64_t n,
+			struct verify_edge *edge, struct digest *digest);
