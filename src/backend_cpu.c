@@ -1,0 +1,211 @@
+/*
+ * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
+ *
+ * A lane is a queue on a pool of threads (lane_pool.h), an operation is one function of src/cpu/ run as
+ * one task: chunks and windows are many and small, so the parallelism is between them. The device is
+ * unified: its memory is the host's.
+ *
+ * Memory comes from mmap, so that it goes back to the system when it is released and the process stays
+ * within its limit, with huge pages where the system gives them (zeroing 2 MiB at a time is several times faster
+ * than taking a fault for each 4 KiB).
+ */
+#include "src/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/cpu/cut.h"
+#include "src/cpu/encode.h"
+#include "src/cpu/merge.h"
+#include "src/cpu/sort.h"
+#include "src/cpu/unique.h"
+#include "src/lane_pool.h"
+#include "src/status.h"
+
+enum {
+	CHUNK_NBYTES = 8 << 20,
+	WINDOW_NBYTES = 4 << 20,
+	HUGE_PAGE_NBYTES = 2 << 20,
+};
+
+struct device {
+	struct lane_pool *pool;
+	struct stats *stats; /* may be NULL */
+	unsigned n_threads;
+};
+
+static int cpu_probe(const char **ret_why)
+{
+	(void)ret_why;
+	return 0;
+}
+
+static int cpu_open(const struct backend_config *config, struct device **ret_device)
+{
+	struct device *device = calloc(1, sizeof *device);
+	int r;
+
+	if (!device)
+		return fail(-ENOMEM, "no memory for the CPU back end");
+	device->n_threads = config->n_threads;
+	device->stats = config->stats;
+	r = lane_pool_open(config->n_threads, device, &device->pool);
+	if (r < 0) {
+		free(device);
+		return r;
+	}
+	*ret_device = device;
+	return 0;
+}
+
+static void cpu_close(struct device *device)
+{
+	if (!device)
+		return;
+	lane_pool_close(device->pool);
+	free(device);
+}
+
+static void cpu_describe(const struct device *device, struct device_info *ret_info)
+{
+	*ret_info = (struct device_info){
+		.unified = true,
+		.n_lanes = device->n_threads,
+		.chunk_nbytes = CHUNK_NBYTES,
+		.window_nbytes = WINDOW_NBYTES,
+	};
+	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", device->n_threads,
+		 device->n_threads == 1 ? "" : "s");
+}
+
+static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	void *memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)device, (void)kind;
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	if (nbytes >= HUGE_PAGE_NBYTES)
+		madvise(memory, nbytes, MADV_HUGEPAGE);
+	*ret_memory = memory;
+	return 0;
+}
+
+static void cpu_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+{
+	(void)device, (void)kind;
+	if (memory)
+		munmap(memory, nbytes);
+}
+
+static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
+{
+	return lane_pool_lane(device->pool, urgency == LANE_URGENT, ret_lane);
+}
+
+static int cpu_mark_open(struct device *device, struct mark **ret_mark)
+{
+	return lane_pool_mark_open(device->pool, ret_mark);
+}
+
+static int cpu_mark_wait(struct mark *mark)
+{
+	lane_pool_wait(mark);
+	return 0;
+}
+
+struct copy_op {
+	void *to;
+	const void *from;
+	size_t n; /* bytes */
+};
+
+static void cpu_copy(const struct copy_op *op)
+{
+	memcpy(op->to, op->from, op->n);
+}
+
+/*
+ * Each operation: the task that runs it and reports its time and the bytes it went over, and the
+ * function that queues it.
+ */
+#define OPERATION(verb, the_stage, the_nbytes)                                                     \
+	static void run_##verb(void *context, const void *arguments)                               \
+	{                                                                                          \
+		struct device *device = context;                                                   \
+		const struct verb##_op *op = arguments;                                            \
+		struct span span = stats_begin(the_stage, 0);                                      \
+                                                                                                   \
+		cpu_##verb(op);                                                                    \
+		stats_end(device->stats, span, the_nbytes);                                        \
+	}                                                                                          \
+	static int queue_##verb(struct lane *lane, const struct verb##_op *op)                     \
+	{                                                                                          \
+		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
+	}
+
+static uint64_t slices_nbytes(const struct merge_op *op)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < op->k; i++)
+		n += op->slices[i].n;
+	return n * op->element_nbytes;
+}
+
+OPERATION(copy, STAGE_FETCH, op->n)
+OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(sort, STAGE_SORT, op->n * op->element_nbytes)
+OPERATION(cut, STAGE_CUT, 0)
+OPERATION(merge, STAGE_MERGE, slices_nbytes(op))
+OPERATION(unique, STAGE_MERGE, op->n * op->element_nbytes)
+OPERATION(sample, STAGE_CUT, 0)
+
+static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+{
+	return queue_copy(lane, &(struct copy_op){ .to = to, .from = from, .n = nbytes });
+}
+
+static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+{
+	(void)device;
+	return cpu_sort_scratch_nbytes(n, element_nbytes);
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
+				   uint32_t element_nbytes)
+{
+	(void)device, (void)n;
+	return cpu_merge_scratch_nbytes(k, element_nbytes);
+}
+
+const struct backend backend_cpu = {
+	.name = "cpu",
+	.probe = cpu_probe,
+	.open = cpu_open,
+	.close = cpu_close,
+	.describe = cpu_describe,
+	.alloc = cpu_alloc,
+	.release = cpu_release,
+	.lane_open = cpu_lane_open,
+	.lane_close = lane_pool_lane_close,
+	.mark_open = cpu_mark_open,
+	.mark_close = lane_pool_mark_close,
+	.mark = lane_pool_mark,
+	.mark_wait = cpu_mark_wait,
+	.follow = lane_pool_follow,
+	.copy = copy,
+	.encode = queue_encode,
+	.decode = queue_decode,
+	.sort_scratch_nbytes = sort_scratch_nbytes,
+	.sort = queue_sort,
+	.cut = queue_cut,
+	.merge_scratch_nbytes = merge_scratch_nbytes,
+	.merge = queue_merge,
+	.unique = queue_unique,
+	.sample = queue_sample,
+};
