@@ -1,0 +1,274 @@
+/*
+ * plan - how much of what, before anything starts (see plan.h)
+ */
+#include "src/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/size.h"
+
+enum {
+	CHUNK_ALIGN_RECORDS = 512,
+	LEAST_CHUNK_NBYTES = 64 << 10,
+	LEAST_BLOCK_NBYTES = 4 << 10,
+	MOST_BLOCK_NBYTES = 1 << 20,
+	LEAST_WINDOW_NBYTES = 64 << 10,
+	CHUNKS_AT_LEAST = 16, /* so that reading, sorting and spilling can overlap */
+	UNKNOWN_INPUT_TIMES_MEMORY = 32,
+};
+
+static uint64_t at_least(uint64_t value, uint64_t least)
+{
+	return value < least ? least : value;
+}
+
+static uint64_t at_most(uint64_t value, uint64_t most)
+{
+	return value > most ? most : value;
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+	return value / by + (value % by != 0);
+}
+
+static uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return divide_up(value, to) * to;
+}
+
+/* The size of the input as elements. */
+static uint64_t input_elements_nbytes(const struct plan_request *request)
+{
+	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
+		return PLAN_SIZE_UNKNOWN;
+	return request->input_nbytes / request->layout->record_nbytes * request->layout->element_nbytes;
+}
+
+/*
+ * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
+ * work) or of the memory (several chunks are needed for overlap).
+ */
+static void plan_chunks(const struct plan_request *request, const struct device_info *info, struct plan *plan)
+{
+	const uint32_t element_nbytes = request->layout->element_nbytes;
+	const uint64_t input_nbytes = input_elements_nbytes(request);
+	uint64_t nbytes = at_most(info->chunk_nbytes, plan->memory_nbytes / CHUNKS_AT_LEAST);
+
+	if (input_nbytes != PLAN_SIZE_UNKNOWN)
+		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
+						  LEAST_CHUNK_NBYTES));
+	plan->chunk_records = round_up(nbytes / element_nbytes, CHUNK_ALIGN_RECORDS);
+	plan->sort_scratch_nbytes = request->backend->sort_scratch_nbytes(
+		request->device, plan->chunk_records, element_nbytes);
+}
+
+/* What the windows of a merge of resident chunks only take. */
+static uint64_t resident_windows_nbytes(const struct plan *plan, const struct plan_request *request,
+					uint32_t n_chunks)
+{
+	struct window_plan windows;
+
+	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
+	return windows.n_windows * (windows.capacity_records * plan->element_nbytes + windows.scratch_nbytes);
+}
+
+static bool plan_resident(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
+	const uint64_t input_nbytes = input_elements_nbytes(request);
+	const uint64_t n_chunks = divide_up(input_nbytes, chunk_nbytes);
+	uint64_t needed;
+
+	if (input_nbytes > plan->memory_nbytes)
+		return false;
+	needed = n_chunks * chunk_nbytes + plan->n_lanes * plan->sort_scratch_nbytes;
+	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
+	if (needed + plan->merge_nbytes > plan->memory_nbytes)
+		return false;
+	plan->fits = true;
+	plan->n_chunks = at_least(n_chunks, 1);
+	plan->spill_chunks = plan->n_chunks;
+	return true;
+}
+
+static void plan_spilling(struct plan *plan)
+{
+	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
+	const uint64_t scratch_nbytes = plan->n_lanes * plan->sort_scratch_nbytes;
+	uint64_t pool_nbytes;
+
+	plan->merge_nbytes = plan->memory_nbytes / 4;
+	pool_nbytes = plan->memory_nbytes - plan->merge_nbytes;
+	pool_nbytes -= at_most(scratch_nbytes, pool_nbytes / 2);
+	plan->n_chunks = at_least(pool_nbytes / chunk_nbytes, 4);
+	plan->spill_chunks = plan->n_chunks / 2;
+}
+
+/* Runs that will be spilled from an input of elements of input_nbytes. */
+static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
+{
+	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
+	const uint64_t n_chunks = divide_up(input_nbytes, chunk_nbytes);
+
+	if (n_chunks <= plan->n_chunks)
+		return 0;
+	return divide_up(n_chunks - plan->n_chunks, plan->spill_chunks);
+}
+
+/*
+ * n windows in flight, each with room to read and to write the quota and the overhang of k runs; with the quota twice
+ * the overhang:	n * 2 * (2 + 1) * k * block <= merge memory
+ */
+static void plan_blocks(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t per_block = 6 * plan->n_windows;
+	const uint64_t input_nbytes = input_elements_nbytes(request);
+	uint64_t n_runs = request->n_input_runs;
+
+	if (n_runs == 0)
+		n_runs = expected_runs(plan, input_nbytes == PLAN_SIZE_UNKNOWN ?
+						     plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
+						     input_nbytes);
+	plan->block_nbytes = plan->merge_nbytes / (per_block * at_least(n_runs, 1));
+	plan->block_nbytes = at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
+	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
+	if (request->batch_size)
+		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);
+}
+
+static uint32_t count_passes(uint64_t n_runs, uint32_t fan_in)
+{
+	uint32_t n_passes = 1;
+
+	for (; n_runs > fan_in; n_passes++)
+		n_runs = divide_up(n_runs, fan_in);
+	return n_passes;
+}
+
+static void plan_expectations(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t input_nbytes = input_elements_nbytes(request);
+	uint64_t spilled_records;
+
+	plan->n_passes = 1;
+	if (request->n_input_runs)
+		plan->n_passes = count_passes(request->n_input_runs, plan->fan_in);
+	if (input_nbytes == PLAN_SIZE_UNKNOWN || plan->fits)
+		return;
+	if (request->n_input_runs) {
+		plan->temporary_nbytes = plan->n_passes > 1 ? request->input_nbytes : 0;
+		return;
+	}
+	plan->n_spilled_runs = expected_runs(plan, input_nbytes);
+	plan->n_passes = count_passes(plan->n_spilled_runs, plan->fan_in);
+	spilled_records = plan->n_spilled_runs * plan->spill_chunks * plan->chunk_records;
+	plan->temporary_nbytes = at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
+}
+
+void plan_make(const struct plan_request *request, struct plan *ret_plan)
+{
+	struct plan *plan = ret_plan;
+	struct device_info info;
+
+	request->backend->describe(request->device, &info);
+	*plan = (struct plan){
+		.memory_nbytes = at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
+		.input_nbytes = request->input_nbytes,
+		.record_nbytes = (uint32_t)request->layout->record_nbytes,
+		.element_nbytes = request->layout->element_nbytes,
+		.n_lanes = info.n_lanes,
+		.n_readers = (uint32_t)at_most(info.n_lanes, 4),
+		.n_writers = request->ordered_output ? 1 : (uint32_t)at_most(info.n_lanes, 4),
+	};
+	memcpy(plan->device, info.name, sizeof plan->device);
+	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
+	plan->window_nbytes = at_most(info.window_nbytes, plan->memory_nbytes / (4 * plan->n_windows));
+	plan_chunks(request, &info, plan);
+	if (request->n_input_runs)
+		plan->merge_nbytes = plan->memory_nbytes;
+	else if (!plan_resident(request, plan))
+		plan_spilling(plan);
+	plan_blocks(request, plan);
+	plan_expectations(request, plan);
+}
+
+/*
+ * All in records. The quota is what the device likes, or four times the overhang where that is longer (so that
+ * little is carried from window to window), as memory allows.
+ */
+void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		  struct window_plan *ret_windows)
+{
+	const uint64_t element_nbytes = plan->element_nbytes;
+	const uint64_t overhang = n_stored * (plan->block_nbytes / element_nbytes);
+	const uint64_t buffers = n_stored ? 2 : 1;
+	uint64_t quota = at_least(plan->window_nbytes / element_nbytes, 4 * overhang);
+	uint64_t per_window;
+
+	ret_windows->n_windows = plan->n_windows;
+	quota = at_most(quota, divide_up(n_records, 2 * plan->n_lanes));
+	ret_windows->scratch_nbytes = request->backend->merge_scratch_nbytes(
+		request->device, n_resident + n_stored, quota + overhang, plan->element_nbytes);
+	per_window = nbytes / plan->n_windows / (buffers * element_nbytes);
+	/* A resident run's overhang is a quarter of the quota, all of them together. */
+	if (quota + quota / 4 + overhang > per_window)
+		quota = per_window > overhang ? (per_window - overhang) / 5 * 4 : 0;
+	quota = at_least(quota, at_least(overhang, LEAST_WINDOW_NBYTES / element_nbytes));
+	ret_windows->quota_records = quota;
+	ret_windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), 16);
+	ret_windows->capacity_records = quota + overhang + n_resident * ret_windows->resident_stride;
+}
+
+static void print_size(FILE *stream, const char *name, uint64_t nbytes, const char *more)
+{
+	char size[32];
+
+	size_format(nbytes, size);
+	fprintf(stream, "%-18s%s%s\n", name, size, more);
+}
+
+static void print_runs(const struct plan *plan, FILE *stream)
+{
+	char size[32];
+
+	if (plan->fits) {
+		fprintf(stream, "%-18sall chunks stay in memory; nothing is spilled\n", "runs");
+		return;
+	}
+	size_format(plan->spill_chunks * plan->chunk_records * plan->record_nbytes, size);
+	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
+		fprintf(stream, "%-18sof %s each, spilled when memory is full\n", "runs", size);
+	else
+		fprintf(stream, "%-18s%" PRIu64 " of %s each are spilled, the rest stays in memory\n",
+			"runs", plan->n_spilled_runs, size);
+}
+
+void plan_print(const struct plan *plan, FILE *stream)
+{
+	char size[32];
+
+	fprintf(stream, "%-18s%s\n", "device", plan->device);
+	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
+		fprintf(stream, "%-18sof unknown size\n", "input");
+	else
+		print_size(stream, "input", plan->input_nbytes, "");
+	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record", plan->record_nbytes,
+		plan->element_nbytes);
+	print_size(stream, "memory", plan->memory_nbytes, " at most for data (-S)");
+	if (plan->n_chunks) {
+		size_format(plan->chunk_records * plan->element_nbytes, size);
+		fprintf(stream, "%-18s%" PRIu64 " buffers of %s, %u sorted at a time\n", "chunks",
+			plan->n_chunks, size, plan->n_lanes);
+		print_runs(plan, stream);
+	}
+	size_format(plan->window_nbytes, size);
+	fprintf(stream, "%-18s%u in flight, of %s or more\n", "windows", plan->n_windows, size);
+	size_format(plan->block_nbytes, size);
+	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge", plan->fan_in, size);
+	fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
+	print_size(stream, "temporary space", plan->temporary_nbytes, "");
+	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers, plan->n_writers);
+}
