@@ -1,0 +1,166 @@
+/*
+ * merge_inputs - the inputs of -m as runs (see merge_inputs.h)
+ *
+ * When all inputs are regular files, they are the parts of engine->input, which keeps few descriptors open
+ * however many files there are. With a pipe among them, each path gets an input of its own.
+ */
+#include "src/merge_inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/run_file.h"
+#include "src/status.h"
+#include "src/verify.h"
+
+struct merge_inputs {
+	size_t n;
+	struct input *inputs[]; /* n, opened here */
+};
+
+/* A pipe on its way into a spilled run, one buffer after the other. */
+struct spooler {
+	const struct engine *engine;
+	struct input *input;
+	struct run_file *file;
+	uint32_t block_n_items;
+	size_t buffer_nbytes;       /* whole blocks */
+	char *records;
+	code_t *first_keys;         /* of the blocks of a buffer */
+	uint64_t n_records;         /* stored */
+	struct verify_edge edge;
+};
+
+/* Check the n records in the buffer and store them. */
+static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
+{
+	const struct layout *layout = spooler->engine->layout;
+	const uint64_t disorder = verify_records(layout, spooler->records, n, &spooler->edge, ret_read);
+	const char *path;
+	uint64_t record;
+
+	if (disorder < n) {
+		input_path_at(spooler->input, (spooler->n_records + disorder) * layout->record_nbytes, &path,
+			      &record);
+		return run_fail_unsorted(path, record);
+	}
+	for (uint64_t i = 0; i < n; i += spooler->block_n_items)
+		spooler->first_keys[i / spooler->block_n_items] =
+			layout_encode(layout, spooler->records + i * layout->record_nbytes);
+	spooler->n_records += n;
+	return run_file_write(spooler->file, spooler->n_records, spooler->records, n, spooler->first_keys);
+}
+
+static int store_all(struct spooler *spooler, struct digest *ret_read)
+{
+	for (;;) {
+		struct span span = stats_begin(STAGE_READ, 0);
+		uint64_t position;
+		size_t nbytes;
+		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes, &position,
+				   &nbytes);
+
+		stats_end(spooler->engine->stats, span, nbytes);
+		if (r == 0 && nbytes == 0)
+			return run_file_finish(spooler->file);
+		if (r == 0)
+			r = store(spooler, nbytes / spooler->engine->layout->record_nbytes, ret_read);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int spooler_open(struct spooler *spooler)
+{
+	const struct plan *plan = &spooler->engine->plan;
+	uint64_t block_nbytes, n_blocks;
+
+	spooler->block_n_items = run_file_block_n_items(plan->block_nbytes, plan->element_nbytes);
+	block_nbytes = (uint64_t)spooler->block_n_items * plan->record_nbytes;
+	n_blocks = plan->window_nbytes / block_nbytes + 1;
+	spooler->buffer_nbytes = n_blocks * block_nbytes;
+	spooler->records = malloc(spooler->buffer_nbytes);
+	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
+	if (!spooler->records || !spooler->first_keys)
+		return fail(-ENOMEM, "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
+			    spooler->buffer_nbytes);
+	return run_file_open(spooler->engine->spill, CODEC_RAW, plan->record_nbytes, spooler->block_n_items,
+			     &spooler->file);
+}
+
+/* Store all of a pipe as a run. */
+static int spool(const struct engine *engine, struct input *input, struct digest *ret_read,
+		 struct run **ret_run)
+{
+	struct spooler spooler = { .engine = engine, .input = input };
+	int r = spooler_open(&spooler);
+
+	if (r == 0)
+		r = store_all(&spooler, ret_read);
+	free(spooler.records);
+	free(spooler.first_keys);
+	if (r < 0) {
+		run_file_close(spooler.file);
+		return r;
+	}
+	return run_open_spilled(spooler.file, SPILLED_RECORDS, ret_run);
+}
+
+/* The files of an input of known size. */
+static int add_files(const struct engine *engine, struct input *input, struct run_store *runs)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < input_n_files(input) && r == 0; i++) {
+		const struct input_extent extent = input_file_extent(input, i);
+		struct run *run;
+
+		if (extent.nbytes == 0)
+			continue;
+		r = run_open_input(engine, input, extent, &run);
+		if (r == 0)
+			r = run_store_add(runs, run);
+	}
+	return r;
+}
+
+static int add_path(const struct engine *engine, struct merge_inputs *inputs, const char *path,
+		    struct run_store *runs, struct digest *ret_read)
+{
+	struct input *input;
+	struct run *run;
+	int r = input_open(engine->io, &path, 1, engine->layout->record_nbytes, &input);
+
+	if (r < 0)
+		return r;
+	inputs->inputs[inputs->n++] = input;
+	if (input_total_nbytes(input) != INPUT_SIZE_UNKNOWN)
+		return add_files(engine, input, runs);
+	r = spool(engine, input, ret_read, &run);
+	return r < 0 ? r : run_store_add(runs, run);
+}
+
+int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,
+		      struct run_store *runs, struct digest *ret_read, struct merge_inputs **ret_inputs)
+{
+	int r = 0;
+
+	*ret_inputs = NULL;
+	if (input_total_nbytes(engine->input) != INPUT_SIZE_UNKNOWN)
+		return add_files(engine, engine->input, runs);
+	*ret_inputs = calloc(1, sizeof **ret_inputs + n * sizeof (*ret_inputs)->inputs[0]);
+	if (!*ret_inputs)
+		return fail(-ENOMEM, "no memory for %zu inputs", n);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_path(engine, *ret_inputs, paths[i], runs, ret_read);
+	return r;
+}
+
+void merge_inputs_close(struct merge_inputs *inputs)
+{
+	if (!inputs)
+		return;
+	for (size_t i = 0; i < inputs->n; i++)
+		input_close(inputs->inputs[i]);
+	free(inputs);
+}
