@@ -1,0 +1,393 @@
+/*
+ * sort - the whole sort on one page
+ *
+ *	open input, back end		what there is
+ *	plan				what to do with it
+ *	form runs | open runs (-m)	sorted runs: resident, spilled, or the inputs
+ *	passes				until they can be merged at once
+ *	merge				into the output
+ *	check				what was read is what was written, in order
+ *	commit				only now the output has its name
+ *
+ * The check. Every record that is read is digested when it becomes an element, every record that is written when
+ * it is decoded, and so is every record that -u drops, where it is found equal to the one that is
+ * kept. Whatever lies between (sort, spill, merges) must keep
+ *
+ *	read = written + dropped		as multisets, up to 2^-64.
+ */
+#include "src/sort.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/output.h"
+#include "src/debug.h"
+#include "src/form_runs.h"
+#include "src/memory_limit.h"
+#include "src/merge.h"
+#include "src/merge_inputs.h"
+#include "src/passes.h"
+#include "src/size.h"
+#include "src/status.h"
+#include "src/verify.h"
+
+struct sort {
+	const struct options *options;
+	struct layout layout;
+	struct engine engine;
+	struct output *output;
+	bool output_is_input;
+	struct run_store store;
+	struct form_runs *forming;       /* owns what resident runs live in */
+	struct merge_inputs *inputs;     /* with -m: owns what input runs read from */
+	struct digest read, dropped;
+	struct merge_result result;      /* of the final merge */
+	uint64_t n_merges;               /* intermediate */
+	struct stats_facts *facts;
+};
+
+static unsigned thread_count(const struct options *options)
+{
+	return options->n_threads ? options->n_threads : cpus_available("");
+}
+
+static uint64_t memory_limit(const struct options *options)
+{
+	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
+}
+
+static int open_device(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	struct engine *engine = &sort->engine;
+	const struct backend_config config = {
+		.n_threads = thread_count(options),
+		.device_memory_nbytes = options->device_memory_nbytes,
+		.gpus = options->gpus,
+		.n_gpus = options->n_gpus,
+		.stats = engine->stats,
+	};
+	int r = backend_choose(options->backend, input_total_nbytes(engine->input), &engine->backend);
+
+	if (r < 0)
+		return r;
+	r = engine->backend->open(&config, &engine->device);
+	if (r == 0)
+		engine->backend->describe(engine->device, &engine->info);
+	return r;
+}
+
+static void make_plan(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	struct engine *engine = &sort->engine;
+
+	engine->request = (struct plan_request){
+		.layout = engine->layout,
+		.backend = engine->backend,
+		.device = engine->device,
+		.input_nbytes = input_total_nbytes(engine->input),
+		.memory_nbytes = memory_limit(options),
+		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
+		.batch_size = options->batch_size,
+		.ordered_output = sort->output && output_is_ordered(sort->output),
+	};
+	plan_make(&engine->request, &engine->plan);
+}
+
+/* What can be known to fail should fail before it starts. */
+static int check_temporary_space(struct sort *sort)
+{
+	const uint64_t needed = sort->engine.plan.temporary_nbytes;
+	uint64_t available;
+	char needed_text[32], available_text[32];
+	int r;
+
+	if (needed == 0)
+		return 0;
+	r = spill_free_nbytes(sort->engine.spill, &available);
+	if (r < 0 || needed <= available)
+		return r;
+	size_format(needed, needed_text);
+	size_format(available, available_text);
+	return fail(-ENOSPC, "%s of temporary space are needed and %s are available in %s%s; "
+			     "use a larger -S, another -T or a larger --temp-limit",
+		    needed_text, available_text, sort->options->temp_dirs[0],
+		    sort->options->n_temp_dirs > 1 ? " and the others" : "");
+}
+
+static int open_all(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	struct engine *engine = &sort->engine;
+	int r;
+
+	engine->io = &io_engine_plain;
+	engine->layout = &sort->layout;
+	engine->unique = options->unique;
+	r = layout_make_plain(&options->key, &sort->layout);
+	if (r < 0)
+		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be sorted yet",
+			    (unsigned)options->key.nbytes);
+	r = input_open(engine->io, options->inputs, options->n_inputs, sort->layout.record_nbytes,
+		       &engine->input);
+	if (r == 0 && options->debug)
+		r = debug_print(&sort->layout, engine->input);
+	if (r == 0)
+		r = open_device(sort);
+	if (r == 0)
+		r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
+			       options->temp_limit_nbytes, &engine->spill);
+	return r;
+}
+
+static int open_output(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	struct engine *engine = &sort->engine;
+	const uint64_t nbytes = input_total_nbytes(engine->input);
+	struct file_identity identity;
+	int r;
+
+	/* With -u the size is not known before the end; reserving all of it would be asking for too much. */
+	r = output_open(engine->io, options->output_path,
+			options->unique || nbytes == INPUT_SIZE_UNKNOWN ? OUTPUT_SIZE_UNKNOWN : nbytes,
+			&sort->output);
+	if (r < 0)
+		return r;
+	sort->output_is_input = output_identity(sort->output, &identity) &&
+				input_has_file(engine->input, identity);
+	if (sort->output_is_input && !output_is_atomic(sort->output))
+		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
+			    output_name(sort->output));
+	return 0;
+}
+
+static int make_runs(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const uint64_t nbytes = engine->plan.input_nbytes;
+
+	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	if (sort->options->mode == MODE_MERGE)
+		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
+					 &sort->store, &sort->read, &sort->inputs);
+	return form_runs(engine, &sort->store, &sort->read, &sort->dropped, &sort->forming);
+}
+
+/* What windows may take: everything that no resident run lives in. */
+static uint64_t merge_memory_nbytes(struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+	const uint64_t resident_nbytes = sort->forming ? form_runs_trim(sort->forming) : 0;
+	const uint64_t rest = plan->memory_nbytes > resident_nbytes ? plan->memory_nbytes - resident_nbytes : 0;
+
+	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
+}
+
+static uint64_t count_items(const struct run_store *store)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < store->n; i++)
+		n += run_n_items(store->runs[i]);
+	return n;
+}
+
+static int write_output(void *context, const struct merged *merged)
+{
+	struct sort *sort = context;
+	const uint64_t record_nbytes = sort->layout.record_nbytes;
+
+	return output_write_at(sort->output, merged->position * record_nbytes, merged->items,
+			       merged->n_items * record_nbytes);
+}
+
+static void cancel_output(void *context)
+{
+	struct sort *sort = context;
+
+	output_cancel(sort->output);
+}
+
+static int merge_all(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const uint64_t memory_nbytes = merge_memory_nbytes(sort);
+	const struct sink sink = {
+		.context = sort,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = sort->layout.record_nbytes,
+		.write = write_output,
+		.cancel = cancel_output,
+	};
+	int r;
+
+	sort->facts->n_runs = sort->store.n;
+	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
+	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
+		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
+	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->read, &sort->dropped, &sort->n_merges);
+	if (r < 0 || sort->store.n == 0)
+		return r;
+	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
+	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink, &sort->result);
+	if (r == 0) {
+		digest_add(&sort->read, sort->result.read);
+		digest_add(&sort->dropped, sort->result.dropped);
+	}
+	return r;
+}
+
+/* read = written + dropped, and in order. A failure here is a fault of gsort or of the machine. */
+static int check(const struct sort *sort)
+{
+	struct digest accounted = sort->result.written;
+
+	digest_add(&accounted, sort->dropped);
+	if (sort->result.n_disorders)
+		return fail(-EIO, "internal error: %" PRIu64 " records of the result are out of order; "
+				  "the output was not written",
+			    sort->result.n_disorders);
+	if (!digest_equal(sort->read, accounted))
+		return fail(-EIO, "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
+				  "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
+			    sort->read.n_records, sort->read.sum, accounted.n_records, accounted.sum);
+	return 0;
+}
+
+/* --verify: read the output back. */
+static int verify(struct sort *sort)
+{
+	const struct verify_options options = {
+		.layout = &sort->layout,
+		.strict = sort->options->unique,
+		.n_threads = sort->engine.plan.n_lanes,
+		.stats = sort->engine.stats,
+	};
+	const uint64_t nbytes = sort->result.n_items * sort->layout.record_nbytes;
+	struct verify_result found;
+	int r;
+
+	stats_begin_phase(sort->engine.stats, PHASE_CHECK, nbytes);
+	r = verify_output(sort->output, nbytes, &options, &found);
+	if (r == -ESPIPE)
+		return fail(r, "--verify: %s cannot be read back", output_name(sort->output));
+	if (r < 0)
+		return r;
+	if (found.first_disorder || !digest_equal(found.digest, sort->result.written))
+		return fail(-EIO, "%s: what was read back is not what was written; the output was discarded",
+			    output_name(sort->output));
+	return 0;
+}
+
+static int commit(struct sort *sort)
+{
+	const enum output_durability durability = sort->options->fsync  ? OUTPUT_SYNC_ALL :
+						  sort->output_is_input ? OUTPUT_SYNC_DATA :
+									  OUTPUT_UNSYNCED;
+	int r = output_commit(sort->output, durability);
+
+	sort->output = NULL;
+	return r;
+}
+
+static void close_all(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+
+	output_abort(sort->output);
+	run_store_free(&sort->store);
+	form_runs_close(sort->forming);
+	merge_inputs_close(sort->inputs);
+	if (engine->spill)
+		sort->facts->peak_temp_nbytes = spill_peak_nbytes(engine->spill);
+	spill_close(engine->spill);
+	if (engine->backend)
+		engine->backend->close(engine->device);
+	input_close(engine->input);
+}
+
+static void note_facts(struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+	struct stats_facts *facts = sort->facts;
+
+	memcpy(facts->backend, plan->device, sizeof facts->backend);
+	facts->record_nbytes = sort->layout.record_nbytes;
+	facts->n_records_in = sort->read.n_records;
+	facts->n_records_out = sort->result.n_items;
+	facts->buffer_nbytes = plan->memory_nbytes;
+	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	facts->n_passes = sort->n_merges ? 2 : 1;
+	facts->n_windows = sort->result.n_windows;
+}
+
+static int sort_to_output(struct sort *sort)
+{
+	int r = check_temporary_space(sort);
+
+	if (r == 0)
+		r = make_runs(sort);
+	if (r == 0)
+		r = merge_all(sort);
+	if (r == 0)
+		r = check(sort);
+	if (r == 0 && sort->options->verify)
+		r = verify(sort);
+	if (r == 0)
+		r = commit(sort);
+	return r;
+}
+
+int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
+{
+	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
+	int r = open_all(&sort);
+
+	if (r == 0 && !options->explain)
+		r = open_output(&sort);
+	if (r == 0) {
+		make_plan(&sort);
+		if (options->explain)
+			plan_print(&sort.engine.plan, stdout);
+		else
+			r = sort_to_output(&sort);
+		note_facts(&sort);
+	}
+	close_all(&sort);
+	return r;
+}
+
+int sort_check(const struct options *options, struct stats *stats)
+{
+	struct layout layout;
+	struct verify_options verify_options = {
+		.layout = &layout,
+		.strict = options->unique,
+		.stop_at_disorder = true,
+		.n_threads = thread_count(options),
+		.stats = stats,
+	};
+	struct verify_result found;
+	struct input *input;
+	int r = layout_make_plain(&options->key, &layout);
+
+	if (r < 0)
+		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be checked yet",
+			    (unsigned)options->key.nbytes);
+	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes, &input);
+	if (r < 0)
+		return r;
+	r = verify_input(input, &verify_options, &found);
+	input_close(input);
+	if (r < 0 || !found.first_disorder)
+		return r;
+	if (options->mode == MODE_CHECK)
+		fprintf(stderr, "gsort: %s: record %" PRIu64 ": disorder\n", options->inputs[0],
+			found.first_disorder);
+	return 1;
+}
