@@ -236,22 +236,27 @@ static bool is_idle(const struct counter *counter)
 	return counter->n_spans == 0 && counter->waited_ns == 0;
 }
 
-static void format_rate(uint64_t nbytes, uint64_t ns, char text[static 32])
+/* "1.5 GiB/s", or "-" where nothing was moved. */
+static void format_rate(uint64_t nbytes, double s, char text[static 40])
 {
-	if (ns == 0)
-		snprintf(text, 32, "-");
-	else
-		size_format((uint64_t)((double)nbytes / seconds(ns)), text);
+	char size[32];
+
+	if (nbytes && s > 0) {
+		size_format((uint64_t)((double)nbytes / s), size);
+		snprintf(text, 40, "%s/s", size);
+	} else {
+		snprintf(text, 40, "-");
+	}
 }
 
 static void print_stage(const struct counter *counter, const char *name, uint64_t phase_ns,
 			bool is_bottleneck, FILE *stream)
 {
-	char size[32], rate[32];
+	char size[32], rate[40];
 
 	size_format(counter->nbytes, size);
-	format_rate(counter->nbytes, counter->covered_ns, rate);
-	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %12s/s%s\n", name, size,
+	format_rate(counter->nbytes, seconds(counter->covered_ns), rate);
+	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s%s\n", name, size,
 		seconds(counter->busy_ns), seconds(counter->waited_ns),
 		100 * seconds(counter->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate,
 		is_bottleneck ? "  <- held the others up" : "");
@@ -273,25 +278,34 @@ static void print_phase(const struct phase_counters *phase, const char *name, FI
 				    stage == bottleneck, stream);
 }
 
-static void print_summary(const struct summary *summary, FILE *stream)
+static void print_facts(const struct summary *summary, FILE *stream)
 {
 	const struct stats_facts *facts = summary->facts;
-	char input[32], rate[32], buffer[32], chunk[32], rss[32], temp[32];
+	char input[32], rate[40], buffer[32], chunk[32], temp[32];
 
 	size_format(summary->input_nbytes, input);
-	format_rate(summary->input_nbytes, (uint64_t)(summary->elapsed_s * 1e9), rate);
+	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
 	size_format(facts->buffer_nbytes, buffer);
 	size_format(facts->chunk_nbytes, chunk);
-	size_format(summary->peak_rss_nbytes, rss);
 	size_format(facts->peak_temp_nbytes, temp);
 	fprintf(stream,
-		"%" PRIu64 " records of %s (%s), %" PRIu64 " written, in %.3f s: %s/s\n"
-		"%s; %.2f s user, %.2f s system; memory %s of %s; temporary space %s\n"
-		"%" PRIu64 " runs, %" PRIu64 " spilled, in chunks of %s; %" PRIu64
-		" passes, %" PRIu64 " windows\n",
-		facts->n_records_in, facts->type, input, facts->n_records_out, summary->elapsed_s,
-		rate, facts->backend, summary->user_s, summary->system_s, rss, buffer, temp,
-		facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes, facts->n_windows);
+		"%" PRIu64 " records of %s (%s) read, %" PRIu64 " written, %s; %s\n"
+		"runs: %" PRIu64 ", of them spilled: %" PRIu64 "; chunks: %s; passes: %" PRIu64
+		"; windows: %" PRIu64 "; memory for data: %s; temporary space: %s\n",
+		facts->n_records_in, facts->type, input, facts->n_records_out, rate, facts->backend,
+		facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes, facts->n_windows,
+		buffer, temp);
+}
+
+static void print_summary(const struct summary *summary, FILE *stream)
+{
+	char rss[32];
+
+	if (summary->facts->backend[0])
+		print_facts(summary, stream);
+	size_format(summary->peak_rss_nbytes, rss);
+	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s resident at most\n",
+		summary->elapsed_s, summary->user_s, summary->system_s, rss);
 }
 
 void stats_print(struct stats *stats, const struct stats_facts *facts, FILE *stream)
@@ -339,25 +353,32 @@ static void write_phase(const struct phase_counters *phase, const char *name, bo
 	fprintf(stream, "]}");
 }
 
-static void write_summary(const struct summary *summary, FILE *stream)
+static void write_facts(const struct stats_facts *facts, FILE *stream)
 {
-	const struct stats_facts *facts = summary->facts;
-
 	fprintf(stream,
-		"  \"version\": \"%s\",\n  \"backend\": \"%s\",\n  \"type\": \"%s\",\n"
+		"  \"backend\": \"%s\",\n  \"type\": \"%s\",\n"
 		"  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
 		",\n  \"records_out\": %" PRIu64 ",\n"
-		"  \"elapsed_s\": %.6f,\n  \"user_s\": %.6f,\n  \"system_s\": %.6f,\n"
-		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_rss_bytes\": %" PRIu64
-		",\n  \"peak_temporary_bytes\": %" PRIu64 ",\n"
-		"  \"chunk_bytes\": %" PRIu64 ",\n  \"runs\": %" PRIu64
-		",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
+		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
+		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
+		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
 		",\n  \"windows\": %" PRIu64 ",\n",
-		GSORT_VERSION, facts->backend, facts->type, facts->record_nbytes,
-		facts->n_records_in, facts->n_records_out, summary->elapsed_s, summary->user_s,
-		summary->system_s, facts->buffer_nbytes, summary->peak_rss_nbytes,
-		facts->peak_temp_nbytes, facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled,
-		facts->n_passes, facts->n_windows);
+		facts->backend, facts->type, facts->record_nbytes, facts->n_records_in,
+		facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
+		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
+		facts->n_windows);
+}
+
+static void write_summary(const struct summary *summary, FILE *stream)
+{
+	fprintf(stream,
+		"  \"version\": \"%s\",\n"
+		"  \"elapsed_s\": %.6f,\n  \"user_s\": %.6f,\n  \"system_s\": %.6f,\n"
+		"  \"peak_rss_bytes\": %" PRIu64 ",\n",
+		GSORT_VERSION, summary->elapsed_s, summary->user_s, summary->system_s,
+		summary->peak_rss_nbytes);
+	if (summary->facts->backend[0])
+		write_facts(summary->facts, stream);
 }
 
 static void write_phases(const struct stats *stats, FILE *stream)

@@ -61,10 +61,13 @@ struct span {
 	uint64_t begin_ns; /* trace_now_ns() */
 };
 
-/* What is known about the sort as a whole, for the reports; what does not apply is left 0. */
+/*
+ * What is known about the sort as a whole, for the reports. If `backend` is empty, as after a check,
+ * nothing is, and they leave all of this out.
+ */
 struct stats_facts {
-	char backend[128];   /* "CPU, 2 threads" */
-	const char *type;    /* "u64" */
+	char backend[128]; /* "CPU, 2 threads" */
+	const char *type;  /* "u64" */
 	uint64_t record_nbytes;
 	uint64_t n_records_in, n_records_out;
 	uint64_t buffer_nbytes; /* -S, as decided */

@@ -137,10 +137,11 @@ static void facts_are_in_both_reports(void **state)
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
-	assert_has("1048576 records of u64 (8 MiB)");
-	assert_has("CPU, 2 threads");
-	assert_has("8 runs, 5 spilled, in chunks of 1 MiB; 2 passes, 3 windows");
-	assert_has("temporary space 5 MiB");
+	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
+	assert_has("; CPU, 2 threads\n");
+	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; windows: 3; "
+		   "memory for data: 64 MiB; temporary space: 5 MiB\n");
+	assert_has("resident at most\n");
 	assert_has("  read              1 MiB     1.000 s     0.000 s");
 	assert_has("1 MiB/s  <- held the others up");
 
@@ -149,6 +150,31 @@ static void facts_are_in_both_reports(void **state)
 	assert_has("\"peak_temporary_bytes\": 5242880");
 	assert_has("\"runs_spilled\": 5");
 	assert_has("\"backend\": \"CPU, 2 threads\"");
+}
+
+static void unknown_facts_are_left_out(void **state)
+{
+	const struct stats_facts unknown = { 0 };
+	struct stats *stats = open_stats(PHASE_CHECK);
+	FILE *file = tmpfile();
+
+	(void)state;
+	assert_non_null(file);
+	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
+	stats_print(stats, &unknown, file);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	assert_null(strstr(text, "records"));
+	assert_has("resident at most\nchecking: ");
+	make_file(path);
+	assert_int_equal(stats_write_json(stats, &unknown, path), 0);
+	read_file(path, text);
+	unlink(path);
+	stats_close(stats);
+	assert_null(strstr(text, "records"));
+	assert_has("\"peak_rss_bytes\": ");
+	assert_has("\"name\": \"verify\"");
 }
 
 static void progress_follows_the_measuring_stage(void **state)
@@ -261,6 +287,7 @@ int main(void)
 		cmocka_unit_test(phases_are_counted_apart),
 		cmocka_unit_test(waiting_is_not_work),
 		cmocka_unit_test(facts_are_in_both_reports),
+		cmocka_unit_test(unknown_facts_are_left_out),
 		cmocka_unit_test(progress_follows_the_measuring_stage),
 		cmocka_unit_test(spans_of_all_threads_are_counted),
 		cmocka_unit_test(spans_become_events_of_the_trace),
