@@ -15,29 +15,34 @@
  */
 static const uint64_t cuda_pays_from_nbytes = UINT64_C(256) << 20;
 
-static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, const struct backend **ret_backend)
+static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
+		       const struct backend **ret_backend)
 {
 	const char *why = "";
 
 	if (choice == BACKEND_AUTO && input_nbytes < cuda_pays_from_nbytes)
 		return -ENODEV;
 	if (backend_cuda.probe(&why) < 0)
-		return choice == BACKEND_AUTO ? -ENODEV :
-						fail(-ENODEV, "--backend=cuda: no usable GPU: %s", why);
+		return choice == BACKEND_AUTO ?
+			       -ENODEV :
+			       fail(-ENODEV, "--backend=cuda: no usable GPU: %s", why);
 	*ret_backend = &backend_cuda;
 	return 0;
 }
 #else
-static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, const struct backend **ret_backend)
+static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
+		       const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)ret_backend;
 	return choice == BACKEND_AUTO ?
 		       -ENODEV :
-		       fail(-ENODEV, "--backend=cuda: this gsort was built without the CUDA back end");
+		       fail(-ENODEV,
+			    "--backend=cuda: this gsort was built without the CUDA back end");
 }
 #endif
 
-int backend_choose(enum backend_choice choice, uint64_t input_nbytes, const struct backend **ret_backend)
+int backend_choose(enum backend_choice choice, uint64_t input_nbytes,
+		   const struct backend **ret_backend)
 {
 	int r = choice == BACKEND_CPU ? -ENODEV : choose_cuda(choice, input_nbytes, ret_backend);
 

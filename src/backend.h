@@ -1,21 +1,24 @@
 /*
  * backend - the interface behind which a chunk is sorted and runs are merged
  *
- * A back end is a table of functions; nothing above it knows which one runs. backend_cpu.c is complete
- * and is the reference: threads and plain memory. backend_cuda.c does the same on a GPU, bit for bit.
+ * A back end is a table of functions; nothing above it knows which one runs. backend_cpu.c is
+ * complete and is the reference: threads and plain memory. backend_cuda.c does the same on a GPU,
+ * bit for bit.
  *
- * Work is asynchronous. A lane is a queue whose operations run in order; different lanes run at the same
- * time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a pool). A
- * mark is a point in a lane that the host can wait for and that another lane can follow (CUDA: an
- * event). Operations only queue; an error shows in the return value when it is known at once, else in
- * mark_wait(), which reports the first error of everything queued in that lane before the mark.
+ * Work is asynchronous. A lane is a queue whose operations run in order; different lanes run at the
+ * same time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a
+ * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
+ * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
+ * once, else in mark_wait(), which reports the first error of everything queued in that lane before
+ * the mark.
  *
- * What an operation is given (arrays, results) must stay valid until a mark set after it is reached. Structs
- * of arguments are copied when queued; arrays that they point to are not, unless it says so.
+ * What an operation is given (arrays, results) must stay valid until a mark set after it is
+ * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
+ * it says so.
  *
- * "Device memory" is what elements live in while they are sorted and merged. When the device is unified
- * (device_info.unified), host pointers and device pointers are the same thing: callers then read input
- * straight into device memory, and write output straight from it, and skip copy().
+ * "Device memory" is what elements live in while they are sorted and merged. When the device is
+ * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
+ * read input straight into device memory, and write output straight from it, and skip copy().
  */
 #pragma once
 
@@ -28,27 +31,30 @@ struct mark;
 
 enum memory {
 	MEMORY_DEVICE,
-	MEMORY_HOST, /* host memory that copies run fastest from (pinned); the same as DEVICE if unified */
+	MEMORY_HOST, /* pinned, so that copies run fastest; the same as DEVICE if unified */
 };
 
-/* Of the operations that are ready, those of urgent lanes run first: short ones that somebody waits for. */
+/*
+ * Of the operations that are ready, those of urgent lanes run first: short ones that somebody waits
+ * for.
+ */
 enum lane_urgency { LANE_NORMAL, LANE_URGENT };
 
 struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
-	const unsigned *gpus;          /* which GPUs, n_gpus of them; n_gpus == 0: the first usable */
+	const unsigned *gpus; /* which GPUs, n_gpus of them; n_gpus == 0: the first usable */
 	unsigned n_gpus;
-	struct stats *stats;           /* where operations report their time; may be NULL */
+	struct stats *stats; /* where operations report their time; may be NULL */
 };
 
 struct device_info {
-	char name[128];            /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
+	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
-	uint64_t memory_nbytes;    /* device memory that may be used; 0: bounded by the host limit only */
-	unsigned n_lanes;          /* lanes that keep the device busy */
-	uint64_t chunk_nbytes;     /* elements of a chunk, in bytes, that it sorts best */
-	uint64_t window_nbytes;    /* output of one merge, in bytes, that it likes best */
+	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
+	unsigned n_lanes;       /* lanes that keep the device busy */
+	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
+	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */
 };
 
 /* A sorted range of elements in device memory. */
@@ -59,14 +65,14 @@ struct slice {
 
 /* What decode found out while it wrote records. */
 struct decode_result {
-	struct digest digest;      /* of the records written */
-	uint64_t n_disorders;      /* neighbours that are out of order */
-	code_t first, last;        /* elements at the edges, if n > 0: the caller compares windows */
+	struct digest digest; /* of the records written */
+	uint64_t n_disorders; /* neighbours that are out of order */
+	code_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
 };
 
 /* records -> elements. */
 struct encode_op {
-	const struct layout *layout;  /* must outlive the operation */
+	const struct layout *layout; /* must outlive the operation */
 	/*
 	 * n records of record_nbytes, and room for n elements. The two may be the same memory, or
 	 * overlap if the records end where the elements end (then they expand in place).
@@ -74,7 +80,7 @@ struct encode_op {
 	const void *records;
 	void *elements;
 	uint64_t n;
-	struct digest *ret_digest;    /* host; added to; may be NULL */
+	struct digest *ret_digest; /* host; added to; may be NULL */
 };
 
 /* elements -> records, in place if asked (records == elements). */
@@ -83,62 +89,68 @@ struct decode_op {
 	const void *elements;
 	void *records;
 	uint64_t n;
-	bool strict;                  /* equal neighbours are disorder too (-u) */
-	struct decode_result *ret;    /* host; assigned */
+	bool strict;               /* equal neighbours are disorder too (-u) */
+	struct decode_result *ret; /* host; assigned */
 };
 
 struct sort_op {
-	void *elements;               /* sorted in place, stable where it can be told */
+	void *elements; /* sorted in place, stable where it can be told */
 	uint64_t n;
-	void *scratch;                /* sort_scratch_nbytes(n) */
+	void *scratch; /* sort_scratch_nbytes(n) */
 	uint32_t element_nbytes;
 };
 
 /*
- * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it. Elements
- * smaller than `key` come before it; equal ones only if their slice's index is below `slice` (so an
- * earlier slice gives its upper bound of key, `slice` and later ones their lower bound). That is the order
- * of (key, slice): exact for any data. slice == 0 keeps all equal elements on the far side.
+ * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it.
+ * Elements smaller than `key` come before it; equal ones only if their slice's index is below
+ * `slice` (so an earlier slice gives its upper bound of key, `slice` and later ones their lower
+ * bound). That is the order of (key, slice): exact for any data. slice == 0 keeps all equal
+ * elements on the far side.
  */
 struct cut_op {
-	const struct slice *slices;   /* k, host array */
+	const struct slice *slices; /* k, host array */
 	uint32_t k;
 	uint32_t element_nbytes;
 	code_t key;
 	uint32_t slice;
-	uint64_t *ret_cuts;           /* host; k */
+	uint64_t *ret_cuts; /* host; k */
 };
 
 struct merge_op {
-	const struct slice *slices;   /* k, host array; earlier slices win ties; empty ones are fine */
+	const struct slice *slices; /* k, host array; earlier ones win ties; may be empty */
 	uint32_t k;
 	uint32_t element_nbytes;
-	void *out;                    /* the sum of n elements */
-	void *scratch;                /* merge_scratch_nbytes(k, n) */
+	void *out;     /* the sum of n elements */
+	void *scratch; /* merge_scratch_nbytes(k, n) */
 };
 
 /* Keep the first of equal elements. */
 struct unique_op {
-	void *elements;               /* compacted in place */
+	void *elements; /* compacted in place */
 	uint64_t n;
 	uint32_t element_nbytes;
-	const struct layout *layout;  /* to digest what is dropped, as records */
-	uint64_t *ret_n;              /* host; elements left */
-	struct digest *ret_dropped;   /* host; assigned */
+	const struct layout *layout; /* to digest what is dropped, as records */
+	uint64_t *ret_n;             /* host; elements left */
+	struct digest *ret_dropped;  /* host; assigned */
 };
 
-/* Every `stride`-th element (the 0th first), widened, to the host: the first keys of a run's blocks. */
+/*
+ * Every `stride`-th element (the 0th first), widened, to the host: the first keys of a run's
+ * blocks.
+ */
 struct sample_op {
 	const void *elements;
 	uint64_t n, stride;
 	uint32_t element_nbytes;
-	code_t *ret_keys;             /* host; ceil(n / stride) */
+	code_t *ret_keys; /* host; ceil(n / stride) */
 };
 
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 
-	/* Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static). */
+	/*
+	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
+	 */
 	int (*probe)(const char **ret_why);
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
@@ -152,14 +164,17 @@ struct backend {
 	void (*lane_close)(struct lane *lane); /* waits for it to be empty; NULL is fine */
 	int (*mark_open)(struct device *device, struct mark **ret_mark);
 	void (*mark_close)(struct mark *mark); /* not while a lane may still reach or follow it */
-	int (*mark)(struct lane *lane, struct mark *mark); /* set or move it to the end of the lane */
-	int (*mark_wait)(struct mark *mark);               /* host; a mark never set is reached */
+	int (*mark)(struct lane *lane,
+		    struct mark *mark);      /* set or move it to the end of the lane */
+	int (*mark_wait)(struct mark *mark); /* host; a mark never set is reached */
 	int (*follow)(struct lane *lane, struct mark *mark);
 
-	int (*copy)(struct lane *lane, void *to, const void *from, size_t nbytes); /* any direction */
+	int (*copy)(struct lane *lane, void *to, const void *from,
+		    size_t nbytes); /* any direction */
 	int (*encode)(struct lane *lane, const struct encode_op *op);
 	int (*decode)(struct lane *lane, const struct decode_op *op);
-	size_t (*sort_scratch_nbytes)(const struct device *device, uint64_t n, uint32_t element_nbytes);
+	size_t (*sort_scratch_nbytes)(const struct device *device, uint64_t n,
+				      uint32_t element_nbytes);
 	int (*sort)(struct lane *lane, const struct sort_op *op);
 	int (*cut)(struct lane *lane, const struct cut_op *op);
 	size_t (*merge_scratch_nbytes)(const struct device *device, uint32_t k, uint64_t n,
@@ -178,4 +193,5 @@ enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
  * The back end for `choice`; input_nbytes decides for AUTO (UINT64_MAX: unknown).
  * Returns 0, or -ENODEV with a message when CUDA was asked for and cannot be had.
  */
-int backend_choose(enum backend_choice choice, uint64_t input_nbytes, const struct backend **ret_backend);
+int backend_choose(enum backend_choice choice, uint64_t input_nbytes,
+		   const struct backend **ret_backend);

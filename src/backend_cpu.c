@@ -1,13 +1,13 @@
 /*
  * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
  *
- * A lane is a queue on a pool of threads (lane_pool.h), an operation is one function of src/cpu/ run as
- * one task: chunks and windows are many and small, so the parallelism is between them. The device is
- * unified: its memory is the host's.
+ * A lane is a queue on a pool of threads (lane_pool.h), an operation is one function of src/cpu/
+ * run as one task: chunks and windows are many and small, so the parallelism is between them. The
+ * device is unified: its memory is the host's.
  *
- * Memory comes from mmap, so that it goes back to the system when it is released and the process stays
- * within its limit, with huge pages where the system gives them (zeroing 2 MiB at a time is several times faster
- * than taking a fault for each 4 KiB).
+ * Memory comes from mmap, so that it goes back to the system when it is released and the process
+ * stays within its limit, with huge pages where the system gives them (zeroing 2 MiB at a time is
+ * several times faster than taking a fault for each 4 KiB).
  */
 #include "src/backend.h"
 
@@ -83,7 +83,8 @@ static void cpu_describe(const struct device *device, struct device_info *ret_in
 
 static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
-	void *memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)device, (void)kind;
 	if (memory == MAP_FAILED)

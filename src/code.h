@@ -1,25 +1,25 @@
 /*
  * code - from the bits of a key to the code that sorts like it, and back; host and device
  *
- * A plain record is one key of 1 to 16 bytes. Its code is the unsigned integer, of an element of 4, 8
- * or 16 bytes, whose order is the key's. The code stands in the low record_nbytes of its element; the
- * bytes above are zero.
+ * A plain record is one key of 1 to 16 bytes. Its code is the unsigned integer, of an element of 4,
+ * 8 or 16 bytes, whose order is the key's. The code stands in the low record_nbytes of its element;
+ * the bytes above are zero.
  *
- *	bits   the record's bytes as an unsigned integer, most significant byte last in memory (le) or
- *	       first (be, and bN)
+ *	bits   the record's bytes as an unsigned integer, most significant byte last in memory
+ *	       (le) or first (be, and bN)
  *	fold   for a float with its sign bit set, all bits but the sign; else 0
  *	code = bits ^ flip ^ fold(bits)
  *
  * where flip holds the sign bit for signed types and floats (negative before positive), and is
  * complemented over the whole key when the order is descending. A negative float has its magnitude
  * inverted by fold, which gives IEEE 754's totalOrder with every bit preserved (the transformation
- * that radix sorts use; Herf 2001). Both steps are involutions and fold only asks for the sign, which
- * flip moves but does not hide, so the way back is
+ * that radix sorts use; Herf 2001). Both steps are involutions and fold only asks for the sign,
+ * which flip moves but does not hide, so the way back is
  *
  *	bits = (code ^ flip) ^ fold(code ^ flip)		since fold leaves the sign alone.
  *
- * The functions are made by a macro for the three element sizes; C and CUDA compile the same text, so
- * that both back ends agree by construction.
+ * The functions are made by a macro for the three element sizes; C and CUDA compile the same text,
+ * so that both back ends agree by construction.
  */
 #pragma once
 

@@ -43,8 +43,9 @@ int debug_print(const struct layout *layout, struct input *input)
 	int r = 0;
 
 	key_format_type(&layout->key, type);
-	fprintf(stderr, "key 1: offset %" PRIu64 ", type %s, %u bytes, %s\n", layout->key.offset, type,
-		(unsigned)layout->key.nbytes, layout->key.descending ? "descending" : "ascending");
+	fprintf(stderr, "key 1: offset %" PRIu64 ", type %s, %u bytes, %s\n", layout->key.offset,
+		type, (unsigned)layout->key.nbytes,
+		layout->key.descending ? "descending" : "ascending");
 	fprintf(stderr, "record: %" PRIu64 " bytes, sorted as a code in an element of %u bytes%s\n",
 		layout->record_nbytes, (unsigned)layout->element_nbytes,
 		code_map_is_identity(&layout->map) ? ", which is the record itself" : "");

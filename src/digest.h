@@ -2,9 +2,10 @@
  * digest - a checksum of a multiset of records, host and device
  *
  * The sum, modulo 2^64, of a strong hash of each record, and the number of records. It does not
- * depend on the order, so it can be taken in pieces by any number of threads and added up, and
- * it can be compared between input and output. Records lost, doubled, exchanged for others or changed
- * in a bit go unseen with probability 2^-64 unless somebody forges them; it is no cryptographic hash.
+ * depend on the order, so it can be taken in pieces by any number of threads and added up, and it
+ * can be compared between input and output. Records lost, doubled, exchanged for others or changed
+ * in a bit go unseen with probability 2^-64 unless somebody forges them; it is no cryptographic
+ * hash.
  *
  * A record is hashed as its bytes stand in the file: little-endian words of 8 bytes, the last one
  * padded with zeros, chained through mix64 (the finaliser "Mix13" of Stafford 2011, used by

@@ -17,10 +17,10 @@ struct engine {
 	struct device *device;
 	struct device_info info;
 	const struct layout *layout;
-	bool unique;                /* -u */
+	bool unique; /* -u */
 	struct plan_request request;
 	struct plan plan;
 	struct input *input;
 	struct spill *spill;
-	struct stats *stats;        /* may be NULL */
+	struct stats *stats; /* may be NULL */
 };

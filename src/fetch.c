@@ -1,16 +1,17 @@
 /*
  * fetch - the slices of one window after the other (see fetch.h)
  *
- * The exact cut. The splitter (key, run) is the first element of a block that was not taken. A run's elements
- * below key come before it; equal ones do if their run is earlier (its upper bound of key), and not if it is
- * later (its lower bound); of the splitter's own run exactly the taken blocks do. In each case
- * less than one block is left over: a later run has taken no block that starts at key.
+ * The exact cut. The splitter (key, run) is the first element of a block that was not taken. A
+ * run's elements below key come before it; equal ones do if their run is earlier (its upper bound
+ * of key), and not if it is later (its lower bound); of the splitter's own run exactly the taken
+ * blocks do. In each case less than one block is left over: a later run has taken no block that
+ * starts at key.
  *
- * With -u equal elements of different runs must meet in one window: then all runs, the splitter's too, are
- * cut at their lower bound. Less than a block is left over only because runs hold no key twice. Input runs
- * (-m) may; what is read of them is made unique here. (If a run's next block starts with the key of its last
- * element, the splitter is not above that key, so the element is still in the rest: duplicates always
- * meet in the buffer.)
+ * With -u equal elements of different runs must meet in one window: then all runs, the splitter's
+ * too, are cut at their lower bound. Less than a block is left over only because runs hold no key
+ * twice. Input runs (-m) may; what is read of them is made unique here. (If a run's next block
+ * starts with the key of its last element, the splitter is not above that key, so the element is
+ * still in the rest: duplicates always meet in the buffer.)
  */
 #include "src/fetch.h"
 
@@ -23,11 +24,11 @@
 /* One run's part in the merge. */
 struct source {
 	struct run *run;
-	uint64_t next_block;   /* the first not taken */
-	uint64_t position;     /* resident: elements consumed */
-	const char *rest;      /* stored: n_rest elements that the last window left, in its buffer */
+	uint64_t next_block; /* the first not taken */
+	uint64_t position;   /* resident: elements consumed */
+	const char *rest;    /* stored: n_rest elements that the last window left, in its buffer */
 	uint64_t n_rest;
-	uint64_t n_unique;     /* see make_unique() */
+	uint64_t n_unique; /* see make_unique() */
 	struct digest dropped;
 };
 
@@ -38,10 +39,10 @@ struct fetch {
 	struct mark *mark;
 	uint64_t quota_records, capacity_records;
 	uint32_t n_sources;
-	uint64_t number;           /* of the window */
-	uint64_t *n_taken;         /* n_sources each: blocks, ... */
+	uint64_t number;   /* of the window */
+	uint64_t *n_taken; /* n_sources each: blocks, ... */
 	uint64_t *cuts;
-	struct slice *available;   /* what the window could hold, before the cut */
+	struct slice *available; /* what the window could hold, before the cut */
 	struct digest read, dropped;
 	struct source sources[];
 };
@@ -65,7 +66,8 @@ static int sample_resident(struct fetch *fetch, uint64_t stride)
 	return r < 0 ? r : wait_lane(fetch);
 }
 
-static int fetch_start(struct fetch *fetch, struct run *const *runs, const struct window_plan *windows)
+static int fetch_start(struct fetch *fetch, struct run *const *runs,
+		       const struct window_plan *windows)
 {
 	const struct engine *engine = fetch->engine;
 	const size_t n = fetch->n_sources;
@@ -124,11 +126,11 @@ void fetch_close(struct fetch *fetch)
 }
 
 /*
- * Read the taken blocks of a stored run to `elements` (n of them). Records narrower than elements are read to the
- * end of that room, and expand in place.
+ * Read the taken blocks of a stored run to `elements` (n of them). Records narrower than elements
+ * are read to the end of that room, and expand in place.
  */
-static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *elements,
-		       uint64_t n)
+static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_blocks,
+		       char *elements, uint64_t n)
 {
 	const struct engine *engine = fetch->engine;
 	const struct layout *layout = engine->layout;
@@ -151,16 +153,19 @@ static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_bl
 }
 
 /* What is left of the last window, then the blocks taken, to `to`. */
-static int gather_stored(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *to, uint64_t n_read)
+static int gather_stored(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *to,
+			 uint64_t n_read)
 {
 	const struct engine *engine = fetch->engine;
 	const uint32_t element_nbytes = engine->layout->element_nbytes;
 	int r = 0;
 
 	if (source->n_rest)
-		r = engine->backend->copy(fetch->lane, to, source->rest, source->n_rest * element_nbytes);
+		r = engine->backend->copy(fetch->lane, to, source->rest,
+					  source->n_rest * element_nbytes);
 	if (r == 0 && n_blocks)
-		r = read_blocks(fetch, source, n_blocks, to + source->n_rest * element_nbytes, n_read);
+		r = read_blocks(fetch, source, n_blocks, to + source->n_rest * element_nbytes,
+				n_read);
 	return r;
 }
 
@@ -173,14 +178,15 @@ static int make_unique(struct fetch *fetch, struct source *source, struct slice 
 	source->dropped = (struct digest){ 0 };
 	if (slice.n == 0)
 		return 0;
-	return engine->backend->unique(fetch->lane, &(struct unique_op){
-							    .elements = (void *)slice.elements,
-							    .n = slice.n,
-							    .element_nbytes = engine->layout->element_nbytes,
-							    .layout = engine->layout,
-							    .ret_n = &source->n_unique,
-							    .ret_dropped = &source->dropped,
-						    });
+	return engine->backend->unique(fetch->lane,
+				       &(struct unique_op){
+					       .elements = (void *)slice.elements,
+					       .n = slice.n,
+					       .element_nbytes = engine->layout->element_nbytes,
+					       .layout = engine->layout,
+					       .ret_n = &source->n_unique,
+					       .ret_dropped = &source->dropped,
+				       });
 }
 
 /* Every source's available elements, for the blocks taken. */
@@ -202,16 +208,19 @@ static int gather(struct fetch *fetch, char *buffer)
 					  source->position * element_nbytes;
 			slice->n = end - source->position;
 		} else {
-			const uint64_t n_read = end - run_block_start(source->run, source->next_block);
+			const uint64_t n_read =
+				end - run_block_start(source->run, source->next_block);
 
 			slice->elements = buffer + n_used * element_nbytes;
 			slice->n = source->n_rest + n_read;
 			n_used += slice->n;
 			if (n_used > fetch->capacity_records)
-				return fail(-EOVERFLOW, "internal error: a window of %" PRIu64 " records "
-							"has room for %" PRIu64, n_used,
-					    fetch->capacity_records);
-			r = gather_stored(fetch, source, fetch->n_taken[i], (char *)slice->elements, n_read);
+				return fail(-EOVERFLOW,
+					    "internal error: a window of %" PRIu64 " records "
+					    "has room for %" PRIu64,
+					    n_used, fetch->capacity_records);
+			r = gather_stored(fetch, source, fetch->n_taken[i], (char *)slice->elements,
+					  n_read);
 			if (r == 0 && engine->unique && run_holds_duplicates(source->run))
 				r = make_unique(fetch, source, *slice);
 		}
@@ -275,10 +284,12 @@ static uint64_t take_slices(struct fetch *fetch, bool last, struct slice *slices
 	return n;
 }
 
-int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n, bool *ret_last)
+int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n,
+	       bool *ret_last)
 {
 	struct splitter splitter;
-	const bool last = !forecast_take(fetch->forecast, fetch->quota_records, fetch->n_taken, &splitter);
+	const bool last =
+		!forecast_take(fetch->forecast, fetch->quota_records, fetch->n_taken, &splitter);
 	int r = gather(fetch, buffer);
 
 	if (r < 0)

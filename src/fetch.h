@@ -1,8 +1,8 @@
 /*
  * fetch - the slices of one window after the other
  *
- * Takes the blocks that forecast.h says, reads those of stored runs into the window's buffer, and cuts
- * all runs at the splitter. Resident runs are not moved: their slices point into the chunk.
+ * Takes the blocks that forecast.h says, reads those of stored runs into the window's buffer, and
+ * cuts all runs at the splitter. Resident runs are not moved: their slices point into the chunk.
  *
  *	buffer of window w	[ run 0: rest | blocks read ][ run 2: rest | blocks read ] ...
  *	                                          ^ cut                     ^ cut
@@ -23,11 +23,12 @@ int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_
 void fetch_close(struct fetch *fetch);
 
 /*
- * The next window: slices[i], i < n_runs, of run i, *ret_n elements in all (which may be none). `buffer` is
- * device memory for capacity_records elements, not used if all runs are resident; it must stay untouched
- * until the next call has returned. *ret_last: there are no more.
+ * The next window: slices[i], i < n_runs, of run i, *ret_n elements in all (which may be none).
+ * `buffer` is device memory for capacity_records elements, not used if all runs are resident; it
+ * must stay untouched until the next call has returned. *ret_last: there are no more.
  */
-int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n, bool *ret_last);
+int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n,
+	       bool *ret_last);
 
 /* Of all records that were read from input runs; and of those dropped among them by -u. */
 struct digest fetch_digest_read(const struct fetch *fetch);

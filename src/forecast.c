@@ -1,8 +1,8 @@
 /*
  * forecast - in which order the blocks of k sorted runs will be needed (see forecast.h)
  *
- * A binary heap of runs by the first key of each one's next block. It is small (k entries) and touched once a
- * block.
+ * A binary heap of runs by the first key of each one's next block. It is small (k entries) and
+ * touched once a block.
  */
 #include "src/forecast.h"
 
@@ -91,7 +91,8 @@ bool forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *
 	memset(n_taken, 0, forecast->n_runs * sizeof *n_taken);
 	while (forecast->n_heap) {
 		const struct run *run = forecast->runs[top->run];
-		const uint64_t n = run_block_start(run, top->block + 1) - run_block_start(run, top->block);
+		const uint64_t n =
+			run_block_start(run, top->block + 1) - run_block_start(run, top->block);
 
 		if (n_records && n_records + n > quota_records) {
 			*ret_splitter = (struct splitter){ .key = top->key, .run = top->run };

@@ -1,18 +1,18 @@
 /*
  * forecast - in which order the blocks of k sorted runs will be needed
  *
- * A merge consumes the blocks of its runs in the order of their first keys (ties: earlier run first).
- * These are all in memory, so the whole schedule of reads is known before the first block is read (Knuth,
- * The Art of Computer Programming, vol. 3, 5.4.9, "forecasting").
+ * A merge consumes the blocks of its runs in the order of their first keys (ties: earlier run
+ * first). These are all in memory, so the whole schedule of reads is known before the first block
+ * is read (Knuth, The Art of Computer Programming, vol. 3, 5.4.9, "forecasting").
  *
  *	run 0   [ 1 . . . | 8 . . . | 9 . . . ]		order: 0:1 1:2 1:3 0:8 1:8 0:9
  *	run 1   [ 2 . . | 3 . . . . | 8 . . . ]
  *
- * It also gives the windows. Take blocks in this order until they hold as many records as a window is
- * to have; the first key of the next block is the splitter. What sorts before the splitter is in the
- * blocks taken so far, since every other block starts at it or behind it; so the runs can be cut
- * exactly there without reading on. What is left of the taken blocks behind the splitter is carried into the
- * next window, and is less than a block of each run.
+ * It also gives the windows. Take blocks in this order until they hold as many records as a window
+ * is to have; the first key of the next block is the splitter. What sorts before the splitter is in
+ * the blocks taken so far, since every other block starts at it or behind it; so the runs can be
+ * cut exactly there without reading on. What is left of the taken blocks behind the splitter is
+ * carried into the next window, and is less than a block of each run.
  */
 #pragma once
 
@@ -31,9 +31,9 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, struct forecast **re
 void forecast_close(struct forecast *forecast);
 
 /*
- * Take the blocks of the next window: at least one, and as many as keep it within quota_records. n_taken[i] is
- * set to the number of blocks taken of run i, continuing where the last window stopped.
- * Returns false when the window reaches to the end of all runs; then there is no splitter.
+ * Take the blocks of the next window: at least one, and as many as keep it within quota_records.
+ * n_taken[i] is set to the number of blocks taken of run i, continuing where the last window
+ * stopped. Returns false when the window reaches to the end of all runs; then there is no splitter.
  */
 bool forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n_taken,
 		   struct splitter *ret_splitter);

@@ -3,13 +3,14 @@
  *
  * A chunk goes round:	free -> being read -> being sorted -> resident (-> spilled) -> free
  *
- * A chunk's place in the input says its number, and readers that claim chunks in order may finish out of order;
- * the collector puts them back in order, so that neighbours among the runs are neighbours in the input.
+ * A chunk's place in the input says its number, and readers that claim chunks in order may finish
+ * out of order; the collector puts them back in order, so that neighbours among the runs are
+ * neighbours in the input.
  *
  * When to spill. With a known size, as soon as a spilled run's worth of chunks is there, but only
  * while the rest of the input would not fit: what fits at the end is never written to disk. With an
- * unknown size, when three quarters of the buffers are taken: the last quarter keeps the readers going
- * meanwhile.
+ * unknown size, when three quarters of the buffers are taken: the last quarter keeps the readers
+ * going meanwhile.
  */
 #include "src/form_runs.h"
 
@@ -25,12 +26,12 @@
 
 struct chunk {
 	struct form_runs *forming;
-	void *elements;          /* device memory for plan.chunk_records; NULL until first used */
+	void *elements; /* device memory for plan.chunk_records; NULL until first used */
 	uint64_t n;
-	uint64_t number;         /* in input order */
-	struct mark *mark;       /* sorted */
+	uint64_t number;   /* in input order */
+	struct mark *mark; /* sorted */
 	struct digest read, dropped;
-	struct chunk *next;      /* collected ahead of its turn */
+	struct chunk *next; /* collected ahead of its turn */
 };
 
 struct sort_lane {
@@ -40,23 +41,23 @@ struct sort_lane {
 
 struct form_runs {
 	const struct engine *engine;
-	uint64_t chunk_nbytes;        /* of elements */
-	uint64_t n_chunks_in_input;   /* UINT64_MAX: unknown */
-	struct chunk *chunks;         /* plan.n_chunks */
-	struct sort_lane *lanes;      /* plan.n_lanes */
+	uint64_t chunk_nbytes;      /* of elements */
+	uint64_t n_chunks_in_input; /* UINT64_MAX: unknown */
+	struct chunk *chunks;       /* plan.n_chunks */
+	struct sort_lane *lanes;    /* plan.n_lanes */
 	struct ring *free, *sorting;
 
 	pthread_t *readers;
-	uint32_t n_readers;           /* started */
+	uint32_t n_readers; /* started */
 	pthread_mutex_t lock;
-	uint32_t n_reading;           /* not yet at the end; under the lock */
-	uint64_t n_claimed;           /* chunks that a reader has set out to read; under the lock */
-	int error;                    /* the first; under the lock */
+	uint32_t n_reading; /* not yet at the end; under the lock */
+	uint64_t n_claimed; /* chunks that a reader has set out to read; under the lock */
+	int error;          /* the first; under the lock */
 
 	/* The collector's */
 	struct run_store *store;
-	struct chunk *ahead;          /* sorted by number */
-	uint64_t n_collected;         /* chunks, spilled ones included */
+	struct chunk *ahead;  /* sorted by number */
+	uint64_t n_collected; /* chunks, spilled ones included */
 	uint64_t n_resident;
 	struct digest read, dropped;
 };
@@ -109,8 +110,8 @@ static int chunk_sort(struct chunk *chunk, const void *records)
 }
 
 /*
- * Read the next part of the input into the chunk. Records that are narrower than their elements are put at
- * the end of the elements' room, where they can expand in place.
+ * Read the next part of the input into the chunk. Records that are narrower than their elements are
+ * put at the end of the elements' room, where they can expand in place.
  */
 static int chunk_read(struct chunk *chunk, void **ret_records)
 {
@@ -122,7 +123,8 @@ static int chunk_read(struct chunk *chunk, void **ret_records)
 	struct span span = stats_begin(STAGE_READ, 0);
 	uint64_t position;
 	size_t nbytes;
-	int r = input_read(engine->input, records, capacity * layout->record_nbytes, &position, &nbytes);
+	int r = input_read(engine->input, records, capacity * layout->record_nbytes, &position,
+			   &nbytes);
 
 	if (r < 0)
 		return r;
@@ -143,15 +145,16 @@ static int chunk_alloc(struct chunk *chunk)
 
 	if (chunk->elements)
 		return 0;
-	r = engine->backend->alloc(engine->device, MEMORY_DEVICE, forming->chunk_nbytes, &chunk->elements);
+	r = engine->backend->alloc(engine->device, MEMORY_DEVICE, forming->chunk_nbytes,
+				   &chunk->elements);
 	return r < 0 ? fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
 			    forming->chunk_nbytes) :
 		       0;
 }
 
 /*
- * Is there a chunk left to read? When the size is known a reader must not wait for a buffer to find out: there
- * may be none any more, and none that will be free.
+ * Is there a chunk left to read? When the size is known a reader must not wait for a buffer to find
+ * out: there may be none any more, and none that will be free.
  */
 static bool claim_chunk(struct form_runs *forming)
 {
@@ -303,7 +306,8 @@ static int start_readers(struct form_runs *forming)
 		return fail(-ENOMEM, "no memory for %u readers", n);
 	forming->n_reading = n;
 	for (; forming->n_readers < n && r == 0; forming->n_readers += r == 0)
-		r = -pthread_create(&forming->readers[forming->n_readers], NULL, reader_main, forming);
+		r = -pthread_create(&forming->readers[forming->n_readers], NULL, reader_main,
+				    forming);
 	return r < 0 ? fail(r, "cannot start a reader thread: %m") : 0;
 }
 
@@ -314,7 +318,8 @@ static int open_lanes(struct form_runs *forming)
 	int r = 0;
 
 	for (uint32_t i = 0; i < engine->plan.n_lanes && r == 0; i++) {
-		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &forming->lanes[i].lane);
+		r = engine->backend->lane_open(engine->device, LANE_NORMAL,
+					       &forming->lanes[i].lane);
 		if (r == 0 && scratch_nbytes)
 			r = engine->backend->alloc(engine->device, MEMORY_DEVICE, scratch_nbytes,
 						   &forming->lanes[i].scratch);
@@ -336,7 +341,8 @@ static int open_chunks(struct form_runs *forming)
 	return r < 0 ? fail(r, "no memory for %" PRIu64 " chunks", engine->plan.n_chunks) : 0;
 }
 
-static int forming_open(const struct engine *engine, struct run_store *store, struct form_runs **ret_forming)
+static int forming_open(const struct engine *engine, struct run_store *store,
+			struct form_runs **ret_forming)
 {
 	const struct plan *plan = &engine->plan;
 	const uint64_t chunk_input_nbytes = plan->chunk_records * plan->record_nbytes;
@@ -350,9 +356,10 @@ static int forming_open(const struct engine *engine, struct run_store *store, st
 	forming->engine = engine;
 	forming->store = store;
 	forming->chunk_nbytes = plan->chunk_records * plan->element_nbytes;
-	forming->n_chunks_in_input = plan->input_nbytes == PLAN_SIZE_UNKNOWN ?
-					     UINT64_MAX :
-					     (plan->input_nbytes + chunk_input_nbytes - 1) / chunk_input_nbytes;
+	forming->n_chunks_in_input =
+		plan->input_nbytes == PLAN_SIZE_UNKNOWN ?
+			UINT64_MAX :
+			(plan->input_nbytes + chunk_input_nbytes - 1) / chunk_input_nbytes;
 	forming->chunks = calloc(plan->n_chunks, sizeof *forming->chunks);
 	forming->lanes = calloc(plan->n_lanes, sizeof *forming->lanes);
 	if (!forming->chunks || !forming->lanes || ring_open(plan->n_chunks, &forming->free) < 0 ||

@@ -1,11 +1,11 @@
 /*
  * lane_pool - lanes and marks on a pool of CPU threads (see lane_pool.h)
  *
- * One lock guards everything: tasks take from tenths of a millisecond to tens of milliseconds, so it is
- * taken some thousand times a second.
+ * One lock guards everything: tasks take from tenths of a millisecond to tens of milliseconds, so
+ * it is taken some thousand times a second.
  *
- * A mark counts how often it was set and how often it was reached. A lane that follows it remembers the
- * count of its own moment, so a mark that is set again later does not hold it longer.
+ * A mark counts how often it was set and how often it was reached. A lane that follows it remembers
+ * the count of its own moment, so a mark that is set again later does not hold it longer.
  */
 #include "src/lane_pool.h"
 
@@ -138,7 +138,10 @@ static void run_task(struct lane *lane)
 	free(task);
 }
 
-/* Tasks run until the lane is empty or parked, or, after one that took time, another lane's turn has come. */
+/*
+ * Tasks run until the lane is empty or parked, or, after one that took time, another lane's turn
+ * has come.
+ */
 static void run_lane(struct lane *lane)
 {
 	struct lane_pool *pool = lane->pool;
@@ -182,7 +185,8 @@ static int start_threads(struct lane_pool *pool, unsigned n_threads)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK_NBYTES);
 	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
-		r = -pthread_create(&pool->threads[pool->n_threads], &attributes, thread_main, pool);
+		r = -pthread_create(&pool->threads[pool->n_threads], &attributes, thread_main,
+				    pool);
 	pthread_attr_destroy(&attributes);
 	if (r < 0)
 		fail(r, "cannot start thread %u of %u: %m; try a smaller --parallel",

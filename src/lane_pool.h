@@ -1,8 +1,9 @@
 /*
  * lane_pool - lanes and marks on a pool of CPU threads
  *
- * A lane is a FIFO of tasks that run one after the other, each on whichever thread of the pool is free; the
- * tasks of different lanes run at the same time. It is to the CPU back end what streams are to CUDA.
+ * A lane is a FIFO of tasks that run one after the other, each on whichever thread of the pool is
+ * free; the tasks of different lanes run at the same time. It is to the CPU back end what streams
+ * are to CUDA.
  *
  *	lane a   [sort] [mark m]              threads take the lane at the head of the ready
  *	lane b   [follow m] [merge] [mark n]  queue, run one task of it, and put it back
@@ -10,9 +11,10 @@
  *
  *	ready:   a -> ...                     b is parked on m until m is reached
  *
- * A lane is in exactly one place: idle (no task), ready (in the queue), running (a thread has it) or parked
- * (its next task follows a mark that is not reached). Because a parked lane holds no thread, any number of
- * lanes can follow each other's marks on any number of threads; only a cycle of marks would hang.
+ * A lane is in exactly one place: idle (no task), ready (in the queue), running (a thread has it)
+ * or parked (its next task follows a mark that is not reached). Because a parked lane holds no
+ * thread, any number of lanes can follow each other's marks on any number of threads; only a cycle
+ * of marks would hang.
  *
  * All functions are thread-safe, except that a lane is filled by one thread at a time.
  */
@@ -40,7 +42,9 @@ int lane_pool_lane(struct lane_pool *pool, bool urgent, struct lane **ret_lane);
 /* Waits until all its tasks have run. NULL is fine. */
 void lane_pool_lane_close(struct lane *lane);
 
-/* Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. 0, or -ENOMEM without a message. */
+/*
+ * Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. 0, or -ENOMEM without a message.
+ */
 int lane_pool_queue(struct lane *lane, lane_task *task, const void *arguments, size_t nbytes);
 
 int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark);

@@ -24,7 +24,8 @@ static void on_deadly_signal(int signal_number)
 static void prepare_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_deadly_signal, .sa_flags = SA_RESETHAND | SA_NODEFER };
+	const struct sigaction action = { .sa_handler = on_deadly_signal,
+					  .sa_flags = SA_RESETHAND | SA_NODEFER };
 	struct sigaction old;
 
 	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
@@ -34,8 +35,8 @@ static void prepare_signals(void)
 }
 
 /*
- * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and messages would be
- * written into it. Put something harmless there, on which reads and writes fail.
+ * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
+ * messages would be written into it. Put something harmless there, on which reads and writes fail.
  */
 static int occupy_standard_descriptors(void)
 {

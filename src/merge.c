@@ -3,10 +3,10 @@
  *
  * A window's buffers go round:	free -> (fetched, merging) -> queue -> (being written) -> free
  *
- * Its input buffer is needed twice: by its own merge, and by the fetch of the next window, which copies the
- * rest of it. So a window has two holds, its writer's and the fetcher's, and is free when both let go.
- * With three windows in flight or more that never blocks: the fetcher holds one and waits for another, and the
- * writers need nothing but what they hold.
+ * Its input buffer is needed twice: by its own merge, and by the fetch of the next window, which
+ * copies the rest of it. So a window has two holds, its writer's and the fetcher's, and is free
+ * when both let go. With three windows in flight or more that never blocks: the fetcher holds one
+ * and waits for another, and the writers need nothing but what they hold.
  */
 #include "src/merge.h"
 
@@ -41,9 +41,9 @@ struct merge {
 	const struct sink *sink;
 	uint32_t n_runs;
 	struct window_plan plan;
-	uint64_t buffer_nbytes;        /* of in, and of out */
-	bool reads;                    /* some runs are not resident: windows have an input buffer */
-	struct window *windows;        /* plan.n_windows */
+	uint64_t buffer_nbytes; /* of in, and of out */
+	bool reads;             /* some runs are not resident: windows have an input buffer */
+	struct window *windows; /* plan.n_windows */
 	struct ring *free, *queue;
 	pthread_t *writers;
 	uint32_t n_writers;
@@ -77,7 +77,8 @@ static int window_alloc(struct merge *merge, size_t nbytes, void **ret_memory)
 	const struct engine *engine = merge->engine;
 	int r = engine->backend->alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory);
 
-	return r < 0 ? fail(r, "no memory for windows of %zu bytes: %m; try a smaller -S", nbytes) : 0;
+	return r < 0 ? fail(r, "no memory for windows of %zu bytes: %m; try a smaller -S", nbytes) :
+		       0;
 }
 
 static int window_open(struct merge *merge, struct window *window)
@@ -118,7 +119,8 @@ static void window_close(struct merge *merge, struct window *window)
 		backend->mark_close(window->mark);
 	backend->release(engine->device, MEMORY_DEVICE, window->in, merge->buffer_nbytes);
 	backend->release(engine->device, MEMORY_DEVICE, window->out, merge->buffer_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->scratch, merge->plan.scratch_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->scratch,
+			 merge->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
 }
@@ -408,8 +410,8 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 	struct fetch *fetch = NULL;
 	int r;
 
-	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs), n_resident,
-		     n_runs - n_resident, &merge.plan);
+	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
+		     n_resident, n_runs - n_resident, &merge.plan);
 	merge.reads = n_resident < n_runs;
 	merge.buffer_nbytes = merge.plan.capacity_records * engine->layout->element_nbytes;
 	r = fetch_open(engine, runs, n_runs, &merge.plan, &fetch);

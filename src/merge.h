@@ -1,19 +1,20 @@
 /*
  * merge - k runs to one sorted sequence, window by window
  *
- * Forming a spilled run from sorted chunks, an intermediate pass and the final merge into the output
- * are the same thing; they differ in the runs and in the sink.
+ * Forming a spilled run from sorted chunks, an intermediate pass and the final merge into the
+ * output are the same thing; they differ in the runs and in the sink.
  *
  *	forecast -> fetch and cut -> merge, unique, decode -> write
  *	|______ the caller ______|   |__ lane of window __|   |_ writers _|
  *
- * The caller's thread decides which blocks make the next window, reads those that are stored, cuts all runs at
- * the splitter, and queues the merge on the window's lane. Writers take the windows in order, wait
- * for them, and write them, several at a time. At most plan.n_windows are in flight.
+ * The caller's thread decides which blocks make the next window, reads those that are stored, cuts
+ * all runs at the splitter, and queues the merge on the window's lane. Writers take the windows in
+ * order, wait for them, and write them, several at a time. At most plan.n_windows are in flight.
  *
  * A window is numbered when it is cut, but where it starts in the output is settled when its turn
- * comes in front of the writers (only then is it known what -u has dropped); there its first element
- * is compared with the last of the window before, so every neighbour of the output is checked.
+ * comes in front of the writers (only then is it known what -u has dropped); there its first
+ * element is compared with the last of the window before, so every neighbour of the output is
+ * checked.
  */
 #pragma once
 
@@ -31,28 +32,30 @@ struct merged {
 /* Where merged windows go. */
 struct sink {
 	void *context;
-	bool takes_records;       /* decode elements to records, and check them */
-	uint32_t block_n_items;   /* 0: first_keys are not wanted */
-	enum stage stage;         /* its name in the statistics */
+	bool takes_records;     /* decode elements to records, and check them */
+	uint32_t block_n_items; /* 0: first_keys are not wanted */
+	enum stage stage;       /* its name in the statistics */
 	uint64_t item_nbytes;
-	/* Called by several threads, for each window once. 0 or a negative errno after a message. */
+	/*
+	 * Called by several threads, for each window once. 0 or a negative errno after a message.
+	 */
 	int (*write)(void *context, const struct merged *merged);
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 };
 
 struct merge_result {
-	uint64_t n_items;         /* written */
+	uint64_t n_items; /* written */
 	uint64_t n_windows;
-	uint64_t n_disorders;     /* neighbours out of order; only if the sink takes records */
-	struct digest read;       /* records read from input runs (-m) */
-	struct digest written;    /* records written, if the sink takes records */
-	struct digest dropped;    /* records dropped by -u */
+	uint64_t n_disorders;  /* neighbours out of order; only if the sink takes records */
+	struct digest read;    /* records read from input runs (-m) */
+	struct digest written; /* records written, if the sink takes records */
+	struct digest dropped; /* records dropped by -u */
 };
 
 /*
- * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in memory_nbytes of device memory.
- * Returns 0, or a negative errno after a message. The runs stay the caller's.
+ * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in memory_nbytes of
+ * device memory. Returns 0, or a negative errno after a message. The runs stay the caller's.
  */
 int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result);

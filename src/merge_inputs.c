@@ -1,8 +1,9 @@
 /*
  * merge_inputs - the inputs of -m as runs (see merge_inputs.h)
  *
- * When all inputs are regular files, they are the parts of engine->input, which keeps few descriptors open
- * however many files there are. With a pipe among them, each path gets an input of its own.
+ * When all inputs are regular files, they are the parts of engine->input, which keeps few
+ * descriptors open however many files there are. With a pipe among them, each path gets an input of
+ * its own.
  */
 #include "src/merge_inputs.h"
 
@@ -24,10 +25,10 @@ struct spooler {
 	struct input *input;
 	struct run_file *file;
 	uint32_t block_n_items;
-	size_t buffer_nbytes;       /* whole blocks */
+	size_t buffer_nbytes; /* whole blocks */
 	char *records;
-	code_t *first_keys;         /* of the blocks of a buffer */
-	uint64_t n_records;         /* stored */
+	code_t *first_keys; /* of the blocks of a buffer */
+	uint64_t n_records; /* stored */
 	struct verify_edge edge;
 };
 
@@ -35,12 +36,14 @@ struct spooler {
 static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 {
 	const struct layout *layout = spooler->engine->layout;
-	const uint64_t disorder = verify_records(layout, spooler->records, n, &spooler->edge, ret_read);
+	const uint64_t disorder =
+		verify_records(layout, spooler->records, n, &spooler->edge, ret_read);
 	const char *path;
 	uint64_t record;
 
 	if (disorder < n) {
-		input_path_at(spooler->input, (spooler->n_records + disorder) * layout->record_nbytes, &path,
+		input_path_at(spooler->input,
+			      (spooler->n_records + disorder) * layout->record_nbytes, &path,
 			      &record);
 		return run_fail_unsorted(path, record);
 	}
@@ -48,7 +51,8 @@ static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 		spooler->first_keys[i / spooler->block_n_items] =
 			layout_encode(layout, spooler->records + i * layout->record_nbytes);
 	spooler->n_records += n;
-	return run_file_write(spooler->file, spooler->n_records, spooler->records, n, spooler->first_keys);
+	return run_file_write(spooler->file, spooler->n_records, spooler->records, n,
+			      spooler->first_keys);
 }
 
 static int store_all(struct spooler *spooler, struct digest *ret_read)
@@ -57,14 +61,15 @@ static int store_all(struct spooler *spooler, struct digest *ret_read)
 		struct span span = stats_begin(STAGE_READ, 0);
 		uint64_t position;
 		size_t nbytes;
-		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes, &position,
-				   &nbytes);
+		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes,
+				   &position, &nbytes);
 
 		stats_end(spooler->engine->stats, span, nbytes);
 		if (r == 0 && nbytes == 0)
 			return run_file_finish(spooler->file);
 		if (r == 0)
-			r = store(spooler, nbytes / spooler->engine->layout->record_nbytes, ret_read);
+			r = store(spooler, nbytes / spooler->engine->layout->record_nbytes,
+				  ret_read);
 		if (r < 0)
 			return r;
 	}
@@ -82,10 +87,11 @@ static int spooler_open(struct spooler *spooler)
 	spooler->records = malloc(spooler->buffer_nbytes);
 	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
 	if (!spooler->records || !spooler->first_keys)
-		return fail(-ENOMEM, "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
+		return fail(-ENOMEM,
+			    "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
 			    spooler->buffer_nbytes);
-	return run_file_open(spooler->engine->spill, CODEC_RAW, plan->record_nbytes, spooler->block_n_items,
-			     &spooler->file);
+	return run_file_open(spooler->engine->spill, CODEC_RAW, plan->record_nbytes,
+			     spooler->block_n_items, &spooler->file);
 }
 
 /* Store all of a pipe as a run. */
@@ -141,14 +147,15 @@ static int add_path(const struct engine *engine, struct merge_inputs *inputs, co
 }
 
 int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,
-		      struct run_store *runs, struct digest *ret_read, struct merge_inputs **ret_inputs)
+		      struct run_store *runs, struct digest *ret_read,
+		      struct merge_inputs **ret_inputs)
 {
 	int r = 0;
 
 	*ret_inputs = NULL;
 	if (input_total_nbytes(engine->input) != INPUT_SIZE_UNKNOWN)
 		return add_files(engine, engine->input, runs);
-	*ret_inputs = calloc(1, sizeof **ret_inputs + n * sizeof (*ret_inputs)->inputs[0]);
+	*ret_inputs = calloc(1, sizeof **ret_inputs + n * sizeof(*ret_inputs)->inputs[0]);
 	if (!*ret_inputs)
 		return fail(-ENOMEM, "no memory for %zu inputs", n);
 	for (size_t i = 0; i < n && r == 0; i++)

@@ -9,7 +9,8 @@
 
 static int write_run(void *context, const struct merged *merged)
 {
-	return run_file_write(context, merged->number, merged->items, merged->n_items, merged->first_keys);
+	return run_file_write(context, merged->number, merged->items, merged->n_items,
+			      merged->first_keys);
 }
 
 static int merge_into_file(const struct engine *engine, struct run *const *runs, size_t n,
@@ -33,16 +34,19 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped)
 {
 	const struct layout *layout = engine->layout;
-	const uint32_t block_n_items = run_file_block_n_items(engine->plan.block_nbytes, layout->element_nbytes);
+	const uint32_t block_n_items =
+		run_file_block_n_items(engine->plan.block_nbytes, layout->element_nbytes);
 	struct merge_result result;
 	struct run_file *file;
 	struct run *run;
 	int r;
 
-	r = run_file_open(engine->spill, CODEC_RAW, (uint32_t)layout->record_nbytes, block_n_items, &file);
+	r = run_file_open(engine->spill, CODEC_RAW, (uint32_t)layout->record_nbytes, block_n_items,
+			  &file);
 	if (r < 0)
 		return r;
-	r = merge_into_file(engine, store->runs + first, n, memory_nbytes, file, block_n_items, &result);
+	r = merge_into_file(engine, store->runs + first, n, memory_nbytes, file, block_n_items,
+			    &result);
 	if (r < 0) {
 		run_file_close(file);
 		return r;
@@ -85,8 +89,8 @@ int merge_passes(const struct engine *engine, struct run_store *store, uint64_t 
 		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
 		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		int r = merge_to_run(engine, store, find_smallest(store, n_stored, n), n, memory_nbytes,
-				     ret_read, ret_dropped);
+		int r = merge_to_run(engine, store, find_smallest(store, n_stored, n), n,
+				     memory_nbytes, ret_read, ret_dropped);
 
 		if (r < 0)
 			return r;

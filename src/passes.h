@@ -1,10 +1,11 @@
 /*
  * passes - fewer and longer runs
  *
- * merge_to_run() makes one spilled run of neighbouring runs; sorted chunks are spilled with it. When more runs are
- * stored than can be merged at once, merge_passes() merges neighbours until the rest can: always the
- * neighbours with the fewest bytes, and first as many as make all later merges full (Knuth, vol. 3, 5.4.9:
- * of k-way merges, the one that is not full belongs at the beginning, where runs are short).
+ * merge_to_run() makes one spilled run of neighbouring runs; sorted chunks are spilled with it.
+ * When more runs are stored than can be merged at once, merge_passes() merges neighbours until the
+ * rest can: always the neighbours with the fewest bytes, and first as many as make all later merges
+ * full (Knuth, vol. 3, 5.4.9: of k-way merges, the one that is not full belongs at the beginning,
+ * where runs are short).
  */
 #pragma once
 

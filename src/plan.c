@@ -43,14 +43,16 @@ static uint64_t input_elements_nbytes(const struct plan_request *request)
 {
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return PLAN_SIZE_UNKNOWN;
-	return request->input_nbytes / request->layout->record_nbytes * request->layout->element_nbytes;
+	return request->input_nbytes / request->layout->record_nbytes *
+	       request->layout->element_nbytes;
 }
 
 /*
  * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
  * work) or of the memory (several chunks are needed for overlap).
  */
-static void plan_chunks(const struct plan_request *request, const struct device_info *info, struct plan *plan)
+static void plan_chunks(const struct plan_request *request, const struct device_info *info,
+			struct plan *plan)
 {
 	const uint32_t element_nbytes = request->layout->element_nbytes;
 	const uint64_t input_nbytes = input_elements_nbytes(request);
@@ -71,7 +73,8 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 	struct window_plan windows;
 
 	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
-	return windows.n_windows * (windows.capacity_records * plan->element_nbytes + windows.scratch_nbytes);
+	return windows.n_windows *
+	       (windows.capacity_records * plan->element_nbytes + windows.scratch_nbytes);
 }
 
 static bool plan_resident(const struct plan_request *request, struct plan *plan)
@@ -118,7 +121,8 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 }
 
 /*
- * n windows in flight, each with room to read and to write the quota and the overhang of k runs; with the quota twice
+ * n windows in flight, each with room to read and to write the quota and the overhang of k runs;
+ * with the quota twice
  * the overhang:	n * 2 * (2 + 1) * k * block <= merge memory
  */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
@@ -128,11 +132,13 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 	uint64_t n_runs = request->n_input_runs;
 
 	if (n_runs == 0)
-		n_runs = expected_runs(plan, input_nbytes == PLAN_SIZE_UNKNOWN ?
-						     plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
-						     input_nbytes);
+		n_runs = expected_runs(plan,
+				       input_nbytes == PLAN_SIZE_UNKNOWN ?
+					       plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
+					       input_nbytes);
 	plan->block_nbytes = plan->merge_nbytes / (per_block * at_least(n_runs, 1));
-	plan->block_nbytes = at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
+	plan->block_nbytes =
+		at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
 	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
 	if (request->batch_size)
 		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);
@@ -164,7 +170,8 @@ static void plan_expectations(const struct plan_request *request, struct plan *p
 	plan->n_spilled_runs = expected_runs(plan, input_nbytes);
 	plan->n_passes = count_passes(plan->n_spilled_runs, plan->fan_in);
 	spilled_records = plan->n_spilled_runs * plan->spill_chunks * plan->chunk_records;
-	plan->temporary_nbytes = at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
+	plan->temporary_nbytes =
+		at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
 }
 
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
@@ -184,7 +191,8 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	};
 	memcpy(plan->device, info.name, sizeof plan->device);
 	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
-	plan->window_nbytes = at_most(info.window_nbytes, plan->memory_nbytes / (4 * plan->n_windows));
+	plan->window_nbytes =
+		at_most(info.window_nbytes, plan->memory_nbytes / (4 * plan->n_windows));
 	plan_chunks(request, &info, plan);
 	if (request->n_input_runs)
 		plan->merge_nbytes = plan->memory_nbytes;
@@ -195,8 +203,8 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 }
 
 /*
- * All in records. The quota is what the device likes, or four times the overhang where that is longer (so that
- * little is carried from window to window), as memory allows.
+ * All in records. The quota is what the device likes, or four times the overhang where that is
+ * longer (so that little is carried from window to window), as memory allows.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
@@ -219,7 +227,8 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 	quota = at_least(quota, at_least(overhang, LEAST_WINDOW_NBYTES / element_nbytes));
 	ret_windows->quota_records = quota;
 	ret_windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), 16);
-	ret_windows->capacity_records = quota + overhang + n_resident * ret_windows->resident_stride;
+	ret_windows->capacity_records =
+		quota + overhang + n_resident * ret_windows->resident_stride;
 }
 
 static void print_size(FILE *stream, const char *name, uint64_t nbytes, const char *more)
@@ -242,7 +251,8 @@ static void print_runs(const struct plan *plan, FILE *stream)
 	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
 		fprintf(stream, "%-18sof %s each, spilled when memory is full\n", "runs", size);
 	else
-		fprintf(stream, "%-18s%" PRIu64 " of %s each are spilled, the rest stays in memory\n",
+		fprintf(stream,
+			"%-18s%" PRIu64 " of %s each are spilled, the rest stays in memory\n",
 			"runs", plan->n_spilled_runs, size);
 }
 
@@ -255,8 +265,8 @@ void plan_print(const struct plan *plan, FILE *stream)
 		fprintf(stream, "%-18sof unknown size\n", "input");
 	else
 		print_size(stream, "input", plan->input_nbytes, "");
-	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record", plan->record_nbytes,
-		plan->element_nbytes);
+	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record",
+		plan->record_nbytes, plan->element_nbytes);
 	print_size(stream, "memory", plan->memory_nbytes, " at most for data (-S)");
 	if (plan->n_chunks) {
 		size_format(plan->chunk_records * plan->element_nbytes, size);
@@ -267,8 +277,10 @@ void plan_print(const struct plan *plan, FILE *stream)
 	size_format(plan->window_nbytes, size);
 	fprintf(stream, "%-18s%u in flight, of %s or more\n", "windows", plan->n_windows, size);
 	size_format(plan->block_nbytes, size);
-	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge", plan->fan_in, size);
+	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge",
+		plan->fan_in, size);
 	fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
 	print_size(stream, "temporary space", plan->temporary_nbytes, "");
-	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers, plan->n_writers);
+	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
+		plan->n_writers);
 }

@@ -1,8 +1,8 @@
 /*
  * plan - how much of what, before anything starts
  *
- * A pure function of the size of the input, the memory limit, the device and the options. Everything that
- * is allocated later is allocated from these numbers, and --explain prints them.
+ * A pure function of the size of the input, the memory limit, the device and the options.
+ * Everything that is allocated later is allocated from these numbers, and --explain prints them.
  *
  *	memory (-S)
  *	+-----------------------------------------------+---------------+------------------+
@@ -10,15 +10,15 @@
  *	+-----------------------------------------------+---------------+------------------+
  *
  * If the whole input fits into chunk buffers, nothing is spilled: the final merge reads the chunks
- * where they are, and only its windows need memory. Else a quarter of the memory is set aside for windows, and as
- * soon as half of the chunk buffers hold sorted chunks, these are merged into one spilled run while
- * the other half fills. A run is therefore about three eighths of the memory long. The chunks that fit at the
- * end are never spilled.
+ * where they are, and only its windows need memory. Else a quarter of the memory is set aside for
+ * windows, and as soon as half of the chunk buffers hold sorted chunks, these are merged into one
+ * spilled run while the other half fills. A run is therefore about three eighths of the memory
+ * long. The chunks that fit at the end are never spilled.
  *
- * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up to one
- * block of each run that reaches beyond it) and for what is written. Blocks are made so small that the expected
- * number of runs can be merged at once with windows twice as long as that overhang; when there are more
- * runs than that (fan_in), some are merged to longer runs first.
+ * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
+ * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
+ * small that the expected number of runs can be merged at once with windows twice as long as that
+ * overhang; when there are more runs than that (fan_in), some are merged to longer runs first.
  */
 #pragma once
 
@@ -32,37 +32,37 @@ struct plan_request {
 	const struct layout *layout;
 	const struct backend *backend;
 	const struct device *device;
-	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint64_t memory_nbytes;    /* -S, or its default */
-	uint32_t n_input_runs;     /* with -m, how many inputs; else 0 */
-	uint32_t batch_size;       /* 0: no limit but memory */
-	bool ordered_output;       /* a pipe: one writer is all that can be used */
+	uint64_t input_nbytes;  /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint64_t memory_nbytes; /* -S, or its default */
+	uint32_t n_input_runs;  /* with -m, how many inputs; else 0 */
+	uint32_t batch_size;    /* 0: no limit but memory */
+	bool ordered_output;    /* a pipe: one writer is all that can be used */
 };
 
 struct plan {
 	uint64_t memory_nbytes;
-	uint64_t input_nbytes;        /* or PLAN_SIZE_UNKNOWN */
+	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
 	char device[128];
 
 	uint32_t n_readers, n_writers;
-	uint32_t n_lanes;             /* chunks sorted at the same time */
-	bool fits;                    /* nothing need be spilled */
+	uint32_t n_lanes; /* chunks sorted at the same time */
+	bool fits;        /* nothing need be spilled */
 
 	uint64_t chunk_records;
 	uint64_t n_chunks;            /* buffers, of which not all need be used */
 	uint64_t spill_chunks;        /* sorted chunks that make one spilled run */
 	uint64_t sort_scratch_nbytes; /* for each lane */
 
-	uint32_t n_windows;           /* in flight */
-	uint64_t window_nbytes;       /* output of one window if memory allows */
-	uint64_t merge_nbytes;        /* for windows while the chunk buffers are there too */
-	uint64_t block_nbytes;        /* of spilled runs, in elements */
-	uint32_t fan_in;              /* spilled runs merged at once */
+	uint32_t n_windows;     /* in flight */
+	uint64_t window_nbytes; /* output of one window if memory allows */
+	uint64_t merge_nbytes;  /* for windows while the chunk buffers are there too */
+	uint64_t block_nbytes;  /* of spilled runs, in elements */
+	uint32_t fan_in;        /* spilled runs merged at once */
 
 	/* What is to be expected; runs and temporary_nbytes are 0 for unknown sizes. */
 	uint64_t n_spilled_runs;
-	uint32_t n_passes;            /* over the data, the final merge included */
+	uint32_t n_passes; /* over the data, the final merge included */
 	uint64_t temporary_nbytes;
 };
 
@@ -84,8 +84,9 @@ struct window_plan {
 };
 
 /*
- * Plan the windows of a merge of n_resident and n_stored runs (with blocks of block_records) in at most
- * `nbytes` of memory, or in the least that works if that is more.
+ * Plan the windows of a merge of n_resident and n_stored runs (with blocks of block_records) in at
+ * most `nbytes` of memory, or in the least that works if that is more.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored, struct window_plan *ret_windows);
+		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		  struct window_plan *ret_windows);

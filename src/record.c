@@ -14,10 +14,10 @@ static const struct {
 	enum key_kind kind;
 	uint32_t nbytes;
 } key_types[] = {
-	{ "u8", KEY_UNSIGNED, 1 },   { "u16", KEY_UNSIGNED, 2 }, { "u32", KEY_UNSIGNED, 4 },
-	{ "u64", KEY_UNSIGNED, 8 },  { "u128", KEY_UNSIGNED, 16 }, { "i8", KEY_SIGNED, 1 },
-	{ "i16", KEY_SIGNED, 2 },    { "i32", KEY_SIGNED, 4 },   { "i64", KEY_SIGNED, 8 },
-	{ "i128", KEY_SIGNED, 16 },  { "f32", KEY_FLOAT, 4 },	 { "f64", KEY_FLOAT, 8 },
+	{ "u8", KEY_UNSIGNED, 1 },  { "u16", KEY_UNSIGNED, 2 },   { "u32", KEY_UNSIGNED, 4 },
+	{ "u64", KEY_UNSIGNED, 8 }, { "u128", KEY_UNSIGNED, 16 }, { "i8", KEY_SIGNED, 1 },
+	{ "i16", KEY_SIGNED, 2 },   { "i32", KEY_SIGNED, 4 },     { "i64", KEY_SIGNED, 8 },
+	{ "i128", KEY_SIGNED, 16 }, { "f32", KEY_FLOAT, 4 },      { "f64", KEY_FLOAT, 8 },
 };
 
 /* "b10": any number of bytes, compared as memcmp does. */
@@ -56,10 +56,9 @@ int key_parse_type(const char *text, struct key *ret_key)
 
 void key_format_type(const struct key *key, char text[static 16])
 {
-	static const char letters[] = { [KEY_UNSIGNED] = 'u',
-					[KEY_SIGNED] = 'i',
-					[KEY_FLOAT] = 'f',
-					[KEY_BYTES] = 'b' };
+	static const char letters[] = {
+		[KEY_UNSIGNED] = 'u', [KEY_SIGNED] = 'i', [KEY_FLOAT] = 'f', [KEY_BYTES] = 'b'
+	};
 
 	if (key->kind == KEY_BYTES)
 		snprintf(text, 16, "b%u", (unsigned)key->nbytes);
@@ -85,7 +84,9 @@ static struct code_map make_code_map(const struct key *key)
 		flip ^= all;
 	return (struct code_map){
 		.record_nbytes = (uint8_t)key->nbytes,
-		.element_nbytes = key->nbytes <= 4 ? 4 : key->nbytes <= 8 ? 8 : 16,
+		.element_nbytes = key->nbytes <= 4 ? 4 :
+				  key->nbytes <= 8 ? 8 :
+						     16,
 		.swap = key->big_endian && key->nbytes > 1,
 		.is_float = key->kind == KEY_FLOAT,
 		.flip = mask_split(flip),

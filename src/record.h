@@ -2,9 +2,9 @@
  * record - key types, the layout of a record, and what the sort moves in its place
  *
  * A file is a sequence of records of record_nbytes. The keys of a record are mapped to one
- * order-preserving unsigned integer, its code (see code.h); elements (codes of 4, 8 or 16 bytes) are what
- * the kernels sort. Here every record is one plain key, so the code holds the whole record, and decoding
- * the code gives the record back.
+ * order-preserving unsigned integer, its code (see code.h); elements (codes of 4, 8 or 16 bytes)
+ * are what the kernels sort. Here every record is one plain key, so the code holds the whole
+ * record, and decoding the code gives the record back.
  */
 #pragma once
 
@@ -32,17 +32,18 @@ struct layout {
 	uint64_t record_nbytes;
 	uint32_t element_nbytes; /* 4, 8 or 16 */
 	/*
-	 * What a stored run consists of, in items of item_nbytes = record_nbytes: the elements when they
-	 * are as wide as the records (stores_elements), else the records, which are encoded again
-	 * when they are read. So a run never takes more room than its records do.
+	 * What a stored run consists of, in items of item_nbytes = record_nbytes: the elements when
+	 * they are as wide as the records (stores_elements), else the records, which are encoded
+	 * again when they are read. So a run never takes more room than its records do.
 	 */
 	bool stores_elements;
 	struct code_map map;
 };
 
 /*
- * Parse a TYPE of the command line ("u64", "i32be", "f64le", "b10") into *ret_key, at offset 0, ascending.
- * Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then untouched.
+ * Parse a TYPE of the command line ("u64", "i32be", "f64le", "b10") into *ret_key, at offset 0,
+ * ascending. Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then
+ * untouched.
  */
 int key_parse_type(const char *text, struct key *ret_key);
 

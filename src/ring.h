@@ -1,10 +1,10 @@
 /*
  * ring - a bounded queue of pointers between the stages of a pipeline
  *
- * Stages pass work through rings and block only on a full or an empty one. A ring ends in one of two
- * ways: finished (the producer has no more; consumers get what is left, then -ENODATA) or failed (everybody
- * gets the error at once; the first error stays). A stage that fails fails its rings, so that no other
- * stage waits for it, and every wait has an end.
+ * Stages pass work through rings and block only on a full or an empty one. A ring ends in one of
+ * two ways: finished (the producer has no more; consumers get what is left, then -ENODATA) or
+ * failed (everybody gets the error at once; the first error stays). A stage that fails fails its
+ * rings, so that no other stage waits for it, and every wait has an end.
  *
  * Thread-safe; any number of producers and consumers; first in, first out.
  */

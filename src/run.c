@@ -55,7 +55,8 @@ static int set_stride(struct run *run, uint64_t stride)
 	run->n_blocks = run->n_items / stride + (run->n_items % stride != 0);
 	run->first_keys = malloc((run->n_blocks + 1) * sizeof *run->first_keys);
 	if (!run->first_keys)
-		return fail(-ENOMEM, "no memory for the first keys of %" PRIu64 " blocks", run->n_blocks);
+		return fail(-ENOMEM, "no memory for the first keys of %" PRIu64 " blocks",
+			    run->n_blocks);
 	return 0;
 }
 
@@ -98,8 +99,8 @@ static int read_first_keys(struct run *run)
 
 	for (uint64_t i = 0; i < run->n_blocks && r == 0; i++) {
 		r = input_read_at(run->input,
-				  run->extent.position + i * run->stride * layout->record_nbytes, record,
-				  layout->record_nbytes);
+				  run->extent.position + i * run->stride * layout->record_nbytes,
+				  record, layout->record_nbytes);
 		run->first_keys[i] = layout_encode(layout, record);
 	}
 	return r;
@@ -117,7 +118,8 @@ int run_open_input(const struct engine *engine, struct input *input, struct inpu
 	run->input = input;
 	run->extent = extent;
 	run->n_items = extent.nbytes / engine->layout->record_nbytes;
-	r = set_stride(run, run_file_block_n_items(engine->plan.block_nbytes, engine->layout->element_nbytes));
+	r = set_stride(run, run_file_block_n_items(engine->plan.block_nbytes,
+						   engine->layout->element_nbytes));
 	if (r == 0)
 		r = read_first_keys(run);
 	if (r < 0) {
@@ -141,7 +143,8 @@ void run_close(struct run *run)
 
 int run_fail_unsorted(const char *path, uint64_t item)
 {
-	return fail(-EINVAL, "%s: record %" PRIu64 ": disorder; -m merges files that are sorted already",
+	return fail(-EINVAL,
+		    "%s: record %" PRIu64 ": disorder; -m merges files that are sorted already",
 		    path, item + 1);
 }
 
@@ -171,28 +174,32 @@ int run_sample(struct run *run, const struct engine *engine, struct lane *lane, 
 
 	if (r < 0)
 		return r;
-	return engine->backend->sample(lane, &(struct sample_op){
-						     .elements = run->elements,
-						     .n = run->n_items,
-						     .stride = stride,
-						     .element_nbytes = engine->layout->element_nbytes,
-						     .ret_keys = run->first_keys,
-					     });
+	return engine->backend->sample(lane,
+				       &(struct sample_op){
+					       .elements = run->elements,
+					       .n = run->n_items,
+					       .stride = stride,
+					       .element_nbytes = engine->layout->element_nbytes,
+					       .ret_keys = run->first_keys,
+				       });
 }
 
 code_t run_first_key(const struct run *run, uint64_t i)
 {
-	return run->kind == RUN_SPILLED ? run_file_blocks(run->file)[i].first_key : run->first_keys[i];
+	return run->kind == RUN_SPILLED ? run_file_blocks(run->file)[i].first_key :
+					  run->first_keys[i];
 }
 
 uint64_t run_block_start(const struct run *run, uint64_t i)
 {
 	if (i == run->n_blocks)
 		return run->n_items;
-	return run->kind == RUN_SPILLED ? run_file_blocks(run->file)[i].first_item : i * run->stride;
+	return run->kind == RUN_SPILLED ? run_file_blocks(run->file)[i].first_item :
+					  i * run->stride;
 }
 
-static int read_input(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest)
+static int read_input(struct run *run, uint64_t first, uint64_t n, void *items,
+		      struct digest *ret_digest)
 {
 	const struct layout *layout = run->engine->layout;
 	const uint64_t start = run_block_start(run, first);
@@ -222,7 +229,8 @@ bool run_holds_records(const struct run *run, const struct layout *layout)
 
 bool run_holds_duplicates(const struct run *run)
 {
-	return run->kind == RUN_INPUT || (run->kind == RUN_SPILLED && run->items == SPILLED_RECORDS);
+	return run->kind == RUN_INPUT ||
+	       (run->kind == RUN_SPILLED && run->items == SPILLED_RECORDS);
 }
 
 void run_discard_before(struct run *run, uint64_t end)

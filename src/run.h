@@ -26,7 +26,7 @@ struct run_file;
 
 /* What a spilled run consists of. */
 enum spilled_items {
-	SPILLED_ITEMS,   /* what the layout says (layout.stores_elements), without duplicates if -u */
+	SPILLED_ITEMS, /* what the layout says (layout.stores_elements), without duplicates if -u */
 	SPILLED_RECORDS, /* records of an input as they came */
 };
 
@@ -34,13 +34,16 @@ enum spilled_items {
 int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
 
 /*
- * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of each. The
- * input must outlive the run. Returns 0 or a negative errno after a message.
+ * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of
+ * each. The input must outlive the run. Returns 0 or a negative errno after a message.
  */
 int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
 		   struct run **ret_run);
 
-/* Print that an input of -m is not sorted: its record number `item`, from 0, sorts before the last one. -EINVAL. */
+/*
+ * Print that an input of -m is not sorted: its record number `item`, from 0, sorts before the last
+ * one. -EINVAL.
+ */
 int run_fail_unsorted(const char *path, uint64_t item);
 
 /* Gives its memory or space back. NULL is fine. */
@@ -54,8 +57,8 @@ uint64_t run_n_blocks(const struct run *run);
 const void *run_elements(const struct run *run);
 
 /*
- * Cut a resident run into blocks of `stride` elements: queues the operation that fetches their first
- * keys; valid after the next mark of `lane`. -ENOMEM after a message.
+ * Cut a resident run into blocks of `stride` elements: queues the operation that fetches their
+ * first keys; valid after the next mark of `lane`. -ENOMEM after a message.
  */
 int run_sample(struct run *run, const struct engine *engine, struct lane *lane, uint64_t stride);
 
@@ -65,16 +68,19 @@ code_t run_first_key(const struct run *run, uint64_t i);
 uint64_t run_block_start(const struct run *run, uint64_t i);
 
 /*
- * Read the blocks [first, first + n) of a stored run into `items`, one after the other, verified. Records
- * of an input are checked to be in order, and are added to *ret_digest. One thread at a time, in
- * order. Returns 0 or a negative errno after a message.
+ * Read the blocks [first, first + n) of a stored run into `items`, one after the other, verified.
+ * Records of an input are checked to be in order, and are added to *ret_digest. One thread at a
+ * time, in order. Returns 0 or a negative errno after a message.
  */
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 
 /* Are the items that run_read() gives records, and not elements? */
 bool run_holds_records(const struct run *run, const struct layout *layout);
 
-/* May equal keys follow each other, though -u was asked for? (The runs that gsort makes are free of them.) */
+/*
+ * May equal keys follow each other, though -u was asked for? (The runs that gsort makes are free of
+ * them.)
+ */
 bool run_holds_duplicates(const struct run *run);
 
 /* The blocks before `end` are not needed any more: give their space back. */

@@ -1,8 +1,8 @@
 /*
  * run_store - the runs that are not merged yet, in the order of ties
  *
- * Runs are consecutive parts of the input in input order; merging neighbours gives a run that takes their
- * place, so the order says, at any time, which of two equal records came first. Owned by one
+ * Runs are consecutive parts of the input in input order; merging neighbours gives a run that takes
+ * their place, so the order says, at any time, which of two equal records came first. Owned by one
  * thread.
  */
 #pragma once

@@ -9,9 +9,9 @@
  *	check				what was read is what was written, in order
  *	commit				only now the output has its name
  *
- * The check. Every record that is read is digested when it becomes an element, every record that is written when
- * it is decoded, and so is every record that -u drops, where it is found equal to the one that is
- * kept. Whatever lies between (sort, spill, merges) must keep
+ * The check. Every record that is read is digested when it becomes an element, every record that is
+ * written when it is decoded, and so is every record that -u drops, where it is found equal to the
+ * one that is kept. Whatever lies between (sort, spill, merges) must keep
  *
  *	read = written + dropped		as multisets, up to 2^-64.
  */
@@ -40,11 +40,11 @@ struct sort {
 	struct output *output;
 	bool output_is_input;
 	struct run_store store;
-	struct form_runs *forming;       /* owns what resident runs live in */
-	struct merge_inputs *inputs;     /* with -m: owns what input runs read from */
+	struct form_runs *forming;   /* owns what resident runs live in */
+	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
 	struct digest read, dropped;
-	struct merge_result result;      /* of the final merge */
-	uint64_t n_merges;               /* intermediate */
+	struct merge_result result; /* of the final merge */
+	uint64_t n_merges;          /* intermediate */
 	struct stats_facts *facts;
 };
 
@@ -69,7 +69,8 @@ static int open_device(struct sort *sort)
 		.n_gpus = options->n_gpus,
 		.stats = engine->stats,
 	};
-	int r = backend_choose(options->backend, input_total_nbytes(engine->input), &engine->backend);
+	int r = backend_choose(options->backend, input_total_nbytes(engine->input),
+			       &engine->backend);
 
 	if (r < 0)
 		return r;
@@ -112,8 +113,9 @@ static int check_temporary_space(struct sort *sort)
 		return r;
 	size_format(needed, needed_text);
 	size_format(available, available_text);
-	return fail(-ENOSPC, "%s of temporary space are needed and %s are available in %s%s; "
-			     "use a larger -S, another -T or a larger --temp-limit",
+	return fail(-ENOSPC,
+		    "%s of temporary space are needed and %s are available in %s%s; "
+		    "use a larger -S, another -T or a larger --temp-limit",
 		    needed_text, available_text, sort->options->temp_dirs[0],
 		    sort->options->n_temp_dirs > 1 ? " and the others" : "");
 }
@@ -151,9 +153,13 @@ static int open_output(struct sort *sort)
 	struct file_identity identity;
 	int r;
 
-	/* With -u the size is not known before the end; reserving all of it would be asking for too much. */
+	/*
+	 * With -u the size is not known before the end; reserving all of it would be asking for too
+	 * much.
+	 */
 	r = output_open(engine->io, options->output_path,
-			options->unique || nbytes == INPUT_SIZE_UNKNOWN ? OUTPUT_SIZE_UNKNOWN : nbytes,
+			options->unique || nbytes == INPUT_SIZE_UNKNOWN ? OUTPUT_SIZE_UNKNOWN :
+									  nbytes,
 			&sort->output);
 	if (r < 0)
 		return r;
@@ -182,7 +188,8 @@ static uint64_t merge_memory_nbytes(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
 	const uint64_t resident_nbytes = sort->forming ? form_runs_trim(sort->forming) : 0;
-	const uint64_t rest = plan->memory_nbytes > resident_nbytes ? plan->memory_nbytes - resident_nbytes : 0;
+	const uint64_t rest =
+		plan->memory_nbytes > resident_nbytes ? plan->memory_nbytes - resident_nbytes : 0;
 
 	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
 }
@@ -230,11 +237,13 @@ static int merge_all(struct sort *sort)
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
 	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
 		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
-	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->read, &sort->dropped, &sort->n_merges);
+	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->read, &sort->dropped,
+			 &sort->n_merges);
 	if (r < 0 || sort->store.n == 0)
 		return r;
 	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
-	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink, &sort->result);
+	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
+		       &sort->result);
 	if (r == 0) {
 		digest_add(&sort->read, sort->result.read);
 		digest_add(&sort->dropped, sort->result.dropped);
@@ -249,13 +258,16 @@ static int check(const struct sort *sort)
 
 	digest_add(&accounted, sort->dropped);
 	if (sort->result.n_disorders)
-		return fail(-EIO, "internal error: %" PRIu64 " records of the result are out of order; "
-				  "the output was not written",
+		return fail(-EIO,
+			    "internal error: %" PRIu64 " records of the result are out of order; "
+			    "the output was not written",
 			    sort->result.n_disorders);
 	if (!digest_equal(sort->read, accounted))
-		return fail(-EIO, "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
-				  "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
-			    sort->read.n_records, sort->read.sum, accounted.n_records, accounted.sum);
+		return fail(-EIO,
+			    "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
+			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
+			    sort->read.n_records, sort->read.sum, accounted.n_records,
+			    accounted.sum);
 	return 0;
 }
 
@@ -279,8 +291,10 @@ static int verify(struct sort *sort)
 	if (r < 0)
 		return r;
 	if (found.first_disorder || !digest_equal(found.digest, sort->result.written))
-		return fail(-EIO, "%s: what was read back is not what was written; the output was discarded",
-			    output_name(sort->output));
+		return fail(
+			-EIO,
+			"%s: what was read back is not what was written; the output was discarded",
+			output_name(sort->output));
 	return 0;
 }
 
@@ -379,7 +393,8 @@ int sort_check(const struct options *options, struct stats *stats)
 	if (r < 0)
 		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be checked yet",
 			    (unsigned)options->key.nbytes);
-	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes, &input);
+	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes,
+		       &input);
 	if (r < 0)
 		return r;
 	r = verify_input(input, &verify_options, &found);

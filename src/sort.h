@@ -7,10 +7,13 @@
 #include "src/stats.h"
 
 /*
- * Sort or merge the inputs into the output, or print the plan with --explain. stats may be NULL; *ret_facts is
- * filled in for it. Returns 0, or a negative errno after a message; the output is then untouched.
+ * Sort or merge the inputs into the output, or print the plan with --explain. stats may be NULL;
+ * *ret_facts is filled in for it. Returns 0, or a negative errno after a message; the output is
+ * then untouched.
  */
 int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts);
 
-/* -c and -C. Returns 0, 1 after the message about a disorder, or a negative errno after a message. */
+/*
+ * -c and -C. Returns 0, 1 after the message about a disorder, or a negative errno after a message.
+ */
 int sort_check(const struct options *options, struct stats *stats);

@@ -62,8 +62,8 @@ struct span {
 };
 
 /*
- * What is known about the sort as a whole, for the reports. If `backend` is empty, as after a check,
- * nothing is, and they leave all of this out.
+ * What is known about the sort as a whole, for the reports. If `backend` is empty, as after a
+ * check, nothing is, and they leave all of this out.
  */
 struct stats_facts {
 	char backend[128]; /* "CPU, 2 threads" */

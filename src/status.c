@@ -1,8 +1,8 @@
 /*
  * status - the error vocabulary (see status.h)
  *
- * The only mutable global state of gsort lives here: the program's name, and whether its one line has
- * been printed.
+ * The only mutable global state of gsort lives here: the program's name, and whether its one line
+ * has been printed.
  */
 #include "src/status.h"
 

@@ -18,8 +18,8 @@ enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };
 void status_set_program(const char *name);
 
 /*
- * Print "PROGRAM: MESSAGE\n" to standard error, unless a failure was printed before, and return `r`.
- * r: a negative errno; %m in the format means that errno. Thread-safe.
+ * Print "PROGRAM: MESSAGE\n" to standard error, unless a failure was printed before, and return
+ * `r`. r: a negative errno; %m in the format means that errno. Thread-safe.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 

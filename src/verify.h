@@ -59,8 +59,9 @@ struct verify_edge {
 };
 
 /*
- * Check the n records at `records`, and the first of them against the edge, which moves on to the last.
- * Returns the index of the first record that is out of order, or n. Their digest is added to *digest.
+ * Check the n records at `records`, and the first of them against the edge, which moves on to the
+ * last. Returns the index of the first record that is out of order, or n. Their digest is added to
+ * *digest.
  */
 uint64_t verify_records(const struct layout *layout, const void *records, uint64_t n,
 			struct verify_edge *edge, struct digest *digest);
