@@ -114,10 +114,11 @@ static int check_temporary_space(struct sort *sort)
 	size_format(needed, needed_text);
 	size_format(available, available_text);
 	return fail(-ENOSPC,
-		    "%s of temporary space are needed and %s are available in %s%s; "
+		    "%s%s: %m: %s of temporary space are needed, %s are available; "
 		    "use a larger -S, another -T or a larger --temp-limit",
-		    needed_text, available_text, sort->options->temp_dirs[0],
-		    sort->options->n_temp_dirs > 1 ? " and the others" : "");
+		    sort->options->temp_dirs[0],
+		    sort->options->n_temp_dirs > 1 ? " and the other directories" : "",
+		    needed_text, available_text);
 }
 
 static int open_all(struct sort *sort)
