@@ -1,0 +1,131 @@
+/*
+ * device - what the kernels ask of the machine, in one place
+ *
+ * The kernels are also compiled as plain C++ for the CPU (tests/kernels/cuda_on_cpu.h, which then
+ * comes first and defines the CUDA words used here). What differs is kept to this file: how a
+ * kernel is launched, where shared memory is, and a few collectives over the threads of a warp.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "src/code.h"
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+
+#define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
+	kernel<<<(n_blocks), (n_threads), (shared_nbytes), (stream)>>>(__VA_ARGS__)
+
+/* The block's shared memory. Kernels keep all they share in one struct there. */
+template <class T> __device__ __forceinline__ T *shared_memory()
+{
+	extern __shared__ __align__(16) unsigned char shared_bytes[];
+
+	return reinterpret_cast<T *>(shared_bytes);
+}
+#endif
+
+static constexpr unsigned WARP = 32;
+static constexpr unsigned ALL_LANES = 0xffffffffu;
+
+template <class T> struct unsigned_words {
+	uint32_t word[sizeof(T) / 4];
+};
+
+/* A value of any size from lane `source` of each group of `width` lanes. */
+template <class T>
+__device__ __forceinline__ T lane_broadcast(T value, unsigned source, unsigned width)
+{
+	unsigned_words<T> words;
+
+	__builtin_memcpy(&words, &value, sizeof value);
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(T) / 4; i++)
+		words.word[i] = __shfl_sync(ALL_LANES, words.word[i], source, width);
+	__builtin_memcpy(&value, &words, sizeof value);
+	return value;
+}
+
+template <class T> __device__ __forceinline__ T lane_exchange(T value, unsigned distance)
+{
+	unsigned_words<T> words;
+
+	__builtin_memcpy(&words, &value, sizeof value);
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(T) / 4; i++)
+		words.word[i] = __shfl_xor_sync(ALL_LANES, words.word[i], distance);
+	__builtin_memcpy(&value, &words, sizeof value);
+	return value;
+}
+
+/* Sum, minimum and maximum over each group of `width` lanes; every lane gets it. */
+template <class T> __device__ __forceinline__ T lanes_sum(T value, unsigned width)
+{
+	for (unsigned distance = width / 2; distance; distance /= 2)
+		value += lane_exchange(value, distance);
+	return value;
+}
+
+template <class T> __device__ __forceinline__ T lanes_min(T value, unsigned width)
+{
+	for (unsigned distance = width / 2; distance; distance /= 2) {
+		const T other = lane_exchange(value, distance);
+
+		value = other < value ? other : value;
+	}
+	return value;
+}
+
+template <class T> __device__ __forceinline__ T lanes_max(T value, unsigned width)
+{
+	for (unsigned distance = width / 2; distance; distance /= 2) {
+		const T other = lane_exchange(value, distance);
+
+		value = value < other ? other : value;
+	}
+	return value;
+}
+
+/* Sum of the values of the lanes before this one in its group of `width`. */
+__device__ __forceinline__ uint32_t lanes_sum_before(uint32_t value, unsigned width)
+{
+	const unsigned lane = threadIdx.x % width;
+	uint32_t sum = value;
+
+	for (unsigned distance = 1; distance < width; distance *= 2) {
+		const uint32_t other = __shfl_up_sync(ALL_LANES, sum, distance, width);
+
+		sum += lane >= distance ? other : 0;
+	}
+	return sum - value;
+}
+
+/* The type of an element of NBYTES. */
+template <unsigned NBYTES> struct element_of;
+template <> struct element_of<4> {
+	typedef uint32_t type;
+};
+template <> struct element_of<8> {
+	typedef uint64_t type;
+};
+template <> struct element_of<16> {
+	typedef uint128_t type;
+};
+
+struct less_than {
+	template <class T> GSORT_HD bool operator()(const T &x, const T &y) const
+	{
+		return x < y;
+	}
+};
+
+static constexpr uint64_t divide_up(uint64_t n, uint64_t by)
+{
+	return n / by + (n % by != 0);
+}
+
+static constexpr uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return divide_up(n, to) * to;
+}

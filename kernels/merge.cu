@@ -1,0 +1,209 @@
+/*
+ * merge - k sorted slices of any lengths to one, in passes of up to 16
+ *
+ * A pass is described by tables of its runs and groups (pass.cuh). The host makes them from the
+ * slices' lengths alone, and they travel as kernel arguments, a few hundred entries at a time:
+ * nothing to allocate, nothing that must stay valid after the launch.
+ *
+ *	slices -> out                      one pass
+ *	slices -> buffer -> out            two passes
+ *	slices -> out -> buffer -> out     three passes
+ */
+#include "kernels/pass.cuh"
+
+/* Words of a table that one launch carries: kernel arguments are 4 KiB at most. */
+static constexpr unsigned CARGO_WORDS = 496;
+
+struct cargo {
+	uint64_t words[CARGO_WORDS];
+};
+
+__global__ void __launch_bounds__(WARP) store_words(cargo cargo, unsigned n, uint64_t *to)
+{
+	for (unsigned i = threadIdx.x; i < n; i += WARP)
+		to[i] = cargo.words[i];
+}
+
+/* Writes words to device memory one after the other. */
+struct table_writer {
+	uint64_t *to;
+	CUstream_st *stream;
+	struct cargo cargo;
+	unsigned n;
+	int r;
+};
+
+static void writer_flush(struct table_writer *writer)
+{
+	if (!writer->r && writer->n) {
+		LAUNCH(store_words, 1, WARP, 0, writer->stream, writer->cargo, writer->n,
+		       writer->to);
+		writer->r = (int)cudaGetLastError();
+	}
+	writer->to += writer->n;
+	writer->n = 0;
+}
+
+static void writer_put(struct table_writer *writer, uint64_t first, uint64_t second)
+{
+	writer->cargo.words[writer->n++] = first;
+	writer->cargo.words[writer->n++] = second;
+	if (writer->n == CARGO_WORDS)
+		writer_flush(writer);
+}
+
+/* At least one pass: even a single slice must get to `out`. */
+static struct pass_plan plan_merge(uint32_t k)
+{
+	struct pass_plan plan = plan_passes(k);
+
+	plan.n_passes += plan.n_passes == 0;
+	return plan;
+}
+
+/* Sum of the lengths of slices [first, end), clipped to k. */
+static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t first, uint64_t end)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = first; i < end && i < k; i++)
+		n += slices[i].n;
+	return n;
+}
+
+/* Entries in the tables of all passes: runs and groups. */
+static uint64_t table_entries(uint32_t k)
+{
+	const struct pass_plan plan = plan_merge(k);
+	uint64_t n_runs = k, entries = 0;
+
+	for (unsigned i = 0; i < plan.n_passes; i++) {
+		const uint64_t n_groups = divide_up(n_runs, (uint64_t)1 << levels_of_pass(plan, i));
+
+		entries += n_runs + n_groups;
+		n_runs = n_groups;
+	}
+	return entries;
+}
+
+/* Every group has at most one tile that is not full, and one boundary more than tiles. */
+template <class E> static uint64_t boundaries_max(uint32_t k, uint64_t n)
+{
+	const uint64_t n_groups = divide_up(k, (uint64_t)1 << levels_of_pass(plan_merge(k), 0));
+
+	return n / merge_tile_n<E>() + 2 * n_groups;
+}
+
+/* | tables | cuts | edges | buffer of n elements, if there are several passes | */
+struct merge_layout {
+	size_t cuts_at, edges_at, buffer_at, nbytes;
+};
+
+template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64_t n)
+{
+	const uint64_t n_boundaries = boundaries_max<E>(k, n);
+	struct merge_layout layout;
+
+	layout.cuts_at = round_up(table_entries(k) * sizeof(kernel_slice), 256);
+	layout.edges_at = layout.cuts_at + round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
+	layout.buffer_at = layout.edges_at + round_up(n_boundaries * sizeof(E), 256);
+	layout.nbytes = layout.buffer_at + (plan_merge(k).n_passes > 1 ? n * sizeof(E) : 0);
+	return layout;
+}
+
+/*
+ * Write the tables of a pass whose runs are `stride` slices each, in `from` one after the other,
+ * or where the slices are (stride 1, from NULL); set what of the pass follows.
+ */
+template <class E>
+static void write_tables(struct table_writer *writer, pass<E> *pass, const kernel_slice *slices,
+			 uint32_t k, uint64_t stride, const E *from)
+{
+	uint64_t first_element = 0;
+
+	pass->n_runs = divide_up(k, stride);
+	pass->n_groups = divide_up(pass->n_runs, pass->fan_in);
+	pass->n_tiles = 0;
+	pass->runs = (const kernel_slice *)(writer->to + writer->n);
+	for (uint64_t i = 0; i < pass->n_runs; i++) {
+		const uint64_t n = count_elements(slices, k, i * stride, (i + 1) * stride);
+		const void *run = from ? from + first_element : slices[i].elements;
+
+		writer_put(writer, (uint64_t)(uintptr_t)run, n);
+		first_element += n;
+	}
+	pass->groups = (const group *)(writer->to + writer->n);
+	first_element = 0;
+	for (uint64_t i = 0; i < pass->n_groups; i++) {
+		const uint64_t group_stride = stride * pass->fan_in;
+		const uint64_t n =
+			count_elements(slices, k, i * group_stride, (i + 1) * group_stride);
+
+		writer_put(writer, pass->n_tiles, first_element);
+		pass->n_tiles += divide_up(n, pass->tile_n);
+		first_element += n;
+	}
+}
+
+template <class E>
+static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, CUstream_st *stream)
+{
+	const uint64_t n = count_elements(slices, k, 0, k);
+	const struct pass_plan plan = plan_merge(k ? k : 1);
+	const struct merge_layout layout = lay_out_scratch<E>(k ? k : 1, n);
+	struct table_writer writer = { (uint64_t *)scratch, stream, {}, 0, 0 };
+	pass<E> passes[PASSES_MAX] = {};
+	uint64_t stride = 1;
+	const E *from = nullptr;
+	int r;
+
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < plan.n_passes; i++) {
+		pass<E> *pass = &passes[i];
+
+		pass->n = n;
+		pass->tile_n = merge_tile_n<E>();
+		pass->fan_in = 1u << levels_of_pass(plan, i);
+		pass->cuts = (const E **)(scratch + layout.cuts_at);
+		pass->edges = (E *)(scratch + layout.edges_at);
+		pass->out = (plan.n_passes - 1 - i) % 2 ? (E *)(scratch + layout.buffer_at) : out;
+		write_tables(&writer, pass, slices, k, stride, from);
+		stride *= pass->fan_in;
+		from = pass->out;
+	}
+	writer_flush(&writer);
+	r = writer.r;
+	for (unsigned i = 0; !r && i < plan.n_passes; i++) {
+		r = launch_split(passes[i], stream);
+		if (!r)
+			r = launch_merge_tiles(passes[i], stream);
+	}
+	return r;
+}
+
+size_t kernel_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
+{
+	k = k ? k : 1;
+	switch (element_nbytes) {
+	case 4:
+		return lay_out_scratch<uint32_t>(k, n).nbytes;
+	case 8:
+		return lay_out_scratch<uint64_t>(k, n).nbytes;
+	default:
+		return lay_out_scratch<uint128_t>(k, n).nbytes;
+	}
+}
+
+int launch_merge(const struct kernel_slice *slices, uint32_t k, uint32_t element_nbytes, void *out,
+		 void *scratch, CUstream_st *stream)
+{
+	switch (element_nbytes) {
+	case 4:
+		return merge(slices, k, (uint32_t *)out, (char *)scratch, stream);
+	case 8:
+		return merge(slices, k, (uint64_t *)out, (char *)scratch, stream);
+	default:
+		return merge(slices, k, (uint128_t *)out, (char *)scratch, stream);
+	}
+}

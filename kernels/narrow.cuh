@@ -1,0 +1,168 @@
+/*
+ * narrow - sort 32-bit tags in place of wide keys
+ *
+ * A tile of keys of 8 or 16 bytes is sorted by tags of 4 bytes, the keys lying still in shared
+ * memory:
+ *
+ *	tag = | (key - least key of the tile) >> shift | place in the tile |
+ *	        32 - PLACE_BITS bits                     PLACE_BITS bits
+ *
+ * where shift is the least that makes the differences fit. All rounds of the merge then move and
+ * compare 32-bit integers, whatever the key; at the end every key is fetched once, by its tag's
+ * place. The place also makes tags distinct and the order of equal keys that of their places.
+ *
+ * What shift cuts off, the tags do not order. So in the end neighbours whose tags agree in the
+ * upper part ("twins") are put in order by their keys. For keys that are spread over their range
+ * twins are rare: n * n / 2^(33 - PLACE_BITS) pairs, 60 in a tile of 8000. When keys crowd (a tile
+ * with one huge key and many small ones), too many are twins, and the tile has to be sorted again
+ * by its keys. Data that can be told apart by few bits, all equal, few different or near to each
+ * other, have a shift of 0 and no twins that differ.
+ */
+#pragma once
+
+#include "kernels/tile.cuh"
+
+static constexpr GSORT_HD unsigned bits_for(unsigned n)
+{
+	unsigned bits = 0;
+
+	while (n >> bits)
+		bits++;
+	return bits;
+}
+
+__device__ __forceinline__ unsigned bit_length(uint64_t x)
+{
+	return 64 - __clzll((long long)x);
+}
+
+__device__ __forceinline__ unsigned bit_length(uint128_t x)
+{
+	const uint64_t high = (uint64_t)(x >> 64);
+
+	return high ? 64 + bit_length(high) : bit_length((uint64_t)x);
+}
+
+/* The longest group of twins that one thread puts in order by insertion. */
+static constexpr uint32_t TWINS_MAX = 12;
+
+/* PLACES: number of places in the tile. The tag of all ones is past all others. */
+template <class K, unsigned PLACES> struct narrowing {
+	static constexpr unsigned place_bits = bits_for(PLACES);
+	static constexpr uint32_t place_mask = (1u << place_bits) - 1;
+
+	K least;
+	unsigned shift;
+
+	__device__ narrowing(K least_key, K greatest_key) : least(least_key), shift(0)
+	{
+		const unsigned bits = bit_length(greatest_key - least_key);
+
+		if (bits > 32 - place_bits)
+			shift = bits - (32 - place_bits);
+	}
+
+	__device__ uint32_t tag(K key, uint32_t place) const
+	{
+		return (uint32_t)((key - least) >> shift) << place_bits | place;
+	}
+};
+
+/* The sorted tags of a tile, and the keys they stand for. */
+template <class K, unsigned PLACES> struct twins {
+	static constexpr uint32_t place_mask = narrowing<K, PLACES>::place_mask;
+
+	const K *keys;
+	uint32_t *tags;
+	uint32_t n; /* tags that stand for keys */
+
+	static __device__ bool are_twins(uint32_t x, uint32_t y)
+	{
+		return (x ^ y) <= place_mask;
+	}
+
+	__device__ K key(uint32_t tag) const
+	{
+		return keys[tag & place_mask];
+	}
+
+	__device__ void arrange(uint32_t first, uint32_t end) const
+	{
+		for (uint32_t i = first + 1; i < end; i++) {
+			const uint32_t moving = tags[i];
+			uint32_t to = i;
+
+			for (; to > first && key(moving) < key(tags[to - 1]); to--)
+				tags[to] = tags[to - 1];
+			tags[to] = moving;
+		}
+	}
+};
+
+/* Of the neighbours (i, i + 1), counted from this thread's first tag: bit i is set if they are twins. */
+template <class K, unsigned PLACES, unsigned ITEMS>
+__device__ __forceinline__ uint64_t find_twins(const twins<K, PLACES> &tile,
+					       const uint32_t (&v)[ITEMS])
+{
+	const uint32_t next = (threadIdx.x + 1) * ITEMS;
+	uint64_t found = 0;
+
+#pragma unroll
+	for (unsigned i = 0; i + 1 < ITEMS; i++)
+		found |= tile.are_twins(v[i], v[i + 1]) ? (uint64_t)1 << i : 0;
+	if (next < tile.n && tile.are_twins(v[ITEMS - 1], tile.tags[next]))
+		found |= (uint64_t)1 << (ITEMS - 1);
+	if (next > tile.n) {
+		const uint32_t n_mine = tile.n > next - ITEMS ? tile.n - (next - ITEMS) : 0;
+
+		found &= n_mine ? ((uint64_t)1 << (n_mine - 1)) - 1 : 0;
+	}
+	return found;
+}
+
+__device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
+{
+	return (unsigned)__ffsll((long long)~bits) - 1;
+}
+
+/*
+ * Put twins among the sorted tags of a tile in order; v: this thread's tags, as in shared memory.
+ * Returns to all threads whether the tags now order the keys; if not, there are too many twins.
+ * n_leading: shared, one for each thread.
+ */
+template <class K, unsigned PLACES, unsigned ITEMS>
+__device__ __forceinline__ bool arrange_twins(const twins<K, PLACES> &tile, uint16_t *n_leading,
+					      const uint32_t (&v)[ITEMS])
+{
+	const uint32_t begin = threadIdx.x * ITEMS;
+	const uint64_t found = find_twins(tile, v);
+	const bool continues = begin > 0 && begin < tile.n &&
+			       tile.are_twins(tile.tags[begin - 1], v[0]);
+	bool crowd = false, disorder = false;
+
+	n_leading[threadIdx.x] = (uint16_t)count_low_ones(found);
+	__syncthreads();
+
+	/* The thread in which a group of twins begins arranges it: nobody else looks at it. */
+	for (uint64_t firsts = found & ~(found << 1 | continues); firsts; firsts &= firsts - 1) {
+		const unsigned first = (unsigned)__ffsll((long long)firsts) - 1;
+		unsigned end = first + 1 + count_low_ones(found >> first);
+
+		if (end == ITEMS + 1)
+			end += n_leading[threadIdx.x + 1];
+		if (end - first > TWINS_MAX || end > 2 * ITEMS)
+			crowd = true;
+		else
+			tile.arrange(begin + first, begin + end);
+	}
+	if (!__syncthreads_or(crowd))
+		return true;
+
+	/* Large groups are fine if they are in order already, all equal say. */
+	for (uint64_t bits = found; bits; bits &= bits - 1) {
+		const uint32_t i = begin + (unsigned)__ffsll((long long)bits) - 1;
+
+		disorder |= tile.key(tile.tags[i + 1]) < tile.key(tile.tags[i]);
+	}
+	return !__syncthreads_or(disorder);
+}

@@ -1,0 +1,205 @@
+/*
+ * pass - one trip of all elements through memory: groups of up to FAN_IN runs become one run each
+ *
+ *	runs    [ 0 ][ 1 ][ 2 ][ 3 ]  [ 4 ][ 5 ][ 6 ][ 7 ]   [ 8 ][ 9 ]		FAN_IN = 4
+ *	groups  [         0        ]  [        1         ]   [    2   ]
+ *	tiles   |     |     |     |   |     |     |     |    |     |  |		<- boundaries
+ *
+ * A tile is tile_n elements of a group's output, the group's last one less. Splitters
+ * (splitters.cu) cut the group's runs at every boundary, so that merge_pass.cu can make each tile
+ * alone. A group of t tiles has t + 1 boundaries; those of group g are first_tile + g ...
+ * first_tile + g + t.
+ *
+ * In a sort, runs are all of run_n elements (the last one less) and lie side by side in one of two
+ * buffers; in a merge they are where the caller has them, and tables say where.
+ */
+#pragma once
+
+#include "kernels/co_rank.h"
+#include "kernels/device.cuh"
+#include "kernels/kernels.h"
+#include "kernels/tuning.h"
+
+static constexpr unsigned FAN_IN_LOG2 = GSORT_FAN_IN_LOG2;
+static constexpr unsigned FAN_IN = 1u << FAN_IN_LOG2;
+
+/* Passes of one sort or merge: FAN_IN >= 4, so enough for 2^64 runs. */
+static constexpr unsigned PASSES_MAX = 32;
+
+/* How many passes n_runs take, and how many halvings of their number all passes do together. */
+struct pass_plan {
+	unsigned n_passes;
+	unsigned levels;
+};
+
+static inline struct pass_plan plan_passes(uint64_t n_runs)
+{
+	struct pass_plan plan = { 0, 0 };
+
+	while (n_runs && (n_runs - 1) >> plan.levels)
+		plan.levels++;
+	plan.n_passes = (plan.levels + FAN_IN_LOG2 - 1) / FAN_IN_LOG2;
+	return plan;
+}
+
+/* Halvings are spread evenly over the passes, the first ones take the rest. */
+static inline unsigned levels_of_pass(struct pass_plan plan, unsigned index)
+{
+	return plan.levels / plan.n_passes + (index < plan.levels % plan.n_passes);
+}
+
+/*
+ * What the kernels of one sort tell each other. All zero at the start: nothing is known to be
+ * out of order, so nothing needs to be done.
+ */
+struct sort_state {
+	uint32_t disordered;         /* the input is not sorted: the tile sort has work to do */
+	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so it was executed */
+};
+
+/* In tables: where a group begins. */
+struct group {
+	uint64_t first_tile;
+	uint64_t first_element;
+};
+
+template <class E> struct pass {
+	/* The shape. */
+	uint64_t n; /* elements */
+	uint32_t tile_n;
+	uint32_t fan_in;
+	uint64_t n_runs;
+	uint64_t n_groups;
+	uint64_t n_tiles;
+
+	/* Of a sort. */
+	E *buffers[2];
+	unsigned start; /* the buffer in which pass 0 finds its runs */
+	unsigned index;
+	uint64_t run_n;
+	uint64_t tiles_per_group;
+	sort_state *state;
+
+	/* Of a merge; runs is NULL in a sort. */
+	const kernel_slice *runs;
+	const group *groups;
+	E *out;
+
+	/* Made by the splitters: FAN_IN pointers for each boundary, and the first key after it. */
+	const E **cuts;
+	E *edges;
+
+	__host__ __device__ uint64_t n_boundaries() const
+	{
+		return n_tiles + n_groups;
+	}
+};
+
+struct first_tiles {
+	const group *groups;
+
+	__device__ uint64_t operator[](uint64_t i) const
+	{
+		return groups[i].first_tile;
+	}
+};
+
+struct first_boundaries {
+	const group *groups;
+
+	__device__ uint64_t operator[](uint64_t i) const
+	{
+		return groups[i].first_tile + i;
+	}
+};
+
+/* A group, as the kernels want it. */
+struct group_view {
+	uint64_t index;
+	uint64_t first_tile;
+	uint64_t first_element;
+	uint64_t n; /* elements */
+};
+
+template <class E>
+__device__ __forceinline__ group_view view_group(const pass<E> &pass, uint64_t index)
+{
+	group_view view;
+
+	view.index = index;
+	if (pass.runs) {
+		view.first_tile = pass.groups[index].first_tile;
+		view.first_element = pass.groups[index].first_element;
+		view.n = (index + 1 < pass.n_groups ? pass.groups[index + 1].first_element :
+						      pass.n) -
+			 view.first_element;
+	} else {
+		const uint64_t group_n = pass.run_n * pass.fan_in;
+
+		view.first_tile = index * pass.tiles_per_group;
+		view.first_element = index * group_n;
+		view.n = pass.n - view.first_element < group_n ? pass.n - view.first_element :
+								 group_n;
+	}
+	return view;
+}
+
+template <class E>
+__device__ __forceinline__ group_view group_of_tile(const pass<E> &pass, uint64_t tile)
+{
+	if (pass.runs)
+		return view_group(pass,
+				  co_rank_pivot<uint64_t>(first_tiles{ pass.groups }, 0,
+							  pass.n_groups, tile, true, less_than()) -
+					  1);
+	return view_group(pass, tile / pass.tiles_per_group);
+}
+
+template <class E>
+__device__ __forceinline__ group_view group_of_boundary(const pass<E> &pass, uint64_t boundary)
+{
+	if (pass.runs)
+		return view_group(pass, co_rank_pivot<uint64_t>(first_boundaries{ pass.groups }, 0,
+								pass.n_groups, boundary, true,
+								less_than()) -
+						1);
+	return view_group(pass, boundary / (pass.tiles_per_group + 1));
+}
+
+/* In a sort: which buffer pass.index finds its runs in. */
+template <class E> __device__ __forceinline__ unsigned source_buffer(const pass<E> &pass)
+{
+	unsigned buffer = pass.start;
+
+	for (unsigned i = 0; i < pass.index; i++)
+		buffer ^= pass.state->merged[i];
+	return buffer;
+}
+
+/* pass.buffers[buffer]; an index that is not constant would move the pass to local memory. */
+template <class E> __device__ __forceinline__ E *buffer_at(const pass<E> &pass, unsigned buffer)
+{
+	return buffer ? pass.buffers[1] : pass.buffers[0];
+}
+
+/* Run i of all; empty past the last. */
+template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E> &pass, uint64_t i)
+{
+	kernel_slice run = { nullptr, 0 };
+
+	if (i >= pass.n_runs)
+		return run;
+	if (pass.runs)
+		return pass.runs[i];
+	run.elements = buffer_at(pass, source_buffer(pass)) + i * pass.run_n;
+	run.n = pass.n - i * pass.run_n < pass.run_n ? pass.n - i * pass.run_n : pass.run_n;
+	return run;
+}
+
+/* What sort.cu puts a pass together from; each for E of 4, 8 and 16 bytes. */
+template <class E> uint32_t merge_tile_n();
+template <class E> uint32_t sort_tile_n();
+template <class E>
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream);
+template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream);
+template <class E> int launch_merge_tiles(const pass<E> &pass, CUstream_st *stream);

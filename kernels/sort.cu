@@ -1,0 +1,135 @@
+/*
+ * sort - the order of kernels that sort a chunk
+ *
+ *	look -> tile sort -> (split -> merge tiles) for each pass -> settle
+ *
+ * Data goes to and fro between the caller's elements and the scratch buffer. Which way it starts
+ * is chosen so that it ends in the elements. But a pass all of whose groups are in order already
+ * is not executed, as the device alone knows, and then settle copies if need be: sort_state tells
+ * all kernels what has been executed before them, and the host never waits to find out.
+ */
+#include "kernels/pass.cuh"
+
+/* Cut points of one pass, as bytes of scratch. */
+template <class E> static size_t cuts_nbytes(uint64_t n_boundaries)
+{
+	return round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
+}
+
+template <class E> static size_t edges_nbytes(uint64_t n_boundaries)
+{
+	return round_up(n_boundaries * sizeof(E), 256);
+}
+
+template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels)
+{
+	const uint64_t n_runs = divide_up(pass->n, run_n);
+
+	pass->fan_in = 1u << levels;
+	pass->run_n = run_n;
+	pass->n_runs = n_runs;
+	pass->n_groups = divide_up(n_runs, pass->fan_in);
+	pass->tile_n = merge_tile_n<E>();
+	pass->tiles_per_group = divide_up(run_n * pass->fan_in, pass->tile_n);
+	pass->n_tiles =
+		(pass->n_groups - 1) * pass->tiles_per_group +
+		divide_up(pass->n - (pass->n_groups - 1) * run_n * pass->fan_in, pass->tile_n);
+}
+
+/* The most boundaries of any pass. */
+template <class E> static uint64_t boundaries_max(uint64_t n)
+{
+	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>()));
+	uint64_t run_n = sort_tile_n<E>(), most = 0;
+	pass<E> pass = {};
+
+	pass.n = n;
+	for (unsigned i = 0; i < plan.n_passes; i++) {
+		shape_pass(&pass, run_n, levels_of_pass(plan, i));
+		most = pass.n_boundaries() > most ? pass.n_boundaries() : most;
+		run_n *= pass.fan_in;
+	}
+	return most;
+}
+
+/* | state | cuts | edges | buffer of n elements | */
+template <class E> static size_t sort_scratch_nbytes(uint64_t n)
+{
+	const uint64_t n_boundaries = boundaries_max<E>(n);
+
+	return round_up(sizeof(sort_state), 256) + cuts_nbytes<E>(n_boundaries) +
+	       edges_nbytes<E>(n_boundaries) + round_up(n * sizeof(E), 256);
+}
+
+static constexpr unsigned SETTLE_THREADS = 256;
+static constexpr unsigned SETTLE_BLOCKS = 132 * 8;
+
+/* Copy the sorted elements from the scratch buffer if that is where they have ended up. */
+template <class E> __global__ void __launch_bounds__(SETTLE_THREADS) settle(pass<E> pass)
+{
+	if (!pass.state->disordered || source_buffer(pass) == 0)
+		return;
+	for (uint64_t i = (uint64_t)blockIdx.x * SETTLE_THREADS + threadIdx.x; i < pass.n;
+	     i += (uint64_t)gridDim.x * SETTLE_THREADS)
+		pass.buffers[0][i] = pass.buffers[1][i];
+}
+
+template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstream_st *stream)
+{
+	const uint64_t n_boundaries = boundaries_max<E>(n);
+	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>()));
+	uint64_t run_n = sort_tile_n<E>();
+	pass<E> pass = {};
+	int r;
+
+	if (n < 2)
+		return 0;
+	pass.n = n;
+	pass.state = (sort_state *)scratch;
+	pass.cuts = (const E **)(scratch + round_up(sizeof(sort_state), 256));
+	pass.edges = (E *)((char *)pass.cuts + cuts_nbytes<E>(n_boundaries));
+	pass.buffers[0] = elements;
+	pass.buffers[1] = (E *)((char *)pass.edges + edges_nbytes<E>(n_boundaries));
+	pass.start = plan.n_passes % 2;
+
+	r = (int)cudaMemsetAsync(pass.state, 0, sizeof *pass.state, stream);
+	if (!r)
+		r = launch_sort_tiles(elements, pass.buffers[pass.start], n, pass.state, stream);
+	for (; !r && pass.index < plan.n_passes; pass.index++) {
+		shape_pass(&pass, run_n, levels_of_pass(plan, pass.index));
+		r = launch_split(pass, stream);
+		if (!r)
+			r = launch_merge_tiles(pass, stream);
+		run_n *= pass.fan_in;
+	}
+	if (!r && plan.n_passes > 0) {
+		LAUNCH(settle<E>, SETTLE_BLOCKS, SETTLE_THREADS, 0, stream, pass);
+		r = (int)cudaGetLastError();
+	}
+	return r;
+}
+
+size_t kernel_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
+{
+	switch (element_nbytes) {
+	case 4:
+		return sort_scratch_nbytes<uint32_t>(n);
+	case 8:
+		return sort_scratch_nbytes<uint64_t>(n);
+	default:
+		return sort_scratch_nbytes<uint128_t>(n);
+	}
+}
+
+int launch_sort(void *elements, uint64_t n, uint32_t element_nbytes, void *scratch,
+		CUstream_st *stream)
+{
+	switch (element_nbytes) {
+	case 4:
+		return sort((uint32_t *)elements, n, (char *)scratch, stream);
+	case 8:
+		return sort((uint64_t *)elements, n, (char *)scratch, stream);
+	default:
+		return sort((uint128_t *)elements, n, (char *)scratch, stream);
+	}
+}

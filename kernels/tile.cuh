@@ -1,0 +1,131 @@
+/*
+ * tile - sorted segments in shared memory become one sorted tile
+ *
+ * The heart of the sort, of each merge pass and of the k-way merge: only where the segments come
+ * from differs. A tile is N_THREADS * ITEMS values. Segments are merged in pairs, round after
+ * round:
+ *
+ *	[ a ascends -> | <- b descends ][ c ascends -> | <- d descends ]	before a round
+ *	[ merge of a and b ascends  ->  |  <- merge of c and d descends ]	after it
+ *
+ * The second segment of each pair lies in reverse, so that thread t, which makes outputs [t *
+ * ITEMS, (t + 1) * ITEMS) of the round, finds its input as one ascending and one descending
+ * stretch of ITEMS values in all: a bitonic sequence, which a network merges in registers. Against
+ * a serial merge that has no chain of dependent loads, and for 32-bit values fewer instructions.
+ * Where the stretches begin is the thread's co-rank; where they end is the co-rank of the next
+ * thread.
+ *
+ * Pairs begin at whole threads. Where lengths do not, the gap between the two segments is filled
+ * with `past_all`, which is not below any value, and so drifts to the end of the tile.
+ *
+ * A round reads and writes each value once. It is bound by the banks of shared memory (reads of the
+ * lanes of a warp begin at data-dependent places), less by instructions: docs/benchmarks.md.
+ */
+#pragma once
+
+#include "kernels/co_rank.h"
+#include "kernels/network.cuh"
+
+template <class V> struct past_all {
+	static constexpr V value = ~(V)0;
+};
+
+/* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */
+struct segment_pair {
+	uint32_t begin, n_a, n;
+	bool ascending; /* which way the result is to lie */
+};
+
+/* A descending stretch of memory, as an ascending sequence. */
+template <class V> struct reversed {
+	const V *end;
+
+	__device__ const V &operator[](uint32_t i) const
+	{
+		return *(end - 1 - i);
+	}
+};
+
+template <class V, unsigned ITEMS>
+__device__ __forceinline__ void store_items(V *tile, uint32_t first, bool ascending,
+					    const V (&v)[ITEMS])
+{
+	if (ascending) {
+#pragma unroll
+		for (unsigned i = 0; i < ITEMS; i++)
+			tile[first + i] = v[i];
+	} else {
+#pragma unroll
+		for (unsigned i = 0; i < ITEMS; i++)
+			tile[first + ITEMS - 1 - i] = v[i];
+	}
+}
+
+/*
+ * Merge the pair that this thread's outputs belong to. All threads of the block call this. Leaves
+ * the thread's outputs in v as well. cuts: shared, one for each thread.
+ */
+template <class V, unsigned ITEMS>
+__device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair pair,
+					   V (&v)[ITEMS])
+{
+	const uint32_t rank = threadIdx.x * ITEMS - pair.begin;
+	const V *region = tile + pair.begin;
+	const uint32_t n_b = pair.n - pair.n_a;
+	const uint32_t cut = co_rank<uint32_t>(region, pair.n_a, reversed<V>{ region + pair.n },
+					       n_b, rank, less_than());
+	uint32_t n_first, second;
+
+	cuts[threadIdx.x] = (uint16_t)cut;
+	__syncthreads();
+	n_first = (rank + ITEMS == pair.n ? pair.n_a : cuts[threadIdx.x + 1]) - cut;
+	second = pair.n - rank - ITEMS + cut;
+#pragma unroll
+	for (unsigned i = 0; i < ITEMS; i++)
+		v[i] = region[(i < n_first ? cut : second) + i];
+	network_merge(v);
+	__syncthreads();
+	store_items(tile, pair.begin + (pair.ascending ? rank : pair.n - rank - ITEMS),
+		    pair.ascending, v);
+	__syncthreads();
+}
+
+/*
+ * Merge n_segments (a power of two) that lie alternately ascending and descending, until one is
+ * left. bounds[i]: the thread at which segment i begins; bounds[n_segments]: all threads. mine:
+ * the segment that this thread's outputs lie in.
+ */
+template <class V, unsigned ITEMS, class Bounds>
+__device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds bounds,
+					       unsigned n_segments, unsigned mine, V (&v)[ITEMS])
+{
+#pragma unroll 1
+	for (unsigned width = 1; width < n_segments; width *= 2) {
+		const unsigned first = mine / (2 * width) * 2 * width;
+		const uint32_t begin = bounds[first] * ITEMS;
+
+		merge_pair(tile, cuts,
+			   segment_pair{ begin, bounds[first + width] * ITEMS - begin,
+					 bounds[first + 2 * width] * ITEMS - begin,
+					 first / (2 * width) % 2 == 0 },
+			   v);
+	}
+}
+
+/* Segments of one thread each. */
+struct thread_bounds {
+	__device__ uint32_t operator[](unsigned i) const
+	{
+		return i;
+	}
+};
+
+/* Sort a tile of which each thread holds any ITEMS values; v then holds the thread's outputs. */
+template <unsigned N_THREADS, class V, unsigned ITEMS>
+__device__ __forceinline__ void sort_tile(V *tile, uint16_t *cuts, V (&v)[ITEMS])
+{
+	network_sort(v);
+	store_items(tile, threadIdx.x * ITEMS, threadIdx.x % 2 == 0, v);
+	__syncthreads();
+	merge_segments(tile, cuts, thread_bounds(), N_THREADS, threadIdx.x, v);
+}

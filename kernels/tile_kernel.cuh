@@ -1,0 +1,69 @@
+/*
+ * tile_kernel - what the tile sort and the merge pass share around tile.cuh
+ *
+ * A tile's geometry per element size, its shared memory, and its two ways of being sorted:
+ * elements of 4 bytes are sorted themselves; wider ones by tags (narrow.cuh), and themselves only
+ * when tags do not tell them apart.
+ */
+#pragma once
+
+#include "kernels/narrow.cuh"
+#include "kernels/tuning.h"
+
+template <unsigned THREADS, unsigned THREAD_ITEMS, unsigned BLOCKS> struct tile_shape {
+	static constexpr unsigned n_threads = THREADS;
+	static constexpr unsigned items = THREAD_ITEMS;
+	static constexpr unsigned n_blocks = BLOCKS; /* per multiprocessor */
+	static constexpr unsigned n = THREADS * THREAD_ITEMS;
+
+	static_assert(THREADS % WARP == 0 && (THREADS & (THREADS - 1)) == 0,
+		      "whole warps, 2^n threads");
+	static_assert(n < 1u << 16, "cuts are 16 bits");
+};
+
+template <class E> struct tile_of;
+template <> struct tile_of<uint32_t> : tile_shape<GSORT_TILE_4> {
+};
+template <> struct tile_of<uint64_t> : tile_shape<GSORT_TILE_8> {
+};
+template <> struct tile_of<uint128_t> : tile_shape<GSORT_TILE_16> {
+};
+
+/* What rounds of a merge move in place of elements of type E. */
+template <class E> static constexpr bool is_narrowed = sizeof(E) > 4;
+
+template <class E> struct tile_memory {
+	typedef tile_of<E> shape;
+
+	E elements[shape::n];
+	uint32_t tags[is_narrowed<E> ? shape::n : 1];
+	uint16_t cuts[shape::n_threads];
+};
+
+/* Write the n sorted elements of a tile: all threads, neighbours side by side. */
+template <class E>
+__device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *to, uint32_t n)
+{
+#pragma unroll
+	for (unsigned i = 0; i < tile_of<E>::items; i++) {
+		const uint32_t at = i * tile_of<E>::n_threads + threadIdx.x;
+
+		if (at < n)
+			to[at] = memory.elements[at];
+	}
+}
+
+/* The same by the tags, that tell which element comes where. */
+template <class E>
+__device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
+{
+	constexpr uint32_t place_mask = narrowing<E, tile_of<E>::n>::place_mask;
+
+#pragma unroll
+	for (unsigned i = 0; i < tile_of<E>::items; i++) {
+		const uint32_t at = i * tile_of<E>::n_threads + threadIdx.x;
+
+		if (at < n)
+			to[at] = memory.elements[memory.tags[at] & place_mask];
+	}
+}

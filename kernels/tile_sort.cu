@@ -1,0 +1,197 @@
+/*
+ * tile_sort - the first trip through memory: every tile of the input becomes a sorted run
+ *
+ * Each thread sorts its elements (or their tags) in registers, and tile.cuh merges the threads'
+ * segments. Which elements a thread begins with does not matter, so they are loaded as memory
+ * likes it.
+ *
+ * Before it, a look at the whole input: when that is sorted, nothing else of the sort is executed.
+ * The look ends as soon as anybody finds a disorder, which in unsorted data is at once.
+ */
+#include "kernels/pass.cuh"
+#include "kernels/tile_kernel.cuh"
+
+static constexpr unsigned CHECK_THREADS = 256;
+static constexpr unsigned CHECK_ITEMS = 16; /* between two looks at what others have found */
+static constexpr unsigned CHECK_BLOCKS = 132 * 8;
+
+template <class E>
+__global__ void __launch_bounds__(CHECK_THREADS)
+	find_disorder(const E *elements, uint64_t n, sort_state *state)
+{
+	constexpr uint64_t step = CHECK_THREADS * CHECK_ITEMS;
+
+	for (uint64_t base = blockIdx.x * step; base + 1 < n; base += gridDim.x * step) {
+		bool disorder = false;
+
+		if (__syncthreads_or(threadIdx.x == 0 && atomicAdd(&state->disordered, 0u)))
+			return;
+#pragma unroll
+		for (unsigned i = 0; i < CHECK_ITEMS; i++) {
+			const uint64_t at = base + i * CHECK_THREADS + threadIdx.x;
+
+			if (at + 1 < n)
+				disorder |= elements[at + 1] < elements[at];
+		}
+		if (__syncthreads_or(disorder) && threadIdx.x == 0)
+			atomicExch(&state->disordered, 1u);
+	}
+}
+
+template <class E> struct sort_memory : tile_memory<E> {
+	E least[WARP], greatest[WARP]; /* of each warp's elements */
+};
+
+/* Least and greatest of the block's values, to all threads. */
+template <class E>
+__device__ __forceinline__ void block_extremes(sort_memory<E> &memory, E &least, E &greatest)
+{
+	constexpr unsigned n_warps = tile_of<E>::n_threads / WARP;
+	const unsigned warp = threadIdx.x / WARP;
+
+	least = lanes_min(least, WARP);
+	greatest = lanes_max(greatest, WARP);
+	if (threadIdx.x % WARP == 0) {
+		memory.least[warp] = least;
+		memory.greatest[warp] = greatest;
+	}
+	__syncthreads();
+	for (unsigned i = 0; i < n_warps; i++) {
+		least = memory.least[i] < least ? memory.least[i] : least;
+		greatest = greatest < memory.greatest[i] ? memory.greatest[i] : greatest;
+	}
+}
+
+/* Are the elements in shared memory in order? The first few tell enough of most tiles. */
+template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *elements, uint32_t n)
+{
+	bool disorder = threadIdx.x + 1 < n && elements[threadIdx.x + 1] < elements[threadIdx.x];
+
+	if (__syncthreads_or(disorder))
+		return false;
+	for (uint32_t at = threadIdx.x; at + 1 < n; at += tile_of<E>::n_threads)
+		disorder |= elements[at + 1] < elements[at];
+	return !__syncthreads_or(disorder);
+}
+
+/* Sort the elements in shared memory themselves. */
+template <class E> __device__ __noinline__ void sort_elements(tile_memory<E> &memory, uint32_t n)
+{
+	typedef tile_of<E> shape;
+	E v[shape::items];
+
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		v[i] = at < n ? memory.elements[at] : past_all<E>::value;
+	}
+	__syncthreads();
+	sort_tile<shape::n_threads>(memory.elements, memory.cuts, v);
+}
+
+/* Sort by tags, which then tell the order of the elements; false if they cannot. */
+template <class E>
+__device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
+					  const E (&elements)[tile_of<E>::items])
+{
+	typedef tile_of<E> shape;
+	E least = elements[0], greatest = elements[0];
+	uint32_t v[shape::items];
+
+	if (threadIdx.x >= n)
+		least = greatest = memory.elements[0];
+#pragma unroll
+	for (unsigned i = 1; i < shape::items; i++) {
+		const bool real = i * shape::n_threads + threadIdx.x < n;
+
+		least = real && elements[i] < least ? elements[i] : least;
+		greatest = real && greatest < elements[i] ? elements[i] : greatest;
+	}
+	block_extremes(memory, least, greatest);
+
+	const narrowing<E, shape::n> narrow(least, greatest);
+
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		v[i] = at < n ? narrow.tag(elements[i], at) : past_all<uint32_t>::value;
+	}
+	sort_tile<shape::n_threads>(memory.tags, memory.cuts, v);
+	return !narrow.shift ||
+	       arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v);
+}
+
+template <class E>
+__global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
+	sort_tiles(const E *from, E *to, uint64_t n_all, const sort_state *state)
+{
+	typedef tile_of<E> shape;
+	sort_memory<E> &memory = *shared_memory<sort_memory<E>>();
+	const uint64_t base = (uint64_t)blockIdx.x * shape::n;
+	const uint32_t n = n_all - base < shape::n ? (uint32_t)(n_all - base) : shape::n;
+	E elements[shape::items];
+
+	if (!state->disordered)
+		return;
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		elements[i] = at < n ? from[base + at] : past_all<E>::value;
+	}
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++)
+		memory.elements[i * shape::n_threads + threadIdx.x] = elements[i];
+	__syncthreads();
+
+	if (!tile_is_in_order(memory.elements, n)) {
+		if constexpr (!is_narrowed<E>) {
+			sort_tile<shape::n_threads>(memory.elements, memory.cuts, elements);
+		} else if (sort_tags(memory, n, elements)) {
+			__syncthreads();
+			write_by_tags(memory, to + base, n);
+			return;
+		} else {
+			sort_elements(memory, n);
+		}
+	}
+	write_elements(memory, to + base, n);
+}
+
+template <class E> uint32_t sort_tile_n()
+{
+	return tile_of<E>::n;
+}
+
+template <class E>
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
+{
+	const uint64_t n_check_blocks = divide_up(n, CHECK_THREADS * CHECK_ITEMS);
+	int r;
+
+	LAUNCH(find_disorder<E>,
+	       (unsigned)(n_check_blocks < CHECK_BLOCKS ? n_check_blocks : CHECK_BLOCKS),
+	       CHECK_THREADS, 0, stream, from, n, state);
+	r = (int)cudaGetLastError();
+	if (r)
+		return r;
+	r = (int)cudaFuncSetAttribute(sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				      (int)sizeof(sort_memory<E>));
+	if (r)
+		return r;
+	LAUNCH(sort_tiles<E>, (unsigned)divide_up(n, tile_of<E>::n), tile_of<E>::n_threads,
+	       sizeof(sort_memory<E>), stream, from, to, n, state);
+	return (int)cudaGetLastError();
+}
+
+#define INSTANTIATE(type)                                                                          \
+	template uint32_t sort_tile_n<type>();                                                     \
+	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, CUstream_st *);
+
+INSTANTIATE(uint32_t)
+INSTANTIATE(uint64_t)
+INSTANTIATE(uint128_t)
+
+#undef INSTANTIATE

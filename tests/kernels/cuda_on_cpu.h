@@ -1,0 +1,231 @@
+/*
+ * cuda_on_cpu - just enough CUDA to run the kernels' own source as plain C++ on the CPU
+ *
+ * A file that includes this first and then kernels/x.cu has the kernels of x as ordinary
+ * functions. A launch runs at once: blocks one after the other, the threads of a block as real
+ * threads. So what goes wrong between threads goes wrong here as well, and the sanitizers know how
+ * to see it: a missing __syncthreads() is a data race to TSan, an index too far an overflow to
+ * ASan.
+ *
+ *	__syncthreads()   a barrier of the block's threads
+ *	shuffles          slots that the lanes of a warp share, between two barriers of the warp
+ *	shared memory     a heap block of exactly the bytes that the launch asked for
+ *	streams           ignored
+ *
+ * Lanes do not run in lockstep: code that relies on it is wrong on the GPU as well.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <pthread.h>
+#include <thread>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+
+using std::max;
+using std::min;
+
+typedef int cudaError_t;
+static const cudaError_t cudaSuccess = 0;
+static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
+struct CUstream_st;
+
+static inline cudaError_t cudaGetLastError()
+{
+	return cudaSuccess;
+}
+
+template <class Kernel> static inline cudaError_t cudaFuncSetAttribute(Kernel, int, int)
+{
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *)
+{
+	memset(to, byte, nbytes);
+	return cudaSuccess;
+}
+
+struct emulated_index {
+	unsigned x;
+};
+
+/* A barrier that threads meet at again and again. */
+class emulated_barrier
+{
+	pthread_barrier_t barrier;
+
+public:
+	explicit emulated_barrier(unsigned n)
+	{
+		pthread_barrier_init(&barrier, NULL, n);
+	}
+	~emulated_barrier()
+	{
+		pthread_barrier_destroy(&barrier);
+	}
+	emulated_barrier(const emulated_barrier &) = delete;
+	void wait()
+	{
+		pthread_barrier_wait(&barrier);
+	}
+};
+
+/* What the lanes of a warp exchange: two sets of slots, used in turn, so one barrier is enough. */
+struct emulated_warp {
+	emulated_barrier barrier;
+	uint32_t slots[2][32];
+
+	explicit emulated_warp(unsigned n_lanes) : barrier(n_lanes), slots()
+	{
+	}
+};
+
+struct emulated_block {
+	emulated_barrier barrier;
+	std::vector<emulated_warp *> warps;
+	unsigned votes[2];
+	unsigned char *shared;
+
+	emulated_block(unsigned n_threads, size_t shared_nbytes) : barrier(n_threads), votes()
+	{
+		shared = (unsigned char *)aligned_alloc(16, (shared_nbytes + 15) / 16 * 16);
+		for (unsigned first = 0; first < n_threads; first += 32)
+			warps.push_back(new emulated_warp(min(n_threads - first, 32u)));
+	}
+	~emulated_block()
+	{
+		for (emulated_warp *warp : warps)
+			delete warp;
+		free(shared);
+	}
+};
+
+inline thread_local emulated_index threadIdx, blockIdx, blockDim, gridDim;
+inline thread_local emulated_block *this_block;
+inline thread_local unsigned warp_turn, vote_turn;
+
+static inline void __syncthreads()
+{
+	this_block->barrier.wait();
+}
+
+/* Two counters in turn: the one not in use is cleared between the two barriers. */
+static inline int __syncthreads_or(int predicate)
+{
+	unsigned *votes = this_block->votes;
+	const unsigned turn = vote_turn ^= 1;
+
+	if (predicate)
+		__atomic_fetch_or(&votes[turn], 1, __ATOMIC_RELAXED);
+	this_block->barrier.wait();
+	predicate = (int)__atomic_load_n(&votes[turn], __ATOMIC_RELAXED);
+	if (threadIdx.x == 0)
+		__atomic_store_n(&votes[turn ^ 1], 0, __ATOMIC_RELAXED);
+	this_block->barrier.wait();
+	return predicate;
+}
+
+static inline uint32_t emulated_exchange(uint32_t value, unsigned source_lane)
+{
+	emulated_warp *warp = this_block->warps[threadIdx.x / 32];
+	uint32_t *slots = warp->slots[warp_turn ^= 1];
+
+	slots[threadIdx.x % 32] = value;
+	warp->barrier.wait();
+	return slots[source_lane];
+}
+
+static inline void __syncwarp()
+{
+	this_block->warps[threadIdx.x / 32]->barrier.wait();
+}
+
+static inline uint32_t __shfl_sync(unsigned, uint32_t value, unsigned source, unsigned width = 32)
+{
+	return emulated_exchange(value, threadIdx.x % 32 / width * width + source % width);
+}
+
+static inline uint32_t __shfl_xor_sync(unsigned, uint32_t value, unsigned distance)
+{
+	return emulated_exchange(value, (threadIdx.x % 32) ^ distance);
+}
+
+static inline uint32_t __shfl_up_sync(unsigned, uint32_t value, unsigned distance,
+				      unsigned width = 32)
+{
+	const unsigned lane = threadIdx.x % 32;
+
+	return emulated_exchange(value, lane % width >= distance ? lane - distance : lane);
+}
+
+static inline int __any_sync(unsigned, int predicate)
+{
+	uint32_t any = predicate != 0;
+
+	for (unsigned distance = 16; distance; distance /= 2)
+		any |= __shfl_xor_sync(~0u, any, distance);
+	return (int)any;
+}
+
+static inline int __clzll(long long x)
+{
+	return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+
+static inline int __ffsll(long long x)
+{
+	return __builtin_ffsll(x);
+}
+
+template <class T> static inline T atomicExch(T *to, T value)
+{
+	return __atomic_exchange_n(to, value, __ATOMIC_RELAXED);
+}
+
+template <class T> static inline T atomicAdd(T *to, T value)
+{
+	return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
+}
+
+template <class T> static inline T *shared_memory()
+{
+	return (T *)(void *)this_block->shared;
+}
+
+/* Run a kernel: each thread goes through all blocks, and they meet between blocks. */
+template <class Kernel, class... Args>
+static inline void emulated_launch(Kernel kernel, unsigned n_blocks, unsigned n_threads,
+				   size_t shared_nbytes, const Args &...args)
+{
+	emulated_block block(n_threads, shared_nbytes);
+	std::vector<std::thread> threads;
+
+	for (unsigned i = 0; i < n_threads; i++)
+		threads.emplace_back([&, i] {
+			this_block = &block;
+			threadIdx.x = i;
+			blockDim.x = n_threads;
+			gridDim.x = n_blocks;
+			for (unsigned b = 0; b < n_blocks; b++) {
+				blockIdx.x = b;
+				kernel(args...);
+				block.barrier.wait();
+			}
+		});
+	for (std::thread &thread : threads)
+		thread.join();
+}
+
+#define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
+	((void)(stream), emulated_launch(kernel, n_blocks, n_threads, shared_nbytes, __VA_ARGS__))

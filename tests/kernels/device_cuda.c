@@ -1,0 +1,56 @@
+/*
+ * device_cuda - device memory for the tests of the kernels
+ */
+#include "tests/kernels/device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(cudaError_t error, const char *what)
+{
+	if (error == cudaSuccess)
+		return;
+	fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+	abort();
+}
+
+bool device_usable(const char **ret_why)
+{
+	int n = 0;
+	const cudaError_t error = cudaGetDeviceCount(&n);
+
+	*ret_why = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
+	return error == cudaSuccess && n > 0;
+}
+
+void *device_alloc(size_t nbytes)
+{
+	void *memory;
+
+	check(cudaMalloc(&memory, nbytes ? nbytes : 1), "cudaMalloc");
+	check(cudaMemset(memory, 0xa5, nbytes), "cudaMemset");
+	return memory;
+}
+
+void device_free(void *memory, size_t nbytes)
+{
+	(void)nbytes;
+	check(cudaFree(memory), "cudaFree");
+}
+
+void device_write(void *to, const void *from, size_t nbytes)
+{
+	check(cudaMemcpy(to, from, nbytes, cudaMemcpyHostToDevice), "upload");
+}
+
+void device_read(void *to, const void *from, size_t nbytes)
+{
+	check(cudaDeviceSynchronize(), "kernels");
+	check(cudaMemcpy(to, from, nbytes, cudaMemcpyDeviceToHost), "download");
+}
+
+bool device_is_fast(void)
+{
+	return true;
+}

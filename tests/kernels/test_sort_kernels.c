@@ -1,0 +1,221 @@
+/*
+ * test_sort_kernels - sorting and merging on the device, against qsort on the host
+ *
+ * Lengths go around the edges of tiles and of groups of tiles; the geometry is not known here, so
+ * several are tried. Every buffer is exactly as long as the interface says it must be.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+#include "tests/kernels/device.h"
+#include "tools/kernel_keys.h"
+
+static const uint32_t element_sizes[] = { 4, 8, 16 };
+
+#define FOR_EACH_SIZE(i) for (size_t i = 0; i < sizeof element_sizes / sizeof element_sizes[0]; i++)
+
+#define DEFINE_COMPARE(type)                                                                       \
+	static int compare_##type(const void *x, const void *y)                                    \
+	{                                                                                          \
+		type a, b;                                                                         \
+                                                                                                   \
+		memcpy(&a, x, sizeof a);                                                           \
+		memcpy(&b, y, sizeof b);                                                           \
+		return (a > b) - (a < b);                                                          \
+	}
+
+DEFINE_COMPARE(uint32_t)
+DEFINE_COMPARE(uint64_t)
+DEFINE_COMPARE(uint128_t)
+
+static void sort_on_host(void *elements, uint32_t element_nbytes, uint64_t n)
+{
+	qsort(elements, n, element_nbytes,
+	      element_nbytes == 4 ? compare_uint32_t :
+	      element_nbytes == 8 ? compare_uint64_t :
+				    compare_uint128_t);
+}
+
+/* Fail with what was tried when the two differ. */
+static void assert_same(const void *got, const void *wanted, uint32_t element_nbytes, uint64_t n,
+			const char *what)
+{
+	const char *g = got, *w = wanted;
+	uint64_t i = 0;
+
+	if (memcmp(got, wanted, n * element_nbytes) == 0)
+		return;
+	while (memcmp(g + i * element_nbytes, w + i * element_nbytes, element_nbytes) == 0)
+		i++;
+	fail_msg("%s: %u bytes, n %llu: element %llu differs", what, (unsigned)element_nbytes,
+		 (unsigned long long)n, (unsigned long long)i);
+}
+
+static void check_sort(uint32_t element_nbytes, uint64_t n, enum keys keys)
+{
+	const size_t nbytes = n * element_nbytes;
+	const size_t scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
+	void *wanted = malloc(nbytes + 1), *got = malloc(nbytes + 1);
+	void *elements = device_alloc(nbytes), *scratch = device_alloc(scratch_nbytes);
+
+	keys_fill(wanted, element_nbytes, n, keys);
+	device_write(elements, wanted, nbytes);
+	sort_on_host(wanted, element_nbytes, n);
+	assert_int_equal(launch_sort(elements, n, element_nbytes, scratch, NULL), 0);
+	device_read(got, elements, nbytes);
+	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
+	device_free(scratch, scratch_nbytes);
+	device_free(elements, nbytes);
+	free(got);
+	free(wanted);
+}
+
+/* Around the tiles of the small geometry, and, on hardware, of the real ones. */
+static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,   191, 192,
+					  193, 319, 320, 321, 640, 2560, 2561 };
+static const uint64_t large_lengths[] = { 4351,  4352,  4353,   7935,   7936,    7937,
+					  69632, 69633, 126976, 126977, 1000003, 2031617 };
+
+static void every_length_is_sorted(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(s)
+	{
+		for (size_t i = 0; i < sizeof small_lengths / sizeof small_lengths[0]; i++)
+			check_sort(element_sizes[s], small_lengths[i], KEYS_RANDOM);
+		for (size_t i = 0;
+		     device_is_fast() && i < sizeof large_lengths / sizeof large_lengths[0]; i++)
+			check_sort(element_sizes[s], large_lengths[i], KEYS_RANDOM);
+	}
+}
+
+static void every_distribution_is_sorted(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(s)
+	for (enum keys keys = 0; keys < N_KEYS; keys++) {
+		check_sort(element_sizes[s], 300, keys);
+		check_sort(element_sizes[s], device_is_fast() ? 3000017 : 3001, keys);
+	}
+}
+
+/* The lengths of k runs that sum to about n. */
+enum run_lengths { RUNS_EQUAL, RUNS_RANDOM, RUNS_MOSTLY_EMPTY, RUNS_ONE_LONG, N_RUN_LENGTHS };
+
+static uint64_t run_length(enum run_lengths lengths, uint32_t i, uint32_t k, uint64_t n)
+{
+	const uint64_t hash = digest_mix64(i + 77);
+
+	switch (lengths) {
+	case RUNS_EQUAL:
+		return n / k;
+	case RUNS_RANDOM:
+		return hash % (2 * n / k + 1);
+	case RUNS_MOSTLY_EMPTY:
+		return hash % 5 ? 0 : hash % (5 * n / k + 1);
+	default:
+		return i == k / 2 ? n : hash % 3;
+	}
+}
+
+static void check_merge(uint32_t element_nbytes, uint32_t k, uint64_t about_n,
+			enum run_lengths lengths, enum keys keys)
+{
+	struct kernel_slice *slices = calloc(k + 1, sizeof *slices);
+	char *wanted = malloc((2 * about_n + 8 * k) * element_nbytes + 1), *got;
+	void *out, *scratch;
+	size_t scratch_nbytes;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < k; i++) {
+		const uint64_t run_n = run_length(lengths, i, k, about_n);
+		const size_t run_nbytes = run_n * element_nbytes;
+		char *run = wanted + n * element_nbytes;
+
+		for (uint64_t j = 0; j < run_n; j++)
+			key_store(run, element_nbytes, j,
+				  key_make(keys, n + j, about_n, element_nbytes * 8));
+		sort_on_host(run, element_nbytes, run_n);
+		slices[i].n = run_n;
+		slices[i].elements = device_alloc(run_nbytes);
+		device_write((void *)slices[i].elements, run, run_nbytes);
+		n += run_n;
+	}
+	sort_on_host(wanted, element_nbytes, n);
+	got = malloc(n * element_nbytes + 1);
+	scratch_nbytes = kernel_merge_scratch_nbytes(k, n, element_nbytes);
+	scratch = device_alloc(scratch_nbytes);
+	out = device_alloc(n * element_nbytes);
+	assert_int_equal(launch_merge(slices, k, element_nbytes, out, scratch, NULL), 0);
+	device_read(got, out, n * element_nbytes);
+	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
+	device_free(out, n * element_nbytes);
+	device_free(scratch, scratch_nbytes);
+	for (uint32_t i = 0; i < k; i++)
+		device_free((void *)slices[i].elements, slices[i].n * element_nbytes);
+	free(got);
+	free(wanted);
+	free(slices);
+}
+
+static void any_number_of_runs_is_merged(void **state)
+{
+	static const uint32_t numbers[] = { 1, 2, 3, 5, 8, 9, 16, 17, 64, 65, 256, 300 };
+
+	(void)state;
+	FOR_EACH_SIZE(s)
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		check_merge(element_sizes[s], numbers[i], device_is_fast() ? 1000000 : 3000,
+			    RUNS_EQUAL, KEYS_RANDOM);
+}
+
+static void runs_of_any_lengths_are_merged(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(s)
+	for (enum run_lengths lengths = 0; lengths < N_RUN_LENGTHS; lengths++) {
+		check_merge(element_sizes[s], 7, 900, lengths, KEYS_FEW);
+		check_merge(element_sizes[s], 20, device_is_fast() ? 500000 : 2000, lengths,
+			    KEYS_TWINS);
+	}
+}
+
+static void runs_of_every_distribution_are_merged(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(s)
+	for (enum keys keys = 0; keys < N_KEYS; keys++)
+		check_merge(element_sizes[s], 6, device_is_fast() ? 500000 : 1500, RUNS_RANDOM,
+			    keys);
+}
+
+static void no_elements_are_merged_from_empty_runs(void **state)
+{
+	(void)state;
+	check_merge(8, 1, 0, RUNS_EQUAL, KEYS_RANDOM);
+	check_merge(8, 40, 0, RUNS_EQUAL, KEYS_RANDOM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_length_is_sorted),
+		cmocka_unit_test(every_distribution_is_sorted),
+		cmocka_unit_test(any_number_of_runs_is_merged),
+		cmocka_unit_test(runs_of_any_lengths_are_merged),
+		cmocka_unit_test(runs_of_every_distribution_are_merged),
+		cmocka_unit_test(no_elements_are_merged_from_empty_runs),
+	};
+	const char *why;
+
+	if (!device_usable(&why)) {
+		printf("skipped: no device: %s\n", why);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+/*
+ * bench_kernels - time the kernels against CUB and Thrust (see bench_kernels.h)
+ *
+ * Every figure is the median of several runs, timed by events on the device. Before a run its
+ * input is copied anew, outside of the timed part. The first run, which also warms up, is checked:
+ * the output must be, bit for bit, what CUB's radix sort makes of the same input.
+ */
+#include "tools/bench_kernels.h"
+
+#include <cuda_runtime_api.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/kernels.h"
+#include "tools/bench_reference.h"
+
+enum { RUNS_MAX = 101 };
+
+struct bench_options {
+	unsigned n_runs;
+	unsigned log2_n;         /* 0: the sizes of the table */
+	uint32_t element_nbytes; /* 0: all */
+	bool references;         /* time CUB and Thrust as well */
+};
+
+static void check(int error, const char *what)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "gsort-bench: %s: %s\n", what, cudaGetErrorString((cudaError_t)error));
+	exit(2);
+}
+
+static void *device_alloc(size_t nbytes)
+{
+	void *memory;
+
+	check(cudaMalloc(&memory, nbytes + 256), "device memory");
+	return memory;
+}
+
+static int compare_float(const void *x, const void *y)
+{
+	const float a = *(const float *)x, b = *(const float *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* What is timed: `prepare` is not, `work` is. */
+struct timed {
+	void (*prepare)(void *context);
+	int (*work)(void *context);
+	void *context;
+};
+
+static float run_once(struct timed timed, cudaEvent_t start, cudaEvent_t end)
+{
+	float ms;
+
+	if (timed.prepare)
+		timed.prepare(timed.context);
+	check(cudaEventRecord(start, NULL), "event");
+	check(timed.work(timed.context), "launch");
+	check(cudaEventRecord(end, NULL), "event");
+	check(cudaEventSynchronize(end), "kernels");
+	check(cudaEventElapsedTime(&ms, start, end), "event");
+	return ms;
+}
+
+static float median_ms(struct timed timed, unsigned n_runs)
+{
+	cudaEvent_t start, end;
+	float ms[RUNS_MAX];
+
+	check(cudaEventCreate(&start), "event");
+	check(cudaEventCreate(&end), "event");
+	run_once(timed, start, end);
+	for (unsigned i = 0; i < n_runs; i++)
+		ms[i] = run_once(timed, start, end);
+	cudaEventDestroy(start);
+	cudaEventDestroy(end);
+	qsort(ms, n_runs, sizeof *ms, compare_float);
+	return ms[n_runs / 2];
+}
+
+static void print_row(const char *what, uint32_t element_nbytes, uint64_t n, float ms,
+		      float base_ms)
+{
+	printf("%-34s %2u B  %11llu  %8.3f ms  %7.2f Gkey/s  %7.1f GB/s", what,
+	       (unsigned)element_nbytes, (unsigned long long)n, ms, (double)n / ms / 1e6,
+	       (double)n * element_nbytes / ms / 1e6);
+	if (base_ms > 0)
+		printf("  %5.2f x", base_ms / ms);
+	printf("\n");
+	fflush(stdout);
+}
+
+/* Sorting. */
+
+struct sort_bench {
+	uint32_t element_nbytes;
+	uint64_t n;
+	void *input, *elements, *sorted, *scratch;
+	size_t scratch_nbytes;
+};
+
+static void sort_prepare(void *context)
+{
+	struct sort_bench *bench = context;
+
+	check(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
+			      cudaMemcpyDeviceToDevice, NULL),
+	      "copy");
+}
+
+static int sort_ours(void *context)
+{
+	struct sort_bench *bench = context;
+
+	return launch_sort(bench->elements, bench->n, bench->element_nbytes, bench->scratch, NULL);
+}
+
+static int sort_radix(void *context)
+{
+	struct sort_bench *bench = context;
+
+	return reference_radix_sort(bench->scratch, &bench->scratch_nbytes, bench->input,
+				    bench->sorted, bench->element_nbytes, bench->n);
+}
+
+static int sort_merge(void *context)
+{
+	struct sort_bench *bench = context;
+
+	return reference_merge_sort(bench->scratch, &bench->scratch_nbytes, bench->elements,
+				    bench->element_nbytes, bench->n);
+}
+
+static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, uint64_t n)
+{
+	const size_t nbytes = n * element_nbytes;
+	size_t more = 0;
+
+	*bench = (struct sort_bench){ .element_nbytes = element_nbytes, .n = n };
+	bench->input = device_alloc(nbytes);
+	bench->elements = device_alloc(nbytes);
+	bench->sorted = device_alloc(nbytes);
+	bench->scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
+	check(reference_radix_sort(NULL, &more, NULL, NULL, element_nbytes, n), "size");
+	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
+	check(reference_merge_sort(NULL, &more, NULL, element_nbytes, n), "size");
+	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
+	bench->scratch = device_alloc(bench->scratch_nbytes);
+}
+
+static void sort_bench_close(struct sort_bench *bench)
+{
+	cudaFree(bench->scratch);
+	cudaFree(bench->sorted);
+	cudaFree(bench->elements);
+	cudaFree(bench->input);
+}
+
+/* Sort once, compare with the radix sort; ends the program if they differ. */
+static void sort_check(struct sort_bench *bench, enum keys keys)
+{
+	bool differ;
+
+	check(reference_fill(bench->input, bench->element_nbytes, bench->n, keys), "fill");
+	check(sort_radix(bench), "radix sort");
+	sort_prepare(bench);
+	check(sort_ours(bench), "sort");
+	check(reference_differ(bench->elements, bench->sorted, bench->n * bench->element_nbytes,
+			       &differ),
+	      "compare");
+	if (differ) {
+		printf("WRONG: sort of %s, %u B, n %llu\n", key_names[keys],
+		       (unsigned)bench->element_nbytes, (unsigned long long)bench->n);
+		exit(2);
+	}
+}
+
+static void bench_sort_size(const struct bench_options *options, uint32_t element_nbytes,
+			    unsigned log2_n)
+{
+	struct sort_bench bench;
+	float ours_ms, merge_ms = 0;
+
+	sort_bench_open(&bench, element_nbytes, (uint64_t)1 << log2_n);
+	sort_check(&bench, KEYS_RANDOM);
+	if (options->references) {
+		merge_ms = median_ms((struct timed){ sort_prepare, sort_merge, &bench },
+				     options->n_runs);
+		print_row("cub::DeviceMergeSort", element_nbytes, bench.n, merge_ms, 0);
+		print_row("cub::DeviceRadixSort", element_nbytes, bench.n,
+			  median_ms((struct timed){ NULL, sort_radix, &bench }, options->n_runs),
+			  merge_ms);
+	}
+	ours_ms = median_ms((struct timed){ sort_prepare, sort_ours, &bench }, options->n_runs);
+	print_row("gsort", element_nbytes, bench.n, ours_ms, merge_ms);
+	sort_bench_close(&bench);
+}
+
+static void bench_sort(const struct bench_options *options)
+{
+	static const struct {
+		uint32_t element_nbytes;
+		unsigned log2_n;
+	} table[] = { { 4, 28 }, { 4, 30 }, { 8, 28 }, { 8, 30 }, { 16, 28 } };
+
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+		if (!options->element_nbytes || options->element_nbytes == table[i].element_nbytes)
+			if (!options->log2_n || options->log2_n == table[i].log2_n)
+				bench_sort_size(options, table[i].element_nbytes, table[i].log2_n);
+}
+
+static void bench_distributions(const struct bench_options *options)
+{
+	const unsigned log2_n = options->log2_n ? options->log2_n : 28;
+
+	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2) {
+		struct sort_bench bench;
+		float random_ms = 0;
+
+		if (options->element_nbytes && options->element_nbytes != nbytes)
+			continue;
+		sort_bench_open(&bench, nbytes, (uint64_t)1 << log2_n);
+		for (enum keys keys = 0; keys < N_KEYS; keys++) {
+			float ms;
+
+			sort_check(&bench, keys);
+			ms = median_ms((struct timed){ sort_prepare, sort_ours, &bench },
+				       options->n_runs);
+			random_ms = keys == KEYS_RANDOM ? ms : random_ms;
+			print_row(key_names[keys], nbytes, bench.n, ms, random_ms);
+		}
+		sort_bench_close(&bench);
+	}
+}
+
+/* Merging k equal runs that lie side by side. */
+
+struct merge_bench {
+	uint64_t n;
+	uint32_t k;
+	struct kernel_slice *slices;
+	uint64_t *input, *out;
+	void *scratch;
+};
+
+static int merge_ours(void *context)
+{
+	struct merge_bench *bench = context;
+
+	return launch_merge(bench->slices, bench->k, 8, bench->out, bench->scratch, NULL);
+}
+
+static int merge_thrust(void *context)
+{
+	struct merge_bench *bench = context;
+	const uint64_t half = bench->n / 2;
+
+	return reference_merge(bench->input, half, bench->input + half, half, bench->out);
+}
+
+static void merge_check(struct merge_bench *bench)
+{
+	uint64_t *sorted = device_alloc(bench->n * 8);
+	size_t scratch_nbytes = 0;
+	void *scratch;
+	bool differ;
+
+	check(reference_radix_sort(NULL, &scratch_nbytes, NULL, NULL, 8, bench->n), "size");
+	scratch = device_alloc(scratch_nbytes);
+	check(reference_radix_sort(scratch, &scratch_nbytes, bench->input, sorted, 8, bench->n),
+	      "radix sort");
+	check(merge_ours(bench), "merge");
+	check(reference_differ(bench->out, sorted, bench->n * 8, &differ), "compare");
+	if (differ) {
+		printf("WRONG: merge of %u runs\n", (unsigned)bench->k);
+		exit(2);
+	}
+	cudaFree(scratch);
+	cudaFree(sorted);
+}
+
+static void bench_merge_runs(const struct bench_options *options, uint32_t k)
+{
+	struct merge_bench bench = { .n = (uint64_t)1 << (options->log2_n ? options->log2_n : 29),
+				     .k = k };
+	float base_ms = 0;
+	char what[64];
+
+	bench.input = device_alloc(bench.n * 8);
+	bench.out = device_alloc(bench.n * 8);
+	bench.scratch = device_alloc(kernel_merge_scratch_nbytes(k, bench.n, 8));
+	bench.slices = calloc(k, sizeof *bench.slices);
+	for (uint32_t i = 0; i < k; i++)
+		bench.slices[i] =
+			(struct kernel_slice){ bench.input + i * (bench.n / k), bench.n / k };
+	check(reference_fill_runs(bench.input, 8, bench.n, bench.n / k), "fill");
+	merge_check(&bench);
+	if (k == 2 && options->references) {
+		base_ms = median_ms((struct timed){ NULL, merge_thrust, &bench }, options->n_runs);
+		print_row("thrust::merge, 2 runs", 8, bench.n, base_ms, 0);
+	}
+	snprintf(what, sizeof what, "gsort, %u runs", (unsigned)k);
+	print_row(what, 8, bench.n,
+		  median_ms((struct timed){ NULL, merge_ours, &bench }, options->n_runs), base_ms);
+	free(bench.slices);
+	cudaFree(bench.scratch);
+	cudaFree(bench.out);
+	cudaFree(bench.input);
+}
+
+static void bench_merge(const struct bench_options *options)
+{
+	static const uint32_t numbers[] = { 2, 4, 8, 16, 64, 256 };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		bench_merge_runs(options, numbers[i]);
+}
+
+static const struct {
+	const char *name;
+	void (*bench)(const struct bench_options *options);
+	const char *help;
+} benches[] = {
+	{ "sort", bench_sort, "random elements, against CUB" },
+	{ "distributions", bench_distributions, "against random elements" },
+	{ "merge", bench_merge, "k sorted runs, against Thrust" },
+};
+
+static int usage(void)
+{
+	printf("gsort-bench KERNEL-BENCH [--element=BYTES] [--log2=N] [--runs=N] [--no-reference]\n");
+	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
+		printf("  %-14s %s\n", benches[i].name, benches[i].help);
+	return 2;
+}
+
+int bench_kernels(int argc, char **argv)
+{
+	static const struct option long_options[] = { { "element", required_argument, NULL, 'e' },
+						      { "log2", required_argument, NULL, 'l' },
+						      { "runs", required_argument, NULL, 'n' },
+						      { "no-reference", no_argument, NULL, 'x' },
+						      { NULL, 0, NULL, 0 } };
+	struct bench_options options = { .n_runs = 7, .references = true };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		switch (c) {
+		case 'e':
+			options.element_nbytes = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'l':
+			options.log2_n = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'n':
+			options.n_runs = (unsigned)strtoul(optarg, NULL, 10);
+			options.n_runs = options.n_runs < RUNS_MAX ? options.n_runs : RUNS_MAX;
+			break;
+		case 'x':
+			options.references = false;
+			break;
+		default:
+			return usage();
+		}
+	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
+		if (strcmp(argv[0], benches[i].name) == 0) {
+			benches[i].bench(&options);
+			return 0;
+		}
+	return usage();
+}
