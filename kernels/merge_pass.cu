@@ -4,8 +4,8 @@
  * The slices of a tile are what lies between two neighbouring rows of cuts. Slices 2p and 2p + 1
  * make a pair of segments in shared memory; four rounds of tile.cuh make one tile of them.
  *
- *	slices    |   0   |   1   |   2   | 3 |  4 ...			as they come: "natural" positions
- *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...			pairs, each filled up to whole threads
+ *	slices    |   0   |   1   |   2   | 3 | ...		as they come: "natural" positions
+ *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...		pairs, filled up to whole threads
  *
  * A pair's end is rounded up to whole threads, which costs at most ITEMS - 1 positions for each
  * but the last pair: hence a tile of a merge pass holds n_pairs - 1 threads' worth of elements
@@ -127,7 +127,7 @@ __device__ __forceinline__ void load_slices(const merge_memory<E> &memory, uint3
 	}
 }
 
-/* Put this thread's values, made of the elements, at their places in the tile, and fill the gaps. */
+/* Put this thread's values, made of the elements, at their places in the tile; fill the gaps. */
 template <class E, class V, class Make>
 __device__ __forceinline__ void place_values(const merge_memory<E> &memory, uint32_t n, V *tile,
 					     unsigned n_pairs, Make make)
@@ -173,7 +173,7 @@ __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, uns
 	merge_segments(tile, memory.cuts, memory.bounds, n_pairs, mine, v);
 }
 
-/* Does no slice begin below the end of the one before? at: position in `values` of a natural one. */
+/* Does no slice begin below the end of the one before? at: where in `values` a position is. */
 template <class E, class V, class At>
 __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memory, uint32_t n,
 						    const V *values, At at)

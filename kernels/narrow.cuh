@@ -99,7 +99,7 @@ template <class K, unsigned PLACES> struct twins {
 	}
 };
 
-/* Of the neighbours (i, i + 1), counted from this thread's first tag: bit i is set if they are twins. */
+/* Neighbours i and i + 1, counted from this thread's first tag: bit i is set if they are twins. */
 template <class K, unsigned PLACES, unsigned ITEMS>
 __device__ __forceinline__ uint64_t find_twins(const twins<K, PLACES> &tile,
 					       const uint32_t (&v)[ITEMS])

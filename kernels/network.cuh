@@ -34,13 +34,13 @@ template <class V> __device__ __forceinline__ void compare_exchange(V &a, V &b)
 	a = low;
 }
 
-/* One group of steps of the odd-even merge sort: wires `distance` apart inside blocks of 2 * block. */
+/* Steps of the odd-even merge sort between wires DISTANCE apart, inside blocks of 2 * BLOCK. */
 template <unsigned N, unsigned BLOCK, unsigned DISTANCE, class V>
 __device__ __forceinline__ void odd_even_steps(V (&v)[N])
 {
 #pragma unroll
 	for (unsigned i = 0; i + DISTANCE < N; i++) {
-		/* Steps start at even multiples of the distance, below full distance at odd ones. */
+		/* At even multiples of the distance; below full distance at odd ones. */
 		const bool starts = i / DISTANCE % 2 == (DISTANCE < BLOCK);
 
 		if (starts && i / (2 * BLOCK) == (i + DISTANCE) / (2 * BLOCK))

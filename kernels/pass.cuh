@@ -54,7 +54,7 @@ static inline unsigned levels_of_pass(struct pass_plan plan, unsigned index)
  */
 struct sort_state {
 	uint32_t disordered;         /* the input is not sorted: the tile sort has work to do */
-	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so it was executed */
+	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so was executed */
 };
 
 /* In tables: where a group begins. */

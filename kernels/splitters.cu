@@ -6,10 +6,11 @@
  * keeps lo <= c <= hi for its run:
  *
  *	1. take an element of the run with the widest range as the pivot;
- *	2. each lane searches its range for the pivot (co_rank_pivot), and the sum s of what lies before it
- *	   is the pivot's place in the merge;
- *	3. if s < rank, the pivot and all before it belong to the first `rank`, and each c is at most
- *	   rank - s - 1 further; else what comes after it does not, and each c is at most s - rank less.
+ *	2. each lane searches its range for the pivot (co_rank_pivot), and the sum s of what lies
+ *	   before it is the pivot's place in the merge;
+ *	3. if s < rank, the pivot and all before it belong to the first `rank`, and each c is at
+ *	   most rank - s - 1 further; else what comes after it does not, and each c is at most
+ *	   s - rank less.
  *
  * Step 3 is why few rounds suffice: the ranges shrink to the pivot's distance from rank. The pivot
  * is taken where rank would be if the runs were alike, which leaves a distance of about the root
@@ -40,7 +41,7 @@ __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
 
-/* Where in the widest range to take the pivot: at the fraction that is missing, or in the middle. */
+/* Where in the widest range to take the pivot: at the fraction missing, or in the middle. */
 __device__ __forceinline__ uint64_t pivot_offset(uint64_t width, uint64_t missing, uint64_t open,
 						 bool middle)
 {

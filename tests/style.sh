@@ -34,7 +34,7 @@ only src "(src|io|kernels)/[^\"]*|$leaves"
 
 grep -n 'cuda_runtime' $sources |
 	grep -vE '^(kernels/|src/backend_cuda\.c:|tools/bench_|tests/kernels/)' |
-	offence 'CUDA outside of kernels/, src/backend_cuda.c, benchmarks and tests of kernels' || true
+	offence 'CUDA outside of kernels/, its tests and benchmarks, and src/backend_cuda.c' || true
 grep -nE 'include[ '"$tab"']*"' $sources |
 	grep -vE '"((io|kernels|src|tools|tests)/[^"]*|config\.h)"' |
 	offence 'include is not written from the root' || true

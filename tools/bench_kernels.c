@@ -334,7 +334,7 @@ static const struct {
 
 static int usage(void)
 {
-	printf("gsort-bench KERNEL-BENCH [--element=BYTES] [--log2=N] [--runs=N] [--no-reference]\n");
+	printf("gsort-bench BENCH [--element=BYTES] [--log2=N] [--runs=N] [--no-reference]\n");
 	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
 		printf("  %-14s %s\n", benches[i].name, benches[i].help);
 	return 2;
