@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cpu/encode.h"
 #include "src/status.h"
 
 enum { BATCH_RECORDS = 512, MAX_THREADS = 64 };
@@ -48,18 +49,19 @@ struct piece {
 	bool first_is_done; /* the first was in the piece before, too: only compared with */
 };
 
-/* Records to codes, and their digest added to *digest. */
+/* Records to codes, and their digest added to *digest if that is not NULL. */
 static void encode(const struct layout *layout, const unsigned char *records, uint64_t n,
 		   void *codes, struct digest *digest)
 {
-	const uint64_t R = layout->record_nbytes;
-	for (uint64_t i = 0; i < n; i++) {
-		const code_t code = layout_encode(layout, records + i * R);
+	const struct encode_op op = {
+		.layout = layout,
+		.records = records,
+		.elements = codes,
+		.n = n,
+		.ret_digest = digest,
+	};
 
-		memcpy((char *)codes + i * layout->element_nbytes, &code, layout->element_nbytes);
-		digest->sum += digest_record(records + i * R, R);
-	}
-	digest->n_records += n;
+	cpu_encode(&op);
 }
 
 /* Descents and equal neighbours among the n records of a batch. */
@@ -135,10 +137,9 @@ static void check_batch(struct verify *verify, const union batch *batch, uint64_
 static void check_piece(struct verify *verify, struct piece piece, struct verify_result *result)
 {
 	const struct layout *layout = verify->options->layout;
-	struct digest ignored = { 0 };
 	union batch batch;
 
-	encode(layout, piece.records, 1, &batch, piece.first_is_done ? &ignored : &result->digest);
+	encode(layout, piece.records, 1, &batch, piece.first_is_done ? NULL : &result->digest);
 	for (uint64_t i = 1; i < piece.n;) {
 		const uint64_t n = piece.n - i < BATCH_RECORDS ? piece.n - i : BATCH_RECORDS;
 		char *codes = (char *)&batch;
