@@ -14,7 +14,7 @@ offences=$(mktemp)
 trap 'rm -f "$offences"' EXIT
 
 sources=$(find io kernels src tools tests -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' \
-	-o -name '*.cuh')
+	-o -name '*.cuh' -o -name '*.inc')
 scripts=$(find tests tools -name '*.sh')
 
 # offence CLAIM: what standard input holds contradicts it.

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/cpu/encode.h"
+
 enum {
 	N_FEW = 100,
 	N_TEETH = 100,
@@ -229,29 +231,38 @@ static void fill_fractions(const struct gen *gen, uint64_t first, uint64_t n, ui
 /* Batches that stay in the first-level cache between the two steps. */
 enum { BATCH_RECORDS = 256 };
 
-#define STORE(suffix, type)                                                                        \
+#define NARROW(type)                                                                               \
 	for (uint64_t j = 0; j < n; j++)                                                           \
-	code_store_##suffix(records + j * map->record_nbytes,                                      \
-			    code_decode_##suffix((type)(fractions[j] >> shift), map), map)
+		((type *)elements)[j] = (type)(fractions[j] >> shift);                             \
+	break
 
-static void store_records(const struct code_map *map, const uint128_t *fractions, uint64_t n,
-			  unsigned char *records)
+/* The upper bits of the fractions are the codes. */
+static void store_records(const struct layout *layout, const uint128_t *fractions, uint64_t n,
+			  void *records)
 {
-	const unsigned shift = 128 - map->record_nbytes * 8u;
+	const unsigned shift = 128 - (unsigned)layout->record_nbytes * 8;
+	_Alignas(uint128_t) unsigned char elements[BATCH_RECORDS * sizeof(uint128_t)];
+	struct decode_result unused;
+	const struct decode_op op = {
+		.layout = layout,
+		.elements = elements,
+		.records = records,
+		.n = n,
+		.ret = &unused,
+	};
 
-	switch (map->element_nbytes) {
+	switch (layout->element_nbytes) {
 	case 4:
-		STORE(4, uint32_t);
-		break;
+		NARROW(uint32_t);
 	case 8:
-		STORE(8, uint64_t);
-		break;
+		NARROW(uint64_t);
 	default:
-		STORE(16, uint128_t);
+		NARROW(uint128_t);
 	}
+	cpu_decode(&op);
 }
 
-#undef STORE
+#undef NARROW
 
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 {
@@ -262,7 +273,7 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
 
 		fill_fractions(gen, first, n_batch, fractions);
-		store_records(&gen->layout.map, fractions, n_batch, at);
+		store_records(&gen->layout, fractions, n_batch, at);
 		first += n_batch;
 		n -= n_batch;
 		at += n_batch * gen->layout.record_nbytes;

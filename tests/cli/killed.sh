@@ -75,11 +75,19 @@ full() {
 
 mkdir small
 if unshare -m mount -t tmpfs -o size=1M none small 2> /dev/null; then
-	claim 'temporary space is full'
-	for kib in 100 1000 4000; do
+	claim 'too little temporary space is known before it starts'
+	for kib in 100 4000; do
 		full $kib -S 2M -T small input -o output
 		[ $status -eq 2 ] || broken "$kib KiB: status $status"
-		one_line 'small.*No space' "$kib KiB"
+		one_line 'temporary space.* small' "$kib KiB"
+		same older output "$kib KiB: older output"
+	done
+
+	claim 'from a pipe it is known when it happens'
+	for kib in 100 4000 14000; do
+		cat input | full $kib -S 2M -T small -o output
+		[ $status -eq 2 ] || broken "$kib KiB: status $status"
+		one_line 'small' "$kib KiB"
 		same older output "$kib KiB: older output"
 	done
 
