@@ -79,7 +79,7 @@ if unshare -m mount -t tmpfs -o size=1M none small 2> /dev/null; then
 	for kib in 100 4000; do
 		full $kib -S 2M -T small input -o output
 		[ $status -eq 2 ] || broken "$kib KiB: status $status"
-		one_line 'temporary space.* small' "$kib KiB"
+		one_line '^gsort: small: No space.*temporary space' "$kib KiB"
 		same older output "$kib KiB: older output"
 	done
 

@@ -36,8 +36,8 @@ done
 cat a b c | oracle u64 -r > expected.down
 gives expected.down -m -r a.down b.down c.down
 
-claim 'a thousand inputs'
-for i in $(seq 1000); do
+claim 'thousands of inputs'
+for i in $(seq 3000); do
 	generate -n $((i % 7)) -d sorted --seed=$i -o part.$i
 done
 cat part.* | oracle u64 > expected.parts
