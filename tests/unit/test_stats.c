@@ -1,9 +1,9 @@
 /*
  * test_stats - spans add up to the right times, and the reports say so
  */
-#include "captured.h"
 #include "src/stats.h"
 #include "src/status.h"
+#include "tests/unit/captured.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /*
  * test_trace - the file is JSON that a trace viewer takes, whoever adds to it
  */
-#include "captured.h"
 #include "src/status.h"
 #include "src/trace.h"
+#include "tests/unit/captured.h"
 
 #include <errno.h>
 #include <inttypes.h>
