@@ -20,6 +20,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/memory_tier.h"
 #include "src/status.h"
 
 struct directory {
@@ -39,6 +40,7 @@ struct spill {
 	const struct io_engine *engine;
 	uint64_t limit_nbytes;
 	size_t n_directories;
+	struct memory_tier *memory; /* has a lock of its own */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
@@ -48,13 +50,15 @@ struct spill {
 };
 
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
-	       uint64_t limit_nbytes, struct spill **ret_spill)
+	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
 {
 	struct spill *spill = calloc(1, sizeof *spill + n * sizeof *spill->directories);
 
 	assert(n > 0);
-	if (!spill)
+	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0) {
+		free(spill);
 		return fail(-ENOMEM, "list of temporary directories: %m");
+	}
 	spill->engine = engine;
 	spill->limit_nbytes = limit_nbytes;
 	spill->n_directories = n;
@@ -73,6 +77,7 @@ void spill_close(struct spill *spill)
 		return;
 	for (size_t i = 0; i < spill->n_directories; i++)
 		file_close(&spill->directories[i].file);
+	memory_tier_close(spill->memory);
 	pthread_mutex_destroy(&spill->lock);
 	free(spill);
 }
@@ -180,8 +185,8 @@ static bool means_full(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
 }
 
-int spill_write(struct spill *spill, const void *data, size_t nbytes,
-		struct spill_extent *ret_extent)
+static int write_to_file(struct spill *spill, const void *data, size_t nbytes,
+			 struct spill_extent *ret_extent)
 {
 	struct spill_extent extent = { 0 };
 	struct directory *d;
@@ -218,19 +223,48 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 	return 0;
 }
 
+int spill_write(struct spill *spill, const void *data, size_t nbytes,
+		struct spill_extent *ret_extent)
+{
+	uint64_t offset;
+
+	/* Whatever the reason, no memory is no error as long as there are files. */
+	if (memory_tier_write(spill->memory, data, nbytes, &offset) < 0)
+		return write_to_file(spill, data, nbytes, ret_extent);
+	*ret_extent = (struct spill_extent){ .file = (uint32_t)spill->n_directories,
+					     .offset = offset,
+					     .nbytes = nbytes };
+	return 0;
+}
+
+static bool in_memory(const struct spill *spill, struct spill_extent extent)
+{
+	assert(extent.file <= spill->n_directories);
+	return extent.file == spill->n_directories;
+}
+
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
-	assert(extent.file < spill->n_directories);
+	if (in_memory(spill, extent)) {
+		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
+		return 0;
+	}
 	return file_read_at(&spill->directories[extent.file].file, extent.offset, buffer,
 			    extent.nbytes);
 }
 
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
-	struct directory *d = &spill->directories[extent.file];
+	struct directory *d;
 
-	assert(extent.file < spill->n_directories);
-	if (extent.nbytes == 0 || file_punch(&d->file, extent.offset, extent.nbytes) < 0)
+	if (extent.nbytes == 0)
+		return;
+	if (in_memory(spill, extent)) {
+		memory_tier_discard(spill->memory, extent.offset, extent.nbytes);
+		return;
+	}
+	d = &spill->directories[extent.file];
+	if (file_punch(&d->file, extent.offset, extent.nbytes) < 0)
 		return;
 	pthread_mutex_lock(&spill->lock);
 	assert(spill->used_nbytes >= extent.nbytes);
@@ -241,8 +275,8 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
-	assert(file < spill->n_directories);
-	return spill->directories[file].path;
+	assert(file <= spill->n_directories);
+	return file < spill->n_directories ? spill->directories[file].path : "memory";
 }
 
 uint64_t spill_used_nbytes(struct spill *spill)
@@ -263,6 +297,11 @@ uint64_t spill_peak_nbytes(struct spill *spill)
 	nbytes = spill->peak_nbytes;
 	pthread_mutex_unlock(&spill->lock);
 	return nbytes;
+}
+
+uint64_t spill_memory_peak_nbytes(struct spill *spill)
+{
+	return memory_tier_peak_nbytes(spill->memory);
 }
 
 /* Is directory i on the same file system as one before it? */
@@ -292,5 +331,6 @@ int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 			nbytes += (uint64_t)space.f_bavail * space.f_frsize;
 	}
 	*ret_nbytes = nbytes < allowed ? nbytes : allowed;
+	*ret_nbytes += memory_tier_free_nbytes(spill->memory);
 	return 0;
 }

@@ -1,7 +1,11 @@
 /*
- * spill - the temporary space: one nameless file in each of several directories
+ * spill - the temporary space: host memory, then one nameless file in each of several directories
  *
- * Data is stored in extents, each in one file, written and read as a whole. A file is created when
+ * Data is stored in extents. While it lasts they go to a part of the host's memory set aside for
+ * them (memory_tier.h; a back end with memory of its own leaves the host's free); what it has no
+ * room for goes to the files.
+ *
+ * An extent lies in one file, written and read as a whole. A file is created when
  * the first extent goes to it, mode 0600, and has no name (O_TMPFILE) or loses it at once, so that
  * nothing is left however the process ends. Extents are never moved; their space is given back by
  * punching holes, so a file grows sparsely and its offsets are not reused.
@@ -25,17 +29,19 @@ struct spill;
 #define SPILL_ALIGN_NBYTES 4096
 
 struct spill_extent {
-	uint64_t offset; /* in its file */
+	uint64_t offset; /* in its file, or in memory */
 	uint64_t nbytes;
-	uint32_t file;   /* which directory, in the order given */
+	uint32_t file; /* which directory, in the order given; the one after the last is memory */
 };
 
 /*
  * directories: n of them (at least 1), which must outlive the spill; they are not touched until
- * something is stored. limit_nbytes: the most that may be stored at any time.
+ * something is stored. limit_nbytes: the most that may be stored in files at any time.
+ * memory_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
+ * none is used. Returns 0, or -ENOMEM after a message.
  */
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
-	       uint64_t limit_nbytes, struct spill **ret_spill);
+	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill);
 
 /* Gives everything back. NULL is fine. */
 void spill_close(struct spill *spill);
@@ -60,16 +66,17 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
  */
 void spill_discard(struct spill *spill, struct spill_extent extent);
 
-/* The directory of an extent, for messages. */
+/* The directory of an extent, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 
-/* Bytes stored now, and the most that were. Thread-safe. */
+/* Bytes stored in files now, the most that were, and the most memory taken. Thread-safe. */
 uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_peak_nbytes(struct spill *spill);
+uint64_t spill_memory_peak_nbytes(struct spill *spill);
 
 /*
  * What could be stored more: the limit and the free space of all directories (those on the same
- * file system counted once). Returns 0, or a negative errno with a message that names the
- * directory.
+ * file system counted once), and what is left of the memory. Returns 0, or a negative errno with a
+ * message that names the directory.
  */
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes);

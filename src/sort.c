@@ -142,7 +142,7 @@ static int open_all(struct sort *sort)
 		r = open_device(sort);
 	if (r == 0)
 		r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
-			       options->temp_limit_nbytes, &engine->spill);
+			       options->temp_limit_nbytes, 0, &engine->spill);
 	return r;
 }
 

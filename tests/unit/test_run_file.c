@@ -18,12 +18,25 @@ enum { WINDOW = 100, BLOCK = 30, BLOCKS = 4 };
 
 static struct spill *spill;
 
-static int start(void **state)
+static int start_with_memory(void **state, uint64_t memory_nbytes)
 {
 	static const char *const directories[] = { fixture_directory };
 	int r = fixture_start(state);
 
-	return r < 0 ? r : spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, &spill);
+	return r < 0 ? r :
+		       spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, memory_nbytes,
+				  &spill);
+}
+
+static int start(void **state)
+{
+	return start_with_memory(state, 0);
+}
+
+/* One window lies in memory, the others in the file. */
+static int start_in_memory(void **state)
+{
+	return start_with_memory(state, SPILL_ALIGN_NBYTES);
 }
 
 static int finish(void **state)
@@ -272,6 +285,7 @@ static void large_blocks_fill_whole_pages(void **state)
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+#define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, start_in_memory, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(windows_come_back_in_order),
 		FIXTURE(run_without_items_is_fine),
@@ -283,6 +297,8 @@ int main(void)
 		FIXTURE(failing_read_names_the_block),
 		FIXTURE(discarded_blocks_leave_the_rest),
 		FIXTURE(large_blocks_fill_whole_pages),
+		IN_MEMORY(windows_come_back_in_order),
+		IN_MEMORY(several_threads_write_one_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
