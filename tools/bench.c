@@ -7,6 +7,9 @@
 #include "config.h"
 #include "src/status.h"
 #include "tools/bench.h"
+#if HAVE_KERNELS
+#include "tools/bench_kernels.h"
+#endif
 
 static const struct {
 	const char *name;
@@ -15,6 +18,12 @@ static const struct {
 } commands[] = {
 	{ "file", "file to file: against cp, against text tools, by memory and by data",
 	  bench_file },
+#if HAVE_KERNELS
+	{ "sort", "GPU kernels: a chunk, against CUB", bench_kernels },
+	{ "distributions", "GPU kernels: a chunk of other shapes of data", bench_kernels },
+	{ "merge", "GPU kernels: sorted runs to one, against Thrust", bench_kernels },
+	{ "splitters", "GPU kernels: where splitters cut runs", bench_kernels },
+#endif
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -23,7 +32,7 @@ static void print_help(void)
 {
 	printf("Usage: gsort-bench COMMAND [OPTION]...\n\nCommands; each has its own --help:\n");
 	for (unsigned i = 0; i < N_COMMANDS; i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].help);
+		printf("  %-14s %s\n", commands[i].name, commands[i].help);
 }
 
 int main(int argc, char **argv)

@@ -5,4 +5,8 @@
  */
 #pragma once
 
+/* gsort against cp and text tools, file to file. */
 int bench_file(int argc, char **argv);
+
+/* The kernels of the CPU back end. */
+int bench_cpu(int argc, char **argv);
