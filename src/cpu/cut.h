@@ -5,7 +5,14 @@
 
 #include "src/backend.h"
 
-/* k binary searches. */
+/*
+ * The number of elements of the slice that come before `key`: the smaller ones, and if
+ * equal_before the equal ones. key must be the value of an element of element_nbytes.
+ */
+uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_t key,
+		       bool equal_before);
+
+/* The same for k slices, as cut_op says. */
 void cpu_cut(const struct cut_op *op);
 
 void cpu_sample(const struct sample_op *op);

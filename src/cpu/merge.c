@@ -34,9 +34,11 @@
 
 #include <string.h>
 
+#include "src/cpu/cut.h"
 #include "src/cpu/merge2.h"
 
 enum {
+	CACHE_LINE_NBYTES = 64,
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
 	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
 	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
@@ -153,6 +155,19 @@ static code_t last_of_next_block(const struct merge *merge, const struct cursor 
 			   cursor->taken + next_block_n(merge, cursor) - 1);
 }
 
+/*
+ * Fetch the block after the next into the cache. Taking and cutting blocks looks at a few of their
+ * elements, here and there, and would wait for memory every time; and then they are merged.
+ */
+static void prefetch_block(const struct merge *merge, const struct cursor *cursor, uint64_t start)
+{
+	const uint64_t block_end = start + merge->block_n;
+	const uint64_t end = block_end < cursor->n ? block_end : cursor->n;
+
+	for (uint64_t i = start; i < end; i += CACHE_LINE_NBYTES / merge->element_nbytes)
+		__builtin_prefetch(cursor->elements + i * merge->element_nbytes, 0, 2);
+}
+
 static void open_cursors(const struct merge_op *op, struct merge *merge)
 {
 	for (uint32_t i = 0; i < op->k; i++) {
@@ -191,6 +206,7 @@ static struct head take_blocks(struct merge *merge)
 		splitter = *head;
 		cursor->taken += block_n;
 		n_taken += block_n;
+		prefetch_block(merge, cursor, cursor->taken + merge->block_n);
 		if (cursor->taken < cursor->n)
 			head->last = last_of_next_block(merge, cursor);
 		else
@@ -204,19 +220,10 @@ static struct head take_blocks(struct merge *merge)
 static uint64_t n_before(const struct merge *merge, const struct cursor *cursor, code_t splitter,
 			 bool equal_before)
 {
-	uint64_t lo = cursor->taken;
-	uint64_t hi = lo + next_block_n(merge, cursor);
+	const struct slice next = { cursor->elements + cursor->taken * merge->element_nbytes,
+				    next_block_n(merge, cursor) };
 
-	while (lo < hi) {
-		const uint64_t middle = lo + (hi - lo) / 2;
-		const code_t element = element_get(cursor->elements, merge->element_nbytes, middle);
-
-		if (element < splitter || (equal_before && element == splitter))
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	return lo - cursor->taken;
+	return cpu_cut_slice(&next, merge->element_nbytes, splitter, equal_before);
 }
 
 /* Cut all slices at the splitter: the tile's segments, in the order of the slices. */

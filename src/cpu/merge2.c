@@ -17,6 +17,9 @@
 #include <string.h>
 
 #include "kernels/co_rank.h"
+#ifdef __x86_64__
+#include "src/cpu/network_avx512.h"
+#endif
 
 enum { N_PARTS = 3 };
 
@@ -42,7 +45,7 @@ merge2_fn *merge2_choose(uint32_t element_nbytes)
 		return merge2_4;
 	case 8:
 #ifdef __x86_64__
-		if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+		if (avx512_usable())
 			return merge2_8_avx512;
 #endif
 		return merge2_8;

@@ -1,74 +1,91 @@
 /*
  * merge2_avx512 - the two-way merge of u64 elements, eight at a time
  *
- * Keep a sorted vector v of the eight largest elements seen so far that are not yet out. Load
- * the next eight of the list whose next element is smaller: whatever is not loaded by now is no
- * smaller than the largest of these... than the head that lost, so the eight smallest of the
- * sixteen in hand are final. A bitonic network parts them: v reversed against the new vector
- * gives the lower and the upper eight, three more rounds sort both (Inoue, Moriyama, Komatsu
- * and Nakatani, "AA-sort", 2007; Chhugani et al., 2008). Elements are codes, so it is no loss
- * that the network is not stable.
+ * Hold eight elements, the largest of what was loaded so far and is not out yet. Load the next
+ * eight of the list whose next element is the smaller one: all that is not loaded then is at
+ * least as large as the eight smallest of the sixteen in hand, so these are the next output. A
+ * bitonic network tells them from the others: the held ones in descending order against the new
+ * ones in ascending order gives the lower and the upper eight, three more rounds sort both
+ * (Chhugani et al., "Efficient implementation of sorting on multi-core SIMD CPU architecture",
+ * 2008). Elements are codes, so it is no loss that the network is not stable.
  *
- * A round is a min, a max, and two shuffles that line up the next pairs from *both* halves, so
- * that no lane idles. All of these use one port on Intel: sixteen per step is what bounds the
- * merge, 0.5 ns per element, if two independent parts of the merge (cut by co-rank) overlap;
- * one alone waits for its own results, 0.9 ns. A third part gains nothing.
+ * A round is a min, a max, and two shuffles that line up the next pairs of *both* halves, so
+ * that no lane idles. On Intel all of these use one port: sixteen per step are what bounds the
+ * merge, 0.5 ns per element, if two independent chains of steps overlap; one alone waits for
+ * its own results, 0.9 ns, and a third gains nothing. The second chain is the mirror image of
+ * the first: it merges from the ends downwards, holding the smallest. Each makes half of the
+ * output; no search has to find where they meet, as both know how much they make.
  *
- * Ends: past its end a list is read as the largest value. Such padding may come out before a
- * real element of that value, but then one cannot be told from the other: n outputs are
- * written, and they are right. Reads past the end are masked, not made.
+ *	a  [ front > . . . . . < back ]		out  [ front > | < back ]
+ *	b  [ front > . . . . . < back ]
+ *
+ * Ends: past its end a list is read as the largest value (by the back chain: the smallest).
+ * Such padding may come out before a real element of that value, but then one cannot be told
+ * from the other. Reads past the end are masked, not made.
  */
 #include "src/cpu/merge2.h"
 
-#include <immintrin.h>
-#include <string.h>
+#include <stdbool.h>
 
-#include "kernels/co_rank.h"
+#include "src/cpu/network_avx512.h"
 
-#define AVX512 __attribute__((target("avx512f,avx512vl")))
-#define AVX512_INLINE AVX512 __attribute__((always_inline)) static inline
-
-enum { N_LANES = 8 };
-
-/* What is left of one part of the merge. */
-struct part {
+/* What a chain has not loaded yet, and what it has still to put out. */
+struct chain {
 	const uint64_t *a, *a_end;
 	const uint64_t *b, *b_end;
 	uint64_t *out, *out_end;
-	__m512i held; /* the eight that are in hand, descending */
+	__m512i held; /* descending */
 };
 
-/*
- * The sixteen elements of `held` (descending) and `next` (ascending): the lower eight,
- * ascending, are returned, the upper eight, descending, stay in held.
- */
-AVX512_INLINE __m512i exchange(__m512i *held, __m512i next)
+/* The front chain's step with `next`: the next eight of the output; the upper eight are held. */
+AVX512_INLINE __m512i exchange_front(struct chain *chain, __m512i next)
 {
-	const __m512i pair_lo = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
-	const __m512i pair_hi = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-	const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
-	const __m512i upper_descending = _mm512_setr_epi64(15, 7, 14, 6, 13, 5, 12, 4);
-	__m512i x = _mm512_min_epu64(*held, next); /* the lower eight */
-	__m512i y = _mm512_max_epu64(*held, next);
-	__m512i u, v;
+	__m512i x = chain->held, y = next;
 
-	/* Lanes 4 apart: x0..3 y0..3 against x4..7 y4..7. */
-	u = _mm512_shuffle_i64x2(x, y, 0x44);
-	v = _mm512_shuffle_i64x2(x, y, 0xee);
-	x = _mm512_min_epu64(u, v);
-	y = _mm512_max_epu64(u, v);
-	/* Lanes 2 apart. */
-	u = _mm512_permutex2var_epi64(x, pair_lo, y);
-	v = _mm512_permutex2var_epi64(x, pair_hi, y);
-	x = _mm512_min_epu64(u, v);
-	y = _mm512_max_epu64(u, v);
-	/* Neighbours. */
-	u = _mm512_unpacklo_epi64(x, y);
-	v = _mm512_unpackhi_epi64(x, y);
-	x = _mm512_min_epu64(u, v);
-	y = _mm512_max_epu64(u, v);
-	*held = _mm512_permutex2var_epi64(x, upper_descending, y);
-	return _mm512_permutex2var_epi64(x, lower, y);
+	exchange(&x, &y);
+	sort_bitonic_dealt(&x, &y);
+	chain->held = second_descending(x, y);
+	return first_ascending(x, y);
+}
+
+/* The back chain's: the lower eight are held. */
+AVX512_INLINE __m512i exchange_back(struct chain *chain, __m512i next)
+{
+	__m512i x = chain->held, y = next;
+
+	exchange(&x, &y);
+	sort_bitonic_dealt(&x, &y);
+	chain->held = first_descending(x, y);
+	return second_ascending(x, y);
+}
+
+/*
+ * The next vector from the front: of the list with the smaller head. Both lists must have
+ * eight. The choice is made with masks, so that no compiler can make it a branch.
+ */
+AVX512_INLINE __m512i next_front(struct chain *chain)
+{
+	const uintptr_t a = (uintptr_t)chain->a;
+	const uintptr_t b = (uintptr_t)chain->b;
+	const uintptr_t take_a = -(uintptr_t)(*chain->a <= *chain->b);
+	const uintptr_t a_step = take_a & sizeof(__m512i);
+
+	chain->a = (const uint64_t *)(a + a_step);
+	chain->b = (const uint64_t *)(b + sizeof(__m512i) - a_step);
+	return _mm512_loadu_si512((const void *)(b ^ ((a ^ b) & take_a)));
+}
+
+/* From the back: of the list with the larger last element. */
+AVX512_INLINE __m512i next_back(struct chain *chain)
+{
+	const uintptr_t take_a = -(uintptr_t)(chain->a_end[-1] > chain->b_end[-1]);
+	const uintptr_t a_step = take_a & sizeof(__m512i);
+	const uintptr_t a = (uintptr_t)chain->a_end - a_step;
+	const uintptr_t b = (uintptr_t)chain->b_end - sizeof(__m512i) + a_step;
+
+	chain->a_end = (const uint64_t *)a;
+	chain->b_end = (const uint64_t *)b;
+	return _mm512_loadu_si512((const void *)(b ^ ((a ^ b) & take_a)));
 }
 
 AVX512_INLINE __mmask8 first_lanes(uint64_t n)
@@ -76,75 +93,86 @@ AVX512_INLINE __mmask8 first_lanes(uint64_t n)
 	return n < N_LANES ? (__mmask8)((1u << n) - 1) : (__mmask8)0xff;
 }
 
-/*
- * The next vector of the list with the smaller head; both must have eight. No branch: see
- * merge2.c.
- */
-AVX512_INLINE __m512i next_full(struct part *part)
+AVX512_INLINE __mmask8 last_lanes(uint64_t n)
 {
-	const uintptr_t a = (uintptr_t)part->a;
-	const uintptr_t b = (uintptr_t)part->b;
-	const uintptr_t take_a = -(uintptr_t)(*part->a <= *part->b);
-	const uintptr_t a_step = take_a & sizeof(__m512i);
-
-	part->a = (const uint64_t *)(a + a_step);
-	part->b = (const uint64_t *)(b + sizeof(__m512i) - a_step);
-	return _mm512_loadu_si512((const void *)(b ^ ((a ^ b) & take_a)));
+	return n < N_LANES ? (__mmask8)(0xff00u >> n) : (__mmask8)0xff;
 }
 
-/* The same near the ends, padded. */
-AVX512_INLINE __m512i next_padded(struct part *part)
+AVX512_INLINE uint64_t at_most_lanes(uint64_t n)
 {
-	const uint64_t n_a = (uint64_t)(part->a_end - part->a);
-	const uint64_t n_b = (uint64_t)(part->b_end - part->b);
-	const bool take_a = n_b == 0 || (n_a > 0 && *part->a <= *part->b);
-	const uint64_t *from = take_a ? part->a : part->b;
-	const uint64_t n_left = take_a ? n_a : n_b;
-	const uint64_t n = n_left < N_LANES ? n_left : N_LANES;
+	return n < N_LANES ? n : N_LANES;
+}
 
-	part->a += take_a ? n : 0;
-	part->b += take_a ? 0 : n;
+/* next_front() where there may be fewer than eight, padded. */
+AVX512_INLINE __m512i next_front_padded(struct chain *chain)
+{
+	const uint64_t n_a = (uint64_t)(chain->a_end - chain->a);
+	const uint64_t n_b = (uint64_t)(chain->b_end - chain->b);
+	const bool take_a = n_b == 0 || (n_a > 0 && *chain->a <= *chain->b);
+	const uint64_t *from = take_a ? chain->a : chain->b;
+	const uint64_t n = at_most_lanes(take_a ? n_a : n_b);
+
+	chain->a += take_a ? n : 0;
+	chain->b += take_a ? 0 : n;
 	return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), first_lanes(n), from);
 }
 
-AVX512_INLINE __m512i reversed(__m512i v)
+AVX512_INLINE __m512i next_back_padded(struct chain *chain)
 {
-	return _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
+	const uint64_t n_a = (uint64_t)(chain->a_end - chain->a);
+	const uint64_t n_b = (uint64_t)(chain->b_end - chain->b);
+	const bool take_a = n_b == 0 || (n_a > 0 && chain->a_end[-1] > chain->b_end[-1]);
+	const uint64_t *end = take_a ? chain->a_end : chain->b_end;
+	const uint64_t n = at_most_lanes(take_a ? n_a : n_b);
+
+	chain->a_end -= take_a ? n : 0;
+	chain->b_end -= take_a ? 0 : n;
+	return _mm512_maskz_loadu_epi64(last_lanes(n), end - N_LANES);
 }
 
-AVX512_INLINE void step_full(struct part *part)
+/* Have both lists, and the output, a vector more? */
+AVX512_INLINE bool is_full(const struct chain *chain)
 {
-	_mm512_storeu_si512(part->out, exchange(&part->held, next_full(part)));
-	part->out += N_LANES;
+	return (chain->a_end - chain->a >= N_LANES) & (chain->b_end - chain->b >= N_LANES) &
+	       (chain->out_end - chain->out >= N_LANES);
 }
 
-AVX512_INLINE bool is_full(const struct part *part)
+AVX512_INLINE void step_front(struct chain *chain)
 {
-	return (part->a_end - part->a >= N_LANES) & (part->b_end - part->b >= N_LANES);
+	_mm512_storeu_si512(chain->out, exchange_front(chain, next_front(chain)));
+	chain->out += N_LANES;
 }
 
-/* From the first full step that can be made to the last output. */
-AVX512 static void finish(struct part part)
+AVX512_INLINE void step_back(struct chain *chain)
 {
-	while (is_full(&part))
-		step_full(&part);
-	while (part.out < part.out_end) {
-		const uint64_t n_left = (uint64_t)(part.out_end - part.out);
-		const __m512i lower = exchange(&part.held, next_padded(&part));
+	chain->out_end -= N_LANES;
+	_mm512_storeu_si512(chain->out_end, exchange_back(chain, next_back(chain)));
+}
 
-		_mm512_mask_storeu_epi64(part.out, first_lanes(n_left), lower);
-		part.out += n_left < N_LANES ? n_left : N_LANES;
+AVX512 static void finish_front(struct chain chain)
+{
+	while (is_full(&chain))
+		step_front(&chain);
+	while (chain.out < chain.out_end) {
+		const uint64_t n = at_most_lanes((uint64_t)(chain.out_end - chain.out));
+		const __m512i lower = exchange_front(&chain, next_front_padded(&chain));
+
+		_mm512_mask_storeu_epi64(chain.out, first_lanes(n), lower);
+		chain.out += n;
 	}
 }
 
-AVX512_INLINE struct part start(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
-				uint64_t *out)
+AVX512 static void finish_back(struct chain chain)
 {
-	struct part part = { .a = a, .a_end = a + n_a, .b = b, .b_end = b + n_b,
-			     .out = out, .out_end = out + n_a + n_b };
+	while (is_full(&chain))
+		step_back(&chain);
+	while (chain.out < chain.out_end) {
+		const uint64_t n = at_most_lanes((uint64_t)(chain.out_end - chain.out));
+		const __m512i upper = exchange_back(&chain, next_back_padded(&chain));
 
-	part.held = reversed(next_padded(&part));
-	return part;
+		_mm512_mask_storeu_epi64(chain.out_end - N_LANES, last_lanes(n), upper);
+		chain.out_end -= n;
+	}
 }
 
 AVX512 void merge2_8_avx512(const void *a_elements, uint64_t n_a, const void *b_elements,
@@ -153,17 +181,19 @@ AVX512 void merge2_8_avx512(const void *a_elements, uint64_t n_a, const void *b_
 	const uint64_t *a = a_elements;
 	const uint64_t *b = b_elements;
 	uint64_t *out = out_elements;
-	const uint64_t middle = (n_a + n_b) / 2;
-	const uint64_t a_middle = co_rank_8(a, n_a, b, n_b, middle);
-	const uint64_t b_middle = middle - a_middle;
-	struct part part0 = start(a, a_middle, b, b_middle, out);
-	struct part part1 = start(a + a_middle, n_a - a_middle, b + b_middle, n_b - b_middle,
-				  out + middle);
+	uint64_t *middle = out + (n_a + n_b) / 2 / N_LANES * N_LANES;
+	struct chain front = { .a = a, .a_end = a + n_a, .b = b, .b_end = b + n_b,
+			       .out = out, .out_end = middle };
+	struct chain back = front;
 
-	while (is_full(&part0) && is_full(&part1)) {
-		step_full(&part0);
-		step_full(&part1);
+	back.out = middle;
+	back.out_end = out + n_a + n_b;
+	front.held = reversed(next_front_padded(&front));
+	back.held = reversed(next_back_padded(&back));
+	while (is_full(&front) && is_full(&back)) {
+		step_front(&front);
+		step_back(&back);
 	}
-	finish(part0);
-	finish(part1);
+	finish_front(front);
+	finish_back(back);
 }

@@ -3,7 +3,8 @@
  *
  * Which sort is the best depends on the element:
  *
- *	8, 16 bytes   Highway's vqsort, in place; without Highway the radix sort
+ *	8 bytes       sort_avx512; without AVX-512 Highway's vqsort; else the radix sort
+ *	16 bytes      Highway's vqsort; else the radix sort
  *	4 bytes       the radix sort: vqsort is slow there (see vqsort.h), and four bytes are few
  *
  * Elements are codes: equal ones cannot be told apart, so that every sort is stable here.
@@ -18,6 +19,10 @@
 
 #include "config.h"
 #include "src/cpu/radix_sort.h"
+#ifdef __x86_64__
+#include "src/cpu/network_avx512.h"
+#include "src/cpu/sort_avx512.h"
+#endif
 #if HAVE_HIGHWAY
 #include "src/cpu/vqsort.h"
 #endif
@@ -68,6 +73,10 @@ ORDER_DEFINE(16, uint128_t)
 
 size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 {
+#ifdef __x86_64__
+	if (element_nbytes == 8 && avx512_usable())
+		return sort_8_avx512_scratch_n(n) * sizeof(uint64_t);
+#endif
 	if (HAVE_HIGHWAY && element_nbytes != 4)
 		return 0;
 	return n * element_nbytes;
@@ -75,8 +84,12 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 
 static void sort_8(const struct sort_op *op)
 {
-	if (sort_presorted_8(op->elements, op->n))
+#ifdef __x86_64__
+	if (avx512_usable()) {
+		sort_8_avx512(op->elements, op->n, op->scratch);
 		return;
+	}
+#endif
 #if HAVE_HIGHWAY
 	vqsort_8(op->elements, op->n);
 #else
@@ -86,8 +99,6 @@ static void sort_8(const struct sort_op *op)
 
 static void sort_16(const struct sort_op *op)
 {
-	if (sort_presorted_16(op->elements, op->n))
-		return;
 #if HAVE_HIGHWAY
 	vqsort_16(op->elements, op->n);
 #else
@@ -103,9 +114,11 @@ void cpu_sort(const struct sort_op *op)
 			radix_sort_4(op->elements, op->n, op->scratch);
 		break;
 	case 8:
-		sort_8(op);
+		if (!sort_presorted_8(op->elements, op->n))
+			sort_8(op);
 		break;
 	default:
-		sort_16(op);
+		if (!sort_presorted_16(op->elements, op->n))
+			sort_16(op);
 	}
 }

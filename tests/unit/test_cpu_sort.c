@@ -1,8 +1,12 @@
 /*
  * test_cpu_sort - chunk sorts against qsort, over sizes, lengths and distributions
  */
+#include "config.h"
 #include "src/cpu/radix_sort.h"
 #include "src/cpu/sort.h"
+#if HAVE_HIGHWAY
+#include "src/cpu/vqsort.h"
+#endif
 #include "tests/unit/elements.h"
 
 #include <setjmp.h>
@@ -43,6 +47,19 @@ static void sort_radix(void *elements, uint64_t n, uint32_t element_nbytes)
 	guarded_free(scratch, n * element_nbytes);
 }
 
+#if HAVE_HIGHWAY
+/* What the machine at hand may have a faster sort for is used on others. */
+static void sort_vqsort(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	if (element_nbytes == 8)
+		vqsort_8(elements, n);
+	else if (element_nbytes == 16)
+		vqsort_16(elements, n);
+	else
+		sort_radix(elements, n, element_nbytes);
+}
+#endif
+
 static void check(sort_fn *sort, uint32_t element_nbytes, int dist, uint64_t n)
 {
 	void *elements = elements_make(element_nbytes, dist, n, n + 1);
@@ -78,6 +95,42 @@ static void radix_sort_sorts_any_data(void **state)
 {
 	(void)state;
 	check_all(sort_radix, 70001);
+}
+
+static void vqsort_sorts_any_data(void **state)
+{
+	(void)state;
+#if HAVE_HIGHWAY
+	check_all(sort_vqsort, 70001);
+#else
+	skip();
+#endif
+}
+
+/* Large enough for quicksort, for several pieces, and for uneven ones. */
+static void large_chunks_are_sorted(void **state)
+{
+	(void)state;
+	for (int dist = 0; dist < N_DISTS; dist++)
+		check(sort_chunk, 8, dist, 600001);
+}
+
+/* Elements that double in distance: all but a few always fall into one bucket. */
+static void unevenly_spread_elements_are_sorted(void **state)
+{
+	enum { N = 200000 };
+	uint64_t *elements = elements_make(8, GEN_RANDOM, N, 3);
+	uint64_t *expected;
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		elements[i] >>= elements[i] % 64;
+	expected = guarded_copy(elements, N * sizeof *elements);
+	elements_sort(expected, 8, N);
+	sort_chunk(elements, N, 8);
+	assert_memory_equal(elements, expected, N * sizeof *elements);
+	elements_free(elements, 8, N);
+	elements_free(expected, 8, N);
 }
 
 /* More than a piece, so that buckets are formed first; equal high bytes make it do so again. */
@@ -121,6 +174,9 @@ int main(void)
 		cmocka_unit_test(chunks_of_any_data_are_sorted),
 		cmocka_unit_test(radix_sort_sorts_any_data),
 		cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
+		cmocka_unit_test(vqsort_sorts_any_data),
+		cmocka_unit_test(large_chunks_are_sorted),
+		cmocka_unit_test(unevenly_spread_elements_are_sorted),
 		cmocka_unit_test(one_element_out_of_order_is_noticed),
 	};
 

@@ -1,0 +1,14 @@
+/*
+ * sort_avx512 - quicksort of u64 elements with AVX-512
+ *
+ * Only on x86-64, if avx512_usable().
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Elements of scratch that sort_8_avx512 needs for n: at most 1 MiB of them. */
+uint64_t sort_8_avx512_scratch_n(uint64_t n);
+
+/* Sort n elements in place, ascending. Everything aligned to 8 bytes. */
+void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch);
