@@ -120,12 +120,12 @@ struct less_than {
 	}
 };
 
-static constexpr uint64_t divide_up(uint64_t n, uint64_t by)
+static constexpr GSORT_HD uint64_t divide_up(uint64_t n, uint64_t by)
 {
 	return n / by + (n % by != 0);
 }
 
-static constexpr uint64_t round_up(uint64_t n, uint64_t to)
+static constexpr GSORT_HD uint64_t round_up(uint64_t n, uint64_t to)
 {
 	return divide_up(n, to) * to;
 }

@@ -71,19 +71,19 @@ static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t 
 	return n;
 }
 
-/* Entries in the tables of all passes: runs and groups. */
-static uint64_t table_entries(uint32_t k)
+/* Bytes of the tables of all passes: runs and groups. */
+static uint64_t table_nbytes(uint32_t k)
 {
 	const struct pass_plan plan = plan_merge(k);
-	uint64_t n_runs = k, entries = 0;
+	uint64_t n_runs = k, nbytes = 0;
 
 	for (unsigned i = 0; i < plan.n_passes; i++) {
 		const uint64_t n_groups = divide_up(n_runs, (uint64_t)1 << levels_of_pass(plan, i));
 
-		entries += n_runs + n_groups;
+		nbytes += n_runs * sizeof(kernel_slice) + n_groups * sizeof(group);
 		n_runs = n_groups;
 	}
-	return entries;
+	return nbytes;
 }
 
 /* Every group has at most one tile that is not full, and one boundary more than tiles. */
@@ -104,7 +104,7 @@ template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64
 	const uint64_t n_boundaries = boundaries_max<E>(k, n);
 	struct merge_layout layout;
 
-	layout.cuts_at = round_up(table_entries(k) * sizeof(kernel_slice), 256);
+	layout.cuts_at = round_up(table_nbytes(k), 256);
 	layout.edges_at = layout.cuts_at + round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
 	layout.buffer_at = layout.edges_at + round_up(n_boundaries * sizeof(E), 256);
 	layout.nbytes = layout.buffer_at + (plan_merge(k).n_passes > 1 ? n * sizeof(E) : 0);
@@ -124,6 +124,7 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 	pass->n_runs = divide_up(k, stride);
 	pass->n_groups = divide_up(pass->n_runs, pass->fan_in);
 	pass->n_tiles = 0;
+	pass->n_windows = 0;
 	pass->runs = (const kernel_slice *)(writer->to + writer->n);
 	for (uint64_t i = 0; i < pass->n_runs; i++) {
 		const uint64_t n = count_elements(slices, k, i * stride, (i + 1) * stride);
@@ -140,7 +141,9 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 			count_elements(slices, k, i * group_stride, (i + 1) * group_stride);
 
 		writer_put(writer, pass->n_tiles, first_element);
+		writer_put(writer, pass->n_windows, 0);
 		pass->n_tiles += divide_up(n, pass->tile_n);
+		pass->n_windows += windows_for(divide_up(n, pass->tile_n));
 		first_element += n;
 	}
 }

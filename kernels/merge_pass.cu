@@ -23,132 +23,134 @@ static constexpr unsigned PAIRS_MAX = FAN_IN / 2;
 template <class E>
 static constexpr uint32_t merge_n = (tile_of<E>::n_threads - (PAIRS_MAX - 1)) * tile_of<E>::items;
 
-template <class E> struct merge_memory : tile_memory<E> {
-	const E *from[FAN_IN];
-	uint32_t begin[FAN_IN + 1];     /* natural position of each slice; at the end, of none */
-	uint32_t origin[FAN_IN];        /* see place() */
-	uint32_t bounds[PAIRS_MAX + 1]; /* first thread of each pair */
+/*
+ * The unit of loading: up to a warp's worth of elements that are neighbours in one slice. Lane i
+ * has from[i], natural position natural + i, and place + i * step in the tile: odd slices descend.
+ */
+template <class E> struct alignas(16) chunk {
+	const E *from;
+	uint16_t natural, place;
+	uint16_t n;
+	int16_t step;
 };
 
-/* The position in the tile of what is at `natural` in `slice`: odd slices descend. */
+/* Chunks of a tile at most (all slices may end in one that is not full), and of each warp. */
+template <class E> static constexpr uint32_t chunks_max = merge_n<E> / WARP + FAN_IN;
 template <class E>
-__device__ __forceinline__ uint32_t place(const merge_memory<E> &memory, uint32_t slice,
-					  uint32_t natural)
-{
-	return slice % 2 ? memory.origin[slice] - natural : memory.origin[slice] + natural;
-}
+static constexpr uint32_t warp_chunks = divide_up(chunks_max<E>, tile_of<E>::n_threads / WARP);
+
+template <class E> struct merge_memory : tile_memory<E> {
+	chunk<E> chunks[chunks_max<E>];
+	const E *from[FAN_IN];
+	uint32_t begin[FAN_IN + 1]; /* natural position of each slice; at the end, of none */
+	uint32_t first_chunk[FAN_IN + 1];
+	uint32_t bounds[PAIRS_MAX + 1]; /* first thread of each pair */
+};
 
 static constexpr GSORT_HD unsigned pairs_for(unsigned fan_in)
 {
 	return power_of_two_from(fan_in > 2 ? (fan_in + 1) / 2 : 1);
 }
 
-/* Lay out the tile; the first warp does. */
+/* Find out the slices and where they go; the first warp does. */
 template <class E>
-__device__ __forceinline__ void lay_out(merge_memory<E> &memory, const pass<E> &pass,
-					uint64_t boundary)
+__device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pass<E> &pass,
+					       uint64_t boundary)
 {
-	constexpr unsigned items = tile_of<E>::items, n_threads = tile_of<E>::n_threads;
+	constexpr unsigned items = tile_of<E>::items;
 	const unsigned lane = threadIdx.x, n_pairs = pairs_for(pass.fan_in);
 	const E *from = nullptr;
-	uint32_t n = 0, n_pair, begin, first_thread, end_thread;
+	uint32_t n = 0, n_pair, begin, first_chunk, first_thread;
 
 	if (lane < FAN_IN) {
 		from = pass.cuts[boundary * FAN_IN + lane];
 		n = (uint32_t)(pass.cuts[(boundary + 1) * FAN_IN + lane] - from);
 	}
 	begin = lanes_sum_before(n, WARP);
+	first_chunk = lanes_sum_before((n + WARP - 1) / WARP, WARP);
 	n_pair = n + __shfl_xor_sync(ALL_LANES, n, 1);
 	n_pair = (n_pair + items - 1) / items; /* in threads */
-	first_thread = lanes_sum_before(lane % 2 ? 0 : n_pair, WARP) - (lane % 2 ? n_pair : 0);
-	end_thread = first_thread + n_pair;
-	if (lane / 2 >= n_pairs - 1)
-		end_thread = n_threads;
-	if (lane < FAN_IN) {
+	first_thread = lanes_sum_before(lane % 2 ? 0 : n_pair, WARP);
+	if (lane < FAN_IN)
 		memory.from[lane] = from;
+	if (lane <= FAN_IN) {
 		memory.begin[lane] = begin;
-		memory.origin[lane] = lane % 2 ? end_thread * items - 1 + begin :
-						 first_thread * items - begin;
-		if (lane % 2)
-			memory.bounds[lane / 2 + 1] = end_thread;
+		memory.first_chunk[lane] = first_chunk;
+		if (lane % 2 == 0)
+			memory.bounds[lane / 2] = lane / 2 < n_pairs ? first_thread :
+								       tile_of<E>::n_threads;
 	}
-	if (lane == 0)
-		memory.bounds[0] = 0;
-	if (lane == FAN_IN)
-		memory.begin[FAN_IN] = begin;
 }
 
-/* Follows the natural positions of one thread, which only grow, from slice to slice. */
-template <class E> struct slice_walk {
-	const merge_memory<E> &memory;
-	const E *from;
-	uint32_t slice, begin, end;
+/* List the chunks of all slices; all threads do. */
+template <class E> __device__ __forceinline__ void lay_out_chunks(merge_memory<E> &memory)
+{
+	const uint32_t n_chunks = memory.first_chunk[FAN_IN];
 
-	__device__ slice_walk(const merge_memory<E> &shared)
-	    : memory(shared), from(shared.from[0]), slice(0), begin(0), end(shared.begin[1])
-	{
-	}
+	for (uint32_t i = threadIdx.x; i < n_chunks; i += tile_of<E>::n_threads) {
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.first_chunk, 0, FAN_IN, i,
+							       true, less_than()) -
+				       1;
+		const uint32_t offset = (i - memory.first_chunk[slice]) * WARP;
+		const uint32_t left = memory.begin[slice + 1] - memory.begin[slice] - offset;
+		const uint32_t pair = slice / 2;
+		chunk<E> chunk;
 
-	__device__ void to(uint32_t natural)
-	{
-		while (natural >= end) {
-			begin = end;
-			end = memory.begin[++slice + 1];
-			from = memory.from[slice];
+		chunk.from = memory.from[slice] + offset;
+		chunk.natural = (uint16_t)(memory.begin[slice] + offset);
+		chunk.n = (uint16_t)(left < WARP ? left : WARP);
+		if (slice % 2) {
+			chunk.place = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
+						 offset);
+			chunk.step = -1;
+		} else {
+			chunk.place = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
+			chunk.step = 1;
 		}
+		memory.chunks[i] = chunk;
 	}
-
-	__device__ const E &element(uint32_t natural) const
-	{
-		return from[natural - begin];
-	}
-};
-
-/* The natural position of this thread's i-th element: a warp's are side by side. */
-template <class E> __device__ __forceinline__ uint32_t natural_position(unsigned i)
-{
-	return threadIdx.x / WARP * WARP * tile_of<E>::items + i * WARP + threadIdx.x % WARP;
 }
 
-template <class E>
-__device__ __forceinline__ void load_slices(const merge_memory<E> &memory, uint32_t n,
-					    E (&elements)[tile_of<E>::items])
+/* Call `visit(j, chunk)` for each chunk of this thread's warp that has an element for this lane. */
+template <class E, class Visit>
+__device__ __forceinline__ void for_each_chunk(const merge_memory<E> &memory, Visit visit)
 {
-	slice_walk<E> walk(memory);
+	const uint32_t n_chunks = memory.first_chunk[FAN_IN];
 
 #pragma unroll
-	for (unsigned i = 0; i < tile_of<E>::items; i++) {
-		const uint32_t at = natural_position<E>(i);
+	for (unsigned j = 0; j < warp_chunks<E>; j++) {
+		const uint32_t i = j * (tile_of<E>::n_threads / WARP) + threadIdx.x / WARP;
 
-		if (at < n) {
-			walk.to(at);
-			elements[i] = walk.element(at);
+		if (i < n_chunks) {
+			const chunk<E> chunk = memory.chunks[i];
+
+			if (threadIdx.x % WARP < chunk.n)
+				visit(j, chunk);
 		}
 	}
 }
 
-/* Put this thread's values, made of the elements, at their places in the tile; fill the gaps. */
-template <class E, class V, class Make>
-__device__ __forceinline__ void place_values(const merge_memory<E> &memory, uint32_t n, V *tile,
-					     unsigned n_pairs, Make make)
+/* Where this lane's element of a chunk lies: in the tile, and in its natural order. */
+template <class E> __device__ __forceinline__ uint32_t place(const chunk<E> &chunk)
+{
+	return (uint32_t)(chunk.place + (int32_t)(threadIdx.x % WARP) * chunk.step);
+}
+
+template <class E> __device__ __forceinline__ uint32_t natural(const chunk<E> &chunk)
+{
+	return chunk.natural + threadIdx.x % WARP;
+}
+
+/* Fill what is between the slices of each pair. */
+template <class E, class V>
+__device__ __forceinline__ void fill_gaps(const merge_memory<E> &memory, V *tile, unsigned n_pairs)
 {
 	constexpr unsigned items = tile_of<E>::items;
-	slice_walk<E> walk(memory);
 
-#pragma unroll
-	for (unsigned i = 0; i < items; i++) {
-		const uint32_t at = natural_position<E>(i);
-
-		if (at < n) {
-			walk.to(at);
-			tile[place(memory, walk.slice, at)] = make(i, at);
-		}
-	}
 	for (unsigned pair = 0; pair < n_pairs; pair++) {
-		const uint32_t first = memory.bounds[pair] * items + memory.begin[2 * pair + 1] -
-				       memory.begin[2 * pair];
-		const uint32_t end = memory.bounds[pair + 1] * items -
-				     (memory.begin[2 * pair + 2] - memory.begin[2 * pair + 1]);
+		const uint32_t *begin = memory.begin + 2 * pair;
+		const uint32_t first = memory.bounds[pair] * items + begin[1] - begin[0];
+		const uint32_t end = memory.bounds[pair + 1] * items - (begin[2] - begin[1]);
 
 		for (uint32_t at = first + threadIdx.x; at < end; at += tile_of<E>::n_threads)
 			tile[at] = past_all<V>::value;
@@ -173,16 +175,19 @@ __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, uns
 	merge_segments(tile, memory.cuts, memory.bounds, n_pairs, mine, v);
 }
 
-/* Does no slice begin below the end of the one before? at: where in `values` a position is. */
+/*
+ * Does no slice begin below the end of the one before? at(slice, natural): where in `values` the
+ * element of that natural position is.
+ */
 template <class E, class V, class At>
-__device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memory, uint32_t n,
-						    const V *values, At at)
+__device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memory, const V *values,
+						    At at)
 {
 	const uint32_t slice = threadIdx.x;
 	bool disorder = false;
 
 	if (slice < FAN_IN && memory.begin[slice] < memory.begin[slice + 1] &&
-	    memory.begin[slice + 1] < n) {
+	    memory.begin[slice + 1] < memory.begin[FAN_IN]) {
 		const uint32_t next = memory.begin[slice + 1];
 		uint32_t next_slice = slice + 1;
 
@@ -193,56 +198,42 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 	return !__syncthreads_or(disorder);
 }
 
-template <class E>
-__device__ __forceinline__ void copy_slices(const merge_memory<E> &memory, uint32_t n, E *to)
-{
-	slice_walk<E> walk(memory);
-
-	for (unsigned i = 0; i < tile_of<E>::items; i++) {
-		const uint32_t at = natural_position<E>(i);
-
-		if (at >= n)
-			break;
-		walk.to(at);
-		to[at] = walk.element(at);
-	}
-}
-
 /* Merge the elements, which lie at their natural positions, themselves. */
 template <class E>
-__device__ __noinline__ void merge_elements(merge_memory<E> &memory, uint32_t n, unsigned n_pairs)
+__device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs)
 {
-	E v[tile_of<E>::items];
+	E elements[warp_chunks<E>], v[tile_of<E>::items];
 
-#pragma unroll
-	for (unsigned i = 0; i < tile_of<E>::items; i++)
-		if (natural_position<E>(i) < n)
-			v[i] = memory.elements[natural_position<E>(i)];
+	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
+		elements[j] = memory.elements[natural(chunk)];
+	});
 	__syncthreads();
-	place_values(memory, n, memory.elements, n_pairs,
-		     [&](unsigned i, uint32_t) { return v[i]; });
+	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
+		memory.elements[place(chunk)] = elements[j];
+	});
+	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
 	merge_tile(memory, memory.elements, n_pairs, v);
 }
 
 /* A tile of wide elements, by tags. edges: the keys that the tile's are between. */
 template <class E>
-__device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, uint32_t n,
-					       unsigned n_pairs, const E *edges,
-					       const E (&elements)[tile_of<E>::items], E *to)
+__device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned n_pairs,
+					       const E *edges, const E (&elements)[warp_chunks<E>],
+					       E *to)
 {
 	typedef tile_of<E> shape;
 	const narrowing<E, shape::n> narrow(edges[0], edges[1]);
+	const uint32_t n = memory.begin[FAN_IN];
 	uint32_t v[shape::items];
 
-#pragma unroll
-	for (unsigned i = 0; i < shape::items; i++)
-		if (natural_position<E>(i) < n)
-			memory.elements[natural_position<E>(i)] = elements[i];
-	place_values(memory, n, memory.tags, n_pairs,
-		     [&](unsigned i, uint32_t at) { return narrow.tag(elements[i], at); });
+	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
+		memory.elements[natural(chunk)] = elements[j];
+		memory.tags[place(chunk)] = narrow.tag(elements[j], natural(chunk));
+	});
+	fill_gaps(memory, memory.tags, n_pairs);
 	__syncthreads();
-	if (slices_are_in_order(memory, n, memory.elements,
+	if (slices_are_in_order(memory, memory.elements,
 				[](uint32_t, uint32_t natural) { return natural; })) {
 		write_elements(memory, to, n);
 		return;
@@ -250,7 +241,7 @@ __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, uint32_t
 	merge_tile(memory, memory.tags, n_pairs, v);
 	if (narrow.shift &&
 	    !arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
-		merge_elements(memory, n, n_pairs);
+		merge_elements(memory, n_pairs);
 		write_elements(memory, to, n);
 		return;
 	}
@@ -259,20 +250,29 @@ __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, uint32_t
 
 /* A tile of elements that are sorted themselves. */
 template <class E>
-__device__ __forceinline__ void merge_plain(merge_memory<E> &memory, uint32_t n, unsigned n_pairs,
-					    E (&elements)[tile_of<E>::items], E *to)
+__device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_pairs,
+					    const E (&elements)[warp_chunks<E>], E *to)
 {
-	place_values(memory, n, memory.elements, n_pairs,
-		     [&](unsigned i, uint32_t) { return elements[i]; });
+	E v[tile_of<E>::items];
+
+	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
+		memory.elements[place(chunk)] = elements[j];
+	});
+	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
-	if (slices_are_in_order(memory, n, memory.elements, [&](uint32_t slice, uint32_t natural) {
-		    return place(memory, slice, natural);
+	if (slices_are_in_order(memory, memory.elements, [&](uint32_t slice, uint32_t natural) {
+		    const uint32_t offset = natural - memory.begin[slice];
+		    const uint32_t first = memory.bounds[slice / 2 + slice % 2] * tile_of<E>::items;
+
+		    return slice % 2 ? first - 1 - offset : first + offset;
 	    })) {
-		copy_slices(memory, n, to);
+		for_each_chunk(memory, [&](unsigned, const chunk<E> &chunk) {
+			to[natural(chunk)] = chunk.from[threadIdx.x % WARP];
+		});
 		return;
 	}
-	merge_tile(memory, memory.elements, n_pairs, elements);
-	write_elements(memory, to, n);
+	merge_tile(memory, memory.elements, n_pairs, v);
+	write_elements(memory, to, memory.begin[FAN_IN]);
 }
 
 template <class E>
@@ -283,9 +283,8 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	const group_view group = group_of_tile(pass, blockIdx.x);
 	const uint64_t tile = blockIdx.x - group.first_tile, boundary = blockIdx.x + group.index;
 	const unsigned n_pairs = pairs_for(pass.fan_in);
-	E elements[tile_of<E>::items];
+	E elements[warp_chunks<E>];
 	E *to = pass.out;
-	uint32_t n;
 
 	if (pass.state) {
 		if (!pass.state->merged[pass.index])
@@ -294,14 +293,17 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	}
 	to += group.first_element + tile * pass.tile_n;
 	if (threadIdx.x < WARP)
-		lay_out(memory, pass, boundary);
+		lay_out_slices(memory, pass, boundary);
 	__syncthreads();
-	n = memory.begin[FAN_IN];
-	load_slices(memory, n, elements);
+	lay_out_chunks(memory);
+	__syncthreads();
+	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
+		elements[j] = chunk.from[threadIdx.x % WARP];
+	});
 	if constexpr (is_narrowed<E>)
-		merge_narrowed(memory, n, n_pairs, pass.edges + boundary, elements, to);
+		merge_narrowed(memory, n_pairs, pass.edges + boundary, elements, to);
 	else
-		merge_plain(memory, n, n_pairs, elements, to);
+		merge_plain(memory, n_pairs, elements, to);
 }
 
 template <class E> uint32_t merge_tile_n()

@@ -57,10 +57,25 @@ struct sort_state {
 	uint32_t merged[PASSES_MAX]; /* pass i had a group that was not sorted, so was executed */
 };
 
+/* Geometry of the splitters (splitters.cu). */
+template <unsigned THREADS, unsigned BOUNDARIES> struct split_shape {
+	static constexpr unsigned n_threads = THREADS;
+	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a window, cut by one block */
+};
+typedef split_shape<GSORT_SPLIT> splitting;
+
+/* Windows of a group of n_tiles tiles, which has n_tiles + 1 boundaries. */
+static constexpr GSORT_HD uint64_t windows_for(uint64_t n_tiles)
+{
+	return n_tiles / splitting::n_boundaries + 1;
+}
+
 /* In tables: where a group begins. */
 struct group {
 	uint64_t first_tile;
 	uint64_t first_element;
+	uint64_t first_window;
+	uint64_t unused; /* tables are made of pairs of words */
 };
 
 template <class E> struct pass {
@@ -71,6 +86,7 @@ template <class E> struct pass {
 	uint64_t n_runs;
 	uint64_t n_groups;
 	uint64_t n_tiles;
+	uint64_t n_windows;
 
 	/* Of a sort. */
 	E *buffers[2];
@@ -104,12 +120,12 @@ struct first_tiles {
 	}
 };
 
-struct first_boundaries {
+struct first_windows {
 	const group *groups;
 
 	__device__ uint64_t operator[](uint64_t i) const
 	{
-		return groups[i].first_tile + i;
+		return groups[i].first_window;
 	}
 };
 
@@ -155,15 +171,25 @@ __device__ __forceinline__ group_view group_of_tile(const pass<E> &pass, uint64_
 	return view_group(pass, tile / pass.tiles_per_group);
 }
 
+/* ret_window: the window's number in its group. */
 template <class E>
-__device__ __forceinline__ group_view group_of_boundary(const pass<E> &pass, uint64_t boundary)
+__device__ __forceinline__ group_view group_of_window(const pass<E> &pass, uint64_t window,
+						      uint64_t *ret_window)
 {
-	if (pass.runs)
-		return view_group(pass, co_rank_pivot<uint64_t>(first_boundaries{ pass.groups }, 0,
-								pass.n_groups, boundary, true,
-								less_than()) -
-						1);
-	return view_group(pass, boundary / (pass.tiles_per_group + 1));
+	uint64_t index;
+
+	if (pass.runs) {
+		index = co_rank_pivot<uint64_t>(first_windows{ pass.groups }, 0, pass.n_groups,
+						window, true, less_than()) -
+			1;
+		*ret_window = window - pass.groups[index].first_window;
+	} else {
+		const uint64_t n_windows = windows_for(pass.tiles_per_group);
+
+		index = window / n_windows;
+		*ret_window = window % n_windows;
+	}
+	return view_group(pass, index);
 }
 
 /* In a sort: which buffer pass.index finds its runs in. */

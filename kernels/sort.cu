@@ -34,6 +34,7 @@ template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigne
 	pass->n_tiles =
 		(pass->n_groups - 1) * pass->tiles_per_group +
 		divide_up(pass->n - (pass->n_groups - 1) * run_n * pass->fan_in, pass->tile_n);
+	pass->n_windows = pass->n_groups * windows_for(pass->tiles_per_group);
 }
 
 /* The most boundaries of any pass. */

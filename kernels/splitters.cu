@@ -2,8 +2,8 @@
  * splitters - exact cuts of up to 16 sorted runs at every tile boundary
  *
  * The first `rank` elements of the stable merge of k runs are the first c[i] elements of each run
- * i, with the c[i] summing to rank. Half a warp finds them, one lane for each run. Every lane
- * keeps lo <= c <= hi for its run:
+ * i, with the c[i] summing to rank. Half a warp finds them (find_cut), one lane for each run.
+ * Every lane keeps lo <= c <= hi for its run:
  *
  *	1. take an element of the run with the widest range as the pivot;
  *	2. each lane searches its range for the pivot (co_rank_pivot), and the sum s of what lies
@@ -13,25 +13,25 @@
  *	   s - rank less.
  *
  * Step 3 is why few rounds suffice: the ranges shrink to the pivot's distance from rank. The pivot
- * is taken where rank would be if the runs were alike, which leaves a distance of about the root
- * of the range; every other time it is the middle, so that the widest range is halved whatever the
+ * is taken where rank would be if the runs were alike, which leaves a distance of about the root of
+ * the range; every other time it is the middle, so that the widest range is halved whatever the
  * data. Ties are decided by the run's number, so the cut is exact and the merge stable for any
  * data, all equal included.
+ *
+ * A search in device memory drags in a sector for each key it looks at. So a block cuts a window of
+ * 64 neighbouring boundaries: first the window's two ends, over whole runs; then each boundary in
+ * what is left of the runs, where all the block's searches begin with the same keys and find them
+ * in the cache.
  *
  * All lanes of a warp go round together until both halves are done: collectives stay convergent.
  */
 #include "kernels/pass.cuh"
 
 static constexpr unsigned CUT_LANES = 16; /* for one boundary */
-static constexpr unsigned CUT_THREADS = 128;
+static constexpr unsigned N_CUTTERS = splitting::n_threads / CUT_LANES;
 
 static_assert(FAN_IN <= CUT_LANES, "one lane for each run");
-
-/* One lane's run and what is known of its cut. */
-template <class E> struct cut_range {
-	const E *run;
-	uint64_t lo, hi;
-};
+static_assert(splitting::n_threads % WARP == 0, "whole warps");
 
 /* The lane with the widest range. Widths count up to 2^28: what is wider is wide enough. */
 __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
@@ -42,57 +42,63 @@ __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 }
 
 /* Where in the widest range to take the pivot: at the fraction missing, or in the middle. */
-__device__ __forceinline__ uint64_t pivot_offset(uint64_t width, uint64_t missing, uint64_t open,
-						 bool middle)
+template <class Index>
+__device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index open, bool middle)
 {
-	const uint64_t guess = (uint64_t)((float)width * ((float)missing / (float)open));
+	const Index guess = (Index)((float)width * ((float)missing / (float)open));
 
 	if (middle || guess >= width)
 		return middle ? width / 2 : width - 1;
 	return guess;
 }
 
-template <class E>
-__device__ __forceinline__ uint64_t find_cut(cut_range<E> range, unsigned lane, uint64_t rank)
+/*
+ * The cut of this lane's run for `rank`, known to be from lo to hi. Index: wide enough for sums
+ * over the lanes.
+ */
+template <class Index, class E>
+__device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Index rank)
 {
-	uint64_t sum_lo = lanes_sum(range.lo, CUT_LANES), sum_hi = lanes_sum(range.hi, CUT_LANES);
+	const unsigned lane = threadIdx.x % CUT_LANES;
+	Index sum_lo = lanes_sum(lo, CUT_LANES), sum_hi = lanes_sum(hi, CUT_LANES);
 
 	for (bool middle = false;; middle = !middle) {
 		const bool done = sum_lo == rank || sum_hi == rank;
-		const uint64_t width = range.hi - range.lo;
-		const unsigned owner = widest_lane(width, lane);
-		uint64_t pivot_at = 0, n_before, place;
+		const unsigned owner = widest_lane(hi - lo, lane);
+		Index pivot_at = 0, n_before, place, changed;
 		E pivot = 0;
 
 		if (!__any_sync(ALL_LANES, !done))
 			break;
 		if (lane == owner && !done) {
-			pivot_at = range.lo +
-				   pivot_offset(width, rank - sum_lo, sum_hi - sum_lo, middle);
-			pivot = range.run[pivot_at];
+			pivot_at = lo + pivot_offset<Index>(hi - lo, rank - sum_lo, sum_hi - sum_lo,
+							    middle);
+			pivot = run[pivot_at];
 		}
 		pivot = lane_broadcast(pivot, owner, CUT_LANES);
-		if (lane == owner || done)
-			n_before = pivot_at;
-		else
-			n_before = co_rank_pivot(range.run, range.lo, range.hi, pivot, lane < owner,
-						 less_than());
+		n_before = pivot_at;
+		if (lane != owner && !done)
+			n_before =
+				co_rank_pivot<Index>(run, lo, hi, pivot, lane < owner, less_than());
 		place = lanes_sum(n_before, CUT_LANES);
 		if (!done && place < rank) {
-			const uint64_t reach = rank - place - 1;
+			const Index reach = rank - place - 1;
 
-			range.lo = n_before + (lane == owner);
-			range.hi = range.hi - range.lo > reach ? range.lo + reach : range.hi;
+			lo = n_before + (lane == owner);
+			hi = hi - lo > reach ? lo + reach : hi;
+			sum_lo = place + 1;
 		} else if (!done) {
-			const uint64_t reach = place - rank;
+			const Index reach = place - rank;
 
-			range.hi = n_before;
-			range.lo = range.hi - range.lo > reach ? range.hi - reach : range.lo;
+			hi = n_before;
+			lo = hi - lo > reach ? hi - reach : lo;
+			sum_hi = place;
 		}
-		sum_lo = lanes_sum(range.lo, CUT_LANES);
-		sum_hi = lanes_sum(range.hi, CUT_LANES);
+		changed = lanes_sum(place < rank ? hi : lo, CUT_LANES);
+		sum_hi = done || place >= rank ? sum_hi : changed;
+		sum_lo = done || place < rank ? sum_lo : changed;
 	}
-	return sum_lo == rank ? range.lo : range.hi;
+	return sum_lo == rank ? lo : hi;
 }
 
 /* Are the lanes' runs, one after the other, sorted already? */
@@ -124,46 +130,100 @@ template <class E> __device__ __forceinline__ E find_edge(kernel_slice run, uint
 	return lanes_min(cut < run.n ? elements[cut] : (E) ~(E)0, CUT_LANES);
 }
 
-template <class E> __global__ void __launch_bounds__(CUT_THREADS) split(pass<E> pass)
+/* A window of one group: boundaries [first, end), numbered in the group. */
+struct window {
+	group_view group;
+	uint64_t first, end;
+};
+
+/* What the block knows of each run: the part of it that lies in the window. */
+template <class E> struct split_memory {
+	const E *part[CUT_LANES];
+	uint32_t n[CUT_LANES];
+};
+
+template <class E>
+__device__ __forceinline__ uint64_t rank_of(const pass<E> &pass, const window &window,
+					    uint64_t boundary)
+{
+	const uint64_t rank = boundary * pass.tile_n;
+
+	return rank < window.group.n ? rank : window.group.n;
+}
+
+/* The first warp cuts the runs at both ends of the window, a half each. */
+template <class E>
+__device__ __forceinline__ void cut_window(split_memory<E> &memory, const pass<E> &pass,
+					   const window &window, kernel_slice run)
 {
 	const unsigned lane = threadIdx.x % CUT_LANES;
-	uint64_t boundary = ((uint64_t)blockIdx.x * CUT_THREADS + threadIdx.x) / CUT_LANES;
-	const bool real = boundary < pass.n_boundaries();
-	group_view group;
+	const bool is_end = threadIdx.x >= CUT_LANES;
+	const uint64_t rank = rank_of(pass, window, is_end ? window.end - 1 : window.first);
+	const uint64_t cut =
+		find_cut<uint64_t>((const E *)run.elements, 0, run.n < rank ? run.n : rank, rank);
+	const uint64_t end = lane_broadcast(cut, lane + CUT_LANES, WARP);
+
+	if (is_end)
+		return;
+	memory.part[lane] = (const E *)run.elements + cut;
+	memory.n[lane] = (uint32_t)(end - cut);
+}
+
+template <class E> __global__ void __launch_bounds__(splitting::n_threads) split(pass<E> pass)
+{
+	split_memory<E> &memory = *shared_memory<split_memory<E>>();
+	const unsigned lane = threadIdx.x % CUT_LANES;
 	kernel_slice run = { nullptr, 0 };
-	uint64_t tile, rank, cut;
-	bool last;
-	E edge;
+	uint64_t index, n_boundaries, first_rank;
+	const E *part;
+	uint32_t n;
+	window window;
 
 	if (pass.state && !pass.state->disordered)
 		return;
-	boundary = real ? boundary : 0;
-	group = group_of_boundary(pass, boundary);
-	tile = boundary - group.index - group.first_tile;
-	last = tile * pass.tile_n >= group.n;
-	rank = last ? group.n : tile * pass.tile_n;
-	if (lane < pass.fan_in)
-		run = view_run(pass, group.index * pass.fan_in + lane);
-
-	if (pass.state && __any_sync(ALL_LANES, tile == 0) && !runs_are_in_order<E>(run, lane) &&
-	    tile == 0 && lane == 0)
-		atomicExch(&pass.state->merged[pass.index], 1u);
-
-	cut = find_cut(cut_range<E>{ (const E *)run.elements, 0, run.n < rank ? run.n : rank },
-		       lane, rank);
-	edge = find_edge<E>(run, cut, last);
-	if (!real)
+	window.group = group_of_window(pass, blockIdx.x, &index);
+	n_boundaries = divide_up(window.group.n, pass.tile_n) + 1;
+	window.first = index * splitting::n_boundaries;
+	window.end = window.first + splitting::n_boundaries;
+	if (window.first >= n_boundaries)
 		return;
-	if (lane < FAN_IN)
-		pass.cuts[boundary * FAN_IN + lane] = (const E *)run.elements + cut;
-	if (lane == 0)
-		pass.edges[boundary] = edge;
+	if (window.end > n_boundaries)
+		window.end = n_boundaries;
+	if (lane < pass.fan_in)
+		run = view_run(pass, window.group.index * pass.fan_in + lane);
+
+	if (threadIdx.x < WARP) {
+		cut_window(memory, pass, window, run);
+		if (pass.state && index == 0 && !runs_are_in_order<E>(run, lane) &&
+		    threadIdx.x == 0)
+			atomicExch(&pass.state->merged[pass.index], 1u);
+	}
+	__syncthreads();
+
+	part = memory.part[lane];
+	n = memory.n[lane];
+	first_rank = rank_of(pass, window, window.first);
+	for (uint64_t i = window.first; i < window.end; i += N_CUTTERS) {
+		/* Both halves of a warp go on together, even past the end. */
+		const uint64_t mine = i + threadIdx.x / CUT_LANES;
+		const uint64_t boundary = mine < window.end ? mine : window.end - 1;
+		const uint32_t rank = (uint32_t)(rank_of(pass, window, boundary) - first_rank);
+		const E *at = part + find_cut<uint32_t>(part, 0, n < rank ? n : rank, rank);
+		const E edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
+					    boundary == n_boundaries - 1);
+		const uint64_t row = window.group.first_tile + window.group.index + boundary;
+
+		if (mine == boundary && lane < FAN_IN)
+			pass.cuts[row * FAN_IN + lane] = at;
+		if (mine == boundary && lane == 0)
+			pass.edges[row] = edge;
+	}
 }
 
 template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream)
 {
-	LAUNCH(split<E>, (unsigned)divide_up(pass.n_boundaries() * CUT_LANES, CUT_THREADS),
-	       CUT_THREADS, 0, stream, pass);
+	LAUNCH(split<E>, (unsigned)pass.n_windows, splitting::n_threads, sizeof(split_memory<E>),
+	       stream, pass);
 	return (int)cudaGetLastError();
 }
 

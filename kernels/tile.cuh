@@ -36,15 +36,22 @@ struct segment_pair {
 	bool ascending; /* which way the result is to lie */
 };
 
-/* A descending stretch of memory, as an ascending sequence. */
-template <class V> struct reversed {
-	const V *end;
+/*
+ * co_rank() in a pair: b[rank - 1 - i], which lies in reverse, is at n - rank + i, so the search
+ * only compares two stretches at the same index.
+ */
+template <class V>
+__device__ __forceinline__ uint32_t pair_co_rank(const V *region, uint32_t n_a, uint32_t n,
+						 uint32_t rank)
+{
+	const V *const mirrored = region + (n - rank);
+	const uint32_t n_b = n - n_a;
+	uint32_t lo = rank > n_b ? rank - n_b : 0;
+	uint32_t hi = rank < n_a ? rank : n_a;
 
-	__device__ const V &operator[](uint32_t i) const
-	{
-		return *(end - 1 - i);
-	}
-};
+	CO_RANK_NARROW(uint32_t, lo, hi, i, mirrored[i] < region[i])
+	return lo;
+}
 
 template <class V, unsigned ITEMS>
 __device__ __forceinline__ void store_items(V *tile, uint32_t first, bool ascending,
@@ -71,9 +78,7 @@ __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair
 {
 	const uint32_t rank = threadIdx.x * ITEMS - pair.begin;
 	const V *region = tile + pair.begin;
-	const uint32_t n_b = pair.n - pair.n_a;
-	const uint32_t cut = co_rank<uint32_t>(region, pair.n_a, reversed<V>{ region + pair.n },
-					       n_b, rank, less_than());
+	const uint32_t cut = pair_co_rank(region, pair.n_a, pair.n, rank);
 	uint32_t n_first, second;
 
 	cuts[threadIdx.x] = (uint16_t)cut;
@@ -100,14 +105,15 @@ __device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds b
 					       unsigned n_segments, unsigned mine, V (&v)[ITEMS])
 {
 #pragma unroll 1
-	for (unsigned width = 1; width < n_segments; width *= 2) {
-		const unsigned first = mine / (2 * width) * 2 * width;
+	for (unsigned level = 0; 1u << level < n_segments; level++) {
+		const unsigned pair = mine >> (level + 1);
+		const unsigned first = pair << (level + 1), second = first + (1u << level);
 		const uint32_t begin = bounds[first] * ITEMS;
+		const uint32_t end = bounds[second + (1u << level)] * ITEMS;
 
 		merge_pair(tile, cuts,
-			   segment_pair{ begin, bounds[first + width] * ITEMS - begin,
-					 bounds[first + 2 * width] * ITEMS - begin,
-					 first / (2 * width) % 2 == 0 },
+			   segment_pair{ begin, bounds[second] * ITEMS - begin, end - begin,
+					 pair % 2 == 0 },
 			   v);
 	}
 }

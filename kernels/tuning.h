@@ -11,13 +11,13 @@
 #pragma once
 
 #ifndef GSORT_TILE_4
-#define GSORT_TILE_4 256, 31, 3
+#define GSORT_TILE_4 128, 33, 6
 #endif
 #ifndef GSORT_TILE_8
-#define GSORT_TILE_8 256, 31, 2
+#define GSORT_TILE_8 128, 33, 4
 #endif
 #ifndef GSORT_TILE_16
-#define GSORT_TILE_16 256, 17, 2
+#define GSORT_TILE_16 256, 19, 2
 #endif
 
 /* Runs that one merge pass turns into one: a power of two, at most 16 (see splitters.cu). */
@@ -28,4 +28,9 @@
 /* Threads and records of each in the kernels that only stream: encode, decode, unique. */
 #ifndef GSORT_STREAM
 #define GSORT_STREAM 256, 8
+#endif
+
+/* Splitters: threads of a block, and boundaries that it cuts. */
+#ifndef GSORT_SPLIT
+#define GSORT_SPLIT 128, 32
 #endif

@@ -10,6 +10,7 @@
 #define GSORT_TILE_16 64, 3, 1
 #define GSORT_FAN_IN_LOG2 3
 #define GSORT_STREAM 64, 2
+#define GSORT_SPLIT 64, 8
 
 #include "tests/kernels/cuda_on_cpu.h"
 
