@@ -18,6 +18,7 @@ static const struct {
 } commands[] = {
 	{ "file", "file to file: against cp, against text tools, by memory and by data",
 	  bench_file },
+	{ "cpu", "CPU kernels: sort, merge, encode, decode", bench_cpu },
 #if HAVE_KERNELS
 	{ "sort", "GPU kernels: a chunk, against CUB", bench_kernels },
 	{ "distributions", "GPU kernels: a chunk of other shapes of data", bench_kernels },

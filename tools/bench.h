@@ -6,6 +6,7 @@
 #pragma once
 
 /* gsort against cp and text tools, file to file. */
+int bench_cpu(int argc, char **argv);
 int bench_file(int argc, char **argv);
 
 /* The kernels of the CPU back end. */

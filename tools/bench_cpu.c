@@ -1,0 +1,385 @@
+/*
+ * bench_cpu - how fast are the kernels of the CPU back end
+ *
+ * Every kernel runs on each of the threads at once, each with data of its own, as in the
+ * engine: cores share caches and memory, so one thread alone would flatter it. The time is
+ * processor time of the slowest thread, so that other programs on the machine disturb less; the
+ * median of several runs. The results are checked by their digest and order.
+ *
+ * "pipeline" is what the sort of a whole file consists of: sort chunks, then merge all of them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "src/cpu/encode.h"
+#include "src/cpu/merge.h"
+#include "src/cpu/sort.h"
+#include "src/cpu/unique.h"
+#include "src/status.h"
+#include "tools/bench.h"
+#include "tools/gen.h"
+
+enum { MAX_THREADS = 64, MAX_REPEATS = 99 };
+
+/* What one thread works on; all memory is touched before it is timed. */
+struct worker {
+	struct layout layout;
+	void *elements; /* nbytes */
+	void *other;    /* nbytes */
+	void *scratch;  /* scratch_nbytes */
+	struct slice *slices;
+	uint64_t n, nbytes;
+	size_t scratch_nbytes;
+	uint64_t chunk_n;
+	pthread_barrier_t *start;
+	void (*run)(struct worker *worker);
+	uint64_t elapsed_ns;
+	struct digest digest; /* of what was generated */
+};
+
+struct bench {
+	struct worker workers[MAX_THREADS];
+	unsigned n_threads, n_repeats;
+	uint64_t nbytes; /* of each thread */
+};
+
+static uint64_t thread_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void *map_memory(size_t nbytes)
+{
+	void *memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED) {
+		fail(-1, "no memory for %zu bytes", nbytes);
+		exit(EXIT_TROUBLE);
+	}
+	return memory;
+}
+
+static uint64_t chunk_end(const struct worker *worker, uint64_t start)
+{
+	return worker->n - start < worker->chunk_n ? worker->n : start + worker->chunk_n;
+}
+
+static void *at(const struct worker *worker, void *elements, uint64_t i)
+{
+	return (char *)elements + i * worker->layout.element_nbytes;
+}
+
+static void run_sort(struct worker *worker)
+{
+	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
+		cpu_sort(&(struct sort_op){ .elements = at(worker, worker->elements, i),
+					    .n = chunk_end(worker, i) - i,
+					    .scratch = worker->scratch,
+					    .element_nbytes = worker->layout.element_nbytes });
+}
+
+/* Merge the chunks into `other`. */
+static void run_merge(struct worker *worker)
+{
+	struct merge_op op = { .slices = worker->slices,
+			       .element_nbytes = worker->layout.element_nbytes,
+			       .out = worker->other,
+			       .scratch = worker->scratch };
+
+	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
+		worker->slices[op.k++] = (struct slice){ at(worker, worker->elements, i),
+							 chunk_end(worker, i) - i };
+	cpu_merge(&op);
+}
+
+static void run_encode(struct worker *worker)
+{
+	struct digest digest = { 0 };
+
+	cpu_encode(&(struct encode_op){ .layout = &worker->layout, .records = worker->other,
+					.elements = worker->elements, .n = worker->n,
+					.ret_digest = &digest });
+}
+
+static void run_decode(struct worker *worker)
+{
+	struct decode_result result;
+
+	cpu_decode(&(struct decode_op){ .layout = &worker->layout, .elements = worker->elements,
+					.records = worker->other, .n = worker->n, .ret = &result });
+}
+
+static void run_decode_in_place(struct worker *worker)
+{
+	struct decode_result result;
+
+	cpu_decode(&(struct decode_op){ .layout = &worker->layout, .elements = worker->elements,
+					.records = worker->elements, .n = worker->n,
+					.ret = &result });
+}
+
+static void run_unique(struct worker *worker)
+{
+	struct digest dropped;
+	uint64_t n_left;
+
+	cpu_unique(&(struct unique_op){ .elements = worker->elements, .n = worker->n,
+					.element_nbytes = worker->layout.element_nbytes,
+					.layout = &worker->layout, .ret_n = &n_left,
+					.ret_dropped = &dropped });
+}
+
+static void *timed_run_of(void *argument)
+{
+	struct worker *worker = argument;
+	uint64_t start_ns;
+
+	pthread_barrier_wait(worker->start);
+	start_ns = thread_time_ns();
+	worker->run(worker);
+	worker->elapsed_ns = thread_time_ns() - start_ns;
+	return NULL;
+}
+
+/* All threads once; the time of the slowest. */
+static uint64_t run_all(struct bench *bench, void (*run)(struct worker *worker))
+{
+	pthread_t threads[MAX_THREADS];
+	pthread_barrier_t start;
+	uint64_t elapsed_ns = 0;
+
+	pthread_barrier_init(&start, NULL, bench->n_threads);
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		bench->workers[i].run = run;
+		bench->workers[i].start = &start;
+		if (pthread_create(&threads[i], NULL, timed_run_of, &bench->workers[i]) != 0) {
+			fail(-1, "cannot start a thread");
+			exit(EXIT_TROUBLE);
+		}
+	}
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		pthread_join(threads[i], NULL);
+		if (elapsed_ns < bench->workers[i].elapsed_ns)
+			elapsed_ns = bench->workers[i].elapsed_ns;
+	}
+	pthread_barrier_destroy(&start);
+	return elapsed_ns;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t median(uint64_t *times_ns, unsigned n)
+{
+	qsort(times_ns, n, sizeof *times_ns, compare_ns);
+	return times_ns[n / 2];
+}
+
+static void print_row(const struct bench *bench, const char *what, uint64_t elapsed_ns)
+{
+	const double nbytes = (double)bench->nbytes * bench->n_threads;
+
+	printf("%-34s %7.2f ns/element %7.2f GB/s\n", what,
+	       (double)elapsed_ns / (double)bench->workers[0].n, nbytes / (double)elapsed_ns);
+	fflush(stdout);
+}
+
+/* Fresh data of `type` for all threads, the same for each call. */
+static void fill(struct bench *bench, const char *type, enum gen_dist dist)
+{
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		struct worker *worker = &bench->workers[i];
+		struct key key;
+		struct gen gen;
+
+		key_parse_type(type, &key);
+		layout_make_plain(&key, &worker->layout);
+		worker->n = bench->nbytes / worker->layout.element_nbytes;
+		gen_make(&worker->layout, dist, worker->n, i, &gen);
+		gen_fill(&gen, 0, worker->n, worker->elements);
+		worker->digest = (struct digest){ 0 };
+		cpu_encode(&(struct encode_op){ .layout = &worker->layout,
+						.records = worker->elements,
+						.elements = worker->elements, .n = worker->n,
+						.ret_digest = &worker->digest });
+	}
+}
+
+/* Are the sorted elements what was generated? */
+static void check(struct bench *bench, bool in_other)
+{
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		struct worker *worker = &bench->workers[i];
+		void *elements = in_other ? worker->other : worker->elements;
+		const uint64_t step_n = in_other ? worker->n : worker->chunk_n;
+		struct decode_result result;
+		struct digest digest = { 0 };
+		uint64_t n_disorders = 0;
+
+		for (uint64_t j = 0; j < worker->n; j += step_n) {
+			cpu_decode(&(struct decode_op){
+				.layout = &worker->layout, .elements = at(worker, elements, j),
+				.records = worker->other,
+				.n = worker->n - j < step_n ? worker->n - j : step_n,
+				.ret = &result });
+			digest_add(&digest, result.digest);
+			n_disorders += result.n_disorders;
+		}
+		if (n_disorders || !digest_equal(digest, worker->digest)) {
+			fail(-1, "a kernel is wrong: %" PRIu64 " disorders", n_disorders);
+			exit(EXIT_TROUBLE);
+		}
+	}
+}
+
+static void set_chunks(struct bench *bench, uint64_t chunk_nbytes)
+{
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		struct worker *worker = &bench->workers[i];
+
+		worker->chunk_n = chunk_nbytes / worker->layout.element_nbytes;
+	}
+}
+
+/* Sort chunks, merge them; a row for each and for both. */
+static void bench_pipeline(struct bench *bench, const char *type, const char *dist_name,
+			   uint64_t chunk_nbytes)
+{
+	uint64_t sort_ns[MAX_REPEATS], merge_ns[MAX_REPEATS];
+	enum gen_dist dist = GEN_RANDOM;
+	char what[64];
+
+	gen_parse_dist(dist_name, &dist);
+	for (unsigned i = 0; i < bench->n_repeats; i++) {
+		fill(bench, type, dist);
+		set_chunks(bench, chunk_nbytes);
+		sort_ns[i] = run_all(bench, run_sort);
+		if (i == 0)
+			check(bench, false);
+		merge_ns[i] = run_all(bench, run_merge);
+		if (i == 0)
+			check(bench, true);
+	}
+	snprintf(what, sizeof what, "%s %s, %" PRIu64 " KiB: sort", type, dist_name,
+		 chunk_nbytes >> 10);
+	print_row(bench, what, median(sort_ns, bench->n_repeats));
+	snprintf(what, sizeof what, "  merge of %" PRIu64,
+		 (bench->nbytes + chunk_nbytes - 1) / chunk_nbytes);
+	print_row(bench, what, median(merge_ns, bench->n_repeats));
+	print_row(bench, "  both", median(sort_ns, bench->n_repeats) +
+					   median(merge_ns, bench->n_repeats));
+}
+
+static void bench_simple(struct bench *bench, const char *type, const char *what,
+			 void (*run)(struct worker *worker), enum gen_dist dist)
+{
+	uint64_t times_ns[MAX_REPEATS];
+	char text[64];
+
+	for (unsigned i = 0; i < bench->n_repeats; i++) {
+		fill(bench, type, dist);
+		times_ns[i] = run_all(bench, run);
+	}
+	snprintf(text, sizeof text, "%s %s", type, what);
+	print_row(bench, text, median(times_ns, bench->n_repeats));
+}
+
+static void allocate(struct bench *bench)
+{
+	for (unsigned i = 0; i < bench->n_threads; i++) {
+		struct worker *worker = &bench->workers[i];
+		const uint32_t k = (uint32_t)(bench->nbytes >> 12);
+
+		worker->nbytes = bench->nbytes;
+		worker->scratch_nbytes = cpu_merge_scratch_nbytes(k, 16) + bench->nbytes;
+		worker->elements = map_memory(worker->nbytes);
+		worker->other = map_memory(worker->nbytes);
+		worker->scratch = map_memory(worker->scratch_nbytes);
+		worker->slices = map_memory(k * sizeof *worker->slices);
+	}
+}
+
+static void bench_all(struct bench *bench)
+{
+	static const char *const types[] = { "u32", "u64", "u128" };
+	static const char *const dists[] = { "sorted", "reversed", "equal", "two", "zipf",
+					     "few", "nearly", "sawtooth", "organ", "gaps" };
+
+	for (uint64_t nbytes = 1 << 19; nbytes < bench->nbytes; nbytes *= 4)
+		bench_pipeline(bench, "u64", "random", nbytes);
+	for (unsigned i = 0; i < 3; i++)
+		bench_pipeline(bench, types[i], "random", 1 << 21);
+	for (unsigned i = 0; i < sizeof dists / sizeof dists[0]; i++)
+		bench_pipeline(bench, "u64", dists[i], 1 << 21);
+	for (unsigned i = 0; i < 3; i++) {
+		bench_simple(bench, types[i], "encode", run_encode, GEN_RANDOM);
+		bench_simple(bench, types[i], "decode", run_decode, GEN_RANDOM);
+		bench_simple(bench, types[i], "decode in place", run_decode_in_place, GEN_RANDOM);
+	}
+	bench_simple(bench, "f64be", "decode", run_decode, GEN_RANDOM);
+	bench_simple(bench, "b10", "decode", run_decode, GEN_RANDOM);
+	bench_simple(bench, "u64", "unique, none equal", run_unique, GEN_SORTED);
+	bench_simple(bench, "u64", "unique, all equal", run_unique, GEN_EQUAL);
+}
+
+static void print_help(void)
+{
+	printf("Usage: gsort-bench cpu [--threads=N] [--repeat=N] [--size=MIB]\n"
+	       "Time the CPU kernels on N threads at once (2), each with MIB of data (64):\n"
+	       "processor time, the median of N runs (3).\n"
+	       "  --pipeline=TYPE,DIST,KIB  only: sort chunks of KIB, then merge all of them\n");
+}
+
+int bench_cpu(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "threads", required_argument, NULL, 't' },
+		{ "repeat", required_argument, NULL, 'r' },
+		{ "size", required_argument, NULL, 's' },
+		{ "pipeline", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct bench *bench = map_memory(sizeof *bench);
+	char type[16], dist[16];
+	unsigned long chunk_kib = 0;
+	int option;
+
+	*bench = (struct bench){ .n_threads = 2, .n_repeats = 3, .nbytes = (uint64_t)64 << 20 };
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 't')
+			bench->n_threads = (unsigned)atoi(optarg);
+		else if (option == 'r')
+			bench->n_repeats = (unsigned)atoi(optarg);
+		else if (option == 's')
+			bench->nbytes = strtoull(optarg, NULL, 10) << 20;
+		else if (option == 'p' &&
+			 sscanf(optarg, "%15[^,],%15[^,],%lu", type, dist, &chunk_kib) == 3)
+			continue;
+		else
+			return print_help(), option == 'h' ? EXIT_SORTED : EXIT_TROUBLE;
+	}
+	if (bench->n_threads - 1 >= MAX_THREADS || bench->n_repeats - 1 >= MAX_REPEATS ||
+	    bench->nbytes == 0)
+		return print_help(), EXIT_TROUBLE;
+	allocate(bench);
+	if (chunk_kib)
+		bench_pipeline(bench, type, dist, chunk_kib << 10);
+	else
+		bench_all(bench);
+	return EXIT_SORTED;
+}
