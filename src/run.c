@@ -11,6 +11,8 @@
 #include "src/status.h"
 #include "src/verify.h"
 
+enum { DISCARD_NBYTES = 1 << 20 };
+
 enum run_kind { RUN_RESIDENT, RUN_SPILLED, RUN_INPUT };
 
 struct run {
@@ -233,9 +235,19 @@ bool run_holds_duplicates(const struct run *run)
 	       (run->kind == RUN_SPILLED && run->items == SPILLED_RECORDS);
 }
 
+/*
+ * Giving space back is a transaction of the file system, so it is done a MiB at a time, and what is
+ * left at the end goes with the run itself.
+ */
 void run_discard_before(struct run *run, uint64_t end)
 {
-	if (run->kind != RUN_SPILLED || end <= run->n_discarded)
+	uint64_t nbytes = 0;
+
+	if (run->kind != RUN_SPILLED)
+		return;
+	for (uint64_t i = run->n_discarded; i < end; i++)
+		nbytes += run_file_blocks(run->file)[i].stored_nbytes;
+	if (nbytes < DISCARD_NBYTES)
 		return;
 	run_file_discard(run->file, run->n_discarded, end - run->n_discarded);
 	run->n_discarded = end;
