@@ -1,26 +1,48 @@
 /*
- * engine - what every part of one sort shares
+ * engine - what every part of one sort shares, and how it is opened
  *
- * Made and closed by sort.c; everything in it is set before the first thread starts and only read
- * afterwards (what it points to has locks of its own).
+ * sort.c opens the inputs, then the engine opens the rest: back end, plan, temporary space and
+ * chunk buffers. What is opened must fit: when a device has less memory than it said (others use
+ * it, too), a smaller plan is made, and in the end, if the user left the choice to gsort, another
+ * back end.
+ *
+ * Everything is set before the first thread starts and only read afterwards (what it points to has
+ * locks of its own).
  */
 #pragma once
 
 #include "io/input.h"
 #include "io/spill.h"
+#include "src/options.h"
 #include "src/plan.h"
 #include "src/stats.h"
 
 struct engine {
+	/* Given */
 	const struct io_engine *io;
+	const struct layout *layout;
+	bool unique;         /* -u */
+	struct input *input; /* all inputs as one stream */
+	struct stats *stats; /* may be NULL */
+
+	/* Opened by engine_open() */
 	const struct backend *backend;
 	struct device *device;
 	struct device_info info;
-	const struct layout *layout;
-	bool unique; /* -u */
 	struct plan_request request;
 	struct plan plan;
-	struct input *input;
-	struct spill *spill;
-	struct stats *stats; /* may be NULL */
+	struct spill *spill;     /* not with --explain */
+	struct chunk_pool *pool; /* only to sort: not with -m or --explain */
 };
+
+/*
+ * Open what is not given. ordered_output: as in plan_request. Returns 0, or a negative errno after
+ * a message; engine_close() is due in both cases.
+ */
+int engine_open(struct engine *engine, const struct options *options, bool ordered_output);
+
+/* Close what engine_open() opened; no run may be left. A zeroed engine is fine. */
+void engine_close(struct engine *engine);
+
+/* CPU threads to use: --parallel, or all that this process may use. */
+unsigned engine_n_threads(const struct options *options);

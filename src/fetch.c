@@ -44,6 +44,8 @@ struct fetch {
 	uint64_t *cuts;
 	struct slice *available; /* what the window could hold, before the cut */
 	struct digest read, dropped;
+	char *staging; /* host memory that is read into, or NULL */
+	size_t staging_nbytes, staging_used;
 	struct source sources[];
 };
 
@@ -66,6 +68,26 @@ static int sample_resident(struct fetch *fetch, uint64_t stride)
 	return r < 0 ? r : wait_lane(fetch);
 }
 
+/* If something is to be read, and device memory cannot be read into. */
+static int open_staging(struct fetch *fetch)
+{
+	const struct engine *engine = fetch->engine;
+	bool reads = false;
+	void *staging;
+	int r;
+
+	for (uint32_t i = 0; i < fetch->n_sources; i++)
+		reads = reads || !run_is_resident(fetch->sources[i].run);
+	if (!reads || engine->info.unified)
+		return 0;
+	fetch->staging_nbytes = fetch->capacity_records * engine->layout->record_nbytes;
+	r = engine->backend->alloc(engine->device, MEMORY_HOST, fetch->staging_nbytes, &staging);
+	if (r < 0)
+		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
+	fetch->staging = staging;
+	return 0;
+}
+
 static int fetch_start(struct fetch *fetch, struct run *const *runs,
 		       const struct window_plan *windows)
 {
@@ -83,7 +105,9 @@ static int fetch_start(struct fetch *fetch, struct run *const *runs,
 		r = engine->backend->mark_open(engine->device, &fetch->mark);
 	if (r < 0)
 		return fail(r, "cannot start a merge: %m");
-	r = sample_resident(fetch, windows->resident_stride);
+	r = open_staging(fetch);
+	if (r == 0)
+		r = sample_resident(fetch, windows->resident_stride);
 	return r < 0 ? r : forecast_open(runs, fetch->n_sources, &fetch->forecast);
 }
 
@@ -119,10 +143,32 @@ void fetch_close(struct fetch *fetch)
 	if (fetch->mark)
 		fetch->engine->backend->mark_close(fetch->mark);
 	forecast_close(fetch->forecast);
+	fetch->engine->backend->release(fetch->engine->device, MEMORY_HOST, fetch->staging,
+					fetch->staging_nbytes);
 	free(fetch->n_taken);
 	free(fetch->cuts);
 	free(fetch->available);
 	free(fetch);
+}
+
+/*
+ * Read blocks with n items to `items`, which is device memory: directly, or by way of the staging
+ * buffer.
+ */
+static int read_items(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *items,
+		      uint64_t n)
+{
+	const struct engine *engine = fetch->engine;
+	const size_t nbytes = n * engine->layout->record_nbytes;
+	char *to = fetch->staging ? fetch->staging + fetch->staging_used : items;
+	struct span span = stats_begin(STAGE_FETCH, fetch->number);
+	int r = run_read(source->run, source->next_block, n_blocks, to, &fetch->read);
+
+	stats_end(engine->stats, span, nbytes);
+	if (r < 0 || to == items)
+		return r;
+	fetch->staging_used += nbytes;
+	return engine->backend->copy(fetch->lane, items, to, nbytes);
 }
 
 /*
@@ -135,10 +181,8 @@ static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_bl
 	const struct engine *engine = fetch->engine;
 	const struct layout *layout = engine->layout;
 	char *items = elements + n * (layout->element_nbytes - layout->record_nbytes);
-	struct span span = stats_begin(STAGE_FETCH, fetch->number);
-	int r = run_read(source->run, source->next_block, n_blocks, items, &fetch->read);
+	int r = read_items(fetch, source, n_blocks, items, n);
 
-	stats_end(engine->stats, span, n * layout->record_nbytes);
 	if (r < 0)
 		return r;
 	run_discard_before(source->run, source->next_block + n_blocks);
@@ -197,6 +241,7 @@ static int gather(struct fetch *fetch, char *buffer)
 	uint64_t n_used = 0;
 	int r = 0;
 
+	fetch->staging_used = 0;
 	for (uint32_t i = 0; i < fetch->n_sources && r == 0; i++) {
 		struct source *source = &fetch->sources[i];
 		const uint64_t end_block = source->next_block + fetch->n_taken[i];

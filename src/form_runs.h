@@ -9,21 +9,13 @@
  */
 #pragma once
 
+#include "src/chunk_pool.h"
 #include "src/run_store.h"
 
-struct form_runs;
-
 /*
- * Make runs of all of engine->input, appended to `store`. *ret_read: the records read;
- * *ret_dropped: those dropped by -u. *ret_forming owns the chunk buffers that resident runs live
- * in: close it after them. Returns 0, or a negative errno after a message; *ret_forming is set in
- * both cases.
+ * Make runs of all of engine->input, appended to `store`. Resident ones live in chunks of the pool,
+ * which must outlive them. *ret_read: the records read; *ret_dropped: those dropped by -u. Returns
+ * 0, or a negative errno after a message.
  */
-int form_runs(const struct engine *engine, struct run_store *store, struct digest *ret_read,
-	      struct digest *ret_dropped, struct form_runs **ret_forming);
-
-/* Bytes of device memory that resident runs and unused buffers still take; frees the unused. */
-uint64_t form_runs_trim(struct form_runs *forming);
-
-/* NULL is fine. */
-void form_runs_close(struct form_runs *forming);
+int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
+	      struct digest *ret_read, struct digest *ret_dropped);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "io/output.h"
+#include "src/check.h"
 #include "src/options.h"
 #include "src/progress.h"
 #include "src/sort.h"
@@ -54,7 +55,7 @@ static int run(const struct options *options, struct stats *stats)
 
 	key_format_type(&options->key, type);
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		r = sort_check(options, stats);
+		r = check_run(options, stats);
 	else
 		r = sort_run(options, stats, &facts);
 	if (r < 0)

@@ -25,6 +25,7 @@ struct window {
 	uint64_t number, n;
 	atomic_int n_holds;
 	void *in, *out, *scratch; /* device memory; in and scratch may be NULL */
+	void *host;               /* what is written: out itself if the device is unified */
 	struct slice *slices;     /* n_runs */
 	code_t *first_keys;       /* of the sink's blocks; NULL if it wants none */
 	struct lane *lane;
@@ -41,6 +42,7 @@ struct merge {
 	const struct sink *sink;
 	uint32_t n_runs;
 	struct window_plan plan;
+	uint64_t host_nbytes;   /* of a window's host buffer */
 	uint64_t buffer_nbytes; /* of in, and of out */
 	bool reads;             /* some runs are not resident: windows have an input buffer */
 	struct window *windows; /* plan.n_windows */
@@ -72,10 +74,10 @@ static void merge_fail(struct merge *merge, int r)
 		merge->sink->cancel(merge->sink->context);
 }
 
-static int window_alloc(struct merge *merge, size_t nbytes, void **ret_memory)
+static int window_alloc(struct merge *merge, enum memory kind, size_t nbytes, void **ret_memory)
 {
 	const struct engine *engine = merge->engine;
-	int r = engine->backend->alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory);
+	int r = engine->backend->alloc(engine->device, kind, nbytes, ret_memory);
 
 	return r < 0 ? fail(r, "no memory for windows of %zu bytes: %m; try a smaller -S", nbytes) :
 		       0;
@@ -95,11 +97,15 @@ static int window_open(struct merge *merge, struct window *window)
 	if (!window->slices || (block_n_items && !window->first_keys))
 		return fail(-ENOMEM, "no memory for a merge of %u runs", merge->n_runs);
 	if (merge->reads)
-		r = window_alloc(merge, merge->buffer_nbytes, &window->in);
+		r = window_alloc(merge, MEMORY_DEVICE, merge->buffer_nbytes, &window->in);
 	if (r == 0)
-		r = window_alloc(merge, merge->buffer_nbytes, &window->out);
+		r = window_alloc(merge, MEMORY_DEVICE, merge->buffer_nbytes, &window->out);
 	if (r == 0 && merge->plan.scratch_nbytes)
-		r = window_alloc(merge, merge->plan.scratch_nbytes, &window->scratch);
+		r = window_alloc(merge, MEMORY_DEVICE, merge->plan.scratch_nbytes,
+				 &window->scratch);
+	window->host = window->out;
+	if (r == 0 && !engine->info.unified)
+		r = window_alloc(merge, MEMORY_HOST, merge->host_nbytes, &window->host);
 	if (r < 0)
 		return r;
 	r = engine->backend->lane_open(engine->device, LANE_NORMAL, &window->lane);
@@ -117,6 +123,8 @@ static void window_close(struct merge *merge, struct window *window)
 		backend->lane_close(window->lane);
 	if (window->mark)
 		backend->mark_close(window->mark);
+	if (!engine->info.unified)
+		backend->release(engine->device, MEMORY_HOST, window->host, merge->host_nbytes);
 	backend->release(engine->device, MEMORY_DEVICE, window->in, merge->buffer_nbytes);
 	backend->release(engine->device, MEMORY_DEVICE, window->out, merge->buffer_nbytes);
 	backend->release(engine->device, MEMORY_DEVICE, window->scratch,
@@ -195,6 +203,9 @@ static int window_finish(struct window *window)
 							  .strict = engine->unique,
 							  .ret = &window->decoded,
 						  });
+	if (r == 0 && window->host != window->out)
+		r = backend->copy(window->lane, window->host, window->out,
+				  window->n * sink->item_nbytes);
 	return r == 0 ? window_mark_and_wait(window) : r;
 }
 
@@ -244,7 +255,7 @@ static int window_write(struct window *window)
 	const struct sink *sink = merge->sink;
 	struct merged merged = {
 		.number = window->number,
-		.items = window->out,
+		.items = window->host,
 		.first_keys = window->first_keys,
 	};
 	struct span span = stats_begin(sink->stage, window->number);
@@ -414,6 +425,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 		     n_resident, n_runs - n_resident, &merge.plan);
 	merge.reads = n_resident < n_runs;
 	merge.buffer_nbytes = merge.plan.capacity_records * engine->layout->element_nbytes;
+	merge.host_nbytes = merge.plan.capacity_records * sink->item_nbytes;
 	r = fetch_open(engine, runs, n_runs, &merge.plan, &fetch);
 	if (r == 0)
 		r = merge_open(&merge);

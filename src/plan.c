@@ -14,6 +14,9 @@ enum {
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_BLOCK_NBYTES = 1 << 20,
 	LEAST_WINDOW_NBYTES = 64 << 10,
+	SLOT_NBYTES = 16 << 20,
+	MOST_READERS = 8,
+	MOST_WRITERS = 4,
 	CHUNKS_AT_LEAST = 16, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 };
@@ -48,6 +51,24 @@ static uint64_t input_elements_nbytes(const struct plan_request *request)
 }
 
 /*
+ * Two for each reader, one of which is on its way to the device; a chunk is a number of whole
+ * slots.
+ */
+static void plan_slots(struct plan *plan)
+{
+	uint64_t slot_records;
+
+	plan->n_slots = 2 * plan->n_readers;
+	plan->slot_nbytes = at_most(SLOT_NBYTES, plan->memory_nbytes / (8 * plan->n_slots));
+	slot_records = at_least(plan->slot_nbytes / plan->record_nbytes / CHUNK_ALIGN_RECORDS, 1) *
+		       CHUNK_ALIGN_RECORDS;
+	slot_records = at_most(slot_records, plan->chunk_records);
+	plan->chunk_records -= plan->chunk_records % slot_records;
+	plan->slot_nbytes = slot_records * plan->record_nbytes;
+	plan->host_tier_nbytes = plan->memory_nbytes / 2;
+}
+
+/*
  * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
  * work) or of the memory (several chunks are needed for overlap).
  */
@@ -56,12 +77,14 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 {
 	const uint32_t element_nbytes = request->layout->element_nbytes;
 	const uint64_t input_nbytes = input_elements_nbytes(request);
-	uint64_t nbytes = at_most(info->chunk_nbytes, plan->memory_nbytes / CHUNKS_AT_LEAST);
+	uint64_t nbytes = at_most(info->chunk_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
 		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
 						  LEAST_CHUNK_NBYTES));
 	plan->chunk_records = round_up(nbytes / element_nbytes, CHUNK_ALIGN_RECORDS);
+	if (!plan->unified)
+		plan_slots(plan);
 	plan->sort_scratch_nbytes = request->backend->sort_scratch_nbytes(
 		request->device, plan->chunk_records, element_nbytes);
 }
@@ -84,11 +107,11 @@ static bool plan_resident(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_chunks = divide_up(input_nbytes, chunk_nbytes);
 	uint64_t needed;
 
-	if (input_nbytes > plan->memory_nbytes)
+	if (input_nbytes > plan->device_nbytes)
 		return false;
 	needed = n_chunks * chunk_nbytes + plan->n_lanes * plan->sort_scratch_nbytes;
 	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
-	if (needed + plan->merge_nbytes > plan->memory_nbytes)
+	if (needed + plan->merge_nbytes > plan->device_nbytes)
 		return false;
 	plan->fits = true;
 	plan->n_chunks = at_least(n_chunks, 1);
@@ -102,8 +125,8 @@ static void plan_spilling(struct plan *plan)
 	const uint64_t scratch_nbytes = plan->n_lanes * plan->sort_scratch_nbytes;
 	uint64_t pool_nbytes;
 
-	plan->merge_nbytes = plan->memory_nbytes / 4;
-	pool_nbytes = plan->memory_nbytes - plan->merge_nbytes;
+	plan->merge_nbytes = plan->device_nbytes / 4;
+	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
 	pool_nbytes -= at_most(scratch_nbytes, pool_nbytes / 2);
 	plan->n_chunks = at_least(pool_nbytes / chunk_nbytes, 4);
 	plan->spill_chunks = plan->n_chunks / 2;
@@ -185,50 +208,67 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		.input_nbytes = request->input_nbytes,
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,
 		.element_nbytes = request->layout->element_nbytes,
+		.unified = info.unified,
 		.n_lanes = info.n_lanes,
-		.n_readers = (uint32_t)at_most(info.n_lanes, 4),
-		.n_writers = request->ordered_output ? 1 : (uint32_t)at_most(info.n_lanes, 4),
+		.n_readers = (uint32_t)at_most(request->n_threads, MOST_READERS),
+		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
+	if (request->ordered_output)
+		plan->n_writers = 1;
+	plan->device_nbytes = info.unified ?
+				      plan->memory_nbytes :
+				      at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES);
 	memcpy(plan->device, info.name, sizeof plan->device);
 	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
 	plan->window_nbytes =
 		at_most(info.window_nbytes, plan->memory_nbytes / (4 * plan->n_windows));
 	plan_chunks(request, &info, plan);
 	if (request->n_input_runs)
-		plan->merge_nbytes = plan->memory_nbytes;
+		plan->merge_nbytes = plan->device_nbytes;
 	else if (!plan_resident(request, plan))
 		plan_spilling(plan);
 	plan_blocks(request, plan);
 	plan_expectations(request, plan);
 }
 
+/* What a window with that quota takes, all in all; fills in *windows. */
+static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
+			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
+			      struct window_plan *windows)
+{
+	const uint64_t overhang = n_stored * (plan->block_nbytes / plan->element_nbytes);
+	const uint64_t n_buffers = n_stored ? 2 : 1;
+
+	windows->quota_records = quota;
+	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), 16);
+	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
+	windows->scratch_nbytes = request->backend->merge_scratch_nbytes(request->device,
+									 n_resident + n_stored,
+									 windows->capacity_records,
+									 plan->element_nbytes);
+	return n_buffers * windows->capacity_records * plan->element_nbytes +
+	       windows->scratch_nbytes;
+}
+
 /*
- * All in records. The quota is what the device likes, or four times the overhang where that is
- * longer (so that little is carried from window to window), as memory allows.
+ * The quota is what the device likes, or four times the overhang of stored runs where that is
+ * longer (so that little is carried from window to window), but reduced until memory allows it, and
+ * no more than lets all lanes work.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
 		  struct window_plan *ret_windows)
 {
-	const uint64_t element_nbytes = plan->element_nbytes;
-	const uint64_t overhang = n_stored * (plan->block_nbytes / element_nbytes);
-	const uint64_t buffers = n_stored ? 2 : 1;
-	uint64_t quota = at_least(plan->window_nbytes / element_nbytes, 4 * overhang);
-	uint64_t per_window;
+	const uint64_t overhang = n_stored * (plan->block_nbytes / plan->element_nbytes);
+	const uint64_t least = at_least(overhang, LEAST_WINDOW_NBYTES / plan->element_nbytes);
+	uint64_t quota = at_least(plan->window_nbytes / plan->element_nbytes, 4 * overhang);
 
+	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);
 	ret_windows->n_windows = plan->n_windows;
-	quota = at_most(quota, divide_up(n_records, 2 * plan->n_lanes));
-	ret_windows->scratch_nbytes = request->backend->merge_scratch_nbytes(
-		request->device, n_resident + n_stored, quota + overhang, plan->element_nbytes);
-	per_window = nbytes / plan->n_windows / (buffers * element_nbytes);
-	/* A resident run's overhang is a quarter of the quota, all of them together. */
-	if (quota + quota / 4 + overhang > per_window)
-		quota = per_window > overhang ? (per_window - overhang) / 5 * 4 : 0;
-	quota = at_least(quota, at_least(overhang, LEAST_WINDOW_NBYTES / element_nbytes));
-	ret_windows->quota_records = quota;
-	ret_windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), 16);
-	ret_windows->capacity_records =
-		quota + overhang + n_resident * ret_windows->resident_stride;
+	while (window_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
+		       nbytes / plan->n_windows &&
+	       quota > least)
+		quota = at_least(quota - quota / 4, least);
 }
 
 static void print_size(FILE *stream, const char *name, uint64_t nbytes, const char *more)
@@ -268,6 +308,13 @@ void plan_print(const struct plan *plan, FILE *stream)
 	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record",
 		plan->record_nbytes, plan->element_nbytes);
 	print_size(stream, "memory", plan->memory_nbytes, " at most for data (-S)");
+	if (!plan->unified) {
+		print_size(stream, "device memory", plan->device_nbytes, " at most");
+		print_size(stream, "host tier", plan->host_tier_nbytes,
+			   " of spilled runs stay in memory");
+		size_format(plan->slot_nbytes, size);
+		fprintf(stream, "%-18s%u of %s\n", "slots", plan->n_slots, size);
+	}
 	if (plan->n_chunks) {
 		size_format(plan->chunk_records * plan->element_nbytes, size);
 		fprintf(stream, "%-18s%" PRIu64 " buffers of %s, %u sorted at a time\n", "chunks",

@@ -15,6 +15,10 @@
  * spilled run while the other half fills. A run is therefore about three eighths of the memory
  * long. The chunks that fit at the end are never spilled.
  *
+ * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),
+ * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
+ * way out, and half is the first tier that runs are spilled to, before the disk.
+ *
  * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
  * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
  * small that the expected number of runs can be merged at once with windows twice as long as that
@@ -33,14 +37,18 @@ struct plan_request {
 	const struct backend *backend;
 	const struct device *device;
 	uint64_t input_nbytes;  /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;     /* of the CPU */
 	uint64_t memory_nbytes; /* -S, or its default */
+	uint64_t device_nbytes; /* of the device, if it is not unified */
 	uint32_t n_input_runs;  /* with -m, how many inputs; else 0 */
 	uint32_t batch_size;    /* 0: no limit but memory */
 	bool ordered_output;    /* a pipe: one writer is all that can be used */
 };
 
 struct plan {
-	uint64_t memory_nbytes;
+	uint64_t memory_nbytes; /* of the host */
+	uint64_t device_nbytes; /* of the device; the same if it is unified */
+	bool unified;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
 	char device[128];
@@ -48,6 +56,10 @@ struct plan {
 	uint32_t n_readers, n_writers;
 	uint32_t n_lanes; /* chunks sorted at the same time */
 	bool fits;        /* nothing need be spilled */
+
+	uint32_t n_slots; /* pinned, to read into; 0 if the device is unified, as the next two */
+	uint64_t slot_nbytes;
+	uint64_t host_tier_nbytes; /* of spilled runs, that may stay in host memory */
 
 	uint64_t chunk_records;
 	uint64_t n_chunks;            /* buffers, of which not all need be used */

@@ -2,7 +2,7 @@
  * sort - the whole sort on one page
  *
  *	open input, back end		what there is
- *	plan				what to do with it
+ *	plan				what to do with it (engine.c)
  *	form runs | open runs (-m)	sorted runs: resident, spilled, or the inputs
  *	passes				until they can be merged at once
  *	merge				into the output
@@ -24,12 +24,12 @@
 
 #include "io/output.h"
 #include "src/debug.h"
+#include "src/chunk_pool.h"
+#include "src/engine.h"
 #include "src/form_runs.h"
-#include "src/memory_limit.h"
 #include "src/merge.h"
 #include "src/merge_inputs.h"
 #include "src/passes.h"
-#include "src/size.h"
 #include "src/status.h"
 #include "src/verify.h"
 
@@ -40,7 +40,6 @@ struct sort {
 	struct output *output;
 	bool output_is_input;
 	struct run_store store;
-	struct form_runs *forming;   /* owns what resident runs live in */
 	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
 	struct digest read, dropped;
 	struct merge_result result; /* of the final merge */
@@ -48,80 +47,7 @@ struct sort {
 	struct stats_facts *facts;
 };
 
-static unsigned thread_count(const struct options *options)
-{
-	return options->n_threads ? options->n_threads : cpus_available("");
-}
-
-static uint64_t memory_limit(const struct options *options)
-{
-	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
-}
-
-static int open_device(struct sort *sort)
-{
-	const struct options *options = sort->options;
-	struct engine *engine = &sort->engine;
-	const struct backend_config config = {
-		.n_threads = thread_count(options),
-		.device_memory_nbytes = options->device_memory_nbytes,
-		.gpus = options->gpus,
-		.n_gpus = options->n_gpus,
-		.stats = engine->stats,
-	};
-	int r = backend_choose(options->backend, input_total_nbytes(engine->input),
-			       &engine->backend);
-
-	if (r < 0)
-		return r;
-	r = engine->backend->open(&config, &engine->device);
-	if (r == 0)
-		engine->backend->describe(engine->device, &engine->info);
-	return r;
-}
-
-static void make_plan(struct sort *sort)
-{
-	const struct options *options = sort->options;
-	struct engine *engine = &sort->engine;
-
-	engine->request = (struct plan_request){
-		.layout = engine->layout,
-		.backend = engine->backend,
-		.device = engine->device,
-		.input_nbytes = input_total_nbytes(engine->input),
-		.memory_nbytes = memory_limit(options),
-		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
-		.batch_size = options->batch_size,
-		.ordered_output = sort->output && output_is_ordered(sort->output),
-	};
-	plan_make(&engine->request, &engine->plan);
-}
-
-/* What can be known to fail should fail before it starts. */
-static int check_temporary_space(struct sort *sort)
-{
-	const uint64_t needed = sort->engine.plan.temporary_nbytes;
-	uint64_t available;
-	char needed_text[32], available_text[32];
-	int r;
-
-	if (needed == 0)
-		return 0;
-	r = spill_free_nbytes(sort->engine.spill, &available);
-	if (r < 0 || needed <= available)
-		return r;
-	size_format(needed, needed_text);
-	size_format(available, available_text);
-	return fail(-ENOSPC,
-		    "%s%s: %m: %s of temporary space are needed, %s are available; "
-		    "use a larger -S, another -T or a larger --temp-limit",
-		    sort->options->temp_dirs[0],
-		    sort->options->n_temp_dirs > 1 ? " and the other directories" : "",
-		    needed_text, available_text);
-}
-
-static int open_all(struct sort *sort)
+static int open_inputs(struct sort *sort)
 {
 	const struct options *options = sort->options;
 	struct engine *engine = &sort->engine;
@@ -138,11 +64,6 @@ static int open_all(struct sort *sort)
 		       &engine->input);
 	if (r == 0 && options->debug)
 		r = debug_print(&sort->layout, engine->input);
-	if (r == 0)
-		r = open_device(sort);
-	if (r == 0)
-		r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
-			       options->temp_limit_nbytes, 0, &engine->spill);
 	return r;
 }
 
@@ -181,16 +102,16 @@ static int make_runs(struct sort *sort)
 	if (sort->options->mode == MODE_MERGE)
 		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
 					 &sort->store, &sort->read, &sort->inputs);
-	return form_runs(engine, &sort->store, &sort->read, &sort->dropped, &sort->forming);
+	return form_runs(engine, engine->pool, &sort->store, &sort->read, &sort->dropped);
 }
 
 /* What windows may take: everything that no resident run lives in. */
 static uint64_t merge_memory_nbytes(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
-	const uint64_t resident_nbytes = sort->forming ? form_runs_trim(sort->forming) : 0;
+	const uint64_t resident_nbytes = sort->engine.pool ? chunk_pool_trim(sort->engine.pool) : 0;
 	const uint64_t rest =
-		plan->memory_nbytes > resident_nbytes ? plan->memory_nbytes - resident_nbytes : 0;
+		plan->device_nbytes > resident_nbytes ? plan->device_nbytes - resident_nbytes : 0;
 
 	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
 }
@@ -316,13 +237,8 @@ static void close_all(struct sort *sort)
 
 	output_abort(sort->output);
 	run_store_free(&sort->store);
-	form_runs_close(sort->forming);
 	merge_inputs_close(sort->inputs);
-	if (engine->spill)
-		sort->facts->peak_temp_nbytes = spill_peak_nbytes(engine->spill);
-	spill_close(engine->spill);
-	if (engine->backend)
-		engine->backend->close(engine->device);
+	engine_close(engine);
 	input_close(engine->input);
 }
 
@@ -338,15 +254,15 @@ static void note_facts(struct sort *sort)
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->n_passes = sort->n_merges ? 2 : 1;
+	if (sort->engine.spill)
+		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
 	facts->n_windows = sort->result.n_windows;
 }
 
 static int sort_to_output(struct sort *sort)
 {
-	int r = check_temporary_space(sort);
+	int r = make_runs(sort);
 
-	if (r == 0)
-		r = make_runs(sort);
 	if (r == 0)
 		r = merge_all(sort);
 	if (r == 0)
@@ -358,52 +274,31 @@ static int sort_to_output(struct sort *sort)
 	return r;
 }
 
-int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
+static int explain(struct sort *sort)
 {
-	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
-	int r = open_all(&sort);
+	int r = engine_open(&sort->engine, sort->options, false);
 
-	if (r == 0 && !options->explain)
-		r = open_output(&sort);
-	if (r == 0) {
-		make_plan(&sort);
-		if (options->explain)
-			plan_print(&sort.engine.plan, stdout);
-		else
-			r = sort_to_output(&sort);
-		note_facts(&sort);
-	}
-	close_all(&sort);
+	if (r == 0)
+		plan_print(&sort->engine.plan, stdout);
 	return r;
 }
 
-int sort_check(const struct options *options, struct stats *stats)
+int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
 {
-	struct layout layout;
-	struct verify_options verify_options = {
-		.layout = &layout,
-		.strict = options->unique,
-		.stop_at_disorder = true,
-		.n_threads = thread_count(options),
-		.stats = stats,
-	};
-	struct verify_result found;
-	struct input *input;
-	int r = layout_make_plain(&options->key, &layout);
+	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
+	int r = open_inputs(&sort);
 
-	if (r < 0)
-		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be checked yet",
-			    (unsigned)options->key.nbytes);
-	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes,
-		       &input);
-	if (r < 0)
-		return r;
-	r = verify_input(input, &verify_options, &found);
-	input_close(input);
-	if (r < 0 || !found.first_disorder)
-		return r;
-	if (options->mode == MODE_CHECK)
-		fprintf(stderr, "gsort: %s: record %" PRIu64 ": disorder\n", options->inputs[0],
-			found.first_disorder);
-	return 1;
+	if (r == 0 && options->explain) {
+		r = explain(&sort);
+	} else if (r == 0) {
+		r = open_output(&sort);
+		if (r == 0)
+			r = engine_open(&sort.engine, options, output_is_ordered(sort.output));
+		if (r == 0)
+			r = sort_to_output(&sort);
+	}
+	if (r == 0)
+		note_facts(&sort);
+	close_all(&sort);
+	return r;
 }

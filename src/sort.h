@@ -12,8 +12,3 @@
  * then untouched.
  */
 int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts);
-
-/*
- * -c and -C. Returns 0, 1 after the message about a disorder, or a negative errno after a message.
- */
-int sort_check(const struct options *options, struct stats *stats);

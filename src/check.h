@@ -1,0 +1,13 @@
+/*
+ * check - is a file sorted? (-c and -C)
+ */
+#pragma once
+
+#include "src/options.h"
+#include "src/stats.h"
+
+/*
+ * Returns 0, 1 after the message about a disorder (none for -C), or a negative errno after a
+ * message.
+ */
+int check_run(const struct options *options, struct stats *stats);

@@ -1,0 +1,262 @@
+/*
+ * chunk_pool - the buffers that chunks live in, and the lanes that sort them (see chunk_pool.h)
+ *
+ * Records narrower than elements lie at the end of the elements' room and expand in place, the
+ * first record first:
+ *
+ *	chunk full	[          | r0 r1 r2 r3 ... ]	->  [ e0   e1   e2   e3   ... ]
+ *
+ * A chunk that was not filled has its records too far back for its elements to end where they end,
+ * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
+ */
+#include "src/chunk_pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/status.h"
+
+void *chunk_records(const struct chunk *chunk, uint64_t n)
+{
+	const struct layout *layout = chunk->pool->engine->layout;
+
+	return (char *)chunk->elements + n * (layout->element_nbytes - layout->record_nbytes);
+}
+
+static int chunk_alloc(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+
+	return engine->backend->alloc(engine->device, MEMORY_DEVICE, chunk->pool->chunk_nbytes,
+				      &chunk->elements);
+}
+
+static void chunk_free(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+
+	engine->backend->release(engine->device, MEMORY_DEVICE, chunk->elements,
+				 chunk->pool->chunk_nbytes);
+	chunk->elements = NULL;
+}
+
+static int open_lanes(struct chunk_pool *pool)
+{
+	const struct engine *engine = pool->engine;
+	const uint64_t scratch_nbytes = engine->plan.sort_scratch_nbytes;
+	int r = 0;
+
+	for (uint32_t i = 0; i < engine->plan.n_lanes && r == 0; i++) {
+		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &pool->lanes[i].lane);
+		if (r == 0 && scratch_nbytes)
+			r = engine->backend->alloc(engine->device, MEMORY_DEVICE, scratch_nbytes,
+						   &pool->lanes[i].scratch);
+	}
+	return r;
+}
+
+static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
+{
+	const struct engine *engine = pool->engine;
+	int r = engine->backend->mark_open(engine->device, &chunk->sorted);
+
+	chunk->pool = pool;
+	if (r < 0 || engine->info.unified)
+		return r;
+	r = engine->backend->mark_open(engine->device, &chunk->filled);
+	return r < 0 ? r : chunk_alloc(chunk);
+}
+
+static int open_chunks(struct chunk_pool *pool)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < pool->engine->plan.n_chunks && r == 0; i++) {
+		r = chunk_open(pool, &pool->chunks[i]);
+		if (r == 0)
+			r = ring_push(pool->free, &pool->chunks[i]);
+	}
+	return r;
+}
+
+int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool)
+{
+	const struct plan *plan = &engine->plan;
+	struct chunk_pool *pool = calloc(1, sizeof *pool);
+	int r;
+
+	if (!pool)
+		return -ENOMEM;
+	pool->engine = engine;
+	pool->chunk_nbytes = plan->chunk_records * plan->element_nbytes;
+	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
+	pool->lanes = calloc(plan->n_lanes, sizeof *pool->lanes);
+	r = pool->chunks && pool->lanes ? ring_open(plan->n_chunks, &pool->free) : -ENOMEM;
+	if (r == 0)
+		r = ring_open(plan->n_chunks, &pool->sorting);
+	if (r == 0)
+		r = open_lanes(pool);
+	if (r == 0)
+		r = open_chunks(pool);
+	if (r < 0) {
+		chunk_pool_close(pool);
+		return r;
+	}
+	*ret_pool = pool;
+	return 0;
+}
+
+void chunk_pool_close_lanes(struct chunk_pool *pool)
+{
+	const struct engine *engine = pool->engine;
+
+	for (uint32_t i = 0; pool->lanes && i < engine->plan.n_lanes; i++) {
+		if (pool->lanes[i].lane)
+			engine->backend->lane_close(pool->lanes[i].lane);
+		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
+					 engine->plan.sort_scratch_nbytes);
+	}
+	free(pool->lanes);
+	pool->lanes = NULL;
+}
+
+static void chunk_close(struct chunk *chunk)
+{
+	const struct backend *backend = chunk->pool->engine->backend;
+
+	chunk_free(chunk);
+	if (chunk->sorted)
+		backend->mark_close(chunk->sorted);
+	if (chunk->filled)
+		backend->mark_close(chunk->filled);
+}
+
+void chunk_pool_close(struct chunk_pool *pool)
+{
+	if (!pool)
+		return;
+	chunk_pool_close_lanes(pool);
+	for (uint64_t i = 0; pool->chunks && i < pool->engine->plan.n_chunks; i++)
+		if (pool->chunks[i].pool)
+			chunk_close(&pool->chunks[i]);
+	free(pool->chunks);
+	ring_close(pool->free);
+	ring_close(pool->sorting);
+	free(pool);
+}
+
+int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
+{
+	void *item;
+	struct chunk *chunk;
+	int r = ring_pop(pool->free, &item);
+
+	if (r < 0)
+		return r;
+	chunk = item;
+	if (!chunk->elements)
+		r = chunk_alloc(chunk);
+	if (r < 0)
+		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
+			    pool->chunk_nbytes);
+	chunk->n = 0;
+	chunk->read = chunk->dropped = (struct digest){ 0 };
+	*ret_chunk = chunk;
+	return 0;
+}
+
+void chunk_pool_put(struct chunk *chunk)
+{
+	ring_push(chunk->pool->free, chunk);
+}
+
+/* Records that lie too far back come to where they can expand in place, or to the scratch. */
+static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint64_t room,
+			const void **ret_records)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const size_t nbytes = chunk->n * engine->layout->record_nbytes;
+	void *records = chunk_records(chunk, room), *place = chunk_records(chunk, chunk->n);
+
+	*ret_records = place;
+	if (records == place)
+		return 0;
+	if (engine->info.unified) {
+		memmove(place, records, nbytes);
+		return 0;
+	}
+	*ret_records = lane->scratch;
+	return engine->backend->copy(lane->lane, lane->scratch, records, nbytes);
+}
+
+static int queue_sort(struct chunk *chunk, const struct sort_lane *lane, const void *records)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct backend *backend = engine->backend;
+	const struct layout *layout = engine->layout;
+	int r = backend->encode(lane->lane, &(struct encode_op){
+						    .layout = layout,
+						    .records = records,
+						    .elements = chunk->elements,
+						    .n = chunk->n,
+						    .ret_digest = &chunk->read,
+					    });
+
+	if (r == 0)
+		r = backend->sort(lane->lane, &(struct sort_op){
+						      .elements = chunk->elements,
+						      .n = chunk->n,
+						      .scratch = lane->scratch,
+						      .element_nbytes = layout->element_nbytes,
+					      });
+	if (r == 0 && engine->unique)
+		r = backend->unique(lane->lane, &(struct unique_op){
+							.elements = chunk->elements,
+							.n = chunk->n,
+							.element_nbytes = layout->element_nbytes,
+							.layout = layout,
+							.ret_n = &chunk->n,
+							.ret_dropped = &chunk->dropped,
+						});
+	return r == 0 ? backend->mark(lane->lane, chunk->sorted) : r;
+}
+
+int chunk_pool_sort(struct chunk *chunk, uint64_t room)
+{
+	struct chunk_pool *pool = chunk->pool;
+	const struct engine *engine = pool->engine;
+	const struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
+	const void *records;
+	int r = 0;
+
+	if (chunk->filled)
+		r = engine->backend->follow(lane->lane, chunk->filled);
+	if (r == 0)
+		r = move_records(chunk, lane, room, &records);
+	if (r == 0)
+		r = queue_sort(chunk, lane, records);
+	if (r < 0)
+		return fail(r, "cannot sort a chunk: %m");
+	return ring_push(pool->sorting, chunk);
+}
+
+void chunk_pool_fail(struct chunk_pool *pool, int r)
+{
+	ring_fail(pool->free, r);
+	ring_fail(pool->sorting, r);
+}
+
+uint64_t chunk_pool_trim(struct chunk_pool *pool)
+{
+	uint64_t nbytes = 0;
+	void *chunk;
+
+	ring_finish(pool->free);
+	while (ring_pop(pool->free, &chunk) == 0)
+		chunk_free(chunk);
+	for (uint64_t i = 0; i < pool->engine->plan.n_chunks; i++)
+		nbytes += pool->chunks[i].elements ? pool->chunk_nbytes : 0;
+	return nbytes;
+}

@@ -1,0 +1,148 @@
+/*
+ * engine - what every part of one sort shares, and how it is opened (see engine.h)
+ */
+#include "src/engine.h"
+
+#include <errno.h>
+
+#include "src/chunk_pool.h"
+#include "src/memory_limit.h"
+#include "src/size.h"
+#include "src/status.h"
+
+/* With less device memory than this it is not worth trying. */
+static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
+
+unsigned engine_n_threads(const struct options *options)
+{
+	return options->n_threads ? options->n_threads : cpus_available("");
+}
+
+static uint64_t memory_limit(const struct options *options)
+{
+	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
+}
+
+static int open_device(struct engine *engine, const struct options *options,
+		       enum backend_choice choice)
+{
+	const struct backend_config config = {
+		.n_threads = engine_n_threads(options),
+		.device_memory_nbytes = options->device_memory_nbytes,
+		.gpus = options->gpus,
+		.n_gpus = options->n_gpus,
+		.stats = engine->stats,
+	};
+	int r = backend_choose(choice, input_total_nbytes(engine->input), &engine->backend);
+
+	if (r == 0)
+		r = engine->backend->open(&config, &engine->device);
+	if (r == 0)
+		engine->backend->describe(engine->device, &engine->info);
+	return r;
+}
+
+static void make_plan(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	engine->request = (struct plan_request){
+		.layout = engine->layout,
+		.backend = engine->backend,
+		.device = engine->device,
+		.device_nbytes = engine->info.memory_nbytes,
+		.input_nbytes = input_total_nbytes(engine->input),
+		.n_threads = engine_n_threads(options),
+		.memory_nbytes = memory_limit(options),
+		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
+		.batch_size = options->batch_size,
+		.ordered_output = ordered_output,
+	};
+	plan_make(&engine->request, &engine->plan);
+}
+
+/* What can be known to fail should fail before it starts. */
+static int check_temporary_space(const struct engine *engine, const struct options *options)
+{
+	const uint64_t needed = engine->plan.temporary_nbytes;
+	uint64_t available;
+	char needed_text[32], available_text[32];
+	int r;
+
+	if (needed == 0)
+		return 0;
+	r = spill_free_nbytes(engine->spill, &available);
+	if (r < 0 || needed <= available)
+		return r;
+	size_format(needed, needed_text);
+	size_format(available, available_text);
+	return fail(-ENOSPC,
+		    "%s%s: %m: %s of temporary space are needed, %s are available; "
+		    "use a larger -S, another -T or a larger --temp-limit",
+		    options->temp_dirs[0],
+		    options->n_temp_dirs > 1 ? " and the other directories" : "", needed_text,
+		    available_text);
+}
+
+static int open_spill(struct engine *engine, const struct options *options)
+{
+	int r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
+			   options->temp_limit_nbytes, engine->plan.host_tier_nbytes,
+			   &engine->spill);
+
+	return r < 0 ? r : check_temporary_space(engine, options);
+}
+
+/* Plan, and get the device memory that is planned; smaller if it cannot be had. */
+static int open_pool(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	int r;
+
+	make_plan(engine, options, ordered_output);
+	if (options->explain || options->mode == MODE_MERGE)
+		return 0;
+	r = chunk_pool_open(engine, &engine->pool);
+	while (r == -ENOMEM && !engine->info.unified &&
+	       engine->info.memory_nbytes > least_device_nbytes) {
+		engine->info.memory_nbytes /= 2;
+		make_plan(engine, options, ordered_output);
+		r = chunk_pool_open(engine, &engine->pool);
+	}
+	return r;
+}
+
+static void close_device(struct engine *engine)
+{
+	if (engine->backend)
+		engine->backend->close(engine->device);
+	engine->device = NULL;
+}
+
+int engine_open(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	int r = open_device(engine, options, options->backend);
+
+	if (r < 0)
+		return r;
+	r = open_pool(engine, options, ordered_output);
+	if (r == -ENOMEM && options->backend == BACKEND_AUTO && engine->backend != &backend_cpu) {
+		warn("%s: not enough free memory; sorting on the CPU", engine->info.name);
+		close_device(engine);
+		r = open_device(engine, options, BACKEND_CPU);
+		if (r == 0)
+			r = open_pool(engine, options, ordered_output);
+	}
+	if (r == -ENOMEM)
+		return fail(r, "%s: not enough memory to sort with: %m; try a smaller %s",
+			    engine->info.name, engine->info.unified ? "-S" : "--device-memory");
+	if (r < 0 || options->explain)
+		return r;
+	return open_spill(engine, options);
+}
+
+void engine_close(struct engine *engine)
+{
+	chunk_pool_close(engine->pool);
+	spill_close(engine->spill);
+	close_device(engine);
+	engine->pool = NULL;
+	engine->spill = NULL;
+}
