@@ -1,0 +1,148 @@
+/*
+ * check_lanes - memory, lanes and marks
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "src/status.h"
+#include "tests/backend/check.h"
+#include "tools/gen.h"
+
+enum { N_CHAINED = 4, CHAINED_RECORDS = 200000 };
+
+void check_alloc(struct check *check)
+{
+	static const size_t sizes[] = { 1, 4096, 100001, 5 << 20 };
+	struct subject *subject = &check->subject;
+	void *memory[2][4];
+
+	for (unsigned i = 0; i < 8; i++) {
+		void **at = &memory[i / 4][i % 4];
+		const enum memory kind = i / 4 ? MEMORY_HOST : MEMORY_DEVICE;
+
+		subject_must(subject->backend->alloc(subject->device, kind, sizes[i % 4], at),
+			     "alloc");
+		expect(check, (uintptr_t)*at % 4096 == 0, "not aligned: %p", *at);
+		if (kind == MEMORY_HOST)
+			memset(*at, 1, sizes[i % 4]);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		subject->backend->release(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
+					  memory[i / 4][i % 4], sizes[i % 4]);
+	subject->backend->release(subject->device, MEMORY_DEVICE, NULL, 4096);
+}
+
+void check_alloc_of_too_much(struct check *check)
+{
+	const struct backend *backend = check->subject.backend;
+	void *memory;
+
+	for (int i = 0; i < 2; i++)
+		expect(check,
+		       backend->alloc(check->subject.device, i ? MEMORY_HOST : MEMORY_DEVICE,
+				      (size_t)1 << 60, &memory) == -ENOMEM,
+		       "an exbibyte was to be had");
+	expect(check, !status_failed(), "a message was printed");
+}
+
+/* Lanes that sort at the same time, and then each copy what the next one has sorted. */
+struct chain {
+	struct lane *lane;
+	struct mark *sorted, *copied;
+	struct array elements, scratch, copy;
+	struct data data;
+};
+
+static void chain_open(struct check *check, struct chain *chain, uint64_t n)
+{
+	struct subject *subject = &check->subject;
+	const struct backend *backend = subject->backend;
+
+	data_make(check->reference, "u64", false, n, GEN_RANDOM, &chain->data);
+	subject_must(backend->lane_open(subject->device, LANE_URGENT, &chain->lane), "lane_open");
+	subject_must(backend->mark_open(subject->device, &chain->sorted), "mark_open");
+	subject_must(backend->mark_open(subject->device, &chain->copied), "mark_open");
+	subject_must(backend->mark_wait(chain->sorted), "mark_wait, never set");
+}
+
+static void chain_close(struct check *check, struct chain *chain)
+{
+	struct subject *subject = &check->subject;
+
+	subject->backend->lane_close(chain->lane);
+	subject->backend->mark_close(chain->sorted);
+	subject->backend->mark_close(chain->copied);
+	array_free(subject, &chain->elements);
+	array_free(subject, &chain->scratch);
+	array_free(subject, &chain->copy);
+	data_free(&chain->data);
+}
+
+static void chain_sort(struct check *check, struct chain *chain)
+{
+	struct subject *subject = &check->subject;
+	const struct backend *backend = subject->backend;
+	const struct data *data = &chain->data;
+
+	array_set(subject, &chain->elements, data->elements, data->elements_nbytes, 0);
+	array_set(subject, &chain->copy, NULL, data->elements_nbytes, 0);
+	array_set(subject, &chain->scratch, NULL,
+		  backend->sort_scratch_nbytes(subject->device, data->n, 8), 0);
+	subject_must(backend->mark(subject->lane, subject->mark), "mark");
+	subject_must(backend->follow(chain->lane, subject->mark), "follow");
+	subject_must(backend->sort(chain->lane,
+				   &(struct sort_op){ .elements = array_device(&chain->elements),
+						      .n = data->n,
+						      .scratch = array_device(&chain->scratch),
+						      .element_nbytes = 8 }),
+		     "sort");
+	subject_must(backend->mark(chain->lane, chain->sorted), "mark");
+}
+
+static void chain_copy(struct check *check, struct chain *chain, const struct chain *next)
+{
+	const struct backend *backend = check->subject.backend;
+
+	subject_must(backend->follow(chain->lane, next->sorted), "follow");
+	subject_must(backend->copy(chain->lane, array_device(&chain->copy),
+				   array_device(&next->elements), next->data.elements_nbytes),
+		     "copy");
+	subject_must(backend->mark(chain->lane, chain->copied), "mark");
+}
+
+void check_lanes(struct check *check)
+{
+	struct chain chains[N_CHAINED] = { 0 };
+
+	for (unsigned i = 0; i < N_CHAINED; i++)
+		chain_open(check, &chains[i], CHAINED_RECORDS);
+	for (int round = 0; round < 5; round++) {
+		for (unsigned i = 0; i < N_CHAINED; i++)
+			chain_sort(check, &chains[i]);
+		for (unsigned i = 0; i < N_CHAINED; i++)
+			chain_copy(check, &chains[i], &chains[(i + 1) % N_CHAINED]);
+		for (unsigned i = 0; i < N_CHAINED; i++) {
+			const struct data *data = &chains[(i + 1) % N_CHAINED].data;
+
+			subject_must(check->subject.backend->mark_wait(chains[i].copied),
+				     "mark_wait");
+			expect_bytes(check, &chains[i].copy, data->sorted, data->elements_nbytes,
+				     "elements copied by another lane");
+		}
+	}
+	for (unsigned i = 0; i < N_CHAINED; i++)
+		chain_close(check, &chains[i]);
+}
+
+void check_lane_close(struct check *check)
+{
+	struct chain chain = { 0 };
+
+	chain_open(check, &chain, CHAINED_RECORDS);
+	chain_sort(check, &chain);
+	check->subject.backend->lane_close(chain.lane);
+	chain.lane = NULL;
+	expect_bytes(check, &chain.elements, chain.data.sorted, chain.data.elements_nbytes,
+		     "elements of a closed lane");
+	chain_close(check, &chain);
+}

@@ -1,0 +1,27 @@
+/*
+ * reference - what every operation of a back end must come to
+ *
+ * A table of functions that take the arguments of the operations (src/backend.h), in host memory,
+ * and do them at once. The plain one is made of the definitions in record.h and digest.h, qsort and
+ * linear searches: slow, and simple enough to be right. The CPU back end is held against it, and is
+ * in turn the reference for other back ends.
+ */
+#pragma once
+
+#include "src/backend.h"
+
+struct reference {
+	const char *name;
+	void (*encode)(const struct encode_op *op);
+	void (*decode)(const struct decode_op *op);
+	void (*sort)(const struct sort_op *op);
+	void (*cut)(const struct cut_op *op);
+	void (*merge)(const struct merge_op *op);
+	void (*unique)(const struct unique_op *op);
+	void (*sample)(const struct sample_op *op);
+	size_t (*sort_scratch_nbytes)(uint64_t n, uint32_t element_nbytes);
+	size_t (*merge_scratch_nbytes)(uint32_t k, uint32_t element_nbytes);
+};
+
+extern const struct reference reference_plain;
+extern const struct reference reference_cpu;
