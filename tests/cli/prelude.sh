@@ -1,7 +1,8 @@
 # prelude - what every test through the binary begins with; sourced, not run
 #
-# GSORT, GSORT_GEN, GSORT_CHECK, KEY_LINES and PEAK_MEMORY say where the programs are. A test works
-# in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is one line.
+# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES and PEAK_MEMORY say where the programs are.
+# A test works in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is
+# one line.
 #
 #	claim "old output is untouched"		what the next lines are about
 #	gives EXPECTED ARGUMENT...		these bytes, in silence, and nothing left behind
@@ -105,4 +106,25 @@ refuses() {
 	[ "$(ls -A)" = "$names_before" ] || broken "gsort $*: new files"
 	rm -f before output
 	nothing_left "gsort $*"
+}
+
+# says REGEX FILE
+says() {
+	grep -qE -e "$1" "$2" || broken "$2 does not say '$1'"
+}
+
+# is_json FILE: brackets match outside of strings, and there is nothing but one object or array.
+is_json() {
+	awk '
+	{ text = text $0 "\n" }
+	END {
+		gsub(/\\./, "", text)
+		gsub(/"[^"]*"/, "s", text)
+		gsub(/-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null/, "s", text)
+		gsub(/[ \t\n]/, "", text)
+		do {
+			n = gsub(/\{(s:s(,s:s)*)?\}|\[(s(,s)*)?\]/, "s", text)
+		} while (n)
+		exit text != "s"
+	}' "$1" || broken "$1 is not JSON"
 }

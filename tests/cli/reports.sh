@@ -15,27 +15,6 @@ tells() {
 	nothing_left "gsort $*"
 }
 
-# says REGEX FILE
-says() {
-	grep -qE -e "$1" "$2" || broken "$2 does not say '$1'"
-}
-
-# is_json FILE: brackets match outside of strings, and there is nothing but one object or array.
-is_json() {
-	awk '
-	{ text = text $0 "\n" }
-	END {
-		gsub(/\\./, "", text)
-		gsub(/"[^"]*"/, "s", text)
-		gsub(/-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null/, "s", text)
-		gsub(/[ \t\n]/, "", text)
-		do {
-			n = gsub(/\{(s:s(,s:s)*)?\}|\[(s(,s)*)?\]/, "s", text)
-		} while (n)
-		exit text != "s"
-	}' "$1" || broken "$1 is not JSON"
-}
-
 claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"

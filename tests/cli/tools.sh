@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools - gsort-gen and gsort-check do what the manual says
+# tools - gsort-gen, gsort-check and gsort-bench do what the manual says
 . "$(dirname "$0")/prelude.sh"
 
 # answers STATUS REGEX PROGRAM ARGUMENT...: exit status, and one line on either stream.
@@ -85,5 +85,25 @@ answers 2 '^gsort-check: sorted: .*8000' "$GSORT_CHECK" -t b9 sorted
 answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
 answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
 answers 2 '^gsort-check: .*--same' "$GSORT_CHECK" --same sorted
+
+claim 'gsort-bench checks and times, and leaves nothing'
+"$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||
+	broken "status $?"
+says '^ample memory against cp +[0-9.]+ +<= +2\.5' stdout
+is_json json
+says '"name": "memory 1/4 against cp", "measured": [0-9.]+, "at_most": 4' json
+nothing_left gsort-bench
+
+claim 'gsort-bench does not time wrong results'
+printf '#!/bin/sh\ncp "$1" "$3"\n' > copies
+chmod +x copies
+"$GSORT_BENCH" file --size=1M --repeat=1 --gsort=./copies > stdout 2> stderr
+[ $? -eq 2 ] || broken 'a copy was taken for sorted'
+says 'not sorted' stderr
+printf '#!/bin/sh\nhead -c 8 "$1" > "$3"\n' > copies
+"$GSORT_BENCH" file --size=1M --repeat=1 --gsort=./copies > stdout 2> stderr
+[ $? -eq 2 ] || broken 'a part was taken for all'
+says 'does not hold the records' stderr
+nothing_left gsort-bench
 
 finish
