@@ -40,16 +40,9 @@ enum { N_PARTS = 3 };
 
 merge2_fn *merge2_choose(uint32_t element_nbytes)
 {
-	switch (element_nbytes) {
-	case 4:
-		return merge2_4;
-	case 8:
 #ifdef __x86_64__
-		if (avx512_usable())
-			return merge2_8_avx512;
+	if (element_nbytes < 16 && avx512_usable())
+		return element_nbytes == 4 ? merge2_avx512_4 : merge2_avx512_8;
 #endif
-		return merge2_8;
-	default:
-		return merge2_16;
-	}
+	return element_nbytes == 4 ? merge2_4 : element_nbytes == 8 ? merge2_8 : merge2_16;
 }

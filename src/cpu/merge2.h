@@ -16,7 +16,7 @@ typedef void merge2_fn(const void *a, uint64_t n_a, const void *b, uint64_t n_b,
 merge2_fn merge2_4, merge2_8, merge2_16;
 
 /* x86-64 with AVX-512F and AVX-512VL only. */
-merge2_fn merge2_8_avx512;
+merge2_fn merge2_avx512_4, merge2_avx512_8;
 
 /* The fastest of these for elements of element_nbytes on this machine. */
 merge2_fn *merge2_choose(uint32_t element_nbytes);

@@ -1,12 +1,14 @@
 /*
- * network_avx512 - sorting networks of u64 elements in AVX-512 registers
+ * network_avx512 - sorting networks in AVX-512 registers
  *
- * A register is a row of eight elements. 64 elements are a matrix of 8 rows: sort the columns
+ * A register is a row of eight u64 elements. 64 elements are a matrix of 8 rows: sort the columns
  * (19 exchanges, no shuffles), transpose, then merge rows of 8 to 16, 32, 64 by bitonic
  * networks (Knuth, vol. 3, 5.3.4). On Intel min, max and all shuffles share one port, which
  * bounds all of this: 1.2 ns per element for 64, 1.6 ns for 128.
  *
- * Everything is inlined into functions with the AVX512 attribute, with constant numbers of rows.
+ * Of u32 elements, sixteen to a row, there is only what merging needs (the suffix _4); the
+ * suffix _8 is u64. Everything is inlined into functions with the AVX512 attribute, with
+ * constant numbers of rows.
  */
 #pragma once
 
@@ -26,7 +28,7 @@ static inline int avx512_usable(void)
 	       __builtin_cpu_supports("popcnt");
 }
 
-AVX512_INLINE void exchange(__m512i *a, __m512i *b)
+AVX512_INLINE void exchange_8(__m512i *a, __m512i *b)
 {
 	const __m512i min = _mm512_min_epu64(*a, *b);
 
@@ -45,7 +47,7 @@ AVX512_INLINE void sort_columns(__m512i rows[8])
 
 #pragma GCC unroll 19
 	for (unsigned i = 0; i < 19; i++)
-		exchange(&rows[pairs[i][0]], &rows[pairs[i][1]]);
+		exchange_8(&rows[pairs[i][0]], &rows[pairs[i][1]]);
 }
 
 /* Element j of row i becomes element i of row j. */
@@ -79,7 +81,7 @@ AVX512_INLINE void transpose(__m512i rows[8])
  * b1 a2 b2 a3 b3 and b as a4 b4 and so on. Each round compares pairs from both vectors at once,
  * so that no lane idles: two shuffles line up lanes that are 4 (2, 1) apart in either vector.
  */
-AVX512_INLINE void sort_bitonic_dealt(__m512i *a, __m512i *b)
+AVX512_INLINE void sort_bitonic_dealt_8(__m512i *a, __m512i *b)
 {
 	const __m512i pair_lo = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
 	const __m512i pair_hi = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
@@ -87,32 +89,32 @@ AVX512_INLINE void sort_bitonic_dealt(__m512i *a, __m512i *b)
 	__m512i y = _mm512_shuffle_i64x2(*a, *b, 0xee); /* a4..7 b4..7 */
 	__m512i u, v;
 
-	exchange(&x, &y);
+	exchange_8(&x, &y);
 	u = _mm512_permutex2var_epi64(x, pair_lo, y);
 	v = _mm512_permutex2var_epi64(x, pair_hi, y);
-	exchange(&u, &v);
+	exchange_8(&u, &v);
 	*a = _mm512_unpacklo_epi64(u, v);
 	*b = _mm512_unpackhi_epi64(u, v);
-	exchange(a, b);
+	exchange_8(a, b);
 }
 
 /* Pick the first (second) of two vectors that were dealt, ascending (descending). */
-AVX512_INLINE __m512i first_ascending(__m512i a, __m512i b)
+AVX512_INLINE __m512i first_ascending_8(__m512i a, __m512i b)
 {
 	return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b);
 }
 
-AVX512_INLINE __m512i second_ascending(__m512i a, __m512i b)
+AVX512_INLINE __m512i second_ascending_8(__m512i a, __m512i b)
 {
 	return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b);
 }
 
-AVX512_INLINE __m512i first_descending(__m512i a, __m512i b)
+AVX512_INLINE __m512i first_descending_8(__m512i a, __m512i b)
 {
 	return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(11, 3, 10, 2, 9, 1, 8, 0), b);
 }
 
-AVX512_INLINE __m512i second_descending(__m512i a, __m512i b)
+AVX512_INLINE __m512i second_descending_8(__m512i a, __m512i b)
 {
 	return _mm512_permutex2var_epi64(a, _mm512_setr_epi64(15, 7, 14, 6, 13, 5, 12, 4), b);
 }
@@ -121,12 +123,12 @@ AVX512_INLINE void sort_bitonic_rows(__m512i *a, __m512i *b)
 {
 	__m512i x = *a, y = *b;
 
-	sort_bitonic_dealt(&x, &y);
-	*a = first_ascending(x, y);
-	*b = second_ascending(x, y);
+	sort_bitonic_dealt_8(&x, &y);
+	*a = first_ascending_8(x, y);
+	*b = second_ascending_8(x, y);
 }
 
-AVX512_INLINE __m512i reversed(__m512i v)
+AVX512_INLINE __m512i reversed_8(__m512i v)
 {
 	return _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), v);
 }
@@ -142,7 +144,7 @@ AVX512_INLINE void merge_rows(__m512i *rows, unsigned n)
 
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < n / 2; i++)
-		mirrored[i] = reversed(rows[n - 1 - i]);
+		mirrored[i] = reversed_8(rows[n - 1 - i]);
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < n / 2; i++) {
 		rows[n / 2 + i] = _mm512_max_epu64(rows[i], mirrored[i]);
@@ -153,7 +155,7 @@ AVX512_INLINE void merge_rows(__m512i *rows, unsigned n)
 #pragma GCC unroll 16
 		for (unsigned i = 0; i < n; i++)
 			if (!(i & apart))
-				exchange(&rows[i], &rows[i + apart]);
+				exchange_8(&rows[i], &rows[i + apart]);
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < n; i += 2)
 		sort_bitonic_rows(&rows[i], &rows[i + 1]);
@@ -196,4 +198,80 @@ AVX512_INLINE void store_rows(uint64_t *elements, uint64_t n, const __m512i rows
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < 8; i++)
 		_mm512_mask_storeu_epi64(elements + i * N_LANES, lanes_of(n, i), rows[i]);
+}
+
+/* ---- u32 ---- */
+
+AVX512_INLINE void exchange_4(__m512i *a, __m512i *b)
+{
+	const __m512i min = _mm512_min_epu32(*a, *b);
+
+	*b = _mm512_max_epu32(*a, *b);
+	*a = min;
+}
+
+AVX512_INLINE __m512i reversed_4(__m512i v)
+{
+	return _mm512_permutexvar_epi32(
+		_mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), v);
+}
+
+/*
+ * The same idea as sort_bitonic_dealt_8(): lanes that are 8, 4, 2, 1 apart. The order in which
+ * they come out is what the functions below undo.
+ */
+AVX512_INLINE void sort_bitonic_dealt_4(__m512i *a, __m512i *b)
+{
+	const __m512i four_lo = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+	const __m512i four_hi = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+	__m512i x = _mm512_shuffle_i64x2(*a, *b, 0x44);
+	__m512i y = _mm512_shuffle_i64x2(*a, *b, 0xee);
+	__m512i u, v;
+
+	exchange_4(&x, &y);
+	u = _mm512_permutex2var_epi64(x, four_lo, y);
+	v = _mm512_permutex2var_epi64(x, four_hi, y);
+	exchange_4(&u, &v);
+	x = _mm512_unpacklo_epi64(u, v);
+	y = _mm512_unpackhi_epi64(u, v);
+	exchange_4(&x, &y);
+	u = _mm512_castps_si512(
+		_mm512_shuffle_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), 0x88));
+	v = _mm512_castps_si512(
+		_mm512_shuffle_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), 0xdd));
+	exchange_4(&u, &v);
+	*a = u;
+	*b = v;
+}
+
+AVX512_INLINE __m512i first_ascending_4(__m512i a, __m512i b)
+{
+	const __m512i lanes =
+		_mm512_setr_epi32(0, 16, 2, 18, 1, 17, 3, 19, 4, 20, 6, 22, 5, 21, 7, 23);
+
+	return _mm512_permutex2var_epi32(a, lanes, b);
+}
+
+AVX512_INLINE __m512i second_ascending_4(__m512i a, __m512i b)
+{
+	const __m512i lanes =
+		_mm512_setr_epi32(8, 24, 10, 26, 9, 25, 11, 27, 12, 28, 14, 30, 13, 29, 15, 31);
+
+	return _mm512_permutex2var_epi32(a, lanes, b);
+}
+
+AVX512_INLINE __m512i first_descending_4(__m512i a, __m512i b)
+{
+	const __m512i lanes =
+		_mm512_setr_epi32(23, 7, 21, 5, 22, 6, 20, 4, 19, 3, 17, 1, 18, 2, 16, 0);
+
+	return _mm512_permutex2var_epi32(a, lanes, b);
+}
+
+AVX512_INLINE __m512i second_descending_4(__m512i a, __m512i b)
+{
+	const __m512i lanes =
+		_mm512_setr_epi32(31, 15, 29, 13, 30, 14, 28, 12, 27, 11, 25, 9, 26, 10, 24, 8);
+
+	return _mm512_permutex2var_epi32(a, lanes, b);
 }

@@ -42,10 +42,13 @@ static void check_merge2(merge2_fn *merge2, uint32_t element_nbytes, int dist, u
 
 static void check_merge2_all(merge2_fn *merge2, uint32_t element_nbytes)
 {
-	for (int dist = 0; dist < N_DISTS; dist++)
+	static const int dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO, ELEMENTS_ALL_ONES };
+
+	for (unsigned dist = 0; dist < sizeof dists / sizeof dists[0]; dist++)
 		for (unsigned i = 0; i < N_LENGTHS; i++)
 			for (unsigned j = 0; j < N_LENGTHS; j++)
-				check_merge2(merge2, element_nbytes, dist, lengths[i], lengths[j]);
+				check_merge2(merge2, element_nbytes, dists[dist], lengths[i],
+					     lengths[j]);
 }
 
 static void two_way_merge_in_plain_c_is_exact(void **state)
