@@ -27,7 +27,7 @@
 
 /* Threads and records of each in the kernels that only stream: encode, decode, unique. */
 #ifndef GSORT_STREAM
-#define GSORT_STREAM 256, 8
+#define GSORT_STREAM 256, 4
 #endif
 
 /* Splitters: threads of a block, and boundaries that it cuts. */

@@ -178,6 +178,36 @@ static inline int __any_sync(unsigned, int predicate)
 	return (int)any;
 }
 
+static inline unsigned __ballot_sync(unsigned, int predicate)
+{
+	uint32_t votes = predicate ? 1u << threadIdx.x % 32 : 0;
+
+	for (unsigned distance = 16; distance; distance /= 2)
+		votes |= __shfl_xor_sync(~0u, votes, distance);
+	return votes;
+}
+
+static inline int __ffs(int x)
+{
+	return __builtin_ffs(x);
+}
+
+/* Byte i of the result is the byte of y:x that nibble i of the selector names. */
+static inline uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector)
+{
+	const uint64_t bytes = (uint64_t)y << 32 | x;
+	uint32_t result = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		result |= (uint32_t)(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+	return result;
+}
+
+static inline void __threadfence()
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 static inline int __clzll(long long x)
 {
 	return x ? __builtin_clzll((unsigned long long)x) : 64;

@@ -23,3 +23,11 @@
 #include "kernels/sort.cu"
 
 #include "kernels/merge.cu"
+
+#include "kernels/encode.cu"
+
+#include "kernels/decode.cu"
+
+#include "kernels/unique.cu"
+
+#include "kernels/cut.cu"

@@ -1,0 +1,119 @@
+/*
+ * decode - elements to records, with their digest and a check of their order
+ *
+ * The element before each tile is copied first (copy_edges): when records take the elements' place,
+ * it may be gone when the tile is checked.
+ */
+#include "kernels/stream.cuh"
+
+template <class E> struct decode_memory : stream_memory {
+	E elements[streaming::n];
+	alignas(16) unsigned char bytes[streaming::n * sizeof(E) + 4];
+};
+
+template <class E>
+__device__ __forceinline__ void store_word(unsigned char *record, E word, unsigned record_nbytes)
+{
+	for (unsigned i = 0; i < record_nbytes; i++)
+		record[i] = (unsigned char)(word >> 8 * i);
+}
+
+template <class E> __device__ __forceinline__ bool is_disorder(E before, E after, bool strict)
+{
+	return strict ? !(before < after) : after < before;
+}
+
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	decode(decode_task task, stream_scratch scratch, bool ordered)
+{
+	decode_memory<E> &memory = *shared_memory<decode_memory<E>>();
+	const unsigned record_nbytes = task.map.record_nbytes;
+	const E *elements = (const E *)task.elements, *edges = (const E *)scratch.edges;
+	uint64_t sum = 0, count = 0, n_disorders = 0;
+
+	for (uint64_t tile = take_tile(memory, scratch, ordered, UINT64_MAX);
+	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
+		const uint64_t base = tile * streaming::n;
+		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
+								  streaming::n;
+		unsigned char *to = (unsigned char *)task.records + base * record_nbytes;
+		unsigned char *bytes = memory.bytes + skew(to);
+
+		__syncthreads();
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+			memory.elements[i] = elements[base + i];
+		if (ordered)
+			wait_for_tiles(scratch, tile, tile * record_nbytes / sizeof(E));
+		else
+			__syncthreads();
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads) {
+			const E element = memory.elements[i];
+			const E word = decode_word(element, task.map);
+
+			if (base + i > 0)
+				n_disorders += is_disorder(i ? memory.elements[i - 1] : edges[tile],
+							   element, task.strict);
+			else
+				task.findings->first = widen(element);
+			if (base + i == task.n - 1)
+				task.findings->last = widen(element);
+			sum += digest_of_word(word);
+			count++;
+			if (record_nbytes < sizeof(E))
+				store_word(bytes + i * record_nbytes, word, record_nbytes);
+			else
+				((E *)task.records)[base + i] = word;
+		}
+		if (record_nbytes < sizeof(E)) {
+			__syncthreads();
+			copy_bytes(to, bytes, n * record_nbytes);
+		}
+	}
+	block_add_digest(memory, count, sum, &task.findings->digest);
+	n_disorders = block_sum(memory, n_disorders);
+	if (threadIdx.x == 0)
+		atomicAdd((unsigned long long *)&task.findings->n_disorders,
+			  (unsigned long long)n_disorders);
+}
+
+template <class E> static int decode_elements(const decode_task &task, CUstream_st *stream)
+{
+	const bool ordered = task.elements == task.records && task.map.record_nbytes < sizeof(E);
+	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
+	int r = (int)cudaFuncSetAttribute(decode<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					  (int)sizeof(decode_memory<E>));
+
+	if (!r && ordered)
+		r = stream_clear(scratch, task.n, stream);
+	if (!r)
+		r = launch_edges<E>(task.elements, task.n, scratch, stream);
+	if (!r) {
+		LAUNCH(decode<E>, stream_blocks(task.n), streaming::n_threads,
+		       sizeof(decode_memory<E>), stream, task, scratch, ordered);
+		r = (int)cudaGetLastError();
+	}
+	return r;
+}
+
+int launch_decode(const struct decode_task *task, CUstream_st *stream)
+{
+	const int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
+
+	if (r || task->n == 0)
+		return r;
+	switch (task->map.element_nbytes) {
+	case 4:
+		return decode_elements<uint32_t>(*task, stream);
+	case 8:
+		return decode_elements<uint64_t>(*task, stream);
+	default:
+		return decode_elements<uint128_t>(*task, stream);
+	}
+}
+
+size_t kernel_record_scratch_nbytes(uint64_t n)
+{
+	return round_up(stream_tiles(n) * (sizeof(uint128_t) + sizeof(uint64_t)) + sizeof(uint64_t),
+			sizeof(uint128_t));
+}

@@ -1,0 +1,110 @@
+/*
+ * encode - records to elements, with their digest
+ *
+ * Records as wide as their elements are loaded as they are. Others go through shared memory as
+ * bytes, and every thread puts its records together from there.
+ */
+#include "kernels/stream.cuh"
+
+template <class E> struct encode_memory : stream_memory {
+	alignas(16) unsigned char bytes[streaming::n * sizeof(E) + 4];
+};
+
+/* Add a record's word to the digest and return its element. */
+template <class E>
+__device__ __forceinline__ E take_word(E word, const code_map &map, uint64_t *sum)
+{
+	*sum += digest_of_word(word);
+	return encode_word(word, map);
+}
+
+template <class E>
+__device__ __forceinline__ E load_word(const unsigned char *record, unsigned record_nbytes)
+{
+	E word = 0;
+
+	for (unsigned i = 0; i < record_nbytes; i++)
+		word |= (E)record[i] << 8 * i;
+	return word;
+}
+
+/* The first tile with a record that the elements of tiles up to `end_element` are written over. */
+template <class E>
+__device__ __forceinline__ uint64_t first_tile_hit(const encode_task &task, uint64_t begin_element)
+{
+	const uint64_t R = task.map.record_nbytes, gap = task.n * (sizeof(E) - R);
+	const uint64_t byte = begin_element * sizeof(E);
+
+	return byte > gap ? (byte - gap) / R / streaming::n : 0;
+}
+
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	encode(encode_task task, stream_scratch scratch, bool ordered)
+{
+	encode_memory<E> &memory = *shared_memory<encode_memory<E>>();
+	const unsigned record_nbytes = task.map.record_nbytes;
+	E *elements = (E *)task.elements;
+	uint64_t sum = 0, count = 0;
+
+	for (uint64_t tile = take_tile(memory, scratch, ordered, UINT64_MAX);
+	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
+		const uint64_t base = tile * streaming::n;
+		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
+								  streaming::n;
+		const unsigned char *from =
+			(const unsigned char *)task.records + base * record_nbytes;
+		unsigned char *bytes = memory.bytes + skew(from);
+
+		if (record_nbytes < sizeof(E)) {
+			__syncthreads();
+			copy_bytes(bytes, from, n * record_nbytes);
+			if (ordered)
+				wait_for_tiles(scratch, tile, first_tile_hit<E>(task, base));
+			else
+				__syncthreads();
+		}
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads) {
+			const E word =
+				record_nbytes < sizeof(E) ?
+					load_word<E>(bytes + i * record_nbytes, record_nbytes) :
+					((const E *)task.records)[base + i];
+
+			elements[base + i] = take_word(word, task.map, &sum);
+			count++;
+		}
+	}
+	if (task.digest)
+		block_add_digest(memory, count, sum, task.digest);
+}
+
+template <class E> static int encode_elements(const encode_task &task, CUstream_st *stream)
+{
+	const char *records = (const char *)task.records, *elements = (const char *)task.elements;
+	const bool overlap = records < elements + task.n * sizeof(E) &&
+			     elements < records + task.n * task.map.record_nbytes;
+	const bool ordered = overlap && task.map.record_nbytes < sizeof(E);
+	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
+	int r = ordered ? stream_clear(scratch, task.n, stream) : 0;
+
+	if (!r) {
+		LAUNCH(encode<E>, stream_blocks(task.n), streaming::n_threads,
+		       sizeof(encode_memory<E>), stream, task, scratch, ordered);
+		r = (int)cudaGetLastError();
+	}
+	return r;
+}
+
+int launch_encode(const struct encode_task *task, CUstream_st *stream)
+{
+	if (task->n == 0)
+		return 0;
+	switch (task->map.element_nbytes) {
+	case 4:
+		return encode_elements<uint32_t>(*task, stream);
+	case 8:
+		return encode_elements<uint64_t>(*task, stream);
+	default:
+		return encode_elements<uint128_t>(*task, stream);
+	}
+}

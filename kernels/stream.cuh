@@ -1,0 +1,234 @@
+/*
+ * stream - what the kernels that go through all records once have in common: encode, decode, unique
+ *
+ * A fixed number of blocks goes through tiles of records. Where writing may hit what another block
+ * has yet to read (records that expand or shrink in place), tiles are handed out in order, every
+ * block says when it has loaded its tile, and waits for those that its writes would hit. These are
+ * always earlier ones, whose blocks have started and wait for nobody before they load: no
+ * deadlock.
+ */
+#pragma once
+
+#include "kernels/device.cuh"
+#include "kernels/kernels.h"
+#include "kernels/tuning.h"
+
+template <unsigned THREADS, unsigned THREAD_ITEMS> struct stream_shape {
+	static constexpr unsigned n_threads = THREADS;
+	static constexpr unsigned items = THREAD_ITEMS;
+	static constexpr unsigned n = THREADS * THREAD_ITEMS; /* records of a tile */
+	static constexpr unsigned n_warps = THREADS / WARP;
+};
+typedef stream_shape<GSORT_STREAM> streaming;
+
+/* Blocks that keep any GPU busy; each takes tile after tile. */
+static constexpr unsigned STREAM_BLOCKS = 132 * 8;
+
+static inline uint64_t stream_tiles(uint64_t n)
+{
+	return divide_up(n, streaming::n);
+}
+
+static inline unsigned stream_blocks(uint64_t n)
+{
+	return (unsigned)(stream_tiles(n) < STREAM_BLOCKS ? stream_tiles(n) : STREAM_BLOCKS);
+}
+
+/* In scratch: zero at the start but for the edges, whose element 0 is not used. */
+struct stream_scratch {
+	uint64_t *next_tile;
+	uint64_t *status; /* of each tile */
+	void *edges;      /* the element before each tile */
+};
+
+static inline struct stream_scratch stream_lay_out(void *memory, uint64_t n)
+{
+	struct stream_scratch scratch;
+
+	scratch.edges = memory;
+	scratch.next_tile = (uint64_t *)((char *)memory + stream_tiles(n) * sizeof(uint128_t));
+	scratch.status = scratch.next_tile + 1;
+	return scratch;
+}
+
+static inline int stream_clear(struct stream_scratch scratch, uint64_t n, CUstream_st *stream)
+{
+	return (int)cudaMemsetAsync(scratch.next_tile, 0, (1 + stream_tiles(n)) * sizeof(uint64_t),
+				    stream);
+}
+
+template <class E>
+__global__ void __launch_bounds__(WARP) copy_edges(const E *elements, uint64_t n_tiles, E *edges)
+{
+	const uint64_t tile = (uint64_t)blockIdx.x * WARP + threadIdx.x;
+
+	if (tile > 0 && tile < n_tiles)
+		edges[tile] = elements[tile * streaming::n - 1];
+}
+
+template <class E>
+static int launch_edges(const void *elements, uint64_t n, struct stream_scratch scratch,
+			CUstream_st *stream)
+{
+	LAUNCH(copy_edges<E>, (unsigned)divide_up(stream_tiles(n), WARP), WARP, 0, stream,
+	       (const E *)elements, stream_tiles(n), (E *)scratch.edges);
+	return (int)cudaGetLastError();
+}
+
+/* What the threads of a block share, whatever they do. */
+struct stream_memory {
+	uint64_t tile;
+	uint64_t sums[streaming::n_warps];
+};
+
+/* The block's next tile; `tile` is the one before it, or UINT64_MAX. ordered: see above. */
+__device__ __forceinline__ uint64_t take_tile(stream_memory &memory, const stream_scratch &scratch,
+					      bool ordered, uint64_t tile)
+{
+	if (!ordered)
+		return tile == UINT64_MAX ? blockIdx.x : tile + gridDim.x;
+	__syncthreads();
+	if (threadIdx.x == 0)
+		memory.tile = atomicAdd((unsigned long long *)scratch.next_tile, 1ull);
+	__syncthreads();
+	return memory.tile;
+}
+
+/* The block has loaded `tile`, and will write where tiles from `first` on were. */
+__device__ __forceinline__ void wait_for_tiles(const stream_scratch &scratch, uint64_t tile,
+					       uint64_t first)
+{
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		__threadfence();
+		atomicExch((unsigned long long *)&scratch.status[tile], 1ull);
+	}
+	for (uint64_t i = first + threadIdx.x; i < tile; i += streaming::n_threads)
+		while (!atomicAdd((unsigned long long *)&scratch.status[i], 0ull))
+			;
+	__threadfence();
+	__syncthreads();
+}
+
+/* The sum over the block; thread 0 gets it. */
+__device__ __forceinline__ uint64_t block_sum(stream_memory &memory, uint64_t value)
+{
+	value = lanes_sum(value, WARP);
+	__syncthreads();
+	if (threadIdx.x % WARP == 0)
+		memory.sums[threadIdx.x / WARP] = value;
+	__syncthreads();
+	value = 0;
+	for (unsigned i = 0; threadIdx.x == 0 && i < streaming::n_warps; i++)
+		value += memory.sums[i];
+	return value;
+}
+
+/* Add a digest of the block's threads to one in device memory. */
+__device__ __forceinline__ void block_add_digest(stream_memory &memory, uint64_t n, uint64_t sum,
+						 struct digest *digest)
+{
+	n = block_sum(memory, n);
+	sum = block_sum(memory, sum);
+	if (threadIdx.x == 0) {
+		atomicAdd((unsigned long long *)&digest->n_records, (unsigned long long)n);
+		atomicAdd((unsigned long long *)&digest->sum, (unsigned long long)sum);
+	}
+}
+
+/* Byte order and codes, for each size of element. A word: the record's bytes, first lowest. */
+
+__device__ __forceinline__ uint32_t swap_bytes(uint32_t x)
+{
+	return __byte_perm(x, 0, 0x0123);
+}
+
+__device__ __forceinline__ uint64_t swap_bytes(uint64_t x)
+{
+	return (uint64_t)swap_bytes((uint32_t)x) << 32 | swap_bytes((uint32_t)(x >> 32));
+}
+
+__device__ __forceinline__ uint128_t swap_bytes(uint128_t x)
+{
+	return (uint128_t)swap_bytes((uint64_t)x) << 64 | swap_bytes((uint64_t)(x >> 64));
+}
+
+/* From the word to the integer that map.swap says, and back: it is the same way. */
+template <class E> __device__ __forceinline__ E turn_word(E word, const code_map &map)
+{
+	return map.swap ? swap_bytes(word) >> 8 * (sizeof(E) - map.record_nbytes) : word;
+}
+
+__device__ __forceinline__ uint32_t encode_word(uint32_t word, const code_map &map)
+{
+	return code_encode_4(turn_word(word, map), &map);
+}
+
+__device__ __forceinline__ uint64_t encode_word(uint64_t word, const code_map &map)
+{
+	return code_encode_8(turn_word(word, map), &map);
+}
+
+__device__ __forceinline__ uint128_t encode_word(uint128_t word, const code_map &map)
+{
+	return code_encode_16(turn_word(word, map), &map);
+}
+
+__device__ __forceinline__ uint32_t decode_word(uint32_t code, const code_map &map)
+{
+	return turn_word(code_decode_4(code, &map), map);
+}
+
+__device__ __forceinline__ uint64_t decode_word(uint64_t code, const code_map &map)
+{
+	return turn_word(code_decode_8(code, &map), map);
+}
+
+__device__ __forceinline__ uint128_t decode_word(uint128_t code, const code_map &map)
+{
+	return turn_word(code_decode_16(code, &map), map);
+}
+
+/* The hash of a record, from its word: elements of 16 bytes hold records of 9 bytes or more. */
+template <class E> __device__ __forceinline__ uint64_t digest_of_word(E word)
+{
+	if constexpr (sizeof(E) == 16)
+		return digest_word16((uint64_t)word, (uint64_t)(word >> 64));
+	else
+		return digest_word8(word);
+}
+
+/* The element, widened. */
+template <class E> __device__ __forceinline__ kernel_key widen(E element)
+{
+	kernel_key key;
+
+	key.lo = (uint64_t)element;
+	key.hi = (uint64_t)((uint128_t)element >> 64);
+	return key;
+}
+
+/*
+ * Bytes of any alignment between device and shared memory, in words where both sides allow it. In
+ * shared memory they begin at bytes + skew(address), which has the alignment of the address.
+ */
+__device__ __forceinline__ unsigned skew(const void *address)
+{
+	return (unsigned)((uintptr_t)address % 4);
+}
+
+__device__ __forceinline__ void copy_bytes(unsigned char *to, const unsigned char *from,
+					   uint32_t nbytes)
+{
+	const uint32_t to_word = (4 - skew(to)) % 4;
+	const uint32_t head = to_word < nbytes ? to_word : nbytes;
+	const uint32_t n_words = (nbytes - head) / 4, tail = head + 4 * n_words;
+
+	for (uint32_t i = threadIdx.x; i < head; i += streaming::n_threads)
+		to[i] = from[i];
+	for (uint32_t i = threadIdx.x; i < n_words; i += streaming::n_threads)
+		((uint32_t *)(void *)(to + head))[i] =
+			((const uint32_t *)(const void *)(from + head))[i];
+	for (uint32_t i = tail + threadIdx.x; i < nbytes; i += streaming::n_threads)
+		to[i] = from[i];
+}

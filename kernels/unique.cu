@@ -1,0 +1,157 @@
+/*
+ * unique - keep the first of equal elements, in place, in one trip
+ *
+ * Where a tile's elements go is the number of elements kept before it. Tiles are handed out in
+ * order; a block counts its own, publishes the count, and adds up the counts of the tiles before
+ * it, looking back until it meets one that knows its own sum already (Merrill and Garland,
+ * "Single-pass parallel prefix scan with decoupled look-back", 2016).
+ *
+ * Compacting in place is safe because of the same order: a block writes after all before it have
+ * published, hence loaded, and never past its own tile. The element before a tile is copied first.
+ */
+#include "kernels/stream.cuh"
+
+/* Rows of a tile are counted warp by warp: one lane of the first warp for each count. */
+static constexpr unsigned N_COUNTS = streaming::items * streaming::n_warps;
+
+static_assert(N_COUNTS <= WARP, "one warp adds up the counts");
+
+/* A tile's status: what is known, in the upper two bits, and the number. */
+static constexpr unsigned KNOWN_SHIFT = 62;
+static constexpr unsigned long long KNOWN_COUNT = 1ull << KNOWN_SHIFT; /* of the tile alone */
+static constexpr unsigned long long KNOWN_SUM = 2ull << KNOWN_SHIFT;   /* up to its end */
+static constexpr unsigned long long NUMBER = KNOWN_COUNT - 1;
+
+template <class E> struct unique_memory : stream_memory {
+	E elements[streaming::n];
+	uint32_t counts[WARP];
+	uint32_t n_kept;
+	uint64_t before;
+};
+
+__device__ __forceinline__ unsigned long long await_status(const uint64_t *status)
+{
+	unsigned long long value;
+
+	do
+		value = atomicAdd((unsigned long long *)(uintptr_t)status, 0ull);
+	while (!value);
+	return value;
+}
+
+/* The first warp: publish this tile's count, return the number of elements kept before it. */
+__device__ __forceinline__ uint64_t look_back(uint64_t *status, uint64_t tile, uint32_t n_kept)
+{
+	const unsigned lane = threadIdx.x;
+	uint64_t before = 0, end = tile; /* tiles from end on are added up */
+	bool found = tile == 0;
+
+	__threadfence();
+	if (lane == 0)
+		atomicExch((unsigned long long *)&status[tile], KNOWN_COUNT | n_kept);
+	while (!found) {
+		const bool real = lane < end;
+		const unsigned long long value = real ? await_status(&status[end - 1 - lane]) :
+							KNOWN_SUM;
+		const unsigned sums = __ballot_sync(ALL_LANES, (value & KNOWN_SUM) != 0);
+		const unsigned last = sums ? (unsigned)__ffs((int)sums) - 1 : WARP - 1;
+
+		before += lanes_sum(lane <= last ? (uint64_t)(value & NUMBER) : (uint64_t)0, WARP);
+		found = sums != 0;
+		end -= found ? 0 : WARP;
+	}
+	if (lane == 0)
+		atomicExch((unsigned long long *)&status[tile], KNOWN_SUM | (before + n_kept));
+	__threadfence();
+	return before;
+}
+
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	keep_first(unique_task task, stream_scratch scratch)
+{
+	unique_memory<E> &memory = *shared_memory<unique_memory<E>>();
+	const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+	E *elements = (E *)task.elements;
+	const E *edges = (const E *)scratch.edges;
+	uint64_t sum = 0, count = 0;
+
+	for (uint64_t tile = take_tile(memory, scratch, true, UINT64_MAX);
+	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, true, tile)) {
+		const uint64_t base = tile * streaming::n;
+		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
+								  streaming::n;
+		uint32_t before[streaming::items];
+		bool keep[streaming::items];
+
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+			memory.elements[i] = elements[base + i];
+		__syncthreads();
+#pragma unroll
+		for (unsigned i = 0; i < streaming::items; i++) {
+			const uint32_t at = i * streaming::n_threads + threadIdx.x;
+
+			keep[i] = at < n && (base + at == 0 ||
+					     memory.elements[at] !=
+						     (at ? memory.elements[at - 1] : edges[tile]));
+			before[i] = lanes_sum_before(keep[i], WARP);
+			if (lane == WARP - 1)
+				memory.counts[i * streaming::n_warps + warp] = before[i] + keep[i];
+			if (at < n && !keep[i]) {
+				sum += digest_of_word(decode_word(memory.elements[at], task.map));
+				count++;
+			}
+		}
+		__syncthreads();
+		if (warp == 0) {
+			const uint32_t mine = lane < N_COUNTS ? memory.counts[lane] : 0;
+			const uint32_t sum_before = lanes_sum_before(mine, WARP);
+			const uint32_t n_kept = lane_broadcast(sum_before + mine, WARP - 1, WARP);
+			const uint64_t kept_before = look_back(scratch.status, tile, n_kept);
+
+			memory.counts[lane] = sum_before;
+			memory.before = kept_before;
+			if (lane == 0 && base + n == task.n)
+				task.findings->n = kept_before + n_kept;
+		}
+		__syncthreads();
+#pragma unroll
+		for (unsigned i = 0; i < streaming::items; i++)
+			if (keep[i])
+				elements[memory.before +
+					 memory.counts[i * streaming::n_warps + warp] + before[i]] =
+					memory.elements[i * streaming::n_threads + threadIdx.x];
+	}
+	block_add_digest(memory, count, sum, &task.findings->dropped);
+}
+
+template <class E> static int keep_first_elements(const unique_task &task, CUstream_st *stream)
+{
+	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
+	int r = stream_clear(scratch, task.n, stream);
+
+	if (!r)
+		r = launch_edges<E>(task.elements, task.n, scratch, stream);
+	if (!r) {
+		LAUNCH(keep_first<E>, stream_blocks(task.n), streaming::n_threads,
+		       sizeof(unique_memory<E>), stream, task, scratch);
+		r = (int)cudaGetLastError();
+	}
+	return r;
+}
+
+int launch_unique(const struct unique_task *task, CUstream_st *stream)
+{
+	const int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
+
+	if (r || task->n == 0)
+		return r;
+	switch (task->map.element_nbytes) {
+	case 4:
+		return keep_first_elements<uint32_t>(*task, stream);
+	case 8:
+		return keep_first_elements<uint64_t>(*task, stream);
+	default:
+		return keep_first_elements<uint128_t>(*task, stream);
+	}
+}

@@ -1,0 +1,336 @@
+/*
+ * test_record_kernels - encoding, decoding, unique, cut and sample on the device, against the
+ * reference
+ *
+ * The reference is record by record: layout_encode, layout_decode, digest_record. Buffers are
+ * exactly as long as the interface says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+#include "src/record.h"
+#include "tests/kernels/device.h"
+#include "tools/kernel_keys.h"
+
+/* Every size of record, both byte orders, signed and float. */
+static const char *const types[] = { "u8",  "i16be", "b3",  "u32",    "f32be", "b5",   "b6",
+				     "b7",  "i64",   "f64", "u64be",  "b9",    "b10",  "b11",
+				     "b13", "b15",   "b16", "i128be", "u128",  "f64be" };
+
+#define FOR_EACH_TYPE(i) for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+
+static struct layout layout_of(const char *type, bool descending)
+{
+	struct layout layout;
+	struct key key;
+
+	assert_int_equal(key_parse_type(type, &key), 0);
+	key.descending = descending;
+	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	return layout;
+}
+
+/* Around the edges of a tile of the small and the real geometry. */
+static const uint64_t lengths[] = { 0, 1, 7, 127, 128, 129, 700 };
+static const uint64_t long_lengths[] = { 1023, 1024, 1025, 100003, 3000001 };
+
+static size_t n_lengths(void)
+{
+	return sizeof lengths / sizeof lengths[0] +
+	       (device_is_fast() ? sizeof long_lengths / sizeof long_lengths[0] : 0);
+}
+
+static uint64_t length(size_t i)
+{
+	const size_t n = sizeof lengths / sizeof lengths[0];
+
+	return i < n ? lengths[i] : long_lengths[i - n];
+}
+
+static void fill_random(unsigned char *bytes, size_t nbytes)
+{
+	for (size_t i = 0; i < nbytes; i++)
+		bytes[i] = (unsigned char)(digest_mix64(i / 8 + 1) >> i % 8 * 8);
+}
+
+static struct digest digest_all(const unsigned char *records, uint64_t record_nbytes, uint64_t n)
+{
+	struct digest digest = { n, 0 };
+
+	for (uint64_t i = 0; i < n; i++)
+		digest.sum += digest_record(records + i * record_nbytes, record_nbytes);
+	return digest;
+}
+
+static void assert_digest(struct digest got, struct digest wanted, const char *type)
+{
+	if (!digest_equal(got, wanted))
+		fail_msg("%s: the digest differs", type);
+}
+
+/* Encode n random records; records_at: where they lie in a buffer that the elements fill, if in_place. */
+static void check_encode(const char *type, uint64_t n, bool in_place)
+{
+	const struct layout layout = layout_of(type, n % 2);
+	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
+	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
+	unsigned char *records = malloc(n * R + 1), *elements = malloc(n * E + 1);
+	unsigned char *buffer = device_alloc(n * E);
+	unsigned char *from = in_place ? buffer + n * (E - R) : device_alloc(n * R);
+	struct digest *digest = device_alloc(sizeof *digest), got, start = { 5, 7 }, wanted;
+	struct encode_task task = { from,       buffer, n,
+				    layout.map, digest, device_alloc(scratch_nbytes) };
+
+	fill_random(records, n * R);
+	device_write(from, records, n * R);
+	device_write(digest, &start, sizeof start);
+	assert_int_equal(launch_encode(&task, NULL), 0);
+	device_read(elements, buffer, n * E);
+	device_read(&got, digest, sizeof got);
+	for (uint64_t i = 0; i < n; i++)
+		if (element_get(elements, E, i) != layout_encode(&layout, records + i * R))
+			fail_msg("%s: element %llu of %llu differs", type, (unsigned long long)i,
+				 (unsigned long long)n);
+	wanted = digest_all(records, R, n);
+	digest_add(&wanted, start);
+	assert_digest(got, wanted, type);
+	device_free(task.scratch, scratch_nbytes);
+	device_free(digest, sizeof *digest);
+	if (!in_place)
+		device_free(from, n * R);
+	device_free(buffer, n * E);
+	free(elements);
+	free(records);
+}
+
+static void records_are_encoded(void **state)
+{
+	(void)state;
+	FOR_EACH_TYPE(t)
+	for (size_t i = 0; i < n_lengths(); i++)
+		check_encode(types[t], length(i), false);
+}
+
+static void records_at_the_end_expand_in_place(void **state)
+{
+	(void)state;
+	FOR_EACH_TYPE(t)
+	for (size_t i = 0; i < n_lengths(); i++)
+		check_encode(types[t], length(i), true);
+}
+
+/* Elements that ascend but for one in 11, with equal neighbours. */
+static code_t some_element(const struct layout *layout, uint64_t i)
+{
+	const code_t most = ~(code_t)0 >> (128 - layout->record_nbytes * 8);
+
+	return i % 11 == 10 ? most - i % 3 : most / 70000 * (i / 2 % 60000);
+}
+
+static void put_element(unsigned char *elements, uint64_t E, uint64_t i, code_t element)
+{
+	memcpy(elements + i * E, &element, E);
+}
+
+static void check_decode(const char *type, uint64_t n, bool in_place, bool strict)
+{
+	const struct layout layout = layout_of(type, n % 2);
+	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
+	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
+	unsigned char *elements = malloc(n * E + 1), *wanted = malloc(n * R + 1);
+	unsigned char *records = malloc(n * R + 1);
+	unsigned char *from = device_alloc(n * E), *to = in_place ? from : device_alloc(n * R);
+	struct decode_findings *findings = device_alloc(sizeof *findings), got;
+	struct decode_task task = {
+		from, to, n, layout.map, strict, findings, device_alloc(scratch_nbytes)
+	};
+	uint64_t n_disorders = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		const code_t element = some_element(&layout, i);
+
+		put_element(elements, E, i, element);
+		layout_decode(&layout, element, wanted + i * R);
+		if (i > 0)
+			n_disorders += strict ? element <= some_element(&layout, i - 1) :
+						element < some_element(&layout, i - 1);
+	}
+	device_write(from, elements, n * E);
+	assert_int_equal(launch_decode(&task, NULL), 0);
+	device_read(records, to, n * R);
+	device_read(&got, findings, sizeof got);
+	if (memcmp(records, wanted, n * R) != 0)
+		fail_msg("%s: records differ, n %llu", type, (unsigned long long)n);
+	assert_digest(got.digest, digest_all(wanted, R, n), type);
+	assert_int_equal(got.n_disorders, n_disorders);
+	if (n > 0) {
+		assert_true(element_get(elements, E, 0) ==
+			    ((code_t)got.first.hi << 64 | got.first.lo));
+		assert_true(element_get(elements, E, n - 1) ==
+			    ((code_t)got.last.hi << 64 | got.last.lo));
+	}
+	device_free(task.scratch, scratch_nbytes);
+	device_free(findings, sizeof *findings);
+	if (!in_place)
+		device_free(to, n * R);
+	device_free(from, n * E);
+	free(records);
+	free(wanted);
+	free(elements);
+}
+
+static void elements_are_decoded_and_checked(void **state)
+{
+	(void)state;
+	FOR_EACH_TYPE(t)
+	for (size_t i = 0; i < n_lengths(); i++)
+		check_decode(types[t], length(i), false, i % 2);
+}
+
+static void elements_are_decoded_in_place(void **state)
+{
+	(void)state;
+	FOR_EACH_TYPE(t)
+	for (size_t i = 0; i < n_lengths(); i++)
+		check_decode(types[t], length(i), true, i % 2);
+}
+
+/* Sorted elements in stretches of equal ones, `stretch` long on average. */
+static void check_unique(const char *type, uint64_t n, uint64_t stretch)
+{
+	const struct layout layout = layout_of(type, false);
+	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
+	const size_t scratch_nbytes = kernel_record_scratch_nbytes(n);
+	unsigned char *elements = malloc(n * E + 1), *kept = malloc(n * E + 1), record[16];
+	unsigned char *memory = device_alloc(n * E);
+	struct unique_findings *findings = device_alloc(sizeof *findings), got;
+	struct unique_task task = { memory, n, layout.map, findings, device_alloc(scratch_nbytes) };
+	struct digest dropped = { 0, 0 };
+	uint64_t n_kept = 0, value = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		const bool is_new = i == 0 || digest_mix64(i) % stretch == 0;
+
+		value += is_new;
+		put_element(elements, E, i, value);
+		if (is_new) {
+			put_element(kept, E, n_kept++, value);
+		} else {
+			layout_decode(&layout, value, record);
+			digest_add(&dropped, digest_all(record, R, 1));
+		}
+	}
+	device_write(memory, elements, n * E);
+	assert_int_equal(launch_unique(&task, NULL), 0);
+	device_read(&got, findings, sizeof got);
+	assert_int_equal(got.n, n_kept);
+	assert_digest(got.dropped, dropped, type);
+	device_read(elements, memory, n_kept * E);
+	assert_memory_equal(elements, kept, n_kept * E);
+	device_free(task.scratch, scratch_nbytes);
+	device_free(findings, sizeof *findings);
+	device_free(memory, n * E);
+	free(kept);
+	free(elements);
+}
+
+static void the_first_of_equal_elements_is_kept(void **state)
+{
+	static const char *const unique_types[] = { "u32", "b7", "i64", "b10", "u128" };
+
+	(void)state;
+	for (size_t t = 0; t < sizeof unique_types / sizeof unique_types[0]; t++)
+		for (size_t i = 0; i < n_lengths(); i++) {
+			check_unique(unique_types[t], length(i), 1);
+			check_unique(unique_types[t], length(i), 3);
+			check_unique(unique_types[t], length(i), 1000000000);
+		}
+}
+
+/* Slices of even numbers 0, 2, 4 ...; the last one is empty. */
+static void splitters_cut_by_key_and_slice(void **state)
+{
+	enum { K = 300, LENGTH = 50 };
+	const uint32_t sizes[] = { 4, 8, 16 };
+	struct kernel_slice slices[K] = { 0 };
+	uint64_t *cuts = device_alloc(sizeof *cuts * K), got[K];
+
+	(void)state;
+	for (size_t s = 0; s < 3; s++) {
+		const size_t nbytes = LENGTH * sizes[s];
+		unsigned char *elements = malloc(nbytes), *memory = device_alloc(nbytes);
+
+		for (uint64_t i = 0; i < LENGTH; i++)
+			put_element(elements, sizes[s], i, 2 * i);
+		device_write(memory, elements, nbytes);
+		for (uint32_t i = 0; i + 1 < K; i++)
+			slices[i] = (struct kernel_slice){ memory, LENGTH };
+		for (uint64_t key = 0; key <= 2 * LENGTH; key++) {
+			assert_int_equal(launch_cut(slices, K, sizes[s],
+						    (struct kernel_key){ key, 0 }, 137, cuts, NULL),
+					 0);
+			device_read(got, cuts, sizeof got);
+			for (uint32_t i = 0; i + 1 < K; i++)
+				assert_int_equal(got[i], key >= 2 * LENGTH ? LENGTH :
+							 i < 137           ? key / 2 + 1 :
+									     (key + 1) / 2);
+			assert_int_equal(got[K - 1], 0);
+		}
+		device_free(memory, nbytes);
+		free(elements);
+	}
+	device_free(cuts, sizeof *cuts * K);
+}
+
+static void samples_are_every_stride_th_element(void **state)
+{
+	enum { N = 1000 };
+	const uint32_t sizes[] = { 4, 8, 16 };
+
+	(void)state;
+	for (size_t s = 0; s < 3; s++)
+		for (uint64_t stride = 1; stride <= 2 * N; stride = stride * 3 + 1) {
+			const uint64_t n_keys = (N + stride - 1) / stride;
+			unsigned char *elements = malloc(N * sizes[s]);
+			void *memory = device_alloc(N * sizes[s]);
+			struct kernel_key *keys = device_alloc(n_keys * sizeof *keys);
+			struct kernel_key *got = malloc(n_keys * sizeof *got);
+
+			keys_fill(elements, sizes[s], N, KEYS_RANDOM);
+			device_write(memory, elements, N * sizes[s]);
+			assert_int_equal(launch_sample(memory, N, stride, sizes[s], keys, NULL), 0);
+			device_read(got, keys, n_keys * sizeof *keys);
+			for (uint64_t i = 0; i < n_keys; i++)
+				assert_true(((code_t)got[i].hi << 64 | got[i].lo) ==
+					    element_get(elements, sizes[s], i * stride));
+			free(got);
+			device_free(keys, n_keys * sizeof *keys);
+			device_free(memory, N * sizes[s]);
+			free(elements);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_are_encoded),
+		cmocka_unit_test(records_at_the_end_expand_in_place),
+		cmocka_unit_test(elements_are_decoded_and_checked),
+		cmocka_unit_test(elements_are_decoded_in_place),
+		cmocka_unit_test(the_first_of_equal_elements_is_kept),
+		cmocka_unit_test(splitters_cut_by_key_and_slice),
+		cmocka_unit_test(samples_are_every_stride_th_element),
+	};
+	const char *why;
+
+	if (!device_usable(&why)) {
+		printf("skipped: no device: %s\n", why);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
