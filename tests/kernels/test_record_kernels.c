@@ -73,7 +73,7 @@ static void assert_digest(struct digest got, struct digest wanted, const char *t
 		fail_msg("%s: the digest differs", type);
 }
 
-/* Encode n random records; records_at: where they lie in a buffer that the elements fill, if in_place. */
+/* Encode n random records, which lie at the end of the elements' buffer if in_place. */
 static void check_encode(const char *type, uint64_t n, bool in_place)
 {
 	const struct layout layout = layout_of(type, n % 2);
