@@ -15,20 +15,17 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "src/memory_limit.h"
-#include "src/size.h"
 #include "src/status.h"
 #include "src/verify.h"
 #include "tools/bench.h"
+#include "tools/bench_report.h"
 #include "tools/gen_file.h"
-#include "tools/timed_run.h"
 #include "tools/tool.h"
 
-enum { MOST_REPEATS = 99, SMALL_RECORDS = 1000, TEXT_FRACTION = 64 };
+enum { SMALL_RECORDS = 1000, TEXT_FRACTION = 64 };
 
 /* Who does it. */
 enum program { PROGRAM_CP, PROGRAM_GSORT, PROGRAM_TEXT, N_PROGRAMS };
@@ -75,9 +72,7 @@ static const struct {
 	[CASE_SMALL] = { "gsort, 1000 keys", PROGRAM_GSORT, DATA_SMALL, 64 },
 };
 
-/*
- * What is promised: cost of `over` against that of `under`, per byte; or seconds if under == over.
- */
+/* What is promised, as in struct bench_figure; N_CASES stands for no case. */
 static const struct {
 	const char *name;
 	enum case_id over, under;
@@ -91,7 +86,7 @@ static const struct {
 	{ "sorted against random", CASE_SORTED, CASE_AMPLE, false, 0.5 },
 	{ "reversed against random", CASE_REVERSED, CASE_AMPLE, false, 1.1 },
 	{ "all equal against random", CASE_EQUAL, CASE_AMPLE, false, 1.1 },
-	{ "start-up, in seconds", CASE_SMALL, CASE_SMALL, false, 0.010 },
+	{ "start-up, in seconds", CASE_SMALL, N_CASES, false, 0.010 },
 };
 
 enum { N_FIGURES = sizeof figures / sizeof figures[0] };
@@ -104,12 +99,6 @@ struct bench_options {
 	const char *json_path;
 };
 
-struct samples {
-	double seconds[MOST_REPEATS];
-	double median_s;
-	uint64_t peak_rss_nbytes;
-};
-
 struct bench {
 	const struct bench_options *options;
 	struct layout layout[N_PROGRAMS]; /* by which they sort */
@@ -118,7 +107,7 @@ struct bench {
 	uint64_t input_nbytes[N_DATA];
 	struct digest digest[N_DATA];
 	char output[PATH_MAX + 16];
-	struct samples samples[N_CASES];
+	struct bench_case measured[N_CASES];
 };
 
 static int examine(const struct layout *layout, const char *path, struct verify_result *ret_found)
@@ -199,22 +188,6 @@ static int run_case(struct bench *bench, enum case_id id, struct run_cost *ret_c
 	}
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *values, unsigned n)
-{
-	double sorted[MOST_REPEATS];
-
-	memcpy(sorted, values, n * sizeof *values);
-	qsort(sorted, n, sizeof *sorted, compare_doubles);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
 /* Every case once, checked; then all of them in turn, timed. */
 static int run_cases(struct bench *bench)
 {
@@ -225,103 +198,44 @@ static int run_cases(struct bench *bench)
 		fprintf(stderr, round ? "round %u of %u\n" : "checking the results\n", round,
 			n_repeats);
 		for (unsigned id = 0; r == 0 && id < N_CASES; id++) {
-			struct samples *samples = &bench->samples[id];
+			struct bench_case *measured = &bench->measured[id];
 			struct run_cost cost;
 
 			r = run_case(bench, (enum case_id)id, &cost);
 			if (r == 0 && round == 0)
 				r = check_output(bench, (enum case_id)id);
-			if (r < 0 || round == 0)
-				continue;
-			samples->seconds[round - 1] = (double)cost.elapsed_ns * 1e-9;
-			if (samples->peak_rss_nbytes < cost.peak_rss_nbytes)
-				samples->peak_rss_nbytes = cost.peak_rss_nbytes;
+			else if (r == 0)
+				measured->costs[measured->n_costs++] = cost;
 		}
 	}
-	for (unsigned id = 0; id < N_CASES; id++)
-		bench->samples[id].median_s = median(bench->samples[id].seconds, n_repeats);
 	return r;
 }
 
-static double seconds_per_byte(const struct bench *bench, enum case_id id)
+static int report(const struct bench *bench)
 {
-	return bench->samples[id].median_s / (double)bench->input_nbytes[cases[id].data];
-}
+	const struct bench_case *measured = bench->measured;
+	struct bench_figure promised[N_FIGURES];
+	const struct bench_report all = {
+		.input_nbytes = bench->options->nbytes,
+		.n_processors = cpus_available(""),
+		.cases = measured,
+		.n_cases = N_CASES,
+		.figures = promised,
+		.n_figures = N_FIGURES,
+	};
 
-static double figure_value(const struct bench *bench, unsigned i)
-{
-	if (figures[i].over == figures[i].under)
-		return bench->samples[figures[i].over].median_s;
-	return seconds_per_byte(bench, figures[i].over) / seconds_per_byte(bench, figures[i].under);
-}
-
-static bool is_met(const struct bench *bench, unsigned i)
-{
-	const double value = figure_value(bench, i);
-
-	return figures[i].at_least ? value >= figures[i].target : value <= figures[i].target;
-}
-
-static void print_tables(const struct bench *bench)
-{
-	printf("%-26s %10s %10s %10s %12s\n", "", "input", "median s", "MB/s", "peak memory");
-	for (unsigned id = 0; id < N_CASES; id++) {
-		char input[32], peak[32];
-
-		size_format(bench->input_nbytes[cases[id].data], input);
-		size_format(bench->samples[id].peak_rss_nbytes, peak);
-		printf("%-26s %10s %10.4f %10.0f %12s\n", cases[id].name, input,
-		       bench->samples[id].median_s,
-		       1e-6 / seconds_per_byte(bench, (enum case_id)id), peak);
-	}
-	printf("\n%-36s %10s %10s\n", "", "measured", "target");
 	for (unsigned i = 0; i < N_FIGURES; i++)
-		printf("%-36s %10.3f %4s %5g%s\n", figures[i].name, figure_value(bench, i),
-		       figures[i].at_least ? ">=" : "<=", figures[i].target,
-		       is_met(bench, i) ? "" : "  missed");
-}
-
-static void print_json(const struct bench *bench, FILE *stream)
-{
-	fprintf(stream,
-		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
-		",\n  \"cases\": [",
-		GSORT_VERSION, cpus_available(""), bench->options->nbytes);
-	for (unsigned id = 0; id < N_CASES; id++) {
-		const struct samples *samples = &bench->samples[id];
-
-		fprintf(stream,
-			"%s\n    {\"name\": \"%s\", \"input_bytes\": %" PRIu64
-			", \"median_s\": %.6f, \"peak_rss_bytes\": %" PRIu64 ", \"seconds\": [",
-			id ? "," : "", cases[id].name, bench->input_nbytes[cases[id].data],
-			samples->median_s, samples->peak_rss_nbytes);
-		for (unsigned i = 0; i < bench->options->n_repeats; i++)
-			fprintf(stream, "%s%.6f", i ? ", " : "", samples->seconds[i]);
-		fprintf(stream, "]}");
-	}
-	fprintf(stream, "\n  ],\n  \"figures\": [");
-	for (unsigned i = 0; i < N_FIGURES; i++)
-		fprintf(stream,
-			"%s\n    {\"name\": \"%s\", \"measured\": %.6f, \"%s\": %g, \"met\": %s}",
-			i ? "," : "", figures[i].name, figure_value(bench, i),
-			figures[i].at_least ? "at_least" : "at_most", figures[i].target,
-			is_met(bench, i) ? "true" : "false");
-	fprintf(stream, "\n  ]\n}\n");
-}
-
-static int write_json(const struct bench *bench)
-{
-	const char *path = bench->options->json_path;
-	FILE *stream = fopen(path, "w");
-	bool failed;
-
-	if (!stream)
-		return fail(-errno, "%s: cannot be written: %m", path);
-	print_json(bench, stream);
-	failed = ferror(stream);
-	if (fclose(stream) != 0 || failed)
-		return fail(-errno, "%s: cannot be written: %m", path);
-	return 0;
+		promised[i] = (struct bench_figure){
+			.name = figures[i].name,
+			.over = &measured[figures[i].over],
+			.under = figures[i].under == N_CASES ? NULL : &measured[figures[i].under],
+			.at_least = figures[i].at_least,
+			.target = figures[i].target,
+		};
+	bench_report_print(&all);
+	if (!bench->options->json_path)
+		return 0;
+	return bench_report_write_json(&all, bench->options->json_path);
 }
 
 static int make_directory(struct bench *bench)
@@ -356,6 +270,10 @@ static void plan_inputs(struct bench *bench)
 		bench->input_nbytes[data] = nbytes;
 	bench->input_nbytes[DATA_TEXT] = nbytes / TEXT_FRACTION / 8 * 8;
 	bench->input_nbytes[DATA_SMALL] = SMALL_RECORDS * 8;
+	for (unsigned id = 0; id < N_CASES; id++) {
+		bench->measured[id].name = cases[id].name;
+		bench->measured[id].input_nbytes = bench->input_nbytes[cases[id].data];
+	}
 }
 
 static int bench_files(const struct bench_options *options)
@@ -381,9 +299,7 @@ static int bench_files(const struct bench_options *options)
 		remove_directory(bench);
 	}
 	if (r == 0)
-		print_tables(bench);
-	if (r == 0 && options->json_path)
-		r = write_json(bench);
+		r = report(bench);
 	free(bench);
 	return r;
 }
@@ -441,8 +357,8 @@ int bench_file(int argc, char **argv)
 		return EXIT_SORTED;
 	if (r == 0 && given.n_operands)
 		r = fail(-EINVAL, "unexpected '%s'", given.operands[0]);
-	if (r == 0 && options.n_repeats > MOST_REPEATS)
-		r = fail(-EINVAL, "--repeat: at most %d rounds", MOST_REPEATS);
+	if (r == 0 && options.n_repeats > BENCH_MOST_REPEATS)
+		r = fail(-EINVAL, "--repeat: at most %d rounds", BENCH_MOST_REPEATS);
 	if (r == 0 && options.nbytes < 1 << 20)
 		r = fail(-EINVAL, "--size: at least 1 MiB, or there is nothing to measure");
 	if (r == 0)
