@@ -156,7 +156,7 @@ struct backend {
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
 	void (*describe)(const struct device *device, struct device_info *ret_info);
 
-	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 4096 bytes. */
+	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
 	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
 

@@ -1,0 +1,63 @@
+#!/bin/sh
+# backends - on a GPU gsort writes the bytes that it writes on the CPU
+#
+# Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks that
+# are spilled to the host's memory and to disk, and several passes.
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1 -o input
+if ! "$GSORT" --backend=cuda input -o output 2> stderr; then
+	cat stderr
+	exit 77
+fi
+
+# agree ARGUMENT...: on `input`
+agree() {
+	succeeds --backend=cpu -o expected "$@" input
+	succeeds --backend=cuda -o output "$@" input
+	same expected output "gsort --backend=cuda $*"
+}
+
+tiny='--device-memory=4M -S 4M'
+
+claim 'every type, direction and -u'
+for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i32 i32be i64 i64be i128 f32 f32be \
+	f64 f64be b3 b5 b6 b7 b9 b10 b11 b12 b13 b14 b15 b16; do
+	generate -n 100003 -t $type -d nan -o input
+	agree -t $type
+	agree -t $type -r
+	agree -t $type -u
+	generate -n 1000003 -t $type -d few -o input
+	agree -t $type -u $tiny
+	generate -n 1000003 -t $type -o input
+	agree -t $type $tiny
+done
+
+claim 'every distribution and length'
+for dist in random sorted reversed equal two zipf few nearly sawtooth organ gaps; do
+	for n in 0 1 2 1000 65536 3000001; do
+		generate -n $n -d $dist -o input
+		agree
+		agree --device-memory=8M -S 16M
+	done
+done
+
+claim 'two runs at a time'
+agree --device-memory=2M -S 2M --batch-size=2
+
+claim 'pipes'
+succeeds --backend=cpu -o expected input
+cat input | "$GSORT" --backend=cuda | cat > output
+same expected output 'from and to a pipe'
+cat input | "$GSORT" --backend=cuda --device-memory=8M -S 16M > output
+same expected output 'from a pipe, spilling'
+
+claim 'merging sorted files'
+mv expected sorted
+succeeds --backend=cpu -o expected sorted sorted
+succeeds --backend=cuda -m -o output sorted sorted
+same expected output 'gsort --backend=cuda -m'
+succeeds --backend=cuda -m -u -o output sorted sorted
+same sorted output 'gsort --backend=cuda -m -u'
+
+finish
