@@ -1,7 +1,7 @@
 #!/bin/sh
 # backends - on a GPU gsort writes the bytes that it writes on the CPU
-#
-# Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks that
+# Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks
+# that are spilled to the memory of the host and to disk, and several passes.
 # are spilled to the host's memory and to disk, and several passes.
 . "$(dirname "$0")/prelude.sh"
 
