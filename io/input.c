@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -352,6 +353,20 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 	if (r < 0)
 		stop(input, r);
 	return r;
+}
+
+void input_prefetch(struct input *input, uint64_t nbytes)
+{
+	for (size_t i = 0; i < input->n_sources && nbytes; i++) {
+		struct source *source = &input->sources[i].source;
+		const uint64_t n = source->nbytes < nbytes ? source->nbytes : nbytes;
+
+		if (source->is_stream || source_acquire(&input->table, source) < 0)
+			return;
+		posix_fadvise(source->file.fd, (off_t)source->base, (off_t)n, POSIX_FADV_WILLNEED);
+		source_release(&input->table, source);
+		nbytes -= n;
+	}
 }
 
 void input_cancel(struct input *input)

@@ -57,6 +57,11 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
  */
 int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
 
+/*
+ * The first nbytes will be read soon: let the kernel fetch them meanwhile, if it must. A hint.
+ */
+void input_prefetch(struct input *input, uint64_t nbytes);
+
 /* Make input_read() return -ECANCELED, without a message, also where it waits for a pipe. */
 void input_cancel(struct input *input);
 
