@@ -4,9 +4,9 @@
 # usage: sh tools/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
-#	gcc	release build, all suites
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer, suite unit
-#	tsan	ThreadSanitizer, suite unit
+#	gcc	release build: all tests
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: all but what measures memory
+#	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
 #	clang	compiled with warnings as errors, no tests
 # A build counts as one test. The last line is "N passed, N failed", with ", N skipped" if there are
 # any; the exit status is 0 if nothing failed and something passed.
@@ -61,6 +61,11 @@ run() {
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
+# names_of NAME SUITE: the names of a build's tests
+names_of() {
+	meson test -C "$builds/$1" --no-rebuild --list --suite "$2" | sed -n 's|.* / ||p'
+}
+
 # With many random bits in addresses ThreadSanitizer of gcc 12 finds no room for its tables.
 without_aslr=
 setarch -R true 2>/dev/null && without_aslr='setarch -R'
@@ -72,11 +77,18 @@ mkdir -p "$builds"
 
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true && run gcc
-build asan gcc --buildtype=debugoptimized -Db_sanitize=address,undefined &&
-	run asan --suite unit --timeout-multiplier 4
+if build asan gcc --buildtype=debugoptimized -Db_sanitize=address,undefined; then
+	run asan --suite unit --suite kernels --timeout-multiplier 4
+	# A sanitizer's own memory is no finding.
+	# shellcheck disable=SC2046
+	run asan --suite cli --timeout-multiplier 4 $(names_of asan cli | grep -vx memory)
+fi
 wrapper=$without_aslr
-build tsan gcc --buildtype=debugoptimized -Db_sanitize=thread &&
-	run tsan --suite unit --timeout-multiplier 8
+if build tsan gcc --buildtype=debugoptimized -Db_sanitize=thread; then
+	run tsan --suite unit --suite kernels --timeout-multiplier 8
+	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams
+fi
+wrapper=
 build clang clang --buildtype=debugoptimized -Dwerror=true
 
 echo
