@@ -76,7 +76,8 @@ export TSAN_OPTIONS=halt_on_error=1
 mkdir -p "$builds"
 
 wrapper=
-build gcc gcc --buildtype=release -Dwerror=true && run gcc
+build gcc gcc --buildtype=release -Dwerror=true &&
+	run gcc --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --timeout-multiplier 4
 	# A sanitizer's own memory is no finding.
