@@ -8,8 +8,8 @@
  * go forwards: an element's place never lies beyond its record's when they end together, nor a
  * record's beyond its element's when they start together.
  *
- * The digest is the expensive part: two 64-bit multiplications per record, 1.2 ns with scalar
- * instructions. AVX-512DQ multiplies eight at a time; so all of it is compiled twice, and the
+ * The digest is the expensive part: two 64-bit multiplications per record.
+ * AVX-512DQ multiplies eight at a time; so all of it is compiled twice, and the
  * choice is made at run time, by hand: a loader's choice (ifunc) runs before the sanitizers are
  * ready.
  *

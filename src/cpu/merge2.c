@@ -3,10 +3,10 @@
  *
  * A merge is a chain: which elements are compared next depends on the outcome of this
  * comparison. Written with a branch, random data mispredicts half of them (3.0 ns per element);
- * without one, the processor waits for the comparison, the address and the load (1.9 ns). To
- * give it something to do meanwhile, the merge is cut at output positions by co-rank into parts
- * that do not depend on each other, and their steps are interleaved. Three parts are as many as
- * there are registers for.
+ * without one, the processor waits for the comparison, the address and the load. To give it
+ * something to do meanwhile, the merge is cut at output positions by co-rank into parts that do not
+ * depend on each other, and their steps are interleaved. The pointers of three parts fit the
+ * registers of x86-64.
  *
  * The inner loop has no checks for ends either: as long as every side of every part has n
  * elements left, n steps are safe. n is then computed anew; on random data that takes some

@@ -1,16 +1,16 @@
 /*
  * sort_avx512 - sort u64 elements with AVX-512
  *
- * Three steps, each where it is the cheapest (ns per random element):
+ * Three steps, each where it is the cheapest:
  *
- *	quicksort    until a piece fits the cache, with its scratch	0.3 for each halving
- *	buckets      of 44 elements on average, by value		1.8
- *	networks     for 64 or 128 elements in registers		1.9
+ *	quicksort    until a piece fits the cache with its scratch; 0.3 ns per element and halving
+ *	buckets      of 44 elements on average, by value: one counting and one scattering sweep
+ *	networks     for 64 or 128 elements in registers
  *
  * Buckets stand for ten levels of quicksort, but depend on the data: a piece whose elements are not
  * spread evenly between its smallest and its largest goes on by quicksort, and after a level or
  * two its parts, each with an interval of its own, are tried again. Networks make the difference to
- * vqsort, which spends 4 of its 5.9 ns for 2^17 elements on the last 128.
+ * vqsort as Debian has it: for 128 elements a call of it takes 4.0 ns per element, of ours 1.6 ns.
  *
  * Bad pivots: 64 samples make them improbable, equal elements are set apart (see sort_range),
  * and if it still goes too deep, heapsort ends it in O(n log n).

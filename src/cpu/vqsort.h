@@ -5,7 +5,7 @@
  * vector instructions of the machine at run time. (Blacher, Giesen, Sanders and Wassenberg,
  * "Vectorized and performance-portable quicksort", 2022.)
  *
- * Not offered: u32, which libhwy 1.0.3 sorts ten times slower than our radix sort; floats,
+ * Not offered: u32, which libhwy 1.0.3 sorts several times slower than our radix sort; floats,
  * whose infinities, NaNs and -0.0 it loses; key-value pairs, of which it loses those with the
  * largest key.
  */
