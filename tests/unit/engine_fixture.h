@@ -238,7 +238,7 @@ struct output {
 	size_t allocated_nbytes;
 	uint64_t n_items, n_windows; /* written */
 	uint64_t fails_at;           /* the window that cannot be written; UINT64_MAX: none */
-	bool cancelled;
+	atomic_bool cancelled;
 };
 
 static inline int write_output(void *context, const struct merged *merged)

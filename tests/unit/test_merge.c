@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine_fixture.h"
 
-enum { LONG_RUN = 40000 };
+enum { LONG_RUN = 24000 };
 
 static int start(void **state)
 {
@@ -250,11 +250,11 @@ static void input_that_is_not_sorted_is_named(void **state)
 	engine_start("u64", false, MEMORY_UNIFIED);
 	add_input_files(random_number, 2, LONG_RUN);
 	file = fopen(path_of("1"), "r+");
-	fseek(file, 30000 * 8, SEEK_SET);
+	fseek(file, 20000 * 8, SEEK_SET);
 	fwrite("\0\0\0\0\0\0\0\0", 8, 1, file);
 	fclose(file);
 	assert_int_equal(merge_store(&output, &result), -EINVAL);
-	assert_non_null(strstr(status_last(), "record 30001: disorder"));
+	assert_non_null(strstr(status_last(), "record 20001: disorder"));
 	assert_non_null(strstr(status_last(), path_of("1")));
 	input = engine.input;
 	engine_stop();
@@ -357,9 +357,9 @@ static void damaged_run_is_not_merged(void **state)
 	engine_start("u64", false, MEMORY_UNIFIED);
 	add_numbers(SPILLED, random_number, 3 * LONG_RUN, 0);
 	add_numbers(RESIDENT, random_number, LONG_RUN, 1);
-	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 700000), 1);
+	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 300000), 1);
 	byte ^= 1;
-	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 700000), 1);
+	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 300000), 1);
 	assert_int_equal(merge_store(&output, &result), -EBADMSG);
 	assert_non_null(strstr(status_last(), "damaged"));
 	free(output.records);
