@@ -48,6 +48,8 @@ static int open_lanes(struct chunk_pool *pool)
 	const uint64_t scratch_nbytes = engine->plan.sort_scratch_nbytes;
 	int r = 0;
 
+	for (uint32_t i = 0; i < engine->plan.n_lanes; i++)
+		pthread_mutex_init(&pool->lanes[i].queueing, NULL);
 	for (uint32_t i = 0; i < engine->plan.n_lanes && r == 0; i++) {
 		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &pool->lanes[i].lane);
 		if (r == 0 && scratch_nbytes)
@@ -117,6 +119,7 @@ void chunk_pool_close_lanes(struct chunk_pool *pool)
 			engine->backend->lane_close(pool->lanes[i].lane);
 		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
 					 engine->plan.sort_scratch_nbytes);
+		pthread_mutex_destroy(&pool->lanes[i].queueing);
 	}
 	free(pool->lanes);
 	pool->lanes = NULL;
@@ -227,16 +230,18 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 {
 	struct chunk_pool *pool = chunk->pool;
 	const struct engine *engine = pool->engine;
-	const struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
+	struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
 	const void *records;
 	int r = 0;
 
+	pthread_mutex_lock(&lane->queueing);
 	if (chunk->filled)
 		r = engine->backend->follow(lane->lane, chunk->filled);
 	if (r == 0)
 		r = move_records(chunk, lane, room, &records);
 	if (r == 0)
 		r = queue_sort(chunk, lane, records);
+	pthread_mutex_unlock(&lane->queueing);
 	if (r < 0)
 		return fail(r, "cannot sort a chunk: %m");
 	return ring_push(pool->sorting, chunk);

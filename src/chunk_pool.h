@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "src/engine.h"
 #include "src/ring.h"
 
@@ -30,7 +32,8 @@ struct chunk {
 
 struct sort_lane {
 	struct lane *lane;
-	void *scratch;
+	void *scratch;            /* used from one operation of a sort to the next, so ... */
+	pthread_mutex_t queueing; /* ... those of one chunk are queued together */
 };
 
 struct chunk_pool {

@@ -16,7 +16,7 @@ enum {
 	LEAST_WINDOW_NBYTES = 64 << 10,
 	SLOT_NBYTES = 16 << 20,
 	MOST_READERS = 8,
-	MOST_WRITERS = 2, /* a file has one lock for writes: more only wait for it */
+	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
 	CHUNKS_AT_LEAST = 16, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 };
@@ -87,6 +87,10 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 		plan_slots(plan);
 	plan->sort_scratch_nbytes = request->backend->sort_scratch_nbytes(
 		request->device, plan->chunk_records, element_nbytes);
+	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
+	if (!plan->unified)
+		plan->sort_scratch_nbytes = at_least(plan->sort_scratch_nbytes,
+						     plan->chunk_records * plan->record_nbytes);
 }
 
 /* What the windows of a merge of resident chunks only take. */

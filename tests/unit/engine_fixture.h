@@ -130,8 +130,8 @@ static inline struct digest digest_codes(const code_t *codes, size_t n)
 
 static inline void remember_input(const code_t *codes, size_t n)
 {
-	if (n_all + n > n_all_allocated) {
-		n_all_allocated = 2 * (n_all + n);
+	if (n_all + n >= n_all_allocated) {
+		n_all_allocated = 2 * (n_all + n + 1);
 		all = realloc(all, n_all_allocated * sizeof *all);
 		assert_non_null(all);
 	}
