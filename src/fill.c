@@ -190,9 +190,10 @@ static int claim_part(struct fill *fill)
 
 		if (position % fill->chunk_nbytes == 0)
 			r = add_chunk(fill, position / fill->chunk_nbytes);
-		if (r == 0)
+		if (r == 0) {
+			fill->n_claimed++;
 			r = 1;
-		fill->n_claimed++;
+		}
 	}
 	pthread_mutex_unlock(&fill->claiming);
 	return r;
