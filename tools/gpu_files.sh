@@ -3,10 +3,10 @@
 #
 # usage: sh tools/gpu_files.sh PROGRAMS [DIRECTORY [GIB]]
 #
-# PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to DIRECTORY.
-# All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy and cupy if
-# python3 has them; three rounds, medians. Then the size from which the GPU is faster, which is what
-# --backend=auto goes by.
+# PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to
+# DIRECTORY. All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy
+# and cupy if python3 has them; three rounds, medians. Then the size from which the GPU is faster,
+# which is what --backend=auto goes by.
 set -eu
 PATH=$(cd "$1" && pwd):$PATH
 cd "${2:-.}"
