@@ -10,17 +10,17 @@
 
 #if HAVE_CUDA
 /*
- * Below this much input AUTO stays on the CPU: starting CUDA takes longer than the whole sort.
- * Evidence: docs/benchmarks.md, "crossover".
+ * Starting CUDA takes about as long as one CPU thread needs for so much input; below that, AUTO
+ * stays on the CPU. Evidence: docs/benchmarks.md, "crossover".
  */
-static const uint64_t cuda_pays_from_nbytes = UINT64_C(256) << 20;
+static const uint64_t pays_from_nbytes_a_thread = UINT64_C(128) << 20;
 
-static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
+static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		       const struct backend **ret_backend)
 {
 	const char *why = "";
 
-	if (choice == BACKEND_AUTO && input_nbytes < cuda_pays_from_nbytes)
+	if (choice == BACKEND_AUTO && input_nbytes / n_threads < pays_from_nbytes_a_thread)
 		return -ENODEV;
 	if (backend_cuda.probe(&why) < 0)
 		return choice == BACKEND_AUTO ?
@@ -30,10 +30,10 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
 	return 0;
 }
 #else
-static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
+static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		       const struct backend **ret_backend)
 {
-	(void)input_nbytes, (void)ret_backend;
+	(void)input_nbytes, (void)n_threads, (void)ret_backend;
 	return choice == BACKEND_AUTO ?
 		       -ENODEV :
 		       fail(-ENODEV,
@@ -41,14 +41,14 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes,
 }
 #endif
 
-int backend_choose(enum backend_choice choice, uint64_t input_nbytes,
+int backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		   const struct backend **ret_backend)
 {
-	int r = choice == BACKEND_CPU ? -ENODEV : choose_cuda(choice, input_nbytes, ret_backend);
+	int r = -ENODEV;
 
-	if (r == 0)
-		return 0;
-	if (choice == BACKEND_CUDA)
+	if (choice != BACKEND_CPU)
+		r = choose_cuda(choice, input_nbytes, n_threads, ret_backend);
+	if (r == 0 || choice == BACKEND_CUDA)
 		return r;
 	*ret_backend = &backend_cpu;
 	return 0;

@@ -74,7 +74,8 @@ struct decode_result {
 struct encode_op {
 	const struct layout *layout; /* must outlive the operation */
 	/*
-	 * n records of record_nbytes, and room for n elements. The two may be the same memory, or
+	 * n records of record_nbytes, and room for n elements. Records that are as wide as elements
+	 * are aligned like them, others need not be. The two may be the same memory, or
 	 * overlap if the records end where the elements end (then they expand in place).
 	 */
 	const void *records;
@@ -152,6 +153,7 @@ struct backend {
 	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
 	 */
 	int (*probe)(const char **ret_why);
+	/* -ENOMEM without a message: the device has no memory left; else after one. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
 	void (*describe)(const struct device *device, struct device_info *ret_info);
@@ -190,8 +192,9 @@ extern const struct backend backend_cuda; /* only with HAVE_CUDA */
 enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
 
 /*
- * The back end for `choice`; input_nbytes decides for AUTO (UINT64_MAX: unknown).
- * Returns 0, or -ENODEV with a message when CUDA was asked for and cannot be had.
+ * The back end for `choice`. AUTO takes the GPU if there is one and the input is large enough to
+ * pay for starting it, against so many CPU threads. input_nbytes: UINT64_MAX if unknown. Returns 0,
+ * or -ENODEV with a message when CUDA was asked for and cannot be had.
  */
-int backend_choose(enum backend_choice choice, uint64_t input_nbytes,
+int backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 		   const struct backend **ret_backend);

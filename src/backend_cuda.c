@@ -179,8 +179,7 @@ static int cuda_open(const struct backend_config *config, struct device **ret_de
 	r = open_gpu(device, config);
 	if (r < 0) {
 		cuda_close(device);
-		return r == -ENOMEM ? fail(r, "GPU: not enough memory to start; it may be in use") :
-				      r;
+		return r;
 	}
 	*ret_device = device;
 	return 0;

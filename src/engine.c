@@ -36,7 +36,8 @@ static int open_device(struct engine *engine, const struct options *options,
 		.n_gpus = options->n_gpus,
 		.stats = engine->stats,
 	};
-	int r = backend_choose(choice, input_total_nbytes(engine->input), &engine->backend);
+	int r = backend_choose(choice, input_total_nbytes(engine->input), config.n_threads,
+			       &engine->backend);
 
 	if (r == 0 && engine->backend != &backend_cpu)
 		input_prefetch(engine->input, prefetch_nbytes);
@@ -121,23 +122,29 @@ static void close_device(struct engine *engine)
 	engine->device = NULL;
 }
 
+/* Device, plan and chunk buffers; -ENOMEM without a message. */
+static int open_sorting(struct engine *engine, const struct options *options,
+			enum backend_choice choice, bool ordered_output)
+{
+	int r = open_device(engine, options, choice);
+
+	return r < 0 ? r : open_pool(engine, options, ordered_output);
+}
+
 int engine_open(struct engine *engine, const struct options *options, bool ordered_output)
 {
-	int r = open_device(engine, options, options->backend);
+	int r = open_sorting(engine, options, options->backend, ordered_output);
 
-	if (r < 0)
-		return r;
-	r = open_pool(engine, options, ordered_output);
 	if (r == -ENOMEM && options->backend == BACKEND_AUTO && engine->backend != &backend_cpu) {
-		warn("%s: not enough free memory; sorting on the CPU", engine->info.name);
+		warn("the GPU has not enough free memory; sorting on the CPU");
 		close_device(engine);
-		r = open_device(engine, options, BACKEND_CPU);
-		if (r == 0)
-			r = open_pool(engine, options, ordered_output);
+		r = open_sorting(engine, options, BACKEND_CPU, ordered_output);
 	}
 	if (r == -ENOMEM)
-		return fail(r, "%s: not enough memory to sort with: %m; try a smaller %s",
-			    engine->info.name, engine->info.unified ? "-S" : "--device-memory");
+		return fail(r, "not enough %s memory to sort with; try a smaller %s",
+			    engine->backend == &backend_cpu ? "host" : "GPU",
+			    engine->backend == &backend_cpu ? "-S" :
+							      "--device-memory, or --backend=cpu");
 	if (r < 0 || options->explain)
 		return r;
 	return open_spill(engine, options);

@@ -47,33 +47,33 @@ static int occupy_standard_descriptors(void)
 	return 0;
 }
 
-static int run(const struct options *options, struct stats *stats)
+/* Check, sort or merge. */
+static int run(const struct options *options, struct stats *stats, struct stats_facts *facts)
 {
-	char type[16];
-	struct stats_facts facts = { .type = type };
-	int r, report = 0;
-
-	key_format_type(&options->key, type);
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		r = check_run(options, stats);
-	else
-		r = sort_run(options, stats, &facts);
-	if (r < 0)
-		return r;
+		return check_run(options, stats);
+	return sort_run(options, stats, facts);
+}
+
+static int report(const struct options *options, struct stats *stats,
+		  const struct stats_facts *facts)
+{
 	if (options->stats)
-		stats_print(stats, &facts, stderr);
-	if (options->stats_json_path)
-		report = stats_write_json(stats, &facts, options->stats_json_path);
-	return report < 0 ? report : r;
+		stats_print(stats, facts, stderr);
+	return options->stats_json_path ? stats_write_json(stats, facts, options->stats_json_path) :
+					  0;
 }
 
 static int run_reporting(const struct options *options)
 {
+	char type[16];
+	struct stats_facts facts = { .type = type };
 	struct trace *trace = NULL;
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;
-	int r = 0, closed;
+	int r = 0, reported = 0, closed;
 
+	key_format_type(&options->key, type);
 	if (options->trace_path)
 		r = trace_open(options->trace_path, &trace);
 	if (r == 0)
@@ -81,11 +81,13 @@ static int run_reporting(const struct options *options)
 	if (r == 0)
 		r = progress_open(options->progress, stats, &progress);
 	if (r == 0)
-		r = run(options, stats);
-	progress_close(progress);
+		r = run(options, stats, &facts);
+	progress_close(progress); /* its line goes before the table comes */
+	if (r >= 0)
+		reported = report(options, stats, &facts);
 	stats_close(stats);
 	closed = trace_close(trace);
-	return r < 0 || closed == 0 ? r : closed;
+	return r < 0 ? r : reported < 0 ? reported : closed < 0 ? closed : r;
 }
 
 int main(int argc, char **argv)

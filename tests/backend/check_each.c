@@ -30,7 +30,8 @@ void check_encode(struct check *check)
 {
 	const struct data *data = check->data;
 
-	array_set(&check->subject, &check->in, data->records, data->records_nbytes, data->n % 7);
+	array_set(&check->subject, &check->in, data->records, data->records_nbytes,
+		  data->layout.stores_elements ? some_elements_nbytes(data) : data->n % 7);
 	array_set(&check->subject, &check->out, NULL, data->elements_nbytes,
 		  some_elements_nbytes(data));
 	encode_from(check, array_device(&check->in));

@@ -57,7 +57,8 @@ mv expected sorted
 succeeds --backend=cpu -o expected sorted sorted
 succeeds --backend=cuda -m -o output sorted sorted
 same expected output 'gsort --backend=cuda -m'
+succeeds --backend=cpu -m -u -o expected sorted sorted
 succeeds --backend=cuda -m -u -o output sorted sorted
-same sorted output 'gsort --backend=cuda -m -u'
+same expected output 'gsort --backend=cuda -m -u'
 
 finish
