@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
+#include "tools/bench_merge_steps.h"
 #include "tools/bench_reference.h"
 
 enum { RUNS_MAX = 101 };
@@ -256,15 +257,8 @@ static int merge_ours(void *context)
 	return launch_merge(bench->slices, bench->k, 8, bench->out, bench->scratch, NULL);
 }
 
-static int merge_thrust(void *context)
-{
-	struct merge_bench *bench = context;
-	const uint64_t half = bench->n / 2;
-
-	return reference_merge(bench->input, half, bench->input + half, half, bench->out);
-}
-
-static void merge_check(struct merge_bench *bench)
+/* `work` must make of the runs what the radix sort makes of them. */
+static void merge_check(struct merge_bench *bench, int (*work)(void *context))
 {
 	uint64_t *sorted = device_alloc(bench->n * 8);
 	size_t scratch_nbytes = 0;
@@ -275,7 +269,7 @@ static void merge_check(struct merge_bench *bench)
 	scratch = device_alloc(scratch_nbytes);
 	check(reference_radix_sort(scratch, &scratch_nbytes, bench->input, sorted, 8, bench->n),
 	      "radix sort");
-	check(merge_ours(bench), "merge");
+	check(work(bench), "merge");
 	check(reference_differ(bench->out, sorted, bench->n * 8, &differ), "compare");
 	if (differ) {
 		printf("WRONG: merge of %u runs\n", (unsigned)bench->k);
@@ -285,41 +279,92 @@ static void merge_check(struct merge_bench *bench)
 	cudaFree(sorted);
 }
 
-static void bench_merge_runs(const struct bench_options *options, uint32_t k)
+static void merge_bench_open(struct merge_bench *bench, const struct bench_options *options,
+			     uint32_t k)
 {
-	struct merge_bench bench = { .n = (uint64_t)1 << (options->log2_n ? options->log2_n : 29),
-				     .k = k };
-	float base_ms = 0;
-	char what[64];
-
-	bench.input = device_alloc(bench.n * 8);
-	bench.out = device_alloc(bench.n * 8);
-	bench.scratch = device_alloc(kernel_merge_scratch_nbytes(k, bench.n, 8));
-	bench.slices = calloc(k, sizeof *bench.slices);
+	*bench = (struct merge_bench){
+		.n = (uint64_t)1 << (options->log2_n ? options->log2_n : 29),
+		.k = k,
+	};
+	bench->input = device_alloc(bench->n * 8);
+	bench->out = device_alloc(bench->n * 8);
+	bench->scratch = device_alloc(kernel_merge_scratch_nbytes(k, bench->n, 8));
+	bench->slices = calloc(k, sizeof *bench->slices);
 	for (uint32_t i = 0; i < k; i++)
-		bench.slices[i] =
-			(struct kernel_slice){ bench.input + i * (bench.n / k), bench.n / k };
-	check(reference_fill_runs(bench.input, 8, bench.n, bench.n / k), "fill");
-	merge_check(&bench);
-	if (k == 2 && options->references) {
-		base_ms = median_ms((struct timed){ NULL, merge_thrust, &bench }, options->n_runs);
-		print_row("thrust::merge, 2 runs", 8, bench.n, base_ms, 0);
-	}
-	snprintf(what, sizeof what, "gsort, %u runs", (unsigned)k);
-	print_row(what, 8, bench.n,
-		  median_ms((struct timed){ NULL, merge_ours, &bench }, options->n_runs), base_ms);
-	free(bench.slices);
-	cudaFree(bench.scratch);
-	cudaFree(bench.out);
-	cudaFree(bench.input);
+		bench->slices[i] =
+			(struct kernel_slice){ bench->input + i * (bench->n / k), bench->n / k };
+	check(reference_fill_runs(bench->input, 8, bench->n, bench->n / k), "fill");
+}
+
+static void merge_bench_close(struct merge_bench *bench)
+{
+	free(bench->slices);
+	cudaFree(bench->scratch);
+	cudaFree(bench->out);
+	cudaFree(bench->input);
+}
+
+static float bench_merge_work(struct merge_bench *bench, const struct bench_options *options,
+			      int (*work)(void *context), const char *what, float base_ms)
+{
+	float ms;
+
+	merge_check(bench, work);
+	ms = median_ms((struct timed){ NULL, work, bench }, options->n_runs);
+	print_row(what, 8, bench->n, ms, base_ms);
+	return ms;
 }
 
 static void bench_merge(const struct bench_options *options)
 {
 	static const uint32_t numbers[] = { 2, 4, 8, 16, 64, 256 };
 
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-		bench_merge_runs(options, numbers[i]);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		struct merge_bench bench;
+		char what[64];
+
+		merge_bench_open(&bench, options, numbers[i]);
+		snprintf(what, sizeof what, "gsort, %u runs", (unsigned)numbers[i]);
+		bench_merge_work(&bench, options, merge_ours, what, 0);
+		merge_bench_close(&bench);
+	}
+}
+
+/* The steps, on two runs. */
+
+#define DEFINE_STEP(name)                                                                          \
+	static int run_##name(void *context)                                                       \
+	{                                                                                          \
+		struct merge_bench *bench = context;                                               \
+		const uint64_t half = bench->n / 2;                                                \
+                                                                                                   \
+		return name(bench->input, half, bench->input + half, half, bench->out);            \
+	}
+
+DEFINE_STEP(merge_step_pieces)
+DEFINE_STEP(merge_step_tiles)
+DEFINE_STEP(merge_step_circular)
+DEFINE_STEP(reference_merge)
+
+static void bench_merge_steps(const struct bench_options *options)
+{
+	static const struct {
+		int (*work)(void *context);
+		const char *what;
+	} steps[] = {
+		{ run_merge_step_pieces, "a thread per piece" },
+		{ run_merge_step_tiles, "tiles in shared memory" },
+		{ run_merge_step_circular, "circular buffers" },
+		{ merge_ours, "gsort" },
+	};
+	struct merge_bench bench;
+	float thrust_ms;
+
+	merge_bench_open(&bench, options, 2);
+	thrust_ms = bench_merge_work(&bench, options, run_reference_merge, "thrust::merge", 0);
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+		bench_merge_work(&bench, options, steps[i].work, steps[i].what, thrust_ms);
+	merge_bench_close(&bench);
 }
 
 static const struct {
@@ -329,7 +374,9 @@ static const struct {
 } benches[] = {
 	{ "sort", bench_sort, "random elements, against CUB" },
 	{ "distributions", bench_distributions, "against random elements" },
-	{ "merge", bench_merge, "k sorted runs, against Thrust" },
+	{ "merge", bench_merge, "k sorted runs" },
+	{ "merge-steps", bench_merge_steps,
+	  "two sorted runs: from simple to fast, against Thrust" },
 };
 
 static int usage(void)
