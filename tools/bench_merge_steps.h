@@ -18,7 +18,7 @@ typedef int merge_step_fn(const uint64_t *a, uint64_t n_a, const uint64_t *b, ui
 /* One thread merges a piece of 16 outputs, found by co-rank, straight from device memory. */
 merge_step_fn merge_step_pieces;
 
-/* A block stages a tile's two slices in shared memory, and its threads merge pieces of them there. */
+/* A block stages a tile's slices in shared memory, and its threads merge pieces of them there. */
 merge_step_fn merge_step_tiles;
 
 /*
