@@ -107,7 +107,9 @@ template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64
 	layout.cuts_at = round_up(table_nbytes(k), 256);
 	layout.edges_at = layout.cuts_at + round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
 	layout.buffer_at = layout.edges_at + round_up(n_boundaries * sizeof(E), 256);
-	layout.nbytes = layout.buffer_at + (plan_merge(k).n_passes > 1 ? n * sizeof(E) : 0);
+	layout.nbytes = layout.buffer_at;
+	if (plan_merge(k).n_passes > 1)
+		layout.nbytes += round_up(n * sizeof(E), 256);
 	return layout;
 }
 
