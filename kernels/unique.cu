@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(streaming::n_threads)
 			const uint64_t kept_before = look_back(scratch.status, tile, n_kept);
 
 			memory.counts[lane] = sum_before;
-			memory.before = kept_before;
+			if (lane == 0)
+				memory.before = kept_before;
 			if (lane == 0 && base + n == task.n)
 				task.findings->n = kept_before + n_kept;
 		}
