@@ -26,8 +26,8 @@
 #include "src/status.h"
 
 enum {
-	CHUNK_NBYTES = 8 << 20,
-	WINDOW_NBYTES = 4 << 20,
+	CHUNK_NBYTES = 32 << 20,
+	WINDOW_NBYTES = 2 << 20, /* of which a core's second-level cache holds one */
 	HUGE_PAGE_NBYTES = 2 << 20,
 };
 
