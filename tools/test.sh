@@ -78,19 +78,19 @@ mkdir -p "$builds"
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
 	run gcc --timeout-multiplier 4
-if build asan gcc --buildtype=debugoptimized -Db_sanitize=address,undefined; then
+if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --timeout-multiplier 4
 	# A sanitizer's own memory is no finding.
 	# shellcheck disable=SC2046
 	run asan --suite cli --timeout-multiplier 4 $(names_of asan cli | grep -vx memory)
 fi
 wrapper=$without_aslr
-if build tsan gcc --buildtype=debugoptimized -Db_sanitize=thread; then
+if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
 	run tsan --suite unit --suite kernels --timeout-multiplier 8
 	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams
 fi
 wrapper=
-build clang clang --buildtype=debugoptimized -Dwerror=true
+build clang clang --buildtype=debugoptimized -Dcuda=disabled -Dwerror=true
 
 echo
 if [ "$skipped" -gt 0 ]; then
