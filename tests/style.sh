@@ -33,8 +33,8 @@ only kernels "kernels/[^\"]*|$leaves"
 only src "(src|io|kernels)/[^\"]*|$leaves"
 
 grep -n 'cuda_runtime' $sources |
-	grep -vE '^(kernels/|src/backend_cuda\.c:|tools/bench_|tests/kernels/)' |
-	offence 'CUDA outside of kernels/, its tests and benchmarks, and src/backend_cuda.c' || true
+	grep -vE '^(kernels/|src/cuda_device\.h:|tools/bench_|tests/kernels/)' |
+	offence 'CUDA outside of kernels/, its tests and benchmarks, and src/cuda_device.h' || true
 grep -nE 'include[ '"$tab"']*"' $sources |
 	grep -vE '"((io|kernels|src|tools|tests)/[^"]*|config\.h)"' |
 	offence 'include is not written from the root' || true
