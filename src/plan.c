@@ -17,7 +17,7 @@ enum {
 	SLOT_NBYTES = 16 << 20,
 	MOST_READERS = 8,
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
-	CHUNKS_AT_LEAST = 16, /* so that reading, sorting and spilling can overlap */
+	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 };
 
