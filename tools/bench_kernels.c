@@ -15,6 +15,7 @@
 #include "kernels/kernels.h"
 #include "tools/bench_merge_steps.h"
 #include "tools/bench_reference.h"
+#include "tools/bench_splitters.h"
 
 enum { RUNS_MAX = 101 };
 
@@ -367,6 +368,116 @@ static void bench_merge_steps(const struct bench_options *options)
 	merge_bench_close(&bench);
 }
 
+/* Where k runs are cut, for all tiles of the first pass and for one splitter. */
+
+/* Cuts by one splitter are short: so many are timed together. */
+enum { CUTS_TIMED = 32 };
+
+struct splitters_bench {
+	struct merge_bench merge;
+	struct split_pass split;
+	uint64_t *cuts;
+	uint64_t key; /* another for each cut, or the cache would have all that it looks at */
+};
+
+static int run_split_exactly(void *context)
+{
+	return split_exactly(&((struct splitters_bench *)context)->split);
+}
+
+static int run_split_by_keys(void *context)
+{
+	return split_by_keys(&((struct splitters_bench *)context)->split);
+}
+
+static int run_cuts(void *context)
+{
+	struct splitters_bench *bench = context;
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < CUTS_TIMED; i++) {
+		bench->key += 0x9e3779b97f4a7c15u;
+		r = launch_cut(bench->merge.slices, bench->merge.k, 8,
+			       (struct kernel_key){ bench->key, 0 }, 0, bench->cuts, NULL);
+	}
+	return r;
+}
+
+/*
+ * Random runs. Those of merge_bench_open() are so regular that the exact splitters' first guesses
+ * are as good as right.
+ */
+static void fill_random_runs(struct merge_bench *merge)
+{
+	const uint64_t run_n = merge->slices[0].n;
+	void *scratch = device_alloc(kernel_sort_scratch_nbytes(run_n, 8));
+
+	check(reference_fill(merge->input, 8, merge->n, KEYS_RANDOM), "fill");
+	for (uint32_t i = 0; i < merge->k; i++)
+		check(launch_sort(merge->input + i * run_n, run_n, 8, scratch, NULL), "sort");
+	check(cudaDeviceSynchronize(), "sort");
+	cudaFree(scratch);
+}
+
+static void splitters_bench_open(struct splitters_bench *bench, const struct bench_options *options,
+				 uint32_t k)
+{
+	bool right;
+
+	*bench = (struct splitters_bench){ 0 };
+	merge_bench_open(&bench->merge, options, k);
+	fill_random_runs(&bench->merge);
+	check(split_pass_open(&bench->split, bench->merge.input, bench->merge.n, k), "splitters");
+	bench->cuts = device_alloc(k * sizeof *bench->cuts);
+	check(split_check(&bench->split, &right), "splitters");
+	if (!right) {
+		printf("WRONG: splitters of %u runs\n", (unsigned)k);
+		exit(2);
+	}
+	merge_check(&bench->merge, merge_ours);
+}
+
+static void splitters_bench_close(struct splitters_bench *bench)
+{
+	cudaFree(bench->cuts);
+	split_pass_close(&bench->split);
+	merge_bench_close(&bench->merge);
+}
+
+static void print_splitters(const char *what, const struct splitters_bench *bench, float ms,
+			    float merge_ms)
+{
+	printf("%-34s %4u runs  %8llu boundaries  %8.3f ms  %7.1f M/s  %5.1f %% of the merge\n",
+	       what, (unsigned)bench->merge.k, (unsigned long long)bench->split.n_rows, ms,
+	       (double)bench->split.n_rows / ms / 1e3, 100 * ms / merge_ms);
+}
+
+static void bench_splitters(const struct bench_options *options)
+{
+	static const uint32_t numbers[] = { 16, 64, 256 };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		struct splitters_bench bench;
+		float merge_ms, cuts_ms;
+
+		splitters_bench_open(&bench, options, numbers[i]);
+		merge_ms = median_ms((struct timed){ NULL, merge_ours, &bench.merge },
+				     options->n_runs);
+		print_splitters("by given keys, a thread per run", &bench,
+				median_ms((struct timed){ NULL, run_split_by_keys, &bench },
+					  options->n_runs),
+				merge_ms);
+		print_splitters("gsort, exact, first pass", &bench,
+				median_ms((struct timed){ NULL, run_split_exactly, &bench },
+					  options->n_runs),
+				merge_ms);
+		cuts_ms = median_ms((struct timed){ NULL, run_cuts, &bench }, options->n_runs);
+		printf("%-34s %4u runs  %8u splitter    %8.1f us\n", "gsort, one splitter",
+		       (unsigned)numbers[i], 1, cuts_ms * 1e3 / CUTS_TIMED);
+		splitters_bench_close(&bench);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*bench)(const struct bench_options *options);
@@ -377,6 +488,7 @@ static const struct {
 	{ "merge", bench_merge, "k sorted runs" },
 	{ "merge-steps", bench_merge_steps,
 	  "two sorted runs: from simple to fast, against Thrust" },
+	{ "splitters", bench_splitters, "where k sorted runs are cut" },
 };
 
 static int usage(void)

@@ -30,7 +30,7 @@ for program in test_sort_kernels test_record_kernels; do
 	done
 done
 [ "${2:-}" = bench ] || exit $status
-for bench in sort merge merge-steps; do
+for bench in sort merge merge-steps splitters; do
 	echo "== $bench"
 	timeout 120 "$folder/gsort-bench-kernels" "$bench" --runs=5
 done
