@@ -23,6 +23,7 @@ static const struct {
 	{ "sort", "GPU kernels: a chunk, against CUB", bench_kernels },
 	{ "distributions", "GPU kernels: a chunk of other shapes of data", bench_kernels },
 	{ "merge", "GPU kernels: sorted runs to one, against Thrust", bench_kernels },
+	{ "merge-steps", "GPU kernels: how a merge kernel becomes fast", bench_kernels },
 	{ "splitters", "GPU kernels: where splitters cut runs", bench_kernels },
 #endif
 };
