@@ -16,6 +16,10 @@
  * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
  * it says so.
  *
+ * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
+ * one operation each (sort_records, merge_records), in which a back end uses what elements it likes:
+ * what the engine sees are records and items (record.h), in order.
+ *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
  * read input straight into device memory, and write output straight from it, and skip copy().
@@ -146,6 +150,73 @@ struct sample_op {
 	code_t *ret_keys; /* host; ceil(n / stride) */
 };
 
+/* --- Records (LAYOUT_RECORDS); all fields that are not `ret` are as the layout says --- */
+
+/* What was found out about items while they were put in order. */
+struct arranged {
+	uint64_t n;            /* items kept */
+	uint64_t n_counted;    /* the sum of their counts */
+	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
+	struct digest digest;  /* of the bodies of those kept */
+	struct digest dropped; /* and of those dropped: by -u, or beyond the limit */
+};
+
+/*
+ * n records, in the order of the input, to a sorted run of items. Equal keys stay in order.
+ * With `unique` the first of equal ones is kept, with the sum of their counts.
+ */
+struct sort_records_op {
+	const struct layout *layout; /* must outlive the operation */
+	const void *records;         /* n of record_nbytes; any alignment; may be overwritten */
+	void *items;                 /* n of item_nbytes; overlaps nothing else */
+	uint64_t n;                  /* < 2^32 */
+	uint64_t position;           /* of the first record in the input, in records */
+	bool unique;
+	uint64_t limit;          /* keep at most so many, the first ones */
+	void *scratch;           /* records_scratch_nbytes(layout, 0, n) */
+	struct digest *ret_read; /* host; assigned: of the bodies of all n, taken before the sort */
+	struct arranged *ret;    /* host; assigned */
+};
+
+/*
+ * k sorted slices of items to one sequence: items, or what the output takes of them. Ties are
+ * broken by the order of the slices.
+ */
+struct merge_records_op {
+	const struct layout *layout;
+	const struct slice *slices; /* k, host array; may be empty */
+	uint32_t k;
+	void *out;       /* for the sum of n, < 2^32; overlaps nothing else */
+	bool for_output; /* take output_nbytes from output_offset of each item, not all of it */
+	bool unique;
+	uint64_t limit;
+	void *scratch; /* records_scratch_nbytes(layout, k, n) */
+	/*
+	 * Host, item_nbytes each: the first and the last item kept, if any is (whole, also if
+	 * for_output): the caller compares windows.
+	 */
+	void *ret_first, *ret_last;
+	struct arranged *ret; /* host; assigned */
+};
+
+/* As cut_op, by the whole keys of items. */
+struct cut_records_op {
+	const struct layout *layout;
+	const struct slice *slices; /* k, host array, of items */
+	uint32_t k;
+	const unsigned char *key; /* host; a normalised key, key_nbytes rounded up to 8 by zeros */
+	uint32_t slice;
+	uint64_t *ret_cuts; /* host; k */
+};
+
+/* As sample_op: the first 16 bytes of the normalised key of every `stride`-th item. */
+struct sample_records_op {
+	const struct layout *layout;
+	const void *items;
+	uint64_t n, stride;
+	code_t *ret_keys; /* host; ceil(n / stride) */
+};
+
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 
@@ -184,6 +255,18 @@ struct backend {
 	int (*merge)(struct lane *lane, const struct merge_op *op);
 	int (*unique)(struct lane *lane, const struct unique_op *op);
 	int (*sample)(struct lane *lane, const struct sample_op *op);
+
+	/* Scratch to sort n records (k == 0), or to merge k slices of n items in all. */
+	size_t (*records_scratch_nbytes)(const struct device *device, const struct layout *layout,
+					 uint32_t k, uint64_t n);
+	/*
+	 * These two may wait for the device when the keys are longer than an element's prefix
+	 * (layout_needs_refining()), and then return what they waited for as an error.
+	 */
+	int (*sort_records)(struct lane *lane, const struct sort_records_op *op);
+	int (*merge_records)(struct lane *lane, const struct merge_records_op *op);
+	int (*cut_records)(struct lane *lane, const struct cut_records_op *op);
+	int (*sample_records)(struct lane *lane, const struct sample_records_op *op);
 };
 
 extern const struct backend backend_cpu;

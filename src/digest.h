@@ -8,11 +8,18 @@
  * hash.
  *
  * A record is hashed as its bytes stand in the file: little-endian words of 8 bytes, the last one
- * padded with zeros, chained through mix64 (the finaliser "Mix13" of Stafford 2011, used by
- * SplitMix64, Steele et al., OOPSLA 2014). For records of 8 bytes or fewer mix64 is a bijection, so
- * different records have different hashes.
+ * padded with zeros. Up to 16 bytes they are chained through mix64 (the finaliser "Mix13" of
+ * Stafford 2011, used by SplitMix64, Steele et al., OOPSLA 2014). For records of 8 bytes or fewer
+ * mix64 is a bijection, so different records have different hashes.
+ *
+ * Chaining costs the latency of two multiplications for each word. Longer records are hashed by
+ * pairs of words that do not depend on each other, as XXH3 and wyhash do: each word is exchanged by
+ * an odd multiple of a constant that tells its place, the two are multiplied to 128 bits, and
+ * the halves, folded, are added up.
  */
 #pragma once
+
+#include <string.h>
 
 #include "src/code.h"
 
@@ -34,22 +41,51 @@ static inline GSORT_HD uint64_t digest_mix64(uint64_t x)
 static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_t record_nbytes,
 					    uint64_t at)
 {
-	const uint64_t n = record_nbytes - at < 8 ? record_nbytes - at : 8;
+	const uint64_t n = at >= record_nbytes    ? 0 :
+			   record_nbytes - at < 8 ? record_nbytes - at :
+						    8;
 	uint64_t word = 0;
 
+#ifndef __CUDA_ARCH__
+	if (n == 8) {
+		memcpy(&word, record + at, 8);
+		return word;
+	}
+#endif
 	for (uint64_t i = 0; i < n; i++)
 		word |= (uint64_t)record[at + i] << 8 * i;
 	return word;
 }
 
-/* The definition, for a record of any length; the fast paths below and elsewhere must agree. */
+/* The halves of a 128-bit product. */
+static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
+{
+	const uint128_t product = (uint128_t)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* What words [at, at + 16) of a record add to its hash. */
+static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t at)
+{
+	return digest_fold(lo ^ (2 * at + 1) * DIGEST_SEED,
+			   hi ^ (2 * at + 1) * UINT64_C(0xd6e8feb86659fd93));
+}
+
+/* The definition, for a record of any length; the fast paths elsewhere must agree. */
 static inline GSORT_HD uint64_t digest_record(const unsigned char *record, uint64_t record_nbytes)
 {
 	uint64_t hash = DIGEST_SEED;
 
-	for (uint64_t at = 0; at < record_nbytes; at += 8)
-		hash = digest_mix64(hash ^ digest_word(record, record_nbytes, at));
-	return hash;
+	if (record_nbytes <= 16) {
+		for (uint64_t at = 0; at < record_nbytes; at += 8)
+			hash = digest_mix64(hash ^ digest_word(record, record_nbytes, at));
+		return hash;
+	}
+	for (uint64_t at = 0; at < record_nbytes; at += 16)
+		hash += digest_pair(digest_word(record, record_nbytes, at),
+				    digest_word(record, record_nbytes, at + 8), at);
+	return digest_mix64(hash);
 }
 
 /* A record of at most 8 bytes as its (zero-padded) little-endian word. */
