@@ -27,6 +27,13 @@ struct input;
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
 
+/* What becomes of an incomplete record at the end of a file. */
+enum partial {
+	PARTIAL_ERROR, /* the file is refused */
+	PARTIAL_KEEP,  /* it is kept apart */
+	PARTIAL_DROP,
+};
+
 /*
  * The paths, n of them, as one stream of records of record_nbytes; "-" is standard input (from its
  * current position, if it is a file). n == 0 is an empty stream. The paths must outlive the input.

@@ -3,6 +3,7 @@
  */
 #include "src/check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,17 +24,21 @@ int check_run(const struct options *options, struct stats *stats)
 	};
 	struct verify_result found;
 	struct input *input;
-	int r = layout_make_plain(&options->key, &layout);
+	int r = options_layout(options, &layout);
 
 	if (r < 0)
-		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be checked yet",
-			    (unsigned)options->key.nbytes);
+		return r;
+	if (layout.kind == LAYOUT_RECORDS || options->skip_nbytes || options->partial)
+		return fail(-ENOTSUP, "-R, --record-size: records cannot be checked yet");
 	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes,
 		       &input);
-	if (r < 0)
+	if (r < 0) {
+		layout_free(&layout);
 		return r;
+	}
 	r = verify_input(input, &verify_options, &found);
 	input_close(input);
+	layout_free(&layout);
 	if (r < 0 || !found.first_disorder)
 		return r;
 	if (options->mode == MODE_CHECK)

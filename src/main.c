@@ -66,14 +66,14 @@ static int report(const struct options *options, struct stats *stats,
 
 static int run_reporting(const struct options *options)
 {
-	char type[16];
+	char type[RECORD_OPTIONS_TEXT_NBYTES];
 	struct stats_facts facts = { .type = type };
 	struct trace *trace = NULL;
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;
 	int r = 0, reported = 0, closed;
 
-	key_format_type(&options->key, type);
+	record_options_format(&options->record, type);
 	if (options->trace_path)
 		r = trace_open(options->trace_path, &trace);
 	if (r == 0)

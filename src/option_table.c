@@ -256,6 +256,14 @@ int option_take_size(const struct option_spec *spec, const char *argument, void 
 	return 0;
 }
 
+int option_take_nbytes(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_spell(spec, spelling), argument, 1,
+				 member_of(spec, target));
+}
+
 int option_take_count(const struct option_spec *spec, const char *argument, void *target)
 {
 	const size_t n_digits = strspn(argument, "0123456789");
@@ -268,5 +276,21 @@ int option_take_count(const struct option_spec *spec, const char *argument, void
 		return fail(-EINVAL, "%s: '%s' is not a number from 1 to %u",
 			    option_spell(spec, spelling), argument, UINT_MAX);
 	*(unsigned *)member_of(spec, target) = (unsigned)n;
+	return 0;
+}
+
+int option_take_number(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+	uint64_t n = 0;
+	bool fits = *argument != '\0';
+
+	for (const char *digit = argument; *digit && fits; digit++)
+		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
+		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
+	if (!fits)
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1",
+			    option_spell(spec, spelling), argument);
+	*(uint64_t *)member_of(spec, target) = n;
 	return 0;
 }

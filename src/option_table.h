@@ -80,11 +80,15 @@ const char *option_spell(const struct option_spec *spec, char text[static OPTION
  *	choice	int or enum, of the row's choices
  *	text	const char *, which is never empty
  *	size	uint64_t, in bytes; a number without suffix is KiB; 0 is an error
+ *	nbytes	uint64_t, in bytes; a number without suffix is bytes; 0 is allowed
  *	count	unsigned; 0 is an error
+ *	number	uint64_t; 0 is allowed
  */
 int option_take_flag(const struct option_spec *spec, const char *argument, void *target);
 int option_take_value(const struct option_spec *spec, const char *argument, void *target);
 int option_take_choice(const struct option_spec *spec, const char *argument, void *target);
 int option_take_text(const struct option_spec *spec, const char *argument, void *target);
 int option_take_size(const struct option_spec *spec, const char *argument, void *target);
+int option_take_nbytes(const struct option_spec *spec, const char *argument, void *target);
 int option_take_count(const struct option_spec *spec, const char *argument, void *target);
+int option_take_number(const struct option_spec *spec, const char *argument, void *target);

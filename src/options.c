@@ -6,6 +6,7 @@
  */
 #include "src/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,17 +14,19 @@
 #include <string.h>
 
 #include "config.h"
-#include "src/files0.h"
 #include "src/option_table.h"
+#include "src/options_settle.h"
+#include "src/record_options.h"
 #include "src/size.h"
 #include "src/status.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
 enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
-enum { MAX_KEY_NBYTES = sizeof(code_t) };
 
 enum option_row {
 	ROW_TYPE,
+	ROW_RECORD_SIZE,
+	ROW_KEY,
 	ROW_REVERSE,
 	ROW_UNIQUE,
 	ROW_STABLE,
@@ -35,6 +38,12 @@ enum option_row {
 	ROW_VERIFY,
 	ROW_FSYNC,
 	ROW_FILES0,
+	ROW_SKIP_BYTES,
+	ROW_PARTIAL,
+	ROW_LIMIT,
+	ROW_COUNT,
+	ROW_KEYS_ONLY,
+	ROW_INDEX,
 	ROW_BUFFER_SIZE,
 	ROW_DEVICE_MEMORY,
 	ROW_TEMP_DIR,
@@ -52,24 +61,6 @@ enum option_row {
 	ROW_VERSION,
 	N_ROWS
 };
-
-static int take_type(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	if (key_parse_type(argument, &options->key) < 0)
-		return fail(
-			-EINVAL,
-			"%s: unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, i32, i64, "
-			"i128, f32, f64, each with le or be after it if need be, or bN for N "
-			"bytes (1 to 16)",
-			option_spell(spec, spelling), argument);
-	if (options->key.nbytes > MAX_KEY_NBYTES)
-		return fail(-ENOTSUP, "%s: '%s' is too wide: a key has at most %d bytes",
-			    option_spell(spec, spelling), argument, MAX_KEY_NBYTES);
-	return 0;
-}
 
 static int take_nothing(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -101,25 +92,13 @@ static int take_temp_limit(const struct option_spec *spec, const char *argument,
 				 &options->temp_limit_nbytes);
 }
 
-static int add_temp_dir(struct options *options, const char *path)
-{
-	const char **dirs =
-		reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
-
-	if (!dirs)
-		return fail(-ENOMEM, "%s: %m", path);
-	options->temp_dirs = dirs;
-	dirs[options->n_temp_dirs++] = path;
-	return 0;
-}
-
 static int take_temp_dir(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	if (!*argument)
 		return fail(-EINVAL, "%s: DIR cannot be empty", option_spell(spec, spelling));
-	return add_temp_dir(target, argument);
+	return options_add_temp_dir(target, argument);
 }
 
 static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
@@ -195,6 +174,10 @@ static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
 
+static const struct option_choice partials[] = {
+	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }
+};
+
 static const struct option_choice progress_modes[] = {
 	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
 };
@@ -204,9 +187,16 @@ static const struct option_choice progress_modes[] = {
 static const struct option_spec specs[N_ROWS] = {
 	[ROW_TYPE] = { "type", 't', "TYPE",
 		       "the record is one key of TYPE (see below); default u64",
-		       .section = "Records and keys", .take = take_type },
-	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending; ties still in input order",
-			  .take = option_take_flag, MEMBER(reverse) },
+		       .section = "Records and keys", .take = record_options_take_type,
+		       MEMBER(record) },
+	[ROW_RECORD_SIZE] = { "record-size", 'R', "BYTES",
+			      "records of BYTES bytes; without -k, the record is the key",
+			      .take = record_options_take_size, MEMBER(record) },
+	[ROW_KEY] = { "key", 'k', "OFFSET:TYPE[:r]",
+		      "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",
+		      .take = record_options_take_key, MEMBER(record) },
+	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending, all keys; ties still in input order",
+			  .take = option_take_flag, MEMBER(record.reverse) },
 	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
 			 .take = option_take_flag, MEMBER(unique) },
 	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable",
@@ -234,6 +224,27 @@ static const struct option_spec specs[N_ROWS] = {
 			 "take the names of the inputs, each ended by a NUL, from FILE "
 			 "(-: standard input)",
 			 .take = option_take_text, MEMBER(files0_path) },
+
+	[ROW_SKIP_BYTES] = { "skip-bytes", 0, "N",
+			     "the first N bytes of each input are no records; those of the first "
+			     "input begin the output",
+			     .section = "Shapes of input and output", .take = option_take_nbytes,
+			     MEMBER(skip_nbytes) },
+	[ROW_PARTIAL] = { "partial", 0, "error|keep|drop",
+			  "an incomplete last record: refuse it (the default), append it to the "
+			  "output, or leave it out",
+			  .take = option_take_choice, MEMBER(partial), .choices = partials },
+	[ROW_LIMIT] = { "limit", 0, "N", "only the first N records of the result",
+			.take = option_take_number, MEMBER(limit) },
+	[ROW_COUNT] = { "count", 0, NULL,
+			"with -u: before each record, how many were equal, as a number of 64 bits",
+			.take = option_take_flag, MEMBER(count) },
+	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys, not the records",
+			    .take = option_take_flag, MEMBER(keys_only) },
+	[ROW_INDEX] = { "index", 0, NULL,
+			"write the records' positions in the input, from 0, as u64; not the "
+			"records",
+			.take = option_take_flag, MEMBER(index) },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "
@@ -280,9 +291,20 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_MERGE, "a check merges nothing" },
 	{ ROW_CHECK, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK, ROW_LIMIT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
+	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_MERGE, "a check merges nothing" },
 	{ ROW_CHECK_QUIET, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK_QUIET, ROW_LIMIT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
+	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
+	{ ROW_KEYS_ONLY, ROW_INDEX, "choose what is written" },
+	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
 };
 
 static const struct option_table table = {
@@ -314,7 +336,7 @@ static int take_help(const struct option_spec *spec, const char *argument, void 
 	option_table_help(&table, stdout);
 	fputs("\n"
 	      "TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"
-	      "default) or be after it, or bN: N bytes (1 to 16), compared as memcmp does.\n"
+	      "default) or be after it, or bN: N bytes, compared as memcmp does.\n"
 	      "Floats are in IEEE total order.\n"
 	      "\n"
 	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
@@ -332,107 +354,15 @@ static int take_version(const struct option_spec *spec, const char *argument, vo
 	return answered();
 }
 
-/* The inputs: operands, names from a file, or standard input. */
-static int settle_inputs(struct options *options, const struct option_result *result)
-{
-	if (options->files0_path && result->n_operands)
-		return fail(-EINVAL,
-			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'",
-			    result->operands[0], options->files0_path);
-	if (options->files0_path)
-		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
-				   &options->files0_names);
-	options->n_inputs = result->n_operands ? result->n_operands : 1;
-	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
-	if (!options->inputs)
-		return fail(-ENOMEM, "file names: %m");
-	options->inputs[0] = "-";
-	for (unsigned i = 0; i < result->n_operands; i++)
-		options->inputs[i] = result->operands[i];
-	return 0;
-}
-
-static int check_inputs(const struct options *options)
-{
-	size_t n_stdin = 0;
-
-	if (options->n_inputs > 1 && options->mode == MODE_CHECK)
-		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
-			    options->inputs[1]);
-	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
-		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
-			    options->inputs[1]);
-	for (size_t i = 0; i < options->n_inputs; i++)
-		n_stdin += !strcmp(options->inputs[i], "-");
-	if (n_stdin > 1)
-		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
-			    n_stdin);
-	return 0;
-}
-
-/* No two of the files that are written may be one and the same. */
-static int check_written_paths(const struct options *options)
-{
-	const struct {
-		const char *option, *path;
-	} written[] = { { "-o, --output", options->output_path },
-			{ "--stats-json", options->stats_json_path },
-			{ "--trace", options->trace_path } };
-
-	for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
-		for (size_t j = 0; j < i; j++)
-			if (written[i].path && written[j].path &&
-			    !strcmp(written[i].path, written[j].path))
-				return fail(-EINVAL, "%s and %s cannot both write '%s'",
-					    written[j].option, written[i].option, written[i].path);
-	return 0;
-}
-
-static int check_needs_output(const struct options *options)
-{
-	if (options->verify && !options->output_path)
-		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
-	if (options->fsync && !options->output_path)
-		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
-	return 0;
-}
-
-static int settle(struct options *options, const struct option_result *result)
-{
-	const char *tmpdir = getenv("TMPDIR");
-	int r;
-
-	options->key.descending = options->reverse;
-	r = settle_inputs(options, result);
-	if (r < 0)
-		return r;
-	r = check_inputs(options);
-	if (r < 0)
-		return r;
-	if (options->n_gpus && options->backend == BACKEND_CPU)
-		return fail(-EINVAL,
-			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
-			    "uses no GPU");
-	r = check_written_paths(options);
-	if (r < 0)
-		return r;
-	r = check_needs_output(options);
-	if (r < 0 || options->n_temp_dirs)
-		return r;
-	return add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
-}
-
 int options_parse(int argc, char **argv, struct options *ret_options)
 {
-	struct options options = { .temp_limit_nbytes = UINT64_MAX };
+	struct options options = { .temp_limit_nbytes = UINT64_MAX, .limit = UINT64_MAX };
 	struct option_result result;
 	int r;
 
-	key_parse_type("u64", &options.key);
 	r = option_table_parse(&table, argc, argv, &options, &result);
 	if (r == 0)
-		r = settle(&options, &result);
+		r = options_settle(&options, &result);
 	if (r != 0) {
 		options_free(&options);
 		return r;
@@ -443,9 +373,28 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 
 void options_free(struct options *options)
 {
+	record_options_free(&options->record);
 	free(options->inputs);
 	free(options->files0_names);
 	free(options->temp_dirs);
 	free(options->gpus);
 	*options = (struct options){ 0 };
+}
+
+int options_layout(const struct options *options, struct layout *ret_layout)
+{
+	const struct record_options *record = &options->record;
+	const struct layout_request request = {
+		.record_nbytes = record->record_nbytes,
+		.keys = record->keys,
+		.n_keys = record->n_keys,
+		.keeps_records = options->limit != UINT64_MAX,
+		.count = options->count,
+		.keys_only = options->keys_only,
+		.index = options->index,
+	};
+	const int r = layout_make(&request, ret_layout);
+
+	assert(r == 0 || r == -ENOMEM); /* record_options_settle() has checked the keys */
+	return r;
 }

@@ -7,9 +7,10 @@
  */
 #pragma once
 
+#include "io/input.h"
 #include "src/backend.h"
 #include "src/progress.h"
-#include "src/record.h"
+#include "src/record_options.h"
 
 enum mode {
 	MODE_SORT,
@@ -24,8 +25,15 @@ struct options {
 	size_t n_inputs;         /* at least 1; 1 when checking */
 	const char *output_path; /* NULL: standard output */
 
-	struct key key; /* the whole record; -r is key.descending */
-	bool unique;    /* -u: of equal records, keep the first */
+	struct record_options record; /* what a record is, and its keys */
+	bool unique;                  /* -u: of equal records, keep the first */
+
+	uint64_t skip_nbytes; /* at the beginning of each input, before its records */
+	enum partial partial;
+	uint64_t limit; /* write at most so many records; UINT64_MAX: all */
+	bool count;     /* before each record, of how many it is the first; only with unique */
+	bool keys_only; /* write keys, */
+	bool index;     /* or positions; not both, and not with count */
 
 	uint64_t buffer_nbytes;        /* -S; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
@@ -48,7 +56,6 @@ struct options {
 	const char *trace_path;      /* NULL: none */
 
 	/* Taken apart by options_parse(); nobody else reads these. */
-	bool reverse;
 	const char *files0_path;
 	char *files0_names; /* what `inputs` points into when the names came from a file */
 };
@@ -66,3 +73,9 @@ int options_parse(int argc, char **argv, struct options *ret_options);
 
 /* Free what options_parse() allocated; a zeroed struct is fine. */
 void options_free(struct options *options);
+
+/*
+ * The layout of the records and of what is written in their place. Returns 0 and a layout to
+ * layout_free(), or -ENOMEM after a message.
+ */
+int options_layout(const struct options *options, struct layout *ret_layout);

@@ -56,10 +56,11 @@ static int open_inputs(struct sort *sort)
 	engine->io = &io_engine_plain;
 	engine->layout = &sort->layout;
 	engine->unique = options->unique;
-	r = layout_make_plain(&options->key, &sort->layout);
+	r = options_layout(options, &sort->layout);
 	if (r < 0)
-		return fail(r, "--type=b%u: keys of more than 16 bytes cannot be sorted yet",
-			    (unsigned)options->key.nbytes);
+		return r;
+	if (sort->layout.kind == LAYOUT_RECORDS || options->skip_nbytes || options->partial)
+		return fail(-ENOTSUP, "-R, --record-size: records cannot be sorted yet");
 	r = input_open(engine->io, options->inputs, options->n_inputs, sort->layout.record_nbytes,
 		       &engine->input);
 	if (r == 0 && options->debug)
@@ -240,6 +241,7 @@ static void close_all(struct sort *sort)
 	merge_inputs_close(sort->inputs);
 	engine_close(engine);
 	input_close(engine->input);
+	layout_free(&sort->layout);
 }
 
 static void note_facts(struct sort *sort)

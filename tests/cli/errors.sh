@@ -55,7 +55,7 @@ claim 'types that are none'
 for type in '' u u7 u65 u256 x64 f16 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
 	refuses "(-t|--type)" -t "$type" input
 done
-refuses "(-t|--type).*(b17|16)" -t b17 input
+refuses "(-t|--type).*65536" -t b65537 input
 
 claim 'sizes that are none'
 for size in '' x -1 1x 1KiB 1.5G 99999999999999999999 99999999E 0; do

@@ -93,9 +93,10 @@ static void defaults_sort_u64_from_standard_input(void **state)
 	assert_int_equal(options.n_inputs, 1);
 	assert_string_equal(options.inputs[0], "-");
 	assert_string_equal(options.output_path, "out");
-	assert_int_equal(options.key.nbytes, 8);
-	assert_int_equal(options.key.kind, KEY_UNSIGNED);
-	assert_false(options.key.big_endian || options.key.descending || options.unique);
+	assert_int_equal(options.record.keys[0].nbytes, 8);
+	assert_int_equal(options.record.keys[0].kind, KEY_UNSIGNED);
+	assert_false(options.record.keys[0].big_endian || options.record.keys[0].descending ||
+		     options.unique);
 	assert_int_equal(options.buffer_nbytes, 0);
 	assert_int_equal(options.n_threads, 0);
 	assert_int_equal(options.batch_size, 0);
@@ -118,9 +119,10 @@ static void every_option_reaches_its_field(void **state)
 	(void)state;
 	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
 			 "--stats", "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
-	assert_int_equal(options.key.kind, KEY_FLOAT);
-	assert_int_equal(options.key.nbytes, 4);
-	assert_true(options.key.big_endian && options.key.descending && options.unique);
+	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
+	assert_int_equal(options.record.keys[0].nbytes, 4);
+	assert_true(options.record.keys[0].big_endian && options.record.keys[0].descending &&
+		    options.unique);
 	assert_true(options.verify && options.fsync && options.debug && options.stats);
 	assert_true(options.explain);
 	assert_string_equal(options.stats_json_path, "s.json");
@@ -163,8 +165,8 @@ static void direction_does_not_depend_on_the_order_of_options(void **state)
 
 	(void)state;
 	options = PARSED("-r", "-t", "i16", "-o", "out");
-	assert_int_equal(options.key.nbytes, 2);
-	assert_true(options.key.descending);
+	assert_int_equal(options.record.keys[0].nbytes, 2);
+	assert_true(options.record.keys[0].descending);
 	options_free(&options);
 }
 
@@ -191,7 +193,7 @@ static void options_may_follow_operands_until_a_double_dash(void **state)
 	options = PARSED("a", "-o", "out", "b", "--", "-r");
 	assert_int_equal(options.n_inputs, 3);
 	assert_string_equal(options.inputs[2], "-r");
-	assert_false(options.key.descending);
+	assert_false(options.record.keys[0].descending);
 	options_free(&options);
 }
 
@@ -201,7 +203,7 @@ static void long_names_may_be_shortened(void **state)
 
 	(void)state;
 	options = PARSED("--rev", "--out=out");
-	assert_true(options.key.descending);
+	assert_true(options.record.keys[0].descending);
 	options_free(&options);
 	REFUSED("'--st'", "ambiguous", "--st", "-o", "out");
 }
@@ -223,9 +225,178 @@ static void unknown_types_are_refused_with_the_known_ones(void **state)
 	REFUSED("'u63'", "u128", "-t", "u63");
 	REFUSED("-t, --type", "f64", "--type=");
 	REFUSED("'f16'", "bN", "-t", "f16");
-	REFUSED("'b17'", "16", "-t", "b17");
+	REFUSED("'b65537'", "65536", "-t", "b65537");
 	REFUSED("'b0'", "bN", "-t", "b0");
 	REFUSED("'u64xe'", "be", "-t", "u64xe");
+}
+
+static void keys_are_taken_in_their_order(void **state)
+{
+	struct options options;
+	const struct key *keys;
+
+	(void)state;
+	options = PARSED("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
+	keys = options.record.keys;
+	assert_int_equal(options.record.record_nbytes, 32);
+	assert_int_equal(options.record.n_keys, 3);
+	assert_true(keys[0].offset == 8 && keys[0].nbytes == 4 && keys[0].kind == KEY_SIGNED);
+	assert_true(keys[0].big_endian && keys[0].descending);
+	assert_true(keys[1].offset == 0 && keys[1].nbytes == 4 && keys[1].kind == KEY_BYTES);
+	assert_false(keys[1].descending);
+	assert_true(keys[2].offset == 4 && keys[2].nbytes == 2 && keys[2].kind == KEY_UNSIGNED);
+	options_free(&options);
+}
+
+static void a_record_without_keys_is_one(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-R", "100", "-o", "out");
+	assert_int_equal(options.record.n_keys, 1);
+	assert_int_equal(options.record.keys[0].kind, KEY_BYTES);
+	assert_int_equal(options.record.keys[0].nbytes, 100);
+	options_free(&options);
+	options = PARSED("-R", "4", "-t", "f32", "-o", "out");
+	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
+	options_free(&options);
+	options = PARSED("-t", "b65536", "-o", "out");
+	options_free(&options);
+}
+
+static void reverse_makes_every_key_descending(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
+	assert_true(options.record.keys[0].descending && options.record.keys[1].descending);
+	options_free(&options);
+}
+
+static void any_number_of_keys_is_taken(void **state)
+{
+	enum { N = 5000 };
+	char **argv = calloc(2 * N + 5, sizeof *argv);
+	struct options options;
+	int argc = 0;
+
+	(void)state;
+	assert_non_null(argv);
+	argv[argc++] = "gsort";
+	argv[argc++] = "-R16";
+	argv[argc++] = "-oout";
+	for (int i = 0; i < N; i++) {
+		argv[argc++] = "-k";
+		argv[argc++] = i % 2 ? "3:u8" : "0:b2";
+	}
+	status_reset(true);
+	assert_int_equal(options_parse(argc, argv, &options), 0);
+	assert_int_equal(options.record.n_keys, N);
+	options_free(&options);
+	free(argv);
+}
+
+static void wrong_keys_are_refused(void **state)
+{
+	static const char *const keys[] = { "",
+					    "u32",
+					    "0",
+					    ":u32",
+					    "-1:u32",
+					    " 0:u32",
+					    "0:u32:",
+					    "0:u32:x",
+					    "0:u32r",
+					    "0:u32:r:r",
+					    "0:x",
+					    "0:",
+					    "0x1:u32",
+					    "99999999999999999999:u8",
+					    "0:b0000000000000001",
+					    "0:b65537" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
+}
+
+static void keys_lie_within_the_record(void **state)
+{
+	(void)state;
+	REFUSED("-k, --key=29:u32le", "32", "-R32", "-k0:u32", "-k29:u32", "-o", "out");
+	REFUSED("-k, --key=32:u8", "32", "-R32", "-k32:u8", "-o", "out");
+	REFUSED("-k, --key", "reaches", "-R32", "-k18446744073709551615:u64", "-o", "out");
+	REFUSED("-k, --key", "-R, --record-size", "-k0:u32", "-o", "out");
+	REFUSED("-k, --key", "-t, --type", "-tu64", "-k0:u32", "-o", "out");
+	REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
+}
+
+static void wrong_record_sizes_are_refused(void **state)
+{
+	static const char *const sizes[] = {
+		"", "0", "-1", "x", "65537", "1x", "18446744073709551617"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
+	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
+}
+
+static void shapes_that_make_no_sense_are_refused(void **state)
+{
+	static const char *const shapes[] = { "--limit=5", "--keys-only", "--index", "--count" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-C, --check-quiet", shapes[i], "-C", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
+			"--partial=keep", "-o", "out");
+	}
+	REFUSED("--count", "-u, --unique", "--count", "-o", "out");
+	REFUSED("--count", "--index", "-u", "--count", "--index", "-o", "out");
+	REFUSED("--keys-only", "--index", "--keys-only", "--index", "-o", "out");
+	REFUSED("--verify", "--index", "--verify", "--index", "-o", "out");
+	REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
+	REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
+	REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
+	REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
+}
+
+static void shapes_reach_their_fields_and_the_layout(void **state)
+{
+	struct options options;
+	struct layout layout;
+
+	(void)state;
+	options = PARSED("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
+			 "--skip-bytes=1K", "--partial=drop", "-o", "out");
+	assert_true(options.count && options.keys_only && !options.index);
+	assert_int_equal(options.limit, 0);
+	assert_int_equal(options.skip_nbytes, 1024);
+	assert_int_equal(options.partial, PARTIAL_DROP);
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_RECORDS);
+	assert_int_equal(layout.output_nbytes, 8 + 4 + 3);
+	assert_true(layout.intake.count_is_be);
+	layout_free(&layout);
+	options_free(&options);
+
+	options = PARSED("--limit=7", "-o", "out");
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_RECORDS);
+	layout_free(&layout);
+	options_free(&options);
+
+	options = PARSED("-o", "out");
+	assert_true(options.limit == UINT64_MAX);
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_CODES);
+	layout_free(&layout);
+	options_free(&options);
 }
 
 static void wrong_sizes_are_refused(void **state)
@@ -400,7 +571,13 @@ static void assert_consistent(const struct options *options)
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
 	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
-	assert_true(options->key.nbytes >= 1 && options->key.nbytes <= 16);
+	assert_true(options->record.n_keys >= 1);
+	for (uint32_t i = 0; i < options->record.n_keys; i++)
+		assert_true(options->record.keys[i].nbytes >= 1 &&
+			    options->record.keys[i].offset + options->record.keys[i].nbytes <=
+				    options->record.record_nbytes);
+	assert_false(options->count && !options->unique);
+	assert_false(options->index && (options->count || options->keys_only || options->verify));
 	assert_true(options->batch_size != 1);
 	assert_false(is_check && (options->n_inputs > 1 || options->output_path));
 	assert_false((options->verify || options->fsync) && !options->output_path);
@@ -419,6 +596,18 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 		"-m",
 		"-r",
 		"-u",
+		"-R",
+		"-k",
+		"-R12",
+		"-k4:i64",
+		"0:b3:r",
+		"--count",
+		"--keys-only",
+		"--index",
+		"--limit=3",
+		"--partial",
+		"keep",
+		"--skip-bytes",
 		"-rus",
 		"--explain",
 		"--verify",
@@ -521,6 +710,15 @@ int main(void)
 		cmocka_unit_test(long_names_may_be_shortened),
 		cmocka_unit_test(unknown_options_are_named),
 		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
+		cmocka_unit_test(keys_are_taken_in_their_order),
+		cmocka_unit_test(a_record_without_keys_is_one),
+		cmocka_unit_test(reverse_makes_every_key_descending),
+		cmocka_unit_test(any_number_of_keys_is_taken),
+		cmocka_unit_test(wrong_keys_are_refused),
+		cmocka_unit_test(keys_lie_within_the_record),
+		cmocka_unit_test(wrong_record_sizes_are_refused),
+		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
+		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(wrong_numbers_are_refused),
 		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
