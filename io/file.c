@@ -12,6 +12,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
+
+#if HAVE_URING
+#include <liburing.h>
+
+static int plain_ring_init(unsigned n_entries, struct io_uring *ring)
+{
+	return io_uring_queue_init(n_entries, ring, 0);
+}
+#else
+#define plain_ring_init NULL
+#endif
+
 /* The kernel's is variadic, which a table of functions cannot hold. */
 static int plain_openat(int directory, const char *path, int flags, mode_t mode)
 {
@@ -31,6 +44,7 @@ const struct io_engine io_engine_plain = {
 	.fsync = fsync,
 	.linkat = linkat,
 	.renameat = renameat,
+	.ring_init = plain_ring_init,
 };
 
 /* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */

@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct io_uring;
+
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
 struct io_engine {
 	const char *name;
@@ -33,6 +35,11 @@ struct io_engine {
 	int (*linkat)(int from_directory, const char *from, int to_directory, const char *to,
 		      int flags);
 	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
+	/*
+	 * Make a ring for io_queue.h, whose transfers then pass this table by. 0 or a negative
+	 * errno; NULL: there are no rings.
+	 */
+	int (*ring_init)(unsigned n_entries, struct io_uring *ring);
 };
 
 extern const struct io_engine io_engine_plain;

@@ -1,0 +1,232 @@
+/*
+ * test_io_queue - every engine does the same with the same requests, whatever the kernel does
+ */
+#include "io/io_queue.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { PIECE = 3000, N_PIECES = 200, N = PIECE * N_PIECES };
+
+static unsigned char data[N], back[N];
+
+static int refuse_ring(unsigned n_entries, struct io_uring *ring)
+{
+	(void)n_entries, (void)ring;
+	return -EPERM;
+}
+
+/* The kernel's own, and all that can stand in for it. */
+static const struct {
+	const struct io_engine *engine;
+	enum io_queue_kind kind;
+	unsigned depth;
+} subjects[] = {
+	{ &io_engine_plain, IO_QUEUE_URING, 1 },   { &io_engine_plain, IO_QUEUE_URING, 7 },
+	{ &io_engine_plain, IO_QUEUE_THREADS, 1 }, { &io_engine_plain, IO_QUEUE_THREADS, 5 },
+	{ &faulty_engine, IO_QUEUE_THREADS, 3 },
+};
+
+enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static struct io_queue *open_queue(size_t subject)
+{
+	struct io_queue *queue;
+
+	assert_int_equal(io_queue_open(subjects[subject].engine, subjects[subject].kind,
+				       subjects[subject].depth, &queue),
+			 0);
+	return queue;
+}
+
+static struct file open_file(size_t subject)
+{
+	struct file file;
+
+	assert_int_equal(file_open(subjects[subject].engine, AT_FDCWD, path_of("f"),
+				   O_RDWR | O_CREAT | O_TRUNC, 0600, &file),
+			 0);
+	return file;
+}
+
+/* The pieces of a buffer, the last ones first. */
+static void make_requests(struct io_request *requests, const struct file *file, bool is_write,
+			  unsigned char *buffer)
+{
+	for (size_t i = 0; i < N_PIECES; i++)
+		requests[N_PIECES - 1 - i] = (struct io_request){ .file = file,
+								  .is_write = is_write,
+								  .offset = i * PIECE,
+								  .buffer = buffer + i * PIECE,
+								  .nbytes = PIECE };
+}
+
+static void assert_all_succeed(struct io_queue *queue, struct io_request *requests)
+{
+	for (size_t i = 0; i < N_PIECES; i++)
+		assert_int_equal(io_queue_wait(queue, &requests[i]), 0);
+}
+
+static void every_engine_moves_the_same_bytes(void **state)
+{
+	static struct io_request requests[N_PIECES];
+
+	(void)state;
+	faults.most_nbytes = 1234;
+	faults.interrupt_every = 3;
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		struct io_queue *queue = open_queue(i);
+		struct file file = open_file(i);
+
+		make_requests(requests, &file, true, data);
+		io_queue_submit(queue, requests, N_PIECES);
+		assert_all_succeed(queue, requests);
+		assert_true(file_holds(path_of("f"), data, N));
+		memset(back, 0, N);
+		make_requests(requests, &file, false, back);
+		for (size_t j = 0; j < N_PIECES; j++)
+			io_queue_submit(queue, &requests[j], 1);
+		assert_all_succeed(queue, requests);
+		assert_memory_equal(back, data, N);
+		io_queue_close(queue);
+		file_close(&file);
+	}
+}
+
+static void end_of_file_is_told_apart_by_every_engine(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		struct io_queue *queue = open_queue(i);
+		struct file file = open_file(i);
+		struct io_request across = {
+			.file = &file, .offset = PIECE / 2, .buffer = back, .nbytes = PIECE
+		};
+		struct io_request behind = {
+			.file = &file, .offset = PIECE, .buffer = back, .nbytes = 1
+		};
+
+		assert_int_equal(file_write_at(&file, 0, data, PIECE), 0);
+		io_queue_submit(queue, &across, 1);
+		io_queue_submit(queue, &behind, 1);
+		assert_int_equal(io_queue_wait(queue, &behind), -ENODATA);
+		assert_int_equal(io_queue_wait(queue, &across), -ENODATA);
+		io_queue_close(queue);
+		file_close(&file);
+	}
+}
+
+static void full_disk_fails_the_request_and_no_other(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		struct io_queue *queue = open_queue(i);
+		struct file file = open_file(i), full = { .engine = subjects[i].engine };
+		struct io_request requests[2];
+
+		full.fd = open("/dev/full", O_WRONLY);
+		requests[0] = (struct io_request){ &full, true, 0, data, PIECE, 0, 0, 0, NULL };
+		requests[1] = (struct io_request){ &file, true, 0, data, PIECE, 0, 0, 0, NULL };
+		io_queue_submit(queue, requests, 2);
+		assert_int_equal(io_queue_wait(queue, &requests[0]), -ENOSPC);
+		assert_int_equal(io_queue_wait(queue, &requests[1]), 0);
+		assert_true(file_holds(path_of("f"), data, PIECE));
+		io_queue_close(queue);
+		file_close(&file);
+		file_close(&full);
+	}
+}
+
+static void refused_ring_is_replaced_by_threads(void **state)
+{
+	struct io_engine engine = io_engine_plain;
+	struct io_queue *queue;
+
+	(void)state;
+	for (int refuses = 0; refuses < 2; refuses++) {
+		engine.ring_init = refuses ? refuse_ring : NULL;
+		assert_int_equal(io_queue_open(&engine, IO_QUEUE_URING, 4, &queue), 0);
+		assert_string_equal(io_queue_engine_name(queue), "threads");
+		io_queue_close(queue);
+	}
+}
+
+/* One of several threads that write their pieces and read them back, through one queue. */
+struct user {
+	struct io_queue *queue;
+	const struct file *file;
+	size_t first;
+	int r;
+};
+
+enum { N_USERS = 4 };
+
+static void *use_queue(void *argument)
+{
+	struct user *user = argument;
+
+	for (size_t i = user->first; i < N_PIECES && user->r == 0; i += N_USERS) {
+		struct io_request request = { .file = user->file,
+					      .is_write = true,
+					      .offset = i * PIECE,
+					      .buffer = data + i * PIECE,
+					      .nbytes = PIECE };
+
+		io_queue_submit(user->queue, &request, 1);
+		user->r = io_queue_wait(user->queue, &request);
+		request.is_write = false;
+		request.buffer = back + i * PIECE;
+		io_queue_submit(user->queue, &request, 1);
+		if (user->r == 0)
+			user->r = io_queue_wait(user->queue, &request);
+		else
+			io_queue_wait(user->queue, &request);
+	}
+	return NULL;
+}
+
+static void threads_share_a_queue(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		struct io_queue *queue = open_queue(i);
+		struct file file = open_file(i);
+		struct user users[N_USERS];
+		pthread_t threads[N_USERS];
+
+		memset(back, 0, N);
+		for (size_t j = 0; j < N_USERS; j++) {
+			users[j] = (struct user){ queue, &file, j, 0 };
+			assert_int_equal(pthread_create(&threads[j], NULL, use_queue, &users[j]),
+					 0);
+		}
+		for (size_t j = 0; j < N_USERS; j++) {
+			pthread_join(threads[j], NULL);
+			assert_int_equal(users[j].r, 0);
+		}
+		assert_memory_equal(back, data, N);
+		io_queue_close(queue);
+		file_close(&file);
+	}
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(every_engine_moves_the_same_bytes),
+		FIXTURE(end_of_file_is_told_apart_by_every_engine),
+		FIXTURE(full_disk_fails_the_request_and_no_other),
+		FIXTURE(refused_ring_is_replaced_by_threads),
+		FIXTURE(threads_share_a_queue),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
