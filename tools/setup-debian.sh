@@ -7,7 +7,8 @@
 # needed. With "test", what only the tests need comes as well.
 set -eu
 
-packages='meson ninja-build pkg-config gcc g++ libxxhash-dev libzstd-dev liburing-dev libhwy-dev'
+packages='meson ninja-build pkg-config gcc g++'
+packages="$packages libxxhash-dev libzstd-dev zlib1g-dev liburing-dev libhwy-dev"
 if [ "${1:-}" = test ]; then
 	packages="$packages clang libcmocka-dev xxd"
 fi
