@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +59,11 @@ struct option_result {
 	unsigned n_operands;
 	uint64_t given;
 };
+
+static inline bool option_is_given(const struct option_result *result, unsigned row)
+{
+	return result->given >> row & 1;
+}
 
 /*
  * Parse the command line into the struct at `target`. argv is permuted: operands last.

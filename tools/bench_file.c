@@ -22,6 +22,7 @@
 #include "src/verify.h"
 #include "tools/bench.h"
 #include "tools/bench_report.h"
+#include "tools/gen.h"
 #include "tools/gen_file.h"
 #include "tools/tool.h"
 #include "tools/warm_memory.h"
@@ -138,7 +139,7 @@ static int make_input(struct bench *bench, enum data data)
 
 	gen_make(layout, data_sets[data].dist, bench->input_nbytes[data] / layout->record_nbytes, 1,
 		 &gen);
-	r = gen_write_file(&gen, bench->input[data], cpus_available(""));
+	r = gen_write_file(&gen.set, bench->input[data], cpus_available(""));
 	if (r == 0)
 		r = examine(layout, bench->input[data], &found);
 	if (r == 0)

@@ -68,21 +68,6 @@ static uint64_t period_of(enum gen_dist dist, uint64_t n)
 	return period ? period : 1;
 }
 
-void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
-	      struct gen *ret_gen)
-{
-	const uint64_t period = period_of(dist, n_records);
-
-	*ret_gen = (struct gen){
-		.layout = *layout,
-		.dist = dist,
-		.n_records = n_records,
-		.stream = digest_mix64(seed ^ DIGEST_SEED),
-		.period = period,
-		.step = ~(uint128_t)0 / period,
-	};
-}
-
 /* Random word of index i; `which` tells independent words of one index apart. */
 static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t which)
 {
@@ -173,7 +158,7 @@ static inline uint128_t special(const struct gen *gen, uint64_t i)
 
 static inline uint128_t organ(const struct gen *gen, uint64_t i)
 {
-	const uint64_t from_end = gen->n_records - 1 - i;
+	const uint64_t from_end = gen->set.n_records - 1 - i;
 
 	return ascending(gen, i < from_end ? i : from_end, i);
 }
@@ -196,7 +181,7 @@ static inline uint128_t nearly(const struct gen *gen, uint64_t i)
 
 static void fill_fractions(const struct gen *gen, uint64_t first, uint64_t n, uint128_t *fractions)
 {
-	const uint64_t last = gen->n_records - 1;
+	const uint64_t last = gen->set.n_records - 1;
 
 	switch (gen->dist) {
 	case GEN_RANDOM:
@@ -278,4 +263,26 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		n -= n_batch;
 		at += n_batch * gen->layout.record_nbytes;
 	}
+}
+
+static void fill_set(const struct data_set *set, uint64_t first, uint64_t n, void *records)
+{
+	gen_fill((const struct gen *)set, first, n, records);
+}
+
+void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
+	      struct gen *ret_gen)
+{
+	const uint64_t period = period_of(dist, n_records);
+
+	*ret_gen = (struct gen){
+		.set = { .record_nbytes = layout->record_nbytes,
+			 .n_records = n_records,
+			 .fill = fill_set },
+		.layout = *layout,
+		.dist = dist,
+		.stream = digest_mix64(seed ^ DIGEST_SEED),
+		.period = period,
+		.step = ~(uint128_t)0 / period,
+	};
 }

@@ -1,14 +1,14 @@
 /*
  * gen - test data: record i as a pure function of (i, n, seed, distribution)
  *
- * Nothing is carried from one record to the next, so any range can be made by any thread, and only
- * integer arithmetic is used, so the bytes are the same on every machine. They are the same in
+ * Only integer arithmetic is used, so the bytes are the same on every machine. They are the same in
  * every version of gsort, too: checksums of generated files stand in tests and in benchmark
  * reports.
  */
 #pragma once
 
 #include "src/record.h"
+#include "tools/data_set.h"
 
 enum gen_dist {
 	GEN_RANDOM,   /* uniform over all bit patterns of the type */
@@ -27,9 +27,9 @@ enum gen_dist {
 
 /* Set by gen_make() only. */
 struct gen {
+	struct data_set set;
 	struct layout layout;
 	enum gen_dist dist;
-	uint64_t n_records;
 	uint64_t stream; /* the seed, mixed */
 	uint64_t period; /* records of one ascending stretch */
 	uint128_t step;  /* of the 128-bit range, from one record of a stretch to the next */

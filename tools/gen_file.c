@@ -19,7 +19,7 @@ enum { BLOCK_NBYTES = 512 << 10, MAX_THREADS = 64 };
 
 /* What the threads share. */
 struct job {
-	const struct gen *gen;
+	const struct data_set *set;
 	struct output *output;
 	uint64_t block_records;
 	_Atomic uint64_t next_block;
@@ -29,17 +29,17 @@ struct job {
 /* Returns 1, or 0 when nothing is left to do, or a negative errno after a message. */
 static int write_next_block(struct job *job, void *buffer)
 {
-	const uint64_t record_nbytes = job->gen->layout.record_nbytes;
+	const uint64_t record_nbytes = job->set->record_nbytes;
 	const uint64_t first = atomic_fetch_add(&job->next_block, 1) * job->block_records;
 	uint64_t n;
 	int r;
 
-	if (first >= job->gen->n_records || atomic_load(&job->error))
+	if (first >= job->set->n_records || atomic_load(&job->error))
 		return 0;
-	n = job->gen->n_records - first;
+	n = job->set->n_records - first;
 	if (n > job->block_records)
 		n = job->block_records;
-	gen_fill(job->gen, first, n, buffer);
+	data_set_fill(job->set, first, n, buffer);
 	r = output_write_at(job->output, first * record_nbytes, buffer, n * record_nbytes);
 	return r < 0 ? r : 1;
 }
@@ -63,7 +63,7 @@ static void *work(void *arg)
 /* The calling thread works too; threads that cannot be had are done without. */
 static int write_all(struct job *job, unsigned n_threads)
 {
-	const uint64_t n_blocks = job->gen->n_records / job->block_records + 1;
+	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
 	pthread_t threads[MAX_THREADS];
 	unsigned n_started = 0;
 
@@ -76,13 +76,12 @@ static int write_all(struct job *job, unsigned n_threads)
 	return atomic_load(&job->error);
 }
 
-int gen_write_file(const struct gen *gen, const char *path, unsigned n_threads)
+int gen_write_file(const struct data_set *set, const char *path, unsigned n_threads)
 {
-	struct job job = { .gen = gen, .block_records = BLOCK_NBYTES / gen->layout.record_nbytes };
+	struct job job = { .set = set, .block_records = BLOCK_NBYTES / set->record_nbytes };
 	int r;
 
-	r = output_open(&io_engine_plain, path, gen->n_records * gen->layout.record_nbytes,
-			&job.output);
+	r = output_open(&io_engine_plain, path, set->n_records * set->record_nbytes, &job.output);
 	if (r < 0)
 		return r;
 	r = write_all(&job, n_threads);

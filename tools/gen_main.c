@@ -10,6 +10,7 @@
 #include "src/status.h"
 #include "tools/gen.h"
 #include "tools/gen_file.h"
+#include "tools/gensort.h"
 #include "tools/tool.h"
 
 #define DEFAULT_N_RECORDS UINT64_C(1048576)
@@ -17,13 +18,23 @@
 struct gen_options {
 	struct key key;
 	uint64_t n_records;
-	uint64_t nbytes;
-	int dist; /* enum gen_dist */
+	uint64_t nbytes; /* -b; with --gensort the number of the first record */
+	int dist;        /* enum gen_dist */
 	uint64_t seed;
+	int gensort; /* enum gensort_kind, or NO_GENSORT */
 	const char *output_path;
 };
 
-enum row { ROW_RECORDS, ROW_BYTES };
+enum { NO_GENSORT = -1 };
+
+enum row { ROW_RECORDS, ROW_BYTES, ROW_TYPE, ROW_DIST, ROW_SEED, ROW_GENSORT };
+
+static const struct option_choice gensort_kinds[] = {
+	{ "ascii", GENSORT_ASCII },
+	{ "binary", GENSORT_BINARY },
+	{ "skewed", GENSORT_SKEWED },
+	{ 0 },
+};
 
 static int take_bytes(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -56,26 +67,35 @@ static const struct option_spec specs[] = {
 	[ROW_BYTES] = { .name = "bytes",
 			.letter = 'b',
 			.argument = "SIZE",
-			.help = "as many whole records as fit SIZE bytes; suffixes K to E",
+			.help = "as many whole records as fit SIZE bytes; suffixes K to E. With "
+				"--gensort: begin with record number SIZE (default 0)",
 			.take = take_bytes },
-	{ .name = "type",
-	  .letter = 't',
-	  .argument = "TYPE",
-	  .help = "a record is one key of TYPE: u8 to u128, i8 to i128, f32, f64, each with le "
-		  "(default) or be, or bN (default u64)",
-	  .take = tool_take_type,
-	  .offset = offsetof(struct gen_options, key) },
-	{ .name = "dist",
-	  .letter = 'd',
-	  .argument = "DIST",
-	  .help = "distribution (default random): random sorted reversed equal two zipf few nearly "
-		  "sawtooth organ gaps nan",
-	  .take = take_dist },
-	{ .name = "seed",
-	  .argument = "N",
-	  .help = "another N, other data (default 1)",
-	  .take = tool_take_number,
-	  .offset = offsetof(struct gen_options, seed) },
+	[ROW_TYPE] = { .name = "type",
+		       .letter = 't',
+		       .argument = "TYPE",
+		       .help = "a record is one key of TYPE: u8 to u128, i8 to i128, f32, f64, "
+			       "each with le (default) or be, or bN (default u64)",
+		       .take = tool_take_type,
+		       .offset = offsetof(struct gen_options, key) },
+	[ROW_DIST] = { .name = "dist",
+		       .letter = 'd',
+		       .argument = "DIST",
+		       .help = "distribution (default random): random sorted reversed equal two "
+			       "zipf few nearly sawtooth organ gaps nan",
+		       .take = take_dist },
+	[ROW_SEED] = { .name = "seed",
+		       .argument = "N",
+		       .help = "another N, other data (default 1)",
+		       .take = tool_take_number,
+		       .offset = offsetof(struct gen_options, seed) },
+	[ROW_GENSORT] = { .name = "gensort",
+			  .argument = "ascii|binary|skewed",
+			  .help = "records of the sort benchmark, the same bytes as gensort 1.5 "
+				  "with -a, without options, or with -s: 100 bytes, of which the "
+				  "first 10 are the key",
+			  .take = option_take_choice,
+			  .offset = offsetof(struct gen_options, gensort),
+			  .choices = gensort_kinds },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
@@ -87,7 +107,9 @@ static const struct option_spec specs[] = {
 };
 
 static const struct option_conflict conflicts[] = {
-	{ ROW_RECORDS, ROW_BYTES, "each says how much to write" },
+	{ ROW_TYPE, ROW_GENSORT, "each says what a record is" },
+	{ ROW_DIST, ROW_GENSORT, "the sort benchmark's records have their own distribution" },
+	{ ROW_SEED, ROW_GENSORT, "the sort benchmark's records are the same for everybody" },
 };
 
 static const struct tool tool = {
@@ -100,7 +122,31 @@ static const struct tool tool = {
 		     .n_conflicts = sizeof conflicts / sizeof conflicts[0] },
 };
 
-static int generate(const struct gen_options *options)
+static int write_set(const struct gen_options *options, const struct data_set *set)
+{
+	if (set->n_records > INT64_MAX / set->record_nbytes)
+		return fail(-EFBIG,
+			    "%" PRIu64 " records of %" PRIu64
+			    " bytes are more than a file can hold",
+			    set->n_records, set->record_nbytes);
+	return gen_write_file(set, options->output_path, cpus_available(""));
+}
+
+static int generate_gensort(const struct gen_options *options)
+{
+	const uint64_t first = options->nbytes;
+	struct gensort gensort;
+
+	if (options->n_records > 0 && options->n_records - 1 > UINT64_MAX - first)
+		return fail(-ERANGE,
+			    "-b, --bytes: from record %" PRIu64 " on there are no %" PRIu64
+			    " more: numbers end at 2^64",
+			    first, options->n_records);
+	gensort_make((enum gensort_kind)options->gensort, first, options->n_records, &gensort);
+	return write_set(options, &gensort.set);
+}
+
+static int generate_keys(const struct gen_options *options, const struct option_result *given)
 {
 	struct layout layout;
 	struct gen gen;
@@ -110,33 +156,38 @@ static int generate(const struct gen_options *options)
 	r = tool_make_layout(&options->key, &layout);
 	if (r < 0)
 		return r;
-	n_records = options->nbytes == UINT64_MAX ? options->n_records :
-						    options->nbytes / layout.record_nbytes;
-	if (n_records > INT64_MAX / layout.record_nbytes)
-		return fail(-EFBIG,
-			    "%" PRIu64 " records of %" PRIu64
-			    " bytes are more than a file can hold",
-			    n_records, layout.record_nbytes);
+	n_records = option_is_given(given, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
+							options->n_records;
 	gen_make(&layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
-	return gen_write_file(&gen, options->output_path, cpus_available(""));
+	return write_set(options, &gen.set);
+}
+
+static int generate(const struct gen_options *options, const struct option_result *given)
+{
+	if (given->n_operands)
+		return fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
+			    given->operands[0]);
+	if (options->gensort != NO_GENSORT)
+		return generate_gensort(options);
+	if (option_is_given(given, ROW_RECORDS) && option_is_given(given, ROW_BYTES))
+		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together: "
+				     "each says how much to write");
+	return generate_keys(options, given);
 }
 
 int main(int argc, char **argv)
 {
 	struct gen_options options = {
 		.n_records = DEFAULT_N_RECORDS,
-		.nbytes = UINT64_MAX,
 		.dist = GEN_RANDOM,
 		.seed = 1,
+		.gensort = NO_GENSORT,
 		.key = { .nbytes = 8, .kind = KEY_UNSIGNED },
 	};
 	struct option_result given;
 	int r = tool_parse(&tool, argc, argv, &options, &given);
 
-	if (r == 0 && given.n_operands)
-		r = fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
-			 given.operands[0]);
 	if (r == 0)
-		r = generate(&options);
+		r = generate(&options, &given);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

@@ -33,7 +33,22 @@ generate -b 1000 -t b16 -o file
 generate -b 2K -o file
 [ "$(wc -c < file)" -eq 2048 ] || broken "$(wc -c < file) bytes"
 
+claim 'parts of the benchmark make the whole, whatever they are written to'
+for kind in ascii binary skewed; do
+	generate --gensort=$kind -n 20011 -o whole
+	generate --gensort=$kind -n 7000 -o part.1
+	generate --gensort=$kind -b 7000 -n 13011 -o part.2
+	cat part.1 part.2 | cmp -s - whole || broken "$kind: two parts"
+	taskset -c 0 "$GSORT_GEN" --gensort=$kind -n 20011 | cmp -s - whole ||
+		broken "$kind: one processor, a pipe"
+done
+
 claim 'what gsort-gen does not understand'
+answers 2 '^gsort-gen: .*--gensort.*ascii.binary.skewed' "$GSORT_GEN" --gensort=text -o file
+answers 2 '^gsort-gen: .*--type.*--gensort' "$GSORT_GEN" --gensort=ascii -t u32 -o file
+answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d few -o file
+answers 2 '^gsort-gen: .*--seed.*--gensort' "$GSORT_GEN" --gensort=ascii --seed=2 -o file
+answers 2 '^gsort-gen: .*2\^64' "$GSORT_GEN" --gensort=ascii -b 18446744073709551615 -n 2 -o file
 answers 2 '^gsort-gen: .*--dist.*random sorted' "$GSORT_GEN" -d gaussian -o file
 answers 2 '^gsort-gen: .*--records' "$GSORT_GEN" -n x -o file
 answers 2 '^gsort-gen: .*--bytes' "$GSORT_GEN" -b 1x -o file
