@@ -70,6 +70,14 @@ int file_open(const struct io_engine *engine, int directory, const char *path, i
 	return 0;
 }
 
+int file_reopen(const struct file *file, int flags, struct file *ret_file)
+{
+	char path[sizeof "/proc/self/fd/" + 12];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+	return file_open(file->engine, AT_FDCWD, path, flags, 0, ret_file);
+}
+
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
 {
 	uint64_t random = 0;
@@ -133,8 +141,8 @@ struct transfer {
 	enum transfer_kind kind;
 	unsigned char *bytes; /* written to by READ_* only */
 	size_t nbytes;
-	uint64_t offset;      /* *_AT */
-	int cancel_fd;        /* or -1 */
+	uint64_t offset; /* *_AT */
+	int cancel_fd;   /* or -1 */
 };
 
 static ssize_t transfer_once(const struct file *file, const struct transfer *t)

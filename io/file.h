@@ -73,6 +73,12 @@ static inline bool file_identity_equal(struct file_identity a, struct file_ident
 int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
 	      mode_t mode, struct file *ret_file);
 
+/*
+ * Open the same file once more, with flags of its own: a name is not needed. Returns 0 or a
+ * negative errno, -EINVAL if the file system refuses O_DIRECT.
+ */
+int file_reopen(const struct file *file, int flags, struct file *ret_file);
+
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24
 

@@ -18,6 +18,7 @@ static const struct {
 } commands[] = {
 	{ "file", "file to file: against cp, against text tools, by memory and by data",
 	  bench_file },
+	{ "io", "a disk and the page cache, without any sorting", bench_io },
 	{ "cpu", "CPU kernels: sort, merge, encode, decode", bench_cpu },
 #if HAVE_KERNELS
 	{ "sort", "GPU kernels: a chunk, against CUB", bench_kernels },

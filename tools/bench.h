@@ -6,8 +6,10 @@
 #pragma once
 
 /* gsort against cp and text tools, file to file. */
-int bench_cpu(int argc, char **argv);
 int bench_file(int argc, char **argv);
 
 /* The kernels of the CPU back end. */
 int bench_cpu(int argc, char **argv);
+
+/* The disk and the page cache. */
+int bench_io(int argc, char **argv);

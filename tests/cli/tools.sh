@@ -121,4 +121,12 @@ printf '#!/bin/sh\nhead -c 8 "$1" > "$3"\n' > copies
 says 'does not hold the records' stderr
 nothing_left gsort-bench
 
+claim 'gsort-bench io measures every way, and leaves nothing'
+"$GSORT_BENCH" io --size=4M --request=64K --repeat=1 --json=io.json > stdout 2> stderr ||
+	broken "status $?"
+says '^read +cold ' stdout
+says '^copy twice +cached ' stdout
+is_json io.json
+nothing_left 'gsort-bench io'
+
 finish
