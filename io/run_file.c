@@ -248,6 +248,11 @@ uint64_t run_file_n_items(const struct run_file *run)
 	return run->n_items;
 }
 
+uint32_t run_file_item_nbytes(const struct run_file *run)
+{
+	return run->item_nbytes;
+}
+
 size_t run_file_memory_nbytes(const struct run_file *run)
 {
 	return sizeof *run + run->capacity * sizeof *run->blocks;

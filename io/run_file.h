@@ -51,6 +51,7 @@ int run_file_finish(struct run_file *run);
 const struct run_block *run_file_blocks(const struct run_file *run);
 uint64_t run_file_n_blocks(const struct run_file *run);
 uint64_t run_file_n_items(const struct run_file *run);
+uint32_t run_file_item_nbytes(const struct run_file *run);
 
 /*
  * Read the blocks [first, first + n) into `items`, one after the other. Thread-safe.

@@ -8,6 +8,10 @@
  *
  * A chunk that was not filled has its records too far back for its elements to end where they end,
  * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
+ *
+ * Records that are sorted as records (LAYOUT_RECORDS) are gathered into another buffer, the lane's
+ * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
+ * lane does afterwards.
  */
 #include "src/chunk_pool.h"
 
@@ -22,39 +26,50 @@ void *chunk_records(const struct chunk *chunk, uint64_t n)
 {
 	const struct layout *layout = chunk->pool->engine->layout;
 
-	return (char *)chunk->elements + n * (layout->element_nbytes - layout->record_nbytes);
+	if (layout->kind == LAYOUT_RECORDS)
+		return chunk->buffer;
+	return (char *)chunk->buffer + n * (layout->element_nbytes - layout->record_nbytes);
 }
 
 static int chunk_alloc(struct chunk *chunk)
 {
 	const struct engine *engine = chunk->pool->engine;
 
-	return engine->backend->alloc(engine->device, MEMORY_DEVICE, chunk->pool->chunk_nbytes,
-				      &chunk->elements);
+	return engine->backend->alloc(engine->device, MEMORY_DEVICE, engine->plan.chunk_nbytes,
+				      &chunk->buffer);
 }
 
 static void chunk_free(struct chunk *chunk)
 {
 	const struct engine *engine = chunk->pool->engine;
 
-	engine->backend->release(engine->device, MEMORY_DEVICE, chunk->elements,
-				 chunk->pool->chunk_nbytes);
-	chunk->elements = NULL;
+	engine->backend->release(engine->device, MEMORY_DEVICE, chunk->buffer,
+				 engine->plan.chunk_nbytes);
+	chunk->buffer = NULL;
+}
+
+static int lane_alloc(const struct engine *engine, uint64_t nbytes, void **ret_memory)
+{
+	return nbytes ? engine->backend->alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory) :
+			0;
 }
 
 static int open_lanes(struct chunk_pool *pool)
 {
 	const struct engine *engine = pool->engine;
-	const uint64_t scratch_nbytes = engine->plan.sort_scratch_nbytes;
+	const struct plan *plan = &engine->plan;
 	int r = 0;
 
-	for (uint32_t i = 0; i < engine->plan.n_lanes; i++)
+	for (uint32_t i = 0; i < plan->n_lanes; i++)
 		pthread_mutex_init(&pool->lanes[i].queueing, NULL);
-	for (uint32_t i = 0; i < engine->plan.n_lanes && r == 0; i++) {
-		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &pool->lanes[i].lane);
-		if (r == 0 && scratch_nbytes)
-			r = engine->backend->alloc(engine->device, MEMORY_DEVICE, scratch_nbytes,
-						   &pool->lanes[i].scratch);
+	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
+		struct sort_lane *lane = &pool->lanes[i];
+
+		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &lane->lane);
+		if (r == 0)
+			r = lane_alloc(engine, plan->sort_scratch_nbytes, &lane->scratch);
+		if (r == 0)
+			r = lane_alloc(engine, plan->spare_nbytes, &lane->spare);
 	}
 	return r;
 }
@@ -92,7 +107,6 @@ int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool)
 	if (!pool)
 		return -ENOMEM;
 	pool->engine = engine;
-	pool->chunk_nbytes = plan->chunk_records * plan->element_nbytes;
 	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
 	pool->lanes = calloc(plan->n_lanes, sizeof *pool->lanes);
 	r = pool->chunks && pool->lanes ? ring_open(plan->n_chunks, &pool->free) : -ENOMEM;
@@ -119,6 +133,8 @@ void chunk_pool_close_lanes(struct chunk_pool *pool)
 			engine->backend->lane_close(pool->lanes[i].lane);
 		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
 					 engine->plan.sort_scratch_nbytes);
+		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].spare,
+					 engine->plan.spare_nbytes);
 		pthread_mutex_destroy(&pool->lanes[i].queueing);
 	}
 	free(pool->lanes);
@@ -159,11 +175,11 @@ int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 	if (r < 0)
 		return r;
 	chunk = item;
-	if (!chunk->elements)
+	if (!chunk->buffer)
 		r = chunk_alloc(chunk);
 	if (r < 0)
 		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
-			    pool->chunk_nbytes);
+			    pool->engine->plan.chunk_nbytes);
 	chunk->n = 0;
 	chunk->read = chunk->dropped = (struct digest){ 0 };
 	*ret_chunk = chunk;
@@ -194,7 +210,30 @@ static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint6
 	return engine->backend->copy(lane->lane, lane->scratch, records, nbytes);
 }
 
-static int queue_sort(struct chunk *chunk, const struct sort_lane *lane, const void *records)
+static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
+{
+	const struct engine *engine = chunk->pool->engine;
+	void *records = chunk->buffer;
+	int r = engine->backend->sort_records(
+		lane->lane, &(struct sort_records_op){
+				    .layout = engine->layout,
+				    .records = records,
+				    .items = lane->spare,
+				    .n = chunk->n,
+				    .position = chunk->number * engine->plan.chunk_records,
+				    .unique = engine->unique,
+				    .limit = engine->limit,
+				    .scratch = lane->scratch,
+				    .ret_read = &chunk->read,
+				    .ret = &chunk->arranged,
+			    });
+
+	chunk->buffer = lane->spare;
+	lane->spare = records;
+	return r;
+}
+
+static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, const void *records)
 {
 	const struct engine *engine = chunk->pool->engine;
 	const struct backend *backend = engine->backend;
@@ -202,28 +241,46 @@ static int queue_sort(struct chunk *chunk, const struct sort_lane *lane, const v
 	int r = backend->encode(lane->lane, &(struct encode_op){
 						    .layout = layout,
 						    .records = records,
-						    .elements = chunk->elements,
+						    .elements = chunk->buffer,
 						    .n = chunk->n,
 						    .ret_digest = &chunk->read,
 					    });
 
 	if (r == 0)
 		r = backend->sort(lane->lane, &(struct sort_op){
-						      .elements = chunk->elements,
+						      .elements = chunk->buffer,
 						      .n = chunk->n,
 						      .scratch = lane->scratch,
 						      .element_nbytes = layout->element_nbytes,
 					      });
 	if (r == 0 && engine->unique)
 		r = backend->unique(lane->lane, &(struct unique_op){
-							.elements = chunk->elements,
+							.elements = chunk->buffer,
 							.n = chunk->n,
 							.element_nbytes = layout->element_nbytes,
 							.layout = layout,
 							.ret_n = &chunk->n,
 							.ret_dropped = &chunk->dropped,
 						});
-	return r == 0 ? backend->mark(lane->lane, chunk->sorted) : r;
+	return r;
+}
+
+static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const void *records;
+	int r = 0;
+
+	if (chunk->filled)
+		r = engine->backend->follow(lane->lane, chunk->filled);
+	if (r == 0 && engine->layout->kind == LAYOUT_RECORDS) {
+		r = queue_sort_records(chunk, lane);
+	} else if (r == 0) {
+		r = move_records(chunk, lane, room, &records);
+		if (r == 0)
+			r = queue_sort_codes(chunk, lane, records);
+	}
+	return r == 0 ? engine->backend->mark(lane->lane, chunk->sorted) : r;
 }
 
 int chunk_pool_sort(struct chunk *chunk, uint64_t room)
@@ -231,20 +288,32 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 	struct chunk_pool *pool = chunk->pool;
 	const struct engine *engine = pool->engine;
 	struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
-	const void *records;
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&lane->queueing);
-	if (chunk->filled)
-		r = engine->backend->follow(lane->lane, chunk->filled);
-	if (r == 0)
-		r = move_records(chunk, lane, room, &records);
-	if (r == 0)
-		r = queue_sort(chunk, lane, records);
+	r = queue_sort(chunk, lane, room);
 	pthread_mutex_unlock(&lane->queueing);
 	if (r < 0)
 		return fail(r, "cannot sort a chunk: %m");
 	return ring_push(pool->sorting, chunk);
+}
+
+int chunk_pool_collect(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct arranged *found = &chunk->arranged;
+	int r = engine->backend->mark_wait(chunk->sorted);
+
+	if (r < 0 || engine->layout->kind != LAYOUT_RECORDS)
+		return r;
+	if (found->n_disorders)
+		return fail(-EIO,
+			    "internal error: %" PRIu64 " records of a chunk are out of order; "
+			    "the output was not written",
+			    found->n_disorders);
+	chunk->n = found->n;
+	chunk->dropped = found->dropped;
+	return 0;
 }
 
 void chunk_pool_fail(struct chunk_pool *pool, int r)
@@ -262,6 +331,6 @@ uint64_t chunk_pool_trim(struct chunk_pool *pool)
 	while (ring_pop(pool->free, &chunk) == 0)
 		chunk_free(chunk);
 	for (uint64_t i = 0; i < pool->engine->plan.n_chunks; i++)
-		nbytes += pool->chunks[i].elements ? pool->chunk_nbytes : 0;
+		nbytes += pool->chunks[i].buffer ? pool->engine->plan.chunk_nbytes : 0;
 	return nbytes;
 }

@@ -20,25 +20,30 @@ struct chunk_pool;
 
 struct chunk {
 	struct chunk_pool *pool;
-	void *elements;      /* device memory for plan.chunk_records; NULL until first used */
-	uint64_t n;          /* records in it; elements once it is sorted (less with -u) */
+	/*
+	 * Device memory of plan.chunk_nbytes; NULL until first used. Records, and once it is sorted
+	 * a run: elements or items.
+	 */
+	void *buffer;
+	uint64_t n;          /* records in it; of the run once it is collected (less with -u) */
 	uint64_t number;     /* in input order */
 	struct mark *filled; /* all of it is in device memory (only if that is not the host's) */
 	struct mark *sorted;
-	struct digest read;    /* of its records */
-	struct digest dropped; /* of those that -u dropped */
-	struct chunk *next;    /* for lists of whoever has it */
+	struct digest read;       /* of its records */
+	struct digest dropped;    /* of those that -u dropped */
+	struct arranged arranged; /* what sort_records() found; only with LAYOUT_RECORDS */
+	struct chunk *next;       /* for lists of whoever has it */
 };
 
 struct sort_lane {
 	struct lane *lane;
+	void *spare;              /* plan.spare_nbytes: where the next sorted records go */
 	void *scratch;            /* used from one operation of a sort to the next, so ... */
 	pthread_mutex_t queueing; /* ... those of one chunk are queued together */
 };
 
 struct chunk_pool {
 	const struct engine *engine;
-	uint64_t chunk_nbytes;   /* of elements */
 	struct chunk *chunks;    /* plan.n_chunks */
 	struct sort_lane *lanes; /* plan.n_lanes; NULL once they are closed */
 	struct ring *free, *sorting;
@@ -72,6 +77,12 @@ void *chunk_records(const struct chunk *chunk, uint64_t n);
  * and hand it to the collector. 0, or a negative errno after a message or the ring's.
  */
 int chunk_pool_sort(struct chunk *chunk, uint64_t room);
+
+/*
+ * Wait until the chunk is sorted, and take in what was found out: n, read and dropped are valid
+ * then. 0, or a negative errno after a message.
+ */
+int chunk_pool_collect(struct chunk *chunk);
 
 /* Everybody who waits for a chunk, or will, gets r. */
 void chunk_pool_fail(struct chunk_pool *pool, int r);

@@ -22,6 +22,7 @@ struct engine {
 	const struct io_engine *io;
 	const struct layout *layout;
 	bool unique;         /* -u */
+	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	struct stats *stats; /* may be NULL */
 

@@ -25,11 +25,14 @@
 struct source {
 	struct run *run;
 	uint64_t next_block; /* the first not taken */
-	uint64_t position;   /* resident: elements consumed */
-	const char *rest;    /* stored: n_rest elements that the last window left, in its buffer */
+	uint64_t position;   /* resident: records consumed */
+	const char *rest;    /* stored: n_rest records that the last window left, in its buffer */
 	uint64_t n_rest;
-	uint64_t n_unique; /* see make_unique() */
+
+	/* See make_unique() */
+	uint64_t n_unique;
 	struct digest dropped;
+	struct arranged arranged;
 };
 
 struct fetch {
@@ -44,7 +47,8 @@ struct fetch {
 	uint64_t *cuts;
 	struct slice *available; /* what the window could hold, before the cut */
 	struct digest read, dropped;
-	char *staging; /* host memory that is read into, or NULL */
+	void *edges[2]; /* records: an item each, where merge_records() leaves them */
+	char *staging;  /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
 	struct source sources[];
 };
@@ -80,12 +84,44 @@ static int open_staging(struct fetch *fetch)
 		reads = reads || !run_is_resident(fetch->sources[i].run);
 	if (!reads || engine->info.unified)
 		return 0;
-	fetch->staging_nbytes = fetch->capacity_records * engine->layout->record_nbytes;
+	fetch->staging_nbytes = fetch->capacity_records * engine->layout->item_nbytes;
 	r = engine->backend->alloc(engine->device, MEMORY_HOST, fetch->staging_nbytes, &staging);
 	if (r < 0)
 		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
 	fetch->staging = staging;
 	return 0;
+}
+
+/* For forecast.h: the first item of a block. */
+static int load_item(void *context, struct run *run, uint64_t block, void *item)
+{
+	struct fetch *fetch = context;
+	const struct engine *engine = fetch->engine;
+	const size_t item_nbytes = engine->layout->item_nbytes;
+	int r;
+
+	if (!run_is_resident(run))
+		return run_read_first_item(run, block, item);
+	r = engine->backend->copy(fetch->lane, item,
+				  (const char *)run_memory(run) +
+					  run_block_start(run, block) * item_nbytes,
+				  item_nbytes);
+	return r < 0 ? r : wait_lane(fetch);
+}
+
+static int open_forecast(struct fetch *fetch, struct run *const *runs)
+{
+	const struct layout *layout = fetch->engine->layout;
+	const struct item_loader loader = { .layout = layout, .load = load_item, .context = fetch };
+
+	if (layout->kind != LAYOUT_RECORDS)
+		return forecast_open(runs, fetch->n_sources, NULL, &fetch->forecast);
+	for (int i = 0; i < 2; i++) {
+		fetch->edges[i] = malloc(layout->item_nbytes);
+		if (!fetch->edges[i])
+			return fail(-ENOMEM, "no memory for a merge of %u runs", fetch->n_sources);
+	}
+	return forecast_open(runs, fetch->n_sources, &loader, &fetch->forecast);
 }
 
 static int fetch_start(struct fetch *fetch, struct run *const *runs,
@@ -108,7 +144,7 @@ static int fetch_start(struct fetch *fetch, struct run *const *runs,
 	r = open_staging(fetch);
 	if (r == 0)
 		r = sample_resident(fetch, windows->resident_stride);
-	return r < 0 ? r : forecast_open(runs, fetch->n_sources, &fetch->forecast);
+	return r < 0 ? r : open_forecast(fetch, runs);
 }
 
 int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
@@ -145,6 +181,8 @@ void fetch_close(struct fetch *fetch)
 	forecast_close(fetch->forecast);
 	fetch->engine->backend->release(fetch->engine->device, MEMORY_HOST, fetch->staging,
 					fetch->staging_nbytes);
+	free(fetch->edges[0]);
+	free(fetch->edges[1]);
 	free(fetch->n_taken);
 	free(fetch->cuts);
 	free(fetch->available);
@@ -159,7 +197,7 @@ static int read_items(struct fetch *fetch, struct source *source, uint64_t n_blo
 		      uint64_t n)
 {
 	const struct engine *engine = fetch->engine;
-	const size_t nbytes = n * engine->layout->record_nbytes;
+	const size_t nbytes = n * engine->layout->item_nbytes;
 	char *to = fetch->staging ? fetch->staging + fetch->staging_used : items;
 	struct span span = stats_begin(STAGE_FETCH, fetch->number);
 	int r = run_read(source->run, source->next_block, n_blocks, to, &fetch->read);
@@ -172,26 +210,27 @@ static int read_items(struct fetch *fetch, struct source *source, uint64_t n_blo
 }
 
 /*
- * Read the taken blocks of a stored run to `elements` (n of them). Records narrower than elements
- * are read to the end of that room, and expand in place.
+ * Read the taken blocks of a stored run to `to` (n records). Those narrower than their elements are
+ * read to the end of that room, and expand in place.
  */
-static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_blocks,
-		       char *elements, uint64_t n)
+static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *to,
+		       uint64_t n)
 {
 	const struct engine *engine = fetch->engine;
 	const struct layout *layout = engine->layout;
-	char *items = elements + n * (layout->element_nbytes - layout->record_nbytes);
+	char *items = to + n * (layout->resident_nbytes - layout->item_nbytes);
 	int r = read_items(fetch, source, n_blocks, items, n);
 
 	if (r < 0)
 		return r;
 	run_discard_before(source->run, source->next_block + n_blocks);
-	if (!run_holds_records(source->run, layout) || code_map_is_identity(&layout->map))
+	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(source->run, layout) ||
+	    code_map_is_identity(&layout->map))
 		return 0;
 	return engine->backend->encode(fetch->lane, &(struct encode_op){
 							    .layout = layout,
 							    .records = items,
-							    .elements = elements,
+							    .elements = to,
 							    .n = n,
 						    });
 }
@@ -201,31 +240,24 @@ static int gather_stored(struct fetch *fetch, struct source *source, uint64_t n_
 			 uint64_t n_read)
 {
 	const struct engine *engine = fetch->engine;
-	const uint32_t element_nbytes = engine->layout->element_nbytes;
+	const uint64_t rest_nbytes = source->n_rest * engine->layout->resident_nbytes;
 	int r = 0;
 
-	if (source->n_rest)
-		r = engine->backend->copy(fetch->lane, to, source->rest,
-					  source->n_rest * element_nbytes);
+	if (rest_nbytes)
+		r = engine->backend->copy(fetch->lane, to, source->rest, rest_nbytes);
 	if (r == 0 && n_blocks)
-		r = read_blocks(fetch, source, n_blocks, to + source->n_rest * element_nbytes,
-				n_read);
+		r = read_blocks(fetch, source, n_blocks, to + rest_nbytes, n_read);
 	return r;
 }
 
-/* With -u: queue that an input run's part of the buffer loses its duplicates. */
-static int make_unique(struct fetch *fetch, struct source *source, struct slice slice)
+static int make_codes_unique(struct fetch *fetch, struct source *source, const struct slice *slice)
 {
 	const struct engine *engine = fetch->engine;
 
-	source->n_unique = slice.n;
-	source->dropped = (struct digest){ 0 };
-	if (slice.n == 0)
-		return 0;
 	return engine->backend->unique(fetch->lane,
 				       &(struct unique_op){
-					       .elements = (void *)slice.elements,
-					       .n = slice.n,
+					       .elements = (void *)slice->elements,
+					       .n = slice->n,
 					       .element_nbytes = engine->layout->element_nbytes,
 					       .layout = engine->layout,
 					       .ret_n = &source->n_unique,
@@ -233,11 +265,49 @@ static int make_unique(struct fetch *fetch, struct source *source, struct slice 
 				       });
 }
 
-/* Every source's available elements, for the blocks taken. */
-static int gather(struct fetch *fetch, char *buffer)
+/* A merge of one slice, by way of other memory. */
+static int make_records_unique(struct fetch *fetch, struct source *source,
+			       const struct slice *slice, const struct fetch_memory *memory)
 {
 	const struct engine *engine = fetch->engine;
-	const uint32_t element_nbytes = engine->layout->element_nbytes;
+	int r = engine->backend->merge_records(fetch->lane, &(struct merge_records_op){
+								    .layout = engine->layout,
+								    .slices = slice,
+								    .k = 1,
+								    .out = memory->other,
+								    .unique = true,
+								    .limit = UINT64_MAX,
+								    .scratch = memory->scratch,
+								    .ret_first = fetch->edges[0],
+								    .ret_last = fetch->edges[1],
+								    .ret = &source->arranged,
+							    });
+
+	if (r < 0)
+		return r;
+	return engine->backend->copy(fetch->lane, (void *)slice->elements, memory->other,
+				     slice->n * engine->layout->item_nbytes);
+}
+
+/* With -u: queue that an input run's part of the buffer loses its duplicates. */
+static int make_unique(struct fetch *fetch, struct source *source, const struct slice *slice,
+		       const struct fetch_memory *memory)
+{
+	source->n_unique = slice->n;
+	source->dropped = (struct digest){ 0 };
+	source->arranged = (struct arranged){ 0 };
+	if (slice->n == 0)
+		return 0;
+	return fetch->engine->layout->kind == LAYOUT_RECORDS ?
+		       make_records_unique(fetch, source, slice, memory) :
+		       make_codes_unique(fetch, source, slice);
+}
+
+/* Every source's available records, for the blocks taken. */
+static int gather(struct fetch *fetch, const struct fetch_memory *memory)
+{
+	const struct engine *engine = fetch->engine;
+	const uint64_t resident_nbytes = engine->layout->resident_nbytes;
 	uint64_t n_used = 0;
 	int r = 0;
 
@@ -249,14 +319,14 @@ static int gather(struct fetch *fetch, char *buffer)
 		struct slice *slice = &fetch->available[i];
 
 		if (run_is_resident(source->run)) {
-			slice->elements = (const char *)run_elements(source->run) +
-					  source->position * element_nbytes;
+			slice->elements = (const char *)run_memory(source->run) +
+					  source->position * resident_nbytes;
 			slice->n = end - source->position;
 		} else {
 			const uint64_t n_read =
 				end - run_block_start(source->run, source->next_block);
 
-			slice->elements = buffer + n_used * element_nbytes;
+			slice->elements = (char *)memory->in + n_used * resident_nbytes;
 			slice->n = source->n_rest + n_read;
 			n_used += slice->n;
 			if (n_used > fetch->capacity_records)
@@ -267,7 +337,7 @@ static int gather(struct fetch *fetch, char *buffer)
 			r = gather_stored(fetch, source, fetch->n_taken[i], (char *)slice->elements,
 					  n_read);
 			if (r == 0 && engine->unique && run_holds_duplicates(source->run))
-				r = make_unique(fetch, source, *slice);
+				r = make_unique(fetch, source, slice, memory);
 		}
 		source->next_block = end_block;
 	}
@@ -282,29 +352,51 @@ static void apply_unique(struct fetch *fetch)
 
 		if (!run_holds_duplicates(source->run))
 			continue;
+		if (fetch->engine->layout->kind == LAYOUT_RECORDS) {
+			source->n_unique = source->arranged.n;
+			source->dropped = source->arranged.dropped;
+		}
 		fetch->available[i].n = source->n_unique;
 		digest_add(&fetch->dropped, source->dropped);
 	}
 }
 
-static int cut(struct fetch *fetch, struct splitter splitter)
+static int queue_cut(struct fetch *fetch, const struct splitter *splitter)
+{
+	const struct engine *engine = fetch->engine;
+	const uint32_t slice = engine->unique ? 0 : splitter->run;
+
+	if (engine->layout->kind == LAYOUT_RECORDS)
+		return engine->backend->cut_records(fetch->lane,
+						    &(struct cut_records_op){
+							    .layout = engine->layout,
+							    .slices = fetch->available,
+							    .k = fetch->n_sources,
+							    .key = splitter->normalised,
+							    .slice = slice,
+							    .ret_cuts = fetch->cuts,
+						    });
+	return engine->backend->cut(fetch->lane,
+				    &(struct cut_op){
+					    .slices = fetch->available,
+					    .k = fetch->n_sources,
+					    .element_nbytes = engine->layout->element_nbytes,
+					    .key = splitter->key,
+					    .slice = slice,
+					    .ret_cuts = fetch->cuts,
+				    });
+}
+
+static int cut(struct fetch *fetch, const struct splitter *splitter)
 {
 	const struct engine *engine = fetch->engine;
 	struct span span = stats_begin(STAGE_CUT, fetch->number);
-	int r = engine->backend->cut(fetch->lane,
-				     &(struct cut_op){
-					     .slices = fetch->available,
-					     .k = fetch->n_sources,
-					     .element_nbytes = engine->layout->element_nbytes,
-					     .key = splitter.key,
-					     .slice = engine->unique ? 0 : splitter.run,
-					     .ret_cuts = fetch->cuts,
-				     });
+	int r = queue_cut(fetch, splitter);
 
 	if (r == 0)
 		r = wait_lane(fetch);
 	if (!engine->unique)
-		fetch->cuts[splitter.run] = fetch->available[splitter.run].n;
+		fetch->cuts[splitter->run] = fetch->available[splitter->run].n;
 	stats_waited(engine->stats, span);
 	return r;
 }
@@ -312,7 +404,7 @@ static int cut(struct fetch *fetch, struct splitter splitter)
 /* Split what is available into this window's slices and the rest. */
 static uint64_t take_slices(struct fetch *fetch, bool last, struct slice *slices)
 {
-	const uint32_t element_nbytes = fetch->engine->layout->element_nbytes;
+	const uint64_t resident_nbytes = fetch->engine->layout->resident_nbytes;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < fetch->n_sources; i++) {
@@ -321,7 +413,7 @@ static uint64_t take_slices(struct fetch *fetch, bool last, struct slice *slices
 		const uint64_t taken = last ? available->n : fetch->cuts[i];
 
 		slices[i] = (struct slice){ .elements = available->elements, .n = taken };
-		source->rest = (const char *)available->elements + taken * element_nbytes;
+		source->rest = (const char *)available->elements + taken * resident_nbytes;
 		source->n_rest = available->n - taken;
 		source->position += taken;
 		n += taken;
@@ -329,25 +421,25 @@ static uint64_t take_slices(struct fetch *fetch, bool last, struct slice *slices
 	return n;
 }
 
-int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n,
-	       bool *ret_last)
+int fetch_next(struct fetch *fetch, const struct fetch_memory *memory, struct slice *slices,
+	       uint64_t *ret_n, bool *ret_last)
 {
 	struct splitter splitter;
-	const bool last =
-		!forecast_take(fetch->forecast, fetch->quota_records, fetch->n_taken, &splitter);
-	int r = gather(fetch, buffer);
+	const int more =
+		forecast_take(fetch->forecast, fetch->quota_records, fetch->n_taken, &splitter);
+	int r = more < 0 ? more : gather(fetch, memory);
 
 	if (r < 0)
 		return r;
 	if (fetch->engine->unique)
 		apply_unique(fetch);
-	if (!last) {
-		r = cut(fetch, splitter);
+	if (more) {
+		r = cut(fetch, &splitter);
 		if (r < 0)
 			return r;
 	}
-	*ret_n = take_slices(fetch, last, slices);
-	*ret_last = last;
+	*ret_n = take_slices(fetch, !more, slices);
+	*ret_last = !more;
 	fetch->number++;
 	return 0;
 }

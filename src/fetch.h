@@ -22,13 +22,19 @@ int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_
 /* NULL is fine. */
 void fetch_close(struct fetch *fetch);
 
+/* What a window has for its fetch: device memory for capacity_records each. */
+struct fetch_memory {
+	void *in;      /* what is read; not used if all runs are resident */
+	void *other;   /* to work in, */
+	void *scratch; /* as a merge has it: both only until the call returns */
+};
+
 /*
- * The next window: slices[i], i < n_runs, of run i, *ret_n elements in all (which may be none).
- * `buffer` is device memory for capacity_records elements, not used if all runs are resident; it
- * must stay untouched until the next call has returned. *ret_last: there are no more.
+ * The next window: slices[i], i < n_runs, of run i, *ret_n records in all (which may be none).
+ * memory->in must stay untouched until the next call has returned. *ret_last: there are no more.
  */
-int fetch_next(struct fetch *fetch, void *buffer, struct slice *slices, uint64_t *ret_n,
-	       bool *ret_last);
+int fetch_next(struct fetch *fetch, const struct fetch_memory *memory, struct slice *slices,
+	       uint64_t *ret_n, bool *ret_last);
 
 /* Of all records that were read from input runs; and of those dropped among them by -u. */
 struct digest fetch_digest_read(const struct fetch *fetch);

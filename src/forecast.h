@@ -13,6 +13,10 @@
  * the blocks taken so far, since every other block starts at it or behind it; so the runs can be
  * cut exactly there without reading on. What is left of the taken blocks behind the splitter is
  * carried into the next window, and is less than a block of each run.
+ *
+ * Of a block only the first 16 bytes of its first key are in memory. Where two blocks tie on these
+ * and keys are longer, the whole keys decide: they are loaded when they are needed, of the next
+ * block of each run at most, because keys can be as long as blocks are.
  */
 #pragma once
 
@@ -20,20 +24,35 @@
 
 struct forecast;
 
-/* A point that cuts all runs: before elements equal to `key` of runs from number `run` on. */
+/* A point that cuts all runs: before records equal to `key` of runs from number `run` on. */
 struct splitter {
-	code_t key;
+	code_t key; /* codes */
+	/* Records: the normalised key, rounded up to 8 with zeros; valid until the next window. */
+	const unsigned char *normalised;
 	uint32_t run;
 };
 
-/* The runs must outlive it, with their first keys known. -ENOMEM after a message. */
-int forecast_open(struct run *const *runs, uint32_t n_runs, struct forecast **ret_forecast);
+/* Where whole keys come from. */
+struct item_loader {
+	const struct layout *layout;
+	/* The first item of a block of a run. 0 or a negative errno after a message. */
+	int (*load)(void *context, struct run *run, uint64_t block, void *item);
+	void *context;
+};
+
+/*
+ * The runs must outlive it, with their first keys known. loader (copied): only for
+ * LAYOUT_RECORDS, else NULL. 0, or a negative errno after a message.
+ */
+int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
+		  struct forecast **ret_forecast);
 void forecast_close(struct forecast *forecast);
 
 /*
  * Take the blocks of the next window: at least one, and as many as keep it within quota_records.
  * n_taken[i] is set to the number of blocks taken of run i, continuing where the last window
- * stopped. Returns false when the window reaches to the end of all runs; then there is no splitter.
+ * stopped. Returns 1, or 0 when the window reaches to the end of all runs (there is no splitter
+ * then), or a negative errno after a message.
  */
-bool forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n_taken,
-		   struct splitter *ret_splitter);
+int forecast_take(struct forecast *forecast, uint64_t quota_records, uint64_t *n_taken,
+		  struct splitter *ret_splitter);

@@ -45,7 +45,7 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	digest_add(&forming->dropped, chunk->dropped);
 	forming->n_collected++;
 	forming->n_resident++;
-	r = run_open_resident(chunk->elements, chunk->n, release_chunk, chunk, &run);
+	r = run_open_resident(chunk->buffer, chunk->n, release_chunk, chunk, &run);
 	return r < 0 ? r : run_store_add(forming->store, run);
 }
 
@@ -101,7 +101,7 @@ static int collect_all(struct forming *forming)
 	while ((r = ring_pop(forming->pool->sorting, &item)) == 0) {
 		struct chunk *chunk = item;
 
-		r = forming->engine->backend->mark_wait(chunk->sorted);
+		r = chunk_pool_collect(chunk);
 		if (r == 0)
 			r = collect(forming, chunk);
 		if (r == 0 && must_spill(forming))

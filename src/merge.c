@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/fetch.h"
 #include "src/ring.h"
@@ -27,6 +28,8 @@ struct window {
 	void *in, *out, *scratch; /* device memory; in and scratch may be NULL */
 	void *host;               /* what is written: out itself if the device is unified */
 	struct slice *slices;     /* n_runs */
+	uint64_t limit;           /* of the records that it keeps */
+	void *first, *last;       /* LAYOUT_RECORDS: items, the first and the last one kept */
 	code_t *first_keys;       /* of the sink's blocks; NULL if it wants none */
 	struct lane *lane;
 	struct mark *mark;
@@ -35,6 +38,7 @@ struct window {
 	uint64_t n_unique;
 	struct digest dropped;
 	struct decode_result decoded;
+	struct arranged arranged; /* LAYOUT_RECORDS */
 };
 
 struct merge {
@@ -46,6 +50,7 @@ struct merge {
 	uint64_t buffer_nbytes; /* of in, and of out */
 	bool reads;             /* some runs are not resident: windows have an input buffer */
 	struct window *windows; /* plan.n_windows */
+	uint64_t n_left;        /* until the limit; the caller's thread */
 	struct ring *free, *queue;
 	pthread_t *writers;
 	uint32_t n_writers;
@@ -56,9 +61,15 @@ struct merge {
 	uint64_t turn;
 	int error;
 	bool has_last;
-	code_t last;
+	code_t last;     /* codes */
+	void *last_item; /* LAYOUT_RECORDS */
 	struct merge_result result;
 };
+
+static bool moves_records(const struct merge *merge)
+{
+	return merge->engine->layout->kind == LAYOUT_RECORDS;
+}
 
 /* The first failure wins; nobody waits any longer. */
 static void merge_fail(struct merge *merge, int r)
@@ -83,20 +94,36 @@ static int window_alloc(struct merge *merge, enum memory kind, size_t nbytes, vo
 		       0;
 }
 
+/* Host memory for the window's bookkeeping. */
+static int window_open_arrays(struct merge *merge, struct window *window)
+{
+	const uint64_t item_nbytes = merge->engine->layout->item_nbytes;
+	const uint32_t block_n_items = merge->sink->block_n_items;
+	bool complete;
+
+	window->slices = calloc(merge->n_runs, sizeof *window->slices);
+	complete = window->slices;
+	if (block_n_items) {
+		window->first_keys = malloc((merge->plan.capacity_records / block_n_items + 1) *
+					    sizeof *window->first_keys);
+		complete = complete && window->first_keys;
+	}
+	if (moves_records(merge)) {
+		window->first = malloc(item_nbytes);
+		window->last = malloc(item_nbytes);
+		complete = complete && window->first && window->last;
+	}
+	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", merge->n_runs);
+}
+
 static int window_open(struct merge *merge, struct window *window)
 {
 	const struct engine *engine = merge->engine;
-	const uint32_t block_n_items = merge->sink->block_n_items;
-	int r = 0;
+	int r;
 
 	window->merge = merge;
-	window->slices = calloc(merge->n_runs, sizeof *window->slices);
-	if (block_n_items)
-		window->first_keys = malloc((merge->plan.capacity_records / block_n_items + 1) *
-					    sizeof *window->first_keys);
-	if (!window->slices || (block_n_items && !window->first_keys))
-		return fail(-ENOMEM, "no memory for a merge of %u runs", merge->n_runs);
-	if (merge->reads)
+	r = window_open_arrays(merge, window);
+	if (r == 0 && merge->reads)
 		r = window_alloc(merge, MEMORY_DEVICE, merge->buffer_nbytes, &window->in);
 	if (r == 0)
 		r = window_alloc(merge, MEMORY_DEVICE, merge->buffer_nbytes, &window->out);
@@ -131,6 +158,8 @@ static void window_close(struct merge *merge, struct window *window)
 			 merge->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
+	free(window->first);
+	free(window->last);
 }
 
 static void window_let_go(struct window *window)
@@ -147,8 +176,28 @@ static int window_mark_and_wait(struct window *window)
 	return r < 0 ? r : backend->mark_wait(window->mark);
 }
 
-/* Queue the merge of the window's slices. */
-static int window_merge(struct window *window)
+static int window_merge_records(struct window *window)
+{
+	const struct merge *merge = window->merge;
+	const struct engine *engine = merge->engine;
+
+	return engine->backend->merge_records(window->lane,
+					      &(struct merge_records_op){
+						      .layout = engine->layout,
+						      .slices = window->slices,
+						      .k = merge->n_runs,
+						      .out = window->out,
+						      .for_output = merge->sink->takes_records,
+						      .unique = engine->unique,
+						      .limit = window->limit,
+						      .scratch = window->scratch,
+						      .ret_first = window->first,
+						      .ret_last = window->last,
+						      .ret = &window->arranged,
+					      });
+}
+
+static int window_merge_codes(struct window *window)
 {
 	const struct engine *engine = window->merge->engine;
 	const struct backend *backend = engine->backend;
@@ -173,53 +222,114 @@ static int window_merge(struct window *window)
 							  .ret_n = &window->n_unique,
 							  .ret_dropped = &window->dropped,
 						  });
-	return r == 0 ? backend->mark(window->lane, window->mark) : r;
+	return r;
+}
+
+/* Queue the merge of the window's slices. */
+static int window_merge(struct window *window)
+{
+	int r = moves_records(window->merge) ? window_merge_records(window) :
+					       window_merge_codes(window);
+
+	return r == 0 ? window->merge->engine->backend->mark(window->lane, window->mark) : r;
+}
+
+static int window_sample(struct window *window)
+{
+	const struct engine *engine = window->merge->engine;
+	const uint64_t stride = window->merge->sink->block_n_items;
+
+	if (moves_records(window->merge))
+		return engine->backend->sample_records(window->lane,
+						       &(struct sample_records_op){
+							       .layout = engine->layout,
+							       .items = window->out,
+							       .n = window->n,
+							       .stride = stride,
+							       .ret_keys = window->first_keys,
+						       });
+	return engine->backend->sample(window->lane,
+				       &(struct sample_op){
+					       .elements = window->out,
+					       .n = window->n,
+					       .stride = stride,
+					       .element_nbytes = engine->layout->element_nbytes,
+					       .ret_keys = window->first_keys,
+				       });
+}
+
+static int window_decode(struct window *window)
+{
+	const struct engine *engine = window->merge->engine;
+
+	return engine->backend->decode(window->lane, &(struct decode_op){
+							     .layout = engine->layout,
+							     .elements = window->out,
+							     .records = window->out,
+							     .n = window->n,
+							     .strict = engine->unique,
+							     .ret = &window->decoded,
+						     });
 }
 
 /* Once it is merged: what the sink wants to have of it. */
 static int window_finish(struct window *window)
 {
-	const struct engine *engine = window->merge->engine;
-	const struct backend *backend = engine->backend;
-	const struct sink *sink = window->merge->sink;
-	const struct layout *layout = engine->layout;
+	const struct merge *merge = window->merge;
+	const struct backend *backend = merge->engine->backend;
+	const struct sink *sink = merge->sink;
 	int r = backend->mark_wait(window->mark);
 
-	window->n = window->n_unique;
-	if (r == 0 && sink->block_n_items)
-		r = backend->sample(window->lane, &(struct sample_op){
-							  .elements = window->out,
-							  .n = window->n,
-							  .stride = sink->block_n_items,
-							  .element_nbytes = layout->element_nbytes,
-							  .ret_keys = window->first_keys,
-						  });
-	if (r == 0 && sink->takes_records)
-		r = backend->decode(window->lane, &(struct decode_op){
-							  .layout = layout,
-							  .elements = window->out,
-							  .records = window->out,
-							  .n = window->n,
-							  .strict = engine->unique,
-							  .ret = &window->decoded,
-						  });
-	if (r == 0 && window->host != window->out)
+	if (moves_records(merge)) {
+		window->n = window->arranged.n;
+		window->dropped = window->arranged.dropped;
+	} else {
+		window->n = window->n_unique;
+	}
+	if (r == 0 && sink->block_n_items && window->n)
+		r = window_sample(window);
+	if (r == 0 && sink->takes_records && !moves_records(merge))
+		r = window_decode(window);
+	if (r == 0 && window->host != window->out && window->n)
 		r = backend->copy(window->lane, window->host, window->out,
 				  window->n * sink->item_nbytes);
 	return r == 0 ? window_mark_and_wait(window) : r;
 }
 
-/* Under the lock: the neighbours at the edge between the last window and this one. */
-static void check_edge(struct merge *merge, const struct window *window)
+/* Under the lock: do the last record of the window before and this one's first break the order? */
+static bool edge_is_disorder(const struct merge *merge, const struct window *window)
 {
 	const struct decode_result *decoded = &window->decoded;
+	int order;
 
-	merge->result.n_disorders += decoded->n_disorders;
-	if (merge->has_last && (decoded->first < merge->last ||
-				(merge->engine->unique && decoded->first == merge->last)))
-		merge->result.n_disorders++;
+	if (!merge->has_last)
+		return false;
+	if (moves_records(merge))
+		order = key_compare(&merge->engine->layout->item_keys, merge->last_item,
+				    window->first);
+	else
+		order = merge->last < decoded->first ? -1 : merge->last > decoded->first;
+	return order > 0 || (order == 0 && merge->engine->unique);
+}
+
+/* Under the lock: add what was found out about the n > 0 records of the window. */
+static void add_findings(struct merge *merge, const struct window *window)
+{
+	struct merge_result *result = &merge->result;
+
+	result->n_disorders += edge_is_disorder(merge, window);
 	merge->has_last = true;
-	merge->last = decoded->last;
+	if (moves_records(merge)) {
+		result->n_disorders += window->arranged.n_disorders;
+		result->n_counted += window->arranged.n_counted;
+		digest_add(&result->written, window->arranged.digest);
+		memcpy(merge->last_item, window->last, merge->engine->layout->item_nbytes);
+	} else {
+		result->n_disorders += window->decoded.n_disorders;
+		result->n_counted += window->n;
+		digest_add(&result->written, window->decoded.digest);
+		merge->last = window->decoded.last;
+	}
 }
 
 /* Wait for the window's turn, find its place in the output, and add up what is known of it. */
@@ -238,10 +348,8 @@ static int window_place(struct window *window, uint64_t *ret_position)
 		result->n_items += window->n;
 		result->n_windows++;
 		digest_add(&result->dropped, window->dropped);
-		if (merge->sink->takes_records) {
-			check_edge(merge, window);
-			digest_add(&result->written, window->decoded.digest);
-		}
+		if (window->n && (merge->sink->takes_records || moves_records(merge)))
+			add_findings(merge, window);
 		merge->turn++;
 		pthread_cond_broadcast(&merge->turned);
 	}
@@ -264,7 +372,7 @@ static int window_write(struct window *window)
 	if (r == 0)
 		r = window_place(window, &merged.position);
 	stats_waited(merge->engine->stats, span);
-	if (r < 0)
+	if (r < 0 || window->n == 0)
 		return r;
 	merged.n_items = window->n;
 	span = stats_begin(sink->stage, window->number);
@@ -290,6 +398,22 @@ static void *writer_main(void *argument)
 	return NULL;
 }
 
+/* With -u only the merge tells how many records the window keeps. */
+static int count_towards_limit(struct merge *merge, const struct window *window)
+{
+	uint64_t n = window->n;
+	int r = 0;
+
+	if (merge->n_left == UINT64_MAX)
+		return 0;
+	if (merge->engine->unique) {
+		r = merge->engine->backend->mark_wait(window->mark);
+		n = window->arranged.n;
+	}
+	merge->n_left -= n < merge->n_left ? n : merge->n_left;
+	return r;
+}
+
 /* Queue the window behind those before it; empty ones go no further. */
 static int window_submit(struct merge *merge, struct window *window, uint64_t *n_submitted)
 {
@@ -300,7 +424,10 @@ static int window_submit(struct merge *merge, struct window *window, uint64_t *n
 		return 0;
 	}
 	window->number = (*n_submitted)++;
+	window->limit = merge->n_left;
 	r = window_merge(window);
+	if (r == 0)
+		r = count_towards_limit(merge, window);
 	return r == 0 ? ring_push(merge->queue, window) : r;
 }
 
@@ -322,7 +449,9 @@ static int feed(struct merge *merge, struct fetch *fetch)
 			return r;
 		window = item;
 		atomic_store(&window->n_holds, 2);
-		r = fetch_next(fetch, window->in, window->slices, &window->n, &last);
+		r = fetch_next(fetch,
+			       &(struct fetch_memory){ window->in, window->out, window->scratch },
+			       window->slices, &window->n, &last);
 		if (r == 0)
 			r = window_submit(merge, window, &n_submitted);
 		if (r < 0)
@@ -354,7 +483,10 @@ static int merge_open(struct merge *merge)
 	pthread_mutex_init(&merge->lock, NULL);
 	pthread_cond_init(&merge->turned, NULL);
 	merge->windows = calloc(merge->plan.n_windows, sizeof *merge->windows);
-	if (!merge->windows || ring_open(merge->plan.n_windows, &merge->free) < 0 ||
+	if (moves_records(merge))
+		merge->last_item = malloc(merge->engine->layout->item_nbytes);
+	if (!merge->windows || (moves_records(merge) && !merge->last_item) ||
+	    ring_open(merge->plan.n_windows, &merge->free) < 0 ||
 	    ring_open(merge->plan.n_windows, &merge->queue) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", merge->n_runs);
 	for (uint32_t i = 0; i < merge->plan.n_windows && r == 0; i++) {
@@ -371,6 +503,7 @@ static void merge_close(struct merge *merge)
 	for (uint32_t i = 0; merge->windows && i < merge->plan.n_windows; i++)
 		window_close(merge, &merge->windows[i]);
 	free(merge->windows);
+	free(merge->last_item);
 	free(merge->writers);
 	ring_close(merge->free);
 	ring_close(merge->queue);
@@ -416,7 +549,9 @@ static uint32_t count_resident(struct run *const *runs, uint32_t n_runs)
 int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
-	struct merge merge = { .engine = engine, .sink = sink, .n_runs = n_runs };
+	struct merge merge = {
+		.engine = engine, .sink = sink, .n_runs = n_runs, .n_left = engine->limit
+	};
 	const uint32_t n_resident = count_resident(runs, n_runs);
 	struct fetch *fetch = NULL;
 	int r;
@@ -424,7 +559,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
 		     n_resident, n_runs - n_resident, &merge.plan);
 	merge.reads = n_resident < n_runs;
-	merge.buffer_nbytes = merge.plan.capacity_records * engine->layout->element_nbytes;
+	merge.buffer_nbytes = merge.plan.capacity_records * engine->layout->resident_nbytes;
 	merge.host_nbytes = merge.plan.capacity_records * sink->item_nbytes;
 	r = fetch_open(engine, runs, n_runs, &merge.plan, &fetch);
 	if (r == 0)

@@ -24,7 +24,7 @@
 struct merged {
 	uint64_t number;          /* 0, 1, ... in output order */
 	uint64_t position;        /* of its first item in the output, in items */
-	const void *items;        /* elements, or records if the sink takes these; in host memory */
+	const void *items;        /* as the sink takes them; in host memory */
 	uint64_t n_items;         /* > 0 */
 	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 };
@@ -32,10 +32,11 @@ struct merged {
 /* Where merged windows go. */
 struct sink {
 	void *context;
-	bool takes_records;     /* decode elements to records, and check them */
+	/* Records, checked; else what a stored run consists of: elements or items. */
+	bool takes_records;
 	uint32_t block_n_items; /* 0: first_keys are not wanted */
 	enum stage stage;       /* its name in the statistics */
-	uint64_t item_nbytes;
+	uint64_t item_nbytes;   /* of what it takes */
 	/*
 	 * Called by several threads, for each window once. 0 or a negative errno after a message.
 	 */
@@ -47,10 +48,11 @@ struct sink {
 struct merge_result {
 	uint64_t n_items; /* written */
 	uint64_t n_windows;
-	uint64_t n_disorders;  /* neighbours out of order; only if the sink takes records */
+	uint64_t n_counted;    /* the sum of their counts (record.h) */
+	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
 	struct digest read;    /* records read from input runs (-m) */
-	struct digest written; /* records written, if the sink takes records */
-	struct digest dropped; /* records dropped by -u */
+	struct digest written; /* records written; the same */
+	struct digest dropped; /* records dropped by -u, or beyond the engine's limit */
 };
 
 /*

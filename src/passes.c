@@ -19,10 +19,11 @@ static int merge_into_file(const struct engine *engine, struct run *const *runs,
 {
 	const struct sink sink = {
 		.context = file,
-		.takes_records = !engine->layout->stores_elements,
+		.takes_records = engine->layout->kind == LAYOUT_CODES &&
+				 !engine->layout->stores_elements,
 		.block_n_items = block_n_items,
 		.stage = STAGE_SPILL,
-		.item_nbytes = engine->layout->record_nbytes,
+		.item_nbytes = engine->layout->item_nbytes,
 		.write = write_run,
 	};
 	int r = merge_runs(engine, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
@@ -34,14 +35,14 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped)
 {
 	const struct layout *layout = engine->layout;
-	const uint32_t block_n_items =
-		run_file_block_n_items(engine->plan.block_nbytes, layout->element_nbytes);
+	const uint32_t block_n_items = run_file_block_n_items(engine->plan.block_nbytes,
+							      (uint32_t)layout->resident_nbytes);
 	struct merge_result result;
 	struct run_file *file;
 	struct run *run;
 	int r;
 
-	r = run_file_open(engine->spill, CODEC_RAW, (uint32_t)layout->record_nbytes, block_n_items,
+	r = run_file_open(engine->spill, CODEC_RAW, (uint32_t)layout->item_nbytes, block_n_items,
 			  &file);
 	if (r < 0)
 		return r;

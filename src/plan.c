@@ -9,11 +9,13 @@
 #include "src/size.h"
 
 enum {
-	CHUNK_ALIGN_RECORDS = 512,
+	CHUNK_ALIGN_NBYTES = 8 << 10,
+	MOST_CHUNK_ALIGN_RECORDS = 512,
 	LEAST_CHUNK_NBYTES = 64 << 10,
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_BLOCK_NBYTES = 1 << 20,
 	LEAST_WINDOW_NBYTES = 64 << 10,
+	LEAST_STRIDE_NBYTES = 256,
 	SLOT_NBYTES = 16 << 20,
 	MOST_READERS = 8,
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
@@ -41,31 +43,62 @@ static uint64_t round_up(uint64_t value, uint64_t to)
 	return divide_up(value, to) * to;
 }
 
-/* The size of the input as elements. */
-static uint64_t input_elements_nbytes(const struct plan_request *request)
+/* The room of a record in a chunk: it comes as a record, and stays as an element or an item. */
+static uint64_t chunk_record_nbytes(const struct layout *layout)
+{
+	return at_least(layout->resident_nbytes,
+			layout->kind == LAYOUT_RECORDS ? layout->record_nbytes : 0);
+}
+
+/* The size of the input in chunks. */
+static uint64_t input_in_chunks_nbytes(const struct plan_request *request)
 {
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return PLAN_SIZE_UNKNOWN;
 	return request->input_nbytes / request->layout->record_nbytes *
-	       request->layout->element_nbytes;
+	       chunk_record_nbytes(request->layout);
+}
+
+/* Chunks and slots hold a multiple of so many records: whole pages or so, if they are narrow. */
+static uint64_t align_records(const struct layout *layout)
+{
+	return at_least(at_most(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
+				MOST_CHUNK_ALIGN_RECORDS),
+			1);
 }
 
 /*
  * Two for each reader, one of which is on its way to the device; a chunk is a number of whole
  * slots.
  */
-static void plan_slots(struct plan *plan)
+static void plan_slots(const struct plan_request *request, struct plan *plan)
 {
+	const uint64_t align = align_records(request->layout);
 	uint64_t slot_records;
 
 	plan->n_slots = 2 * plan->n_readers;
 	plan->slot_nbytes = at_most(SLOT_NBYTES, plan->memory_nbytes / (8 * plan->n_slots));
-	slot_records = at_least(plan->slot_nbytes / plan->record_nbytes / CHUNK_ALIGN_RECORDS, 1) *
-		       CHUNK_ALIGN_RECORDS;
+	slot_records = at_least(plan->slot_nbytes / plan->record_nbytes / align, 1) * align;
 	slot_records = at_most(slot_records, plan->chunk_records);
 	plan->chunk_records -= plan->chunk_records % slot_records;
 	plan->slot_nbytes = slot_records * plan->record_nbytes;
 	plan->host_tier_nbytes = plan->memory_nbytes / 2;
+}
+
+/* What each lane needs to sort a chunk. */
+static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const struct backend *backend = request->backend;
+	const struct layout *layout = request->layout;
+	uint64_t nbytes;
+
+	if (layout->kind == LAYOUT_RECORDS)
+		return backend->records_scratch_nbytes(request->device, layout, 0,
+						       plan->chunk_records);
+	nbytes = backend->sort_scratch_nbytes(request->device, plan->chunk_records,
+					      layout->element_nbytes);
+	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
+	return at_least(nbytes, plan->unified ? 0 : plan->chunk_records * plan->record_nbytes);
 }
 
 /*
@@ -75,22 +108,21 @@ static void plan_slots(struct plan *plan)
 static void plan_chunks(const struct plan_request *request, const struct device_info *info,
 			struct plan *plan)
 {
-	const uint32_t element_nbytes = request->layout->element_nbytes;
-	const uint64_t input_nbytes = input_elements_nbytes(request);
+	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
+	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	uint64_t nbytes = at_most(info->chunk_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
 		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
 						  LEAST_CHUNK_NBYTES));
-	plan->chunk_records = round_up(nbytes / element_nbytes, CHUNK_ALIGN_RECORDS);
+	plan->chunk_records =
+		round_up(at_least(nbytes / record_nbytes, 1), align_records(request->layout));
 	if (!plan->unified)
-		plan_slots(plan);
-	plan->sort_scratch_nbytes = request->backend->sort_scratch_nbytes(
-		request->device, plan->chunk_records, element_nbytes);
-	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
-	if (!plan->unified)
-		plan->sort_scratch_nbytes = at_least(plan->sort_scratch_nbytes,
-						     plan->chunk_records * plan->record_nbytes);
+		plan_slots(request, plan);
+	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
+	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
+	if (request->layout->kind == LAYOUT_RECORDS)
+		plan->spare_nbytes = plan->chunk_nbytes;
 }
 
 /* What the windows of a merge of resident chunks only take. */
@@ -101,19 +133,24 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 
 	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
 	return windows.n_windows *
-	       (windows.capacity_records * plan->element_nbytes + windows.scratch_nbytes);
+	       (windows.capacity_records * plan->resident_nbytes + windows.scratch_nbytes);
+}
+
+/* What the lanes take that sort chunks. */
+static uint64_t lanes_nbytes(const struct plan *plan)
+{
+	return plan->n_lanes * (plan->sort_scratch_nbytes + plan->spare_nbytes);
 }
 
 static bool plan_resident(const struct plan_request *request, struct plan *plan)
 {
-	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
-	const uint64_t input_nbytes = input_elements_nbytes(request);
-	const uint64_t n_chunks = divide_up(input_nbytes, chunk_nbytes);
+	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
+	const uint64_t n_chunks = divide_up(input_nbytes, plan->chunk_nbytes);
 	uint64_t needed;
 
 	if (input_nbytes > plan->device_nbytes)
 		return false;
-	needed = n_chunks * chunk_nbytes + plan->n_lanes * plan->sort_scratch_nbytes;
+	needed = n_chunks * plan->chunk_nbytes + lanes_nbytes(plan);
 	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
 	if (needed + plan->merge_nbytes > plan->device_nbytes)
 		return false;
@@ -125,22 +162,19 @@ static bool plan_resident(const struct plan_request *request, struct plan *plan)
 
 static void plan_spilling(struct plan *plan)
 {
-	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
-	const uint64_t scratch_nbytes = plan->n_lanes * plan->sort_scratch_nbytes;
 	uint64_t pool_nbytes;
 
 	plan->merge_nbytes = plan->device_nbytes / 4;
 	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
-	pool_nbytes -= at_most(scratch_nbytes, pool_nbytes / 2);
-	plan->n_chunks = at_least(pool_nbytes / chunk_nbytes, 4);
+	pool_nbytes -= at_most(lanes_nbytes(plan), pool_nbytes / 2);
+	plan->n_chunks = at_least(pool_nbytes / plan->chunk_nbytes, 4);
 	plan->spill_chunks = plan->n_chunks / 2;
 }
 
-/* Runs that will be spilled from an input of elements of input_nbytes. */
+/* Runs that will be spilled from an input that takes input_nbytes in chunks. */
 static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 {
-	const uint64_t chunk_nbytes = plan->chunk_records * plan->element_nbytes;
-	const uint64_t n_chunks = divide_up(input_nbytes, chunk_nbytes);
+	const uint64_t n_chunks = divide_up(input_nbytes, plan->chunk_nbytes);
 
 	if (n_chunks <= plan->n_chunks)
 		return 0;
@@ -155,7 +189,7 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t per_block = 6 * plan->n_windows;
-	const uint64_t input_nbytes = input_elements_nbytes(request);
+	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	uint64_t n_runs = request->n_input_runs;
 
 	if (n_runs == 0)
@@ -166,6 +200,7 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 	plan->block_nbytes = plan->merge_nbytes / (per_block * at_least(n_runs, 1));
 	plan->block_nbytes =
 		at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
+	plan->block_nbytes = at_least(plan->block_nbytes, plan->resident_nbytes);
 	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
 	if (request->batch_size)
 		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);
@@ -182,7 +217,7 @@ static uint32_t count_passes(uint64_t n_runs, uint32_t fan_in)
 
 static void plan_expectations(const struct plan_request *request, struct plan *plan)
 {
-	const uint64_t input_nbytes = input_elements_nbytes(request);
+	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	uint64_t spilled_records;
 
 	plan->n_passes = 1;
@@ -212,6 +247,7 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		.input_nbytes = request->input_nbytes,
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,
 		.element_nbytes = request->layout->element_nbytes,
+		.resident_nbytes = request->layout->resident_nbytes,
 		.unified = info.unified,
 		.n_lanes = info.n_lanes,
 		.n_readers = (uint32_t)at_most(request->n_threads, MOST_READERS),
@@ -235,22 +271,39 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	plan_expectations(request, plan);
 }
 
+/* Scratch of the merge of k runs of n records in all. */
+static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_t k, uint64_t n)
+{
+	const struct backend *backend = request->backend;
+
+	if (request->layout->kind == LAYOUT_RECORDS)
+		return backend->records_scratch_nbytes(request->device, request->layout, k, n);
+	return backend->merge_scratch_nbytes(request->device, k, n,
+					     request->layout->element_nbytes);
+}
+
+/* Records of a block of a stored run. */
+static uint64_t block_records(const struct plan *plan)
+{
+	return plan->block_nbytes / plan->resident_nbytes;
+}
+
 /* What a window with that quota takes, all in all; fills in *windows. */
 static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
 			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
 			      struct window_plan *windows)
 {
-	const uint64_t overhang = n_stored * (plan->block_nbytes / plan->element_nbytes);
+	const uint64_t overhang = n_stored * block_records(plan);
 	const uint64_t n_buffers = n_stored ? 2 : 1;
+	const uint64_t least_stride =
+		at_least(at_most(LEAST_STRIDE_NBYTES / plan->resident_nbytes, 16), 1);
 
 	windows->quota_records = quota;
-	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), 16);
+	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
 	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
-	windows->scratch_nbytes = request->backend->merge_scratch_nbytes(request->device,
-									 n_resident + n_stored,
-									 windows->capacity_records,
-									 plan->element_nbytes);
-	return n_buffers * windows->capacity_records * plan->element_nbytes +
+	windows->scratch_nbytes =
+		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records);
+	return n_buffers * windows->capacity_records * plan->resident_nbytes +
 	       windows->scratch_nbytes;
 }
 
@@ -263,9 +316,10 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
 		  struct window_plan *ret_windows)
 {
-	const uint64_t overhang = n_stored * (plan->block_nbytes / plan->element_nbytes);
-	const uint64_t least = at_least(overhang, LEAST_WINDOW_NBYTES / plan->element_nbytes);
-	uint64_t quota = at_least(plan->window_nbytes / plan->element_nbytes, 4 * overhang);
+	const uint64_t overhang = n_stored * block_records(plan);
+	const uint64_t least =
+		at_least(at_least(overhang, LEAST_WINDOW_NBYTES / plan->resident_nbytes), 1);
+	uint64_t quota = at_least(plan->window_nbytes / plan->resident_nbytes, 4 * overhang);
 
 	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);
 	ret_windows->n_windows = plan->n_windows;
@@ -320,7 +374,7 @@ void plan_print(const struct plan *plan, FILE *stream)
 		fprintf(stream, "%-18s%u of %s\n", "slots", plan->n_slots, size);
 	}
 	if (plan->n_chunks) {
-		size_format(plan->chunk_records * plan->element_nbytes, size);
+		size_format(plan->chunk_nbytes, size);
 		fprintf(stream, "%-18s%" PRIu64 " buffers of %s, %u sorted at a time\n", "chunks",
 			plan->n_chunks, size, plan->n_lanes);
 		print_runs(plan, stream);

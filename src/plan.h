@@ -51,6 +51,7 @@ struct plan {
 	bool unified;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
+	uint64_t resident_nbytes; /* of a record in a run in device memory */
 	char device[128];
 
 	uint32_t n_readers, n_writers;
@@ -62,14 +63,16 @@ struct plan {
 	uint64_t host_tier_nbytes; /* of spilled runs, that may stay in host memory */
 
 	uint64_t chunk_records;
+	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
 	uint64_t n_chunks;            /* buffers, of which not all need be used */
 	uint64_t spill_chunks;        /* sorted chunks that make one spilled run */
 	uint64_t sort_scratch_nbytes; /* for each lane */
+	uint64_t spare_nbytes;        /* the same: a chunk that sorted records go to; 0 for codes */
 
 	uint32_t n_windows;     /* in flight */
 	uint64_t window_nbytes; /* output of one window if memory allows */
 	uint64_t merge_nbytes;  /* for windows while the chunk buffers are there too */
-	uint64_t block_nbytes;  /* of spilled runs, in elements */
+	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
 	uint32_t fan_in;        /* spilled runs merged at once */
 
 	/* What is to be expected; runs and temporary_nbytes are 0 for unknown sizes. */

@@ -316,6 +316,15 @@ code_t layout_key_prefix(const struct key_fields *keys, const void *record)
 	return (code_t)key_word(keys, record, 0) << 64 | key_word(keys, record, 8);
 }
 
+void layout_normalise(const struct key_fields *keys, const void *record, unsigned char *key)
+{
+	for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
+		const uint64_t word = __builtin_bswap64(key_word(keys, record, at));
+
+		memcpy(key + at, &word, 8);
+	}
+}
+
 void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
 		      void *item)
 {
@@ -347,4 +356,18 @@ void layout_set_item_count(const struct layout *layout, void *item, uint64_t cou
 	if (layout->intake.count_is_be)
 		count = __builtin_bswap64(count);
 	memcpy(item, &count, 8);
+}
+
+void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+		       uint64_t position, void *items, struct digest *digest)
+{
+	const unsigned char *record = records;
+	unsigned char *item = items;
+
+	for (uint64_t i = 0; i < n; i++) {
+		layout_make_item(layout, record, position + i, item);
+		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
+		record += layout->record_nbytes;
+		item += layout->item_nbytes;
+	}
 }

@@ -161,9 +161,16 @@ static inline bool layout_needs_refining(const struct layout *layout)
 /* The first 16 bytes of the normalised key of a record or an item, zeros behind its end. */
 code_t layout_key_prefix(const struct key_fields *keys, const void *record);
 
+/* All of the normalised key: key_nbytes, rounded up to 8 with zeros. */
+void layout_normalise(const struct key_fields *keys, const void *record, unsigned char *key);
+
 /* The item of the record at `position` in the input, with a count of 1. */
 void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
 		      void *item);
+
+/* The same of n records, from `position` on; adds their bodies to *digest. */
+void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+		       uint64_t position, void *items, struct digest *digest);
 
 /* The count of an item, if it has one; else 1. */
 uint64_t layout_item_count(const struct layout *layout, const void *item);

@@ -1,7 +1,7 @@
 /*
  * run - a sorted sequence of items, wherever it lives
  *
- *	resident   a sorted chunk: elements in device memory
+ *	resident   a sorted chunk in device memory: elements, or items (LAYOUT_RECORDS)
  *	spilled    a run in the temporary space (io/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
@@ -16,10 +16,10 @@
 struct run;
 
 /*
- * A run of n elements in device memory; release(owner) is called when it is closed.
- * -ENOMEM after a message; the elements then stay the caller's.
+ * A run of n elements or items in device memory; release(owner) is called when it is closed.
+ * -ENOMEM after a message; the memory then stays the caller's.
  */
-int run_open_resident(void *elements, uint64_t n, void (*release)(void *owner), void *owner,
+int run_open_resident(void *memory, uint64_t n, void (*release)(void *owner), void *owner,
 		      struct run **ret_run);
 
 struct run_file;
@@ -33,12 +33,15 @@ enum spilled_items {
 /* A spilled run; the file must be finished and is owned from then on, also on failure. */
 int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
 
+/* The first key of a block that begins with this record of an input, as run_first_key() has it. */
+code_t run_record_key(const struct layout *layout, const void *record);
+
 /*
  * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of
- * each. The input must outlive the run. Returns 0 or a negative errno after a message.
+ * each. position: of its first record among all that are sorted. The input must outlive the run. Returns 0 or a negative errno after a message.
  */
 int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
-		   struct run **ret_run);
+		   uint64_t position, struct run **ret_run);
 
 /*
  * Print that an input of -m is not sorted: its record number `item`, from 0, sorts before the last
@@ -53,26 +56,33 @@ bool run_is_resident(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 
-/* The elements of a resident run. */
-const void *run_elements(const struct run *run);
+/* The elements or items of a resident run. */
+const void *run_memory(const struct run *run);
 
 /*
- * Cut a resident run into blocks of `stride` elements: queues the operation that fetches their
+ * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
  * first keys; valid after the next mark of `lane`. -ENOMEM after a message.
  */
 int run_sample(struct run *run, const struct engine *engine, struct lane *lane, uint64_t stride);
 
-/* First key of block i < n_blocks. */
+/* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
 code_t run_first_key(const struct run *run, uint64_t i);
 /* Where block i starts, in items; i == n_blocks gives n_items. */
 uint64_t run_block_start(const struct run *run, uint64_t i);
 
 /*
  * Read the blocks [first, first + n) of a stored run into `items`, one after the other, verified.
- * Records of an input are checked to be in order, and are added to *ret_digest. One thread at a
- * time, in order. Returns 0 or a negative errno after a message.
+ * Records of an input are checked to be in order, become items, and are added to *ret_digest. One
+ * thread at a time, in order. Returns 0 or a negative errno after a message.
  */
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
+
+/*
+ * The first item of block i of a stored run, which is about to be read, or may be; with
+ * LAYOUT_RECORDS only. The same thread as run_read(). Returns 0 or a negative errno after a
+ * message.
+ */
+int run_read_first_item(struct run *run, uint64_t i, void *item);
 
 /* Are the items that run_read() gives records, and not elements? */
 bool run_holds_records(const struct run *run, const struct layout *layout);

@@ -56,6 +56,7 @@ static int open_inputs(struct sort *sort)
 	engine->io = &io_engine_plain;
 	engine->layout = &sort->layout;
 	engine->unique = options->unique;
+	engine->limit = options->limit;
 	r = options_layout(options, &sort->layout);
 	if (r < 0)
 		return r;
@@ -68,22 +69,29 @@ static int open_inputs(struct sort *sort)
 	return r;
 }
 
+/*
+ * The output's size, to reserve it. With -u it is not known before the end; reserving for all
+ * records would be asking for too much.
+ */
+static uint64_t output_nbytes(const struct sort *sort)
+{
+	const uint64_t input_nbytes = input_total_nbytes(sort->engine.input);
+	uint64_t n = input_nbytes / sort->layout.record_nbytes;
+
+	if (sort->options->unique || input_nbytes == INPUT_SIZE_UNKNOWN)
+		return OUTPUT_SIZE_UNKNOWN;
+	if (n > sort->options->limit)
+		n = sort->options->limit;
+	return n * sort->layout.output_nbytes;
+}
+
 static int open_output(struct sort *sort)
 {
 	const struct options *options = sort->options;
 	struct engine *engine = &sort->engine;
-	const uint64_t nbytes = input_total_nbytes(engine->input);
 	struct file_identity identity;
-	int r;
+	int r = output_open(engine->io, options->output_path, output_nbytes(sort), &sort->output);
 
-	/*
-	 * With -u the size is not known before the end; reserving all of it would be asking for too
-	 * much.
-	 */
-	r = output_open(engine->io, options->output_path,
-			options->unique || nbytes == INPUT_SIZE_UNKNOWN ? OUTPUT_SIZE_UNKNOWN :
-									  nbytes,
-			&sort->output);
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&
@@ -129,10 +137,10 @@ static uint64_t count_items(const struct run_store *store)
 static int write_output(void *context, const struct merged *merged)
 {
 	struct sort *sort = context;
-	const uint64_t record_nbytes = sort->layout.record_nbytes;
+	const uint64_t nbytes = sort->layout.output_nbytes;
 
-	return output_write_at(sort->output, merged->position * record_nbytes, merged->items,
-			       merged->n_items * record_nbytes);
+	return output_write_at(sort->output, merged->position * nbytes, merged->items,
+			       merged->n_items * nbytes);
 }
 
 static void cancel_output(void *context)
@@ -150,7 +158,7 @@ static int merge_all(struct sort *sort)
 		.context = sort,
 		.takes_records = true,
 		.stage = STAGE_WRITE,
-		.item_nbytes = sort->layout.record_nbytes,
+		.item_nbytes = sort->layout.output_nbytes,
 		.write = write_output,
 		.cancel = cancel_output,
 	};
@@ -191,6 +199,12 @@ static int check(const struct sort *sort)
 			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
 			    sort->read.n_records, sort->read.sum, accounted.n_records,
 			    accounted.sum);
+	if (sort->layout.intake.has_count && sort->engine.limit == UINT64_MAX &&
+	    sort->result.n_counted != sort->read.n_records)
+		return fail(-EIO,
+			    "internal error: read %" PRIu64 " records, but counted %" PRIu64
+			    "; the output was not written",
+			    sort->read.n_records, sort->result.n_counted);
 	return 0;
 }
 
@@ -203,7 +217,7 @@ static int verify(struct sort *sort)
 		.n_threads = sort->engine.plan.n_lanes,
 		.stats = sort->engine.stats,
 	};
-	const uint64_t nbytes = sort->result.n_items * sort->layout.record_nbytes;
+	const uint64_t nbytes = sort->result.n_items * sort->layout.output_nbytes;
 	struct verify_result found;
 	int r;
 

@@ -75,6 +75,7 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 		.io = &faulty_engine,
 		.layout = &layout,
 		.unique = unique,
+		.limit = UINT64_MAX,
 		.backend = memory == MEMORY_APART ? &backend_apart : &backend_cpu,
 	};
 	assert_int_equal(engine.backend->open(&config, &engine.device), 0);

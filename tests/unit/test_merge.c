@@ -207,7 +207,7 @@ static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 		struct run *run;
 
 		assert_int_equal(run_open_input(&engine, engine.input,
-						input_file_extent(engine.input, file), &run),
+						input_file_extent(engine.input, file), 0, &run),
 				 0);
 		assert_int_equal(run_store_add(&store, run), 0);
 	}
