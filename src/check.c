@@ -8,39 +8,51 @@
 #include <stdio.h>
 
 #include "io/input.h"
+#include "src/debug.h"
 #include "src/engine.h"
 #include "src/status.h"
 #include "src/verify.h"
 
-int check_run(const struct options *options, struct stats *stats)
+static int check(const struct options *options, const struct layout *layout, struct input *input,
+		 struct stats *stats, struct verify_result *ret_found)
 {
-	struct layout layout;
-	struct verify_options verify_options = {
-		.layout = &layout,
+	const uint64_t nbytes = input_total_nbytes(input);
+	const struct verify_options verify_options = {
+		.layout = layout,
 		.strict = options->unique,
 		.stop_at_disorder = true,
 		.n_threads = engine_n_threads(options),
 		.stats = stats,
 	};
+	int r = options->debug ? debug_print(&options->record, layout, input) : 0;
+
+	stats_begin_phase(stats, PHASE_CHECK, nbytes == INPUT_SIZE_UNKNOWN ? 0 : nbytes);
+	return r < 0 ? r : verify_input(input, &verify_options, ret_found);
+}
+
+int check_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
+{
 	struct verify_result found;
-	struct input *input;
+	struct input *input = NULL;
+	struct layout layout;
 	int r = options_layout(options, &layout);
 
 	if (r < 0)
 		return r;
-	if (layout.kind == LAYOUT_RECORDS || options->skip_nbytes || options->partial)
-		return fail(-ENOTSUP, "-R, --record-size: records cannot be checked yet");
+	if (options->skip_nbytes || options->partial)
+		return fail(-ENOTSUP, "--skip-bytes and --partial cannot be checked yet");
 	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes,
 		       &input);
-	if (r < 0) {
-		layout_free(&layout);
-		return r;
-	}
-	r = verify_input(input, &verify_options, &found);
+	if (r == 0)
+		r = check(options, &layout, input, stats, &found);
 	input_close(input);
 	layout_free(&layout);
-	if (r < 0 || !found.first_disorder)
+	if (r < 0)
 		return r;
+	ret_facts->record_nbytes = options->record.record_nbytes;
+	ret_facts->n_records_in = found.digest.n_records;
+	if (!found.first_disorder)
+		return 0;
 	if (options->mode == MODE_CHECK)
 		fprintf(stderr, "gsort: %s: record %" PRIu64 ": disorder\n", options->inputs[0],
 			found.first_disorder);

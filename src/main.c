@@ -51,7 +51,7 @@ static int occupy_standard_descriptors(void)
 static int run(const struct options *options, struct stats *stats, struct stats_facts *facts)
 {
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		return check_run(options, stats);
+		return check_run(options, stats, facts);
 	return sort_run(options, stats, facts);
 }
 

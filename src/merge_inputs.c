@@ -93,6 +93,7 @@ static int spooler_open(struct spooler *spooler)
 	const struct plan *plan = &spooler->engine->plan;
 	const struct layout *layout = spooler->engine->layout;
 	uint64_t block_nbytes, n_blocks;
+	int r;
 
 	spooler->block_n_items =
 		run_file_block_n_items(plan->block_nbytes, (uint32_t)plan->resident_nbytes);
@@ -107,6 +108,9 @@ static int spooler_open(struct spooler *spooler)
 		return fail(-ENOMEM,
 			    "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
 			    spooler->buffer_nbytes);
+	r = verify_edge_open(layout, &spooler->edge);
+	if (r < 0)
+		return r;
 	return run_file_open(spooler->engine->spill, CODEC_RAW, (uint32_t)layout->item_nbytes,
 			     spooler->block_n_items, &spooler->file);
 }
@@ -124,6 +128,7 @@ static int spool(const struct engine *engine, struct input *input, uint64_t *pos
 		free(spooler.items);
 	free(spooler.records);
 	free(spooler.first_keys);
+	verify_edge_close(&spooler.edge);
 	if (r < 0) {
 		run_file_close(spooler.file);
 		return r;

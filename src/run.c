@@ -154,6 +154,8 @@ int run_open_input(const struct engine *engine, struct input *input, struct inpu
 	if (r == 0)
 		r = open_records(run);
 	if (r == 0)
+		r = verify_edge_open(engine->layout, &run->edge);
+	if (r == 0)
 		r = read_first_keys(run);
 	if (r < 0) {
 		run_close(run);
@@ -170,6 +172,7 @@ void run_close(struct run *run)
 	if (run->release)
 		run->release(run->owner);
 	run_file_close(run->file);
+	verify_edge_close(&run->edge);
 	free(run->first_keys);
 	free(run->records);
 	free(run);

@@ -65,7 +65,7 @@ static int open_inputs(struct sort *sort)
 	r = input_open(engine->io, options->inputs, options->n_inputs, sort->layout.record_nbytes,
 		       &engine->input);
 	if (r == 0 && options->debug)
-		r = debug_print(&sort->layout, engine->input);
+		r = debug_print(&options->record, &sort->layout, engine->input);
 	return r;
 }
 

@@ -278,30 +278,45 @@ static void print_phase(const struct phase_counters *phase, const char *name, FI
 				    stage == bottleneck, stream);
 }
 
-static void print_facts(const struct summary *summary, FILE *stream)
+/* What only a sort has. */
+static void print_sort(const struct stats_facts *facts, FILE *stream)
 {
-	const struct stats_facts *facts = summary->facts;
-	char input[32], rate[40], buffer[32], chunk[32], temp[32];
+	char buffer[32], chunk[32], temp[32];
 
-	size_format(summary->input_nbytes, input);
-	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
 	size_format(facts->buffer_nbytes, buffer);
 	size_format(facts->chunk_nbytes, chunk);
 	size_format(facts->peak_temp_nbytes, temp);
 	fprintf(stream,
-		"%" PRIu64 " records of %s (%s) read, %" PRIu64 " written, %s; %s\n"
-		"runs: %" PRIu64 ", of them spilled: %" PRIu64 "; chunks: %s; passes: %" PRIu64
-		"; windows: %" PRIu64 "; memory for data: %s; temporary space: %s\n",
-		facts->n_records_in, facts->type, input, facts->n_records_out, rate, facts->backend,
-		facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes, facts->n_windows,
-		buffer, temp);
+		"; %s\nruns: %" PRIu64 ", of them spilled: %" PRIu64
+		"; chunks: %s; passes: %" PRIu64 "; windows: %" PRIu64
+		"; memory for data: %s; temporary space: %s",
+		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes,
+		facts->n_windows, buffer, temp);
+}
+
+static void print_facts(const struct summary *summary, FILE *stream)
+{
+	const struct stats_facts *facts = summary->facts;
+	const bool is_sort = facts->backend[0];
+	char input[32], rate[40];
+
+	size_format(summary->input_nbytes, input);
+	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
+	fprintf(stream, "%" PRIu64 " records of %s (%s) read", facts->n_records_in, facts->type,
+		input);
+	if (is_sort)
+		fprintf(stream, ", %" PRIu64 " written", facts->n_records_out);
+	fprintf(stream, ", %s", rate);
+	if (is_sort)
+		print_sort(facts, stream);
+	fputc('\n', stream);
 }
 
 static void print_summary(const struct summary *summary, FILE *stream)
 {
 	char rss[32];
 
-	if (summary->facts->backend[0])
+	if (summary->facts->record_nbytes)
 		print_facts(summary, stream);
 	size_format(summary->peak_rss_nbytes, rss);
 	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s resident at most\n",
@@ -356,15 +371,18 @@ static void write_phase(const struct phase_counters *phase, const char *name, bo
 static void write_facts(const struct stats_facts *facts, FILE *stream)
 {
 	fprintf(stream,
-		"  \"backend\": \"%s\",\n  \"type\": \"%s\",\n"
-		"  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
-		",\n  \"records_out\": %" PRIu64 ",\n"
+		"  \"type\": \"%s\",\n  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
+		",\n",
+		facts->type, facts->record_nbytes, facts->n_records_in);
+	if (!facts->backend[0])
+		return;
+	fprintf(stream,
+		"  \"backend\": \"%s\",\n  \"records_out\": %" PRIu64 ",\n"
 		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
 		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
 		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
 		",\n  \"windows\": %" PRIu64 ",\n",
-		facts->backend, facts->type, facts->record_nbytes, facts->n_records_in,
-		facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
+		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
 		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
 		facts->n_windows);
 }
@@ -377,7 +395,7 @@ static void write_summary(const struct summary *summary, FILE *stream)
 		"  \"peak_rss_bytes\": %" PRIu64 ",\n",
 		GSORT_VERSION, summary->elapsed_s, summary->user_s, summary->system_s,
 		summary->peak_rss_nbytes);
-	if (summary->facts->backend[0])
+	if (summary->facts->record_nbytes)
 		write_facts(summary->facts, stream);
 }
 

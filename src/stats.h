@@ -62,14 +62,15 @@ struct span {
 };
 
 /*
- * What is known about the sort as a whole, for the reports. If `backend` is empty, as after a
- * check, nothing is, and they leave all of this out.
+ * What is known about the sort as a whole, for the reports. If record_nbytes is 0, nothing is, and
+ * they leave all of this out; if `backend` is empty, as after a check, what follows it is.
  */
 struct stats_facts {
-	char backend[128]; /* "CPU, 2 threads" */
-	const char *type;  /* "u64" */
+	const char *type; /* "u64" */
 	uint64_t record_nbytes;
-	uint64_t n_records_in, n_records_out;
+	uint64_t n_records_in; /* or checked: until a disorder was found */
+	char backend[128];     /* "CPU, 2 threads" */
+	uint64_t n_records_out;
 	uint64_t buffer_nbytes; /* -S, as decided */
 	uint64_t chunk_nbytes;
 	uint64_t n_runs; /* formed, or given with -m */

@@ -1,33 +1,26 @@
 /*
  * verify - order, duplicates and digest of a file (see verify.h)
- *
- * Records are encoded in batches that stay in the first-level cache, and neighbours are compared as
- * codes without a branch; only a batch that has a disorder is looked at again to find where.
  */
 #include "src/verify.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cpu/encode.h"
+#include "src/order.h"
 #include "src/status.h"
 
-enum { BATCH_RECORDS = 512, MAX_THREADS = 64 };
-
-/* Codes of consecutive records; the first is the one before the batch. */
-union batch {
-	uint32_t c4[1 + BATCH_RECORDS];
-	uint64_t c8[1 + BATCH_RECORDS];
-	uint128_t c16[1 + BATCH_RECORDS];
-};
+enum { MAX_THREADS = 64 };
 
 /* One check; its threads share it. */
 struct verify {
 	/* Fixed before the threads start. */
 	const struct verify_options *options;
+	bool are_items; /* see order.h */
+	uint64_t record_nbytes;
 	int (*read_at)(void *file, uint64_t position, void *buffer, size_t nbytes);
 	void *file;
 	uint64_t nbytes;
@@ -49,65 +42,6 @@ struct piece {
 	bool first_is_done; /* the first was in the piece before, too: only compared with */
 };
 
-/* Records to codes, and their digest added to *digest if that is not NULL. */
-static void encode(const struct layout *layout, const unsigned char *records, uint64_t n,
-		   void *codes, struct digest *digest)
-{
-	const struct encode_op op = {
-		.layout = layout,
-		.records = records,
-		.elements = codes,
-		.n = n,
-		.ret_digest = digest,
-	};
-
-	cpu_encode(&op);
-}
-
-/* Descents and equal neighbours among the n records of a batch. */
-struct neighbours {
-	uint64_t n_descents, n_equal;
-};
-
-#define COUNT_NEIGHBOURS(codes)                                                                    \
-	for (uint64_t i = 0; i < n; i++) {                                                         \
-		found.n_descents += (codes)[i + 1] < (codes)[i];                                   \
-		found.n_equal += (codes)[i + 1] == (codes)[i];                                     \
-	}                                                                                          \
-	break
-
-static struct neighbours count_neighbours(const union batch *batch, uint32_t element_nbytes,
-					  uint64_t n)
-{
-	struct neighbours found = { 0 };
-
-	switch (element_nbytes) {
-	case 4:
-		COUNT_NEIGHBOURS(batch->c4);
-	case 8:
-		COUNT_NEIGHBOURS(batch->c8);
-	default:
-		COUNT_NEIGHBOURS(batch->c16);
-	}
-	return found;
-}
-
-#undef COUNT_NEIGHBOURS
-
-/* The first record of the batch, from 0, that is not in order with the one before it. */
-static uint64_t find_disorder(const union batch *batch, uint32_t element_nbytes, bool strict)
-{
-	code_t previous = element_get(batch, element_nbytes, 0);
-
-	for (uint64_t i = 0;; i++) {
-		const code_t code = element_get(batch, element_nbytes, i + 1);
-
-		if (code < previous || (strict && code == previous))
-			return i;
-		previous = code;
-	}
-}
-
 static void note_disorder(struct verify *verify, uint64_t record)
 {
 	uint64_t first = atomic_load(&verify->first_disorder);
@@ -117,47 +51,33 @@ static void note_disorder(struct verify *verify, uint64_t record)
 		;
 }
 
-static void check_batch(struct verify *verify, const union batch *batch, uint64_t n,
-			uint64_t number, struct verify_result *result)
-{
-	const uint32_t element_nbytes = verify->options->layout->element_nbytes;
-	const bool strict = verify->options->strict;
-	const struct neighbours found = count_neighbours(batch, element_nbytes, n);
-	const uint64_t n_disorders = found.n_descents + (strict ? found.n_equal : 0);
-
-	result->n_duplicates += found.n_equal;
-	result->n_disorders += n_disorders;
-	if (n_disorders)
-		note_disorder(verify, number + find_disorder(batch, element_nbytes, strict));
-}
-
-/*
- * Compare all neighbours within the piece, its first record serving as the one before the second.
- */
 static void check_piece(struct verify *verify, struct piece piece, struct verify_result *result)
 {
-	const struct layout *layout = verify->options->layout;
-	union batch batch;
+	const uint64_t n_done = piece.first_is_done;
+	struct order_found found;
 
-	encode(layout, piece.records, 1, &batch, piece.first_is_done ? NULL : &result->digest);
-	for (uint64_t i = 1; i < piece.n;) {
-		const uint64_t n = piece.n - i < BATCH_RECORDS ? piece.n - i : BATCH_RECORDS;
-		char *codes = (char *)&batch;
-
-		encode(layout, piece.records + i * layout->record_nbytes, n,
-		       codes + layout->element_nbytes, &result->digest);
-		check_batch(verify, &batch, n, piece.number + i, result);
-		memcpy(codes, codes + n * layout->element_nbytes, layout->element_nbytes);
-		i += n;
-	}
+	order_check(
+		&(struct order_op){
+			.layout = verify->options->layout,
+			.are_items = verify->are_items,
+			.previous = n_done ? piece.records : NULL,
+			.records = piece.records + n_done * verify->record_nbytes,
+			.n = piece.n - n_done,
+			.strict = verify->options->strict,
+		},
+		&found);
+	digest_add(&result->digest, found.digest);
+	result->n_duplicates += found.n_equal;
+	result->n_disorders += found.n_disorders;
+	if (found.n_disorders)
+		note_disorder(verify, piece.number + n_done + found.first_disorder);
 }
 
 static bool is_decided(const struct verify *verify, uint64_t position)
 {
 	return atomic_load(&verify->error) ||
 	       (verify->options->stop_at_disorder &&
-		atomic_load(&verify->first_disorder) <=
-			position / verify->options->layout->record_nbytes);
+		atomic_load(&verify->first_disorder) <= position / verify->record_nbytes);
 }
 
 /*
@@ -166,7 +86,7 @@ static bool is_decided(const struct verify *verify, uint64_t position)
  */
 static int do_next_piece(struct verify *verify, unsigned char *buffer, struct verify_result *result)
 {
-	const uint64_t record_nbytes = verify->options->layout->record_nbytes;
+	const uint64_t record_nbytes = verify->record_nbytes;
 	const uint64_t index = atomic_fetch_add(&verify->next_piece, 1);
 	const uint64_t position = index * verify->piece_nbytes;
 	const uint64_t begin = position ? position - record_nbytes : 0;
@@ -250,12 +170,14 @@ static void work_in_threads(struct verify *verify)
 		pthread_join(threads[--n_started], NULL);
 }
 
-static void verify_init(struct verify *verify, const struct verify_options *options)
+static void verify_init(struct verify *verify, const struct verify_options *options, bool are_items)
 {
-	const uint64_t record_nbytes = options->layout->record_nbytes;
+	const uint64_t record_nbytes = order_record_nbytes(options->layout, are_items);
 
 	*verify = (struct verify){
 		.options = options,
+		.are_items = are_items,
+		.record_nbytes = record_nbytes,
 		/* A piece and the record before it fill a buffer. */
 		.piece_nbytes = (VERIFY_THREAD_NBYTES / record_nbytes - 1) * record_nbytes,
 		.first_disorder = UINT64_MAX,
@@ -279,7 +201,7 @@ static int verify_result(struct verify *verify, struct verify_result *ret_result
 static int check_stream(struct verify *verify, struct input *input, unsigned char *buffer,
 			struct verify_result *result)
 {
-	const uint64_t record_nbytes = verify->options->layout->record_nbytes;
+	const uint64_t record_nbytes = verify->record_nbytes;
 	struct piece piece = { .records = buffer, .number = 1 };
 
 	for (;;) {
@@ -329,7 +251,7 @@ int verify_input(struct input *input, const struct verify_options *options,
 {
 	struct verify verify;
 
-	verify_init(&verify, options);
+	verify_init(&verify, options, false);
 	verify.read_at = read_input;
 	verify.file = input;
 	verify.nbytes = input_total_nbytes(input);
@@ -345,7 +267,7 @@ int verify_output(struct output *output, uint64_t nbytes, const struct verify_op
 {
 	struct verify verify;
 
-	verify_init(&verify, options);
+	verify_init(&verify, options, true);
 	verify.read_at = read_output;
 	verify.file = output;
 	verify.nbytes = nbytes;
@@ -353,28 +275,40 @@ int verify_output(struct output *output, uint64_t nbytes, const struct verify_op
 	return verify_result(&verify, ret_result);
 }
 
+int verify_edge_open(const struct layout *layout, struct verify_edge *ret_edge)
+{
+	void *last = malloc(layout->record_nbytes);
+
+	if (!last)
+		return fail(-ENOMEM, "no memory for a record of %" PRIu64 " bytes",
+			    layout->record_nbytes);
+	*ret_edge = (struct verify_edge){ .last = last };
+	return 0;
+}
+
+void verify_edge_close(struct verify_edge *edge)
+{
+	free(edge->last);
+	*edge = (struct verify_edge){ 0 };
+}
+
 uint64_t verify_records(const struct layout *layout, const void *records, uint64_t n,
 			struct verify_edge *edge, struct digest *digest)
 {
-	const uint32_t element_nbytes = layout->element_nbytes;
-	union batch batch;
-	char *codes = (char *)&batch;
-	uint64_t i = 0;
+	const struct order_op op = {
+		.layout = layout,
+		.previous = edge->has_last ? edge->last : NULL,
+		.records = records,
+		.n = n,
+	};
+	struct order_found found;
 
-	if (n && !edge->has_last)
-		edge->last = layout_encode(layout, records);
-	memcpy(codes, &edge->last, element_nbytes);
-	edge->has_last = edge->has_last || n;
-	while (i < n) {
-		const uint64_t n_batch = n - i < BATCH_RECORDS ? n - i : BATCH_RECORDS;
-
-		encode(layout, (const unsigned char *)records + i * layout->record_nbytes, n_batch,
-		       codes + element_nbytes, digest);
-		if (count_neighbours(&batch, element_nbytes, n_batch).n_descents)
-			return i + find_disorder(&batch, element_nbytes, false);
-		memcpy(codes, codes + n_batch * element_nbytes, element_nbytes);
-		i += n_batch;
-	}
-	edge->last = element_get(codes, element_nbytes, 0);
-	return n;
+	if (n == 0)
+		return 0;
+	order_check(&op, &found);
+	digest_add(digest, found.digest);
+	memcpy(edge->last, (const char *)records + (n - 1) * layout->record_nbytes,
+	       layout->record_nbytes);
+	edge->has_last = true;
+	return found.first_disorder;
 }

@@ -46,17 +46,22 @@ int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);
 
 /*
- * Read back and check the first nbytes of an output. -ESPIPE without a message if it cannot be
+ * Read back and check the first nbytes of an output: the layout's items. -ESPIPE without a message if it cannot be
  * read.
  */
 int verify_output(struct output *output, uint64_t nbytes, const struct verify_options *options,
 		  struct verify_result *ret_result);
 
-/* The last record of a sequence that is checked part by part. Zeroed: none yet. */
+/* The last record of a sequence that is checked part by part. */
 struct verify_edge {
+	void *last; /* of record_nbytes */
 	bool has_last;
-	code_t last;
 };
+
+/* An edge of nothing yet. Returns 0, or -ENOMEM after a message. */
+int verify_edge_open(const struct layout *layout, struct verify_edge *ret_edge);
+/* A zeroed edge is fine. */
+void verify_edge_close(struct verify_edge *edge);
 
 /*
  * Check the n records at `records`, and the first of them against the edge, which moves on to the

@@ -152,6 +152,33 @@ static void facts_are_in_both_reports(void **state)
 	assert_has("\"backend\": \"CPU, 2 threads\"");
 }
 
+static void a_check_has_facts_of_its_records_only(void **state)
+{
+	const struct stats_facts checked = { .type = "u32be",
+					     .record_nbytes = 4,
+					     .n_records_in = 1000 };
+	struct stats *stats = open_stats(PHASE_CHECK);
+	FILE *file = tmpfile();
+
+	(void)state;
+	assert_non_null(file);
+	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
+	stats_print(stats, &checked, file);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	assert_has("1000 records of u32be (3.9 KiB) read, ");
+	assert_null(strstr(text, "written"));
+	assert_null(strstr(text, "runs:"));
+	make_file(path);
+	assert_int_equal(stats_write_json(stats, &checked, path), 0);
+	read_file(path, text);
+	unlink(path);
+	stats_close(stats);
+	assert_has("\"records_in\": 1000");
+	assert_null(strstr(text, "records_out"));
+}
+
 static void unknown_facts_are_left_out(void **state)
 {
 	const struct stats_facts unknown = { 0 };
@@ -287,6 +314,7 @@ int main(void)
 		cmocka_unit_test(phases_are_counted_apart),
 		cmocka_unit_test(waiting_is_not_work),
 		cmocka_unit_test(facts_are_in_both_reports),
+		cmocka_unit_test(a_check_has_facts_of_its_records_only),
 		cmocka_unit_test(unknown_facts_are_left_out),
 		cmocka_unit_test(progress_follows_the_measuring_stage),
 		cmocka_unit_test(spans_of_all_threads_are_counted),

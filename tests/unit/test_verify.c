@@ -1,6 +1,7 @@
 /*
  * test_verify - the first disorder is found exactly, and the digest is that of the records
  */
+#include "src/order.h"
 #include "src/verify.h"
 #include "src/status.h"
 
@@ -232,6 +233,168 @@ static void equal_neighbours_are_disorder_only_if_strict(void **state)
 	free(records.bytes);
 }
 
+/* n records of 37 bytes; keys: a u16 that counts up slowly, then an i32be that counts down. */
+static const struct key two_keys[] = {
+	{ .offset = 30, .nbytes = 2, .kind = KEY_UNSIGNED },
+	{ .offset = 3, .nbytes = 4, .kind = KEY_SIGNED, .big_endian = true, .descending = true },
+};
+
+enum { LONG_NBYTES = 37, GROUP = 20 };
+
+static void put_two_keys(struct records *records, uint64_t i, uint16_t first, int32_t second)
+{
+	unsigned char *record = records->bytes + i * LONG_NBYTES;
+
+	record[30] = (unsigned char)first;
+	record[31] = (unsigned char)(first >> 8);
+	for (int byte = 0; byte < 4; byte++)
+		record[3 + byte] = (unsigned char)((uint32_t)second >> (24 - 8 * byte));
+}
+
+static struct records make_long(uint64_t n)
+{
+	const struct layout_request request = { .record_nbytes = LONG_NBYTES,
+						.keys = two_keys,
+						.n_keys = 2 };
+	struct records records = { .n = n };
+
+	assert_int_equal(layout_make(&request, &records.layout), 0);
+	records.bytes = malloc(n * LONG_NBYTES);
+	assert_non_null(records.bytes);
+	for (uint64_t i = 0; i < n * LONG_NBYTES; i++)
+		records.bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+	for (uint64_t i = 0; i < n; i++)
+		put_two_keys(&records, i, (uint16_t)(i / GROUP), 10 - (int32_t)(i % GROUP));
+	return records;
+}
+
+static void free_long(struct records *records)
+{
+	free(records->bytes);
+	layout_free(&records->layout);
+}
+
+static void records_are_ordered_by_all_their_keys(void **state)
+{
+	const uint64_t piece = VERIFY_THREAD_NBYTES / LONG_NBYTES - 1;
+	const uint64_t places[] = { 1, GROUP - 1, piece - 1, piece, piece + 1, 2 * piece, 99999 };
+	struct records records = make_long(100000);
+	const struct verify_options options = { .strict = true, .n_threads = 3 };
+	struct verify_result found = check_file(&records, options);
+
+	(void)state;
+	assert_int_equal(found.n_disorders, 0);
+	assert_true(digest_equal(found.digest, digest_of(&records)));
+	found = check_pipe(&records, options);
+	assert_int_equal(found.n_disorders, 0);
+	assert_true(digest_equal(found.digest, digest_of(&records)));
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		const uint64_t at = places[i];
+
+		/* The second key one too large: a disorder within the group, or an equal. */
+		put_two_keys(&records, at, (uint16_t)(at / GROUP), 12 - (int32_t)(at % GROUP));
+		if (at % GROUP) {
+			assert_int_equal(check_file(&records, options).first_disorder, at + 1);
+			assert_int_equal(check_pipe(&records, options).first_disorder, at + 1);
+		}
+		put_two_keys(&records, at, (uint16_t)(at / GROUP), 10 - (int32_t)(at % GROUP));
+	}
+	free_long(&records);
+}
+
+static void records_with_equal_keys_are_duplicates(void **state)
+{
+	struct records records = make_long(1000);
+	struct verify_options options = { .n_threads = 2 };
+
+	(void)state;
+	put_two_keys(&records, 501, 500 / GROUP, 10 - 500 % GROUP);
+	assert_int_equal(check_file(&records, options).n_duplicates, 1);
+	assert_int_equal(check_file(&records, options).n_disorders, 0);
+	options.strict = true;
+	assert_int_equal(check_file(&records, options).first_disorder, 502);
+	free_long(&records);
+}
+
+static void long_records_of_bytes_are_compared_to_their_end(void **state)
+{
+	const struct key key = { .nbytes = 65536, .kind = KEY_BYTES, .big_endian = true };
+	const struct key down = {
+		.nbytes = 65536, .kind = KEY_BYTES, .big_endian = true, .descending = true
+	};
+	struct layout_request request = { .record_nbytes = 65536, .keys = &key, .n_keys = 1 };
+	const struct verify_options options = { .n_threads = 2 };
+	struct records records = { .n = 40 };
+
+	(void)state;
+	records.bytes = calloc(records.n, 65536);
+	assert_non_null(records.bytes);
+	for (uint64_t i = 0; i < records.n; i++)
+		records.bytes[i * 65536 + 65535] = (unsigned char)i;
+	assert_int_equal(layout_make(&request, &records.layout), 0);
+	assert_int_equal(check_file(&records, options).first_disorder, 0);
+	assert_int_equal(check_pipe(&records, options).first_disorder, 0);
+	records.bytes[20 * 65536 + 65535] = 0;
+	assert_int_equal(check_file(&records, options).first_disorder, 21);
+	assert_int_equal(check_pipe(&records, options).first_disorder, 21);
+	layout_free(&records.layout);
+
+	request.keys = &down;
+	assert_int_equal(layout_make(&request, &records.layout), 0);
+	assert_int_equal(check_file(&records, options).first_disorder, 2);
+	free_long(&records);
+}
+
+/* Counts stand in front of the records, and are no part of their digest. */
+static void items_are_compared_by_the_keys_within_them(void **state)
+{
+	const struct layout_request request = {
+		.record_nbytes = LONG_NBYTES, .keys = two_keys, .n_keys = 2, .count = true
+	};
+	struct records records = make_long(100);
+	struct order_op op = { .layout = &records.layout, .are_items = true, .n = records.n };
+	struct order_found found;
+	unsigned char *items;
+
+	(void)state;
+	layout_free(&records.layout);
+	assert_int_equal(layout_make(&request, &records.layout), 0);
+	items = malloc(records.n * records.layout.item_nbytes);
+	assert_non_null(items);
+	for (uint64_t i = 0; i < records.n; i++) {
+		unsigned char *item = items + i * records.layout.item_nbytes;
+
+		layout_make_item(&records.layout, records.bytes + i * LONG_NBYTES, i, item);
+		layout_set_item_count(&records.layout, item, 1000 - i);
+	}
+	op.records = items;
+	order_check(&op, &found);
+	assert_int_equal(found.n_disorders, 0);
+	assert_int_equal(found.n_equal, 0);
+	assert_true(digest_equal(found.digest, digest_of(&records)));
+	free(items);
+	free_long(&records);
+}
+
+static void parts_are_checked_across_their_edges(void **state)
+{
+	struct records records = make_long(100);
+	struct verify_edge edge;
+	struct digest digest = { 0 };
+
+	(void)state;
+	assert_int_equal(verify_edge_open(&records.layout, &edge), 0);
+	assert_int_equal(verify_records(&records.layout, records.bytes, 50, &edge, &digest), 50);
+	assert_int_equal(verify_records(&records.layout, records.bytes, 0, &edge, &digest), 0);
+	assert_int_equal(verify_records(&records.layout, records.bytes + 50 * LONG_NBYTES, 50,
+					&edge, &digest),
+			 50);
+	assert_true(digest_equal(digest, digest_of(&records)));
+	assert_int_equal(verify_records(&records.layout, records.bytes, 3, &edge, &digest), 0);
+	verify_edge_close(&edge);
+	free_long(&records);
+}
+
 static void shrunken_file_is_an_error(void **state)
 {
 	struct records records = make_ascending("u64", N_RECORDS);
@@ -263,6 +426,11 @@ int main(void)
 		cmocka_unit_test(first_disorder_is_exact),
 		cmocka_unit_test(all_disorders_and_duplicates_are_counted),
 		cmocka_unit_test(equal_neighbours_are_disorder_only_if_strict),
+		cmocka_unit_test(records_are_ordered_by_all_their_keys),
+		cmocka_unit_test(records_with_equal_keys_are_duplicates),
+		cmocka_unit_test(long_records_of_bytes_are_compared_to_their_end),
+		cmocka_unit_test(items_are_compared_by_the_keys_within_them),
+		cmocka_unit_test(parts_are_checked_across_their_edges),
 		cmocka_unit_test(shrunken_file_is_an_error),
 	};
 

@@ -1,0 +1,177 @@
+/*
+ * order - are consecutive records in order, and what do they hold? (see order.h)
+ *
+ * Plain keys are encoded in batches that stay in the first-level cache, and neighbours are compared
+ * as codes without a branch; only a batch that has a disorder is looked at again to find where.
+ * Other records are compared where they are, and hashed while they are in the cache for that.
+ */
+#include "src/order.h"
+
+#include <string.h>
+
+#include "src/cpu/encode.h"
+
+/* --- Codes --- */
+
+enum { BATCH_RECORDS = 512 };
+
+/* Codes of consecutive records; the first is the one before the batch. */
+union batch {
+	uint32_t c4[1 + BATCH_RECORDS];
+	uint64_t c8[1 + BATCH_RECORDS];
+	uint128_t c16[1 + BATCH_RECORDS];
+};
+
+/* Records to codes, and their digest added to *digest if that is not NULL. */
+static void encode(const struct layout *layout, const void *records, uint64_t n, void *codes,
+		   struct digest *digest)
+{
+	const struct encode_op op = {
+		.layout = layout,
+		.records = records,
+		.elements = codes,
+		.n = n,
+		.ret_digest = digest,
+	};
+
+	cpu_encode(&op);
+}
+
+/* Descents and equal neighbours among the n records of a batch. */
+struct neighbours {
+	uint64_t n_descents, n_equal;
+};
+
+#define COUNT_NEIGHBOURS(codes)                                                                    \
+	for (uint64_t i = 0; i < n; i++) {                                                         \
+		found.n_descents += (codes)[i + 1] < (codes)[i];                                   \
+		found.n_equal += (codes)[i + 1] == (codes)[i];                                     \
+	}                                                                                          \
+	break
+
+static struct neighbours count_neighbours(const union batch *batch, uint32_t element_nbytes,
+					  uint64_t n)
+{
+	struct neighbours found = { 0 };
+
+	switch (element_nbytes) {
+	case 4:
+		COUNT_NEIGHBOURS(batch->c4);
+	case 8:
+		COUNT_NEIGHBOURS(batch->c8);
+	default:
+		COUNT_NEIGHBOURS(batch->c16);
+	}
+	return found;
+}
+
+#undef COUNT_NEIGHBOURS
+
+/* The first record of the batch, from 0, that is not in order with the one before it. */
+static uint64_t find_disorder(const union batch *batch, uint32_t element_nbytes, bool strict)
+{
+	code_t previous = element_get(batch, element_nbytes, 0);
+
+	for (uint64_t i = 0;; i++) {
+		const code_t code = element_get(batch, element_nbytes, i + 1);
+
+		if (code < previous || (strict && code == previous))
+			return i;
+		previous = code;
+	}
+}
+
+/* The n records of a batch, which begins at record `start`. */
+static void check_batch(const struct order_op *op, const union batch *batch, uint64_t start,
+			uint64_t n, struct order_found *found)
+{
+	const uint32_t element_nbytes = op->layout->element_nbytes;
+	const struct neighbours neighbours = count_neighbours(batch, element_nbytes, n);
+	const uint64_t n_disorders = neighbours.n_descents + (op->strict ? neighbours.n_equal : 0);
+
+	if (n_disorders && !found->n_disorders)
+		found->first_disorder = start + find_disorder(batch, element_nbytes, op->strict);
+	found->n_disorders += n_disorders;
+	found->n_equal += neighbours.n_equal;
+}
+
+static void check_codes(const struct order_op *op, struct order_found *found)
+{
+	const struct layout *layout = op->layout;
+	const unsigned char *records = op->records;
+	union batch batch;
+	char *codes = (char *)&batch;
+	uint64_t i = op->previous ? 0 : 1;
+
+	encode(layout, op->previous ? op->previous : records, 1, codes,
+	       op->previous ? NULL : &found->digest);
+	while (i < op->n) {
+		const uint64_t n = op->n - i < BATCH_RECORDS ? op->n - i : BATCH_RECORDS;
+
+		encode(layout, records + i * layout->record_nbytes, n,
+		       codes + layout->element_nbytes, &found->digest);
+		check_batch(op, &batch, i, n, found);
+		memcpy(codes, codes + n * layout->element_nbytes, layout->element_nbytes);
+		i += n;
+	}
+}
+
+/* --- Records --- */
+
+/* Is the normalised key a range of the record, or its complement? */
+static bool is_one_range(const struct key_fields *keys)
+{
+	const struct key_field *first = keys->fields;
+
+	return keys->n == 1 && !first->reversed && !first->has_sign && !first->is_float;
+}
+
+static int compare_ranges(const struct key_field *field, const unsigned char *a,
+			  const unsigned char *b)
+{
+	const int order = memcmp(a + field->offset, b + field->offset, field->nbytes);
+
+	return field->descending ? -order : order;
+}
+
+static uint64_t hash(const struct order_op *op, const unsigned char *record)
+{
+	return op->are_items ? layout_item_hash(op->layout, record) :
+			       digest_record(record, op->layout->record_nbytes);
+}
+
+static void check_records(const struct order_op *op, struct order_found *found)
+{
+	const struct layout *layout = op->layout;
+	const struct key_fields *keys = op->are_items ? &layout->item_keys : &layout->record_keys;
+	const uint64_t nbytes = order_record_nbytes(layout, op->are_items);
+	const bool one_range = is_one_range(keys);
+	const unsigned char *previous = op->previous;
+	const unsigned char *record = op->records;
+
+	for (uint64_t i = 0; i < op->n; i++, previous = record, record += nbytes) {
+		int order = -1;
+
+		found->digest.sum += hash(op, record);
+		if (previous)
+			order = one_range ? compare_ranges(keys->fields, previous, record) :
+					    key_compare(keys, previous, record);
+		found->n_equal += order == 0;
+		if (order < 0 || (order == 0 && !op->strict))
+			continue;
+		if (!found->n_disorders++)
+			found->first_disorder = i;
+	}
+	found->digest.n_records += op->n;
+}
+
+void order_check(const struct order_op *op, struct order_found *ret_found)
+{
+	struct order_found found = { .first_disorder = op->n };
+
+	if (op->layout->kind == LAYOUT_RECORDS)
+		check_records(op, &found);
+	else if (op->n)
+		check_codes(op, &found);
+	*ret_found = found;
+}
