@@ -17,8 +17,8 @@
  * it says so.
  *
  * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
- * one operation each (sort_records, merge_records), in which a back end uses what elements it likes:
- * what the engine sees are records and items (record.h), in order.
+ * one operation each (sort_records, merge_records), in which a back end uses what elements it
+ * likes: what the engine sees are records and items (record.h), in order.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then

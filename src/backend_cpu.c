@@ -20,6 +20,7 @@
 #include "src/cpu/cut.h"
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
+#include "src/cpu/records.h"
 #include "src/cpu/sort.h"
 #include "src/cpu/unique.h"
 #include "src/lane_pool.h"
@@ -148,13 +149,13 @@ static void cpu_copy(const struct copy_op *op)
 		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
 	}
 
-static uint64_t slices_nbytes(const struct merge_op *op)
+static uint64_t slices_n(const struct slice *slices, uint32_t k)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < op->k; i++)
-		n += op->slices[i].n;
-	return n * op->element_nbytes;
+	for (uint32_t i = 0; i < k; i++)
+		n += slices[i].n;
+	return n;
 }
 
 OPERATION(copy, STAGE_FETCH, op->n)
@@ -162,9 +163,13 @@ OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(sort, STAGE_SORT, op->n * op->element_nbytes)
 OPERATION(cut, STAGE_CUT, 0)
-OPERATION(merge, STAGE_MERGE, slices_nbytes(op))
+OPERATION(merge, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
 OPERATION(unique, STAGE_MERGE, op->n * op->element_nbytes)
 OPERATION(sample, STAGE_CUT, 0)
+OPERATION(sort_records, STAGE_SORT, op->n * op->layout->record_nbytes)
+OPERATION(merge_records, STAGE_MERGE, slices_n(op->slices, op->k) * op->layout->item_nbytes)
+OPERATION(cut_records, STAGE_CUT, 0)
+OPERATION(sample_records, STAGE_CUT, 0)
 
 static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 {
@@ -182,6 +187,13 @@ static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint
 {
 	(void)device, (void)n;
 	return cpu_merge_scratch_nbytes(k, element_nbytes);
+}
+
+static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,
+				     uint32_t k, uint64_t n)
+{
+	(void)device;
+	return cpu_records_scratch_nbytes(layout, k, n);
 }
 
 const struct backend backend_cpu = {
@@ -209,4 +221,9 @@ const struct backend backend_cpu = {
 	.merge = queue_merge,
 	.unique = queue_unique,
 	.sample = queue_sample,
+	.records_scratch_nbytes = records_scratch_nbytes,
+	.sort_records = queue_sort_records,
+	.merge_records = queue_merge_records,
+	.cut_records = queue_cut_records,
+	.sample_records = queue_sample_records,
 };

@@ -1,5 +1,5 @@
 /*
- * cut - where a splitter cuts sorted slices, and samples of a slice (see cut_op and sample_op)
+ * cut - where a splitter cuts sorted slices, and samples of a slice (see backend.h)
  */
 #pragma once
 
@@ -16,3 +16,7 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_
 void cpu_cut(const struct cut_op *op);
 
 void cpu_sample(const struct sample_op *op);
+
+/* The same of items. */
+void cpu_cut_records(const struct cut_records_op *op);
+void cpu_sample_records(const struct sample_records_op *op);

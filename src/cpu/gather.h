@@ -1,0 +1,24 @@
+/*
+ * gather - items in their order, checked on the way
+ */
+#pragma once
+
+#include "src/cpu/sequence.h"
+
+struct gather_op {
+	const struct layout *layout;
+	const struct sequence *items;
+	/*
+	 * In the order wanted, of element_nbytes each, an item's number in the low 4 bytes; NULL:
+	 * the items are in order.
+	 */
+	const void *elements;
+	void *out;
+	bool for_output, unique;
+	uint64_t limit;
+	void *ret_first, *ret_last; /* item_nbytes; may be NULL */
+	struct arranged *ret;
+};
+
+/* See sort_records_op and merge_records_op. `out` overlaps nothing else. */
+void cpu_gather(const struct gather_op *op);
