@@ -134,6 +134,8 @@ static int check_all(const struct subject *subject, const struct reference *refe
 	for (unsigned i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++)
 		if (!sweeps[i].is_long || reference != &reference_plain)
 			check_sweep(&check, &sweeps[i]);
+	check.data = NULL;
+	check_record_sweeps(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);
 	array_free(&check.subject, &check.scratch);

@@ -24,6 +24,9 @@ void expect(struct check *check, bool holds, const char *format, ...)
 		printf(" of %lu records %s%s, distribution %d", (unsigned long)check->data->n,
 		       check->data->type, check->data->layout.key.descending ? " descending" : "",
 		       check->data->dist);
+	if (check->records)
+		printf(" of %lu records, %s", (unsigned long)check->records->n,
+		       check->records->description);
 	printf(": ");
 	va_start(arguments, format);
 	vprintf(format, arguments);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "tests/backend/record_data.h"
 #include "tests/backend/reference.h"
 #include "tests/backend/subject.h"
 
@@ -26,7 +27,8 @@ struct check {
 	const struct reference *reference;
 	struct array in, out, scratch;
 	const char *operation;
-	const struct data *data; /* NULL: not about data */
+	const struct data *data;           /* NULL: not about data */
+	const struct record_data *records; /* the same */
 	uint64_t n_cases, n_failures;
 };
 
@@ -72,3 +74,9 @@ void check_alloc(struct check *check);
 void check_alloc_of_too_much(struct check *check);
 void check_lanes(struct check *check);
 void check_lane_close(struct check *check);
+
+/* check_records.c; all operations on check->records */
+void check_records(struct check *check);
+
+/* record_sweeps.c: the above for many layouts and data */
+void check_record_sweeps(struct check *check);

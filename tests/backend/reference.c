@@ -9,6 +9,7 @@
 #include "src/cpu/cut.h"
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
+#include "src/cpu/records.h"
 #include "src/cpu/sort.h"
 #include "src/cpu/unique.h"
 #include "tests/unit/elements.h"
@@ -137,6 +138,12 @@ static size_t no_merge_scratch(uint32_t k, uint32_t element_nbytes)
 	return 0;
 }
 
+static size_t no_records_scratch(const struct layout *layout, uint32_t k, uint64_t n)
+{
+	(void)layout, (void)k, (void)n;
+	return 0;
+}
+
 const struct reference reference_plain = {
 	.name = "plain code",
 	.encode = plain_encode,
@@ -148,6 +155,11 @@ const struct reference reference_plain = {
 	.sample = plain_sample,
 	.sort_scratch_nbytes = no_sort_scratch,
 	.merge_scratch_nbytes = no_merge_scratch,
+	.sort_records = plain_sort_records,
+	.merge_records = plain_merge_records,
+	.cut_records = plain_cut_records,
+	.sample_records = plain_sample_records,
+	.records_scratch_nbytes = no_records_scratch,
 };
 
 const struct reference reference_cpu = {
@@ -161,4 +173,9 @@ const struct reference reference_cpu = {
 	.sample = cpu_sample,
 	.sort_scratch_nbytes = cpu_sort_scratch_nbytes,
 	.merge_scratch_nbytes = cpu_merge_scratch_nbytes,
+	.sort_records = cpu_sort_records,
+	.merge_records = cpu_merge_records,
+	.cut_records = cpu_cut_records,
+	.sample_records = cpu_sample_records,
+	.records_scratch_nbytes = cpu_records_scratch_nbytes,
 };

@@ -21,7 +21,18 @@ struct reference {
 	void (*sample)(const struct sample_op *op);
 	size_t (*sort_scratch_nbytes)(uint64_t n, uint32_t element_nbytes);
 	size_t (*merge_scratch_nbytes)(uint32_t k, uint32_t element_nbytes);
+	void (*sort_records)(const struct sort_records_op *op);
+	void (*merge_records)(const struct merge_records_op *op);
+	void (*cut_records)(const struct cut_records_op *op);
+	void (*sample_records)(const struct sample_records_op *op);
+	size_t (*records_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
 };
 
 extern const struct reference reference_plain;
 extern const struct reference reference_cpu;
+
+/* Of the plain one; reference_records.c */
+void plain_sort_records(const struct sort_records_op *op);
+void plain_merge_records(const struct merge_records_op *op);
+void plain_cut_records(const struct cut_records_op *op);
+void plain_sample_records(const struct sample_records_op *op);

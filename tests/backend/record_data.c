@@ -1,0 +1,141 @@
+/*
+ * record_data - records of a described layout (see record_data.h)
+ */
+#include "tests/backend/record_data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/backend/subject.h"
+
+enum { MOST_KEYS = 6 };
+
+/* The i-th number of a sequence. */
+static uint64_t number(uint64_t seed, uint64_t i)
+{
+	return digest_mix64(digest_mix64(seed + 1) + i * DIGEST_SEED);
+}
+
+/* OFFSET:TYPE[:r] */
+static struct key parse_key(const char *text)
+{
+	char type[16] = "";
+	unsigned offset = 0;
+	struct key key;
+
+	subject_must(sscanf(text, "%u:%15[^:]", &offset, type) == 2 ? 0 : -EINVAL, text);
+	subject_must(key_parse_type(type, &key), text);
+	key.offset = offset;
+	key.descending = strlen(text) > 2 && strcmp(text + strlen(text) - 2, ":r") == 0;
+	return key;
+}
+
+static void describe_key(const struct key *key, char *description, size_t nbytes)
+{
+	const size_t used = strlen(description);
+	char type[16];
+
+	key_format_type(key, type);
+	snprintf(description + used, nbytes - used, " -k %u:%s%s", (unsigned)key->offset, type,
+		 key->descending ? ":r" : "");
+}
+
+static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enum record_dist dist)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		unsigned char *record = records + i * record_nbytes;
+		const uint64_t random = number(7, i);
+		const uint64_t counted = dist == RECORDS_SORTED ? i / 3 : n - i / 3;
+
+		for (uint64_t j = 0; j < record_nbytes; j++)
+			record[j] = dist == RECORDS_RANDOM ? (unsigned char)number(i, j) :
+				    dist == RECORDS_BITS   ? number(i, j) & 1 :
+							     0x41;
+		if (dist == RECORDS_ALIKE)
+			record[random % record_nbytes] = (unsigned char)(random >> 40);
+		if (dist == RECORDS_TWO)
+			record[record_nbytes - 1] = random & 1;
+		for (uint64_t j = 0; dist >= RECORDS_SORTED && j < 8 && j < record_nbytes; j++)
+			record[j] = (unsigned char)(counted >> 8 * (7 - j));
+	}
+}
+
+static void make(const struct layout_request *request, enum record_dist dist, uint64_t n,
+		 struct record_data *data)
+{
+	subject_must(layout_make(request, &data->layout), "layout_make");
+	data->n = n;
+	data->records = malloc(n * request->record_nbytes + 1);
+	subject_must(data->records ? 0 : -ENOMEM, "malloc");
+	fill(data->records, n, request->record_nbytes, dist);
+	snprintf(data->description, sizeof data->description,
+		 "-R %u%s%s%s, distribution %d:", (unsigned)request->record_nbytes,
+		 request->count ? " --count" : "", request->keys_only ? " --keys-only" : "",
+		 request->index ? " --index" : "", dist);
+	for (uint32_t i = 0; i < request->n_keys; i++)
+		describe_key(&request->keys[i], data->description, sizeof data->description);
+}
+
+void record_data_make(const struct record_layout *described, enum record_dist dist, uint64_t n,
+		      struct record_data *ret_data)
+{
+	struct key keys[MOST_KEYS];
+	struct layout_request request = { .record_nbytes = described->record_nbytes,
+					  .keys = keys,
+					  .keeps_records = true,
+					  .count = described->wishes & RECORDS_COUNT,
+					  .keys_only = described->wishes & RECORDS_KEYS_ONLY,
+					  .index = described->wishes & RECORDS_INDEX };
+
+	while (described->keys[request.n_keys]) {
+		keys[request.n_keys] = parse_key(described->keys[request.n_keys]);
+		request.n_keys++;
+	}
+	make(&request, dist, n, ret_data);
+}
+
+static struct key random_key(uint64_t record_nbytes, uint64_t seed)
+{
+	static const char *const types[] = {
+		"u8",    "u16",    "u32",    "u64",  "u128",  "i8",    "i16",   "i32",
+		"i64",   "f32",    "f64",    "i128", "u16be", "u32be", "u64be", "i16be",
+		"i32be", "i64be",  "b1",     "b3",   "b4",    "b7",    "b8",    "b10",
+		"b13",   "u128be", "i128be", "b20",  "f32be", "f64be",
+	};
+	struct key key;
+
+	do
+		subject_must(key_parse_type(types[number(seed, 0) % 30], &key), "key_parse_type");
+	while (key.nbytes > record_nbytes && ++seed);
+	key.offset = number(seed, 1) % (record_nbytes - key.nbytes + 1);
+	key.descending = number(seed, 2) & 1;
+	return key;
+}
+
+void record_data_make_random(uint64_t record_nbytes, uint64_t seed, uint64_t n,
+			     struct record_data *ret_data)
+{
+	struct key keys[MOST_KEYS];
+	const uint64_t random = number(seed, record_nbytes);
+	const struct layout_request request = {
+		.record_nbytes = record_nbytes,
+		.keys = keys,
+		.n_keys = 1 + (uint32_t)(random % 5),
+		.keeps_records = true,
+		.count = random >> 10 & 1,
+		.keys_only = (random >> 11 & 3) == 0,
+		.index = (random >> 13 & 3) == 0,
+	};
+
+	for (uint32_t i = 0; i < request.n_keys; i++)
+		keys[i] = random_key(record_nbytes, random + 100 * i);
+	make(&request, (enum record_dist)(random >> 20) % N_RECORD_DISTS, n, ret_data);
+}
+
+void record_data_free(struct record_data *data)
+{
+	layout_free(&data->layout);
+	free(data->records);
+}

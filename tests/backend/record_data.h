@@ -1,0 +1,41 @@
+/*
+ * record_data - records of a described layout, with ties of a chosen kind
+ */
+#pragma once
+
+#include "src/record.h"
+
+/* What an item is to be made of besides, or instead of, the record. */
+enum record_wish { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX = 4 };
+
+struct record_layout {
+	uint64_t record_nbytes;
+	const char *keys[6]; /* OFFSET:TYPE[:r]; NULL behind the last */
+	unsigned wishes;     /* of enum record_wish */
+};
+
+enum record_dist {
+	RECORDS_RANDOM,
+	RECORDS_BITS,  /* every byte is 0 or 1: short keys tie often */
+	RECORDS_EQUAL, /* in all bytes */
+	RECORDS_ALIKE, /* equal but for one byte, anywhere */
+	RECORDS_TWO,   /* one of two that are equal but for their last byte */
+	RECORDS_SORTED,
+	RECORDS_REVERSED, /* the first 8 bytes of the record count down */
+	N_RECORD_DISTS,
+};
+
+struct record_data {
+	char description[160];
+	struct layout layout;
+	uint64_t n;
+	unsigned char *records;
+};
+
+/* Ends the program when something fails. */
+void record_data_make(const struct record_layout *described, enum record_dist dist, uint64_t n,
+		      struct record_data *ret_data);
+/* A layout of record_nbytes with one to five keys, all of it depending on the seed. */
+void record_data_make_random(uint64_t record_nbytes, uint64_t seed, uint64_t n,
+			     struct record_data *ret_data);
+void record_data_free(struct record_data *data);

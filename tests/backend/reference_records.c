@@ -1,0 +1,170 @@
+/*
+ * reference_records - what the operations on records must come to (see reference.h)
+ *
+ * Pointers to items are put in order by a merge sort that compares whole keys, and then everything
+ * that is to be found out is found out one item after the other.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/backend/reference.h"
+
+typedef const unsigned char *item_t;
+
+/* What has to be made of sorted items. */
+struct arrangement {
+	const struct layout *layout;
+	unsigned char *out;
+	uint64_t offset, nbytes; /* of an item, what is written */
+	bool unique;
+	uint64_t limit;
+	struct arranged *ret;
+};
+
+static void sort_items(const struct key_fields *keys, item_t *items, item_t *scratch, uint64_t n)
+{
+	const uint64_t half = n / 2;
+	uint64_t a = 0, b = half;
+
+	if (n < 2)
+		return;
+	sort_items(keys, items, scratch, half);
+	sort_items(keys, items + half, scratch, n - half);
+	for (uint64_t i = 0; i < n; i++) {
+		if (b == n || (a < half && key_compare(keys, items[a], items[b]) <= 0))
+			scratch[i] = items[a++];
+		else
+			scratch[i] = items[b++];
+	}
+	memcpy(items, scratch, n * sizeof *items);
+}
+
+static void add_hash(struct digest *digest, const struct layout *layout, item_t item)
+{
+	digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
+}
+
+/* The items [first, end) are equal, or one. A copy of the first, with the sum of counts. */
+static void keep(const struct arrangement *arrangement, const item_t *first, const item_t *end,
+		 unsigned char *kept)
+{
+	const struct layout *layout = arrangement->layout;
+	uint64_t count = 0;
+
+	for (const item_t *item = first; item < end; item++) {
+		count += layout_item_count(layout, *item);
+		add_hash(item == first ? &arrangement->ret->digest : &arrangement->ret->dropped,
+			 layout, *item);
+	}
+	memcpy(kept, *first, layout->item_nbytes);
+	if (layout->intake.has_count)
+		layout_set_item_count(layout, kept, count);
+	memcpy(arrangement->out + arrangement->ret->n * arrangement->nbytes,
+	       kept + arrangement->offset, arrangement->nbytes);
+	arrangement->ret->n++;
+	arrangement->ret->n_counted += count;
+}
+
+/* ret_first and ret_last: item_nbytes each. */
+static void arrange(const struct arrangement *arrangement, const item_t *items, uint64_t n,
+		    unsigned char *ret_first, unsigned char *ret_last)
+{
+	const struct layout *layout = arrangement->layout;
+	struct arranged *ret = arrangement->ret;
+	uint64_t i = 0;
+
+	*ret = (struct arranged){ 0 };
+	while (i < n && ret->n < arrangement->limit) {
+		uint64_t end = i + 1;
+
+		while (arrangement->unique && end < n &&
+		       key_compare(&layout->item_keys, items[i], items[end]) == 0)
+			end++;
+		keep(arrangement, items + i, items + end, ret_last);
+		if (ret->n == 1)
+			memcpy(ret_first, ret_last, layout->item_nbytes);
+		i = end;
+	}
+	for (; i < n; i++)
+		add_hash(&ret->dropped, layout, items[i]);
+}
+
+void plain_sort_records(const struct sort_records_op *op)
+{
+	const struct layout *layout = op->layout;
+	const struct arrangement arrangement = { .layout = layout,
+						 .out = op->items,
+						 .nbytes = layout->item_nbytes,
+						 .unique = op->unique,
+						 .limit = op->limit,
+						 .ret = op->ret };
+	unsigned char *made = malloc((op->n + 2) * layout->item_nbytes);
+	item_t *items = malloc((2 * op->n + 1) * sizeof *items);
+
+	*op->ret_read = (struct digest){ 0 };
+	for (uint64_t i = 0; i < op->n; i++) {
+		unsigned char *item = made + (i + 2) * layout->item_nbytes;
+
+		layout_make_item(layout, (item_t)op->records + i * layout->record_nbytes,
+				 op->position + i, item);
+		add_hash(op->ret_read, layout, item);
+		items[i] = item;
+	}
+	sort_items(&layout->item_keys, items, items + op->n, op->n);
+	arrange(&arrangement, items, op->n, made, made + layout->item_nbytes);
+	free(made);
+	free(items);
+}
+
+void plain_merge_records(const struct merge_records_op *op)
+{
+	const struct layout *layout = op->layout;
+	const struct arrangement arrangement = {
+		.layout = layout,
+		.out = op->out,
+		.offset = op->for_output ? layout->output_offset : 0,
+		.nbytes = op->for_output ? layout->output_nbytes : layout->item_nbytes,
+		.unique = op->unique,
+		.limit = op->limit,
+		.ret = op->ret,
+	};
+	uint64_t n = 0, at = 0;
+	item_t *items;
+
+	for (uint32_t i = 0; i < op->k; i++)
+		n += op->slices[i].n;
+	items = malloc((2 * n + 1) * sizeof *items);
+	for (uint32_t i = 0; i < op->k; i++)
+		for (uint64_t j = 0; j < op->slices[i].n; j++)
+			items[at++] = (item_t)op->slices[i].elements + j * layout->item_nbytes;
+	sort_items(&layout->item_keys, items, items + n, n);
+	arrange(&arrangement, items, n, op->ret_first, op->ret_last);
+	free(items);
+}
+
+void plain_cut_records(const struct cut_records_op *op)
+{
+	for (uint32_t i = 0; i < op->k; i++) {
+		const struct slice *slice = &op->slices[i];
+		uint64_t n = 0;
+
+		for (uint64_t j = 0; j < slice->n; j++) {
+			const int order = key_compare_normalised(
+				&op->layout->item_keys,
+				(item_t)slice->elements + j * op->layout->item_nbytes, op->key);
+
+			n += order < 0 || (order == 0 && i < op->slice);
+		}
+		op->ret_cuts[i] = n;
+	}
+}
+
+void plain_sample_records(const struct sample_records_op *op)
+{
+	code_t *key = op->ret_keys;
+
+	for (uint64_t i = 0; i < op->n; i++)
+		if (i % op->stride == 0)
+			*key++ = layout_key_prefix(&op->layout->item_keys,
+						   (item_t)op->items + i * op->layout->item_nbytes);
+}
