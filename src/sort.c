@@ -60,8 +60,8 @@ static int open_inputs(struct sort *sort)
 	r = options_layout(options, &sort->layout);
 	if (r < 0)
 		return r;
-	if (sort->layout.kind == LAYOUT_RECORDS || options->skip_nbytes || options->partial)
-		return fail(-ENOTSUP, "-R, --record-size: records cannot be sorted yet");
+	if (options->skip_nbytes || options->partial)
+		return fail(-ENOTSUP, "--skip-bytes and --partial are not there yet");
 	r = input_open(engine->io, options->inputs, options->n_inputs, sort->layout.record_nbytes,
 		       &engine->input);
 	if (r == 0 && options->debug)
