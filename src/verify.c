@@ -51,9 +51,20 @@ static void note_disorder(struct verify *verify, uint64_t record)
 		;
 }
 
+static uint128_t sum_hashes(const struct verify *verify, const unsigned char *records, uint64_t n)
+{
+	const uint64_t record_nbytes = verify->record_nbytes;
+	uint128_t sum = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		sum += verify->options->hash(records + i * record_nbytes, record_nbytes);
+	return sum;
+}
+
 static void check_piece(struct verify *verify, struct piece piece, struct verify_result *result)
 {
 	const uint64_t n_done = piece.first_is_done;
+	const unsigned char *records = piece.records + n_done * verify->record_nbytes;
 	struct order_found found;
 
 	order_check(
@@ -61,12 +72,14 @@ static void check_piece(struct verify *verify, struct piece piece, struct verify
 			.layout = verify->options->layout,
 			.are_items = verify->are_items,
 			.previous = n_done ? piece.records : NULL,
-			.records = piece.records + n_done * verify->record_nbytes,
+			.records = records,
 			.n = piece.n - n_done,
 			.strict = verify->options->strict,
 		},
 		&found);
 	digest_add(&result->digest, found.digest);
+	if (verify->options->hash)
+		result->hash_sum += sum_hashes(verify, records, piece.n - n_done);
 	result->n_duplicates += found.n_equal;
 	result->n_disorders += found.n_disorders;
 	if (found.n_disorders)
@@ -123,6 +136,7 @@ static void finish(struct verify *verify, const struct verify_result *result, in
 	digest_add(&verify->result.digest, result->digest);
 	verify->result.n_disorders += result->n_disorders;
 	verify->result.n_duplicates += result->n_duplicates;
+	verify->result.hash_sum += result->hash_sum;
 	pthread_mutex_unlock(&verify->lock);
 }
 

@@ -26,6 +26,8 @@ struct verify_options {
 	bool stop_at_disorder; /* the other results are then of a part only */
 	unsigned n_threads;    /* at most; each takes VERIFY_THREAD_NBYTES of memory */
 	struct stats *stats;   /* NULL: none; spans of STAGE_VERIFY */
+	/* A hash of a record that is to be summed up besides the digest's; NULL: none. */
+	uint32_t (*hash)(const void *record, uint64_t nbytes);
 };
 
 enum { VERIFY_THREAD_NBYTES = 512 << 10 };
@@ -36,6 +38,7 @@ struct verify_result {
 	/* Number, from 1, of the first record not in order with the one before it; 0: none. */
 	uint64_t first_disorder;
 	uint64_t n_duplicates; /* records with the key of the one before */
+	uint128_t hash_sum;    /* of all records, in any order; 0 without a hash */
 };
 
 /*
