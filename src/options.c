@@ -185,16 +185,9 @@ static const struct option_choice progress_modes[] = {
 #define MEMBER(member) .offset = offsetof(struct options, member)
 
 static const struct option_spec specs[N_ROWS] = {
-	[ROW_TYPE] = { "type", 't', "TYPE",
-		       "the record is one key of TYPE (see below); default u64",
-		       .section = "Records and keys", .take = record_options_take_type,
-		       MEMBER(record) },
-	[ROW_RECORD_SIZE] = { "record-size", 'R', "BYTES",
-			      "records of BYTES bytes; without -k, the record is the key",
-			      .take = record_options_take_size, MEMBER(record) },
-	[ROW_KEY] = { "key", 'k', "OFFSET:TYPE[:r]",
-		      "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",
-		      .take = record_options_take_key, MEMBER(record) },
+	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record) },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, MEMBER(record) },
+	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, MEMBER(record) },
 	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending, all keys; ties still in input order",
 			  .take = option_take_flag, MEMBER(record.reverse) },
 	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
@@ -334,11 +327,7 @@ static int take_help(const struct option_spec *spec, const char *argument, void 
 	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
 	      stdout);
 	option_table_help(&table, stdout);
-	fputs("\n"
-	      "TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"
-	      "default) or be after it, or bN: N bytes, compared as memcmp does.\n"
-	      "Floats are in IEEE total order.\n"
-	      "\n"
+	fputs("\n" RECORD_OPTIONS_TYPES "\n"
 	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
 	      "with a message that says what, where, and what to do.\n",
 	      stdout);

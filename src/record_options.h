@@ -1,8 +1,8 @@
 /*
  * record_options - the options that say what a record is: -t, -R, -k and -r
  *
- * gsort and its tools have the same ones: each keeps a struct record_options among its options,
- * takes it with the functions below (option_table.h), and settles it when all of them are known.
+ * gsort and its tools have the same ones: each keeps a struct record_options among its options, has
+ * the rows below in its table (option_table.h), and settles it when all of them are known.
  *
  *	-t TYPE				one key, which is the record
  *	-R BYTES			one key, the record as bytes
@@ -28,7 +28,26 @@ struct record_options {
 	bool reverse;    /* a flag */
 };
 
-/* take() functions; the row's member is the struct record_options. */
+/* Rows, but for their section and their member, which is the struct record_options. */
+#define RECORD_OPTIONS_ROW_TYPE                                                                    \
+	.name = "type", .letter = 't', .argument = "TYPE",                                         \
+	.help = "the record is one key of TYPE (see below); default u64",                          \
+	.take = record_options_take_type
+#define RECORD_OPTIONS_ROW_SIZE                                                                    \
+	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
+	.help = "records of BYTES bytes; without -k, the record is the key",                       \
+	.take = record_options_take_size
+#define RECORD_OPTIONS_ROW_KEY                                                                     \
+	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:r]",                               \
+	.help = "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",          \
+	.take = record_options_take_key
+
+/* What the help says of TYPE, below the options. */
+#define RECORD_OPTIONS_TYPES                                                                       \
+	"TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"            \
+	"default) or be after it, or bN: N bytes, compared as memcmp does.\n"                      \
+	"Floats are in IEEE total order.\n"
+
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target);

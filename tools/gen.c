@@ -4,7 +4,8 @@
  * Every distribution is made as a code, the unsigned integer that sorts like the record, and the
  * record is decoded from it; so "sorted" is sorted in the order of the type, whatever the type. The
  * code is made 128 bits wide, as a fraction of the whole range, and its upper bits are kept: an
- * 8-bit and a 128-bit file of the same seed have the same shape.
+ * 8-bit and a 128-bit file of the same seed have the same shape. Records with keys are made of the
+ * same fractions (gen_record.h).
  *
  * Random numbers are counter-based (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
  * SC 2011): a strong mix of seed and index instead of a state that is stepped.
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "src/cpu/encode.h"
+#include "tools/gen_record.h"
 
 enum {
 	N_FEW = 100,
@@ -78,7 +80,7 @@ static inline uint64_t random64(const struct gen *gen, uint64_t i, uint64_t whic
 /* The lower half is made only for keys that reach down to it: it is half of the work. */
 static inline uint128_t random128(const struct gen *gen, uint64_t i, uint64_t which)
 {
-	const uint64_t low = gen->layout.record_nbytes > 8 ? random64(gen, i, which + 1) : 0;
+	const uint64_t low = gen->is_wide ? random64(gen, i, which + 1) : 0;
 
 	return (uint128_t)random64(gen, i, which) << 64 | low;
 }
@@ -119,7 +121,7 @@ static inline uint128_t zipf(const struct gen *gen, uint64_t i)
 /* Clusters as wide as the fourth root of the range. */
 static inline uint128_t gaps(const struct gen *gen, uint64_t i)
 {
-	const unsigned n_key_bits = (unsigned)gen->layout.record_nbytes * 8;
+	const unsigned n_key_bits = (unsigned)gen->lead.record_nbytes * 8;
 	const uint128_t within = (uint128_t)random64(gen, i, WORD_KEY) << 64 >> n_key_bits * 3 / 4;
 
 	return value_of(gen, below(random64(gen, i, WORD_CHOICE), N_CLUSTERS)) + within;
@@ -128,9 +130,9 @@ static inline uint128_t gaps(const struct gen *gen, uint64_t i)
 /* The bits of a special value, in the low bits of the result; `half` is the sign bit. */
 static uint128_t special_bits(const struct gen *gen, uint64_t i)
 {
-	const unsigned n_key_bits = (unsigned)gen->layout.record_nbytes * 8;
+	const unsigned n_key_bits = (unsigned)gen->lead.record_nbytes * 8;
 	const unsigned n_fraction_bits = n_key_bits == 32 ? 23 : 52;
-	const bool is_float = gen->layout.key.kind == KEY_FLOAT;
+	const bool is_float = gen->lead.key.kind == KEY_FLOAT;
 	const uint128_t half = (uint128_t)1 << (n_key_bits - 1);
 	const uint128_t infinity = is_float ? half - ((uint128_t)1 << n_fraction_bits) : half - 1;
 	const uint64_t word = random64(gen, i, WORD_CHOICE);
@@ -151,9 +153,9 @@ static uint128_t special_bits(const struct gen *gen, uint64_t i)
 /* A special value as a fraction of the range, like all others. */
 static inline uint128_t special(const struct gen *gen, uint64_t i)
 {
-	const struct code_map *map = &gen->layout.map;
+	const struct layout *lead = &gen->lead;
 
-	return code_encode_16(special_bits(gen, i), map) << (128 - gen->layout.record_nbytes * 8);
+	return code_encode_16(special_bits(gen, i), &lead->map) << (128 - lead->record_nbytes * 8);
 }
 
 static inline uint128_t organ(const struct gen *gen, uint64_t i)
@@ -222,8 +224,8 @@ enum { BATCH_RECORDS = 256 };
 	break
 
 /* The upper bits of the fractions are the codes. */
-static void store_records(const struct layout *layout, const uint128_t *fractions, uint64_t n,
-			  void *records)
+static void store_plain(const struct layout *layout, const uint128_t *fractions, uint64_t n,
+			void *records)
 {
 	const unsigned shift = 128 - (unsigned)layout->record_nbytes * 8;
 	_Alignas(uint128_t) unsigned char elements[BATCH_RECORDS * sizeof(uint128_t)];
@@ -249,6 +251,11 @@ static void store_records(const struct layout *layout, const uint128_t *fraction
 
 #undef NARROW
 
+static bool is_plain(const struct gen *gen)
+{
+	return gen->layout.kind == LAYOUT_CODES && gen->prefix_nbytes == 0;
+}
+
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 {
 	uint128_t fractions[BATCH_RECORDS];
@@ -258,7 +265,10 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
 
 		fill_fractions(gen, first, n_batch, fractions);
-		store_records(&gen->layout, fractions, n_batch, at);
+		if (is_plain(gen))
+			store_plain(&gen->layout, fractions, n_batch, at);
+		else
+			gen_record_store(gen, first, fractions, n_batch, at);
 		first += n_batch;
 		n -= n_batch;
 		at += n_batch * gen->layout.record_nbytes;
@@ -270,19 +280,40 @@ static void fill_set(const struct data_set *set, uint64_t first, uint64_t n, voi
 	gen_fill((const struct gen *)set, first, n, records);
 }
 
+/* Keys of more than 16 bytes are bytes, of which the first 16 sort in the same way. */
+static struct layout lead_of(const struct layout *layout)
+{
+	struct key key = layout->key;
+	struct layout lead;
+
+	key.offset = 0;
+	if (key.nbytes > sizeof(code_t))
+		key.nbytes = sizeof(code_t);
+	layout_make_plain(&key, &lead);
+	return lead;
+}
+
 void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
 	      struct gen *ret_gen)
 {
 	const uint64_t period = period_of(dist, n_records);
+	const bool is_code = layout->kind == LAYOUT_CODES;
 
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,
 			 .n_records = n_records,
 			 .fill = fill_set },
 		.layout = *layout,
+		.lead = lead_of(layout),
+		.is_wide = (is_code ? layout->record_nbytes : layout->record_keys.key_nbytes) > 8,
 		.dist = dist,
 		.stream = digest_mix64(seed ^ DIGEST_SEED),
 		.period = period,
 		.step = ~(uint128_t)0 / period,
 	};
+}
+
+void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes)
+{
+	gen->prefix_nbytes = prefix_nbytes;
 }

@@ -1,6 +1,9 @@
 /*
  * gen - test data: record i as a pure function of (i, n, seed, distribution)
  *
+ * What follows a distribution is the record's key: its keys as one string of bytes, in the order of
+ * their weight (key_word.h). Bytes of the record that belong to no key are random.
+ *
  * Only integer arithmetic is used, so the bytes are the same on every machine. They are the same in
  * every version of gsort, too: checksums of generated files stand in tests and in benchmark
  * reports.
@@ -22,13 +25,17 @@ enum gen_dist {
 	GEN_SAWTOOTH, /* a hundred ascending stretches, each over the whole range */
 	GEN_ORGAN,    /* organ pipes: ascending to the middle, then descending */
 	GEN_GAPS,     /* random within narrow clusters that lie far apart */
-	GEN_NAN,      /* NaNs, infinities, zeros; for other types the ends and the middle */
+	GEN_NAN,      /* NaNs, infinities, zeros; for other types the ends and the middle; of the
+			 first key */
 };
 
 /* Set by gen_make() only. */
 struct gen {
 	struct data_set set;
 	struct layout layout;
+	struct layout lead; /* of the first key alone, or of its first 16 bytes */
+	bool is_wide;       /* the key reaches down to the lower half of a fraction */
+	uint32_t prefix_nbytes;
 	enum gen_dist dist;
 	uint64_t stream; /* the seed, mixed */
 	uint64_t period; /* records of one ascending stretch */
@@ -42,8 +49,15 @@ int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
 enum { GEN_DIST_NAMES_NBYTES = 128 };
 const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES]);
 
+/* The layout's arrays are pointed to. */
 void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
 	      struct gen *ret_gen);
+
+/*
+ * The first prefix_nbytes of the key become the same in all records; the bytes behind them follow
+ * the distribution. The layout must have record_keys. To be called after gen_make().
+ */
+void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes);
 
 /* Write the records [first, first + n) of the data set. Thread-safe. */
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records);

@@ -16,7 +16,8 @@
 #define DEFAULT_N_RECORDS UINT64_C(1048576)
 
 struct gen_options {
-	struct key key;
+	struct record_options record;
+	uint64_t prefix_nbytes;
 	uint64_t n_records;
 	uint64_t nbytes; /* -b; with --gensort the number of the first record */
 	int dist;        /* enum gen_dist */
@@ -27,7 +28,17 @@ struct gen_options {
 
 enum { NO_GENSORT = -1 };
 
-enum row { ROW_RECORDS, ROW_BYTES, ROW_TYPE, ROW_DIST, ROW_SEED, ROW_GENSORT };
+enum row {
+	ROW_RECORDS,
+	ROW_BYTES,
+	ROW_TYPE,
+	ROW_RECORD_SIZE,
+	ROW_KEY,
+	ROW_PREFIX,
+	ROW_DIST,
+	ROW_SEED,
+	ROW_GENSORT
+};
 
 static const struct option_choice gensort_kinds[] = {
 	{ "ascii", GENSORT_ASCII },
@@ -70,13 +81,15 @@ static const struct option_spec specs[] = {
 			.help = "as many whole records as fit SIZE bytes; suffixes K to E. With "
 				"--gensort: begin with record number SIZE (default 0)",
 			.take = take_bytes },
-	[ROW_TYPE] = { .name = "type",
-		       .letter = 't',
-		       .argument = "TYPE",
-		       .help = "a record is one key of TYPE: u8 to u128, i8 to i128, f32, f64, "
-			       "each with le (default) or be, or bN (default u64)",
-		       .take = tool_take_type,
-		       .offset = offsetof(struct gen_options, key) },
+	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .offset = offsetof(struct gen_options, record) },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE,
+			      .offset = offsetof(struct gen_options, record) },
+	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, .offset = offsetof(struct gen_options, record) },
+	[ROW_PREFIX] = { .name = "prefix",
+			 .argument = "BYTES",
+			 .help = "the first BYTES of the keys are the same in all records",
+			 .take = tool_take_number,
+			 .offset = offsetof(struct gen_options, prefix_nbytes) },
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
 		       .argument = "DIST",
@@ -108,6 +121,9 @@ static const struct option_spec specs[] = {
 
 static const struct option_conflict conflicts[] = {
 	{ ROW_TYPE, ROW_GENSORT, "each says what a record is" },
+	{ ROW_RECORD_SIZE, ROW_GENSORT, "each says what a record is" },
+	{ ROW_KEY, ROW_GENSORT, "each says what a record is" },
+	{ ROW_PREFIX, ROW_GENSORT, "the sort benchmark's keys have no common beginning" },
 	{ ROW_DIST, ROW_GENSORT, "the sort benchmark's records have their own distribution" },
 	{ ROW_SEED, ROW_GENSORT, "the sort benchmark's records are the same for everybody" },
 };
@@ -116,6 +132,7 @@ static const struct tool tool = {
 	.name = "gsort-gen",
 	.usage = "gsort-gen [OPTION]...\n"
 		 "Write test data: the same bytes for the same options on every machine.\n",
+	.notes = RECORD_OPTIONS_TYPES,
 	.options = { .specs = specs,
 		     .n_specs = sizeof specs / sizeof specs[0],
 		     .conflicts = conflicts,
@@ -146,23 +163,37 @@ static int generate_gensort(const struct gen_options *options)
 	return write_set(options, &gensort.set);
 }
 
-static int generate_keys(const struct gen_options *options, const struct option_result *given)
+static int generate_layout(const struct gen_options *options, const struct layout *layout,
+			   uint64_t n_records)
+{
+	struct gen gen;
+
+	if (options->prefix_nbytes > layout->record_keys.key_nbytes)
+		return fail(-EINVAL,
+			    "--prefix=%" PRIu64 " is longer than the key, which has %" PRIu32
+			    " bytes",
+			    options->prefix_nbytes, layout->record_keys.key_nbytes);
+	gen_make(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
+	gen_set_prefix(&gen, (uint32_t)options->prefix_nbytes);
+	return write_set(options, &gen.set);
+}
+
+static int generate_records(struct gen_options *options, const struct option_result *given)
 {
 	struct layout layout;
-	struct gen gen;
 	uint64_t n_records;
-	int r;
+	int r = tool_make_layout(&options->record, &layout);
 
-	r = tool_make_layout(&options->key, &layout);
 	if (r < 0)
 		return r;
 	n_records = option_is_given(given, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
 							options->n_records;
-	gen_make(&layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
-	return write_set(options, &gen.set);
+	r = generate_layout(options, &layout, n_records);
+	layout_free(&layout);
+	return r;
 }
 
-static int generate(const struct gen_options *options, const struct option_result *given)
+static int generate(struct gen_options *options, const struct option_result *given)
 {
 	if (given->n_operands)
 		return fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
@@ -172,7 +203,7 @@ static int generate(const struct gen_options *options, const struct option_resul
 	if (option_is_given(given, ROW_RECORDS) && option_is_given(given, ROW_BYTES))
 		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together: "
 				     "each says how much to write");
-	return generate_keys(options, given);
+	return generate_records(options, given);
 }
 
 int main(int argc, char **argv)
@@ -182,12 +213,12 @@ int main(int argc, char **argv)
 		.dist = GEN_RANDOM,
 		.seed = 1,
 		.gensort = NO_GENSORT,
-		.key = { .nbytes = 8, .kind = KEY_UNSIGNED },
 	};
 	struct option_result given;
 	int r = tool_parse(&tool, argc, argv, &options, &given);
 
 	if (r == 0)
 		r = generate(&options, &given);
+	record_options_free(&options.record);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

@@ -53,22 +53,6 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	return 1;
 }
 
-int tool_take_type(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct key *key = (struct key *)((char *)target + spec->offset);
-	char spelling[OPTION_SPELLING_NBYTES];
-	struct key parsed;
-
-	if (key_parse_type(argument, &parsed) < 0)
-		return fail(-EINVAL,
-			    "%s: unknown type '%s': use u8 to u128, i8 to i128, f32, f64 "
-			    "(le or be may follow), or bN",
-			    option_spell(spec, spelling), argument);
-	parsed.descending = key->descending;
-	*key = parsed;
-	return 0;
-}
-
 int tool_take_number(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
@@ -85,10 +69,14 @@ int tool_take_number(const struct option_spec *spec, const char *argument, void 
 	return 0;
 }
 
-int tool_make_layout(const struct key *key, struct layout *ret_layout)
+int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 {
-	if (layout_make_plain(key, ret_layout) < 0)
-		return fail(-ENOTSUP, "-t, --type: b%u is too wide: a key has at most 16 bytes",
-			    (unsigned)key->nbytes);
-	return 0;
+	const int r = record_options_settle(record);
+
+	if (r < 0)
+		return r;
+	return layout_make(&(struct layout_request){ .record_nbytes = record->record_nbytes,
+						     .keys = record->keys,
+						     .n_keys = record->n_keys },
+			   ret_layout);
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "src/option_table.h"
-#include "src/record.h"
+#include "src/record_options.h"
 
 struct tool {
 	const char *name;
@@ -33,11 +33,11 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 int tool_take_help(const struct option_spec *spec, const char *argument, void *target);
 int tool_take_version(const struct option_spec *spec, const char *argument, void *target);
 
-/* -t: into a struct key, whose direction is kept. */
-int tool_take_type(const struct option_spec *spec, const char *argument, void *target);
-
 /* Decimal, 0 allowed: into a uint64_t. */
 int tool_take_number(const struct option_spec *spec, const char *argument, void *target);
 
-/* The layout of records that are this key. Returns 0, or a negative errno after a message. */
-int tool_make_layout(const struct key *key, struct layout *ret_layout);
+/*
+ * Settle the options and make the layout of the records. Returns 0, or a negative errno after a
+ * message. The layout owns memory: layout_free().
+ */
+int tool_make_layout(struct record_options *record, struct layout *ret_layout);

@@ -14,6 +14,17 @@ answers() {
 	[ "$(cat stdout stderr | wc -l)" -eq 1 ] || broken "$*: not one line"
 }
 
+# finds STATUS TEXT ARGUMENT...: what gsort-check prints, all of it.
+finds() {
+	wanted_status=$1
+	printf '%s\n' "$2" > expected
+	shift 2
+	"$GSORT_CHECK" "$@" > stdout 2> stderr
+	status=$?
+	[ "$status" -eq "$wanted_status" ] || broken "$*: status $status, not $wanted_status"
+	diff -u expected stdout || broken "$*: another answer"
+}
+
 claim 'a data set is the same, whatever it is written to'
 generate -n 1000003 -t b3 -o file
 "$GSORT_GEN" -n 1000003 -t b3 > stdout
@@ -43,7 +54,30 @@ for kind in ascii binary skewed; do
 		broken "$kind: one processor, a pipe"
 done
 
+claim 'keys follow the distribution, in the order of their types'
+for keys in '-k 8:f32' '-k 12:i16be:r -k 0:u32' '-k 2:b14' '-k 3:i64:r -k 0:b2' '-k 19:f64be'; do
+	generate -R 30 $keys -n 1000 -d sorted -o records
+	answers 0 '1000 records, sorted,' "$GSORT_CHECK" -R 30 $keys records
+	generate -R 30 $keys -n 1000 -d reversed -o records
+	answers 1 'disorder at record 2 and 998 more' "$GSORT_CHECK" -R 30 $keys records
+	generate -R 30 $keys -n 1000 -d equal -o records
+	answers 0 'sorted, 999 duplicate keys' "$GSORT_CHECK" -R 30 $keys records
+	[ "$(xxd -p -c30 records | sort -u | wc -l)" -eq 1000 ] || broken "$keys: records repeat"
+done
+
+claim 'keys have a common beginning'
+generate -R 40 -k 5:b30 --prefix=20 -n 1000 -o records
+[ "$(xxd -p -c40 records | cut -c11-50 | sort -u | wc -l)" -eq 1 ] || broken 'no prefix of 20'
+[ "$(xxd -p -c40 records | cut -c51-52 | sort -u | wc -l)" -gt 200 ] || broken 'more than 20'
+generate -t b16 --prefix=16 -n 1000 -o records
+answers 0 'sorted, 999 duplicate keys' "$GSORT_CHECK" -t b16 records
+
 claim 'what gsort-gen does not understand'
+answers 2 '^gsort-gen: .*--prefix.* 8 bytes' "$GSORT_GEN" --prefix=9 -o file
+answers 2 '^gsort-gen: .*--key.*--record-size' "$GSORT_GEN" -k 0:u8 -o file
+answers 2 '^gsort-gen: .*--record-size.*--gensort' "$GSORT_GEN" --gensort=ascii -R 100 -o file
+answers 2 '^gsort-gen: .*--key.*--gensort' "$GSORT_GEN" --gensort=ascii -k 0:b10 -o file
+answers 2 '^gsort-gen: .*--prefix.*--gensort' "$GSORT_GEN" --gensort=ascii --prefix=2 -o file
 answers 2 '^gsort-gen: .*--gensort.*ascii.binary.skewed' "$GSORT_GEN" --gensort=text -o file
 answers 2 '^gsort-gen: .*--type.*--gensort' "$GSORT_GEN" --gensort=ascii -t u32 -o file
 answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d few -o file
@@ -53,7 +87,6 @@ answers 2 '^gsort-gen: .*--dist.*random sorted' "$GSORT_GEN" -d gaussian -o file
 answers 2 '^gsort-gen: .*--records' "$GSORT_GEN" -n x -o file
 answers 2 '^gsort-gen: .*--bytes' "$GSORT_GEN" -b 1x -o file
 answers 2 '^gsort-gen: .*--type' "$GSORT_GEN" -t u7 -o file
-answers 2 '^gsort-gen: .*--type.*16' "$GSORT_GEN" -t b17 -o file
 answers 2 '^gsort-gen: .*--seed' "$GSORT_GEN" --seed=-1 -o file
 answers 2 '^gsort-gen: .*together' "$GSORT_GEN" -n 1 -b 8 -o file
 answers 2 '^gsort-gen: .*more than a file' "$GSORT_GEN" -n 18446744073709551615 -o file
@@ -77,6 +110,68 @@ answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT
 generate -n 1000 -d sorted -t f32be -o floats
 answers 0 '1000 records, sorted' "$GSORT_CHECK" -t f32be floats
 
+# The checksums here and below were printed by the benchmark's own gensort 1.5, with -c.
+claim 'gsort-check tells of the benchmark what its validator tells'
+keys='-R 100 -k 0:b10'
+for kind in ascii:1f5dfb3631a binary:1ea6370b955 skewed:1e96301166b; do
+	generate --gensort=${kind%:*} -n 1000 -o unsorted
+	xxd -p -c100 unsorted | sort | xxd -r -p > sorted
+	finds 0 "Records: 1000
+Checksum: ${kind#*:}
+Duplicate keys: 0
+SUCCESS - all records are in order" $keys sorted
+done
+
+claim 'two records exchanged are found'
+{
+	head -c 50000 sorted
+	tail -c +50101 sorted | head -c 100
+	tail -c +50001 sorted | head -c 100
+	tail -c +50201 sorted
+} > exchanged
+finds 1 'First unordered record is record 501
+Records: 1000
+Checksum: 1e96301166b
+ERROR - there are 1 unordered records' $keys exchanged
+"$GSORT_CHECK" --same $keys sorted exchanged || broken "--same: status $?"
+
+claim 'a record in the place of its neighbour is found'
+{
+	head -c 50100 sorted
+	tail -c +50001 sorted | head -c 100
+	tail -c +50201 sorted
+} > doubled
+"$GSORT_CHECK" $keys doubled > stdout || broken "status $?"
+says '^Duplicate keys: 1$' stdout
+says '^Checksum: ' stdout
+! grep -q 'Checksum: 1e96301166b' stdout || broken 'the checksum is the same'
+answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same $keys sorted doubled
+"$GSORT_CHECK" -u $keys doubled > stdout
+[ $? -eq 1 ] || broken '-u: no disorder'
+says '^First unordered record is record 501$' stdout
+
+claim 'a byte changed behind the key is found'
+{
+	head -c 50050 sorted
+	printf '\0'
+	tail -c +50052 sorted
+} > changed
+! cmp -s sorted changed || broken 'nothing was changed'
+"$GSORT_CHECK" $keys changed > stdout || broken "status $?"
+says '^SUCCESS' stdout
+! grep -q 'Checksum: 1e96301166b' stdout || broken 'the checksum is the same'
+answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same $keys sorted changed
+
+claim 'several files are told apart'
+"$GSORT_CHECK" $keys sorted exchanged > stdout
+[ $? -eq 1 ] || broken 'one is not sorted'
+says '^sorted:$' stdout
+says '^exchanged:$' stdout
+
+claim 'the answer for other records is a line'
+generate -R 64 -k 8:i32be:r -n 1000 -d sorted -o records
+answers 0 '^records: 1000 records, sorted, 0 duplicate' "$GSORT_CHECK" -R64 -k8:i32be:r records
+
 claim 'the checksum does not depend on the order, and on nothing but the records'
 generate -n 1000 -d random -o random
 "$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
@@ -96,7 +191,7 @@ answers 1 'random' "$GSORT_CHECK" --same random part.1 part.1
 
 claim 'what gsort-check does not understand'
 answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
-answers 2 '^gsort-check: sorted: .*8000' "$GSORT_CHECK" -t b9 sorted
+answers 2 '^gsort-check: random: .*8000' "$GSORT_CHECK" -t b9 random
 answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
 answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
 answers 2 '^gsort-check: .*--same' "$GSORT_CHECK" --same sorted

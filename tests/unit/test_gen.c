@@ -164,6 +164,116 @@ static void parts_make_the_whole(void **state)
 	}
 }
 
+/* --- Records --- */
+
+enum { RECORD_NBYTES = 50 };
+
+static const struct key keys[] = {
+	{ .offset = 30, .nbytes = 8, .kind = KEY_FLOAT, .descending = true },
+	{ .offset = 1, .nbytes = 2, .kind = KEY_SIGNED, .big_endian = true },
+	{ .offset = 3, .nbytes = 20, .kind = KEY_BYTES, .big_endian = true },
+	{ .offset = 41, .nbytes = 4, .kind = KEY_UNSIGNED },
+};
+enum { N_KEYS = sizeof keys / sizeof keys[0], KEY_NBYTES = 8 + 2 + 20 + 4 };
+
+static struct layout records_layout(void)
+{
+	struct layout layout;
+
+	assert_int_equal(layout_make(&(struct layout_request){ .record_nbytes = RECORD_NBYTES,
+							       .keys = keys,
+							       .n_keys = N_KEYS },
+				     &layout),
+			 0);
+	return layout;
+}
+
+static void make_records(const struct layout *layout, enum gen_dist dist, uint32_t prefix_nbytes,
+			 unsigned char records[static N_RECORDS * RECORD_NBYTES])
+{
+	struct gen gen;
+
+	gen_make(layout, dist, N_RECORDS, 1, &gen);
+	gen_set_prefix(&gen, prefix_nbytes);
+	gen_fill(&gen, 0, N_RECORDS, records);
+}
+
+static struct shape shape_of_records(enum gen_dist dist, uint32_t prefix_nbytes)
+{
+	unsigned char *records = malloc(N_RECORDS * RECORD_NBYTES);
+	struct layout layout = records_layout();
+	struct shape shape = { 0 };
+
+	assert_non_null(records);
+	make_records(&layout, dist, prefix_nbytes, records);
+	for (uint64_t i = 1; i < N_RECORDS; i++) {
+		const unsigned char *record = records + i * RECORD_NBYTES;
+		const int order = key_compare(&layout.record_keys, record - RECORD_NBYTES, record);
+
+		shape.n_ascents += order < 0;
+		shape.n_descents += order > 0;
+		shape.n_equal += order == 0;
+	}
+	layout_free(&layout);
+	free(records);
+	return shape;
+}
+
+static void keys_of_records_follow_the_distribution(void **state)
+{
+	/* The prefix ends nowhere, within the first key, the third, and before the last two bytes. */
+	static const uint32_t prefixes[] = { 0, 5, 17, KEY_NBYTES - 2 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+		const uint32_t prefix_nbytes = prefixes[i];
+
+		assert_int_equal(shape_of_records(GEN_SORTED, prefix_nbytes).n_descents, 0);
+		assert_int_equal(shape_of_records(GEN_REVERSED, prefix_nbytes).n_ascents, 0);
+		assert_int_equal(shape_of_records(GEN_EQUAL, prefix_nbytes).n_equal, N_RECORDS - 1);
+		assert_int_equal(shape_of_records(GEN_SAWTOOTH, prefix_nbytes).n_descents, 99);
+		assert_in_range(shape_of_records(GEN_TWO, prefix_nbytes).n_equal, 4700, 5300);
+		assert_in_range(shape_of_records(GEN_RANDOM, prefix_nbytes).n_descents, 4700, 5300);
+	}
+	assert_int_equal(shape_of_records(GEN_RANDOM, KEY_NBYTES).n_equal, N_RECORDS - 1);
+}
+
+static void prefix_is_common_and_no_longer(void **state)
+{
+	unsigned char *records = malloc(N_RECORDS * RECORD_NBYTES);
+	struct layout layout = records_layout();
+	bool differs = false;
+
+	(void)state;
+	assert_non_null(records);
+	make_records(&layout, GEN_RANDOM, 16, records);
+	for (uint64_t i = 1; i < N_RECORDS; i++) {
+		const unsigned char *record = records + i * RECORD_NBYTES;
+
+		for (uint32_t at = 0; at < 16; at += 8)
+			assert_int_equal(key_word(&layout.record_keys, record, at),
+					 key_word(&layout.record_keys, records, at));
+		differs |= key_word(&layout.record_keys, record, 16) >> 56 !=
+			   key_word(&layout.record_keys, records, 16) >> 56;
+	}
+	assert_true(differs);
+	layout_free(&layout);
+	free(records);
+}
+
+static void bytes_of_records_never_change(void **state)
+{
+	unsigned char *records = malloc(N_RECORDS * RECORD_NBYTES);
+	struct layout layout = records_layout();
+
+	(void)state;
+	assert_non_null(records);
+	make_records(&layout, GEN_ZIPF, 3, records);
+	assert_int_equal(crc32(0, records, N_RECORDS * RECORD_NBYTES), 0x3e463b65);
+	layout_free(&layout);
+	free(records);
+}
+
 static void seed_changes_the_data(void **state)
 {
 	struct data a = make("u64", GEN_RANDOM, 100, 1), b = make("u64", GEN_RANDOM, 100, 2);
@@ -215,6 +325,9 @@ int main(void)
 		cmocka_unit_test(distributions_have_their_number_of_values),
 		cmocka_unit_test(special_floats_are_all_there),
 		cmocka_unit_test(parts_make_the_whole),
+		cmocka_unit_test(keys_of_records_follow_the_distribution),
+		cmocka_unit_test(prefix_is_common_and_no_longer),
+		cmocka_unit_test(bytes_of_records_never_change),
 		cmocka_unit_test(seed_changes_the_data),
 		cmocka_unit_test(smallest_data_sets_can_be_made),
 		cmocka_unit_test(bytes_never_change),
