@@ -1,9 +1,9 @@
 /*
  * input - several files and pipes as one stream of whole records (see input.h)
  *
- * There are two ways through this file. With regular files only, a part is claimed by moving `next`
- * and then read with pread(), through the sources that it touches. With a pipe among the inputs,
- * the claim lock is held while the current source is read to its end, then the next one.
+ * There are two ways to read. With regular files only, a part is claimed by moving `next` and then
+ * read with pread(), through the sources that it touches. With a pipe among the inputs, the claim
+ * lock is held while the current source is read to its end, then the next one (input_stream.c).
  */
 #include "io/input.h"
 
@@ -14,41 +14,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "io/source.h"
+#include "io/input_state.h"
+#include "io/input_stream.h"
 #include "src/status.h"
-
-/* A source and its place in the stream. */
-struct placed_source {
-	struct source source;
-	uint64_t position; /* known once it is started */
-};
-
-struct input {
-	/* Set at creation. */
-	uint64_t record_nbytes;
-	uint64_t total_nbytes;
-	size_t n_sources;
-	int cancel_fd; /* readable once input_cancel() was called; -1 without streams */
-
-	atomic_int r; /* the first failure, or 0 */
-
-	pthread_mutex_t claim;
-	/* Under the claim lock. */
-	uint64_t next;  /* position that is given out next */
-	size_t current; /* the source being read, in a serial input */
-
-	/*
-	 * Sources whose position is known: all, or in a serial input the current one and those
-	 * before it. Changed under the claim lock, after the position.
-	 */
-	atomic_size_t n_started;
-
-	struct source_table table;
-	struct placed_source sources[];
-};
 
 static bool is_serial(const struct input *input)
 {
@@ -65,17 +37,27 @@ static void stop(struct input *input, int r)
 
 /* --- opening --- */
 
-static int check_whole_records(const struct input *input, const struct source *source,
-			       uint64_t nbytes)
+/* Find the records of a regular source, and keep what else of it is wanted. */
+static int frame_regular(struct input *input, struct placed_source *placed)
 {
-	const uint64_t remainder = nbytes % input->record_nbytes;
+	const struct framing *framing = &input->framing;
+	struct source *source = &placed->source;
+	uint64_t nbytes, end, n_after;
+	int r = framing_measure(framing, source->name, source->nbytes, &nbytes);
 
-	if (remainder == 0)
-		return 0;
-	return fail(-EINVAL,
-		    "%s: %" PRIu64 " bytes are not a whole number of records of %" PRIu64
-		    " bytes: %" PRIu64 " left over",
-		    source->name, nbytes, input->record_nbytes, remainder);
+	if (r < 0)
+		return r;
+	end = framing->skip_nbytes + nbytes;
+	n_after = source->nbytes - end;
+	if (placed == input->sources && framing->skip_nbytes)
+		r = source_read_at(&input->table, source, 0, input->header, framing->skip_nbytes);
+	if (r == 0 && n_after && framing->partial == PARTIAL_KEEP) {
+		r = input_make_tail(placed, n_after);
+		if (r == 0)
+			r = source_read_at(&input->table, source, end, placed->tail, n_after);
+	}
+	source_narrow(source, framing->skip_nbytes, nbytes);
+	return r;
 }
 
 /* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
@@ -97,8 +79,8 @@ static int examine_sources(struct input *input, bool *ret_streams)
 		if (!source->path)
 			standard_input = source;
 		r = source_examine(&input->table, source);
-		if (r == 0)
-			r = check_whole_records(input, source, source->nbytes);
+		if (r == 0 && !source->is_stream)
+			r = frame_regular(input, &input->sources[i]);
 		if (r < 0)
 			return r;
 		streams |= source->is_stream;
@@ -115,24 +97,36 @@ static int make_serial(struct input *input)
 	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
 }
 
-int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
-	       uint64_t record_nbytes, struct input **ret_input)
+static struct input *make_input(const struct io_engine *engine, const char *const *paths, size_t n,
+				const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
-	bool streams;
-	int r;
 
 	if (!input)
-		return fail(-ENOMEM, "list of inputs: %m");
-	input->record_nbytes = record_nbytes;
+		return NULL;
+	input->framing = *framing;
 	input->n_sources = n;
 	input->cancel_fd = -1;
+	input->header = malloc(framing->skip_nbytes + 1);
 	pthread_mutex_init(&input->claim, NULL);
 	source_table_init(&input->table, engine);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i]);
+	return input;
+}
 
-	r = examine_sources(input, &streams);
+int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+		      const struct framing *framing, struct input **ret_input)
+{
+	struct input *input = make_input(engine, paths, n, framing);
+	bool streams = false;
+	int r;
+
+	if (!input)
+		return fail(-ENOMEM, "list of inputs: %m");
+	r = input->header ? examine_sources(input, &streams) :
+			    fail(-ENOMEM, "no memory for a header of %" PRIu64 " bytes",
+				 framing->skip_nbytes);
 	if (r == 0 && streams)
 		r = make_serial(input);
 	else
@@ -145,16 +139,26 @@ int input_open(const struct io_engine *engine, const char *const *paths, size_t 
 	return 0;
 }
 
+int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+	       uint64_t record_nbytes, struct input **ret_input)
+{
+	return input_open_framed(engine, paths, n,
+				 &(struct framing){ .record_nbytes = record_nbytes }, ret_input);
+}
+
 void input_close(struct input *input)
 {
 	if (!input)
 		return;
-	for (size_t i = 0; i < input->n_sources; i++)
+	for (size_t i = 0; i < input->n_sources; i++) {
 		source_close(&input->table, &input->sources[i].source);
+		free(input->sources[i].tail);
+	}
 	source_table_destroy(&input->table);
 	if (input->cancel_fd >= 0)
 		close(input->cancel_fd);
 	pthread_mutex_destroy(&input->claim);
+	free(input->header);
 	free(input);
 }
 
@@ -176,6 +180,22 @@ struct input_extent input_file_extent(const struct input *input, size_t i)
 	return (struct input_extent){ .path = placed->source.name,
 				      .position = placed->position,
 				      .nbytes = placed->source.nbytes };
+}
+
+const struct framing *input_framing(const struct input *input)
+{
+	return &input->framing;
+}
+
+const void *input_header(const struct input *input)
+{
+	return input->header;
+}
+
+struct input_tail input_tail(const struct input *input, size_t i)
+{
+	assert(i < input->n_sources);
+	return (struct input_tail){ input->sources[i].tail, input->sources[i].tail_nbytes };
 }
 
 bool input_has_file(const struct input *input, struct file_identity identity)
@@ -209,7 +229,7 @@ void input_path_at(struct input *input, uint64_t position, const char **ret_path
 
 	assert(atomic_load(&input->n_started) > 0);
 	*ret_path = placed->source.name;
-	*ret_record = (position - placed->position) / input->record_nbytes;
+	*ret_record = (position - placed->position) / input->framing.record_nbytes;
 }
 
 /* --- regular files --- */
@@ -257,72 +277,7 @@ static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint6
 	return 0;
 }
 
-/* --- with streams --- */
-
-/* Make the current source ready to be read, if it is not. */
-static int start_current(struct input *input)
-{
-	struct placed_source *placed = &input->sources[input->current];
-	int r;
-
-	if (atomic_load(&input->n_started) > input->current)
-		return 0;
-	r = source_acquire(&input->table, &placed->source);
-	if (r < 0)
-		return r;
-	placed->position = input->next;
-	atomic_store(&input->n_started, input->current + 1);
-	return 0;
-}
-
-/* The current source has come to its end. */
-static int finish_current(struct input *input)
-{
-	struct placed_source *placed = &input->sources[input->current];
-	struct source *source = &placed->source;
-	const uint64_t nbytes = input->next - placed->position;
-	int r = 0;
-
-	if (source->is_stream)
-		r = check_whole_records(input, source, nbytes);
-	else if (nbytes != source->nbytes)
-		r = source_fail_changed(source, nbytes);
-	source_release(&input->table, source);
-	input->current++;
-	return r;
-}
-
-static int read_serial(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
-		       size_t *ret_nbytes)
-{
-	unsigned char *const to = buffer;
-	const uint64_t position = input->next;
-	size_t filled = 0;
-
-	while (filled < nbytes && input->current < input->n_sources) {
-		struct source *source = &input->sources[input->current].source;
-		const size_t wanted = nbytes - filled;
-		size_t n;
-		int r = start_current(input);
-
-		if (r < 0)
-			return r;
-		r = file_read_next(&source->file, to + filled, wanted, input->cancel_fd, &n);
-		if (r == -ECANCELED)
-			return r;
-		if (r < 0)
-			return fail(r, "%s: read: %m", source->name);
-		filled += n;
-		input->next += n;
-		if (n < wanted)
-			r = finish_current(input);
-		if (r < 0)
-			return r;
-	}
-	*ret_position = position;
-	*ret_nbytes = filled;
-	return 0;
-}
+/* --- both --- */
 
 static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
 			size_t *ret_nbytes)
@@ -332,7 +287,7 @@ static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64
 	pthread_mutex_lock(&input->claim);
 	r = atomic_load(&input->r); /* of those who were in turn before us */
 	if (r == 0)
-		r = read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
+		r = input_read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
 		stop(input, r);
 	pthread_mutex_unlock(&input->claim);
@@ -344,7 +299,7 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 {
 	int r = atomic_load(&input->r);
 
-	assert(nbytes % input->record_nbytes == 0);
+	assert(nbytes % input->framing.record_nbytes == 0);
 	if (r < 0)
 		return r;
 	if (is_serial(input))

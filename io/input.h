@@ -8,7 +8,7 @@
  * lock. Callers see no difference, except in the speed.
  *
  * Regular files are looked at when the input is opened, and what is wrong with them is said then:
- * missing, unreadable, a directory, no whole number of records. Later, a short read shows a file
+ * missing, unreadable, a directory, not framed as it should be. Later, a short read shows a file
  * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has
  * grown.
  *
@@ -22,23 +22,22 @@
 #include <stdint.h>
 
 #include "io/file.h"
+#include "io/framing.h"
 
 struct input;
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
 
-/* What becomes of an incomplete record at the end of a file. */
-enum partial {
-	PARTIAL_ERROR, /* the file is refused */
-	PARTIAL_KEEP,  /* it is kept apart */
-	PARTIAL_DROP,
-};
-
 /*
- * The paths, n of them, as one stream of records of record_nbytes; "-" is standard input (from its
- * current position, if it is a file). n == 0 is an empty stream. The paths must outlive the input.
- * Returns 0 and an input to input_close(), or a negative errno.
+ * The paths, n of them, as one stream of records; "-" is standard input (from its current position,
+ * if it is a file). n == 0 is an empty stream. What of a file is no record is left out of the
+ * stream: the header of the first and the tails that are kept can be asked for. The paths must
+ * outlive the input. Returns 0 and an input to input_close(), or a negative errno.
  */
+int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+		      const struct framing *framing, struct input **ret_input);
+
+/* The same, of files that are nothing but records. */
 int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
 	       uint64_t record_nbytes, struct input **ret_input);
 
@@ -88,6 +87,21 @@ struct input_extent {
 
 size_t input_n_files(const struct input *input);
 struct input_extent input_file_extent(const struct input *input, size_t i);
+
+const struct framing *input_framing(const struct input *input);
+
+/*
+ * What stands in front of the records in the first file: skip_nbytes, once the stream has been
+ * read, at once if the total size is known. The input's.
+ */
+const void *input_header(const struct input *input);
+
+/* What is kept of the end of file i; known when the header is. data is the input's. */
+struct input_tail {
+	const void *data;
+	size_t nbytes; /* 0: nothing */
+};
+struct input_tail input_tail(const struct input *input, size_t i);
 
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
 bool input_has_file(const struct input *input, struct file_identity identity);

@@ -162,13 +162,26 @@ int source_examine(struct source_table *table, struct source *source)
 	return r;
 }
 
+void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
+{
+	source->n_after += source->nbytes - skip_nbytes - nbytes;
+	source->base += skip_nbytes;
+	source->nbytes = nbytes;
+}
+
 /* --- reading --- */
+
+/* Where the file ends, as it was measured. */
+static uint64_t end_of(const struct source *source)
+{
+	return source->base + source->nbytes + source->n_after;
+}
 
 int source_fail_changed(const struct source *source, uint64_t now_nbytes)
 {
 	return fail(-EBUSY,
 		    "%s: changed while it was read: %" PRIu64 " bytes at first, %" PRIu64 " now",
-		    source->name, source->base + source->nbytes, source->base + now_nbytes);
+		    source->name, end_of(source), source->base + now_nbytes);
 }
 
 static int check_size(const struct source *source)
@@ -178,7 +191,7 @@ static int check_size(const struct source *source)
 
 	if (r < 0)
 		return fail(r, "%s: cannot look at its size: %m", source->name);
-	if (nbytes == source->base + source->nbytes)
+	if (nbytes == end_of(source))
 		return 0;
 	return source_fail_changed(source, nbytes - source->base);
 }

@@ -24,10 +24,11 @@ struct source {
 	const char *path; /* NULL: standard input */
 
 	/* Set by source_examine(). */
-	bool is_stream;   /* has an end that shows only when it is reached */
+	bool is_stream; /* has an end that shows only when it is reached */
 	struct file_identity identity;
 	uint64_t base;    /* where in the file it starts: standard input may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
+	uint64_t n_after; /* bytes behind them, which are not read here */
 
 	/* Under the table's lock; constant while it is held. */
 	struct file file;
@@ -69,6 +70,12 @@ void source_close(struct source_table *table, struct source *source);
  */
 int source_read_at(struct source_table *table, struct source *source, uint64_t offset, void *buffer,
 		   size_t nbytes);
+
+/*
+ * Of the bytes that a regular source contributes, leave out skip_nbytes in front, and all but
+ * nbytes of the others.
+ */
+void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
 
 /* The failure of a regular source that turned out to have now_nbytes from its base on. */
 int source_fail_changed(const struct source *source, uint64_t now_nbytes);

@@ -3,7 +3,6 @@
  */
 #include "src/check.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,6 +31,7 @@ static int check(const struct options *options, const struct layout *layout, str
 
 int check_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
 {
+	const struct framing framing = options_framing(options);
 	struct verify_result found;
 	struct input *input = NULL;
 	struct layout layout;
@@ -39,10 +39,8 @@ int check_run(const struct options *options, struct stats *stats, struct stats_f
 
 	if (r < 0)
 		return r;
-	if (options->skip_nbytes || options->partial)
-		return fail(-ENOTSUP, "--skip-bytes and --partial cannot be checked yet");
-	r = input_open(&io_engine_plain, options->inputs, options->n_inputs, layout.record_nbytes,
-		       &input);
+	r = input_open_framed(&io_engine_plain, options->inputs, options->n_inputs, &framing,
+			      &input);
 	if (r == 0)
 		r = check(options, &layout, input, stats, &found);
 	input_close(input);

@@ -7,7 +7,7 @@
 #include "src/stats.h"
 
 /*
- * What is known about the records goes into *ret_facts. Returns 0, 1 after the message about a disorder (none for -C), or a negative errno after a
- * message.
+ * What is known about the records goes into *ret_facts. Returns 0, 1 after the message about a
+ * disorder (none for -C), or a negative errno after a message.
  */
 int check_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts);

@@ -163,7 +163,7 @@ static int add_path(const struct engine *engine, struct merge_inputs *inputs, co
 {
 	struct input *input;
 	struct run *run;
-	int r = input_open(engine->io, &path, 1, engine->layout->record_nbytes, &input);
+	int r = input_open_framed(engine->io, &path, 1, input_framing(engine->input), &input);
 
 	if (r < 0)
 		return r;
@@ -202,4 +202,9 @@ void merge_inputs_close(struct merge_inputs *inputs)
 	for (size_t i = 0; i < inputs->n; i++)
 		input_close(inputs->inputs[i]);
 	free(inputs);
+}
+
+const struct input *merge_inputs_get(const struct merge_inputs *inputs, size_t i)
+{
+	return inputs->inputs[i];
 }

@@ -21,3 +21,6 @@ int merge_inputs_open(const struct engine *engine, const char *const *paths, siz
 
 /* NULL is fine. */
 void merge_inputs_close(struct merge_inputs *inputs);
+
+/* The i-th of the inputs that were opened here: of path i. */
+const struct input *merge_inputs_get(const struct merge_inputs *inputs, size_t i);

@@ -22,6 +22,8 @@
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
 enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
+/* What is skipped is kept in memory, for the output. */
+enum { MAX_SKIP_NBYTES = 16 << 20 };
 
 enum option_row {
 	ROW_TYPE,
@@ -99,6 +101,17 @@ static int take_temp_dir(const struct option_spec *spec, const char *argument, v
 	if (!*argument)
 		return fail(-EINVAL, "%s: DIR cannot be empty", option_spell(spec, spelling));
 	return options_add_temp_dir(target, argument);
+}
+
+static int take_skip_bytes(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_nbytes(spec, argument, target);
+
+	if (r == 0 && options->skip_nbytes > MAX_SKIP_NBYTES)
+		return fail(-EINVAL, "--skip-bytes: '%s' bytes are too many: at most %d", argument,
+			    MAX_SKIP_NBYTES);
+	return r;
 }
 
 static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
@@ -221,7 +234,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_SKIP_BYTES] = { "skip-bytes", 0, "N",
 			     "the first N bytes of each input are no records; those of the first "
 			     "input begin the output",
-			     .section = "Shapes of input and output", .take = option_take_nbytes,
+			     .section = "Shapes of input and output", .take = take_skip_bytes,
 			     MEMBER(skip_nbytes) },
 	[ROW_PARTIAL] = { "partial", 0, "error|keep|drop",
 			  "an incomplete last record: refuse it (the default), append it to the "
@@ -386,4 +399,11 @@ int options_layout(const struct options *options, struct layout *ret_layout)
 
 	assert(r == 0 || r == -ENOMEM); /* record_options_settle() has checked the keys */
 	return r;
+}
+
+struct framing options_framing(const struct options *options)
+{
+	return (struct framing){ .record_nbytes = options->record.record_nbytes,
+				 .skip_nbytes = options->skip_nbytes,
+				 .partial = options->partial };
 }

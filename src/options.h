@@ -79,3 +79,6 @@ void options_free(struct options *options);
  * layout_free(), or -ENOMEM after a message.
  */
 int options_layout(const struct options *options, struct layout *ret_layout);
+
+/* Which bytes of the inputs are records. */
+struct framing options_framing(const struct options *options);

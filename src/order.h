@@ -12,7 +12,7 @@ struct order_op {
 	 * with LAYOUT_RECORDS the two may differ.
 	 */
 	bool are_items;
-	const void *previous; /* the record before the first, which is only compared with; or NULL */
+	const void *previous; /* the record before the first, only compared with; or NULL */
 	const void *records;  /* n, any alignment */
 	uint64_t n;
 	bool strict; /* equal neighbours are disorder too (-u) */

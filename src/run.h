@@ -38,7 +38,8 @@ code_t run_record_key(const struct layout *layout, const void *record);
 
 /*
  * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of
- * each. position: of its first record among all that are sorted. The input must outlive the run. Returns 0 or a negative errno after a message.
+ * each. position: of its first record among all that are sorted. The input must outlive the run.
+ * Returns 0 or a negative errno after a message.
  */
 int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
 		   uint64_t position, struct run **ret_run);

@@ -27,6 +27,7 @@
 #include "src/chunk_pool.h"
 #include "src/engine.h"
 #include "src/form_runs.h"
+#include "src/frame.h"
 #include "src/merge.h"
 #include "src/merge_inputs.h"
 #include "src/passes.h"
@@ -50,6 +51,7 @@ struct sort {
 static int open_inputs(struct sort *sort)
 {
 	const struct options *options = sort->options;
+	const struct framing framing = options_framing(options);
 	struct engine *engine = &sort->engine;
 	int r;
 
@@ -60,10 +62,8 @@ static int open_inputs(struct sort *sort)
 	r = options_layout(options, &sort->layout);
 	if (r < 0)
 		return r;
-	if (options->skip_nbytes || options->partial)
-		return fail(-ENOTSUP, "--skip-bytes and --partial are not there yet");
-	r = input_open(engine->io, options->inputs, options->n_inputs, sort->layout.record_nbytes,
-		       &engine->input);
+	r = input_open_framed(engine->io, options->inputs, options->n_inputs, &framing,
+			      &engine->input);
 	if (r == 0 && options->debug)
 		r = debug_print(&options->record, &sort->layout, engine->input);
 	return r;
@@ -82,7 +82,7 @@ static uint64_t output_nbytes(const struct sort *sort)
 		return OUTPUT_SIZE_UNKNOWN;
 	if (n > sort->options->limit)
 		n = sort->options->limit;
-	return n * sort->layout.output_nbytes;
+	return frame_nbytes(sort->engine.input) + n * sort->layout.output_nbytes;
 }
 
 static int open_output(struct sort *sort)
@@ -139,8 +139,8 @@ static int write_output(void *context, const struct merged *merged)
 	struct sort *sort = context;
 	const uint64_t nbytes = sort->layout.output_nbytes;
 
-	return output_write_at(sort->output, merged->position * nbytes, merged->items,
-			       merged->n_items * nbytes);
+	return output_write_at(sort->output, sort->options->skip_nbytes + merged->position * nbytes,
+			       merged->items, merged->n_items * nbytes);
 }
 
 static void cancel_output(void *context)
@@ -222,7 +222,7 @@ static int verify(struct sort *sort)
 	int r;
 
 	stats_begin_phase(sort->engine.stats, PHASE_CHECK, nbytes);
-	r = verify_output(sort->output, nbytes, &options, &found);
+	r = verify_output(sort->output, sort->options->skip_nbytes, nbytes, &options, &found);
 	if (r == -ESPIPE)
 		return fail(r, "--verify: %s cannot be read back", output_name(sort->output));
 	if (r < 0)
@@ -275,12 +275,27 @@ static void note_facts(struct sort *sort)
 	facts->n_windows = sort->result.n_windows;
 }
 
+/* The final merge, and around it what of the inputs is no record. */
+static int write_all(struct sort *sort)
+{
+	const struct frame frame = { .input = sort->engine.input, .merged = sort->inputs };
+	int r = frame_write_header(&frame, sort->output);
+
+	if (r == 0)
+		r = merge_all(sort);
+	if (r < 0)
+		return r;
+	return frame_write_tails(&frame, sort->output,
+				 sort->options->skip_nbytes +
+					 sort->result.n_items * sort->layout.output_nbytes);
+}
+
 static int sort_to_output(struct sort *sort)
 {
 	int r = make_runs(sort);
 
 	if (r == 0)
-		r = merge_all(sort);
+		r = write_all(sort);
 	if (r == 0)
 		r = check(sort);
 	if (r == 0 && sort->options->verify)

@@ -23,6 +23,7 @@ struct verify {
 	uint64_t record_nbytes;
 	int (*read_at)(void *file, uint64_t position, void *buffer, size_t nbytes);
 	void *file;
+	uint64_t offset; /* of the first record, as read_at() counts */
 	uint64_t nbytes;
 	uint64_t piece_nbytes;
 
@@ -112,7 +113,7 @@ static int do_next_piece(struct verify *verify, unsigned char *buffer, struct ve
 	nbytes = verify->nbytes - position < verify->piece_nbytes ? verify->nbytes - position :
 								    verify->piece_nbytes;
 	nbytes += position - begin;
-	r = verify->read_at(verify->file, begin, buffer, nbytes);
+	r = verify->read_at(verify->file, verify->offset + begin, buffer, nbytes);
 	if (r < 0)
 		return r;
 	check_piece(verify,
@@ -276,14 +277,15 @@ int verify_input(struct input *input, const struct verify_options *options,
 	return verify_result(&verify, ret_result);
 }
 
-int verify_output(struct output *output, uint64_t nbytes, const struct verify_options *options,
-		  struct verify_result *ret_result)
+int verify_output(struct output *output, uint64_t offset, uint64_t nbytes,
+		  const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
 
 	verify_init(&verify, options, true);
 	verify.read_at = read_output;
 	verify.file = output;
+	verify.offset = offset;
 	verify.nbytes = nbytes;
 	work_in_threads(&verify);
 	return verify_result(&verify, ret_result);

@@ -49,11 +49,11 @@ int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);
 
 /*
- * Read back and check the first nbytes of an output: the layout's items. -ESPIPE without a message if it cannot be
- * read.
+ * Read back and check the nbytes at `offset` of an output: the layout's items. -ESPIPE without a
+ * message if it cannot be read.
  */
-int verify_output(struct output *output, uint64_t nbytes, const struct verify_options *options,
-		  struct verify_result *ret_result);
+int verify_output(struct output *output, uint64_t offset, uint64_t nbytes,
+		  const struct verify_options *options, struct verify_result *ret_result);
 
 /* The last record of a sequence that is checked part by part. */
 struct verify_edge {

@@ -1,0 +1,44 @@
+/*
+ * input_state - what an input consists of; of input.c and input_stream.c only
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "io/input.h"
+#include "io/source.h"
+
+/* A source, its place in the stream, and what of it is kept apart. */
+struct placed_source {
+	struct source source;
+	uint64_t position; /* known once it is started */
+	void *tail;
+	size_t tail_nbytes;
+};
+
+struct input {
+	/* Set at creation. */
+	struct framing framing;
+	uint64_t total_nbytes;
+	size_t n_sources;
+	int cancel_fd; /* readable once input_cancel() was called; -1 without streams */
+
+	unsigned char *header; /* of the first source */
+
+	atomic_int r; /* the first failure, or 0 */
+
+	pthread_mutex_t claim;
+	/* Under the claim lock. */
+	uint64_t next;  /* position that is given out next */
+	size_t current; /* the source being read, in a serial input */
+
+	/*
+	 * Sources whose position is known: all, or in a serial input the current one and those
+	 * before it. Changed under the claim lock, after the position.
+	 */
+	atomic_size_t n_started;
+
+	struct source_table table;
+	struct placed_source sources[];
+};
