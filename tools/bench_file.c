@@ -21,9 +21,11 @@
 #include "src/status.h"
 #include "src/verify.h"
 #include "tools/bench.h"
+#include "tools/bench_program.h"
 #include "tools/bench_report.h"
 #include "tools/gen.h"
 #include "tools/gen_file.h"
+#include "tools/gensort.h"
 #include "tools/tool.h"
 #include "tools/warm_memory.h"
 
@@ -32,19 +34,36 @@ enum { WARM_TIMES_INPUT = 3 };
 
 enum { SMALL_RECORDS = 1000, TEXT_FRACTION = 64 };
 
-/* Who does it. */
-enum program { PROGRAM_CP, PROGRAM_GSORT, PROGRAM_TEXT, N_PROGRAMS };
-
 /* The inputs. */
-enum data { DATA_RANDOM, DATA_SORTED, DATA_REVERSED, DATA_EQUAL, DATA_TEXT, DATA_SMALL, N_DATA };
+enum data {
+	DATA_RANDOM,
+	DATA_SORTED,
+	DATA_REVERSED,
+	DATA_EQUAL,
+	DATA_TEXT,
+	DATA_SMALL,
+	DATA_GENSORT,
+	N_DATA
+};
+
+/* What a record is. Text is sorted as bytes, so is its binary form. */
+static const struct key u64_key = { .nbytes = 8, .kind = KEY_UNSIGNED };
+static const struct key b8_key = { .nbytes = 8, .kind = KEY_BYTES, .big_endian = true };
+static const struct key gensort_key = { .nbytes = 10, .kind = KEY_BYTES, .big_endian = true };
 
 static const struct {
 	const char *name;
-	enum gen_dist dist;
+	const struct key *key;
+	uint64_t record_nbytes;
+	enum gen_dist dist; /* but of DATA_GENSORT */
 } data_sets[N_DATA] = {
-	[DATA_RANDOM] = { "random", GEN_RANDOM },       [DATA_SORTED] = { "sorted", GEN_SORTED },
-	[DATA_REVERSED] = { "reversed", GEN_REVERSED }, [DATA_EQUAL] = { "equal", GEN_EQUAL },
-	[DATA_TEXT] = { "text", GEN_RANDOM },           [DATA_SMALL] = { "small", GEN_RANDOM },
+	[DATA_RANDOM] = { "random", &u64_key, 8, GEN_RANDOM },
+	[DATA_SORTED] = { "sorted", &u64_key, 8, GEN_SORTED },
+	[DATA_REVERSED] = { "reversed", &u64_key, 8, GEN_REVERSED },
+	[DATA_EQUAL] = { "equal", &u64_key, 8, GEN_EQUAL },
+	[DATA_TEXT] = { "text", &b8_key, 8, GEN_RANDOM },
+	[DATA_SMALL] = { "small", &u64_key, 8, GEN_RANDOM },
+	[DATA_GENSORT] = { "gensort", &gensort_key, GENSORT_RECORD_NBYTES, GEN_RANDOM },
 };
 
 enum case_id {
@@ -57,24 +76,49 @@ enum case_id {
 	CASE_EQUAL,
 	CASE_TEXT,
 	CASE_SMALL,
+	/* Records, to the end. */
+	CASE_RECORDS_CP,
+	CASE_RECORDS_LINES,
+	CASE_RECORDS_AMPLE,
+	CASE_RECORDS_EIGHTH,
 	N_CASES
+};
+
+enum kind_id { KIND_ALL, KIND_KEYS, KIND_RECORDS };
+
+static const struct option_choice kind_choices[] = {
+	{ "all", KIND_ALL }, { "keys", KIND_KEYS }, { "records", KIND_RECORDS }, { 0 }
+};
+
+/* The cases of a kind: [first, end). */
+static const struct kind {
+	enum case_id first, end;
+} kinds[] = {
+	[KIND_ALL] = { 0, N_CASES },
+	[KIND_KEYS] = { 0, CASE_RECORDS_CP },
+	[KIND_RECORDS] = { CASE_RECORDS_CP, N_CASES },
 };
 
 static const struct {
 	const char *name;
-	enum program program;
+	enum bench_program program;
 	enum data data;
 	unsigned memory_sixteenths; /* -S, of the input's size */
 } cases[N_CASES] = {
-	[CASE_CP] = { "cp", PROGRAM_CP, DATA_RANDOM, 0 },
-	[CASE_AMPLE] = { "gsort, memory 4 x input", PROGRAM_GSORT, DATA_RANDOM, 64 },
-	[CASE_QUARTER] = { "gsort, memory 1/4", PROGRAM_GSORT, DATA_RANDOM, 4 },
-	[CASE_SIXTEENTH] = { "gsort, memory 1/16", PROGRAM_GSORT, DATA_RANDOM, 1 },
-	[CASE_SORTED] = { "gsort, sorted", PROGRAM_GSORT, DATA_SORTED, 64 },
-	[CASE_REVERSED] = { "gsort, reversed", PROGRAM_GSORT, DATA_REVERSED, 64 },
-	[CASE_EQUAL] = { "gsort, all equal", PROGRAM_GSORT, DATA_EQUAL, 64 },
-	[CASE_TEXT] = { "xxd | sort | xxd", PROGRAM_TEXT, DATA_TEXT, 0 },
-	[CASE_SMALL] = { "gsort, 1000 keys", PROGRAM_GSORT, DATA_SMALL, 64 },
+	[CASE_CP] = { "cp", BENCH_CP, DATA_RANDOM, 0 },
+	[CASE_AMPLE] = { "gsort, memory 4 x input", BENCH_GSORT, DATA_RANDOM, 64 },
+	[CASE_QUARTER] = { "gsort, memory 1/4", BENCH_GSORT, DATA_RANDOM, 4 },
+	[CASE_SIXTEENTH] = { "gsort, memory 1/16", BENCH_GSORT, DATA_RANDOM, 1 },
+	[CASE_SORTED] = { "gsort, sorted", BENCH_GSORT, DATA_SORTED, 64 },
+	[CASE_REVERSED] = { "gsort, reversed", BENCH_GSORT, DATA_REVERSED, 64 },
+	[CASE_EQUAL] = { "gsort, all equal", BENCH_GSORT, DATA_EQUAL, 64 },
+	[CASE_TEXT] = { "xxd | sort | xxd", BENCH_SORT_TEXT, DATA_TEXT, 0 },
+	[CASE_SMALL] = { "gsort, 1000 keys", BENCH_GSORT, DATA_SMALL, 64 },
+	[CASE_RECORDS_CP] = { "records: cp", BENCH_CP, DATA_GENSORT, 0 },
+	[CASE_RECORDS_LINES] = { "records: sort, 2 x input", BENCH_SORT_LINES, DATA_GENSORT, 32 },
+	[CASE_RECORDS_AMPLE] = { "records: gsort, 2 x input", BENCH_GSORT_RECORDS, DATA_GENSORT,
+				 32 },
+	[CASE_RECORDS_EIGHTH] = { "records: gsort, 1/8", BENCH_GSORT_RECORDS, DATA_GENSORT, 2 },
 };
 
 /* What is promised, as in struct bench_figure; N_CASES stands for no case. */
@@ -92,6 +136,8 @@ static const struct {
 	{ "reversed against random", CASE_REVERSED, CASE_AMPLE, false, 1.1 },
 	{ "all equal against random", CASE_EQUAL, CASE_AMPLE, false, 1.1 },
 	{ "start-up, in seconds", CASE_SMALL, N_CASES, false, 0.010 },
+	{ "records: sort against gsort", CASE_RECORDS_LINES, CASE_RECORDS_AMPLE, true, 6.0 },
+	{ "records: against gsort, 1/8", CASE_RECORDS_LINES, CASE_RECORDS_EIGHTH, true, 4.0 },
 };
 
 enum { N_FIGURES = sizeof figures / sizeof figures[0] };
@@ -102,12 +148,14 @@ struct bench_options {
 	const char *gsort;
 	unsigned n_repeats;
 	const char *json_path;
+	int kind; /* enum kind_id */
 };
 
 struct bench {
 	const struct bench_options *options;
-	struct layout layout[N_PROGRAMS]; /* by which they sort */
-	char dir[PATH_MAX];               /* made for this run, removed after it */
+	const struct kind *kind;
+	struct layout layout[N_DATA];
+	char dir[PATH_MAX]; /* made for this run, removed after it */
 	char input[N_DATA][PATH_MAX + 16];
 	uint64_t input_nbytes[N_DATA];
 	struct digest digest[N_DATA];
@@ -129,21 +177,48 @@ static int examine(const struct layout *layout, const char *path, struct verify_
 	return r;
 }
 
-/* The file of a data set, and its digest. */
+static int write_input(const struct bench *bench, enum data data)
+{
+	const uint64_t n = bench->input_nbytes[data] / data_sets[data].record_nbytes;
+	struct gensort gensort;
+	struct gen gen;
+
+	if (data == DATA_GENSORT) {
+		gensort_make(GENSORT_ASCII, 0, n, &gensort);
+		return gen_write_file(&gensort.set, bench->input[data], cpus_available(""));
+	}
+	gen_make(&bench->layout[data], data_sets[data].dist, n, 1, &gen);
+	return gen_write_file(&gen.set, bench->input[data], cpus_available(""));
+}
+
+/* Layout, file and digest of a data set. */
 static int make_input(struct bench *bench, enum data data)
 {
-	const struct layout *layout = &bench->layout[PROGRAM_GSORT];
+	const struct layout_request request = {
+		.record_nbytes = data_sets[data].record_nbytes,
+		.keys = data_sets[data].key,
+		.n_keys = 1,
+	};
 	struct verify_result found;
-	struct gen gen;
-	int r;
+	int r = layout_make(&request, &bench->layout[data]);
 
-	gen_make(layout, data_sets[data].dist, bench->input_nbytes[data] / layout->record_nbytes, 1,
-		 &gen);
-	r = gen_write_file(&gen.set, bench->input[data], cpus_available(""));
 	if (r == 0)
-		r = examine(layout, bench->input[data], &found);
+		r = write_input(bench, data);
+	if (r == 0)
+		r = examine(&bench->layout[data], bench->input[data], &found);
 	if (r == 0)
 		bench->digest[data] = found.digest;
+	return r;
+}
+
+/* The data sets of the cases; several may have the same one. */
+static int make_inputs(struct bench *bench)
+{
+	int r = 0;
+
+	for (unsigned id = bench->kind->first; r == 0 && id < bench->kind->end; id++)
+		if (!bench->layout[cases[id].data].record_nbytes)
+			r = make_input(bench, cases[id].data);
 	return r;
 }
 
@@ -153,10 +228,10 @@ static int check_output(struct bench *bench, enum case_id id)
 	struct verify_result found;
 	int r;
 
-	r = examine(&bench->layout[cases[id].program], bench->output, &found);
+	r = examine(&bench->layout[cases[id].data], bench->output, &found);
 	if (r < 0)
 		return r;
-	if (cases[id].program != PROGRAM_CP && found.first_disorder)
+	if (cases[id].program != BENCH_CP && found.first_disorder)
 		return fail(-EBADMSG, "%s: the output is not sorted: record %" PRIu64,
 			    cases[id].name, found.first_disorder);
 	if (!digest_equal(found.digest, bench->digest[cases[id].data]))
@@ -168,30 +243,18 @@ static int check_output(struct bench *bench, enum case_id id)
 /* The output of the case before is gone first, and its dirty pages with it. */
 static int run_case(struct bench *bench, enum case_id id, struct run_cost *ret_cost)
 {
-	const char *input = bench->input[cases[id].data];
-	const char *output = bench->output;
-	const char *const cp[] = { "cp", input, output, NULL };
-	const char *const text[] = {
-		"sh",   "-c", "xxd -p -c8 \"$1\" | LC_ALL=C sort | xxd -r -p > \"$2\"", "sh", input,
-		output, NULL,
-	};
-	char memory[32];
-	const char *const gsort[] = {
-		bench->options->gsort, input, "-o", output, "-S", memory, "-T", bench->dir, NULL,
+	const uint64_t nbytes = bench->input_nbytes[cases[id].data];
+	const struct bench_job job = {
+		.gsort = bench->options->gsort,
+		.input = bench->input[cases[id].data],
+		.output = bench->output,
+		.temp_dir = bench->dir,
+		.memory_nbytes = nbytes / 16 * cases[id].memory_sixteenths + 1,
 	};
 
-	unlink(output);
-	warm_memory(WARM_TIMES_INPUT * bench->input_nbytes[cases[id].data]);
-	snprintf(memory, sizeof memory, "%" PRIu64 "b",
-		 bench->input_nbytes[cases[id].data] / 16 * cases[id].memory_sixteenths + 1);
-	switch (cases[id].program) {
-	case PROGRAM_CP:
-		return timed_run(cp, ret_cost);
-	case PROGRAM_TEXT:
-		return timed_run(text, ret_cost);
-	default:
-		return timed_run(gsort, ret_cost);
-	}
+	unlink(bench->output);
+	warm_memory(WARM_TIMES_INPUT * nbytes);
+	return bench_program_run(cases[id].program, &job, ret_cost);
 }
 
 /* Every case once, checked; then all of them in turn, timed. */
@@ -203,7 +266,7 @@ static int run_cases(struct bench *bench)
 	for (unsigned round = 0; r == 0 && round <= n_repeats; round++) {
 		fprintf(stderr, round ? "round %u of %u\n" : "checking the results\n", round,
 			n_repeats);
-		for (unsigned id = 0; r == 0 && id < N_CASES; id++) {
+		for (unsigned id = bench->kind->first; r == 0 && id < bench->kind->end; id++) {
 			struct bench_case *measured = &bench->measured[id];
 			struct run_cost cost;
 
@@ -220,24 +283,27 @@ static int run_cases(struct bench *bench)
 static int report(const struct bench *bench)
 {
 	const struct bench_case *measured = bench->measured;
+	const struct kind *kind = bench->kind;
 	struct bench_figure promised[N_FIGURES];
-	const struct bench_report all = {
+	struct bench_report all = {
 		.input_nbytes = bench->options->nbytes,
 		.n_processors = cpus_available(""),
-		.cases = measured,
-		.n_cases = N_CASES,
+		.cases = measured + kind->first,
+		.n_cases = kind->end - kind->first,
 		.figures = promised,
-		.n_figures = N_FIGURES,
 	};
 
-	for (unsigned i = 0; i < N_FIGURES; i++)
-		promised[i] = (struct bench_figure){
+	for (unsigned i = 0; i < N_FIGURES; i++) {
+		if (figures[i].over < kind->first || figures[i].over >= kind->end)
+			continue;
+		promised[all.n_figures++] = (struct bench_figure){
 			.name = figures[i].name,
 			.over = &measured[figures[i].over],
 			.under = figures[i].under == N_CASES ? NULL : &measured[figures[i].under],
 			.at_least = figures[i].at_least,
 			.target = figures[i].target,
 		};
+	}
 	bench_report_print(&all);
 	if (!bench->options->json_path)
 		return 0;
@@ -270,16 +336,26 @@ static void remove_directory(const struct bench *bench)
 
 static void plan_inputs(struct bench *bench)
 {
-	const uint64_t nbytes = bench->options->nbytes / 8 * 8;
+	const uint64_t nbytes = bench->options->nbytes;
 
-	for (unsigned data = 0; data < N_DATA; data++)
-		bench->input_nbytes[data] = nbytes;
-	bench->input_nbytes[DATA_TEXT] = nbytes / TEXT_FRACTION / 8 * 8;
-	bench->input_nbytes[DATA_SMALL] = SMALL_RECORDS * 8;
+	for (unsigned data = 0; data < N_DATA; data++) {
+		const uint64_t record_nbytes = data_sets[data].record_nbytes;
+		const uint64_t n_records = data == DATA_SMALL ? SMALL_RECORDS :
+					   data == DATA_TEXT  ? nbytes / TEXT_FRACTION / 8 :
+								nbytes / record_nbytes;
+
+		bench->input_nbytes[data] = n_records * record_nbytes;
+	}
 	for (unsigned id = 0; id < N_CASES; id++) {
 		bench->measured[id].name = cases[id].name;
 		bench->measured[id].input_nbytes = bench->input_nbytes[cases[id].data];
 	}
+}
+
+static void free_layouts(struct bench *bench)
+{
+	for (unsigned data = 0; data < N_DATA; data++)
+		layout_free(&bench->layout[data]);
 }
 
 static int bench_files(const struct bench_options *options)
@@ -290,19 +366,15 @@ static int bench_files(const struct bench_options *options)
 	if (!bench)
 		return fail(-ENOMEM, "%m");
 	bench->options = options;
+	bench->kind = &kinds[options->kind];
 	plan_inputs(bench);
-	layout_make_plain(&(struct key){ .nbytes = 8, .kind = KEY_UNSIGNED },
-			  &bench->layout[PROGRAM_GSORT]);
-	layout_make_plain(&(struct key){ .nbytes = 8, .kind = KEY_BYTES, .big_endian = true },
-			  &bench->layout[PROGRAM_TEXT]);
-	bench->layout[PROGRAM_CP] = bench->layout[PROGRAM_GSORT];
 	r = make_directory(bench);
 	if (r == 0) {
-		for (unsigned data = 0; r == 0 && data < N_DATA; data++)
-			r = make_input(bench, (enum data)data);
+		r = make_inputs(bench);
 		if (r == 0)
 			r = run_cases(bench);
 		remove_directory(bench);
+		free_layouts(bench);
 	}
 	if (r == 0)
 		r = report(bench);
@@ -313,7 +385,7 @@ static int bench_files(const struct bench_options *options)
 static const struct option_spec specs[] = {
 	{ .name = "size",
 	  .argument = "SIZE",
-	  .help = "of the inputs (default 1G); six times as much is needed on the disk",
+	  .help = "of the inputs (default 1G); seven times as much is needed on the disk",
 	  .take = option_take_size,
 	  .offset = offsetof(struct bench_options, nbytes) },
 	{ .name = "dir",
@@ -331,6 +403,12 @@ static const struct option_spec specs[] = {
 	  .help = "rounds (default 5)",
 	  .take = option_take_count,
 	  .offset = offsetof(struct bench_options, n_repeats) },
+	{ .name = "only",
+	  .argument = "all|keys|records",
+	  .help = "plain keys, or records of the sort benchmark (default all)",
+	  .take = option_take_choice,
+	  .offset = offsetof(struct bench_options, kind),
+	  .choices = kind_choices },
 	{ .name = "json",
 	  .argument = "FILE",
 	  .help = "write all times there as well",

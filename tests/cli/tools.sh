@@ -200,9 +200,16 @@ claim 'gsort-bench checks and times, and leaves nothing'
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||
 	broken "status $?"
 says '^ample memory against cp +[0-9.]+ +<= +2\.5' stdout
+says '^records: sort against gsort +[0-9.]+ +>= +6' stdout
 is_json json
 says '"name": "memory 1/4 against cp", "measured": [0-9.]+, "at_most": 4' json
 nothing_left gsort-bench
+
+claim 'gsort-bench times keys or records alone'
+"$GSORT_BENCH" file --only=records --size=1M --repeat=1 --gsort="$GSORT" > stdout 2> stderr ||
+	broken "status $?"
+says '^records: cp ' stdout
+! grep -q '^gsort' stdout || broken 'keys, too'
 
 claim 'gsort-bench does not time wrong results'
 printf '#!/bin/sh\ncp "$1" "$3"\n' > copies

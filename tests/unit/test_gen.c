@@ -221,7 +221,7 @@ static struct shape shape_of_records(enum gen_dist dist, uint32_t prefix_nbytes)
 
 static void keys_of_records_follow_the_distribution(void **state)
 {
-	/* The prefix ends nowhere, within the first key, the third, and before the last two bytes. */
+	/* None; to within the first key and the third; all but two bytes. */
 	static const uint32_t prefixes[] = { 0, 5, 17, KEY_NBYTES - 2 };
 
 	(void)state;
