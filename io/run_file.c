@@ -1,9 +1,9 @@
 /*
  * run_file - a sorted run in the temporary space (see run_file.h)
  *
- * Blocks whose stored bytes are neighbours, in memory when they are written and in the file when
- * they are read, are transferred together. A group is bounded: its blocks are hashed and copied by
- * the same core, and both go faster while they are in its cache.
+ * Blocks whose stored bytes are neighbours in the file are read together, in groups like those that
+ * they are written in (block_writer.h): raw ones to where they are needed, encoded ones to the
+ * scratch of a codec's context.
  */
 #include "io/run_file.h"
 
@@ -14,17 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/block_writer.h"
 #include "io/checksum.h"
 #include "src/status.h"
 
-#define GROUP_NBYTES ((uint64_t)4 << 20)
-
 struct run_file {
-	/* Set at creation. */
-	struct spill *spill;
-	enum codec_id codec;
-	uint32_t item_nbytes;
-	uint32_t block_n_items;
+	struct run_blocks_format format; /* set at creation */
 
 	pthread_mutex_t lock;
 	/* Under the lock until the run is finished, then constant but for the discarded flags. */
@@ -47,17 +42,17 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 	return n ? (uint32_t)n : 1;
 }
 
-int run_file_open(struct spill *spill, enum codec_id codec, uint32_t item_nbytes,
+int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,
 		  uint32_t block_n_items, struct run_file **ret_run)
 {
 	struct run_file *run = calloc(1, sizeof *run);
 
 	if (!run)
 		return fail(-ENOMEM, "index of temporary data: %m");
-	run->spill = spill;
-	run->codec = codec;
-	run->item_nbytes = item_nbytes;
-	run->block_n_items = block_n_items;
+	run->format = (struct run_blocks_format){ .spill = spill,
+						  .compression = compression,
+						  .item_nbytes = item_nbytes,
+						  .block_n_items = block_n_items };
 	pthread_mutex_init(&run->lock, NULL);
 	*ret_run = run;
 	return 0;
@@ -82,68 +77,6 @@ void run_file_close(struct run_file *run)
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-/* Write the bytes that `n` blocks, neighbours in memory, are stored as. */
-static int write_group(struct run_file *run, struct run_block *blocks, size_t n, const void *stored,
-		       size_t stored_nbytes)
-{
-	struct spill_extent extent;
-	const int r = spill_write(run->spill, stored, stored_nbytes, &extent);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		blocks[i].file = (uint16_t)extent.file;
-		blocks[i].offset = extent.offset;
-		extent.offset += blocks[i].stored_nbytes;
-	}
-	return 0;
-}
-
-static int encode_block(const struct run_file *run, struct run_block *block, const void *items,
-			const void **ret_stored)
-{
-	size_t stored_nbytes;
-	const int r = codecs[run->codec].encode(items, (size_t)block->n_items * run->item_nbytes,
-						ret_stored, &stored_nbytes);
-
-	if (r < 0)
-		return fail(r, "temporary data: codec %s: %m", codecs[run->codec].name);
-	block->codec = (uint8_t)run->codec;
-	block->stored_nbytes = (uint32_t)stored_nbytes;
-	block->checksum = checksum64(*ret_stored, stored_nbytes);
-	return 0;
-}
-
-/* Encode and write the blocks, whose n_items are set, in groups of neighbours. */
-static int write_blocks(struct run_file *run, struct run_block *blocks, size_t n,
-			const unsigned char *items)
-{
-	const unsigned char *group = NULL;
-	size_t first = 0, group_nbytes = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const void *stored;
-		int r = encode_block(run, &blocks[i], items, &stored);
-
-		if (r < 0)
-			return r;
-		if (group_nbytes > 0 &&
-		    (stored != group + group_nbytes || group_nbytes >= GROUP_NBYTES)) {
-			r = write_group(run, blocks + first, i - first, group, group_nbytes);
-			if (r < 0)
-				return r;
-			group_nbytes = 0;
-		}
-		if (group_nbytes == 0) {
-			group = stored;
-			first = i;
-		}
-		group_nbytes += blocks[i].stored_nbytes;
-		items += (size_t)blocks[i].n_items * run->item_nbytes;
-	}
-	return write_group(run, blocks + first, n - first, group, group_nbytes);
 }
 
 /* Append to the index. */
@@ -175,7 +108,8 @@ out:
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
 		   const code_t *first_keys)
 {
-	const size_t n = (size_t)((n_items + run->block_n_items - 1) / run->block_n_items);
+	const size_t n =
+		(size_t)((n_items + run->format.block_n_items - 1) / run->format.block_n_items);
 	struct run_block *blocks;
 	int r;
 
@@ -189,10 +123,10 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 			.first_key = first_keys[i],
 			.sequence = sequence,
 			.in_window = (uint32_t)i,
-			.n_items = (uint32_t)min_u64(run->block_n_items,
-						     n_items - i * run->block_n_items),
+			.n_items = (uint32_t)min_u64(run->format.block_n_items,
+						     n_items - i * run->format.block_n_items),
 		};
-	r = write_blocks(run, blocks, n, items);
+	r = block_writer_write(&run->format, blocks, n, items);
 	if (r < 0)
 		goto out;
 	r = append_blocks(run, blocks, n, n_items);
@@ -250,7 +184,7 @@ uint64_t run_file_n_items(const struct run_file *run)
 
 uint32_t run_file_item_nbytes(const struct run_file *run)
 {
-	return run->item_nbytes;
+	return run->format.item_nbytes;
 }
 
 size_t run_file_memory_nbytes(const struct run_file *run)
@@ -287,16 +221,16 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 	return fail(r,
 		    "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32 " bytes at %" PRIu64
 		    ") %s: %s; check the disk, or use another directory (-T)",
-		    spill_directory(run->spill, block->file), i, run->n_blocks,
+		    spill_directory(run->format.spill, block->file), i, run->n_blocks,
 		    block->stored_nbytes, block->offset, what,
 		    r == -EBADMSG ? "it is not what was written" : strerror(-r));
 }
 
-/* Bring the stored bytes of the blocks [first, end) to `items`, where they are not yet checked. */
+/* Bring the stored bytes of the blocks [first, end) to `to`, where they are not yet checked. */
 static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
-		       struct spill_extent extent, unsigned char *items)
+		       struct spill_extent extent, unsigned char *to)
 {
-	int r = spill_read(run->spill, extent, items);
+	int r = spill_read(run->format.spill, extent, to);
 
 	if (r == 0)
 		return 0;
@@ -306,47 +240,93 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 	/* Find out which block it is. */
 	for (uint64_t i = first; i < end; i++) {
 		group_extent(run, i, i + 1, 0, &extent);
-		r = fetch_group(run, i, i + 1, extent, items);
+		r = fetch_group(run, i, i + 1, extent, to);
 		if (r < 0)
 			return r;
-		items += extent.nbytes;
+		to += extent.nbytes;
 	}
 	return 0;
 }
 
-/* Check the stored bytes of block i, which are where its items go, and make items of them. */
-static int decode_block(const struct run_file *run, uint64_t i, unsigned char *items)
+static size_t block_nbytes(const struct run_file *run, uint64_t i)
+{
+	return (size_t)run->blocks[i].n_items * run->format.item_nbytes;
+}
+
+/* Check the stored bytes of block i, and make items of them. context: NULL for a raw block. */
+static int decode_block(const struct run_file *run, uint64_t i, struct codec_context *context,
+			const unsigned char *stored, unsigned char *items)
 {
 	const struct run_block *block = &run->blocks[i];
 	int r;
 
-	if (checksum64(items, block->stored_nbytes) != block->checksum)
+	assert(!block->discarded);
+	if (checksum64(stored, block->stored_nbytes) != block->checksum)
 		return fail_block(run, i, -EBADMSG, "is damaged");
-	r = codecs[block->codec].decode(items, block->stored_nbytes, items,
-					(size_t)block->n_items * run->item_nbytes);
+	if (!context)
+		return 0;
+	r = codecs[block->codec].decode(context, stored, block->stored_nbytes,
+					&(struct codec_items){ .items = items,
+							       .n = block->n_items,
+							       .item_nbytes =
+								       run->format.item_nbytes });
 	return r < 0 ? fail_block(run, i, r, "cannot be decoded") : 0;
+}
+
+/* The longest group from `first` on, below `end`, that is read at once; all raw, or all encoded. */
+static uint64_t reading_extent(const struct run_file *run, uint64_t first, uint64_t end,
+			       struct spill_extent *ret_extent)
+{
+	const bool is_raw = run->blocks[first].codec == CODEC_RAW;
+	uint64_t same;
+
+	for (same = first; same < end; same++)
+		if ((run->blocks[same].codec == CODEC_RAW) != is_raw)
+			break;
+	return group_extent(run, first, same,
+			    is_raw ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
+			    ret_extent);
+}
+
+/* Read the group [first, end): to its place, or with a context to the scratch and then there. */
+static int read_group(const struct run_file *run, uint64_t first, uint64_t end,
+		      struct spill_extent extent, struct codec_context *context,
+		      unsigned char *items)
+{
+	unsigned char *stored = context ? codec_context_scratch(context) : items;
+	int r = fetch_group(run, first, end, extent, stored);
+
+	for (uint64_t i = first; r == 0 && i < end; i++) {
+		r = decode_block(run, i, context, stored, items);
+		stored += run->blocks[i].stored_nbytes;
+		items += block_nbytes(run, i);
+	}
+	return r;
 }
 
 int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
 {
 	const uint64_t end = first + n;
 	unsigned char *to = items;
+	int r = 0;
 
 	assert(end <= run->n_blocks);
-	while (first < end) {
+	while (r == 0 && first < end) {
+		struct codec_context *context = NULL;
 		struct spill_extent extent;
-		const uint64_t group_end = group_extent(run, first, end, GROUP_NBYTES, &extent);
-		int r = fetch_group(run, first, group_end, extent, to);
+		const uint64_t group_end = reading_extent(run, first, end, &extent);
 
-		for (; r == 0 && first < group_end; first++) {
-			assert(!run->blocks[first].discarded);
-			r = decode_block(run, first, to);
-			to += (size_t)run->blocks[first].n_items * run->item_nbytes;
-		}
-		if (r < 0)
-			return r;
+		if (run->blocks[first].codec != CODEC_RAW)
+			r = compression_acquire(run->format.compression,
+						block_writer_scratch_nbytes(&run->format),
+						&context);
+		if (r == 0)
+			r = read_group(run, first, group_end, extent, context, to);
+		compression_release(run->format.compression, context);
+		for (; first < group_end; first++)
+			to += block_nbytes(run, first);
 	}
-	return 0;
+	return r;
 }
 
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
@@ -358,7 +338,7 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 		struct spill_extent extent;
 		const uint64_t group_end = group_extent(run, first, end, UINT64_MAX, &extent);
 
-		spill_discard(run->spill, extent);
+		spill_discard(run->format.spill, extent);
 		for (; first < group_end; first++)
 			run->blocks[first].discarded = true;
 	}

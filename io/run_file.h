@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/codec.h"
+#include "io/compression.h"
 #include "io/run_format.h"
 #include "io/spill.h"
 
@@ -28,8 +28,11 @@ struct run_file;
  */
 uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes);
 
-/* A run of items of item_nbytes in blocks of block_n_items. The spill must outlive the run. */
-int run_file_open(struct spill *spill, enum codec_id codec, uint32_t item_nbytes,
+/*
+ * A run of items of item_nbytes in blocks of block_n_items. compression says how they are stored;
+ * NULL: raw. It and the spill must outlive the run.
+ */
+int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,
 		  uint32_t block_n_items, struct run_file **ret_run);
 
 /* Discards what is left of it. NULL is fine. */

@@ -6,9 +6,9 @@
  *
  * A run is a sorted sequence of items (elements or records of item_nbytes). It is stored in blocks
  * of a fixed number of items, except that a window's last block may be shorter. A block is encoded
- * on its own, and found, checked and ordered by its entry in the index, which stays in memory: the
- * stored bytes are nothing but the blocks, without headers, so that a raw block is written straight
- * from where it was merged and read straight to where it is needed.
+ * on its own (codec.h), and found, checked and ordered by its entry in the index, which stays in
+ * memory: the stored bytes are nothing but the blocks, without headers, so that a raw block is
+ * written straight from where it was merged and read straight to where it is needed.
  */
 #pragma once
 

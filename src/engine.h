@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "io/compression.h"
 #include "io/input.h"
 #include "io/spill.h"
 #include "src/options.h"
@@ -32,8 +33,9 @@ struct engine {
 	struct device_info info;
 	struct plan_request request;
 	struct plan plan;
-	struct spill *spill;     /* not with --explain */
-	struct chunk_pool *pool; /* only to sort: not with -m or --explain */
+	struct spill *spill;             /* not with --explain */
+	struct compression *compression; /* of what is spilled; NULL: none */
+	struct chunk_pool *pool;         /* only to sort: not with -m or --explain */
 };
 
 /*

@@ -111,8 +111,8 @@ static int spooler_open(struct spooler *spooler)
 	r = verify_edge_open(layout, &spooler->edge);
 	if (r < 0)
 		return r;
-	return run_file_open(spooler->engine->spill, CODEC_RAW, (uint32_t)layout->item_nbytes,
-			     spooler->block_n_items, &spooler->file);
+	return run_file_open(spooler->engine->spill, spooler->engine->compression,
+			     (uint32_t)layout->item_nbytes, spooler->block_n_items, &spooler->file);
 }
 
 /* Store all of a pipe as a run. *position: of its first record, then behind its last. */

@@ -42,8 +42,8 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	struct run *run;
 	int r;
 
-	r = run_file_open(engine->spill, CODEC_RAW, (uint32_t)layout->item_nbytes, block_n_items,
-			  &file);
+	r = run_file_open(engine->spill, engine->compression, (uint32_t)layout->item_nbytes,
+			  block_n_items, &file);
 	if (r < 0)
 		return r;
 	r = merge_into_file(engine, store->runs + first, n, memory_nbytes, file, block_n_items,

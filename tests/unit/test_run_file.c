@@ -17,6 +17,7 @@
 enum { WINDOW = 100, BLOCK = 30, BLOCKS = 4 };
 
 static struct spill *spill;
+static struct compression *compression; /* NULL: raw */
 
 static int start_with_memory(void **state, uint64_t memory_nbytes)
 {
@@ -39,9 +40,36 @@ static int start_in_memory(void **state)
 	return start_with_memory(state, SPILL_ALIGN_NBYTES);
 }
 
+static int start_compressing(void **state, const char *mode)
+{
+	struct compression_choice choice;
+
+	if (compression_parse(mode, &choice) < 0 ||
+	    compression_open(&choice, true, &compression) < 0)
+		return -1;
+	return start(state);
+}
+
+static int start_delta(void **state)
+{
+	return start_compressing(state, "delta");
+}
+
+static int start_zstd(void **state)
+{
+	return start_compressing(state, "zstd");
+}
+
+static int start_auto(void **state)
+{
+	return start_compressing(state, "auto");
+}
+
 static int finish(void **state)
 {
 	spill_close(spill);
+	compression_close(compression);
+	compression = NULL;
 	return fixture_finish(state);
 }
 
@@ -49,7 +77,7 @@ static struct run_file *open_run(void)
 {
 	struct run_file *run;
 
-	assert_int_equal(run_file_open(spill, CODEC_RAW, sizeof(uint64_t), BLOCK, &run), 0);
+	assert_int_equal(run_file_open(spill, compression, sizeof(uint64_t), BLOCK, &run), 0);
 	return run;
 }
 
@@ -112,6 +140,48 @@ static void windows_come_back_in_order(void **state)
 	run_file_close(run);
 }
 
+/* Blocks that shrink and blocks that do not, in windows of both. */
+static void mixed_blocks_come_back(void **state)
+{
+	enum { N = 4000, IN_BLOCK = 500 };
+	uint64_t *items = malloc(N * sizeof *items), *back = guarded_alloc(N * sizeof *items);
+	const code_t first_keys[N / IN_BLOCK] = { 0 };
+	struct run_file *run;
+
+	(void)state;
+	fill_pattern(items, N * sizeof *items, 1);
+	for (uint64_t i = 0; i < N; i++)
+		if (i / IN_BLOCK % 4 < 2)
+			items[i] = i;
+	assert_int_equal(run_file_open(spill, compression, sizeof *items, IN_BLOCK, &run), 0);
+	for (uint64_t w = 0; w < 2; w++)
+		assert_int_equal(run_file_write(run, w, items, N, first_keys), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	for (uint64_t i = 0; i < 2 * N / IN_BLOCK; i++)
+		assert_int_equal(run_file_blocks(run)[i].codec == CODEC_RAW, i % 4 >= 2);
+	for (uint64_t w = 0; w < 2; w++) {
+		assert_int_equal(run_file_read(run, w * N / IN_BLOCK, N / IN_BLOCK, back), 0);
+		assert_memory_equal(back, items, N * sizeof *items);
+	}
+	assert_true(spill_used_nbytes(spill) < 2 * N * sizeof *items * 6 / 10);
+	run_file_close(run);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	guarded_free(back, N * sizeof *items);
+	free(items);
+}
+
+static void stored_bytes_are_counted(void **state)
+{
+	struct run_file *run = finished_run(3);
+	const struct compression_totals totals = compression_totals(compression);
+
+	(void)state;
+	assert_int_equal(totals.items_nbytes, 3 * WINDOW * sizeof(uint64_t));
+	assert_int_equal(totals.stored_nbytes, spill_used_nbytes(spill));
+	assert_true(totals.stored_nbytes < totals.items_nbytes);
+	run_file_close(run);
+}
+
 static void run_without_items_is_fine(void **state)
 {
 	struct run_file *run = open_run();
@@ -169,7 +239,7 @@ static void groups_are_larger_than_a_transfer(void **state)
 
 	(void)state;
 	fill_pattern(items, nbytes, 1);
-	assert_int_equal(run_file_open(spill, CODEC_RAW, 8, n_items, &run), 0);
+	assert_int_equal(run_file_open(spill, compression, 8, n_items, &run), 0);
 	assert_int_equal(run_file_write(run, 0, items, 5 * (uint64_t)n_items, first_keys), 0);
 	assert_int_equal(run_file_finish(run), 0);
 	assert_int_equal(faults.n_transfers, 2);
@@ -227,13 +297,15 @@ static void exchanged_blocks_are_refused(void **state)
 {
 	struct run_file *run = finished_run(1);
 	const struct run_block *blocks = run_file_blocks(run);
+	const size_t nbytes = blocks[0].stored_nbytes < blocks[1].stored_nbytes ?
+				      blocks[0].stored_nbytes :
+				      blocks[1].stored_nbytes;
 	unsigned char a[BLOCK * 8];
 	uint64_t items[WINDOW];
 
 	(void)state;
-	assert_int_equal(pread(faults.nameless_fd, a, sizeof a, (off_t)blocks[0].offset), sizeof a);
-	assert_int_equal(pwrite(faults.nameless_fd, a, sizeof a, (off_t)blocks[1].offset),
-			 sizeof a);
+	assert_int_equal(pread(faults.nameless_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
+	assert_int_equal(pwrite(faults.nameless_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
 	assert_int_equal(run_file_read(run, 0, BLOCKS, items), -EBADMSG);
 	assert_non_null(strstr(status_last(), "block 1 of 4"));
 	run_file_close(run);
@@ -254,13 +326,16 @@ static void failing_read_names_the_block(void **state)
 static void discarded_blocks_leave_the_rest(void **state)
 {
 	struct run_file *run = finished_run(2);
-	const uint64_t nbytes = 2 * WINDOW * sizeof(uint64_t);
+	const struct run_block *blocks = run_file_blocks(run);
+	const uint64_t nbytes = spill_used_nbytes(spill);
+	uint64_t discarded_nbytes = blocks[5].stored_nbytes;
 
 	(void)state;
-	assert_int_equal(spill_used_nbytes(spill), nbytes);
+	for (uint64_t i = 0; i < 3; i++)
+		discarded_nbytes += blocks[i].stored_nbytes;
 	run_file_discard(run, 0, 3);
 	run_file_discard(run, 5, 1);
-	assert_int_equal(spill_used_nbytes(spill), nbytes - 120 * sizeof(uint64_t));
+	assert_int_equal(spill_used_nbytes(spill), nbytes - discarded_nbytes);
 	assert_reads(run, 3, 2);
 	assert_reads(run, 6, 2);
 	run_file_close(run);
@@ -286,6 +361,9 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 #define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, start_in_memory, finish)
+#define ENCODED(name)                                                                              \
+	cmocka_unit_test_setup_teardown(name, start_delta, finish),                                \
+		cmocka_unit_test_setup_teardown(name, start_zstd, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(windows_come_back_in_order),
 		FIXTURE(run_without_items_is_fine),
@@ -299,6 +377,17 @@ int main(void)
 		FIXTURE(large_blocks_fill_whole_pages),
 		IN_MEMORY(windows_come_back_in_order),
 		IN_MEMORY(several_threads_write_one_run),
+		ENCODED(windows_come_back_in_order),
+		ENCODED(run_without_items_is_fine),
+		ENCODED(several_threads_write_one_run),
+		ENCODED(damaged_block_is_refused),
+		ENCODED(truncated_block_is_refused),
+		ENCODED(exchanged_blocks_are_refused),
+		ENCODED(failing_read_names_the_block),
+		ENCODED(discarded_blocks_leave_the_rest),
+		ENCODED(mixed_blocks_come_back),
+		ENCODED(stored_bytes_are_counted),
+		cmocka_unit_test_setup_teardown(several_threads_write_one_run, start_auto, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
