@@ -90,10 +90,14 @@ static int check_temporary_space(const struct engine *engine, const struct optio
 
 static int open_spill(struct engine *engine, const struct options *options)
 {
+	const struct layout *layout = engine->layout;
+	const bool stores_codes = layout->kind == LAYOUT_CODES && layout->stores_elements;
 	int r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
 			   options->temp_limit_nbytes, engine->plan.host_tier_nbytes,
 			   &engine->spill);
 
+	if (r == 0)
+		r = compression_open(&options->compression, stores_codes, &engine->compression);
 	return r < 0 ? r : check_temporary_space(engine, options);
 }
 
@@ -154,7 +158,9 @@ void engine_close(struct engine *engine)
 {
 	chunk_pool_close(engine->pool);
 	spill_close(engine->spill);
+	compression_close(engine->compression);
 	close_device(engine);
 	engine->pool = NULL;
 	engine->spill = NULL;
+	engine->compression = NULL;
 }

@@ -50,6 +50,7 @@ enum option_row {
 	ROW_DEVICE_MEMORY,
 	ROW_TEMP_DIR,
 	ROW_TEMP_LIMIT,
+	ROW_COMPRESS,
 	ROW_PARALLEL,
 	ROW_BATCH_SIZE,
 	ROW_BACKEND,
@@ -92,6 +93,19 @@ static int take_temp_limit(const struct option_spec *spec, const char *argument,
 
 	return size_parse_option(option_spell(spec, spelling), argument, 1024,
 				 &options->temp_limit_nbytes);
+}
+
+static int take_compress(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (compression_parse(argument, &options->compression) < 0)
+		return fail(-EINVAL,
+			    "%s: '%s' is none of auto, none, delta, zstd and zstd:LEVEL, "
+			    "with a LEVEL from 1 to %d",
+			    option_spell(spec, spelling), argument, compression_most_level());
+	return 0;
 }
 
 static int take_temp_dir(const struct option_spec *spec, const char *argument, void *target)
@@ -266,6 +280,10 @@ static const struct option_spec specs[N_ROWS] = {
 			   .take = take_temp_dir },
 	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
 			     .take = take_temp_limit },
+	[ROW_COMPRESS] = { "compress", 0, "MODE",
+			   "how spilled runs are stored: auto (default), none, delta, "
+			   "zstd[:LEVEL]",
+			   .take = take_compress },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
 			   .take = take_parallel, MEMBER(n_threads) },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once",

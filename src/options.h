@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "io/compression.h"
 #include "io/input.h"
 #include "src/backend.h"
 #include "src/progress.h"
@@ -40,7 +41,8 @@ struct options {
 	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
 	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
 	size_t n_temp_dirs;
-	unsigned n_threads;  /* 0: all that this process may use */
+	struct compression_choice compression; /* of spilled runs */
+	unsigned n_threads;                    /* 0: all that this process may use */
 	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
 	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */

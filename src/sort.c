@@ -270,8 +270,10 @@ static void note_facts(struct sort *sort)
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->n_passes = sort->n_merges ? 2 : 1;
-	if (sort->engine.spill)
+	if (sort->engine.spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
+		facts->spilled = compression_totals(sort->engine.compression);
+	}
 	facts->n_windows = sort->result.n_windows;
 }
 

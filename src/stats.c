@@ -278,6 +278,23 @@ static void print_phase(const struct phase_counters *phase, const char *name, FI
 				    stage == bottleneck, stream);
 }
 
+static double percent_stored(const struct compression_totals *spilled)
+{
+	return spilled->items_nbytes ?
+		       100.0 * (double)spilled->stored_nbytes / (double)spilled->items_nbytes :
+		       100;
+}
+
+static void print_spilled(const struct compression_totals *spilled, FILE *stream)
+{
+	char items[32], stored[32];
+
+	size_format(spilled->items_nbytes, items);
+	size_format(spilled->stored_nbytes, stored);
+	fprintf(stream, "\nspilled: %s, stored as %s (%.1f %%) with %s", items, stored,
+		percent_stored(spilled), spilled->codec);
+}
+
 /* What only a sort has. */
 static void print_sort(const struct stats_facts *facts, FILE *stream)
 {
@@ -292,6 +309,8 @@ static void print_sort(const struct stats_facts *facts, FILE *stream)
 		"; memory for data: %s; temporary space: %s",
 		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes,
 		facts->n_windows, buffer, temp);
+	if (facts->spilled.items_nbytes)
+		print_spilled(&facts->spilled, stream);
 }
 
 static void print_facts(const struct summary *summary, FILE *stream)
@@ -385,6 +404,12 @@ static void write_facts(const struct stats_facts *facts, FILE *stream)
 		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
 		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
 		facts->n_windows);
+	if (facts->spilled.codec)
+		fprintf(stream,
+			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64
+			",\n  \"stored_percent\": %.2f,\n  \"codec\": \"%s\",\n",
+			facts->spilled.items_nbytes, facts->spilled.stored_nbytes,
+			percent_stored(&facts->spilled), facts->spilled.codec);
 }
 
 static void write_summary(const struct summary *summary, FILE *stream)

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "io/compression.h"
 #include "src/trace.h"
 
 enum stage {
@@ -78,6 +79,7 @@ struct stats_facts {
 	uint64_t n_passes; /* over the data, the final merge included */
 	uint64_t n_windows;
 	uint64_t peak_temp_nbytes;
+	struct compression_totals spilled; /* codec: NULL if unknown */
 };
 
 /* How far the current phase is. */

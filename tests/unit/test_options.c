@@ -17,7 +17,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { MAX_ARGS = 16 };
+enum { MAX_ARGS = 20 };
 
 /* Parse "gsort" and the words given, up to NULL. */
 static int parse_list(struct options *ret_options, va_list words)
@@ -103,6 +103,7 @@ static void defaults_sort_u64_from_standard_input(void **state)
 	assert_true(options.temp_limit_nbytes == UINT64_MAX);
 	assert_int_equal(options.n_temp_dirs, 1);
 	assert_string_equal(options.temp_dirs[0], "/somewhere");
+	assert_int_equal(options.compression.mode, COMPRESS_AUTO);
 	assert_int_equal(options.backend, BACKEND_AUTO);
 	assert_int_equal(options.progress, PROGRESS_AUTO);
 	options_free(&options);
@@ -134,7 +135,7 @@ static void every_option_reaches_its_field(void **state)
 
 	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y",
 			 "--temp-limit=0", "--parallel=3", "--batch-size", "2", "--backend=cuda",
-			 "--gpus=0,12", "--progress=never", "-oout");
+			 "--gpus=0,12", "--progress=never", "--compress=zstd:7", "-oout");
 	assert_int_equal(options.mode, MODE_MERGE);
 	assert_int_equal(options.buffer_nbytes, 64 << 20);
 	assert_int_equal(options.device_memory_nbytes, 1 << 30);
@@ -142,6 +143,8 @@ static void every_option_reaches_its_field(void **state)
 	assert_string_equal(options.temp_dirs[0], "/x");
 	assert_string_equal(options.temp_dirs[1], "/y");
 	assert_int_equal(options.temp_limit_nbytes, 0);
+	assert_int_equal(options.compression.mode, COMPRESS_ZSTD);
+	assert_int_equal(options.compression.zstd_level, 7);
 	assert_int_equal(options.n_threads, 3);
 	assert_int_equal(options.batch_size, 2);
 	assert_int_equal(options.backend, BACKEND_CUDA);
@@ -213,7 +216,7 @@ static void unknown_options_are_named(void **state)
 	(void)state;
 	REFUSED("unknown option '-Z'", "--help", "-rZ");
 	REFUSED("unknown option '--nonsense'", "--help", "--nonsense");
-	REFUSED("unknown option '--compress=zstd'", "", "--compress=zstd");
+	REFUSED("unknown option '--nothing=zstd'", "", "--nothing=zstd");
 	REFUSED("-S, --buffer-size", "needs an argument", "-S");
 	REFUSED("-o, --output", "needs an argument", "--output");
 	REFUSED("--verify", "takes no argument", "--verify=1");
@@ -409,6 +412,15 @@ static void wrong_sizes_are_refused(void **state)
 	REFUSED("--buffer-size", "too large", "-S", "99999999999T");
 	REFUSED("--device-memory", "'G'", "--device-memory=G");
 	REFUSED("--temp-limit", "'1GB'", "--temp-limit=1GB");
+}
+
+static void unknown_codecs_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--compress", "'lzo'", "--compress=lzo");
+	REFUSED("--compress", "'zstd:0'", "--compress=zstd:0");
+	REFUSED("--compress", "'delta:2'", "--compress=delta:2");
+	REFUSED("--compress", "''", "--compress=");
 }
 
 static void wrong_numbers_are_refused(void **state)
@@ -622,6 +634,8 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 		"--trace=t",
 		"--debug",
 		"--temp-limit",
+		"--compress",
+		"zstd:3",
 		"--files0-from=/dev/null",
 		"--",
 		"--s",
@@ -720,6 +734,7 @@ int main(void)
 		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
 		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 		cmocka_unit_test(wrong_sizes_are_refused),
+		cmocka_unit_test(unknown_codecs_are_refused),
 		cmocka_unit_test(wrong_numbers_are_refused),
 		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
 		cmocka_unit_test(gpu_lists_are_checked),

@@ -29,6 +29,7 @@ static const struct stats_facts facts = {
 	.n_passes = 2,
 	.n_windows = 3,
 	.peak_temp_nbytes = 5 << 20,
+	.spilled = { .codec = "delta", .items_nbytes = 6 << 20, .stored_nbytes = 3 << 20 },
 };
 
 static char path[32], text[CAPTURED_NBYTES];
@@ -148,6 +149,10 @@ static void facts_are_in_both_reports(void **state)
 	report_json(stats);
 	assert_has("\"records_in\": 1048576");
 	assert_has("\"peak_temporary_bytes\": 5242880");
+	assert_has("\"spilled_bytes\": 6291456");
+	assert_has("\"stored_bytes\": 3145728");
+	assert_has("\"stored_percent\": 50.00");
+	assert_has("\"codec\": \"delta\"");
 	assert_has("\"runs_spilled\": 5");
 	assert_has("\"backend\": \"CPU, 2 threads\"");
 }

@@ -1,0 +1,72 @@
+#!/bin/sh
+# codecs - however runs are stored, the result is the same
+. "$(dirname "$0")/prelude.sh"
+
+modes='none delta zstd zstd:1 zstd:7 auto'
+
+# every_mode EXPECTED ARGUMENT...
+every_mode() {
+	every_expected=$1
+	shift
+	for mode in $modes; do
+		gives "$every_expected" --compress=$mode "$@"
+	done
+}
+
+claim 'every mode gives the same bytes, for every size of element'
+for type in u8 u16 u32be i64 f64 u128 b3 b12; do
+	generate -n 400000 -t $type -o input
+	"$GSORT" -t $type -S 64M input -o expected
+	"$GSORT_CHECK" -t $type expected > /dev/null || broken "$type: not sorted in memory"
+	every_mode expected -t $type -S 1M input
+done
+
+claim 'several passes, duplicates dropped, descending'
+generate -n 400000 -t u32 -d zipf -o input
+for options in --batch-size=2 -u -r; do
+	"$GSORT" -t u32 -S 64M $options input -o expected
+	every_mode expected -t u32 -S 1M $options input
+done
+
+claim 'keys that do not shrink at all'
+generate -n 200000 -t u128 -o input
+"$GSORT" -t u128 -S 64M input -o expected
+every_mode expected -t u128 -S 1M input
+
+claim 'pipes that are merged are stored as well'
+generate -n 200000 -o first
+generate -n 200000 --seed=2 -o second
+"$GSORT" first -o sorted_first
+"$GSORT" second -o sorted_second
+"$GSORT" first second -o expected
+for mode in $modes; do
+	cat sorted_second | gives expected -m --compress=$mode sorted_first -
+done
+
+# stored_percent ARGUMENT...: what is stored of 100 spilled bytes
+stored_percent() {
+	run --stats-json=stats -o output "$@"
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	percent=$(sed -n 's/.*"stored_percent": \([0-9]*\).*/\1/p' stats)
+}
+
+claim 'delta makes less of numbers, and says of how much'
+generate -n 8000000 -t u32 -o input
+stored_percent -t u32 -S 16M --compress=delta input
+[ "$percent" -le 50 ] || broken "$percent % stored of runs of 2^20 keys and more"
+says '"codec": "delta"' stats
+stored_percent -t u32 -S 16M --compress=none input
+[ "$percent" -eq 100 ] || broken "$percent % stored"
+says '"codec": "raw"' stats
+stored_percent -t u32 -S 16M --compress=zstd:1 input
+[ "$percent" -le 90 ] || broken "$percent % stored"
+says '"codec": "zstd"' stats
+run -t u32 -S 16M --compress=delta --stats input -o output
+says '^spilled: .* with delta$' stderr
+
+claim 'unknown modes are refused'
+for mode in '' delta:1 zstd: zstd:0 zstd:23 zstd:1x lz4; do
+	refuses '--compress' --compress="$mode" input
+done
+
+finish
