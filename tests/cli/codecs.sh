@@ -14,8 +14,8 @@ every_mode() {
 }
 
 claim 'every mode gives the same bytes, for every size of element'
-for type in u8 u16 u32be i64 f64 u128 b3 b12; do
-	generate -n 400000 -t $type -o input
+for type in u8 u16 u32be f64 u128 b12; do
+	generate -n 250000 -t $type -o input
 	"$GSORT" -t $type -S 64M input -o expected
 	"$GSORT_CHECK" -t $type expected > /dev/null || broken "$type: not sorted in memory"
 	every_mode expected -t $type -S 1M input
