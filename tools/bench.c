@@ -20,6 +20,7 @@ static const struct {
 	  bench_file },
 	{ "io", "a disk and the page cache, without any sorting", bench_io },
 	{ "cpu", "CPU kernels: sort, merge, encode, decode", bench_cpu },
+	{ "records", "CPU kernels: sort and merge records", bench_records },
 #if HAVE_KERNELS
 	{ "sort", "GPU kernels: a chunk, against CUB", bench_kernels },
 	{ "distributions", "GPU kernels: a chunk of other shapes of data", bench_kernels },

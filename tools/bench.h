@@ -8,8 +8,9 @@
 /* gsort against cp and text tools, file to file. */
 int bench_file(int argc, char **argv);
 
-/* The kernels of the CPU back end. */
+/* The kernels of the CPU back end, for plain keys and for records. */
 int bench_cpu(int argc, char **argv);
+int bench_records(int argc, char **argv);
 
 /* The disk and the page cache. */
 int bench_io(int argc, char **argv);

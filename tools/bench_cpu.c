@@ -1,21 +1,16 @@
 /*
  * bench_cpu - how fast are the kernels of the CPU back end
  *
- * Every kernel runs on each of the threads at once, each with data of its own, as in the
- * engine: cores share caches and memory, so one thread alone would flatter it. The time is
- * processor time of the slowest thread, so that other programs on the machine disturb less; the
- * median of several runs. The results are checked by their digest and order.
+ * Every kernel runs on each of the threads at once, each with data of its own, as in the engine;
+ * the figures are medians of several runs. The results are checked by their digest and order.
  *
  * "pipeline" is what the sort of a whole file consists of: sort chunks, then merge all of them.
  */
 #include <getopt.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
@@ -23,6 +18,7 @@
 #include "src/cpu/unique.h"
 #include "src/status.h"
 #include "tools/bench.h"
+#include "tools/bench_threads.h"
 #include "tools/gen.h"
 
 enum { MAX_THREADS = 64, MAX_REPEATS = 99 };
@@ -37,9 +33,6 @@ struct worker {
 	uint64_t n, nbytes;
 	size_t scratch_nbytes;
 	uint64_t chunk_n;
-	pthread_barrier_t *start;
-	void (*run)(struct worker *worker);
-	uint64_t elapsed_ns;
 	struct digest digest; /* of what was generated */
 };
 
@@ -48,26 +41,6 @@ struct bench {
 	unsigned n_threads, n_repeats;
 	uint64_t nbytes; /* of each thread */
 };
-
-static uint64_t thread_time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void *map_memory(size_t nbytes)
-{
-	void *memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (memory == MAP_FAILED) {
-		fail(-1, "no memory for %zu bytes", nbytes);
-		exit(EXIT_TROUBLE);
-	}
-	return memory;
-}
 
 static uint64_t chunk_end(const struct worker *worker, uint64_t start)
 {
@@ -79,8 +52,10 @@ static void *at(const struct worker *worker, void *elements, uint64_t i)
 	return (char *)elements + i * worker->layout.element_nbytes;
 }
 
-static void run_sort(struct worker *worker)
+static void run_sort(void *argument)
 {
+	struct worker *worker = argument;
+
 	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
 		cpu_sort(&(struct sort_op){ .elements = at(worker, worker->elements, i),
 					    .n = chunk_end(worker, i) - i,
@@ -89,104 +64,73 @@ static void run_sort(struct worker *worker)
 }
 
 /* Merge the chunks into `other`. */
-static void run_merge(struct worker *worker)
+static void run_merge(void *argument)
 {
+	struct worker *worker = argument;
 	struct merge_op op = { .slices = worker->slices,
 			       .element_nbytes = worker->layout.element_nbytes,
 			       .out = worker->other,
 			       .scratch = worker->scratch };
 
 	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
-		worker->slices[op.k++] = (struct slice){ at(worker, worker->elements, i),
-							 chunk_end(worker, i) - i };
+		worker->slices[op.k++] =
+			(struct slice){ at(worker, worker->elements, i), chunk_end(worker, i) - i };
 	cpu_merge(&op);
 }
 
-static void run_encode(struct worker *worker)
+static void run_encode(void *argument)
 {
+	struct worker *worker = argument;
 	struct digest digest = { 0 };
 
-	cpu_encode(&(struct encode_op){ .layout = &worker->layout, .records = worker->other,
-					.elements = worker->elements, .n = worker->n,
+	cpu_encode(&(struct encode_op){ .layout = &worker->layout,
+					.records = worker->other,
+					.elements = worker->elements,
+					.n = worker->n,
 					.ret_digest = &digest });
 }
 
-static void run_decode(struct worker *worker)
+static void run_decode(void *argument)
 {
+	struct worker *worker = argument;
 	struct decode_result result;
 
-	cpu_decode(&(struct decode_op){ .layout = &worker->layout, .elements = worker->elements,
-					.records = worker->other, .n = worker->n, .ret = &result });
-}
-
-static void run_decode_in_place(struct worker *worker)
-{
-	struct decode_result result;
-
-	cpu_decode(&(struct decode_op){ .layout = &worker->layout, .elements = worker->elements,
-					.records = worker->elements, .n = worker->n,
+	cpu_decode(&(struct decode_op){ .layout = &worker->layout,
+					.elements = worker->elements,
+					.records = worker->other,
+					.n = worker->n,
 					.ret = &result });
 }
 
-static void run_unique(struct worker *worker)
+static void run_decode_in_place(void *argument)
 {
+	struct worker *worker = argument;
+	struct decode_result result;
+
+	cpu_decode(&(struct decode_op){ .layout = &worker->layout,
+					.elements = worker->elements,
+					.records = worker->elements,
+					.n = worker->n,
+					.ret = &result });
+}
+
+static void run_unique(void *argument)
+{
+	struct worker *worker = argument;
 	struct digest dropped;
 	uint64_t n_left;
 
-	cpu_unique(&(struct unique_op){ .elements = worker->elements, .n = worker->n,
+	cpu_unique(&(struct unique_op){ .elements = worker->elements,
+					.n = worker->n,
 					.element_nbytes = worker->layout.element_nbytes,
-					.layout = &worker->layout, .ret_n = &n_left,
+					.layout = &worker->layout,
+					.ret_n = &n_left,
 					.ret_dropped = &dropped });
 }
 
-static void *timed_run_of(void *argument)
+static uint64_t run_all(struct bench *bench, void (*run)(void *worker))
 {
-	struct worker *worker = argument;
-	uint64_t start_ns;
-
-	pthread_barrier_wait(worker->start);
-	start_ns = thread_time_ns();
-	worker->run(worker);
-	worker->elapsed_ns = thread_time_ns() - start_ns;
-	return NULL;
-}
-
-/* All threads once; the time of the slowest. */
-static uint64_t run_all(struct bench *bench, void (*run)(struct worker *worker))
-{
-	pthread_t threads[MAX_THREADS];
-	pthread_barrier_t start;
-	uint64_t elapsed_ns = 0;
-
-	pthread_barrier_init(&start, NULL, bench->n_threads);
-	for (unsigned i = 0; i < bench->n_threads; i++) {
-		bench->workers[i].run = run;
-		bench->workers[i].start = &start;
-		if (pthread_create(&threads[i], NULL, timed_run_of, &bench->workers[i]) != 0) {
-			fail(-1, "cannot start a thread");
-			exit(EXIT_TROUBLE);
-		}
-	}
-	for (unsigned i = 0; i < bench->n_threads; i++) {
-		pthread_join(threads[i], NULL);
-		if (elapsed_ns < bench->workers[i].elapsed_ns)
-			elapsed_ns = bench->workers[i].elapsed_ns;
-	}
-	pthread_barrier_destroy(&start);
-	return elapsed_ns;
-}
-
-static int compare_ns(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static uint64_t median(uint64_t *times_ns, unsigned n)
-{
-	qsort(times_ns, n, sizeof *times_ns, compare_ns);
-	return times_ns[n / 2];
+	return bench_threads_run(run, bench->workers, sizeof bench->workers[0], bench->n_threads);
 }
 
 static void print_row(const struct bench *bench, const char *what, uint64_t elapsed_ns)
@@ -214,7 +158,8 @@ static void fill(struct bench *bench, const char *type, enum gen_dist dist)
 		worker->digest = (struct digest){ 0 };
 		cpu_encode(&(struct encode_op){ .layout = &worker->layout,
 						.records = worker->elements,
-						.elements = worker->elements, .n = worker->n,
+						.elements = worker->elements,
+						.n = worker->n,
 						.ret_digest = &worker->digest });
 	}
 }
@@ -232,7 +177,8 @@ static void check(struct bench *bench, bool in_other)
 
 		for (uint64_t j = 0; j < worker->n; j += step_n) {
 			cpu_decode(&(struct decode_op){
-				.layout = &worker->layout, .elements = at(worker, elements, j),
+				.layout = &worker->layout,
+				.elements = at(worker, elements, j),
 				.records = worker->other,
 				.n = worker->n - j < step_n ? worker->n - j : step_n,
 				.ret = &result });
@@ -276,16 +222,17 @@ static void bench_pipeline(struct bench *bench, const char *type, const char *di
 	}
 	snprintf(what, sizeof what, "%s %s, %" PRIu64 " KiB: sort", type, dist_name,
 		 chunk_nbytes >> 10);
-	print_row(bench, what, median(sort_ns, bench->n_repeats));
+	print_row(bench, what, bench_median(sort_ns, bench->n_repeats));
 	snprintf(what, sizeof what, "  merge of %" PRIu64,
 		 (bench->nbytes + chunk_nbytes - 1) / chunk_nbytes);
-	print_row(bench, what, median(merge_ns, bench->n_repeats));
-	print_row(bench, "  both", median(sort_ns, bench->n_repeats) +
-					   median(merge_ns, bench->n_repeats));
+	print_row(bench, what, bench_median(merge_ns, bench->n_repeats));
+	print_row(bench, "  both",
+		  bench_median(sort_ns, bench->n_repeats) +
+			  bench_median(merge_ns, bench->n_repeats));
 }
 
 static void bench_simple(struct bench *bench, const char *type, const char *what,
-			 void (*run)(struct worker *worker), enum gen_dist dist)
+			 void (*run)(void *worker), enum gen_dist dist)
 {
 	uint64_t times_ns[MAX_REPEATS];
 	char text[64];
@@ -295,7 +242,7 @@ static void bench_simple(struct bench *bench, const char *type, const char *what
 		times_ns[i] = run_all(bench, run);
 	}
 	snprintf(text, sizeof text, "%s %s", type, what);
-	print_row(bench, text, median(times_ns, bench->n_repeats));
+	print_row(bench, text, bench_median(times_ns, bench->n_repeats));
 }
 
 static void allocate(struct bench *bench)
@@ -306,18 +253,18 @@ static void allocate(struct bench *bench)
 
 		worker->nbytes = bench->nbytes;
 		worker->scratch_nbytes = cpu_merge_scratch_nbytes(k, 16) + bench->nbytes;
-		worker->elements = map_memory(worker->nbytes);
-		worker->other = map_memory(worker->nbytes);
-		worker->scratch = map_memory(worker->scratch_nbytes);
-		worker->slices = map_memory(k * sizeof *worker->slices);
+		worker->elements = bench_map_memory(worker->nbytes);
+		worker->other = bench_map_memory(worker->nbytes);
+		worker->scratch = bench_map_memory(worker->scratch_nbytes);
+		worker->slices = bench_map_memory(k * sizeof *worker->slices);
 	}
 }
 
 static void bench_all(struct bench *bench)
 {
 	static const char *const types[] = { "u32", "u64", "u128" };
-	static const char *const dists[] = { "sorted", "reversed", "equal", "two", "zipf",
-					     "few", "nearly", "sawtooth", "organ", "gaps" };
+	static const char *const dists[] = { "sorted", "reversed", "equal",    "two",   "zipf",
+					     "few",    "nearly",   "sawtooth", "organ", "gaps" };
 
 	for (uint64_t nbytes = 1 << 19; nbytes < bench->nbytes; nbytes *= 4)
 		bench_pipeline(bench, "u64", "random", nbytes);
@@ -354,7 +301,7 @@ int bench_cpu(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct bench *bench = map_memory(sizeof *bench);
+	struct bench *bench = bench_map_memory(sizeof *bench);
 	char type[16], dist[16];
 	unsigned long chunk_kib = 0;
 	int option;
