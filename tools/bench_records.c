@@ -32,16 +32,16 @@ struct scene {
 
 /* clang-format off */
 static const struct scene scenes[] = {
-	{ "100 B, key b10", 100, { "b10" }, 0, 0 },
-	{ "100 B, key b100", 100, { "b100" }, 0, 0 },
-	{ "100 B, key b100, 40 B equal", 100, { "b100" }, 40, 0 },
-	{ "100 B, key b100, 1000 values", 100, { "b100" }, 0, 1000 },
-	{ "100 B, key b100, all equal", 100, { "b100" }, 0, 1 },
-	{ "100 B, keys i32 f64 u16be", 100, { "i32", "f64", "u16be" }, 0, 0 },
-	{ "16 B, key u64", 16, { "u64" }, 0, 0 },
-	{ "12 B, key u32", 12, { "u32" }, 0, 0 },
-	{ "32 B, key u128", 32, { "u128" }, 0, 0 },
-	{ "4096 B, key b10", 4096, { "b10" }, 0, 0 },
+	{ "b10 of 100 B", 100, { "b10" }, 0, 0 },
+	{ "b100 of 100 B", 100, { "b100" }, 0, 0 },
+	{ "b100 of 100 B, 40 B equal", 100, { "b100" }, 40, 0 },
+	{ "b100 of 100 B, 1000 values", 100, { "b100" }, 0, 1000 },
+	{ "b100 of 100 B, all equal", 100, { "b100" }, 0, 1 },
+	{ "i32 f64 u16be of 100 B", 100, { "i32", "f64", "u16be" }, 0, 0 },
+	{ "u64 of 16 B", 16, { "u64" }, 0, 0 },
+	{ "u32 of 12 B", 12, { "u32" }, 0, 0 },
+	{ "u128 of 32 B", 32, { "u128" }, 0, 0 },
+	{ "b10 of 4096 B", 4096, { "b10" }, 0, 0 },
 };
 /* clang-format on */
 
@@ -344,7 +344,7 @@ int bench_records(int argc, char **argv)
 	}
 	if (bench->n_threads - 1 >= MAX_THREADS || bench->n_repeats - 1 >= MAX_REPEATS ||
 	    bench->nbytes == 0 || bench->chunk_nbytes < 8192 ||
-	    bench->nbytes / bench->chunk_nbytes >= MAX_CHUNKS)
+	    bench->nbytes / bench->chunk_nbytes > MAX_CHUNKS)
 		return print_help(), EXIT_TROUBLE;
 	allocate(bench);
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)

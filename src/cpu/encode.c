@@ -50,22 +50,54 @@ INLINE uint128_t swap_bytes_16(uint128_t value)
 /* call(op, n) for the n that is record_nbytes, as a constant. */
 #define DISPATCH(stem, op)                                                                         \
 	switch ((op)->layout->map.record_nbytes) {                                                 \
-	case 1: stem##_4(op, 1); break;                                                            \
-	case 2: stem##_4(op, 2); break;                                                            \
-	case 3: stem##_4(op, 3); break;                                                            \
-	case 4: stem##_4(op, 4); break;                                                            \
-	case 5: stem##_8(op, 5); break;                                                            \
-	case 6: stem##_8(op, 6); break;                                                            \
-	case 7: stem##_8(op, 7); break;                                                            \
-	case 8: stem##_8(op, 8); break;                                                            \
-	case 9: stem##_16(op, 9); break;                                                           \
-	case 10: stem##_16(op, 10); break;                                                         \
-	case 11: stem##_16(op, 11); break;                                                         \
-	case 12: stem##_16(op, 12); break;                                                         \
-	case 13: stem##_16(op, 13); break;                                                         \
-	case 14: stem##_16(op, 14); break;                                                         \
-	case 15: stem##_16(op, 15); break;                                                         \
-	case 16: stem##_16(op, 16); break;                                                         \
+	case 1:                                                                                    \
+		stem##_4(op, 1);                                                                   \
+		break;                                                                             \
+	case 2:                                                                                    \
+		stem##_4(op, 2);                                                                   \
+		break;                                                                             \
+	case 3:                                                                                    \
+		stem##_4(op, 3);                                                                   \
+		break;                                                                             \
+	case 4:                                                                                    \
+		stem##_4(op, 4);                                                                   \
+		break;                                                                             \
+	case 5:                                                                                    \
+		stem##_8(op, 5);                                                                   \
+		break;                                                                             \
+	case 6:                                                                                    \
+		stem##_8(op, 6);                                                                   \
+		break;                                                                             \
+	case 7:                                                                                    \
+		stem##_8(op, 7);                                                                   \
+		break;                                                                             \
+	case 8:                                                                                    \
+		stem##_8(op, 8);                                                                   \
+		break;                                                                             \
+	case 9:                                                                                    \
+		stem##_16(op, 9);                                                                  \
+		break;                                                                             \
+	case 10:                                                                                   \
+		stem##_16(op, 10);                                                                 \
+		break;                                                                             \
+	case 11:                                                                                   \
+		stem##_16(op, 11);                                                                 \
+		break;                                                                             \
+	case 12:                                                                                   \
+		stem##_16(op, 12);                                                                 \
+		break;                                                                             \
+	case 13:                                                                                   \
+		stem##_16(op, 13);                                                                 \
+		break;                                                                             \
+	case 14:                                                                                   \
+		stem##_16(op, 14);                                                                 \
+		break;                                                                             \
+	case 15:                                                                                   \
+		stem##_16(op, 15);                                                                 \
+		break;                                                                             \
+	case 16:                                                                                   \
+		stem##_16(op, 16);                                                                 \
+		break;                                                                             \
 	}
 
 static void encode_plain(const struct encode_op *op)
@@ -87,10 +119,7 @@ static bool have_avx512(void)
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-AVX512 static void encode_avx512(const struct encode_op *op)
-{
-	DISPATCH(encode_all, op)
-}
+AVX512 static void encode_avx512(const struct encode_op *op){ DISPATCH(encode_all, op) }
 
 AVX512 static void decode_avx512(const struct decode_op *op)
 {

@@ -11,6 +11,7 @@
 
 #include "src/cpu/hash.h"
 #include "src/cpu/key_prefix.h"
+#include "src/cpu/key_rest.h"
 
 enum {
 	AHEAD_N = 16, /* items asked for, a power of 2 */
@@ -73,7 +74,7 @@ static int compare(const struct gathering *gathering, const struct seen *a, cons
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	return key_compare_from(&gathering->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item,
+	return key_rest_compare(&gathering->op->layout->item_keys, KEY_PREFIX_NBYTES, a->item,
 				b->item);
 }
 

@@ -46,6 +46,14 @@ static inline uint128_t swap_16(uint128_t word)
 	       __builtin_bswap64((uint64_t)(word >> 64));
 }
 
+/* All ones if the top bit is set: a branch on it would be mispredicted half of the time. */
+static inline uint128_t sign_mask(uint128_t word)
+{
+	const uint64_t mask = (uint64_t)((int64_t)(uint64_t)(word >> 64) >> 63);
+
+	return (uint128_t)mask << 64 | mask;
+}
+
 /* As layout_key_prefix(); reads nothing but the record. */
 static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 					const unsigned char *record)
@@ -60,21 +68,8 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 		uint128_t word = (step->reversed ? loaded : swap_16(loaded)) << step->shift_up;
 
 		word &= step->mask;
-		word ^= (word >> 127 ? step->fold : 0) ^ step->flip;
+		word ^= (sign_mask(word) & step->fold) ^ step->flip;
 		key |= word >> step->shift_down;
 	}
 	return key;
-}
-
-/* Compare two normalised keys from byte `at` on: less than, equal to or greater than 0. */
-static inline int key_compare_from(const struct key_fields *keys, uint32_t at,
-				   const unsigned char *a, const unsigned char *b)
-{
-	for (; at < keys->key_nbytes; at += 8) {
-		const uint64_t word_a = key_word(keys, a, at), word_b = key_word(keys, b, at);
-
-		if (word_a != word_b)
-			return word_a < word_b ? -1 : 1;
-	}
-	return 0;
 }

@@ -175,8 +175,8 @@ static void open_cursors(const struct merge_op *op, struct merge *merge)
 
 		if (op->slices[i].n == 0)
 			continue;
-		*cursor = (struct cursor){ .elements = op->slices[i].elements,
-					   .n = op->slices[i].n };
+		*cursor =
+			(struct cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
 		merge->heads[merge->n_cursors] = (struct head){
 			.last = last_of_next_block(merge, cursor),
 			.cursor = merge->n_cursors,

@@ -180,7 +180,7 @@ AVX512_INLINE __mmask8 lanes_of(uint64_t n, unsigned row)
 	const uint64_t before = (uint64_t)row * N_LANES;
 
 	return n >= before + N_LANES ? (__mmask8)0xff :
-	       n <= before	     ? (__mmask8)0 :
+	       n <= before           ? (__mmask8)0 :
 				       (__mmask8)((1u << (n - before)) - 1);
 }
 

@@ -14,23 +14,22 @@
 #include "src/cpu/network_avx512.h"
 
 enum {
-	BATCH_N = 8 * N_LANES,  /* read before any of them is written; four are 0.1 ns slower */
-	AHEAD_N = 8 * BATCH_N,  /* prefetched: without it, a level out of the cache takes 0.8 ns */
-	SMALL_N = 1024,         /* partitioned through a buffer on the stack */
+	BATCH_N = 8 * N_LANES, /* read before any of them is written; four are 0.1 ns slower */
+	AHEAD_N = 8 * BATCH_N, /* prefetched: without it, a level out of the cache takes 0.8 ns */
+	SMALL_N = 1024,        /* partitioned through a buffer on the stack */
 };
 
 /*
  * partitions[bits] has the permutation, in nibbles, that puts the lanes whose bit is set first
  * and the others last, both in order.
  */
-#define BIT(bits, lane) ((bits) >> (lane) & 1u)
+#define BIT(bits, lane) ((bits) >> (lane)&1u)
 #define N_BELOW(bits, lane)                                                                        \
 	((0 < (lane)) * BIT(bits, 0) + (1 < (lane)) * BIT(bits, 1) + (2 < (lane)) * BIT(bits, 2) + \
 	 (3 < (lane)) * BIT(bits, 3) + (4 < (lane)) * BIT(bits, 4) + (5 < (lane)) * BIT(bits, 5) + \
 	 (6 < (lane)) * BIT(bits, 6) + (7 < (lane)) * BIT(bits, 7))
 #define PLACE(bits, lane)                                                                          \
-	(BIT(bits, lane) ? N_BELOW(bits, lane) :                                                   \
-			   N_BELOW(bits, 8) + (lane) - N_BELOW(bits, lane))
+	(BIT(bits, lane) ? N_BELOW(bits, lane) : N_BELOW(bits, 8) + (lane)-N_BELOW(bits, lane))
 #define NIBBLE(bits, lane) ((uint64_t)(lane) << 4 * (PLACE(bits, lane)))
 #define PARTITION(bits)                                                                            \
 	(NIBBLE(bits, 0u) | NIBBLE(bits, 1u) | NIBBLE(bits, 2u) | NIBBLE(bits, 3u) |               \

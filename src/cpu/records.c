@@ -26,7 +26,12 @@
 #include "src/cpu/refine.h"
 #include "src/cpu/sort.h"
 
-enum { ALIGNMENT = 16, NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES };
+enum {
+	ALIGNMENT = 16,
+	NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES,
+	/* Slices of a window are short: the processor's prefetcher comes to know them too late. */
+	AHEAD_NBYTES = 4096,
+};
 
 /* The parts of the scratch. */
 struct room {
@@ -105,11 +110,14 @@ static void put_element(void *elements, uint32_t element_nbytes, uint64_t i, uin
 static void index_items(const struct layout *layout, const struct slice *slice, uint64_t start,
 			void *elements, struct digest *digest)
 {
+	const uint64_t ahead_n = AHEAD_NBYTES / layout->item_nbytes + 1;
 	const unsigned char *item = slice->elements;
 	struct key_prefix prefix;
 
 	key_prefix_make(&layout->item_keys, layout->item_nbytes, &prefix);
 	for (uint64_t i = 0; i < slice->n; i++, item += layout->item_nbytes) {
+		if (i + ahead_n < slice->n)
+			__builtin_prefetch(item + ahead_n * layout->item_nbytes);
 		put_element(elements, layout->element_nbytes, i, key_prefix_load(&prefix, item),
 			    start + i);
 		if (digest)

@@ -22,13 +22,14 @@
  */
 #include "src/cpu/refine.h"
 
-#include "src/cpu/key_prefix.h"
+#include "src/cpu/key_rest.h"
 #include "src/cpu/sort.h"
 
 enum {
 	PREFIX_NBYTES = 16 - RECORD_NUMBER_NBYTES,
 	NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES,
 	SMALL_N = 16, /* the largest group that is sorted by insertion */
+	AHEAD_N = 16, /* elements whose items are asked for before their turn */
 };
 
 struct group {
@@ -59,6 +60,15 @@ static const unsigned char *item_of(const struct refining *refining, uint128_t e
 	return sequence_item(refining->op->items, (uint32_t)element);
 }
 
+/* Ask for what is looked at next of an item. */
+static void fetch(const struct refining *refining, uint128_t element, uint32_t n_equal)
+{
+	const struct key_fields *const keys = refining->op->keys;
+	const uint32_t skipped = key_rest_is_bytes(keys) ? n_equal : 0;
+
+	__builtin_prefetch(item_of(refining, element) + keys->fields[0].offset + skipped);
+}
+
 static uint128_t prefix_of(uint128_t element)
 {
 	return element >> NUMBER_BITS;
@@ -74,7 +84,7 @@ static void sort_small(const struct refining *refining, const struct group *grou
 		const unsigned char *const item = item_of(refining, element);
 		uint32_t at = i;
 
-		for (; at > 0 && key_compare_from(refining->op->keys, group->n_equal,
+		for (; at > 0 && key_rest_compare(refining->op->keys, group->n_equal,
 						  item_of(refining, elements[at - 1]), item) > 0;
 		     at--)
 			elements[at] = elements[at - 1];
@@ -94,7 +104,9 @@ static uint32_t count_equal(const struct refining *refining, const struct group 
 		const unsigned char *const item = item_of(refining, elements[i]);
 		uint32_t at = group->n_equal;
 
-		while (at < end && key_word(keys, first, at) == key_word(keys, item, at))
+		if (i + AHEAD_N < group->n)
+			fetch(refining, elements[i + AHEAD_N], group->n_equal);
+		while (at < end && key_rest_word(keys, first, at) == key_rest_word(keys, item, at))
 			at += 8;
 		end = at < end ? at : end;
 	}
@@ -108,9 +120,11 @@ static void sort_group(const struct refining *refining, const struct group *grou
 
 	for (uint32_t i = 0; i < group->n; i++) {
 		const unsigned char *const item = item_of(refining, elements[i]);
-		const uint64_t word = key_word(refining->op->keys, item, group->n_equal);
-		const uint64_t next = key_word(refining->op->keys, item, group->n_equal + 8);
+		const uint64_t word = key_rest_word(refining->op->keys, item, group->n_equal);
+		const uint64_t next = key_rest_word(refining->op->keys, item, group->n_equal + 8);
 
+		if (i + AHEAD_N < group->n)
+			fetch(refining, elements[i + AHEAD_N], group->n_equal);
 		elements[i] = (uint128_t)word << 64 | next >> NUMBER_BITS << NUMBER_BITS |
 			      (uint32_t)elements[i];
 	}
@@ -118,6 +132,12 @@ static void sort_group(const struct refining *refining, const struct group *grou
 				    .n = group->n,
 				    .scratch = refining->sort_scratch,
 				    .element_nbytes = sizeof *elements });
+}
+
+/* Does an element tie with the one before it? */
+static bool ties(const uint128_t *elements, uint64_t i)
+{
+	return prefix_of(elements[i - 1]) == prefix_of(elements[i]);
 }
 
 /* Find what ties among sorted elements, sort small groups and let the others wait. */
@@ -132,7 +152,11 @@ static void find_groups(struct refining *refining, struct group within)
 	for (uint64_t i = start + 1; i <= end; i++) {
 		struct group group;
 
-		if (i < end && prefix_of(elements[i]) == prefix_of(elements[start]))
+		if (i + AHEAD_N < end && ties(elements, i + AHEAD_N)) {
+			fetch(refining, elements[i + AHEAD_N - 1], within.n_equal);
+			fetch(refining, elements[i + AHEAD_N], within.n_equal);
+		}
+		if (i < end && ties(elements, i))
 			continue;
 		group = (struct group){ (uint32_t)start, (uint32_t)(i - start), within.n_equal };
 		start = i;

@@ -136,8 +136,8 @@ AVX512 static struct buckets choose_buckets(const uint64_t *elements, uint64_t n
 	if (max - min < buckets.n)
 		buckets.scale = UINT64_MAX;
 	else
-		buckets.scale = (uint64_t)(((uint128_t)buckets.n << 64) /
-					   ((uint128_t)(max - min) + 1));
+		buckets.scale =
+			(uint64_t)(((uint128_t)buckets.n << 64) / ((uint128_t)(max - min) + 1));
 	return buckets;
 }
 
