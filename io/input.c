@@ -310,6 +310,14 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 	return r;
 }
 
+void input_start_at(struct input *input, uint64_t position)
+{
+	assert(!is_serial(input) && position <= input->total_nbytes);
+	pthread_mutex_lock(&input->claim);
+	input->next = position;
+	pthread_mutex_unlock(&input->claim);
+}
+
 void input_prefetch(struct input *input, uint64_t nbytes)
 {
 	for (size_t i = 0; i < input->n_sources && nbytes; i++) {

@@ -64,6 +64,12 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
 
 /*
+ * Nothing has been read yet: let input_read() begin at `position`, a whole number of records; only
+ * when the total size is known.
+ */
+void input_start_at(struct input *input, uint64_t position);
+
+/*
  * The first nbytes will be read soon: let the kernel fetch them meanwhile, if it must. A hint.
  */
 void input_prefetch(struct input *input, uint64_t nbytes);

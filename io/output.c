@@ -26,10 +26,11 @@ struct output {
 	struct file file;
 	struct replacement *replacement; /* NULL: written in place */
 	bool is_ordered;
+	bool is_kept; /* and a regular file: what is written stays, whatever happens */
 	bool has_identity;
 	struct file_identity identity;
-	uint64_t base;              /* where in the file the output starts */
-	uint64_t reserved_nbytes;   /* from there; the file has been extended by them */
+	uint64_t base;            /* where in the file the output starts */
+	uint64_t reserved_nbytes; /* from there; the file has been extended by them */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -70,7 +71,8 @@ static int open_in_place(struct output *output, const char *path)
 	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
 }
 
-static int open_path(struct output *output, const char *path, struct stat *ret_status)
+static int open_path(struct output *output, const char *path, const char *kept_name,
+		     struct stat *ret_status)
 {
 	const bool exists = stat(path, ret_status) == 0;
 
@@ -79,7 +81,7 @@ static int open_path(struct output *output, const char *path, struct stat *ret_s
 		return fail(-errno, "%s: %m", path);
 	if (!exists) {
 		memset(ret_status, 0, sizeof *ret_status);
-		return replacement_start(output->file.engine, path, NULL, &output->file,
+		return replacement_start(output->file.engine, path, NULL, kept_name, &output->file,
 					 &output->replacement);
 	}
 	if (S_ISDIR(ret_status->st_mode))
@@ -89,7 +91,7 @@ static int open_path(struct output *output, const char *path, struct stat *ret_s
 	/* A rename would replace a file that we may not write. */
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
 		return fail(-errno, "%s: %m", path);
-	return replacement_start(output->file.engine, path, ret_status, &output->file,
+	return replacement_start(output->file.engine, path, ret_status, kept_name, &output->file,
 				 &output->replacement);
 }
 
@@ -110,30 +112,84 @@ static int reserve(struct output *output, uint64_t nbytes, const struct stat *st
 	return 0;
 }
 
+static struct output *output_make(const struct io_engine *engine)
+{
+	struct output *output = calloc(1, sizeof *output);
+
+	if (!output) {
+		fail(-ENOMEM, "output: %m");
+		return NULL;
+	}
+	output->file = (struct file){ .engine = engine, .fd = -1 };
+	pthread_mutex_init(&output->lock, NULL);
+	pthread_cond_init(&output->turn, NULL);
+	return output;
+}
+
+static void note_identity(struct output *output, const struct stat *status)
+{
+	output->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
+	output->identity = file_identity_of(status);
+}
+
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	struct output *output = calloc(1, sizeof *output);
+	struct output *output = output_make(engine);
 	struct stat status;
 	int r;
 
 	if (!output)
-		return fail(-ENOMEM, "output: %m");
-	output->file = (struct file){ .engine = engine, .fd = -1 };
-	pthread_mutex_init(&output->lock, NULL);
-	pthread_cond_init(&output->turn, NULL);
+		return -ENOMEM;
 	if (!path || strcmp(path, "/dev/stdout") == 0)
 		r = open_standard(output, &status);
 	else
-		r = open_path(output, path, &status);
+		r = open_path(output, path, NULL, &status);
 	if (r == 0)
 		r = reserve(output, expected_nbytes, &status);
 	if (r < 0) {
 		output_abort(output);
 		return r;
 	}
-	output->has_identity = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
-	output->identity = file_identity_of(&status);
+	note_identity(output, &status);
+	*ret_output = output;
+	return 0;
+}
+
+/* Take up the part that is written already. */
+static int restore(struct output *output, const struct output_kept *kept)
+{
+	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
+	const int r = file_truncate(&output->file, end);
+
+	output->written_nbytes = kept->nbytes;
+	output->end = end;
+	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->name, end) : 0;
+}
+
+int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		     const struct output_kept *kept, struct output **ret_output)
+{
+	struct output *output = output_make(engine);
+	struct stat status;
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = open_path(output, path, kept->name, &status);
+	if (r == 0 && !output->replacement)
+		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
+	output->is_kept = output->replacement;
+	if (r == 0)
+		r = restore(output, kept);
+	if (r == 0)
+		r = reserve(output, expected_nbytes, &status);
+	if (r < 0) {
+		output->is_kept = output->is_kept && kept->nbytes > 0;
+		output_abort(output);
+		return r;
+	}
+	note_identity(output, &status);
 	*ret_output = output;
 	return 0;
 }
@@ -141,7 +197,6 @@ int output_open(const struct io_engine *engine, const char *path, uint64_t expec
 static void output_free(struct output *output)
 {
 	file_close(&output->file);
-	replacement_drop(output->replacement);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
 	free(output);
@@ -157,6 +212,16 @@ bool output_identity(const struct output *output, struct file_identity *ret_iden
 	if (output->has_identity)
 		*ret_identity = output->identity;
 	return output->has_identity;
+}
+
+bool output_new_identity(const struct output *output, struct file_identity *ret_identity)
+{
+	struct stat status;
+
+	if (fstat(output->file.fd, &status) < 0)
+		return false;
+	*ret_identity = file_identity_of(&status);
+	return true;
 }
 
 bool output_is_atomic(const struct output *output)
@@ -233,6 +298,13 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 		       0;
 }
 
+int output_sync(struct output *output)
+{
+	const int r = file_sync(&output->file);
+
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+}
+
 void output_cancel(struct output *output)
 {
 	note_write(output, -ECANCELED, 0, 0);
@@ -298,7 +370,16 @@ void output_abort(struct output *output)
 		return;
 	if (!output->replacement && output->reserved_nbytes > 0)
 		file_truncate(&output->file, output->base);
+	if (output->is_kept)
+		replacement_leave(output->replacement);
+	else
+		replacement_drop(output->replacement);
 	output_free(output);
+}
+
+void output_forget(struct output *output)
+{
+	output->is_kept = false;
 }
 
 void output_cleanup_from_signal(void)

@@ -53,11 +53,27 @@ enum output_durability {
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
 
+/* A file under construction that outlives the process. */
+struct output_kept {
+	const char *name;        /* hidden, beside the target; must outlive the output */
+	uint64_t offset, nbytes; /* a part of it that an earlier process has written; or 0 */
+};
+
+/*
+ * The same for a regular file, which has a hidden name from the start, under which it is left
+ * unless it is committed. What is behind the part that is written already is cut off.
+ */
+int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		     const struct output_kept *kept, struct output **ret_output);
+
 /* What messages call it: its path, or "standard output". */
 const char *output_name(const struct output *output);
 
 /* The existing file that is replaced or written in place; false if there is none. */
 bool output_identity(const struct output *output, struct file_identity *ret_identity);
+
+/* The file that is being written. */
+bool output_new_identity(const struct output *output, struct file_identity *ret_identity);
 
 /* Is the target untouched until output_commit()? If not, it must not be one of the inputs. */
 bool output_is_atomic(const struct output *output);
@@ -84,7 +100,16 @@ void output_cancel(struct output *output);
  */
 int output_commit(struct output *output, enum output_durability durability);
 
-/* Leave the target as it was and give all space back. NULL is fine. No writer may be left. */
+/* Bring what is written to stable storage. */
+int output_sync(struct output *output);
+
+/* A kept file is of no use any more: output_abort() may remove it. */
+void output_forget(struct output *output);
+
+/*
+ * Leave the target as it was, and give all space back, but that of a kept file. NULL is fine. No
+ * writer may be left.
+ */
 void output_abort(struct output *output);
 
 /*

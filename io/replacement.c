@@ -31,12 +31,13 @@ static struct hidden_name {
 
 struct replacement {
 	const struct io_engine *engine;
-	const char *path;          /* as given, for messages */
-	struct file directory;     /* of the target; by path only */
-	char *name;                /* of the target in it */
+	const char *path;      /* as given, for messages */
+	struct file directory; /* of the target; by path only */
+	char *name;            /* of the target in it */
 	bool has_old;
 	struct stat old;
-	struct hidden_name *hidden; /* NULL as long as the file has no name */
+	struct hidden_name *hidden; /* NULL as long as the file has no name, or a kept one */
+	const char *kept_name;      /* or NULL */
 };
 
 /* A name to be created; it is in the table before it exists. NULL if the table is full. */
@@ -183,12 +184,38 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 	return r;
 }
 
+/*
+ * Make or take up the file with the kept name. It must be ours: in a shared directory somebody else
+ * could have put something in its place.
+ */
+static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
+{
+	struct file file;
+	struct stat status;
+	int r = file_open(replacement->engine, replacement->directory.fd, replacement->kept_name,
+			  O_RDWR | O_CREAT | O_NOFOLLOW, mode, &file);
+
+	if (r < 0)
+		return r;
+	if (fstat(file.fd, &status) < 0)
+		r = -errno;
+	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+		r = -EEXIST;
+	if (r < 0)
+		file_close(&file);
+	else
+		*ret_file = file;
+	return r;
+}
+
 static int make_file(struct replacement *replacement, struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
 	const mode_t mode = replacement->has_old ? 0600 : 0666;
 	int r = -EOPNOTSUPP;
 
+	if (replacement->kept_name)
+		return open_kept(replacement, mode, ret_file);
 	if (access("/proc/self/fd", X_OK) == 0)
 		r = file_open(replacement->engine, replacement->directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
@@ -199,7 +226,8 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 }
 
 int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
-		      struct file *ret_file, struct replacement **ret_replacement)
+		      const char *kept_name, struct file *ret_file,
+		      struct replacement **ret_replacement)
 {
 	struct replacement *replacement = calloc(1, sizeof *replacement);
 	int r;
@@ -210,13 +238,14 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 	replacement->path = path;
 	replacement->directory = (struct file){ .engine = engine, .fd = -1 };
 	replacement->has_old = old != NULL;
+	replacement->kept_name = kept_name;
 	if (old)
 		replacement->old = *old;
 	r = find_target(replacement);
 	if (r == 0)
 		r = make_file(replacement, ret_file);
 	if (r < 0) {
-		replacement_drop(replacement);
+		replacement_leave(replacement); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
 	}
 	*ret_replacement = replacement;
@@ -250,7 +279,7 @@ static int link_hidden(struct replacement *replacement, const struct file *file)
 {
 	char descriptor[sizeof "/proc/self/fd/" + 12];
 
-	if (replacement->hidden)
+	if (replacement->hidden || replacement->kept_name)
 		return 0;
 	replacement->hidden = hidden_name_take(replacement->directory.fd);
 	if (!replacement->hidden)
@@ -265,12 +294,15 @@ static int link_hidden(struct replacement *replacement, const struct file *file)
 static int rename_hidden(struct replacement *replacement)
 {
 	const int directory = replacement->directory.fd;
+	const char *name = replacement->kept_name ? replacement->kept_name :
+						    replacement->hidden->name;
 
-	if (replacement->engine->renameat(directory, replacement->hidden->name, directory,
-					  replacement->name) < 0)
+	if (replacement->engine->renameat(directory, name, directory, replacement->name) < 0)
 		return -errno;
-	hidden_name_give_up(replacement->hidden);
+	if (replacement->hidden)
+		hidden_name_give_up(replacement->hidden);
 	replacement->hidden = NULL;
+	replacement->kept_name = NULL;
 	return 0;
 }
 
@@ -306,7 +338,10 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 	else if (sync_name && (r = sync_directory(replacement)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     replacement->path);
-	replacement_drop(replacement);
+	if (replacement->kept_name)
+		replacement_leave(replacement);
+	else
+		replacement_drop(replacement);
 	return r;
 }
 
@@ -318,6 +353,13 @@ void replacement_drop(struct replacement *replacement)
 		unlinkat(replacement->directory.fd, replacement->hidden->name, 0);
 		hidden_name_give_up(replacement->hidden);
 	}
+	if (replacement->kept_name)
+		unlinkat(replacement->directory.fd, replacement->kept_name, 0);
+	replacement_leave(replacement);
+}
+
+void replacement_leave(struct replacement *replacement)
+{
 	file_close(&replacement->directory);
 	free(replacement->name);
 	free(replacement);

@@ -25,14 +25,19 @@ struct replacement;
 /*
  * Make the new file, open for reading and writing. old: what stat() said about the target, whose
  * owner and permissions the new file will get; NULL if it does not exist: permissions then come
- * from the umask. On success the file is the caller's to close, the replacement to finish or drop.
+ * from the umask. kept_name: NULL, or the hidden name that the new file has from the start, and
+ * keeps when the process ends before it is finished; a file of that name may be there and is then
+ * taken up as it is. The string must outlive the replacement. On success the file is the caller's
+ * to close, the replacement to finish or drop.
  */
 int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
-		      struct file *ret_file, struct replacement **ret_replacement);
+		      const char *kept_name, struct file *ret_file,
+		      struct replacement **ret_replacement);
 
 /*
  * Put the file under the target's name; closes it. sync_name: and bring the name to stable storage.
- * Frees the replacement, whether it succeeds or not; on failure nothing is left of the new file.
+ * Frees the replacement, whether it succeeds or not; on failure nothing is left of the new file,
+ * unless its name is kept.
  */
 int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name);
 
@@ -42,5 +47,11 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
  */
 void replacement_drop(struct replacement *replacement);
 
-/* Remove the hidden names that there are at the moment. Async-signal-safe. */
+/* Free it and leave a file with a kept name as it is. */
+void replacement_leave(struct replacement *replacement);
+
+/*
+ * Remove the hidden names, but those that are kept, that there are at the moment.
+ * Async-signal-safe.
+ */
 void replacement_cleanup_from_signal(void);

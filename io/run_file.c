@@ -60,15 +60,10 @@ int run_file_open(struct spill *spill, struct compression *compression, uint32_t
 
 void run_file_close(struct run_file *run)
 {
-	size_t first, end;
-
 	if (!run)
 		return;
-	for (first = 0; first < run->n_blocks; first = end + 1) {
-		for (end = first; end < run->n_blocks && !run->blocks[end].discarded; end++)
-			;
-		run_file_discard(run, first, end - first);
-	}
+	if (!spill_is_kept(run->spill))
+		run_file_discard_rest(run);
 	pthread_mutex_destroy(&run->lock);
 	free(run->blocks);
 	free(run);
@@ -135,6 +130,17 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 out:
 	free(blocks);
 	return r;
+}
+
+int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n)
+{
+	uint64_t n_items = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		n_items += blocks[i].n_items;
+	r = append_blocks(run, blocks, n, n_items);
+	return r < 0 ? fail(r, "index of temporary data: %m") : 0;
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -341,5 +347,16 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 		spill_discard(run->format.spill, extent);
 		for (; first < group_end; first++)
 			run->blocks[first].discarded = true;
+	}
+}
+
+void run_file_discard_rest(struct run_file *run)
+{
+	size_t first, end;
+
+	for (first = 0; first < run->n_blocks; first = end + 1) {
+		for (end = first; end < run->n_blocks && !run->blocks[end].discarded; end++)
+			;
+		run_file_discard(run, first, end - first);
 	}
 }

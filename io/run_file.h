@@ -35,7 +35,13 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes);
 int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,
 		  uint32_t block_n_items, struct run_file **ret_run);
 
-/* Discards what is left of it. NULL is fine. */
+/*
+ * Add the blocks of a run that an earlier process has written and finished, as run_file_blocks()
+ * had them. -ENOMEM after a message.
+ */
+int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n);
+
+/* Discards what is left of it, unless the spill is kept. NULL is fine. */
 void run_file_close(struct run_file *run);
 
 /*
@@ -66,6 +72,9 @@ int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
  * Give the space of the blocks [first, first + n) back; they cannot be read again. Each block once.
  */
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
+
+/* The same of all blocks whose space has not been given back yet. */
+void run_file_discard_rest(struct run_file *run);
 
 /* Memory that the index takes now. */
 size_t run_file_memory_nbytes(const struct run_file *run);

@@ -40,6 +40,7 @@ struct spill {
 	const struct io_engine *engine;
 	uint64_t limit_nbytes;
 	size_t n_directories;
+	bool is_kept;
 	struct memory_tier *memory; /* has a lock of its own */
 
 	pthread_mutex_t lock;
@@ -48,6 +49,12 @@ struct spill {
 	uint64_t peak_nbytes;
 	struct directory directories[];
 };
+
+/* Where the next extent may start. */
+static uint64_t round_up(uint64_t nbytes)
+{
+	return (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+}
 
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
@@ -69,6 +76,44 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 	}
 	*ret_spill = spill;
 	return 0;
+}
+
+int spill_open_kept(const struct file *file, const char *const *directory, uint64_t end_nbytes,
+		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill)
+{
+	struct spill *spill;
+	int r = spill_open(file->engine, directory, 1, limit_nbytes, 0, &spill);
+
+	if (r < 0)
+		return r;
+	spill->is_kept = true;
+	spill->directories[0].file = *file;
+	spill->directories[0].end = round_up(end_nbytes);
+	spill->used_nbytes = spill->peak_nbytes = used_nbytes;
+	*ret_spill = spill;
+	return 0;
+}
+
+bool spill_is_kept(const struct spill *spill)
+{
+	return spill->is_kept;
+}
+
+int spill_sync(struct spill *spill)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < spill->n_directories && r == 0; i++) {
+		struct directory *d = &spill->directories[i];
+		struct file file;
+
+		pthread_mutex_lock(&spill->lock);
+		file = d->file;
+		pthread_mutex_unlock(&spill->lock);
+		if (file.fd >= 0 && (r = file_sync(&file)) < 0)
+			fail(r, "%s: cannot bring temporary data to stable storage: %m", d->path);
+	}
+	return r;
 }
 
 void spill_close(struct spill *spill)
@@ -110,8 +155,8 @@ static int open_and_unlink(const struct io_engine *engine, const char *directory
 static int open_nameless(const struct io_engine *engine, const char *directory,
 			 struct file *ret_file)
 {
-	const int r = file_open(engine, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600,
-				ret_file);
+	const int r =
+		file_open(engine, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);
 
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
@@ -172,7 +217,7 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)(d - spill->directories),
 					     .offset = d->end,
 					     .nbytes = nbytes };
-	d->end += (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	d->end += round_up(nbytes);
 	d->in_flight_nbytes += nbytes;
 	spill->used_nbytes += nbytes;
 	if (spill->peak_nbytes < spill->used_nbytes)

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,7 +44,21 @@ struct spill_extent {
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill);
 
-/* Gives everything back. NULL is fine. */
+/*
+ * A spill in one file with a name, which stays when the spill is closed: for runs that outlive the
+ * process. The file, in `directory`, is the spill's on success; what it holds lies before
+ * end_nbytes, and takes used_nbytes. Otherwise as above.
+ */
+int spill_open_kept(const struct file *file, const char *const *directory, uint64_t end_nbytes,
+		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill);
+
+/* Does what is stored stay when the spill is closed? */
+bool spill_is_kept(const struct spill *spill);
+
+/* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
+int spill_sync(struct spill *spill);
+
+/* Gives everything back, unless it is kept. NULL is fine. */
 void spill_close(struct spill *spill);
 
 /*
