@@ -220,7 +220,8 @@ static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
 				    .records = records,
 				    .items = lane->spare,
 				    .n = chunk->n,
-				    .position = chunk->number * engine->plan.chunk_records,
+				    .position = engine->first_record +
+						chunk->number * engine->plan.chunk_records,
 				    .unique = engine->unique,
 				    .limit = engine->limit,
 				    .scratch = lane->scratch,

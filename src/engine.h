@@ -25,7 +25,9 @@ struct engine {
 	bool unique;         /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
-	struct stats *stats; /* may be NULL */
+	struct checkpoint *checkpoint; /* NULL: none; else runs outlive the process */
+	uint64_t first_record;         /* of the input: those before are in runs already */
+	struct stats *stats;           /* may be NULL */
 
 	/* Opened by engine_open() */
 	const struct backend *backend;

@@ -12,12 +12,17 @@
  * twice. Input runs (-m) may; what is read of them is made unique here. (If a run's next block
  * starts with the key of its last element, the splitter is not above that key, so the element is
  * still in the rest: duplicates always meet in the buffer.)
+ *
+ * A clean cut is at the lower bounds too, but once and without -u: what a merge has written before
+ * such a cut depends on nothing but the key, and not on which records are in which run. The records
+ * equal to the splitter that it leaves in the buffer are taken off the next window's quota.
  */
 #include "src/fetch.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/status.h"
 
@@ -42,9 +47,14 @@ struct fetch {
 	struct mark *mark;
 	uint64_t quota_records, capacity_records;
 	uint32_t n_sources;
-	uint64_t number;   /* of the window */
-	uint64_t *n_taken; /* n_sources each: blocks, ... */
+	uint64_t number;    /* of the window */
+	uint64_t n_carried; /* stored records that the last cut left beyond a block of each run */
+	const struct splitter *start; /* while windows may have records before it; else NULL */
+	bool asked_clean, is_clean;
+	struct splitter splitter; /* of the last window */
+	uint64_t *n_taken;        /* n_sources each: blocks, ... */
 	uint64_t *cuts;
+	uint64_t *lower_cuts;    /* for a clean cut */
 	struct slice *available; /* what the window could hold, before the cut */
 	struct digest read, dropped;
 	void *edges[2]; /* records: an item each, where merge_records() leaves them */
@@ -109,19 +119,36 @@ static int load_item(void *context, struct run *run, uint64_t block, void *item)
 	return r < 0 ? r : wait_lane(fetch);
 }
 
+/* The first blocks that can have records behind the start; NULL if it is the beginning. */
+static const uint64_t *seek_start(struct fetch *fetch)
+{
+	if (!fetch->start)
+		return NULL;
+	for (uint32_t i = 0; i < fetch->n_sources; i++) {
+		struct source *source = &fetch->sources[i];
+
+		source->next_block = run_seek(source->run, fetch->start->key);
+		if (run_is_resident(source->run))
+			source->position = run_block_start(source->run, source->next_block);
+		fetch->n_taken[i] = source->next_block;
+	}
+	return fetch->n_taken;
+}
+
 static int open_forecast(struct fetch *fetch, struct run *const *runs)
 {
 	const struct layout *layout = fetch->engine->layout;
 	const struct item_loader loader = { .layout = layout, .load = load_item, .context = fetch };
+	const uint64_t *first_blocks = seek_start(fetch);
 
 	if (layout->kind != LAYOUT_RECORDS)
-		return forecast_open(runs, fetch->n_sources, NULL, &fetch->forecast);
+		return forecast_open(runs, fetch->n_sources, NULL, first_blocks, &fetch->forecast);
 	for (int i = 0; i < 2; i++) {
 		fetch->edges[i] = malloc(layout->item_nbytes);
 		if (!fetch->edges[i])
 			return fail(-ENOMEM, "no memory for a merge of %u runs", fetch->n_sources);
 	}
-	return forecast_open(runs, fetch->n_sources, &loader, &fetch->forecast);
+	return forecast_open(runs, fetch->n_sources, &loader, first_blocks, &fetch->forecast);
 }
 
 static int fetch_start(struct fetch *fetch, struct run *const *runs,
@@ -133,8 +160,9 @@ static int fetch_start(struct fetch *fetch, struct run *const *runs,
 
 	fetch->n_taken = calloc(n, sizeof *fetch->n_taken);
 	fetch->cuts = calloc(n, sizeof *fetch->cuts);
+	fetch->lower_cuts = calloc(n, sizeof *fetch->lower_cuts);
 	fetch->available = calloc(n, sizeof *fetch->available);
-	if (!fetch->n_taken || !fetch->cuts || !fetch->available)
+	if (!fetch->n_taken || !fetch->cuts || !fetch->lower_cuts || !fetch->available)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
 	r = engine->backend->lane_open(engine->device, LANE_URGENT, &fetch->lane);
 	if (r == 0)
@@ -148,7 +176,8 @@ static int fetch_start(struct fetch *fetch, struct run *const *runs,
 }
 
 int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
-	       const struct window_plan *windows, struct fetch **ret_fetch)
+	       const struct window_plan *windows, const struct splitter *start,
+	       struct fetch **ret_fetch)
 {
 	struct fetch *fetch = calloc(1, sizeof *fetch + n_runs * sizeof fetch->sources[0]);
 	int r;
@@ -158,6 +187,7 @@ int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_
 	fetch->engine = engine;
 	fetch->quota_records = windows->quota_records;
 	fetch->capacity_records = windows->capacity_records;
+	fetch->start = start;
 	fetch->n_sources = n_runs;
 	for (uint32_t i = 0; i < n_runs; i++)
 		fetch->sources[i].run = runs[i];
@@ -185,6 +215,7 @@ void fetch_close(struct fetch *fetch)
 	free(fetch->edges[1]);
 	free(fetch->n_taken);
 	free(fetch->cuts);
+	free(fetch->lower_cuts);
 	free(fetch->available);
 	free(fetch);
 }
@@ -223,7 +254,8 @@ static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_bl
 
 	if (r < 0)
 		return r;
-	run_discard_before(source->run, source->next_block + n_blocks);
+	if (!engine->checkpoint)
+		run_discard_before(source->run, source->next_block + n_blocks);
 	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(source->run, layout) ||
 	    code_map_is_identity(&layout->map))
 		return 0;
@@ -361,43 +393,107 @@ static void apply_unique(struct fetch *fetch)
 	}
 }
 
-static int queue_cut(struct fetch *fetch, const struct splitter *splitter)
+/* Cut what is available at the splitter: equal records of runs before number `slice` precede it. */
+static int cut_at(struct fetch *fetch, const struct splitter *splitter, uint32_t slice,
+		  uint64_t *ret_cuts)
 {
 	const struct engine *engine = fetch->engine;
-	const uint32_t slice = engine->unique ? 0 : splitter->run;
+	int r;
 
 	if (engine->layout->kind == LAYOUT_RECORDS)
-		return engine->backend->cut_records(fetch->lane,
-						    &(struct cut_records_op){
-							    .layout = engine->layout,
-							    .slices = fetch->available,
-							    .k = fetch->n_sources,
-							    .key = splitter->normalised,
-							    .slice = slice,
-							    .ret_cuts = fetch->cuts,
-						    });
-	return engine->backend->cut(fetch->lane,
-				    &(struct cut_op){
-					    .slices = fetch->available,
-					    .k = fetch->n_sources,
-					    .element_nbytes = engine->layout->element_nbytes,
-					    .key = splitter->key,
-					    .slice = slice,
-					    .ret_cuts = fetch->cuts,
-				    });
+		r = engine->backend->cut_records(fetch->lane, &(struct cut_records_op){
+								      .layout = engine->layout,
+								      .slices = fetch->available,
+								      .k = fetch->n_sources,
+								      .key = splitter->normalised,
+								      .slice = slice,
+								      .ret_cuts = ret_cuts,
+							      });
+	else
+		r = engine->backend->cut(fetch->lane,
+					 &(struct cut_op){
+						 .slices = fetch->available,
+						 .k = fetch->n_sources,
+						 .element_nbytes = engine->layout->element_nbytes,
+						 .key = splitter->key,
+						 .slice = slice,
+						 .ret_cuts = ret_cuts,
+					 });
+	return r < 0 ? r : wait_lane(fetch);
+}
+
+/* Take the lower bounds as the cuts, if the next window has room for what that leaves. */
+static int cut_cleanly(struct fetch *fetch, const struct splitter *splitter)
+{
+	const struct plan *plan = &fetch->engine->plan;
+	const uint64_t block_records = plan->block_nbytes / plan->resident_nbytes;
+	uint64_t n_below = 0, n_left = 0;
+	int r = cut_at(fetch, splitter, 0, fetch->lower_cuts);
+
+	for (uint32_t i = 0; i < fetch->n_sources && r == 0; i++) {
+		n_below += fetch->lower_cuts[i];
+		if (!run_is_resident(fetch->sources[i].run))
+			n_left += fetch->cuts[i] - fetch->lower_cuts[i];
+	}
+	/* Without any record below the key, windows before this one may have ended with it. */
+	if (r < 0 || n_below == 0 || n_left + block_records > fetch->quota_records)
+		return r;
+	memcpy(fetch->cuts, fetch->lower_cuts, fetch->n_sources * sizeof *fetch->cuts);
+	fetch->n_carried = n_left;
+	fetch->is_clean = true;
+	return 0;
 }
 
 static int cut(struct fetch *fetch, const struct splitter *splitter)
 {
-	const struct engine *engine = fetch->engine;
+	const bool unique = fetch->engine->unique;
 	struct span span = stats_begin(STAGE_CUT, fetch->number);
-	int r = queue_cut(fetch, splitter);
+	int r = cut_at(fetch, splitter, unique ? 0 : splitter->run, fetch->cuts);
 
-	if (r == 0)
-		r = wait_lane(fetch);
-	if (!engine->unique)
+	if (!unique)
 		fetch->cuts[splitter->run] = fetch->available[splitter->run].n;
-	stats_waited(engine->stats, span);
+	fetch->is_clean = unique;
+	fetch->n_carried = 0;
+	if (r == 0 && fetch->asked_clean && !unique)
+		r = cut_cleanly(fetch, splitter);
+	fetch->asked_clean = false;
+	stats_waited(fetch->engine->stats, span);
+	return r;
+}
+
+/* Does the splitter sort before the start? */
+static bool is_before_start(const struct fetch *fetch, const struct splitter *splitter)
+{
+	const struct layout *layout = fetch->engine->layout;
+
+	if (layout->kind != LAYOUT_RECORDS)
+		return splitter->key < fetch->start->key;
+	return memcmp(splitter->normalised, fetch->start->normalised,
+		      layout->item_keys.key_nbytes) < 0;
+}
+
+/* All of the window that is available sorts before the start: leave it out. */
+static void skip_window(struct slice *slices, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		slices[i].n = 0;
+}
+
+/* Leave out what of the available records sorts before the start, which is in this window. */
+static int begin_at_start(struct fetch *fetch)
+{
+	const uint64_t resident_nbytes = fetch->engine->layout->resident_nbytes;
+	int r = cut_at(fetch, fetch->start, 0, fetch->lower_cuts);
+
+	for (uint32_t i = 0; i < fetch->n_sources && r == 0; i++) {
+		struct slice *slice = &fetch->available[i];
+		const uint64_t n = fetch->lower_cuts[i];
+
+		slice->elements = (const char *)slice->elements + n * resident_nbytes;
+		slice->n -= n;
+		fetch->sources[i].position += n;
+	}
+	fetch->start = NULL;
 	return r;
 }
 
@@ -424,24 +520,42 @@ static uint64_t take_slices(struct fetch *fetch, bool last, struct slice *slices
 int fetch_next(struct fetch *fetch, const struct fetch_memory *memory, struct slice *slices,
 	       uint64_t *ret_n, bool *ret_last)
 {
-	struct splitter splitter;
-	const int more =
-		forecast_take(fetch->forecast, fetch->quota_records, fetch->n_taken, &splitter);
+	struct splitter *splitter = &fetch->splitter;
+	const int more = forecast_take(fetch->forecast, fetch->quota_records - fetch->n_carried,
+				       fetch->n_taken, splitter);
 	int r = more < 0 ? more : gather(fetch, memory);
+	bool skips;
 
 	if (r < 0)
 		return r;
 	if (fetch->engine->unique)
 		apply_unique(fetch);
-	if (more) {
-		r = cut(fetch, &splitter);
-		if (r < 0)
-			return r;
-	}
+	skips = fetch->start && more && is_before_start(fetch, splitter);
+	if (fetch->start && !skips)
+		r = begin_at_start(fetch);
+	fetch->is_clean = false;
+	if (r == 0 && more)
+		r = cut(fetch, splitter);
+	if (r < 0)
+		return r;
 	*ret_n = take_slices(fetch, !more, slices);
+	if (skips) {
+		skip_window(slices, fetch->n_sources);
+		*ret_n = 0;
+	}
 	*ret_last = !more;
 	fetch->number++;
 	return 0;
+}
+
+void fetch_ask_clean_cut(struct fetch *fetch)
+{
+	fetch->asked_clean = true;
+}
+
+const struct splitter *fetch_clean_cut(const struct fetch *fetch)
+{
+	return fetch->is_clean ? &fetch->splitter : NULL;
 }
 
 struct digest fetch_digest_read(const struct fetch *fetch)

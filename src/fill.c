@@ -28,6 +28,7 @@ struct slot {
 struct fill {
 	const struct engine *engine;
 	struct chunk_pool *pool;
+	uint64_t start;        /* in the input: where chunk 0 begins */
 	uint64_t chunk_nbytes; /* of input */
 	uint64_t part_nbytes;  /* what a reader reads at a time: a chunk, or a slot */
 
@@ -56,7 +57,7 @@ static bool more_to_claim(struct fill *fill)
 	bool more;
 
 	pthread_mutex_lock(&fill->lock);
-	more = fill->n_claimed * fill->part_nbytes < fill->end;
+	more = fill->start + fill->n_claimed * fill->part_nbytes < fill->end;
 	pthread_mutex_unlock(&fill->lock);
 	return more;
 }
@@ -104,7 +105,7 @@ static int read_chunk(struct fill *fill, struct chunk *chunk)
 		chunk_pool_put(chunk);
 		return 0;
 	}
-	chunk->number = span.item = position / fill->chunk_nbytes;
+	chunk->number = span.item = (position - fill->start) / fill->chunk_nbytes;
 	chunk->n = nbytes / engine->layout->record_nbytes;
 	stats_end(engine->stats, span, nbytes);
 	r = chunk_pool_sort(chunk, capacity);
@@ -131,7 +132,7 @@ static int read_chunks(struct fill *fill)
 
 static uint64_t chunk_start(const struct fill *fill, const struct chunk *chunk)
 {
-	return chunk->number * fill->chunk_nbytes;
+	return fill->start + chunk->number * fill->chunk_nbytes;
 }
 
 /* Under the lock: all of the chunk's input has been read. */
@@ -186,10 +187,10 @@ static int claim_part(struct fill *fill)
 
 	pthread_mutex_lock(&fill->claiming);
 	if (more_to_claim(fill)) {
-		const uint64_t position = fill->n_claimed * fill->part_nbytes;
+		const uint64_t offset = fill->n_claimed * fill->part_nbytes;
 
-		if (position % fill->chunk_nbytes == 0)
-			r = add_chunk(fill, position / fill->chunk_nbytes);
+		if (offset % fill->chunk_nbytes == 0)
+			r = add_chunk(fill, offset / fill->chunk_nbytes);
 		if (r == 0) {
 			fill->n_claimed++;
 			r = 1;
@@ -260,7 +261,7 @@ static int read_part(struct fill *fill, struct slot *slot)
 	if (nbytes == 0)
 		return 0;
 	pthread_mutex_lock(&fill->lock);
-	chunk = find_chunk(fill, position / fill->chunk_nbytes);
+	chunk = find_chunk(fill, (position - fill->start) / fill->chunk_nbytes);
 	pthread_mutex_unlock(&fill->lock);
 	r = upload(fill, slot, chunk, position, nbytes);
 	if (r == 0)
@@ -411,6 +412,7 @@ int fill_start(const struct engine *engine, struct chunk_pool *pool, struct fill
 	pthread_mutex_init(&fill->lock, NULL);
 	fill->engine = engine;
 	fill->pool = pool;
+	fill->start = engine->first_record * plan->record_nbytes;
 	fill->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	fill->part_nbytes = engine->info.unified ? fill->chunk_nbytes : plan->slot_nbytes;
 	fill->end = plan->input_nbytes;

@@ -108,20 +108,42 @@ static void sift_down(struct forecast *forecast, uint32_t i)
 	heap[i] = moved;
 }
 
+size_t splitter_key_nbytes(const struct layout *layout)
+{
+	const size_t nbytes = (layout->item_keys.key_nbytes + 7) / 8 * 8;
+
+	return nbytes < sizeof(code_t) ? sizeof(code_t) : nbytes;
+}
+
+void splitter_make(const struct layout *layout, const void *key, struct splitter *ret_splitter)
+{
+	const unsigned char *bytes = key;
+
+	*ret_splitter = (struct splitter){ .normalised = key };
+	if (layout->kind != LAYOUT_RECORDS)
+		memcpy(&ret_splitter->key, key, sizeof ret_splitter->key);
+	else
+		for (uint32_t i = 0; i < sizeof(code_t); i++)
+			ret_splitter->key = ret_splitter->key << 8 | bytes[i];
+}
+
 static int open_keys(struct forecast *forecast, const struct item_loader *loader)
 {
 	forecast->loader = *loader;
-	forecast->key_nbytes = (loader->layout->item_keys.key_nbytes + 7) / 8 * 8;
-	if (forecast->key_nbytes < sizeof(code_t))
-		forecast->key_nbytes = sizeof(code_t);
+	forecast->key_nbytes = splitter_key_nbytes(loader->layout);
 	forecast->item = malloc(loader->layout->item_nbytes);
 	forecast->wholes = calloc(forecast->n_runs, sizeof *forecast->wholes);
 	forecast->splitter = malloc(forecast->key_nbytes);
 	return forecast->item && forecast->wholes && forecast->splitter ? 0 : -ENOMEM;
 }
 
+static struct entry first_entry(const struct run *run, uint32_t number, uint64_t block)
+{
+	return (struct entry){ .key = run_first_key(run, block), .block = block, .run = number };
+}
+
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
-		  struct forecast **ret_forecast)
+		  const uint64_t *first_blocks, struct forecast **ret_forecast)
 {
 	struct forecast *forecast = calloc(1, sizeof *forecast + n_runs * sizeof(struct entry));
 	int r = forecast ? 0 : -ENOMEM;
@@ -139,7 +161,7 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 	for (uint32_t i = 0; i < n_runs; i++)
 		if (run_n_blocks(runs[i]))
 			forecast->heap[forecast->n_heap++] =
-				(struct entry){ .key = run_first_key(runs[i], 0), .run = i };
+				first_entry(runs[i], i, first_blocks ? first_blocks[i] : 0);
 	for (uint32_t i = forecast->n_heap / 2; i-- > 0;)
 		sift_down(forecast, i);
 	if (forecast->error) {

@@ -32,6 +32,12 @@ struct splitter {
 	uint32_t run;
 };
 
+/* Records: how long a normalised key of a splitter is. */
+size_t splitter_key_nbytes(const struct layout *layout);
+
+/* Before all records equal to a code, or to a normalised key; the key must outlive the splitter. */
+void splitter_make(const struct layout *layout, const void *key, struct splitter *ret_splitter);
+
 /* Where whole keys come from. */
 struct item_loader {
 	const struct layout *layout;
@@ -41,11 +47,12 @@ struct item_loader {
 };
 
 /*
- * The runs must outlive it, with their first keys known. loader (copied): only for
- * LAYOUT_RECORDS, else NULL. 0, or a negative errno after a message.
+ * The runs must outlive it, with their first keys known. loader (copied): only for LAYOUT_RECORDS,
+ * else NULL. first_blocks: where to begin, of each run; NULL: at the beginning. 0, or a negative
+ * errno after a message.
  */
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
-		  struct forecast **ret_forecast);
+		  const uint64_t *first_blocks, struct forecast **ret_forecast);
 void forecast_close(struct forecast *forecast);
 
 /*

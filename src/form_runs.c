@@ -46,7 +46,12 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	forming->n_collected++;
 	forming->n_resident++;
 	r = run_open_resident(chunk->buffer, chunk->n, release_chunk, chunk, &run);
-	return r < 0 ? r : run_store_add(forming->store, run);
+	if (r < 0)
+		return r;
+	run_set_origin(run, (struct run_origin){ .n_records = chunk->read.n_records,
+						 .read = chunk->read,
+						 .dropped = chunk->dropped });
+	return run_store_add(forming->store, run);
 }
 
 /* Add the chunk, and those that waited for it. */
@@ -112,19 +117,27 @@ static int collect_all(struct forming *forming)
 	return r == -ENODATA ? 0 : r;
 }
 
-int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
-	      struct digest *ret_read, struct digest *ret_dropped)
+/* That are to be read. */
+static uint64_t count_chunks(const struct engine *engine)
 {
 	const struct plan *plan = &engine->plan;
 	const uint64_t chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	uint64_t nbytes;
+
+	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
+		return UINT64_MAX;
+	nbytes = plan->input_nbytes - engine->first_record * plan->record_nbytes;
+	return nbytes / chunk_nbytes + (nbytes % chunk_nbytes != 0);
+}
+
+int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
+	      struct digest *ret_read, struct digest *ret_dropped)
+{
 	struct forming forming = {
 		.engine = engine,
 		.pool = pool,
 		.store = store,
-		.n_chunks_in_input = plan->input_nbytes == PLAN_SIZE_UNKNOWN ?
-					     UINT64_MAX :
-					     plan->input_nbytes / chunk_nbytes +
-						     (plan->input_nbytes % chunk_nbytes != 0),
+		.n_chunks_in_input = count_chunks(engine),
 	};
 	struct fill *fill;
 	int r = fill_start(engine, pool, &fill), read;

@@ -31,6 +31,8 @@ struct window {
 	uint64_t limit;           /* of the records that it keeps */
 	void *first, *last;       /* LAYOUT_RECORDS: items, the first and the last one kept */
 	code_t *first_keys;       /* of the sink's blocks; NULL if it wants none */
+	void *clean_cut; /* the key that it ends at, if is_clean; NULL if no points are wanted */
+	bool is_clean;
 	struct lane *lane;
 	struct mark *mark;
 
@@ -51,6 +53,7 @@ struct merge {
 	bool reads;             /* some runs are not resident: windows have an input buffer */
 	struct window *windows; /* plan.n_windows */
 	uint64_t n_left;        /* until the limit; the caller's thread */
+	uint64_t n_since_point; /* items in windows; the caller's thread */
 	struct ring *free, *queue;
 	pthread_t *writers;
 	uint32_t n_writers;
@@ -94,6 +97,16 @@ static int window_alloc(struct merge *merge, enum memory kind, size_t nbytes, vo
 		       0;
 }
 
+size_t merge_key_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? splitter_key_nbytes(layout) : sizeof(code_t);
+}
+
+size_t merge_edge_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? layout->item_nbytes : sizeof(code_t);
+}
+
 /* Host memory for the window's bookkeeping. */
 static int window_open_arrays(struct merge *merge, struct window *window)
 {
@@ -107,6 +120,10 @@ static int window_open_arrays(struct merge *merge, struct window *window)
 		window->first_keys = malloc((merge->plan.capacity_records / block_n_items + 1) *
 					    sizeof *window->first_keys);
 		complete = complete && window->first_keys;
+	}
+	if (merge->sink->point) {
+		window->clean_cut = malloc(merge_key_nbytes(merge->engine->layout));
+		complete = complete && window->clean_cut;
 	}
 	if (moves_records(merge)) {
 		window->first = malloc(item_nbytes);
@@ -158,6 +175,7 @@ static void window_close(struct merge *merge, struct window *window)
 			 merge->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
+	free(window->clean_cut);
 	free(window->first);
 	free(window->last);
 }
@@ -332,6 +350,23 @@ static void add_findings(struct merge *merge, const struct window *window)
 	}
 }
 
+/*
+ * Under the lock: tell the sink that the merge can be taken up behind the window. Behind the limit
+ * there is nothing to take up.
+ */
+static int give_point(struct merge *merge, const struct window *window)
+{
+	const struct merge_point point = {
+		.key = window->clean_cut,
+		.last = moves_records(merge) ? merge->last_item : (const void *)&merge->last,
+		.result = merge->result,
+	};
+
+	if (!window->is_clean || merge->result.n_items == merge->engine->limit)
+		return 0;
+	return merge->sink->point(merge->sink->context, &point);
+}
+
 /* Wait for the window's turn, find its place in the output, and add up what is known of it. */
 static int window_place(struct window *window, uint64_t *ret_position)
 {
@@ -350,6 +385,7 @@ static int window_place(struct window *window, uint64_t *ret_position)
 		digest_add(&result->dropped, window->dropped);
 		if (window->n && (merge->sink->takes_records || moves_records(merge)))
 			add_findings(merge, window);
+		r = give_point(merge, window);
 		merge->turn++;
 		pthread_cond_broadcast(&merge->turned);
 	}
@@ -431,6 +467,29 @@ static int window_submit(struct merge *merge, struct window *window, uint64_t *n
 	return r == 0 ? ring_push(merge->queue, window) : r;
 }
 
+/* Is the window to end so that the merge could be taken up behind it? */
+static void ask_clean_cut(struct merge *merge, struct fetch *fetch)
+{
+	if (merge->sink->point && merge->n_since_point >= merge->sink->point_interval)
+		fetch_ask_clean_cut(fetch);
+}
+
+/* Remember where it ends, if it does. */
+static void note_clean_cut(struct merge *merge, struct window *window, const struct fetch *fetch)
+{
+	const struct splitter *splitter = fetch_clean_cut(fetch);
+
+	merge->n_since_point += window->n;
+	window->is_clean = merge->sink->point && splitter && window->n &&
+			   merge->n_since_point >= merge->sink->point_interval;
+	if (!window->is_clean)
+		return;
+	merge->n_since_point = 0;
+	memcpy(window->clean_cut,
+	       moves_records(merge) ? splitter->normalised : (const void *)&splitter->key,
+	       merge_key_nbytes(merge->engine->layout));
+}
+
 /* The caller's thread: cut one window after the other. */
 static int feed(struct merge *merge, struct fetch *fetch)
 {
@@ -449,9 +508,12 @@ static int feed(struct merge *merge, struct fetch *fetch)
 			return r;
 		window = item;
 		atomic_store(&window->n_holds, 2);
+		ask_clean_cut(merge, fetch);
 		r = fetch_next(fetch,
 			       &(struct fetch_memory){ window->in, window->out, window->scratch },
 			       window->slices, &window->n, &last);
+		if (r == 0)
+			note_clean_cut(merge, window, fetch);
 		if (r == 0)
 			r = window_submit(merge, window, &n_submitted);
 		if (r < 0)
@@ -476,6 +538,17 @@ static int start_writers(struct merge *merge)
 	return r < 0 ? fail(r, "cannot start a writer thread: %m") : 0;
 }
 
+/* Go on from where the sink wants to start. */
+static void take_up(struct merge *merge, const struct merge_point *start)
+{
+	merge->result = start->result;
+	merge->has_last = true;
+	memcpy(moves_records(merge) ? merge->last_item : (void *)&merge->last, start->last,
+	       merge_edge_nbytes(merge->engine->layout));
+	if (merge->n_left != UINT64_MAX)
+		merge->n_left -= start->result.n_items;
+}
+
 static int merge_open(struct merge *merge)
 {
 	int r = 0;
@@ -489,6 +562,8 @@ static int merge_open(struct merge *merge)
 	    ring_open(merge->plan.n_windows, &merge->free) < 0 ||
 	    ring_open(merge->plan.n_windows, &merge->queue) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", merge->n_runs);
+	if (merge->sink->start)
+		take_up(merge, merge->sink->start);
 	for (uint32_t i = 0; i < merge->plan.n_windows && r == 0; i++) {
 		r = window_open(merge, &merge->windows[i]);
 		if (r == 0)
@@ -554,14 +629,17 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 	};
 	const uint32_t n_resident = count_resident(runs, n_runs);
 	struct fetch *fetch = NULL;
+	struct splitter start;
 	int r;
 
+	if (sink->start)
+		splitter_make(engine->layout, sink->start->key, &start);
 	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
 		     n_resident, n_runs - n_resident, &merge.plan);
 	merge.reads = n_resident < n_runs;
 	merge.buffer_nbytes = merge.plan.capacity_records * engine->layout->resident_nbytes;
 	merge.host_nbytes = merge.plan.capacity_records * sink->item_nbytes;
-	r = fetch_open(engine, runs, n_runs, &merge.plan, &fetch);
+	r = fetch_open(engine, runs, n_runs, &merge.plan, sink->start ? &start : NULL, &fetch);
 	if (r == 0)
 		r = merge_open(&merge);
 	if (r == 0) {

@@ -29,6 +29,30 @@ struct merged {
 	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 };
 
+struct merge_result {
+	uint64_t n_items; /* written */
+	uint64_t n_windows;
+	uint64_t n_counted;    /* the sum of their counts (record.h) */
+	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
+	struct digest read;    /* records read from input runs (-m) */
+	struct digest written; /* records written; the same */
+	struct digest dropped; /* records dropped by -u, or beyond the engine's limit */
+};
+
+/*
+ * Where a merge can be taken up again, if only the runs hold the same records, in whatever
+ * division: all records whose keys are below `key` are the first result.n_items of the output, and
+ * the others follow. Keys and items are as merge_key_nbytes() and merge_edge_nbytes() say.
+ */
+struct merge_point {
+	const void *key;            /* a code, or a normalised key */
+	const void *last;           /* the last of these items, or its code */
+	struct merge_result result; /* of them */
+};
+
+size_t merge_key_nbytes(const struct layout *layout);
+size_t merge_edge_nbytes(const struct layout *layout);
+
 /* Where merged windows go. */
 struct sink {
 	void *context;
@@ -43,16 +67,13 @@ struct sink {
 	int (*write)(void *context, const struct merged *merged);
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
-};
-
-struct merge_result {
-	uint64_t n_items; /* written */
-	uint64_t n_windows;
-	uint64_t n_counted;    /* the sum of their counts (record.h) */
-	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
-	struct digest read;    /* records read from input runs (-m) */
-	struct digest written; /* records written; the same */
-	struct digest dropped; /* records dropped by -u, or beyond the engine's limit */
+	/*
+	 * Called for a window in every point_interval items or so, in order, before it is written:
+	 * the merge can be taken up behind it. Valid during the call. NULL: none are wanted.
+	 */
+	int (*point)(void *context, const struct merge_point *point);
+	uint64_t point_interval;
+	const struct merge_point *start; /* take up there; NULL: begin */
 };
 
 /*

@@ -201,6 +201,7 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 	plan->block_nbytes =
 		at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
 	plan->block_nbytes = at_least(plan->block_nbytes, plan->resident_nbytes);
+	plan->block_nbytes = at_least(plan->block_nbytes, request->least_block_nbytes);
 	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
 	if (request->batch_size)
 		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);

@@ -36,13 +36,14 @@ struct plan_request {
 	const struct layout *layout;
 	const struct backend *backend;
 	const struct device *device;
-	uint64_t input_nbytes;  /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint32_t n_threads;     /* of the CPU */
-	uint64_t memory_nbytes; /* -S, or its default */
-	uint64_t device_nbytes; /* of the device, if it is not unified */
-	uint32_t n_input_runs;  /* with -m, how many inputs; else 0 */
-	uint32_t batch_size;    /* 0: no limit but memory */
-	bool ordered_output;    /* a pipe: one writer is all that can be used */
+	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;          /* of the CPU */
+	uint64_t memory_nbytes;      /* -S, or its default */
+	uint64_t device_nbytes;      /* of the device, if it is not unified */
+	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
+	uint32_t batch_size;         /* 0: no limit but memory */
+	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
+	bool ordered_output;         /* a pipe: one writer is all that can be used */
 };
 
 struct plan {

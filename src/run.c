@@ -23,6 +23,7 @@ enum run_kind { RUN_RESIDENT, RUN_SPILLED, RUN_INPUT };
 struct run {
 	enum run_kind kind;
 	uint64_t n_items, n_blocks;
+	struct run_origin origin;
 
 	/* Resident and input runs: blocks of `stride` items, and their first keys. */
 	uint64_t stride;
@@ -178,6 +179,23 @@ void run_close(struct run *run)
 	free(run);
 }
 
+void run_remove(struct run *run)
+{
+	if (run && run->kind == RUN_SPILLED)
+		run_file_discard_rest(run->file);
+	run_close(run);
+}
+
+void run_set_origin(struct run *run, struct run_origin origin)
+{
+	run->origin = origin;
+}
+
+struct run_origin run_origin(const struct run *run)
+{
+	return run->origin;
+}
+
 int run_fail_unsorted(const char *path, uint64_t item)
 {
 	return fail(-EINVAL,
@@ -188,6 +206,11 @@ int run_fail_unsorted(const char *path, uint64_t item)
 bool run_is_resident(const struct run *run)
 {
 	return run->kind == RUN_RESIDENT;
+}
+
+const struct run_file *run_spilled_file(const struct run *run)
+{
+	return run->file;
 }
 
 uint64_t run_n_items(const struct run *run)
@@ -233,6 +256,21 @@ code_t run_first_key(const struct run *run, uint64_t i)
 {
 	return run->kind == RUN_SPILLED ? run_file_blocks(run->file)[i].first_key :
 					  run->first_keys[i];
+}
+
+uint64_t run_seek(const struct run *run, code_t key)
+{
+	uint64_t lo = 0, hi = run->n_blocks;
+
+	while (hi - lo > 1) {
+		const uint64_t i = lo + (hi - lo) / 2;
+
+		if (run_first_key(run, i) < key)
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
 }
 
 uint64_t run_block_start(const struct run *run, uint64_t i)

@@ -15,6 +15,13 @@
 
 struct run;
 
+/* What part of the input a run holds. Parts of neighbouring runs are neighbours. */
+struct run_origin {
+	uint64_t n_records;
+	struct digest read;    /* of these records */
+	struct digest dropped; /* of those among them that the run does not hold any more */
+};
+
 /*
  * A run of n elements or items in device memory; release(owner) is called when it is closed.
  * -ENOMEM after a message; the memory then stays the caller's.
@@ -50,10 +57,19 @@ int run_open_input(const struct engine *engine, struct input *input, struct inpu
  */
 int run_fail_unsorted(const char *path, uint64_t item);
 
-/* Gives its memory or space back. NULL is fine. */
+/* Gives its memory or space back, but the space of a kept spill. NULL is fine. */
 void run_close(struct run *run);
 
+/* Gives the space back in any case. */
+void run_remove(struct run *run);
+
+/* Zero until it is set; only of runs that are made of the input. */
+void run_set_origin(struct run *run, struct run_origin origin);
+struct run_origin run_origin(const struct run *run);
+
 bool run_is_resident(const struct run *run);
+/* The file of a spilled run; owned by it. */
+const struct run_file *run_spilled_file(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 
@@ -68,6 +84,8 @@ int run_sample(struct run *run, const struct engine *engine, struct lane *lane, 
 
 /* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
 code_t run_first_key(const struct run *run, uint64_t i);
+/* The last block whose first key is below `key`, or 0: what comes before it is below `key`. */
+uint64_t run_seek(const struct run *run, code_t key);
 /* Where block i starts, in items; i == n_blocks gives n_items. */
 uint64_t run_block_start(const struct run *run, uint64_t i);
 

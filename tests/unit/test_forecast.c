@@ -39,7 +39,7 @@ static struct forecast *open_forecast(void)
 {
 	struct forecast *forecast;
 
-	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, NULL, &forecast), 0);
+	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, NULL, NULL, &forecast), 0);
 	return forecast;
 }
 
