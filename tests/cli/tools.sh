@@ -122,6 +122,18 @@ Duplicate keys: 0
 SUCCESS - all records are in order" $keys sorted
 done
 
+claim 'every record counts once, however many threads there are'
+generate --gensort=ascii -n 100000 -o many
+for threads in 1 2 7; do
+	"$GSORT_CHECK" $keys --parallel=$threads many > stdout
+	says '^Checksum: c34e19c81885$' stdout
+done
+"$GSORT_CHECK" $keys - < many > stdout
+says '^Checksum: c34e19c81885$' stdout
+cat many | "$GSORT_CHECK" $keys - > stdout
+says '^Checksum: c34e19c81885$' stdout
+says '^Records: 100000$' stdout
+
 claim 'two records exchanged are found'
 {
 	head -c 50000 sorted
