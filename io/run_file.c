@@ -62,7 +62,7 @@ void run_file_close(struct run_file *run)
 {
 	if (!run)
 		return;
-	if (!spill_is_kept(run->spill))
+	if (!spill_is_kept(run->format.spill))
 		run_file_discard_rest(run);
 	pthread_mutex_destroy(&run->lock);
 	free(run->blocks);
