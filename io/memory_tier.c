@@ -4,10 +4,6 @@
  * Offsets only grow, so the table of extents is sorted as it is made, and a binary search finds the
  * extent of a part. Entries are small and are kept after their extent is gone.
  *
- * A discarded part gives back the pages that lie wholly in it. A page that is shared with another
- * part, which happens only where blocks do not fill pages, stays until the whole extent is gone;
- * it is counted as used until then.
- *
  * Memory is taken under the lock, but mapped, filled and read outside of it: copying is what takes
  * the time, and several threads are needed for the full bandwidth of the memory.
  */
@@ -27,7 +23,6 @@ struct extent {
 	char *memory;
 	uint64_t mapped_nbytes; /* whole pages */
 	uint64_t held_nbytes;   /* of these, not given back yet */
-	uint64_t live_nbytes;   /* stored bytes that were not discarded yet */
 };
 
 struct memory_tier {
@@ -68,7 +63,7 @@ void memory_tier_close(struct memory_tier *tier)
 	if (!tier)
 		return;
 	for (size_t i = 0; i < tier->n_extents; i++)
-		if (tier->extents[i].live_nbytes)
+		if (tier->extents[i].held_nbytes)
 			munmap(tier->extents[i].memory, tier->extents[i].mapped_nbytes);
 	free(tier->extents);
 	pthread_mutex_destroy(&tier->lock);
@@ -147,9 +142,7 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset)
 {
 	const uint64_t mapped_nbytes = pages_up(nbytes);
-	struct extent extent = { .mapped_nbytes = mapped_nbytes,
-				 .held_nbytes = mapped_nbytes,
-				 .live_nbytes = nbytes };
+	struct extent extent = { .mapped_nbytes = mapped_nbytes, .held_nbytes = mapped_nbytes };
 	int r = reserve(tier, mapped_nbytes);
 
 	if (r < 0)
@@ -198,35 +191,20 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 	memcpy(buffer, from, nbytes);
 }
 
-/* Give back the pages of an extent that lie wholly in [first, end). Returns how many bytes. */
-static uint64_t release_pages(const struct extent *extent, uint64_t first, uint64_t end)
-{
-	first = pages_up(first);
-	end = pages_down(end);
-	if (first >= end)
-		return 0;
-	madvise(extent->memory + first, end - first, MADV_DONTNEED);
-	return end - first;
-}
-
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
 {
 	struct extent *extent;
-	uint64_t given_back;
 
+	assert(offset % PAGE_NBYTES == 0 && nbytes % PAGE_NBYTES == 0);
 	pthread_mutex_lock(&tier->lock);
 	extent = find(tier, offset);
-	assert(nbytes <= extent->live_nbytes);
-	offset -= extent->offset;
-	extent->live_nbytes -= nbytes;
-	if (extent->live_nbytes) {
-		given_back = release_pages(extent, offset, offset + nbytes);
-		extent->held_nbytes -= given_back;
-	} else {
-		given_back = extent->held_nbytes;
+	assert(nbytes <= extent->held_nbytes);
+	extent->held_nbytes -= nbytes;
+	if (extent->held_nbytes)
+		madvise(extent->memory + (offset - extent->offset), nbytes, MADV_DONTNEED);
+	else
 		munmap(extent->memory, extent->mapped_nbytes);
-	}
-	tier->used_nbytes -= given_back;
+	tier->used_nbytes -= nbytes;
 	pthread_mutex_unlock(&tier->lock);
 }
 

@@ -35,7 +35,7 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 /* Read an extent or a part of one that was not discarded. Thread-safe. */
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes);
 
-/* Give an extent or a part of one back, once. Thread-safe. */
+/* Give whole pages of an extent back, each once. Thread-safe. */
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
 /* Bytes that could be stored more, those taken now, and the most that were. Thread-safe. */

@@ -335,28 +335,65 @@ int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
 	return r;
 }
 
+/* Does the page in which block i ends hold the next one's beginning, too? */
+static bool shares_page_with_next(const struct run_file *run, uint64_t i)
+{
+	const struct run_block *block = &run->blocks[i];
+	const uint64_t end = block->offset + block->stored_nbytes;
+
+	return end % SPILL_ALIGN_NBYTES != 0 && i + 1 < run->n_blocks &&
+	       block[1].file == block->file && block[1].offset == end;
+}
+
+/*
+ * The pages of the blocks from `first` on, below `end`, as far as they follow each other. The space
+ * between two windows, less than a page, belongs to the first. A page at the beginning that is
+ * shared with the block before goes with it, since that was discarded earlier; one at the end stays
+ * until the block behind it goes. Returns the block after the last.
+ */
+static uint64_t discarded_extent(const struct run_file *run, uint64_t first, uint64_t end,
+				 struct spill_extent *ret_extent)
+{
+	const struct run_block *block = &run->blocks[first];
+	uint64_t begin_page = block->offset / SPILL_ALIGN_NBYTES, end_page = begin_page;
+
+	for (; first < end; first++) {
+		const struct run_block *next = &run->blocks[first];
+		const uint64_t next_end = next->offset + next->stored_nbytes;
+
+		if (next->file != block->file || next->offset / SPILL_ALIGN_NBYTES != end_page)
+			break;
+		end_page = next_end / SPILL_ALIGN_NBYTES;
+		if (next_end % SPILL_ALIGN_NBYTES && !shares_page_with_next(run, first))
+			end_page++;
+	}
+	*ret_extent =
+		(struct spill_extent){ .file = block->file,
+				       .offset = begin_page * SPILL_ALIGN_NBYTES,
+				       .nbytes = (end_page - begin_page) * SPILL_ALIGN_NBYTES };
+	return first;
+}
+
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 {
 	const uint64_t end = first + n;
 
-	assert(end <= run->n_blocks);
+	assert(end <= run->n_blocks && (n == 0 || first == 0 || run->blocks[first - 1].discarded));
 	while (first < end) {
 		struct spill_extent extent;
-		const uint64_t group_end = group_extent(run, first, end, UINT64_MAX, &extent);
+		const uint64_t extent_end = discarded_extent(run, first, end, &extent);
 
 		spill_discard(run->format.spill, extent);
-		for (; first < group_end; first++)
+		for (; first < extent_end; first++)
 			run->blocks[first].discarded = true;
 	}
 }
 
 void run_file_discard_rest(struct run_file *run)
 {
-	size_t first, end;
+	size_t first = 0;
 
-	for (first = 0; first < run->n_blocks; first = end + 1) {
-		for (end = first; end < run->n_blocks && !run->blocks[end].discarded; end++)
-			;
-		run_file_discard(run, first, end - first);
-	}
+	while (first < run->n_blocks && run->blocks[first].discarded)
+		first++;
+	run_file_discard(run, first, run->n_blocks - first);
 }

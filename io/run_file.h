@@ -69,7 +69,8 @@ uint32_t run_file_item_nbytes(const struct run_file *run);
 int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items);
 
 /*
- * Give the space of the blocks [first, first + n) back; they cannot be read again. Each block once.
+ * Give the space of the blocks [first, first + n) back; they cannot be read again. Those before
+ * them must have been given back already.
  */
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
 

@@ -3,8 +3,9 @@
  *
  * Offsets are handed out under the lock, the transfers happen outside of it. The one subtle case is
  * a write that finds its disk full: the directory is marked, the room it had taken is punched, and
- * the same data is tried on the others; only when none is left is it an error. Several writers may
- * find that out at the same time, each moves on for itself.
+ * the same data is tried on the others; only when none is left, and nothing that was discarded
+ * waits to be given back (reclaim.h), is it an error. Several writers may find that out at the same
+ * time, each moves on for itself.
  */
 #include "io/spill.h"
 
@@ -18,10 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/memory_tier.h"
+#include "io/reclaim.h"
 #include "src/status.h"
+
+/*
+ * Space that is discarded and not yet given back may come to about this part of the most that was
+ * stored; less than one MiB is not worth a transaction, and more than 64 saves no time any more.
+ */
+enum { LAG_PART = 128 };
+static const uint64_t least_lag_nbytes = UINT64_C(1) << 20, most_lag_nbytes = UINT64_C(64) << 20;
 
 struct directory {
 	/* Set at creation. */
@@ -32,6 +42,7 @@ struct directory {
 	uint64_t end;              /* of the last extent */
 	uint64_t in_flight_nbytes; /* being written now */
 	uint64_t written_nbytes;   /* ever */
+	uint64_t busy_ns;          /* that it took */
 	bool full;                 /* since the last discard */
 };
 
@@ -41,19 +52,32 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
-	struct memory_tier *memory; /* has a lock of its own */
+	struct memory_tier *memory; /* has a lock of its own, as the next */
+	struct reclaim *reclaim;
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	uint64_t used_nbytes;
+	uint64_t used_nbytes; /* in whole pages, as all that is counted */
 	uint64_t peak_nbytes;
 	struct directory directories[];
 };
 
-/* Where the next extent may start. */
-static uint64_t round_up(uint64_t nbytes)
+static uint64_t pages_up(uint64_t nbytes)
 {
 	return (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+}
+
+static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
+{
+	struct spill *spill = context;
+	struct directory *d = &spill->directories[file];
+
+	if (file_punch(&d->file, offset, nbytes) < 0)
+		return;
+	pthread_mutex_lock(&spill->lock);
+	spill->used_nbytes -= nbytes < spill->used_nbytes ? nbytes : spill->used_nbytes;
+	d->full = false;
+	pthread_mutex_unlock(&spill->lock);
 }
 
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
@@ -62,7 +86,9 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 	struct spill *spill = calloc(1, sizeof *spill + n * sizeof *spill->directories);
 
 	assert(n > 0);
-	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0) {
+	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0 ||
+	    reclaim_open(punch, spill, &spill->reclaim) < 0) {
+		memory_tier_close(spill ? spill->memory : NULL);
 		free(spill);
 		return fail(-ENOMEM, "list of temporary directories: %m");
 	}
@@ -88,7 +114,7 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 		return r;
 	spill->is_kept = true;
 	spill->directories[0].file = *file;
-	spill->directories[0].end = round_up(end_nbytes);
+	spill->directories[0].end = pages_up(end_nbytes);
 	spill->used_nbytes = spill->peak_nbytes = used_nbytes;
 	*ret_spill = spill;
 	return 0;
@@ -120,6 +146,9 @@ void spill_close(struct spill *spill)
 {
 	if (!spill)
 		return;
+	if (spill->is_kept)
+		reclaim_drain(spill->reclaim);
+	reclaim_close(spill->reclaim);
 	for (size_t i = 0; i < spill->n_directories; i++)
 		file_close(&spill->directories[i].file);
 	memory_tier_close(spill->memory);
@@ -164,25 +193,39 @@ static int open_nameless(const struct io_engine *engine, const char *directory,
 	return r;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The time that the directory will have spent on writing, with nbytes more. Under the lock. */
+static double expected_ns(const struct directory *d, uint64_t nbytes)
+{
+	/* Nothing is known yet: it is tried next, and then not before it is known. */
+	if (d->written_nbytes == 0)
+		return d->in_flight_nbytes ? (double)UINT64_MAX : 0;
+	return (double)d->busy_ns / (double)d->written_nbytes *
+	       (double)(d->written_nbytes + d->in_flight_nbytes + nbytes);
+}
+
 /* The directory for the next extent, NULL if all are full. Under the lock. */
-static struct directory *choose_directory(struct spill *spill)
+static struct directory *choose_directory(struct spill *spill, uint64_t nbytes)
 {
 	struct directory *best = NULL;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {
 		struct directory *d = &spill->directories[i];
 
-		if (d->full)
-			continue;
-		if (!best || d->in_flight_nbytes < best->in_flight_nbytes ||
-		    (d->in_flight_nbytes == best->in_flight_nbytes &&
-		     d->written_nbytes < best->written_nbytes))
+		if (!d->full && (!best || expected_ns(d, nbytes) < expected_ns(best, nbytes)))
 			best = d;
 	}
 	return best;
 }
 
-static int fail_full(struct spill *spill, size_t nbytes)
+static int fail_full(struct spill *spill, uint64_t nbytes)
 {
 	char list[512] = "";
 	size_t length = 0;
@@ -191,24 +234,49 @@ static int fail_full(struct spill *spill, size_t nbytes)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->directories[i].path);
 	return fail(-ENOSPC,
-		    "%s: no space for %zu more bytes of temporary data besides %" PRIu64
+		    "%s: no space for %" PRIu64 " more bytes of temporary data besides %" PRIu64
 		    "; name a directory with more space with -T",
 		    list, nbytes, spill->used_nbytes);
+}
+
+static int fail_limit(struct spill *spill, uint64_t nbytes)
+{
+	return fail(-ENOSPC,
+		    "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
+		    " (--temp-limit), %" PRIu64 " are in use",
+		    nbytes, spill->limit_nbytes, spill->used_nbytes);
+}
+
+/*
+ * Under the lock, which is let go if there is something to wait for: a directory with room for
+ * nbytes. Returns 0, or -ENOSPC after a message.
+ */
+static int find_room(struct spill *spill, uint64_t nbytes, struct directory **ret_directory)
+{
+	bool any_discarded;
+
+	do {
+		const bool within_limit = spill->limit_nbytes - spill->used_nbytes >= nbytes;
+
+		*ret_directory = choose_directory(spill, nbytes);
+		if (within_limit && *ret_directory)
+			return 0;
+		pthread_mutex_unlock(&spill->lock);
+		any_discarded = reclaim_drain(spill->reclaim);
+		pthread_mutex_lock(&spill->lock);
+	} while (any_discarded);
+	return *ret_directory ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
 }
 
 /* Take room for nbytes in some directory. Under the lock. */
 static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_extent)
 {
-	struct directory *d = choose_directory(spill);
-	int r;
+	const uint64_t taken_nbytes = pages_up(nbytes);
+	struct directory *d;
+	int r = find_room(spill, taken_nbytes, &d);
 
-	if (!d)
-		return fail_full(spill, nbytes);
-	if (spill->limit_nbytes - spill->used_nbytes < nbytes)
-		return fail(-ENOSPC,
-			    "temporary space: %zu more bytes would pass the limit of %" PRIu64
-			    " (--temp-limit), %" PRIu64 " are in use",
-			    nbytes, spill->limit_nbytes, spill->used_nbytes);
+	if (r < 0)
+		return r;
 	if (d->file.fd < 0) {
 		r = open_nameless(spill->engine, d->path, &d->file);
 		if (r < 0)
@@ -217,9 +285,9 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)(d - spill->directories),
 					     .offset = d->end,
 					     .nbytes = nbytes };
-	d->end += round_up(nbytes);
+	d->end += taken_nbytes;
 	d->in_flight_nbytes += nbytes;
-	spill->used_nbytes += nbytes;
+	spill->used_nbytes += taken_nbytes;
 	if (spill->peak_nbytes < spill->used_nbytes)
 		spill->peak_nbytes = spill->used_nbytes;
 	return 0;
@@ -230,11 +298,37 @@ static bool means_full(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
 }
 
+/* Write into the room that was taken for it; give that back if it fails. */
+static int write_extent(struct spill *spill, struct spill_extent extent, const void *data)
+{
+	struct directory *d = &spill->directories[extent.file];
+	const uint64_t begin_ns = now_ns();
+	int r;
+
+	/* A tenth faster than growing the file; and a full disk shows before copying. */
+	r = file_preallocate(&d->file, extent.offset, extent.nbytes);
+	if (r == 0)
+		r = file_write_at(&d->file, extent.offset, data, extent.nbytes);
+	if (r < 0)
+		file_punch(&d->file, extent.offset, extent.nbytes);
+
+	pthread_mutex_lock(&spill->lock);
+	d->in_flight_nbytes -= extent.nbytes;
+	if (r == 0) {
+		d->written_nbytes += extent.nbytes;
+		d->busy_ns += now_ns() - begin_ns;
+	} else {
+		spill->used_nbytes -= pages_up(extent.nbytes);
+	}
+	d->full = d->full || means_full(r);
+	pthread_mutex_unlock(&spill->lock);
+	return r;
+}
+
 static int write_to_file(struct spill *spill, const void *data, size_t nbytes,
 			 struct spill_extent *ret_extent)
 {
 	struct spill_extent extent = { 0 };
-	struct directory *d;
 	int r;
 
 	do {
@@ -243,27 +337,12 @@ static int write_to_file(struct spill *spill, const void *data, size_t nbytes,
 		pthread_mutex_unlock(&spill->lock);
 		if (r < 0)
 			return r;
-		d = &spill->directories[extent.file];
-		/* A tenth faster than growing the file; and a full disk shows before copying. */
-		r = file_preallocate(&d->file, extent.offset, nbytes);
-		if (r == 0)
-			r = file_write_at(&d->file, extent.offset, data, nbytes);
-		if (r < 0)
-			file_punch(&d->file, extent.offset, nbytes);
-
-		pthread_mutex_lock(&spill->lock);
-		d->in_flight_nbytes -= nbytes;
-		if (r == 0)
-			d->written_nbytes += nbytes;
-		else
-			spill->used_nbytes -= nbytes;
-		d->full = d->full || means_full(r);
-		pthread_mutex_unlock(&spill->lock);
+		r = write_extent(spill, extent, data);
 	} while (means_full(r));
 
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes of temporary data at %" PRIu64 ": %m",
-			    d->path, nbytes, extent.offset);
+			    spill->directories[extent.file].path, nbytes, extent.offset);
 	*ret_extent = extent;
 	return 0;
 }
@@ -298,24 +377,32 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 			    extent.nbytes);
 }
 
+/* Under the lock: how much may be discarded and not given back. */
+static uint64_t find_lag_nbytes(const struct spill *spill)
+{
+	const uint64_t lag = spill->peak_nbytes / LAG_PART;
+
+	if (lag < least_lag_nbytes)
+		return least_lag_nbytes;
+	return lag < most_lag_nbytes ? lag : most_lag_nbytes;
+}
+
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
-	struct directory *d;
+	uint64_t lag_nbytes;
 
+	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
 	if (extent.nbytes == 0)
 		return;
+	extent.nbytes = pages_up(extent.nbytes);
 	if (in_memory(spill, extent)) {
 		memory_tier_discard(spill->memory, extent.offset, extent.nbytes);
 		return;
 	}
-	d = &spill->directories[extent.file];
-	if (file_punch(&d->file, extent.offset, extent.nbytes) < 0)
-		return;
 	pthread_mutex_lock(&spill->lock);
-	assert(spill->used_nbytes >= extent.nbytes);
-	spill->used_nbytes -= extent.nbytes;
-	d->full = false;
+	lag_nbytes = find_lag_nbytes(spill);
 	pthread_mutex_unlock(&spill->lock);
+	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes, lag_nbytes);
 }
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
@@ -328,6 +415,7 @@ uint64_t spill_used_nbytes(struct spill *spill)
 {
 	uint64_t nbytes;
 
+	reclaim_drain(spill->reclaim);
 	pthread_mutex_lock(&spill->lock);
 	nbytes = spill->used_nbytes;
 	pthread_mutex_unlock(&spill->lock);

@@ -5,14 +5,15 @@
  * them (memory_tier.h; a back end with memory of its own leaves the host's free); what it has no
  * room for goes to the files.
  *
- * An extent lies in one file, written and read as a whole. A file is created when
- * the first extent goes to it, mode 0600, and has no name (O_TMPFILE) or loses it at once, so that
- * nothing is left however the process ends. Extents are never moved; their space is given back by
- * punching holes, so a file grows sparsely and its offsets are not reused.
+ * An extent lies in one file, written and read as a whole. It owns the space up to the next
+ * multiple of SPILL_ALIGN_NBYTES, and that is what is counted. A file is created when the first
+ * extent goes to it, mode 0600, and has no name (O_TMPFILE) or loses it at once, so that nothing is
+ * left however the process ends. Extents are never moved; their space is given back by punching
+ * holes, in the background (reclaim.h), so a file grows sparsely and its offsets are not reused.
  *
- * An extent goes to the directory with the fewest bytes being written at the moment, and of these
- * to the one with the fewest written so far: equal disks fill evenly, a faster disk is idle earlier
- * and gets more. A directory without space is passed over until something in it is given back.
+ * An extent goes to the directory that will have spent the least time on writing with it, by what
+ * was measured so far: so directories get data in proportion to their speed. One without space is
+ * passed over until something in it is given back.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ struct spill;
 
 #define SPILL_UNLIMITED UINT64_MAX
 
-/* Extents start at multiples of this, and parts of them that do can be given back exactly. */
+/* Extents start at multiples of this, and are given back in such pages. */
 #define SPILL_ALIGN_NBYTES 4096
 
 struct spill_extent {
@@ -76,15 +77,19 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
 
 /*
- * Give back an extent or a part of one, once. Thread-safe. Where the file system cannot punch holes
- * it stays in use, and is counted so.
+ * Give back an extent, or pages of one, or of several that are neighbours; each once. A last page
+ * that is not full is given back whole. Thread-safe. Where the file system cannot punch holes they
+ * stay in use, and are counted so.
  */
 void spill_discard(struct spill *spill, struct spill_extent extent);
 
 /* The directory of an extent, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 
-/* Bytes stored in files now, the most that were, and the most memory taken. Thread-safe. */
+/*
+ * Bytes taken in files now (once all that was discarded is given back, which this waits for), the
+ * most that were, and the most memory taken. Thread-safe.
+ */
 uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_peak_nbytes(struct spill *spill);
 uint64_t spill_memory_peak_nbytes(struct spill *spill);

@@ -21,20 +21,21 @@
 #include "src/status.h"
 
 static struct {
-	size_t most_nbytes;         /* that a transfer moves; 0: all */
-	unsigned interrupt_every;   /* n-th transfer is interrupted; 0: none */
-	int transfer_errno;         /* of every transfer, 0: none */
+	size_t most_nbytes;           /* that a transfer moves; 0: all */
+	unsigned interrupt_every;     /* n-th transfer is interrupted; 0: none */
+	int transfer_errno;           /* of every transfer, 0: none */
 	const char *marked_directory; /* writes in files that were opened in it ... */
 	int marked_errno;             /* ... fail */
 	useconds_t marked_delay;      /* ... are slow */
-	bool refuses_nameless;      /* does not know O_TMPFILE */
+	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
 
 	/* What was seen. */
 	atomic_uint n_transfers;
 	atomic_uint n_syncs;
-	int marked_fd;              /* the file in marked_directory */
-	int nameless_fd;            /* the last file made with O_TMPFILE */
+	atomic_uint n_punches;
+	int marked_fd;   /* the file in marked_directory */
+	int nameless_fd; /* the last file made with O_TMPFILE */
 } faults;
 
 /* Is this transfer to fail, with errno set? Else *nbytes may have become less. */
@@ -104,6 +105,8 @@ static inline ssize_t faulty_pwrite(int fd, const void *data, size_t nbytes, off
 
 static inline int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 {
+	if (mode)
+		atomic_fetch_add(&faults.n_punches, 1);
 	return FAULTY(mode ? faults.punch_errno : 0, fallocate(fd, mode, offset, nbytes));
 }
 

@@ -91,7 +91,7 @@ static void directories_are_not_touched_until_needed(void **state)
 	spill_close(spill);
 }
 
-static void directories_fill_evenly(void **state)
+static void every_directory_is_used(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
 	struct spill *spill = open_spill(directories, 3, SPILL_UNLIMITED);
@@ -100,8 +100,8 @@ static void directories_fill_evenly(void **state)
 	(void)state;
 	for (int i = 0; i < 12; i++)
 		n_in[store(spill, N).file]++;
-	assert_int_equal(n_in[0], 4);
-	assert_int_equal(n_in[1], 4);
+	for (int i = 0; i < 3; i++)
+		assert_true(n_in[i] > 0);
 	assert_string_equal(spill_directory(spill, 2), "/var/tmp");
 	spill_close(spill);
 }
@@ -120,7 +120,7 @@ static void full_directory_is_passed_over(void **state)
 		assert_int_equal(extent.file, 1);
 		assert_stored(spill, extent);
 	}
-	assert_int_equal(spill_used_nbytes(spill), 4 * N);
+	assert_int_equal(spill_used_nbytes(spill), 4 * N_IN_PAGES);
 	assert_false(status_failed());
 	spill_close(spill);
 }
@@ -133,6 +133,21 @@ static void *store_pages(void *spill)
 	while (atomic_fetch_add(&n_stored, 1) < 40)
 		store(spill, SPILL_ALIGN_NBYTES);
 	return NULL;
+}
+
+static void one_writer_spares_a_slow_directory(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	unsigned n_slow = 0;
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = 20000;
+	for (int i = 0; i < 20; i++)
+		n_slow += store(spill, SPILL_ALIGN_NBYTES).file == 0;
+	assert_in_range(n_slow, 1, 5);
+	spill_close(spill);
 }
 
 static void slow_directory_gets_less(void **state)
@@ -194,6 +209,9 @@ static void real_full_disk_is_survived(void **state)
 	/* What is given back there is used again. */
 	for (int i = 0; i < 8; i++)
 		spill_discard(spill, extents[i]);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	faults.marked_fd = faults.nameless_fd;
+	faults.marked_delay = 20000;
 	n_small = 0;
 	for (int i = 0; i < 8; i++)
 		n_small += store(spill, N).file == 0;
@@ -205,7 +223,7 @@ static void real_full_disk_is_survived(void **state)
 static void limit_holds_and_counts_what_is_given_back(void **state)
 {
 	const char *const directories[] = { fixture_directory };
-	struct spill *spill = open_spill(directories, 1, 2 * N);
+	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
 	struct spill_extent a = store(spill, N), b = store(spill, N);
 	uint64_t nbytes;
 
@@ -213,11 +231,24 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
 	assert_non_null(strstr(status_last(), "--temp-limit"));
 	spill_discard(spill, a);
-	assert_int_equal(spill_used_nbytes(spill), N);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
-	assert_int_equal(nbytes, N);
+	assert_int_equal(nbytes, N_IN_PAGES);
 	store(spill, N);
-	assert_int_equal(spill_peak_nbytes(spill), 2 * N);
+	assert_int_equal(spill_peak_nbytes(spill), 2 * N_IN_PAGES);
+	spill_close(spill);
+}
+
+static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, N_IN_PAGES);
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		spill_discard(spill, store(spill, N));
+	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
+	assert_false(status_failed());
 	spill_close(spill);
 }
 
@@ -231,8 +262,52 @@ static void discarded_space_returns_to_the_disk(void **state)
 	(void)state;
 	assert_int_equal(fstat(faults.nameless_fd, &before), 0);
 	spill_discard(spill, extent);
+	assert_int_equal(spill_used_nbytes(spill), 0);
 	assert_int_equal(fstat(faults.nameless_fd, &after), 0);
-	assert_true((after.st_blocks - before.st_blocks) * 512 <= -(N - SPILL_ALIGN_NBYTES));
+	assert_true((before.st_blocks - after.st_blocks) * 512 >= N_IN_PAGES);
+	spill_close(spill);
+}
+
+/* Without being asked for, and soon: a lag of a MiB may stay, and as much again on its way. */
+static void little_of_what_is_discarded_stays(void **state)
+{
+	enum { N_EXTENTS = 200, MOST_LAG = 2 << 20 };
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extents[N_EXTENTS];
+	struct stat file;
+
+	(void)state;
+	for (int i = 0; i < N_EXTENTS; i++)
+		extents[i] = store(spill, N);
+	for (int i = 0; i < N_EXTENTS; i++) {
+		spill_discard(spill, extents[i]);
+		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+		assert_true(file.st_blocks * 512 <=
+			    (N_EXTENTS - 1 - i) * N_IN_PAGES + MOST_LAG + N_IN_PAGES);
+	}
+	spill_close(spill);
+}
+
+static void neighbours_are_given_back_together(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extents[9];
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		extents[i] = store(spill, N);
+	/* From both ends to the middle, and one apart. */
+	for (int i = 0; i < 3; i++) {
+		spill_discard(spill, extents[i]);
+		spill_discard(spill, extents[6 - i]);
+	}
+	spill_discard(spill, extents[8]);
+	spill_discard(spill, extents[3]);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
+	assert_int_equal(faults.n_punches, 2);
+	assert_stored(spill, extents[7]);
 	spill_close(spill);
 }
 
@@ -244,7 +319,7 @@ static void space_that_cannot_be_given_back_stays_in_use(void **state)
 	(void)state;
 	faults.punch_errno = EOPNOTSUPP;
 	spill_discard(spill, store(spill, N));
-	assert_int_equal(spill_used_nbytes(spill), N);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
 
@@ -299,7 +374,7 @@ static void what_memory_has_no_room_for_goes_to_files(void **state)
 	assert_false(is_in_memory(spill, extents[1]));
 	for (int i = 0; i < 3; i++)
 		assert_stored(spill, extents[i]);
-	assert_int_equal(spill_used_nbytes(spill), 2 * N);
+	assert_int_equal(spill_used_nbytes(spill), 2 * N_IN_PAGES);
 	assert_int_equal(spill_memory_peak_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
@@ -307,13 +382,13 @@ static void what_memory_has_no_room_for_goes_to_files(void **state)
 static void memory_does_not_count_against_the_limit(void **state)
 {
 	const char *const directory = fixture_directory;
-	struct spill *spill = open_with_memory(&directory, 2, N);
+	struct spill *spill = open_with_memory(&directory, 2, N_IN_PAGES);
 	struct spill_extent extent;
 	uint64_t nbytes;
 
 	(void)state;
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
-	assert_int_equal(nbytes, N + 2 * N_IN_PAGES);
+	assert_int_equal(nbytes, 3 * N_IN_PAGES);
 	for (int i = 0; i < 3; i++)
 		store(spill, N);
 	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOSPC);
@@ -346,24 +421,6 @@ static void discarded_pages_of_memory_are_used_again(void **state)
 	spill_discard(spill, part(a, 8 * SPILL_ALIGN_NBYTES, N - 8 * SPILL_ALIGN_NBYTES));
 	assert_stored(spill, store(spill, 17 * SPILL_ALIGN_NBYTES));
 	assert_stored(spill, b);
-	spill_close(spill);
-}
-
-/* Blocks that do not fill pages: a page goes with the last of its parts at the latest. */
-static void memory_of_uneven_parts_is_all_given_back(void **state)
-{
-	const char *const directory = "/nowhere";
-	struct spill *spill = open_with_memory(&directory, 1, SPILL_UNLIMITED);
-
-	(void)state;
-	for (int round = 0; round < 3; round++) {
-		const struct spill_extent extent = store(spill, N);
-
-		assert_stored(spill, extent);
-		for (uint64_t at = 0; at < N; at += 3000)
-			spill_discard(spill, part(extent, at, at + 3000 < N ? 3000 : N - at));
-	}
-	assert_int_equal(spill_memory_peak_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
 
@@ -462,20 +519,23 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(extents_come_back_and_leave_no_name),
 		FIXTURE(directories_are_not_touched_until_needed),
-		FIXTURE(directories_fill_evenly),
+		FIXTURE(every_directory_is_used),
 		FIXTURE(full_directory_is_passed_over),
+		FIXTURE(one_writer_spares_a_slow_directory),
 		FIXTURE(slow_directory_gets_less),
 		FIXTURE(no_space_anywhere_names_the_directories),
 		FIXTURE(real_full_disk_is_survived),
 		FIXTURE(limit_holds_and_counts_what_is_given_back),
+		FIXTURE(what_is_discarded_is_given_back_before_the_limit_is_passed),
 		FIXTURE(discarded_space_returns_to_the_disk),
+		FIXTURE(little_of_what_is_discarded_stays),
+		FIXTURE(neighbours_are_given_back_together),
 		FIXTURE(space_that_cannot_be_given_back_stays_in_use),
 		FIXTURE(directories_of_one_disk_count_once),
 		FIXTURE(memory_is_filled_before_a_file_is_opened),
 		FIXTURE(what_memory_has_no_room_for_goes_to_files),
 		FIXTURE(memory_does_not_count_against_the_limit),
 		FIXTURE(discarded_pages_of_memory_are_used_again),
-		FIXTURE(memory_of_uneven_parts_is_all_given_back),
 		FIXTURE(discarded_memory_returns_to_the_system),
 		FIXTURE(memory_that_cannot_be_had_is_not_missed),
 		FIXTURE(threads_share_memory),
