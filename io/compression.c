@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "io/codec_pool.h"
 #include "src/status.h"
 
 /* Raw windows from one trial to the next. */
@@ -22,13 +23,11 @@ enum { FAST_ZSTD_LEVEL = 1 };
 struct compression {
 	/* Set at creation. */
 	bool is_auto;
-	enum codec_id codec; /* always, or if it pays */
-	int zstd_level;
+	enum codec_id codec;        /* always, or if it pays */
+	struct codec_pool contexts; /* has a lock of its own */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	struct codec_context **idle; /* n_idle, on loan to nobody; room for all n_contexts */
-	size_t n_idle, n_contexts;
 	uint64_t n_planned;                             /* windows */
 	double tried_nbytes, encoded_nbytes, encode_ns; /* decaying */
 	double written_nbytes, write_ns;                /* decaying */
@@ -96,8 +95,8 @@ int compression_open(const struct compression_choice *choice, bool are_codes,
 		return fail(-ENOMEM, "compression of temporary data: %m");
 	compression->is_auto = choice->mode == COMPRESS_AUTO;
 	compression->codec = codec_for(choice, are_codes);
-	compression->zstd_level = choice->mode == COMPRESS_ZSTD ? choice->zstd_level :
-								  FAST_ZSTD_LEVEL;
+	codec_pool_init(&compression->contexts,
+			choice->mode == COMPRESS_ZSTD ? choice->zstd_level : FAST_ZSTD_LEVEL);
 	pthread_mutex_init(&compression->lock, NULL);
 	*ret_compression = compression;
 	return 0;
@@ -107,60 +106,23 @@ void compression_close(struct compression *compression)
 {
 	if (!compression)
 		return;
-	for (size_t i = 0; i < compression->n_idle; i++)
-		codec_context_close(compression->idle[i]);
-	free(compression->idle);
+	codec_pool_destroy(&compression->contexts);
 	pthread_mutex_destroy(&compression->lock);
 	free(compression);
-}
-
-/* One more context, with a place for it when it is idle. Under the lock. */
-static int add_context(struct compression *compression, struct codec_context **ret_context)
-{
-	const size_t n = compression->n_contexts + 1;
-	struct codec_context **idle =
-		realloc(compression->idle, n * sizeof(struct codec_context *));
-	int r;
-
-	if (!idle)
-		return -ENOMEM;
-	compression->idle = idle;
-	r = codec_context_open(compression->zstd_level, ret_context);
-	if (r == 0)
-		compression->n_contexts = n;
-	return r;
 }
 
 int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 			struct codec_context **ret_context)
 {
-	struct codec_context *context;
-	int r = 0;
+	const int r = codec_pool_acquire(&compression->contexts, scratch_nbytes, ret_context);
 
-	pthread_mutex_lock(&compression->lock);
-	if (compression->n_idle)
-		context = compression->idle[--compression->n_idle];
-	else
-		r = add_context(compression, &context);
-	pthread_mutex_unlock(&compression->lock);
-	if (r < 0)
-		return fail(r, "compression of temporary data: %m");
-	r = codec_context_reserve(context, scratch_nbytes);
-	if (r < 0) {
-		compression_release(compression, context);
-		return fail(r, "compression of temporary data: %m; try a smaller -S");
-	}
-	*ret_context = context;
-	return 0;
+	return r < 0 ? fail(r, "compression of temporary data: %m; try a smaller -S") : 0;
 }
 
 void compression_release(struct compression *compression, struct codec_context *context)
 {
-	if (!context)
-		return;
-	pthread_mutex_lock(&compression->lock);
-	compression->idle[compression->n_idle++] = context;
-	pthread_mutex_unlock(&compression->lock);
+	if (context)
+		codec_pool_release(&compression->contexts, context);
 }
 
 /* Does encoding pay, by what was seen so far? Under the lock. */

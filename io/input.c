@@ -324,7 +324,8 @@ void input_prefetch(struct input *input, uint64_t nbytes)
 		struct source *source = &input->sources[i].source;
 		const uint64_t n = source->nbytes < nbytes ? source->nbytes : nbytes;
 
-		if (source->is_stream || source_acquire(&input->table, source) < 0)
+		if (source->is_stream || source->zst_reader ||
+		    source_acquire(&input->table, source) < 0)
 			return;
 		posix_fadvise(source->file.fd, (off_t)source->base, (off_t)n, POSIX_FADV_WILLNEED);
 		source_release(&input->table, source);

@@ -7,6 +7,9 @@
  * pipe (or a terminal, a device, ...), reading is serial: claim and read are one step under the
  * lock. Callers see no difference, except in the speed.
  *
+ * What is compressed (.zst) is its content. A compressed file without an index of its frames counts
+ * as a pipe.
+ *
  * Regular files are looked at when the input is opened, and what is wrong with them is said then:
  * missing, unreadable, a directory, not framed as it should be. Later, a short read shows a file
  * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has

@@ -22,10 +22,8 @@ int input_make_tail(struct placed_source *placed, size_t nbytes)
 /* Read nbytes of the current source. The end of the input is told by *ret_nbytes. */
 static int read_current(struct input *input, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
-	const struct source *source = &input->sources[input->current].source;
-	const int r = file_read_next(&source->file, buffer, nbytes, input->cancel_fd, ret_nbytes);
-
-	return r < 0 && r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
+	return source_read_next(&input->sources[input->current].source, input->cancel_fd, buffer,
+				nbytes, ret_nbytes);
 }
 
 /* Read over the header of the current source; keep it if it is the first one's. */
@@ -66,7 +64,8 @@ static int start_current(struct input *input)
 		return r;
 	placed->position = input->next;
 	atomic_store(&input->n_started, input->current + 1);
-	return skip_header(input);
+	r = source_start(&placed->source, input->cancel_fd);
+	return r < 0 ? r : skip_header(input);
 }
 
 /* How many of the nbytes that a source turned out to have behind its header are records? */

@@ -32,12 +32,14 @@ void source_table_init(struct source_table *table, const struct io_engine *engin
 	table->max_idle = max_idle_files();
 	table->n_open = 0;
 	pthread_mutex_init(&table->lock, NULL);
+	codec_pool_init(&table->contexts, 0);
 }
 
 void source_table_destroy(struct source_table *table)
 {
 	assert(table->n_open == 0);
 	pthread_mutex_destroy(&table->lock);
+	codec_pool_destroy(&table->contexts);
 }
 
 void source_prepare(struct source *source, const char *path)
@@ -83,6 +85,9 @@ static void close_source(struct source_table *table, struct source *source)
 	if (source->path)
 		file_close(&source->file);
 	source->file.fd = -1;
+	zst_stream_close(source->zst_stream);
+	source->zst_stream = NULL;
+	source->n_probed = 0;
 	table->n_open--;
 }
 
@@ -113,6 +118,8 @@ void source_close(struct source_table *table, struct source *source)
 {
 	if (source->file.fd >= 0)
 		close_source(table, source);
+	zst_reader_close(source->zst_reader);
+	source->zst_reader = NULL;
 }
 
 /* --- looking at it --- */
@@ -125,8 +132,44 @@ static bool has_unsaid_bytes(const struct source *source)
 	return file_read_at(&source->file, source->base, &byte, 1) == 0;
 }
 
+static bool is_compressed(const struct source *source)
+{
+	unsigned char magic[ZST_MAGIC_NBYTES];
+
+	return source->nbytes >= sizeof magic &&
+	       file_read_at(&source->file, source->base, magic, sizeof magic) == 0 &&
+	       zst_is_magic(magic);
+}
+
+/* A compressed file: its content's size if it has an index that is of use, else a stream. */
+static int measure_content(struct source_table *table, struct source *source)
+{
+	struct zst_index index = { 0 };
+	uint64_t content_nbytes;
+	int r = zst_index_read(&source->file, source->base, source->nbytes, &index);
+
+	if (r < 0 && r != -ENODATA)
+		return fail(r, "%s: cannot read its index of frames: %m", source->name);
+	if (r < 0 || zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES) {
+		zst_index_free(&index);
+		source->is_stream = true;
+		source->nbytes = 0;
+		return 0;
+	}
+	content_nbytes = zst_index_total_nbytes(&index);
+	r = zst_reader_open(source->name, index, source->base, &table->contexts,
+			    &source->zst_reader);
+	if (r < 0)
+		return r;
+	source->zst_end = source->base + source->nbytes;
+	source->base = 0;
+	source->nbytes = content_nbytes;
+	return 0;
+}
+
 /* The descriptor is open. */
-static int measure_regular(struct source *source, const struct stat *status)
+static int measure_regular(struct source_table *table, struct source *source,
+			   const struct stat *status)
 {
 	const off_t base = source->path ? 0 : lseek(STDIN_FILENO, 0, SEEK_CUR);
 
@@ -135,7 +178,7 @@ static int measure_regular(struct source *source, const struct stat *status)
 	source->base = (uint64_t)base;
 	source->nbytes = base < status->st_size ? (uint64_t)(status->st_size - base) : 0;
 	source->is_stream = source->nbytes == 0 && has_unsaid_bytes(source);
-	return 0;
+	return is_compressed(source) ? measure_content(table, source) : 0;
 }
 
 int source_examine(struct source_table *table, struct source *source)
@@ -157,7 +200,7 @@ int source_examine(struct source_table *table, struct source *source)
 	r = source_acquire(table, source);
 	if (r < 0)
 		return r;
-	r = measure_regular(source, &status);
+	r = measure_regular(table, source, &status);
 	source_release(table, source);
 	return r;
 }
@@ -174,14 +217,21 @@ void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
 /* Where the file ends, as it was measured. */
 static uint64_t end_of(const struct source *source)
 {
-	return source->base + source->nbytes + source->n_after;
+	return source->zst_reader ? source->zst_end :
+				    source->base + source->nbytes + source->n_after;
+}
+
+static int fail_changed(const struct source *source, uint64_t before_nbytes, uint64_t now_nbytes)
+{
+	return fail(-EBUSY,
+		    "%s: changed while it was read: %" PRIu64 " bytes at first, %" PRIu64 " now",
+		    source->name, before_nbytes, now_nbytes);
 }
 
 int source_fail_changed(const struct source *source, uint64_t now_nbytes)
 {
-	return fail(-EBUSY,
-		    "%s: changed while it was read: %" PRIu64 " bytes at first, %" PRIu64 " now",
-		    source->name, end_of(source), source->base + now_nbytes);
+	return fail_changed(source, source->base + source->nbytes + source->n_after,
+			    source->base + now_nbytes);
 }
 
 static int check_size(const struct source *source)
@@ -191,27 +241,38 @@ static int check_size(const struct source *source)
 
 	if (r < 0)
 		return fail(r, "%s: cannot look at its size: %m", source->name);
-	if (nbytes == end_of(source))
-		return 0;
-	return source_fail_changed(source, nbytes - source->base);
+	return nbytes == end_of(source) ? 0 : fail_changed(source, end_of(source), nbytes);
 }
 
-static int read_held(const struct source *source, uint64_t offset, void *buffer, size_t nbytes)
+/* The bytes of the file at `in_file`; -ENODATA without a message if it ends before. */
+static int read_plain(const struct source *source, uint64_t in_file, void *buffer, size_t nbytes)
 {
-	const uint64_t in_file = source->base + offset;
-	const bool reaches_end = offset + nbytes == source->nbytes;
 	const int r = file_read_at(&source->file, in_file, buffer, nbytes);
-	int checked = 0;
 
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,
 			    in_file);
+	return r;
+}
+
+static int read_held(const struct source *source, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const uint64_t at = source->base + offset;
+	const bool reaches_end = offset + nbytes == source->nbytes;
+	int r, checked = 0;
+
+	if (source->zst_reader)
+		r = zst_reader_read_at(source->zst_reader, &source->file, at, buffer, nbytes);
+	else
+		r = read_plain(source, at, buffer, nbytes);
+	if (r < 0 && r != -ENODATA)
+		return r;
 	if (r < 0 || reaches_end)
 		checked = check_size(source);
 	if (checked < 0)
 		return checked;
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 " ends before the file does",
-			    source->name, nbytes, in_file) :
+			    source->name, nbytes, at) :
 		       0;
 }
 
@@ -225,4 +286,44 @@ int source_read_at(struct source_table *table, struct source *source, uint64_t o
 	r = read_held(source, offset, buffer, nbytes);
 	source_release(table, source);
 	return r;
+}
+
+int source_start(struct source *source, int cancel_fd)
+{
+	const int r = file_read_next(&source->file, source->probed, sizeof source->probed,
+				     cancel_fd, &source->n_probed);
+
+	if (r < 0 && r != -ECANCELED)
+		return fail(r, "%s: read: %m", source->name);
+	if (r < 0 || source->n_probed < sizeof source->probed || !zst_is_magic(source->probed))
+		return r;
+	return zst_stream_open(source->name, source->probed, source->n_probed, &source->zst_stream);
+}
+
+/* What was read by source_start(), and then the rest. */
+static int read_next_plain(struct source *source, int cancel_fd, unsigned char *buffer,
+			   size_t nbytes, size_t *ret_nbytes)
+{
+	const size_t n = source->n_probed < nbytes ? source->n_probed : nbytes;
+	int r;
+
+	memcpy(buffer, source->probed, n);
+	r = file_read_next(&source->file, buffer + n, nbytes - n, cancel_fd, ret_nbytes);
+	if (r == -ECANCELED)
+		return r;
+	if (r < 0)
+		return fail(r, "%s: read: %m", source->name);
+	source->n_probed -= n;
+	memmove(source->probed, source->probed + n, source->n_probed);
+	*ret_nbytes += n;
+	return 0;
+}
+
+int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
+		     size_t *ret_nbytes)
+{
+	if (source->zst_stream)
+		return zst_stream_read(source->zst_stream, &source->file, cancel_fd, buffer, nbytes,
+				       ret_nbytes);
+	return read_next_plain(source, cancel_fd, buffer, nbytes, ret_nbytes);
 }

@@ -7,6 +7,10 @@
  * another file. A stream (what is no regular file) is opened when it is first acquired, not before,
  * since the open of a FIFO waits for its writer; and closed with the release.
  *
+ * What begins with the magic number of Zstandard is compressed, and contributes its content. A file
+ * with an index of its frames (zst_index.h) has a size and can be read anywhere; every other one is
+ * a stream.
+ *
  * All functions print their message, but may be used by several threads only where it says so.
  */
 #pragma once
@@ -16,7 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/codec_pool.h"
 #include "io/file.h"
+#include "io/zst_index.h"
+#include "io/zst_reader.h"
+#include "io/zst_stream.h"
 
 struct source {
 	/* Set by source_prepare(). */
@@ -29,6 +37,14 @@ struct source {
 	uint64_t base;    /* where in the file it starts: standard input may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
 	uint64_t n_after; /* bytes behind them, which are not read here */
+	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
+	struct zst_reader *zst_reader;
+	uint64_t zst_end; /* of the file */
+
+	/* By who reads it in order: from source_start() to the last release. */
+	struct zst_stream *zst_stream; /* if it is compressed */
+	unsigned char probed[ZST_MAGIC_NBYTES]; /* else n_probed bytes that were read already */
+	size_t n_probed;
 
 	/* Under the table's lock; constant while it is held. */
 	struct file file;
@@ -43,6 +59,8 @@ struct source_table {
 
 	pthread_mutex_t lock;
 	size_t n_open;
+
+	struct codec_pool contexts; /* has a lock of its own */
 };
 
 void source_table_init(struct source_table *table, const struct io_engine *engine);
@@ -61,7 +79,7 @@ int source_examine(struct source_table *table, struct source *source);
 int source_acquire(struct source_table *table, struct source *source);
 void source_release(struct source_table *table, struct source *source);
 
-/* Close it if it is open. Nobody holds it. */
+/* Close it if it is open, and what belongs to it. Nobody holds it. */
 void source_close(struct source_table *table, struct source *source);
 
 /*
@@ -70,6 +88,15 @@ void source_close(struct source_table *table, struct source *source);
  */
 int source_read_at(struct source_table *table, struct source *source, uint64_t offset, void *buffer,
 		   size_t nbytes);
+
+/*
+ * The next nbytes that any source contributes, in order; fewer only at its end. It must be held,
+ * and started once, before. One thread at a time. cancel_fd: as file_read_next(), -ECANCELED has no
+ * message.
+ */
+int source_start(struct source *source, int cancel_fd);
+int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
+		     size_t *ret_nbytes);
 
 /*
  * Of the bytes that a regular source contributes, leave out skip_nbytes in front, and all but
