@@ -1,69 +1,124 @@
 /*
- * key_lines - binary records as lines that GNU sort puts in the order of their type
+ * key_lines - binary records as lines that GNU sort puts in the order of their keys
  *
- *	key_lines TYPE < records | LC_ALL=C sort | cut -d' ' -f2 | xxd -r -p
+ *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | cut -d' ' -f2 | xxd -r -p
+ *	key_lines BYTES OFFSET:TYPE[:r]... < records | ...
  *
- * is the oracle for gsort -t TYPE. A line is a key in hexadecimal, a blank, and the record in
- * hexadecimal. The key is derived from the definition of the types, and shares neither code nor
- * method with gsort's own encoding: the most significant byte is written first; a number with a
- * sign gets a digit in front, 0 if negative and 1 if not; and of a negative float, whose order is
- * that of its magnitude turned round, every digit d is written as 15 - d.
+ * are the oracles for gsort -t TYPE, and for gsort -R BYTES -k ... . A line is the keys in
+ * hexadecimal, in a form that sorts as text does; the record; the keys as they stand in the record;
+ * and the record's position, from 0, as a little-endian number of 8 bytes.
+ *
+ * The first is derived from the definition of the types, and shares neither code nor method with
+ * gsort's own encoding: the most significant byte is written first; a number with a sign gets a
+ * digit in front, 0 if negative and 1 if not; of a negative float, whose order is that of its
+ * magnitude turned round, every digit d is written as 15 - d, and so is every digit of a descending
+ * key.
  */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NBYTES = 64 };
+enum { MAX_KEYS = 64, MAX_NBYTES = 1 << 16 };
 
-struct type {
+struct key {
+	size_t offset, nbytes;
 	char kind; /* u, i, f or b */
-	size_t nbytes;
-	bool big_endian;
+	bool big_endian, descending;
 };
 
-static bool parse_type(const char *text, struct type *ret_type)
-{
-	char *end;
-	const unsigned long n = strtoul(text + 1, &end, 10);
+static size_t record_nbytes;
+static struct key keys[MAX_KEYS];
+static int n_keys;
 
-	*ret_type = (struct type){
-		.kind = text[0],
-		.nbytes = text[0] == 'b' ? n : n / 8,
-		.big_endian = text[0] == 'b' || !strcmp(end, "be"),
-	};
-	return strchr("uifb", text[0]) && ret_type->nbytes >= 1 && ret_type->nbytes <= MAX_NBYTES;
+/* TYPE or TYPE:r, of a key at `offset`. */
+static bool add_key(const char *text, size_t offset)
+{
+	struct key *key = &keys[n_keys++];
+	char *end;
+	unsigned long n;
+
+	if (!strchr("uifb", text[0]) || !isdigit((unsigned char)text[1]))
+		return false;
+	n = strtoul(text + 1, &end, 10);
+	*key = (struct key){ .offset = offset,
+			     .nbytes = text[0] == 'b' ? n : n / 8,
+			     .kind = text[0],
+			     .big_endian = text[0] == 'b' || !strncmp(end, "be", 2),
+			     .descending = strchr(end, ':') != NULL };
+	return key->nbytes >= 1;
 }
 
-static void print_key(const struct type *type, const unsigned char *record)
+static bool parse(int argc, char **argv)
 {
-	const size_t top = type->big_endian ? 0 : type->nbytes - 1;
-	const bool has_sign = type->kind == 'i' || type->kind == 'f';
-	const bool negative = has_sign && record[top] >= 0x80;
-	const unsigned char invert = negative && type->kind == 'f' ? 0xff : 0;
+	if (argc == 2) {
+		if (!add_key(argv[1], 0))
+			return false;
+		record_nbytes = keys[0].nbytes;
+	} else if (argc > 2) {
+		record_nbytes = strtoul(argv[1], NULL, 10);
+	}
+	for (int i = 2; i < argc; i++) {
+		const char *colon = strchr(argv[i], ':');
+
+		if (n_keys == MAX_KEYS || !colon || !add_key(colon + 1, strtoul(argv[i], NULL, 10)))
+			return false;
+	}
+	for (int i = 0; i < n_keys; i++)
+		if (keys[i].offset + keys[i].nbytes > record_nbytes)
+			return false;
+	return record_nbytes >= 1 && record_nbytes <= MAX_NBYTES;
+}
+
+static void print_hex(const unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("%02x", bytes[i]);
+}
+
+static void print_key(const struct key *key, const unsigned char *bytes)
+{
+	const size_t top = key->big_endian ? 0 : key->nbytes - 1;
+	const bool has_sign = key->kind == 'i' || key->kind == 'f';
+	const bool negative = has_sign && bytes[top] >= 0x80;
+	unsigned char invert = negative && key->kind == 'f' ? 0xff : 0;
 
 	if (has_sign)
-		putchar(negative ? '0' : '1');
-	for (size_t i = 0; i < type->nbytes; i++)
-		printf("%02x", record[type->big_endian ? i : type->nbytes - 1 - i] ^ invert);
+		printf("%x", (negative ? 0u : 1u) ^ (key->descending ? 0xfu : 0));
+	if (key->descending)
+		invert ^= 0xff;
+	for (size_t i = 0; i < key->nbytes; i++)
+		printf("%02x", bytes[key->big_endian ? i : key->nbytes - 1 - i] ^ invert);
+}
+
+static void print_line(const unsigned char *record, unsigned long long position)
+{
+	for (int i = 0; i < n_keys; i++)
+		print_key(&keys[i], record + keys[i].offset);
+	putchar(' ');
+	print_hex(record, record_nbytes);
+	putchar(' ');
+	for (int i = 0; i < n_keys; i++)
+		print_hex(record + keys[i].offset, keys[i].nbytes);
+	putchar(' ');
+	for (int i = 0; i < 8; i++)
+		printf("%02x", (unsigned)(position >> 8 * i) & 0xff);
+	putchar('\n');
 }
 
 int main(int argc, char **argv)
 {
-	unsigned char record[MAX_NBYTES];
-	struct type type;
+	static unsigned char record[MAX_NBYTES];
+	unsigned long long position = 0;
 	size_t n;
 
-	if (argc != 2 || !parse_type(argv[1], &type)) {
-		fprintf(stderr, "usage: key_lines TYPE < records\n");
+	if (!parse(argc, argv)) {
+		fprintf(stderr, "usage: key_lines TYPE < records\n"
+				"       key_lines BYTES OFFSET:TYPE[:r]... < records\n");
 		return 2;
 	}
-	while ((n = fread(record, 1, type.nbytes, stdin)) == type.nbytes) {
-		print_key(&type, record);
-		putchar(' ');
-		for (size_t i = 0; i < type.nbytes; i++)
-			printf("%02x", record[i]);
-		putchar('\n');
-	}
+	while ((n = fread(record, 1, record_nbytes, stdin)) == record_nbytes)
+		print_line(record, position++);
 	return n == 0 && !ferror(stdin) && fflush(stdout) == 0 ? 0 : 2;
 }

@@ -50,11 +50,21 @@ generate() {
 	}
 }
 
-# oracle TYPE [SORT OPTION]... < records > sorted
-oracle() {
-	oracle_type=$1
+# sorted_lines SPEC [SORT OPTION]... < records: as key_lines.c says; SPEC is its arguments.
+sorted_lines() {
+	sorted_spec=$1
 	shift
-	"$KEY_LINES" "$oracle_type" | sort -s -k1,1 "$@" | cut -d' ' -f2 | xxd -r -p
+	"$KEY_LINES" $sorted_spec | sort -s -k1,1 "$@"
+}
+
+# column N < lines > bytes
+column() {
+	cut -d' ' -f"$1" | xxd -r -p
+}
+
+# oracle SPEC [SORT OPTION]... < records > sorted
+oracle() {
+	sorted_lines "$@" | column 2
 }
 
 same() {

@@ -3,24 +3,10 @@
 #
 # GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
 . "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/pick.sh"
 
-seed=${GSORT_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 rounds=${GSORT_ROUNDS:-60}
 echo "GSORT_SEED=$seed GSORT_ROUNDS=$rounds"
-
-# pick WORD...: one of them in $picked. A Lehmer generator: POSIX shells have no random numbers.
-state=$((seed % 2147483646 + 1))
-pick() {
-	state=$((state * 48271 % 2147483647))
-	shift $((state / 64 % $#))
-	picked=$1
-}
-
-# below N: a number in $picked.
-below() {
-	state=$((state * 48271 % 2147483647))
-	picked=$((state % $1))
-}
 
 round=0
 while [ $round -lt "$rounds" ]; do

@@ -1,0 +1,169 @@
+#!/bin/sh
+# records - random records and keys, data, memory and ways in and out, against GNU sort
+#
+# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/pick.sh"
+
+rounds=${GSORT_ROUNDS:-60}
+echo "GSORT_SEED=$seed GSORT_ROUNDS=$rounds"
+
+# pick_key SIZE: a key in a record of SIZE bytes, without direction, in $key.
+pick_key() {
+	while :; do
+		pick u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i64be i128 \
+			f32 f32be f64 f64be b1 b2 b3 b5 b8 b10 b16 b17 b40 b100
+		key_type=$picked
+		bits=${key_type#?}
+		bits=${bits%be}
+		case $key_type in
+		b*) key_nbytes=$bits ;;
+		*) key_nbytes=$((bits / 8)) ;;
+		esac
+		[ "$key_nbytes" -gt "$1" ] || break
+	done
+	below $(($1 - key_nbytes + 1))
+	key=$picked:$key_type
+}
+
+# pick_record: its size and keys, as gsort ($options), key_lines ($spec) and gsort-gen ($layout)
+# take them, in $flags what sort takes, too.
+pick_record() {
+	pick 1 2 3 4 5 8 12 16 24 32 40 64 100 128 200 256 300
+	size=$picked
+	pick 0 0 1
+	[ "$picked" -eq 0 ] || below "$size"
+	size=$((size - picked))
+	pick '' '' -r
+	reverse=$picked
+	pick '' '' -u
+	flags=$picked
+	layout="-R $size"
+	spec=$size
+	keys=
+	keys_nbytes=0
+	pick 1 1 2 2 3 4
+	n_keys=$picked
+	while [ "$n_keys" -gt 0 ]; do
+		pick_key "$size"
+		pick '' '' :r
+		layout="$layout -k $key"
+		keys="$keys -k $key$picked"
+		spec="$spec $key${reverse:+:r}"
+		[ -n "$reverse" ] || spec="$spec$picked"
+		keys_nbytes=$((keys_nbytes + key_nbytes))
+		n_keys=$((n_keys - 1))
+	done
+	options="-R $size$keys $reverse $flags"
+}
+
+# pick_data: how gsort-gen fills the keys, and how many records.
+pick_data() {
+	pick random random sorted reversed equal two zipf few few nearly sawtooth organ gaps nan
+	data="-d $picked"
+	pick 0 0 0 3 8 16 30
+	[ "$picked" -le "$keys_nbytes" ] || picked=$keys_nbytes
+	data="$data --prefix=$picked"
+	pick 1 100 10000 $((4000000 / size)) $((8000000 / size))
+	[ "$picked" -lt 400000 ] || picked=400000
+	below "$picked"
+	n=$picked
+}
+
+round=0
+while [ $round -lt "$rounds" ]; do
+	pick_record
+	pick_data
+	pick '' -S1M -S1M -S1100K -S2M -S8M
+	options="$options $picked"
+	pick '' '' --batch-size=2 --batch-size=3 --batch-size=16
+	options="$options $picked"
+	pick '' --parallel=1 --parallel=2 --parallel=5
+	options="$options $picked"
+	pick '' '' --verify
+	verify=$picked
+	pick file in-place pipe-in pipe-out several merge merge-pipe
+	way=$picked
+
+	claim "seed $seed round $round: -n $n $data: $options $verify $way"
+	generate -n "$n" $data $layout --seed=$round -o input
+	oracle "$spec" $flags < input > expected
+	rm -f output
+	case $way in
+	file)
+		gives expected $options $verify input
+		run -c $options output
+		[ "$status" -eq 0 ] || broken "-c: status $status"
+		;;
+	in-place)
+		succeeds $options $verify input -o input
+		same expected input "$way"
+		;;
+	pipe-in)
+		cat input | gives expected $options $verify -
+		;;
+	pipe-out)
+		"$GSORT" $options input 2> stderr | cat > output
+		same expected output "$way"
+		;;
+	several | merge | merge-pipe)
+		generate -n 5000 $data $layout --seed=1$round -o more
+		cat input more | oracle "$spec" $flags > expected
+		if [ $way != several ]; then
+			succeeds $options input -o input
+			succeeds $options more -o more
+			options="-m $options"
+		fi
+		if [ $way = merge-pipe ]; then
+			cat more | gives expected $options $verify input -
+		else
+			gives expected $options $verify input more
+		fi
+		;;
+	esac
+	round=$((round + 1))
+done
+
+for size in 4096 65536; do
+	for keys in '0:b10' '5:u32:r 100:i64be' "0:b$size" "$((size - 9)):b9 17:f64:r"; do
+		claim "records of $size bytes, keys $keys"
+		options="-R $size"
+		for key in $keys; do
+			options="$options -k $key"
+		done
+		generate -b 3M -R $size -d random -o input
+		generate -b 1M -R $size -k 0:b10 -d few -o more
+		cat more more >> input
+		oracle "$size $keys" < input > expected
+		gives expected $options input
+		gives expected $options -S 1M input
+		gives expected $options -S 2M --parallel=1 --batch-size=2 input
+		oracle "$size $keys" -u < input > expected
+		gives expected $options -u -S 2M input
+	done
+done
+
+claim 'keys that are the same for longer than an element holds them'
+for keys in '0:b40' '0:b32 32:u64:r' '32:u64 0:b32'; do
+	options='-R 48'
+	for key in $keys; do
+		options="$options -k $key"
+	done
+	generate -n 60000 -R 48 -k 0:b40 --prefix=31 -d few -o input
+	oracle "48 $keys" < input > expected
+	gives expected $options input
+	gives expected $options -S 1M input
+	gives expected $options -S 1M --batch-size=2 input
+	oracle "48 $keys" -u < input > expected
+	gives expected $options -u -S 1M input
+done
+
+claim 'all keys equal, in records that differ'
+generate -n 100000 -R 40 -k 0:u64 -d random -o input
+xxd -p -c40 input | sed 's/^................/0000000000000000/' | xxd -r -p > same-keys
+gives same-keys -R 40 -k 0:u64 same-keys
+gives same-keys -R 40 -k 0:u64 -r -S 1M same-keys
+head -c 40 same-keys > expected
+gives expected -R 40 -k 0:u64 -u -S 1M same-keys
+
+finish
