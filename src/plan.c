@@ -327,7 +327,7 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 	while (window_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
 		       nbytes / plan->n_windows &&
 	       quota > least)
-		quota = at_least(quota - quota / 4, least);
+		quota = at_least(quota - divide_up(quota, 4), least); /* less, however small */
 }
 
 static void print_size(FILE *stream, const char *name, uint64_t nbytes, const char *more)
