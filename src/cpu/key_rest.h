@@ -12,7 +12,9 @@
 /* Are the words of the key, but for the first, words of the record, or their complement? */
 static inline bool key_rest_is_bytes(const struct key_fields *keys)
 {
-	return keys->n == 1 && !keys->fields[0].reversed && keys->fields[0].nbytes >= 8;
+	const struct key_field *const field = keys->fields;
+
+	return keys->n == 1 && !field->reversed && !field->is_float && field->nbytes >= 8;
 }
 
 /* As key_word(), for at > 0. */
