@@ -9,14 +9,9 @@
 #include <string.h>
 
 #include "tests/backend/subject.h"
+#include "tests/random_keys.h"
 
 enum { MOST_KEYS = 6 };
-
-/* The i-th number of a sequence. */
-static uint64_t number(uint64_t seed, uint64_t i)
-{
-	return digest_mix64(digest_mix64(seed + 1) + i * DIGEST_SEED);
-}
 
 /* OFFSET:TYPE[:r] */
 static struct key parse_key(const char *text)
@@ -46,12 +41,12 @@ static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enu
 {
 	for (uint64_t i = 0; i < n; i++) {
 		unsigned char *record = records + i * record_nbytes;
-		const uint64_t random = number(7, i);
+		const uint64_t random = random_number(7, i);
 		const uint64_t counted = dist == RECORDS_SORTED ? i / 3 : n - i / 3;
 
 		for (uint64_t j = 0; j < record_nbytes; j++)
-			record[j] = dist == RECORDS_RANDOM ? (unsigned char)number(i, j) :
-				    dist == RECORDS_BITS   ? number(i, j) & 1 :
+			record[j] = dist == RECORDS_RANDOM ? (unsigned char)random_number(i, j) :
+				    dist == RECORDS_BITS   ? random_number(i, j) & 1 :
 							     0x41;
 		if (dist == RECORDS_ALIKE)
 			record[random % record_nbytes] = (unsigned char)(random >> 40);
@@ -96,41 +91,21 @@ void record_data_make(const struct record_layout *described, enum record_dist di
 	make(&request, dist, n, ret_data);
 }
 
-static struct key random_key(uint64_t record_nbytes, uint64_t seed)
-{
-	static const char *const types[] = {
-		"u8",    "u16",    "u32",    "u64",  "u128",  "i8",    "i16",   "i32",
-		"i64",   "f32",    "f64",    "i128", "u16be", "u32be", "u64be", "i16be",
-		"i32be", "i64be",  "b1",     "b3",   "b4",    "b7",    "b8",    "b10",
-		"b13",   "u128be", "i128be", "b20",  "f32be", "f64be",
-	};
-	struct key key;
-
-	do
-		subject_must(key_parse_type(types[number(seed, 0) % 30], &key), "key_parse_type");
-	while (key.nbytes > record_nbytes && ++seed);
-	key.offset = number(seed, 1) % (record_nbytes - key.nbytes + 1);
-	key.descending = number(seed, 2) & 1;
-	return key;
-}
-
 void record_data_make_random(uint64_t record_nbytes, uint64_t seed, uint64_t n,
 			     struct record_data *ret_data)
 {
-	struct key keys[MOST_KEYS];
-	const uint64_t random = number(seed, record_nbytes);
+	struct key keys[MOST_RANDOM_KEYS];
+	const uint64_t random = random_number(seed, record_nbytes);
 	const struct layout_request request = {
 		.record_nbytes = record_nbytes,
 		.keys = keys,
-		.n_keys = 1 + (uint32_t)(random % 5),
+		.n_keys = random_keys(record_nbytes, random, keys),
 		.keeps_records = true,
 		.count = random >> 10 & 1,
 		.keys_only = (random >> 11 & 3) == 0,
 		.index = (random >> 13 & 3) == 0,
 	};
 
-	for (uint32_t i = 0; i < request.n_keys; i++)
-		keys[i] = random_key(record_nbytes, random + 100 * i);
 	make(&request, (enum record_dist)(random >> 20) % N_RECORD_DISTS, n, ret_data);
 }
 

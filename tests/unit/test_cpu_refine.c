@@ -1,0 +1,189 @@
+/*
+ * test_cpu_refine - ties, adversarial ones too, against a sort by whole keys
+ */
+#include "src/cpu/key_prefix.h"
+#include "src/cpu/refine.h"
+#include "tests/unit/record_fixture.h"
+
+enum { RECORD_NBYTES = 100, NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES };
+
+static int compare_elements(const void *a, const void *b)
+{
+	const uint128_t x = *(const uint128_t *)a, y = *(const uint128_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What qsort() must know. */
+static struct {
+	const struct key_fields *keys;
+	const unsigned char *records;
+} reference;
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int order = key_compare(reference.keys, reference.records + x * RECORD_NBYTES,
+				      reference.records + y * RECORD_NBYTES);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Elements of n records, sorted, and then refined. */
+static void check_layout(struct layout layout, const unsigned char *records, uint64_t n)
+{
+	const struct slice slices[] = { { records, n / 3 },
+					{ records + n / 3 * RECORD_NBYTES, n - n / 3 } };
+	uint128_t *elements = guarded_alloc(n * sizeof *elements);
+	uint32_t *expected = guarded_alloc(n * sizeof *expected);
+	void *scratch = guarded_alloc(refine_scratch_nbytes(n));
+	struct sequence_part parts[2];
+	uint32_t buckets[8];
+	struct sequence items;
+	struct key_prefix prefix;
+
+	sequence_make(slices, 2, RECORD_NBYTES, parts, buckets, &items);
+	key_prefix_make(&layout.item_keys, RECORD_NBYTES, &prefix);
+	for (uint32_t i = 0; i < n; i++) {
+		expected[i] = i;
+		elements[i] = key_prefix_load(&prefix, records + i * RECORD_NBYTES) >>
+				      NUMBER_BITS << NUMBER_BITS |
+			      i;
+	}
+	qsort(elements, n, sizeof *elements, compare_elements);
+	reference.keys = &layout.item_keys;
+	reference.records = records;
+	qsort(expected, n, sizeof *expected, compare_numbers);
+	cpu_refine(&(struct refine_op){ .keys = &layout.item_keys,
+					.items = &items,
+					.elements = elements,
+					.n = n,
+					.scratch = scratch });
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal((uint32_t)elements[i], expected[i]);
+	guarded_free(elements, n * sizeof *elements);
+	guarded_free(expected, n * sizeof *expected);
+	guarded_free(scratch, refine_scratch_nbytes(n));
+	layout_free(&layout);
+}
+
+static void check(const unsigned char *records, uint64_t n)
+{
+	const struct layout_request request = { .record_nbytes = RECORD_NBYTES };
+
+	check_layout(layout_of(request, KEYS("0:b100")), records, n);
+	check_layout(layout_of(request, KEYS("0:b99:r")), records, n);
+	check_layout(layout_of(request, KEYS("0:b13", "13:u64", "3:b90:r")), records, n);
+	check_layout(layout_of(request, KEYS("0:u128", "20:i64be:r", "16:f32", "30:b70")), records,
+		     n);
+}
+
+/* n records that are all the same; guarded, to be filled with differences. */
+static unsigned char *equal_records(uint64_t n)
+{
+	unsigned char *records = guarded_alloc(n * RECORD_NBYTES);
+
+	return memset(records, 0x55, n * RECORD_NBYTES);
+}
+
+/* Lengths around those of groups that are sorted in another way. */
+static const uint64_t lengths[] = { 0, 1, 2, 3, 15, 16, 17, 18, 33, 300 };
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+static void equal_keys_stay_in_order(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_LENGTHS; i++) {
+		unsigned char *records = equal_records(lengths[i]);
+
+		check(records, lengths[i]);
+		guarded_free(records, lengths[i] * RECORD_NBYTES);
+	}
+}
+
+/* One group is everything, and is told apart by one byte, wherever it is. */
+static void any_byte_of_the_key_decides(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_LENGTHS; i++)
+		for (unsigned at = 0; at < RECORD_NBYTES; at += i == N_LENGTHS - 1 ? 7 : 1) {
+			unsigned char *records = equal_records(lengths[i]);
+
+			for (uint64_t j = 0; j < lengths[i]; j++)
+				records[j * RECORD_NBYTES + at] =
+					(unsigned char)random_number(at, j);
+			check(records, lengths[i]);
+			guarded_free(records, lengths[i] * RECORD_NBYTES);
+		}
+}
+
+static void keys_with_sixteen_bytes_in_common_are_sorted(void **state)
+{
+	enum { N = 1000 };
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		memset(records + i * RECORD_NBYTES, 7, 16);
+	check(records, N);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+/* Half of the records in each; and one of them alone in one. */
+static void two_groups_are_sorted(void **state)
+{
+	enum { N = 500 };
+
+	(void)state;
+	for (unsigned n_first = 1; n_first <= N / 2; n_first *= 2) {
+		unsigned char *records = equal_records(N);
+
+		for (unsigned i = 0; i < N; i++) {
+			records[i * RECORD_NBYTES] = i * n_first % N < n_first;
+			records[i * RECORD_NBYTES + 90] = (unsigned char)random_number(2, i);
+		}
+		check(records, N);
+		guarded_free(records, N * RECORD_NBYTES);
+	}
+}
+
+/* Every round splits a group in two, until the key ends. */
+static void groups_within_groups_are_sorted(void **state)
+{
+	enum { N = 4000 };
+	unsigned char *records = equal_records(N);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		for (unsigned at = 3; at < RECORD_NBYTES; at += 8)
+			records[i * RECORD_NBYTES + at] = random_number(i, at) & 1;
+	check(records, N);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+/* A staircase: the i-th record differs from the next ones at byte i / 40 and nowhere before. */
+static void every_round_may_take_away_a_few_only(void **state)
+{
+	enum { N = 40 * RECORD_NBYTES };
+	unsigned char *records = equal_records(N);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		records[i * RECORD_NBYTES + i * 7919 % N / 40] = (unsigned char)i;
+	check(records, N);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_keys_stay_in_order),
+		cmocka_unit_test(any_byte_of_the_key_decides),
+		cmocka_unit_test(keys_with_sixteen_bytes_in_common_are_sorted),
+		cmocka_unit_test(two_groups_are_sorted),
+		cmocka_unit_test(groups_within_groups_are_sorted),
+		cmocka_unit_test(every_round_may_take_away_a_few_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
