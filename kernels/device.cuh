@@ -88,15 +88,15 @@ template <class T> __device__ __forceinline__ T lanes_max(T value, unsigned widt
 }
 
 /* Sum of the values of the lanes before this one in its group of `width`. */
-__device__ __forceinline__ uint32_t lanes_sum_before(uint32_t value, unsigned width)
+template <class T> __device__ __forceinline__ T lanes_sum_before(T value, unsigned width)
 {
 	const unsigned lane = threadIdx.x % width;
-	uint32_t sum = value;
+	T sum = value;
 
 	for (unsigned distance = 1; distance < width; distance *= 2) {
-		const uint32_t other = __shfl_up_sync(ALL_LANES, sum, distance, width);
+		const T other = lane_broadcast(sum, lane >= distance ? lane - distance : lane, width);
 
-		sum += lane >= distance ? other : 0;
+		sum += lane >= distance ? other : (T)0;
 	}
 	return sum - value;
 }

@@ -2,55 +2,14 @@
  * merge - k sorted slices of any lengths to one, in passes of up to 16
  *
  * A pass is described by tables of its runs and groups (pass.cuh). The host makes them from the
- * slices' lengths alone, and they travel as kernel arguments, a few hundred entries at a time:
- * nothing to allocate, nothing that must stay valid after the launch.
+ * slices' lengths alone, and they travel as kernel arguments (table.cuh).
  *
  *	slices -> out                      one pass
  *	slices -> buffer -> out            two passes
  *	slices -> out -> buffer -> out     three passes
  */
 #include "kernels/pass.cuh"
-
-/* Words of a table that one launch carries: kernel arguments are 4 KiB at most. */
-static constexpr unsigned CARGO_WORDS = 496;
-
-struct cargo {
-	uint64_t words[CARGO_WORDS];
-};
-
-__global__ void __launch_bounds__(WARP) store_words(cargo cargo, unsigned n, uint64_t *to)
-{
-	for (unsigned i = threadIdx.x; i < n; i += WARP)
-		to[i] = cargo.words[i];
-}
-
-/* Writes words to device memory one after the other. */
-struct table_writer {
-	uint64_t *to;
-	CUstream_st *stream;
-	struct cargo cargo;
-	unsigned n;
-	int r;
-};
-
-static void writer_flush(struct table_writer *writer)
-{
-	if (!writer->r && writer->n) {
-		LAUNCH(store_words, 1, WARP, 0, writer->stream, writer->cargo, writer->n,
-		       writer->to);
-		writer->r = (int)cudaGetLastError();
-	}
-	writer->to += writer->n;
-	writer->n = 0;
-}
-
-static void writer_put(struct table_writer *writer, uint64_t first, uint64_t second)
-{
-	writer->cargo.words[writer->n++] = first;
-	writer->cargo.words[writer->n++] = second;
-	if (writer->n == CARGO_WORDS)
-		writer_flush(writer);
-}
+#include "kernels/table.cuh"
 
 /* At least one pass: even a single slice must get to `out`. */
 static struct pass_plan plan_merge(uint32_t k)
@@ -127,23 +86,25 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 	pass->n_groups = divide_up(pass->n_runs, pass->fan_in);
 	pass->n_tiles = 0;
 	pass->n_windows = 0;
-	pass->runs = (const kernel_slice *)(writer->to + writer->n);
+	pass->runs = (const kernel_slice *)writer_at(writer);
 	for (uint64_t i = 0; i < pass->n_runs; i++) {
 		const uint64_t n = count_elements(slices, k, i * stride, (i + 1) * stride);
 		const void *run = from ? from + first_element : slices[i].elements;
 
-		writer_put(writer, (uint64_t)(uintptr_t)run, n);
+		writer_put(writer, (uint64_t)(uintptr_t)run);
+		writer_put(writer, n);
 		first_element += n;
 	}
-	pass->groups = (const group *)(writer->to + writer->n);
+	pass->groups = (const group *)writer_at(writer);
 	first_element = 0;
 	for (uint64_t i = 0; i < pass->n_groups; i++) {
 		const uint64_t group_stride = stride * pass->fan_in;
 		const uint64_t n =
 			count_elements(slices, k, i * group_stride, (i + 1) * group_stride);
 
-		writer_put(writer, pass->n_tiles, first_element);
-		writer_put(writer, pass->n_windows, 0);
+		writer_put(writer, pass->n_tiles);
+		writer_put(writer, first_element);
+		writer_put(writer, pass->n_windows);
 		pass->n_tiles += divide_up(n, pass->tile_n);
 		pass->n_windows += windows_for(divide_up(n, pass->tile_n));
 		first_element += n;

@@ -70,7 +70,7 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 	first_chunk = lanes_sum_before((n + WARP - 1) / WARP, WARP);
 	n_pair = n + __shfl_xor_sync(ALL_LANES, n, 1);
 	n_pair = (n_pair + items - 1) / items; /* in threads */
-	first_thread = lanes_sum_before(lane % 2 ? 0 : n_pair, WARP);
+	first_thread = lanes_sum_before(lane % 2 ? 0u : n_pair, WARP);
 	if (lane < FAN_IN)
 		memory.from[lane] = from;
 	if (lane <= FAN_IN) {

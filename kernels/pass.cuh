@@ -75,7 +75,6 @@ struct group {
 	uint64_t first_tile;
 	uint64_t first_element;
 	uint64_t first_window;
-	uint64_t unused; /* tables are made of pairs of words */
 };
 
 template <class E> struct pass {

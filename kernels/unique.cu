@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 			keep[i] = at < n && (base + at == 0 ||
 					     memory.elements[at] !=
 						     (at ? memory.elements[at - 1] : edges[tile]));
-			before[i] = lanes_sum_before(keep[i], WARP);
+			before[i] = lanes_sum_before((uint32_t)keep[i], WARP);
 			if (lane == WARP - 1)
 				memory.counts[i * streaming::n_warps + warp] = before[i] + keep[i];
 			if (at < n && !keep[i]) {

@@ -161,14 +161,6 @@ static inline uint32_t __shfl_xor_sync(unsigned, uint32_t value, unsigned distan
 	return emulated_exchange(value, (threadIdx.x % 32) ^ distance);
 }
 
-static inline uint32_t __shfl_up_sync(unsigned, uint32_t value, unsigned distance,
-				      unsigned width = 32)
-{
-	const unsigned lane = threadIdx.x % 32;
-
-	return emulated_exchange(value, lane % width >= distance ? lane - distance : lane);
-}
-
 static inline int __any_sync(unsigned, int predicate)
 {
 	uint32_t any = predicate != 0;
@@ -190,6 +182,11 @@ static inline unsigned __ballot_sync(unsigned, int predicate)
 static inline int __ffs(int x)
 {
 	return __builtin_ffs(x);
+}
+
+static inline int __popc(unsigned x)
+{
+	return __builtin_popcount(x);
 }
 
 /* Byte i of the result is the byte of y:x that nibble i of the selector names. */
