@@ -94,7 +94,8 @@ template <class T> __device__ __forceinline__ T lanes_sum_before(T value, unsign
 	T sum = value;
 
 	for (unsigned distance = 1; distance < width; distance *= 2) {
-		const T other = lane_broadcast(sum, lane >= distance ? lane - distance : lane, width);
+		const T other =
+			lane_broadcast(sum, lane >= distance ? lane - distance : lane, width);
 
 		sum += lane >= distance ? other : (T)0;
 	}

@@ -8,6 +8,9 @@
  * records as their type is. Scratch is the caller's, of the size that the function beside it
  * tells, and free again when what was queued has run. Elements are codes: unsigned integers of
  * element_nbytes = 4, 8 or 16.
+ *
+ * Records and items may lie at any address. They are read in aligned words of up to 16 bytes,
+ * whole, so the ends of their memory must be readable as far as these reach (memory of CUDA is).
  */
 #pragma once
 
@@ -16,6 +19,7 @@
 
 #include "src/code.h"
 #include "src/digest.h"
+#include "src/key_word.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -118,6 +122,169 @@ int launch_unique(const struct unique_task *task, struct CUstream_st *stream);
 
 /* Scratch of encode, decode and unique: about a hundredth of a byte for each record. */
 size_t kernel_record_scratch_nbytes(uint64_t n);
+
+/* --- Records (src/record.h): items, their keys, and elements of a key prefix and a number --- */
+
+/* A slice of items on the device: where it begins, and the number of its first item. */
+struct item_slice {
+	const unsigned char *items;
+	uint64_t first;
+};
+
+/*
+ * Items of item_nbytes, numbered through k slices, less than 2^32 in all. The first four are the
+ * caller's to set, the rest is made by launch_view_items().
+ */
+struct kernel_items {
+	uint32_t item_nbytes;
+	uint32_t body_offset, body_nbytes; /* what is digested */
+	struct key_fields keys;            /* at first in host memory; then on the device */
+	uint32_t k;
+	uint32_t alignment;              /* of every item, 1 to 16 */
+	const unsigned char *items;      /* if k is 1 */
+	const struct item_slice *slices; /* on the device */
+};
+
+/*
+ * Put what is needed to find items in slices (host array, read before this returns) and their keys
+ * into `tables`, which is used as long as the view is.
+ */
+size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields);
+int launch_view_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
+		      void *tables, struct CUstream_st *stream);
+
+/* nbytes of a record to an item. */
+struct kernel_piece {
+	uint32_t from, to, nbytes;
+};
+
+/*
+ * n records to items: pieces of them, in the order of `to`, without gaps; before them a count of 1
+ * (has_count), behind them the record's position in the input (has_position).
+ */
+struct intake_task {
+	const void *records;
+	void *items;
+	uint64_t n, position; /* of the first record */
+	uint32_t record_nbytes, item_nbytes;
+	const struct kernel_piece *pieces; /* host array, read before this returns */
+	uint32_t n_pieces;
+	bool has_count, count_is_be, has_position;
+	void *tables; /* kernel_intake_nbytes(n_pieces) */
+};
+
+size_t kernel_intake_nbytes(uint32_t n_pieces);
+int launch_intake(const struct intake_task *task, struct CUstream_st *stream);
+
+/*
+ * The elements of n items: the first bytes of the key, and the number in the low 4. digest: of the
+ * bodies, added to; may be NULL.
+ */
+int launch_index(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
+		 void *elements, struct digest *digest, struct CUstream_st *stream);
+
+/*
+ * Elements of 16 bytes tie when they agree in all but the number. *ties: how many tie with a
+ * neighbour, in how many groups.
+ */
+struct tie_counts {
+	uint32_t n_elements, n_groups;
+};
+
+size_t kernel_ties_scratch_nbytes(uint64_t n);
+int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct tie_counts *ties,
+		      struct CUstream_st *stream);
+
+/*
+ * Refine ties by the next 8 bytes of the keys. Those of `list`, as launch_count_ties() has counted
+ * them, go to `next` as (group, key bytes [at, at + 8), number), are sorted, and the numbers go
+ * back into the elements, to where they were from: places[i] is the place of list[i] among the
+ * elements, NULL if list is the elements. `list` is read before sort_scratch is written, so the
+ * two may be the same memory.
+ */
+struct refine_task {
+	const struct kernel_items *items;
+	void *elements;
+	const void *list;
+	const uint32_t *places; /* n */
+	uint64_t n;
+	const void *ties_scratch; /* of launch_count_ties(list, n) */
+	uint32_t n_ties;
+	uint32_t at;
+	void *next;            /* n_ties of 16 bytes */
+	uint32_t *next_places; /* n_ties */
+	void *sort_scratch;    /* kernel_sort_scratch_nbytes(n_ties, 16) */
+};
+
+int launch_refine(const struct refine_task *task, struct CUstream_st *stream);
+
+/*
+ * How far keys agree: *reach becomes the first multiple of 8 bytes from `at` on at which neighbours
+ * of a group differ in `list` of a refine_task, key_nbytes rounded up if none do.
+ */
+int launch_find_reach(const struct kernel_items *items, const void *list, uint64_t n, uint32_t at,
+		      uint32_t *reach, struct CUstream_st *stream);
+
+/*
+ * Which of n sorted elements are the first of those with equal keys. Made by launch_find_firsts()
+ * in kernel_firsts_nbytes(n) of memory.
+ */
+struct kernel_firsts {
+	const uint32_t *equal;  /* bit i % 32 of word i / 32: equal to the one before */
+	const uint32_t *before; /* firsts before element 32 * i */
+	const uint64_t *n;      /* firsts in all */
+};
+
+size_t kernel_firsts_nbytes(uint64_t n);
+int launch_find_firsts(const struct kernel_items *items, const void *elements,
+		       uint32_t element_nbytes, uint64_t n, void *memory,
+		       struct kernel_firsts *ret_firsts, struct CUstream_st *stream);
+
+/* What gather found out; the same on both back ends. */
+struct gather_findings {
+	uint64_t n;         /* items kept */
+	uint64_t n_counted; /* the sum of counts of those that they stand for */
+	uint64_t n_disorders;
+	struct digest digest, dropped;
+};
+
+/* The items of n sorted elements, in their order. */
+struct gather_task {
+	struct kernel_items items;
+	const void *elements;
+	uint32_t element_nbytes;
+	uint64_t n;
+	struct kernel_firsts firsts; /* keep only these, unless NULL */
+	uint64_t limit;              /* keep at most so many, the first ones */
+	uint32_t out_offset, out_nbytes;
+	void *out; /* out_nbytes from out_offset of each item kept */
+	bool has_count, count_is_be;
+	uint64_t *counts; /* n; scratch if items have counts and only firsts are kept */
+	struct gather_findings *findings;
+	void *first, *last; /* the items at the edges, whole; may be NULL */
+};
+
+int launch_gather(const struct gather_task *task, struct CUstream_st *stream);
+
+/*
+ * Where a splitter cuts the slices of a view of n items: cuts[i] items of slice i come before (key,
+ * slice), as in launch_cut().
+ */
+struct cut_items_task {
+	struct kernel_items items;
+	uint64_t n;
+	const unsigned char *key; /* host, read before this returns; normalised */
+	uint32_t key_nbytes;      /* rounded up to 8 by zeros */
+	uint32_t slice;
+	uint64_t *cuts;
+	void *scratch; /* key_nbytes */
+};
+
+int launch_cut_items(const struct cut_items_task *task, struct CUstream_st *stream);
+
+/* The first 16 bytes of the key of every stride-th of n items: ceil(n / stride) keys. */
+int launch_sample_items(const struct kernel_items *items, uint64_t n, uint64_t stride,
+			struct kernel_key *keys, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

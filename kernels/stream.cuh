@@ -24,6 +24,14 @@ typedef stream_shape<GSORT_STREAM> streaming;
 /* Blocks that keep any GPU busy; each takes tile after tile. */
 static constexpr unsigned STREAM_BLOCKS = 132 * 8;
 
+/* At most these, to go through n things, n_at_once by each block. */
+static inline unsigned blocks_for(uint64_t n, uint64_t n_at_once = streaming::n_threads)
+{
+	const uint64_t n_blocks = divide_up(n, n_at_once);
+
+	return (unsigned)(n_blocks < STREAM_BLOCKS ? n_blocks : STREAM_BLOCKS);
+}
+
 static inline uint64_t stream_tiles(uint64_t n)
 {
 	return divide_up(n, streaming::n);
@@ -31,7 +39,7 @@ static inline uint64_t stream_tiles(uint64_t n)
 
 static inline unsigned stream_blocks(uint64_t n)
 {
-	return (unsigned)(stream_tiles(n) < STREAM_BLOCKS ? stream_tiles(n) : STREAM_BLOCKS);
+	return blocks_for(n, streaming::n);
 }
 
 /* In scratch: zero at the start but for the edges, whose element 0 is not used. */

@@ -34,3 +34,8 @@
 #ifndef GSORT_SPLIT
 #define GSORT_SPLIT 128, 32
 #endif
+
+/* Shared memory of a block in which items are staged; those longer than an eighth of it are not. */
+#ifndef GSORT_ROWS_NBYTES
+#define GSORT_ROWS_NBYTES 24576
+#endif

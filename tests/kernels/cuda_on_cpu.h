@@ -225,6 +225,16 @@ template <class T> static inline T atomicAdd(T *to, T value)
 	return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
 
+template <class T> static inline T atomicMin(T *to, T value)
+{
+	T old = __atomic_load_n(to, __ATOMIC_RELAXED);
+
+	while (value < old && !__atomic_compare_exchange_n(to, &old, value, true, __ATOMIC_RELAXED,
+							   __ATOMIC_RELAXED))
+		;
+	return old;
+}
+
 template <class T> static inline T *shared_memory()
 {
 	return (T *)(void *)this_block->shared;

@@ -11,6 +11,7 @@
 #define GSORT_FAN_IN_LOG2 3
 #define GSORT_STREAM 64, 2
 #define GSORT_SPLIT 64, 8
+#define GSORT_ROWS_NBYTES 2048
 
 #include "tests/kernels/cuda_on_cpu.h"
 
@@ -31,3 +32,15 @@
 #include "kernels/unique.cu"
 
 #include "kernels/cut.cu"
+
+#include "kernels/items.cu"
+
+#include "kernels/intake.cu"
+
+#include "kernels/index.cu"
+
+#include "kernels/refine.cu"
+
+#include "kernels/firsts.cu"
+
+#include "kernels/gather.cu"

@@ -1,0 +1,403 @@
+/*
+ * gather - the items of sorted elements, in their order, checked on the way
+ *
+ * The one trip that moves whole items, from anywhere to one place behind the other. A block stages
+ * a tile of them in shared memory (rows.cuh), and the one before the tile, and there takes their
+ * digests, compares the keys of neighbours, and writes what the output takes of each as one stretch
+ * of bytes. So both ends see loads and stores that neighbouring threads do side by side, and
+ * what is checked is what is written.
+ *
+ * Where an item goes: element i to place i, or, if only the first of equal ones are kept, to the
+ * number of firsts before it; nowhere from the limit on. An item that is not kept is digested all
+ * the same. Counts of those that are not are added to the one that stands for them, in an array of
+ * their own: the counts in items lie at any address. A last kernel writes them into the items.
+ */
+#include "kernels/rows.cuh"
+
+static constexpr uint32_t NOWHERE = UINT32_MAX;
+
+/* What the threads of a block have found. */
+struct tally {
+	uint64_t n_kept, kept_sum, n_dropped, dropped_sum, n_disorders, n_counted;
+};
+
+struct gather_memory : stream_memory {
+	const unsigned char *from[streaming::n + 1]; /* row 0: the item before the tile */
+	uint32_t place[streaming::n + 1];            /* of each row in the output, or NOWHERE */
+	uint16_t kept[streaming::n];                 /* rows, in the order of the output */
+	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
+};
+
+/* Firsts among the first i elements; all of them if that is not asked. */
+__device__ __forceinline__ uint64_t firsts_before(const gather_task &task, uint64_t i)
+{
+	if (!task.firsts.equal)
+		return i;
+	if (i == task.n)
+		return *task.firsts.n;
+	return task.firsts.before[i / WARP] +
+	       __popc(~task.firsts.equal[i / WARP] & ((1u << i % WARP) - 1));
+}
+
+__device__ __forceinline__ bool is_first(const gather_task &task, uint64_t i)
+{
+	return !task.firsts.equal || !(task.firsts.equal[i / WARP] >> i % WARP & 1);
+}
+
+/* How many of the first i elements are kept. */
+__device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_t i)
+{
+	const uint64_t n = firsts_before(task, i);
+
+	return n < task.limit ? n : task.limit;
+}
+
+/* The place of element i, or NOWHERE. */
+__device__ __forceinline__ uint32_t place_of(const gather_task &task, uint64_t i)
+{
+	const uint64_t place = firsts_before(task, i);
+
+	return is_first(task, i) && place < task.limit ? (uint32_t)place : NOWHERE;
+}
+
+__device__ __forceinline__ const unsigned char *item_of(const gather_task &task, uint64_t i)
+{
+	return item_at(task.items, number_at(task.elements, task.element_nbytes, i));
+}
+
+__device__ __forceinline__ uint64_t count_of(const gather_task &task, const unsigned char *item)
+{
+	const uint64_t count = task.has_count ? load_bytes(item, 8) : 1;
+
+	return task.has_count && task.count_is_be ? swap_bytes(count) : count;
+}
+
+__device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, bool is_kept)
+{
+	tally.kept_sum += is_kept ? hash : 0;
+	tally.dropped_sum += is_kept ? 0 : hash;
+	tally.n_kept += is_kept;
+	tally.n_dropped += !is_kept;
+}
+
+/*
+ * Add the count of element i, an item in shared or device memory, to that of the one which stands
+ * for it: of the firsts up to i the last. It may be beyond the limit.
+ */
+__device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
+					    uint64_t i, const unsigned char *item)
+{
+	const uint64_t stands = firsts_before(task, i) + is_first(task, i) - 1;
+	const uint64_t count = count_of(task, item);
+
+	if (stands >= task.limit)
+		return;
+	tally.n_counted += count;
+	if (task.counts)
+		atomicAdd((unsigned long long *)&task.counts[stands], (unsigned long long)count);
+}
+
+__device__ __forceinline__ void report(stream_memory &memory, const struct tally &tally,
+				       const gather_task &task)
+{
+	gather_findings *found = task.findings;
+	const uint64_t n_disorders = block_sum(memory, tally.n_disorders);
+	const uint64_t n_counted = block_sum(memory, tally.n_counted);
+
+	block_add_digest(memory, tally.n_kept, tally.kept_sum, &found->digest);
+	block_add_digest(memory, tally.n_dropped, tally.dropped_sum, &found->dropped);
+	if (threadIdx.x == 0) {
+		atomicAdd((unsigned long long *)&found->n_disorders,
+			  (unsigned long long)n_disorders);
+		atomicAdd((unsigned long long *)&found->n_counted, (unsigned long long)n_counted);
+	}
+	if (threadIdx.x == 0 && blockIdx.x == 0)
+		found->n = kept_before(task, task.n);
+}
+
+/* Items staged in shared memory. */
+
+/* Find the rows of elements [base, base + n), and where they go. */
+__device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
+					  uint64_t base, uint32_t n)
+{
+	const uint64_t first_place = kept_before(task, base);
+
+	for (uint32_t row = threadIdx.x; row <= n; row += streaming::n_threads) {
+		const uint64_t i = base + row - 1;
+		uint32_t place;
+
+		if (row == 0 && base == 0)
+			continue;
+		memory.from[row] = item_of(task, i);
+		place = row == 0 ? NOWHERE : place_of(task, i);
+		memory.place[row] = place;
+		if (place != NOWHERE)
+			memory.kept[place - first_place] = (uint16_t)row;
+	}
+}
+
+/* Look at the rows 1 to n in shared memory. */
+__device__ __forceinline__ void check_rows(const gather_memory &memory, const gather_task &task,
+					   const row_shape &shape, uint64_t base, uint32_t n,
+					   struct tally &tally)
+{
+	const uint32_t lane = threadIdx.x % shape.n_lanes;
+	const uint32_t n_at_once = streaming::n_threads / shape.n_lanes;
+
+	for (uint32_t first = 1; first <= n; first += n_at_once) {
+		const uint32_t row = first + threadIdx.x / shape.n_lanes;
+		const bool is_mine = row <= n && lane == 0;
+		const unsigned char *item =
+			row_at(memory.slots, memory.from, shape, row <= n ? row : 1);
+		const uint64_t hash = hash_body(item + task.items.body_offset,
+						task.items.body_nbytes, lane, shape.n_lanes);
+
+		if (is_mine)
+			tally_hash(tally, hash, memory.place[row] != NOWHERE);
+	}
+	for (uint32_t row = 1 + threadIdx.x; row <= n; row += streaming::n_threads) {
+		const unsigned char *item = row_at(memory.slots, memory.from, shape, row);
+
+		if (base + row > 1 && memory.place[row] != NOWHERE)
+			tally.n_disorders +=
+				compare_items(task.items,
+					      row_at(memory.slots, memory.from, shape, row - 1),
+					      item, 0) > 0;
+		tally_count(tally, task, base + row - 1, item);
+	}
+}
+
+/* Four bytes of the kept rows' output, from byte `at` of the row `kept` on. */
+__device__ __forceinline__ uint32_t output_word(const gather_memory &memory,
+						const gather_task &task, const row_shape &shape,
+						uint32_t kept, uint32_t at)
+{
+	const uint32_t nbytes = task.out_nbytes;
+	uint32_t word = 0;
+
+	if (at + 4 <= nbytes)
+		return (uint32_t)load_bytes(row_at(memory.slots, memory.from, shape,
+						   memory.kept[kept]) +
+						    task.out_offset + at,
+					    4);
+	for (unsigned i = 0; i < 4; i++) {
+		if (at == nbytes) {
+			at = 0;
+			kept++;
+		}
+		word |= (uint32_t)row_at(memory.slots, memory.from, shape,
+					 memory.kept[kept])[task.out_offset + at++]
+			<< 8 * i;
+	}
+	return word;
+}
+
+/* Write the n_kept rows of a tile; the first goes to place `first`. */
+__device__ __forceinline__ void write_rows(const gather_memory &memory, const gather_task &task,
+					   const row_shape &shape, uint64_t first, uint32_t n_kept)
+{
+	unsigned char *to = (unsigned char *)task.out + first * task.out_nbytes;
+	const uint32_t nbytes = n_kept * task.out_nbytes, to_word = (4 - skew(to)) % 4;
+	const uint32_t head = to_word < nbytes ? to_word : nbytes, n_words = (nbytes - head) / 4;
+	const uint32_t rows_step = streaming::n_threads * 4 / task.out_nbytes;
+	const uint32_t bytes_step = streaming::n_threads * 4 % task.out_nbytes;
+	const uint32_t n_edges = nbytes - 4 * n_words;
+	uint32_t kept = (head + 4 * threadIdx.x) / task.out_nbytes;
+	uint32_t at = (head + 4 * threadIdx.x) % task.out_nbytes;
+
+	for (uint32_t i = threadIdx.x; i < n_words; i += streaming::n_threads) {
+		((uint32_t *)(void *)(to + head))[i] = output_word(memory, task, shape, kept, at);
+		kept += rows_step;
+		at += bytes_step;
+		if (at >= task.out_nbytes) {
+			at -= task.out_nbytes;
+			kept++;
+		}
+	}
+	/* The bytes before the first whole word and behind the last. */
+	for (uint32_t i = threadIdx.x; i < n_edges; i += streaming::n_threads) {
+		const uint32_t byte = i < head ? i : i + 4 * n_words;
+
+		to[byte] = row_at(memory.slots, memory.from, shape,
+				  memory.kept[byte / task.out_nbytes])[task.out_offset +
+								       byte % task.out_nbytes];
+	}
+}
+
+__device__ __forceinline__ void copy_item(void *to, const unsigned char *item, uint32_t nbytes,
+					  uint32_t thread, uint32_t n_threads)
+{
+	for (uint32_t i = thread; to && i < nbytes; i += n_threads)
+		((unsigned char *)to)[i] = item[i];
+}
+
+__global__ void __launch_bounds__(streaming::n_threads)
+	gather_rows(gather_task task, row_shape shape)
+{
+	gather_memory &memory = *shared_memory<gather_memory>();
+	const uint64_t n_kept = kept_before(task, task.n);
+	struct tally tally = {};
+
+	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < task.n;
+	     base += (uint64_t)gridDim.x * shape.n) {
+		const uint32_t n = task.n - base < shape.n ? (uint32_t)(task.n - base) : shape.n;
+		const uint64_t first = kept_before(task, base), end = kept_before(task, base + n);
+
+		find_rows(memory, task, base, n);
+		__syncthreads();
+		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
+		__syncthreads();
+		check_rows(memory, task, shape, base, n, tally);
+		write_rows(memory, task, shape, first, (uint32_t)(end - first));
+		if (first == 0 && end > 0)
+			copy_item(task.first,
+				  row_at(memory.slots, memory.from, shape, memory.kept[0]),
+				  shape.nbytes, threadIdx.x, streaming::n_threads);
+		if (end == n_kept && end > first)
+			copy_item(task.last,
+				  row_at(memory.slots, memory.from, shape,
+					 memory.kept[end - first - 1]),
+				  shape.nbytes, threadIdx.x, streaming::n_threads);
+		__syncthreads();
+	}
+	report(memory, tally, task);
+}
+
+/* Wide items, a warp for each. */
+
+/* Copy nbytes from any address to any other; the lanes of a warp do. */
+__device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char *from,
+					  uint32_t nbytes)
+{
+	const unsigned lane = threadIdx.x % WARP;
+	const uint32_t to_word = (4 - skew(to)) % 4, head = to_word < nbytes ? to_word : nbytes;
+	const uint32_t n_words = (nbytes - head) / 4, tail = head + 4 * n_words;
+
+	if (((uintptr_t)to | (uintptr_t)from | nbytes) % UNIT == 0) {
+		for (uint32_t i = lane; i < nbytes / UNIT; i += WARP)
+			((uint128_t *)(void *)to)[i] = ((const uint128_t *)(const void *)from)[i];
+		return;
+	}
+	if (lane < head)
+		to[lane] = from[lane];
+	for (uint32_t i = lane; i < n_words; i += WARP)
+		((uint32_t *)(void *)(to + head))[i] = (uint32_t)load_bytes(from + head + 4 * i, 4);
+	if (lane < nbytes - tail)
+		to[tail + lane] = from[tail + lane];
+}
+
+/* Is the key of a greater than that of b? Every lane of the warp compares a part. */
+__device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, const unsigned char *a,
+						 const unsigned char *b)
+{
+	for (uint32_t base = 0; base < items.keys.key_nbytes; base += 8 * WARP) {
+		const uint32_t at = base + 8 * (threadIdx.x % WARP);
+		const uint64_t x = key_word(&items.keys, a, at), y = key_word(&items.keys, b, at);
+		const unsigned differ = __ballot_sync(ALL_LANES, x != y);
+
+		if (differ)
+			return lane_broadcast((uint32_t)(y < x), __ffs((int)differ) - 1, WARP);
+	}
+	return false;
+}
+
+__global__ void __launch_bounds__(streaming::n_threads) gather_wide(gather_task task)
+{
+	stream_memory &memory = *shared_memory<stream_memory>();
+	const unsigned lane = threadIdx.x % WARP;
+	const uint32_t item_nbytes = task.items.item_nbytes;
+	const uint64_t n_kept = kept_before(task, task.n);
+	struct tally tally = {};
+
+	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
+	     i < task.n; i += (uint64_t)gridDim.x * streaming::n_warps) {
+		const unsigned char *item = item_of(task, i);
+		const uint32_t place = place_of(task, i);
+		const uint64_t hash = hash_body(item + task.items.body_offset,
+						task.items.body_nbytes, lane, WARP);
+		const bool disorder = i > 0 && place != NOWHERE &&
+				      is_disorder_wide(task.items, item_of(task, i - 1), item);
+
+		if (lane == 0) {
+			tally_hash(tally, hash, place != NOWHERE);
+			tally.n_disorders += disorder;
+			tally_count(tally, task, i, item);
+		}
+		if (place == NOWHERE)
+			continue;
+		copy_wide((unsigned char *)task.out + (uint64_t)place * task.out_nbytes,
+			  item + task.out_offset, task.out_nbytes);
+		if (place == 0)
+			copy_item(task.first, item, item_nbytes, lane, WARP);
+		if (place + 1 == n_kept)
+			copy_item(task.last, item, item_nbytes, lane, WARP);
+	}
+	report(memory, tally, task);
+}
+
+/* Write the counts of the items kept, which begin with them. */
+__device__ __forceinline__ void store_count(const gather_task &task, void *item, uint64_t count)
+{
+	if (task.count_is_be)
+		count = swap_bytes(count);
+	for (unsigned i = 0; item && i < 8; i++)
+		((unsigned char *)item)[i] = (unsigned char)(count >> 8 * i);
+}
+
+__global__ void __launch_bounds__(streaming::n_threads) store_counts(gather_task task)
+{
+	const uint64_t n_kept = kept_before(task, task.n);
+	const bool are_written = task.out_nbytes == task.items.item_nbytes;
+
+	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n_kept;
+	     i += (uint64_t)gridDim.x * streaming::n_threads) {
+		if (are_written)
+			store_count(task, (unsigned char *)task.out + i * task.out_nbytes,
+				    task.counts[i]);
+		if (i == 0)
+			store_count(task, task.first, task.counts[i]);
+		if (i + 1 == n_kept)
+			store_count(task, task.last, task.counts[i]);
+	}
+}
+
+static int gather_items(const gather_task &task, CUstream_st *stream)
+{
+	const struct row_shape shape = shape_rows(&task.items, 1);
+	int r;
+
+	if (shape.wide) {
+		LAUNCH(gather_wide, blocks_for(task.n, streaming::n_warps), streaming::n_threads,
+		       sizeof(stream_memory), stream, task);
+		return (int)cudaGetLastError();
+	}
+	r = (int)cudaFuncSetAttribute(gather_rows, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				      (int)sizeof(gather_memory));
+	if (r)
+		return r;
+	LAUNCH(gather_rows, blocks_for(task.n, shape.n), streaming::n_threads,
+	       sizeof(gather_memory), stream, task, shape);
+	return (int)cudaGetLastError();
+}
+
+int launch_gather(const struct gather_task *task, CUstream_st *stream)
+{
+	struct gather_task counted = *task;
+	int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
+
+	if (r || task->n == 0)
+		return r;
+	if (!task->has_count || !task->firsts.equal)
+		counted.counts = NULL;
+	if (counted.counts)
+		r = (int)cudaMemsetAsync(counted.counts, 0, task->n * sizeof *counted.counts,
+					 stream);
+	if (!r)
+		r = gather_items(counted, stream);
+	if (!r && counted.counts) {
+		LAUNCH(store_counts, blocks_for(task->n), streaming::n_threads, 0, stream, counted);
+		r = (int)cudaGetLastError();
+	}
+	return r;
+}

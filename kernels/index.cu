@@ -1,0 +1,110 @@
+/*
+ * index - items to elements: the beginning of the key, and the item's number
+ *
+ * When the bodies are digested too, all of every item is read, so items are staged (rows.cuh).
+ * Else only the keys are looked at, where they are.
+ */
+#include "kernels/rows.cuh"
+
+struct index_memory : stream_memory {
+	const unsigned char *from[streaming::n];
+	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
+};
+
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	index_rows(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
+		   digest *digest)
+{
+	index_memory &memory = *shared_memory<index_memory>();
+	const uint32_t lane = threadIdx.x % shape.n_lanes;
+	uint64_t sum = 0, count = 0;
+
+	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < n_items;
+	     base += (uint64_t)gridDim.x * shape.n) {
+		const uint32_t n = n_items - base < shape.n ? (uint32_t)(n_items - base) : shape.n;
+
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+			memory.from[i] = item_at(items, base + i);
+		__syncthreads();
+		load_rows(memory.slots, memory.from, shape, 0, n);
+		__syncthreads();
+		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+			elements[base + i] =
+				make_element<E>(items, row_at(memory.slots, memory.from, shape, i),
+						(uint32_t)(base + i));
+		for (uint32_t first = 0; first < n; first += streaming::n_threads / shape.n_lanes) {
+			const uint32_t i = first + threadIdx.x / shape.n_lanes;
+			const uint64_t hash =
+				hash_body(row_at(memory.slots, memory.from, shape, i < n ? i : 0) +
+						  items.body_offset,
+					  items.body_nbytes, lane, shape.n_lanes);
+
+			sum += i < n && lane == 0 ? hash : 0;
+			count += i < n && lane == 0;
+		}
+		__syncthreads();
+	}
+	block_add_digest(memory, count, sum, digest);
+}
+
+/* A warp for each item. */
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	index_wide(kernel_items items, uint64_t n_items, E *elements, digest *digest)
+{
+	stream_memory &memory = *shared_memory<stream_memory>();
+	const uint32_t lane = threadIdx.x % WARP;
+	const uint64_t first = (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
+	uint64_t sum = 0, count = 0;
+
+	for (uint64_t i = first; i < n_items; i += (uint64_t)gridDim.x * streaming::n_warps) {
+		const unsigned char *item = item_at(items, i);
+		const uint64_t hash =
+			hash_body(item + items.body_offset, items.body_nbytes, lane, WARP);
+
+		if (lane == 0) {
+			elements[i] = make_element<E>(items, item, (uint32_t)i);
+			sum += hash;
+			count++;
+		}
+	}
+	block_add_digest(memory, count, sum, digest);
+}
+
+/* Only the keys. */
+template <class E>
+__global__ void __launch_bounds__(streaming::n_threads)
+	index_keys(kernel_items items, uint64_t n_items, E *elements)
+{
+	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n_items;
+	     i += (uint64_t)gridDim.x * streaming::n_threads)
+		elements[i] = make_element<E>(items, item_at(items, i), (uint32_t)i);
+}
+
+template <class E>
+static int index_items(const kernel_items *items, uint64_t n, E *elements, digest *digest,
+		       CUstream_st *stream)
+{
+	const struct row_shape shape = shape_rows(items, 0);
+
+	if (!digest)
+		LAUNCH(index_keys<E>, blocks_for(n), streaming::n_threads, 0, stream, *items, n,
+		       elements);
+	else if (shape.wide)
+		LAUNCH(index_wide<E>, blocks_for(n, streaming::n_warps), streaming::n_threads,
+		       sizeof(stream_memory), stream, *items, n, elements, digest);
+	else
+		LAUNCH(index_rows<E>, blocks_for(n, shape.n), streaming::n_threads,
+		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
+	return (int)cudaGetLastError();
+}
+
+int launch_index(const struct kernel_items *items, uint64_t n, uint32_t element_nbytes,
+		 void *elements, struct digest *digest, CUstream_st *stream)
+{
+	if (n == 0)
+		return 0;
+	return element_nbytes == 8 ? index_items(items, n, (uint64_t *)elements, digest, stream) :
+				     index_items(items, n, (uint128_t *)elements, digest, stream);
+}

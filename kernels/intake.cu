@@ -1,0 +1,84 @@
+/*
+ * intake - records to the items that stand for them, where these are not the records themselves
+ *
+ * An item is put together byte by byte: which piece of the record a byte is from must be looked up
+ * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
+ */
+#include "kernels/co_rank.h"
+#include "kernels/stream.cuh"
+#include "kernels/table.cuh"
+
+size_t kernel_intake_nbytes(uint32_t n_pieces)
+{
+	return round_up(n_pieces * sizeof(kernel_piece), 16);
+}
+
+struct piece_begins {
+	const kernel_piece *pieces;
+
+	__device__ uint32_t operator[](uint32_t i) const
+	{
+		return pieces[i].to;
+	}
+};
+
+/* Byte `at` of the item made of a record. */
+__device__ __forceinline__ unsigned char
+item_byte(const intake_task &task, const unsigned char *record, uint64_t position, uint32_t at)
+{
+	const kernel_piece *piece = task.pieces;
+
+	if (task.has_count && at < 8)
+		return at == (task.count_is_be ? 7u : 0u);
+	if (task.has_position && at >= task.item_nbytes - 8)
+		return (unsigned char)(position >> 8 * (at - (task.item_nbytes - 8)));
+	piece += co_rank_pivot<uint32_t>(piece_begins{ piece }, 0, task.n_pieces, at, true,
+					 less_than()) -
+		 1;
+	return record[piece->from + (at - piece->to)];
+}
+
+__global__ void __launch_bounds__(streaming::n_threads) make_items(intake_task task)
+{
+	const uint64_t n_bytes = task.n * task.item_nbytes;
+	const uint64_t n_threads = (uint64_t)gridDim.x * streaming::n_threads;
+	unsigned char *items = (unsigned char *)task.items;
+
+	for (uint64_t word = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x;
+	     word * 4 < n_bytes; word += n_threads) {
+		uint64_t i = word * 4 / task.item_nbytes;
+		uint32_t at = (uint32_t)(word * 4 - i * task.item_nbytes), bytes = 0;
+
+		for (unsigned b = 0; b < 4 && i < task.n; b++) {
+			const unsigned char *record =
+				(const unsigned char *)task.records + i * task.record_nbytes;
+
+			bytes |= (uint32_t)item_byte(task, record, task.position + i, at) << 8 * b;
+			if (++at == task.item_nbytes) {
+				at = 0;
+				i++;
+			}
+		}
+		for (unsigned b = 0; word * 4 + 4 > n_bytes && b < n_bytes - word * 4; b++)
+			items[word * 4 + b] = (unsigned char)(bytes >> 8 * b);
+		if (word * 4 + 4 <= n_bytes)
+			((uint32_t *)task.items)[word] = bytes;
+	}
+}
+
+int launch_intake(const struct intake_task *task, CUstream_st *stream)
+{
+	struct table_writer writer = { (uint64_t *)task->tables, stream, {}, 0, 0 };
+	struct intake_task on_device = *task;
+
+	if (task->n == 0)
+		return 0;
+	on_device.pieces = (const kernel_piece *)writer_put_bytes(
+		&writer, task->pieces, task->n_pieces * sizeof(kernel_piece));
+	writer_flush(&writer);
+	if (writer.r)
+		return writer.r;
+	LAUNCH(make_items, blocks_for(divide_up(task->n * task->item_nbytes, 4)),
+	       streaming::n_threads, 0, stream, on_device);
+	return (int)cudaGetLastError();
+}

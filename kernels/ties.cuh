@@ -1,0 +1,116 @@
+/*
+ * ties - which neighbours of a sorted list agree, as bits, and how many do before each
+ *
+ * A warp goes through a stretch of 1024 elements, 32 rows of 32, and votes row by row: bit i says
+ * that element i agrees with the one before it. Lane r then holds the word of row r, and whatever
+ * is to be counted is a popcount of words.
+ *
+ *	list    a a b c c c d		equal   0 1 0 0 1 1 0
+ *	tied    1 1 0 1 1 1 0		(equal, or the next one is)
+ *	firsts  1 0 1 1 0 0 1
+ *
+ * What a stretch counts is added up over all stretches by one block: the sums are a thousandth of
+ * the list.
+ */
+#pragma once
+
+#include "kernels/stream.cuh"
+
+static constexpr unsigned STRETCH = WARP * WARP;
+
+static inline GSORT_HD uint64_t stretches_for(uint64_t n)
+{
+	return divide_up(n, STRETCH);
+}
+
+/* The first element of this warp's first stretch, and how far it is to its next one. */
+__device__ __forceinline__ uint64_t first_stretch()
+{
+	return (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
+}
+
+__device__ __forceinline__ uint64_t stretch_step()
+{
+	return (uint64_t)gridDim.x * streaming::n_warps;
+}
+
+/* The word of this lane's row: bit j of row r is agrees(r * 32 + j of the stretch). */
+template <class Agrees>
+__device__ __forceinline__ uint32_t vote_rows(uint64_t base, uint64_t n, Agrees agrees)
+{
+	const unsigned lane = threadIdx.x % WARP;
+	uint32_t word = 0;
+
+	for (unsigned row = 0; row < WARP; row++) {
+		const uint64_t i = base + row * WARP + lane;
+		const unsigned votes = __ballot_sync(ALL_LANES, i > 0 && i < n && agrees(i));
+
+		word = lane == row ? votes : word;
+	}
+	return word;
+}
+
+/* Of a stretch's words: which elements agree with the one before or behind them. */
+__device__ __forceinline__ uint32_t tied_of(uint32_t word, bool first_of_next)
+{
+	const unsigned lane = threadIdx.x % WARP;
+	const uint32_t next = lane_broadcast(word, (lane + 1) % WARP, WARP);
+	const uint32_t after = lane == WARP - 1 ? first_of_next : next & 1;
+
+	return word | word >> 1 | after << 31;
+}
+
+/* Which of the elements [base, base + 32) there are, of n. */
+__device__ __forceinline__ uint32_t real_of(uint64_t base, uint64_t n)
+{
+	return base >= n ? 0 : n - base >= WARP ? ~0u : (1u << (n - base)) - 1;
+}
+
+struct scan_memory {
+	uint64_t sums[streaming::n_warps];
+};
+
+/* One block: every sum becomes the sum of those before it; *total that of all. */
+static __global__ void __launch_bounds__(streaming::n_threads)
+	scan_sums(uint64_t *sums, uint64_t n, uint64_t *total)
+{
+	scan_memory &memory = *shared_memory<scan_memory>();
+	constexpr unsigned ITEMS = 8;
+	const unsigned warp = threadIdx.x / WARP;
+	uint64_t before = 0;
+
+	for (uint64_t base = 0; base < n; base += ITEMS * streaming::n_threads) {
+		const uint64_t first = base + ITEMS * threadIdx.x;
+		uint64_t value[ITEMS], mine = 0, warp_before = 0, all = 0;
+
+		for (unsigned i = 0; i < ITEMS; i++) {
+			value[i] = first + i < n ? sums[first + i] : 0;
+			mine += value[i];
+		}
+		const uint64_t lanes_before = lanes_sum_before(mine, WARP);
+
+		__syncthreads();
+		if (threadIdx.x % WARP == WARP - 1)
+			memory.sums[warp] = lanes_before + mine;
+		__syncthreads();
+		for (unsigned i = 0; i < streaming::n_warps; i++) {
+			warp_before += i < warp ? memory.sums[i] : 0;
+			all += memory.sums[i];
+		}
+		mine = before + warp_before + lanes_before;
+		for (unsigned i = 0; i < ITEMS; i++) {
+			if (first + i < n)
+				sums[first + i] = mine;
+			mine += value[i];
+		}
+		before += all;
+	}
+	if (threadIdx.x == 0)
+		*total = before;
+}
+
+static inline int launch_scan(uint64_t *sums, uint64_t n, uint64_t *total, CUstream_st *stream)
+{
+	LAUNCH(scan_sums, 1, streaming::n_threads, sizeof(scan_memory), stream, sums, n, total);
+	return (int)cudaGetLastError();
+}
