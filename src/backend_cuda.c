@@ -7,11 +7,9 @@
  */
 #include "src/backend.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "kernels/kernels.h"
 #include "src/cuda_lane.h"
+#include "src/cuda_records.h"
 
 static enum stage copy_stage(const void *to, const void *from)
 {
@@ -39,11 +37,6 @@ static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 		"copy");
 }
 
-static code_t key_widen(struct kernel_key key)
-{
-	return (code_t)key.hi << 64 | key.lo;
-}
-
 static struct kernel_key key_split(code_t key)
 {
 	return (struct kernel_key){ .lo = (uint64_t)key, .hi = (uint64_t)(key >> 64) };
@@ -64,7 +57,7 @@ static int encode(struct lane *lane, const struct encode_op *op)
 				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, op->n, &task.scratch);
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	if (op->ret_digest) {
@@ -83,8 +76,8 @@ static void deliver_decoded(const struct delivery *delivery)
 	*ret = (struct decode_result){
 		.digest = found->digest,
 		.n_disorders = found->n_disorders,
-		.first = key_widen(found->first),
-		.last = key_widen(found->last),
+		.first = cuda_widen(found->first),
+		.last = cuda_widen(found->last),
 	};
 }
 
@@ -100,7 +93,7 @@ static int decode(struct lane *lane, const struct decode_op *op)
 				     sizeof(struct decode_findings), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, op->n, &task.scratch);
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.findings = operation.result;
@@ -128,20 +121,6 @@ static int sort(struct lane *lane, const struct sort_op *op)
 				    "sort");
 }
 
-_Static_assert(sizeof(struct slice) == sizeof(struct kernel_slice) &&
-		       offsetof(struct slice, n) == offsetof(struct kernel_slice, n),
-	       "slices are handed to the kernels as they are");
-
-static const struct kernel_slice *kernel_slices(const struct slice *slices)
-{
-	return (const struct kernel_slice *)slices;
-}
-
-static void deliver_bytes(const struct delivery *delivery)
-{
-	memcpy(delivery->to[0], delivery->from, delivery->n);
-}
-
 static int cut(struct lane *lane, const struct cut_op *op)
 {
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
@@ -152,9 +131,9 @@ static int cut(struct lane *lane, const struct cut_op *op)
 		return cuda_operation_fail(&operation, r);
 	operation.delivery->to[0] = op->ret_cuts;
 	operation.delivery->n = nbytes;
-	operation.delivery->deliver = deliver_bytes;
+	operation.delivery->deliver = cuda_deliver_bytes;
 	return cuda_operation_queue(&operation,
-				    launch_cut(kernel_slices(op->slices), op->k, op->element_nbytes,
+				    launch_cut(cuda_slices(op->slices), op->k, op->element_nbytes,
 					       key_split(op->key), op->slice, operation.result,
 					       lane->stream),
 				    "cut");
@@ -179,9 +158,8 @@ static int merge(struct lane *lane, const struct merge_op *op)
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,
-				    launch_merge(kernel_slices(op->slices), op->k,
-						 op->element_nbytes, op->out, op->scratch,
-						 lane->stream),
+				    launch_merge(cuda_slices(op->slices), op->k, op->element_nbytes,
+						 op->out, op->scratch, lane->stream),
 				    "merge");
 }
 
@@ -201,7 +179,7 @@ static int unique(struct lane *lane, const struct unique_op *op)
 				     sizeof(struct unique_findings), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, op->n, &task.scratch);
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.findings = operation.result;
@@ -209,15 +187,6 @@ static int unique(struct lane *lane, const struct unique_op *op)
 	operation.delivery->to[1] = op->ret_dropped;
 	operation.delivery->deliver = deliver_unique;
 	return cuda_operation_queue(&operation, launch_unique(&task, lane->stream), "unique");
-}
-
-static void deliver_keys(const struct delivery *delivery)
-{
-	const struct kernel_key *keys = delivery->from;
-	code_t *ret_keys = delivery->to[0];
-
-	for (uint64_t i = 0; i < delivery->n; i++)
-		ret_keys[i] = key_widen(keys[i]);
 }
 
 static int sample(struct lane *lane, const struct sample_op *op)
@@ -231,7 +200,7 @@ static int sample(struct lane *lane, const struct sample_op *op)
 		return cuda_operation_fail(&operation, r);
 	operation.delivery->to[0] = op->ret_keys;
 	operation.delivery->n = n_keys;
-	operation.delivery->deliver = deliver_keys;
+	operation.delivery->deliver = cuda_deliver_keys;
 	return cuda_operation_queue(&operation,
 				    launch_sample(op->elements, op->n, op->stride,
 						  op->element_nbytes, operation.result,
@@ -264,4 +233,9 @@ const struct backend backend_cuda = {
 	.merge = merge,
 	.unique = unique,
 	.sample = sample,
+	.records_scratch_nbytes = cuda_records_scratch_nbytes,
+	.sort_records = cuda_sort_records,
+	.merge_records = cuda_merge_records,
+	.cut_records = cuda_cut_records,
+	.sample_records = cuda_sample_records,
 };

@@ -6,8 +6,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "kernels/kernels.h"
 #include "src/status.h"
 
 enum {
@@ -291,9 +291,22 @@ int cuda_operation_queue(struct operation *operation, int code, const char *what
 	return 0;
 }
 
-int cuda_lane_scratch(struct lane *lane, uint64_t n, void **ret_scratch)
+int cuda_operation_peek(struct operation *operation, size_t nbytes, const void **ret_result)
 {
-	const size_t nbytes = kernel_record_scratch_nbytes(n);
+	const cudaStream_t stream = operation->lane->stream;
+	void *const to = (void *)operation->delivery->from;
+	int r = cuda_status(cudaMemcpyAsync(to, operation->result, nbytes, cudaMemcpyDeviceToHost,
+					    stream),
+			    "copying a result");
+
+	if (r == 0)
+		r = cuda_status(cudaStreamSynchronize(stream), "waiting for a result");
+	*ret_result = to;
+	return r;
+}
+
+int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch)
+{
 	int r = 0;
 
 	if (nbytes > lane->scratch_nbytes) {
@@ -308,4 +321,18 @@ int cuda_lane_scratch(struct lane *lane, uint64_t n, void **ret_scratch)
 	}
 	*ret_scratch = lane->scratch;
 	return r;
+}
+
+void cuda_deliver_bytes(const struct delivery *delivery)
+{
+	memcpy(delivery->to[0], delivery->from, delivery->n);
+}
+
+void cuda_deliver_keys(const struct delivery *delivery)
+{
+	const struct kernel_key *keys = delivery->from;
+	code_t *ret_keys = delivery->to[0];
+
+	for (uint64_t i = 0; i < delivery->n; i++)
+		ret_keys[i] = cuda_widen(keys[i]);
 }

@@ -19,7 +19,9 @@
 #pragma once
 
 #include <pthread.h>
+#include <stddef.h>
 
+#include "kernels/kernels.h"
 #include "src/cuda_device.h"
 
 /* What an operation leaves behind, until a mark after it has been waited for. */
@@ -27,7 +29,7 @@ struct delivery {
 	struct delivery *next;
 	const void *from; /* pinned; NULL: it has no result */
 	void (*deliver)(const struct delivery *delivery);
-	void *to[2]; /* the caller's */
+	void *to[3]; /* the caller's */
 	uint64_t n;  /* bytes or items, as deliver() understands it */
 	cudaEvent_t begin, end;
 	enum stage stage;
@@ -47,7 +49,7 @@ struct lane {
 	struct delivery *first, **last;
 	uint64_t n_queued, n_delivered;
 	struct arena results;
-	void *scratch; /* of encode, decode and unique */
+	void *scratch; /* of short operations */
 	size_t scratch_nbytes;
 };
 
@@ -76,11 +78,32 @@ struct operation {
 int cuda_operation_begin(struct lane *lane, enum stage stage, uint64_t nbytes, size_t result_nbytes,
 			 struct operation *ret_operation);
 
-/* In between: the lane's scratch memory for encode, decode or unique of n records. */
-int cuda_lane_scratch(struct lane *lane, uint64_t n, void **ret_scratch);
+/* In between: scratch memory of the lane, free again when what was queued has run. */
+int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch);
+
+/* In between: wait, until the first nbytes of the result are at *ret_result. */
+int cuda_operation_peek(struct operation *operation, size_t nbytes, const void **ret_result);
 
 /* The kernels are queued, with `code`: queue the way of the result, and remember it. */
 int cuda_operation_queue(struct operation *operation, int code, const char *what);
 
 /* Give it up; returns r. */
 int cuda_operation_fail(struct operation *operation, int r);
+
+/* Members of struct delivery: n bytes, or n keys widened to codes, to to[0]. */
+void cuda_deliver_bytes(const struct delivery *delivery);
+void cuda_deliver_keys(const struct delivery *delivery);
+
+static inline code_t cuda_widen(struct kernel_key key)
+{
+	return (code_t)key.hi << 64 | key.lo;
+}
+
+_Static_assert(sizeof(struct slice) == sizeof(struct kernel_slice) &&
+		       offsetof(struct slice, n) == offsetof(struct kernel_slice, n),
+	       "slices are handed to the kernels as they are");
+
+static inline const struct kernel_slice *cuda_slices(const struct slice *slices)
+{
+	return (const struct kernel_slice *)slices;
+}

@@ -1,0 +1,61 @@
+/*
+ * check_cuda_on_cpu - the CUDA back end's operations on records, with the kernels on the CPU
+ *
+ * What tests/check_backend.c does with records on a GPU, on the few data sets that emulated
+ * kernels get through: each is here for one way through the code.
+ */
+#include <stdio.h>
+
+#include "tests/backend/check.h"
+
+struct data_set {
+	struct record_layout layout;
+	enum record_dist dist;
+	uint64_t n;
+};
+
+/* clang-format off */
+static const struct data_set data_sets[] = {
+	/* Items of every alignment, elements of 8 and 16 bytes. */
+	{ { 100, { "0:b10" }, 0 }, RECORDS_RANDOM, 150 },
+	{ { 13, { "0:b11" }, 0 }, RECORDS_BITS, 300 },
+	{ { 2, { "1:i8" }, 0 }, RECORDS_RANDOM, 700 },
+	{ { 16, { "8:f64:r" }, 0 }, RECORDS_RANDOM, 200 },
+	/* Refining: some ties, and where keys agree for long. */
+	{ { 70, { "33:b17" }, 0 }, RECORDS_BITS, 100 },
+	{ { 64, { "0:b64" }, 0 }, RECORDS_ALIKE, 90 },
+	{ { 100, { "0:b100:r" }, 0 }, RECORDS_TWO, 200 },
+	{ { 24, { "4:f32be:r", "16:f64", "0:b20" }, 0 }, RECORDS_EQUAL, 80 },
+	/* Items that are not staged. */
+	{ { 1000, { "900:b20", "0:u32" }, 0 }, RECORDS_ALIKE, 40 },
+	{ { 1040, { "0:b1000" }, 0 }, RECORDS_TWO, 20 },
+	/* What is put together. */
+	{ { 24, { "0:u32be" }, RECORDS_COUNT }, RECORDS_BITS, 150 },
+	{ { 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY }, RECORDS_TWO, 90 },
+	{ { 9, { "0:b9" }, RECORDS_INDEX }, RECORDS_BITS, 150 },
+	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 0 },
+};
+/* clang-format on */
+
+int main(void)
+{
+	struct check check = { .reference = &reference_plain };
+
+	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
+	for (unsigned i = 0; i < sizeof data_sets / sizeof data_sets[0]; i++) {
+		const struct data_set *set = &data_sets[i];
+		struct record_data data;
+
+		record_data_make(&set->layout, set->dist, set->n, &data);
+		check.records = &data;
+		check_records(&check);
+		record_data_free(&data);
+	}
+	array_free(&check.subject, &check.in);
+	array_free(&check.subject, &check.out);
+	array_free(&check.subject, &check.scratch);
+	subject_close(&check.subject);
+	printf("%lu cases, %lu failed\n", (unsigned long)check.n_cases,
+	       (unsigned long)check.n_failures);
+	return check.n_failures ? 1 : 0;
+}
