@@ -66,6 +66,51 @@ claim '-r asks for the other direction'
 cp sorted input
 finds 2 -r
 
+claim 'records are in order by all of their keys'
+keys='-R 32 -k 8:i16be -k 20:f32:r -k 0:b3'
+generate -n 30000 -R 32 -k 8:i16be -k 20:f32 -k 0:b3 -d zipf -o unsorted
+succeeds $keys unsorted -o sorted
+cp sorted input
+ordered $keys
+ordered $keys --parallel=1
+ordered $keys - < sorted
+finds 2 $keys -r
+run -c -R 32 -k 20:f32:r input
+[ "$status" -eq 1 ] || broken "by another key: status $status"
+for record in 2 3 8191 16384 16385 29999; do
+	# Two neighbours exchanged.
+	"$GSORT" $keys -u sorted -o input
+	{
+		head -c $(((record - 2) * 32)) input
+		tail -c +$(((record - 1) * 32 + 1)) input | head -c 32
+		tail -c +$(((record - 2) * 32 + 1)) input | head -c 32
+		tail -c +$((record * 32 + 1)) input
+	} > swapped
+	mv swapped input
+	[ "$(wc -c < input)" -ge $((record * 32)) ] || break
+	finds $record $keys
+	finds $record $keys -u --parallel=1
+done
+
+claim 'with -u records with equal keys are disorder, whatever else is in them'
+generate -n 1000 -R 40 -k 4:u64 -d equal -o input
+ordered -R 40 -k 4:u64
+finds 2 -R 40 -k 4:u64 -u
+ordered -R 40 -k 4:u64 -r
+
+claim 'long records'
+for size in 4096 65536; do
+	generate -b 4M -R $size -o unsorted
+	succeeds -R $size unsorted -o input
+	ordered -R $size
+	finds 2 -R $size -r
+done
+
+claim '--stats says how many records were checked'
+generate -n 12345 -R 20 -k 3:u16 -d sorted -o input
+"$GSORT" -c --stats -R 20 -k 3:u16 input 2> stderr || broken "status $?"
+says '^12345 records of 3:u16le' stderr
+
 claim 'what cannot be checked is trouble, not disorder'
 for option in -c -C; do
 	run $option missing

@@ -57,6 +57,34 @@ for type in '' u u7 u65 u256 x64 f16 f128 i64xe u64bee b b0 bx b-1 b99999999999 
 done
 refuses "(-t|--type).*65536" -t b65537 input
 
+claim 'records and keys that are none'
+for size in '' 0 x -1 1x 65537 99999999999999999999; do
+	refuses '(-R|--record-size)' -R "$size" input
+done
+for key in '' 0 x u32 :u32 0: 0:u33 0:u32:x 0:u32:rr 0:u32r -1:u32 5:u32 8:u8 0:b9 0:b0 \
+	99999999999999999999:u8; do
+	refuses '(-k|--key)' -R 8 -k "$key" input
+done
+refuses '-k, --key.*-R, --record-size' -k 0:u32 input
+refuses '-t, --type.*-k, --key' -t u64 -k 0:u32 input
+refuses '-R, --record-size.*-t, --type' -R 12 -t u64 input
+refuses 'input: .*8000.* 24 bytes: 8' -R 24 -k 0:u32 input
+
+claim 'shapes that are none'
+refuses '--skip-bytes' --skip-bytes=x input
+refuses '--skip-bytes' --skip-bytes=1T input
+refuses '--partial.*error.keep.drop' --partial=perhaps input
+refuses '--limit' --limit=x input
+refuses '--limit' --limit=-1 input
+refuses '--limit' --limit=18446744073709551616 input
+refuses '--count.*-u' --count input
+refuses '--count.*--index' -u --count --index input
+refuses '--keys-only.*--index' --keys-only --index input
+refuses '--verify.*--index' --verify --index input
+for shape in --limit=3 '-u --count' --keys-only --index; do
+	refuses '--partial=keep' --partial=keep $shape input
+done
+
 claim 'sizes that are none'
 for size in '' x -1 1x 1KiB 1.5G 99999999999999999999 99999999E 0; do
 	refuses '(-S|--buffer-size)' -S "$size" input
@@ -88,7 +116,8 @@ refuses '--s' --s input
 
 claim 'combinations that make no sense'
 generate -n 10 -o other
-for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other'; do
+for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other' \
+	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --index'; do
 	run $arguments input
 	[ "$status" -eq 2 ] || broken "gsort $arguments: status $status"
 	one_line . "gsort $arguments"
