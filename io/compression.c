@@ -54,7 +54,7 @@ int compression_parse_level(const char *text, int *ret_level)
 static int parse_zstd(const char *level, struct compression_choice *ret_choice)
 {
 	struct compression_choice choice = { .mode = COMPRESS_ZSTD,
-					     .zstd_level = ZSTD_CLEVEL_DEFAULT };
+					     .zstd_level = DEFAULT_ZSTD_LEVEL };
 
 	if (*level && (*level != ':' || compression_parse_level(level + 1, &choice.zstd_level) < 0))
 		return -EINVAL;

@@ -40,6 +40,9 @@ struct compression_choice {
 
 /* Parse "auto", "none", "delta", "zstd" or "zstd:LEVEL". -EINVAL without a message. */
 int compression_parse(const char *text, struct compression_choice *ret_choice);
+/* What zstd is without a LEVEL. */
+enum { DEFAULT_ZSTD_LEVEL = 3 };
+
 /* Only the LEVEL, from 1 to the highest that Zstandard has. */
 int compression_parse_level(const char *text, int *ret_level);
 int compression_most_level(void);

@@ -17,7 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/codec_pool.h"
 #include "io/replacement.h"
+#include "io/zst_reader.h"
+#include "io/zst_writer.h"
 #include "src/status.h"
 
 struct output {
@@ -33,6 +36,10 @@ struct output {
 	uint64_t reserved_nbytes; /* from there; the file has been extended by them */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
+
+	struct zst_writer *zst_writer; /* NULL: not compressed */
+	struct zst_reader *zst_reader; /* of what was; made under the lock */
+	struct codec_pool contexts;    /* of the reader */
 
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* ordered: written_nbytes has changed, or r */
@@ -123,6 +130,7 @@ static struct output *output_make(const struct io_engine *engine)
 	output->file = (struct file){ .engine = engine, .fd = -1 };
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
+	codec_pool_init(&output->contexts, 0);
 	return output;
 }
 
@@ -196,6 +204,9 @@ int output_open_kept(const struct io_engine *engine, const char *path, uint64_t 
 
 static void output_free(struct output *output)
 {
+	zst_writer_close(output->zst_writer);
+	zst_reader_close(output->zst_reader);
+	codec_pool_destroy(&output->contexts);
 	file_close(&output->file);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
@@ -231,7 +242,7 @@ bool output_is_atomic(const struct output *output)
 
 bool output_is_ordered(const struct output *output)
 {
-	return output->is_ordered;
+	return output->is_ordered || output->zst_writer;
 }
 
 /*
@@ -266,21 +277,72 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
-int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+/* Bytes as they are to stand in the file, at `offset` from the base. */
+static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
-	int r = atomic_load(&output->r);
+	const struct output *output = context;
+	int r;
 
-	if (r == 0 && output->is_ordered)
-		r = wait_for_turn(output, offset);
-	if (r < 0)
-		return r;
 	if (output->is_ordered)
 		r = file_write_next(&output->file, data, nbytes);
 	else
 		r = file_write_at(&output->file, output->base + offset, data, nbytes);
+	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
+			    offset) :
+		       0;
+}
+
+int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	int r = atomic_load(&output->r);
+
+	if (r == 0 && output_is_ordered(output))
+		r = wait_for_turn(output, offset);
 	if (r < 0)
-		fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes, offset);
+		return r;
+	if (output->zst_writer)
+		r = zst_writer_append(output->zst_writer, data, nbytes);
+	else
+		r = write_stored(output, offset, data, nbytes);
 	note_write(output, r, offset, nbytes);
+	return r;
+}
+
+int output_compress(struct output *output, int level, unsigned n_threads)
+{
+	const struct zst_sink sink = { .context = output,
+				       .in_order = output->is_ordered,
+				       .write = write_stored };
+
+	assert(output->written_nbytes == 0 && output->reserved_nbytes == 0 && !output->is_kept);
+	return zst_writer_open(output->name, &sink, level, n_threads, &output->zst_writer);
+}
+
+/* What was compressed is complete in the file; then it can be read. Under the lock. */
+static int finish_compression(struct output *output)
+{
+	int r;
+
+	if (output->zst_reader)
+		return 0;
+	r = zst_writer_finish(output->zst_writer);
+	if (r < 0)
+		return r;
+	return zst_reader_open(output->name, zst_writer_take_index(output->zst_writer),
+			       output->base, &output->contexts, &output->zst_reader);
+}
+
+/* Wait for all that was written. The first failure stays. */
+static int finish_writes(struct output *output)
+{
+	int r;
+
+	pthread_mutex_lock(&output->lock);
+	r = atomic_load(&output->r);
+	if (r == 0 && output->zst_writer)
+		r = finish_compression(output);
+	atomic_store(&output->r, r);
+	pthread_mutex_unlock(&output->lock);
 	return r;
 }
 
@@ -290,6 +352,12 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 
 	if (output->is_ordered)
 		return -ESPIPE;
+	r = finish_writes(output);
+	if (r < 0)
+		return r;
+	if (output->zst_reader)
+		return zst_reader_read_at(output->zst_reader, &output->file, offset, buffer,
+					  nbytes);
 	r = file_read_at(&output->file, output->base + offset, buffer, nbytes);
 	if (r == -EBADF) /* `> file` is open for writing only */
 		return -ESPIPE;
@@ -335,11 +403,13 @@ static int complete(struct output *output, enum output_durability durability)
 
 static int close_in_place(struct output *output)
 {
+	const uint64_t nbytes = output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) :
+						     output->end;
 	int r;
 
 	/* Who shares the descriptor goes on after our output. */
 	if (!output->is_ordered)
-		lseek(output->file.fd, (off_t)(output->base + output->end), SEEK_SET);
+		lseek(output->file.fd, (off_t)(output->base + nbytes), SEEK_SET);
 	r = file_close(&output->file);
 	return r < 0 ? fail(r, "%s: close: %m", output->name) : 0;
 }
@@ -347,7 +417,7 @@ static int close_in_place(struct output *output)
 int output_commit(struct output *output, enum output_durability durability)
 {
 	struct replacement *replacement = output->replacement;
-	int r = atomic_load(&output->r);
+	int r = finish_writes(output);
 
 	if (r == 0)
 		r = complete(output, durability);

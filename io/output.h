@@ -66,6 +66,15 @@ struct output_kept {
 int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output);
 
+/*
+ * What is written from now on is content, which goes to the file compressed: a .zst file with an
+ * index of its frames, made by n_threads. Due before the first write; the size must not have been
+ * given. Offsets and sizes are of the content, the writers proceed in order (see above), and
+ * reading back waits for everything to be written. Not for kept files. Returns 0 or a negative
+ * errno after a message; the output stays open.
+ */
+int output_compress(struct output *output, int level, unsigned n_threads);
+
 /* What messages call it: its path, or "standard output". */
 const char *output_name(const struct output *output);
 
@@ -87,7 +96,10 @@ bool output_is_ordered(const struct output *output);
  */
 int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes);
 
-/* Read back what was written; -ESPIPE without a message if this output cannot be read. */
+/*
+ * Read back what was written, once everything is; -ESPIPE without a message if this output cannot
+ * be read.
+ */
 int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes);
 
 /* Writers that wait for their turn, and all later writes, return -ECANCELED. */

@@ -44,6 +44,13 @@ const char *option_spell(const struct option_spec *spec, char text[static OPTION
 	return text;
 }
 
+static int has_argument(const struct option_spec *spec)
+{
+	if (!spec->argument)
+		return no_argument;
+	return spec->argument_is_optional ? optional_argument : required_argument;
+}
+
 static void make_getopt_tables(const struct option_table *table, struct getopt_tables *tables)
 {
 	char *letter = tables->letters;
@@ -54,8 +61,7 @@ static void make_getopt_tables(const struct option_table *table, struct getopt_t
 		const struct option_spec *spec = &table->specs[i];
 
 		tables->longs[i] = (struct option){ .name = spec->name,
-						    .has_arg = spec->argument ? required_argument :
-										no_argument,
+						    .has_arg = has_argument(spec),
 						    .val = LONG_BASE + (int)i };
 		if (!spec->letter)
 			continue;
@@ -187,7 +193,8 @@ static void print_spec(const struct option_spec *spec, FILE *stream)
 	column = spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
 				fprintf(stream, "      --%s", spec->name);
 	if (spec->argument)
-		column += fprintf(stream, "=%s", spec->argument);
+		column += fprintf(stream, spec->argument_is_optional ? "[=%s]" : "=%s",
+				  spec->argument);
 	if (column >= HELP_COLUMN - 1) {
 		fputc('\n', stream);
 		column = 0;

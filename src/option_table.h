@@ -28,7 +28,8 @@ struct option_spec {
 	char letter;          /* short name, 0 if none */
 	const char *argument; /* what its argument is called in the help, NULL if it takes none */
 	const char *help;     /* wrapped when it is printed */
-	const char *section;  /* heading printed before this option, NULL if the section goes on */
+	bool argument_is_optional; /* take() gets NULL if there is none */
+	const char *section; /* heading printed before this option, NULL if the section goes on */
 	/*
 	 * Take the argument (NULL if none) into the caller's struct at `target`.
 	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.

@@ -46,6 +46,7 @@ enum option_row {
 	ROW_COUNT,
 	ROW_KEYS_ONLY,
 	ROW_INDEX,
+	ROW_ZSTD,
 	ROW_BUFFER_SIZE,
 	ROW_DEVICE_MEMORY,
 	ROW_TEMP_DIR,
@@ -104,6 +105,19 @@ static int take_compress(const struct option_spec *spec, const char *argument, v
 		return fail(-EINVAL,
 			    "%s: '%s' is none of auto, none, delta, zstd and zstd:LEVEL, "
 			    "with a LEVEL from 1 to %d",
+			    option_spell(spec, spelling), argument, compression_most_level());
+	return 0;
+}
+
+static int take_zstd(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!argument)
+		options->zstd_level = DEFAULT_ZSTD_LEVEL;
+	else if (compression_parse_level(argument, &options->zstd_level) < 0)
+		return fail(-EINVAL, "%s: '%s' is no level from 1 to %d",
 			    option_spell(spec, spelling), argument, compression_most_level());
 	return 0;
 }
@@ -266,6 +280,9 @@ static const struct option_spec specs[N_ROWS] = {
 			"records",
 			.take = option_take_flag, MEMBER(index) },
 
+	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
+		       .argument_is_optional = true, .take = take_zstd },
+
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "
 			      "available to this process",
@@ -319,6 +336,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
 	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECK, ROW_ZSTD, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_ZSTD, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_MERGE, "a check merges nothing" },
 	{ ROW_CHECK_QUIET, ROW_EXPLAIN, "a check has no plan" },

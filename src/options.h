@@ -36,6 +36,8 @@ struct options {
 	bool keys_only; /* write keys, */
 	bool index;     /* or positions; not both, and not with count */
 
+	int zstd_level; /* of the output; 0: it is not compressed */
+
 	uint64_t buffer_nbytes;        /* -S; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */

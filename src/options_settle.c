@@ -105,6 +105,16 @@ static int check_shape(const struct options *options)
 	return 0;
 }
 
+/* An output that is called x.zst is one. */
+static void settle_zstd(struct options *options)
+{
+	const char *path = options->output_path;
+	const size_t n = path ? strlen(path) : 0;
+
+	if (!options->zstd_level && n > 4 && !strcmp(path + n - 4, ".zst"))
+		options->zstd_level = DEFAULT_ZSTD_LEVEL;
+}
+
 static int check_needs_output(const struct options *options)
 {
 	if (options->verify && !options->output_path)
@@ -122,6 +132,7 @@ int options_settle(struct options *options, const struct option_result *result)
 	r = record_options_settle(&options->record);
 	if (r < 0)
 		return r;
+	settle_zstd(options);
 	r = settle_inputs(options, result);
 	if (r < 0)
 		return r;

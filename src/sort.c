@@ -71,14 +71,15 @@ static int open_inputs(struct sort *sort)
 
 /*
  * The output's size, to reserve it. With -u it is not known before the end; reserving for all
- * records would be asking for too much.
+ * records would be asking for too much. Nor is it if the output is compressed.
  */
 static uint64_t output_nbytes(const struct sort *sort)
 {
 	const uint64_t input_nbytes = input_total_nbytes(sort->engine.input);
 	uint64_t n = input_nbytes / sort->layout.record_nbytes;
 
-	if (sort->options->unique || input_nbytes == INPUT_SIZE_UNKNOWN)
+	if (sort->options->unique || sort->options->zstd_level ||
+	    input_nbytes == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
 	if (n > sort->options->limit)
 		n = sort->options->limit;
@@ -92,6 +93,8 @@ static int open_output(struct sort *sort)
 	struct file_identity identity;
 	int r = output_open(engine->io, options->output_path, output_nbytes(sort), &sort->output);
 
+	if (r == 0 && options->zstd_level)
+		r = output_compress(sort->output, options->zstd_level, engine_n_threads(options));
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&

@@ -19,7 +19,7 @@ claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"
 for option in type reverse unique stable output check merge explain verify fsync files0-from \
-	buffer-size device-memory temporary-directory temp-limit compress parallel batch-size \
+	buffer-size device-memory temporary-directory temp-limit compress zstd parallel batch-size \
 	backend gpus \
 	progress stats stats-json trace debug help version; do
 	says "--$option" stdout

@@ -103,4 +103,95 @@ claim 'four bytes of the magic number alone are not a frame'
 printf '\050\265\057\375' > magic
 refuses 'magic.*cut off' -t u32 magic
 
+# content_is EXPECTED FILE: as the zstd program sees it.
+content_is() {
+	zstd -dc "$2" > content 2> stderr || broken "zstd cannot read $2"
+	same "$1" content "$2"
+}
+
+# writes EXPECTED ARGUMENT...: to output.zst, in silence
+writes() {
+	writes_expected=$1
+	shift
+	rm -f output.zst
+	succeeds -o output.zst "$@"
+	content_is "$writes_expected" output.zst
+}
+
+claim 'an output called .zst is compressed, and so is any with --zstd'
+writes expected input
+writes expected --zstd=1 input
+writes expected --zstd=19 input
+gives expected output.zst
+zstd -lv output.zst 2> /dev/null | grep -q XXH64 || broken 'no checksums of the content'
+succeeds --zstd -o output input
+content_is expected output
+succeeds --zstd input
+content_is expected stdout
+"$GSORT" --zstd input | cat > piped
+content_is expected piped
+
+claim 'it is the same, whatever memory and threads'
+cp output.zst first.zst
+for options in -S1M -S3M --parallel=1 --parallel=7; do
+	succeeds -o output.zst --zstd=19 $options input
+	same first.zst output.zst "$options"
+done
+
+claim 'what gsort has compressed has a size, and is read in parallel'
+"$GSORT" --explain first.zst > plan
+says '^input  *3.8 MiB' plan
+gives expected first.zst
+gives expected -S 1M first.zst
+gives expected - < first.zst
+cat first.zst | gives expected -
+gives both first.zst second
+gives both -m first.zst second_sorted
+succeeds -c first.zst
+cat second | gives both first.zst -
+{ cat first.zst && cat second.zst; } > two.zst
+gives both two.zst
+
+claim 'output over the input, and with everything that an output can be'
+cp first.zst same.zst
+succeeds -r -o same.zst same.zst
+"$GSORT" -r input -o reversed
+content_is reversed same.zst
+writes expected --verify --fsync input
+"$GSORT" -u input -o unique
+writes unique -u input
+writes header_expected --skip-bytes=10 header.zst
+writes both -m first.zst second_sorted
+writes empty empty
+gives empty output.zst
+succeeds -c output.zst
+
+claim 'an index does not hide damage'
+size=$(wc -c < first.zst)
+for at in 2 1000 $((size / 2)) $((size - 20)); do
+	cp first.zst damaged.zst
+	printf '\252\125\252' | dd of=damaged.zst bs=1 seek="$at" conv=notrunc 2> /dev/null
+	cmp -s damaged.zst first.zst && continue
+	run -o output damaged.zst
+	if [ "$status" -eq 0 ]; then
+		same expected output 'of a damaged index'
+	else
+		one_line 'damaged.zst' "damage at $at"
+	fi
+done
+head -c $((size - 1)) first.zst > cut.zst
+refuses 'cut.zst.*cut off' cut.zst
+head -c $((size / 2)) first.zst > cut.zst
+refuses 'cut.zst.*cut off' cut.zst
+
+claim 'an output that cannot be written is an error, and nothing is left'
+"$GSORT" --zstd input > /dev/full 2> stderr
+[ $? -eq 2 ] || broken 'status of a full disk'
+one_line 'standard output.*No space' 'a full disk'
+refuses '--zstd.*23' --zstd=23 input
+refuses '--zstd.*fast' --zstd=fast input
+run -c --zstd input
+[ "$status" -eq 2 ] || broken "-c --zstd: status $status"
+one_line 'a check writes nothing' '-c --zstd'
+
 finish

@@ -414,6 +414,31 @@ static void wrong_sizes_are_refused(void **state)
 	REFUSED("--temp-limit", "'1GB'", "--temp-limit=1GB");
 }
 
+static void zstd_has_a_level_or_none(void **state)
+{
+	struct options options = PARSED("--zstd", "-o", "out");
+
+	(void)state;
+	assert_int_equal(options.zstd_level, 3);
+	options_free(&options);
+	options = PARSED("--zstd=9", "-o", "out.zst", "in");
+	assert_int_equal(options.zstd_level, 9);
+	options_free(&options);
+	options = PARSED("--zstd", "5", "-o", "out");
+	assert_int_equal(options.zstd_level, 3);
+	assert_string_equal(options.inputs[0], "5");
+	options_free(&options);
+	options = PARSED("-o", "out.zst");
+	assert_int_equal(options.zstd_level, 3);
+	options_free(&options);
+	options = PARSED("-o", ".zst");
+	assert_int_equal(options.zstd_level, 0);
+	options_free(&options);
+	REFUSED("--zstd", "'0'", "--zstd=0");
+	REFUSED("--zstd", "''", "--zstd=");
+	REFUSED("--zstd", "--check", "-c", "--zstd");
+}
+
 static void unknown_codecs_are_refused(void **state)
 {
 	(void)state;
@@ -734,6 +759,7 @@ int main(void)
 		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
 		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 		cmocka_unit_test(wrong_sizes_are_refused),
+		cmocka_unit_test(zstd_has_a_level_or_none),
 		cmocka_unit_test(unknown_codecs_are_refused),
 		cmocka_unit_test(wrong_numbers_are_refused),
 		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
