@@ -131,9 +131,9 @@ static int store_block(struct writing *writing, size_t i, const struct codec_ite
 	}
 	block->stored_nbytes = (uint32_t)nbytes;
 	block->checksum = checksum64(stored, nbytes);
-	if (stored != writing->group + writing->group_nbytes ||
-	    group_is_encoded(writing) != (block->codec != CODEC_RAW) ||
-	    writing->group_nbytes >= BLOCK_GROUP_NBYTES) {
+	if (writing->group_nbytes && (stored != writing->group + writing->group_nbytes ||
+				      group_is_encoded(writing) != (block->codec != CODEC_RAW) ||
+				      writing->group_nbytes >= BLOCK_GROUP_NBYTES)) {
 		r = write_group(writing, i);
 		if (r < 0)
 			return r;
