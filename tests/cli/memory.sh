@@ -32,5 +32,11 @@ claim 'records narrower than their elements'
 generate -b 128M -t b9 -o input
 within 32 -S 32M -t b9 input
 
+claim 'records'
+for size in 100 4096 65536; do
+	generate -R $size -n $((128 * 1024 * 1024 / size)) -o input
+	within 32 -S 32M -R $size -k0:b10 input
+	within 32 -S 32M -R $size input
+done
 
 finish
