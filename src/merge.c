@@ -147,8 +147,9 @@ static int window_open(struct merge *merge, struct window *window)
 	if (r == 0 && merge->plan.scratch_nbytes)
 		r = window_alloc(merge, MEMORY_DEVICE, merge->plan.scratch_nbytes,
 				 &window->scratch);
-	window->host = window->out;
-	if (r == 0 && !engine->info.unified)
+	if (engine->info.unified)
+		window->host = window->out;
+	else if (r == 0)
 		r = window_alloc(merge, MEMORY_HOST, merge->host_nbytes, &window->host);
 	if (r < 0)
 		return r;
