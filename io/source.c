@@ -65,11 +65,14 @@ static int open_source(struct source_table *table, struct source *source)
 		r = file_open(table->engine, AT_FDCWD, source->path, O_RDONLY, 0, &file);
 	if (r < 0)
 		return fail(r, "%s: cannot open: %m", source->name);
-	if (fstat(file.fd, &status) < 0 ||
-	    !file_identity_equal(file_identity_of(&status), source->identity)) {
+	if (fstat(file.fd, &status) < 0)
+		r = fail(-errno, "%s: %m", source->name);
+	else if (!file_identity_equal(file_identity_of(&status), source->identity))
+		r = fail(-EBUSY, "%s: became another file while it was read", source->name);
+	if (r < 0) {
 		if (source->path)
 			file_close(&file);
-		return fail(-EBUSY, "%s: became another file while it was read", source->name);
+		return r;
 	}
 	/* Hints, which may fail. */
 	posix_fadvise(file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
