@@ -10,7 +10,7 @@
  * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
  * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
  * once, else in mark_wait(), which reports the first error of everything queued in that lane before
- * the mark.
+ * the mark. Whatever fails prints its message, except as said below.
  *
  * What an operation is given (arrays, results) must stay valid until a mark set after it is
  * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
@@ -233,6 +233,7 @@ struct backend {
 	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
 
+	/* Lanes and marks, too, are refused for want of memory without a message. */
 	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);
 	void (*lane_close)(struct lane *lane); /* waits for it to be empty; NULL is fine */
 	int (*mark_open)(struct device *device, struct mark **ret_mark);

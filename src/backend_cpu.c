@@ -50,7 +50,7 @@ static int cpu_open(const struct backend_config *config, struct device **ret_dev
 	int r;
 
 	if (!device)
-		return fail(-ENOMEM, "no memory for the CPU back end");
+		return -ENOMEM;
 	device->n_threads = config->n_threads;
 	device->stats = config->stats;
 	r = lane_pool_open(config->n_threads, device, &device->pool);

@@ -258,6 +258,8 @@ int cuda_operation_begin(struct lane *lane, enum stage stage, uint64_t nbytes, s
 
 int cuda_operation_fail(struct operation *operation, int r)
 {
+	if (r == -ENOMEM)
+		fail(r, "GPU: no memory to queue an operation");
 	if (!operation->delivery)
 		return r; /* it did not begin */
 	if (operation->delivery->begin)

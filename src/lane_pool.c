@@ -200,7 +200,7 @@ int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_poo
 	int r;
 
 	if (!pool)
-		return fail(-ENOMEM, "no memory for a pool of %u threads", n_threads);
+		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->progress, NULL);
@@ -255,12 +255,15 @@ void lane_pool_lane_close(struct lane *lane)
 	free(lane);
 }
 
+/* NULL after a message. */
 static struct task *task_make(enum task_kind kind)
 {
 	struct task *task = aligned_alloc(alignof(struct task), sizeof *task);
 
 	if (task)
 		*task = (struct task){ .kind = kind };
+	else
+		fail(-ENOMEM, "no memory to queue an operation");
 	return task;
 }
 

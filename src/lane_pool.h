@@ -32,7 +32,10 @@ typedef void lane_task(void *context, const void *arguments);
 
 enum { LANE_ARGUMENTS_NBYTES = 128 };
 
-/* Start n_threads (at least 1) threads. Returns 0 or a negative errno after a message. */
+/*
+ * Start n_threads (at least 1) threads. Returns 0, -ENOMEM without a message, or another negative
+ * errno after one.
+ */
 int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_pool);
 /* Waits for the threads to end; every lane must be closed. NULL is fine. */
 void lane_pool_close(struct lane_pool *pool);
