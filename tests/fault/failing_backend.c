@@ -1,0 +1,183 @@
+/*
+ * failing_backend - the CPU back end, whose every call passes a fault point (see points.h)
+ *
+ * A call that fails does so as a GPU's would: an allocation for want of memory says nothing and
+ * returns -ENOMEM; everything else is a GPU error, which is -EIO after a message. Waiting for a
+ * mark fails after the wait, since what was queued is still under way. A fault "from then on" is
+ * the error that sticks to a CUDA context, or a device that is gone.
+ */
+#include "src/backend.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "src/status.h"
+#include "tests/fault/points.h"
+
+/* Device memory that a device of the shape "apart" says it has. */
+enum { APART_MEMORY_NBYTES = 64 << 20 };
+
+static enum device_shape chosen_shape;
+
+void points_set_device(enum device_shape shape)
+{
+	chosen_shape = shape;
+}
+
+static int device_error(void)
+{
+	return fail(-EIO, "GPU: injected fault: %m");
+}
+
+#define FAIL_AT(point)                                                                             \
+	do {                                                                                       \
+		if (point_pass(point) == EFFECT_FAIL)                                              \
+			return device_error();                                                     \
+	} while (0)
+
+static int failing_open(const struct backend_config *config, struct device **ret_device)
+{
+	int r;
+
+	if (point_pass(POINT_DEVICE_OPEN) == EFFECT_FAIL)
+		return errno == ENOMEM ? -ENOMEM : device_error();
+	r = backend_cpu.open(config, ret_device);
+	points_device_gave(r == 0);
+	return r;
+}
+
+static void failing_close(struct device *device)
+{
+	points_device_gave(-(device != NULL));
+	backend_cpu.close(device);
+}
+
+static void describe_apart(const struct device *device, struct device_info *ret_info)
+{
+	backend_cpu.describe(device, ret_info);
+	strcpy(ret_info->name, "a device apart");
+	ret_info->unified = false;
+	ret_info->memory_nbytes = APART_MEMORY_NBYTES;
+}
+
+static int failing_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	int r;
+
+	if (point_pass(POINT_DEVICE_ALLOCATION) == EFFECT_FAIL)
+		return -ENOMEM;
+	r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
+	points_device_gave(r == 0);
+	return r;
+}
+
+static void failing_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+{
+	points_device_gave(-(memory != NULL));
+	backend_cpu.release(device, kind, memory, nbytes);
+}
+
+static int failing_lane_open(struct device *device, enum lane_urgency urgency,
+			     struct lane **ret_lane)
+{
+	int r;
+
+	FAIL_AT(POINT_DEVICE_CALL);
+	r = backend_cpu.lane_open(device, urgency, ret_lane);
+	points_device_gave(r == 0);
+	return r;
+}
+
+static void failing_lane_close(struct lane *lane)
+{
+	points_device_gave(-(lane != NULL));
+	backend_cpu.lane_close(lane);
+}
+
+static int failing_mark_open(struct device *device, struct mark **ret_mark)
+{
+	int r;
+
+	FAIL_AT(POINT_DEVICE_CALL);
+	r = backend_cpu.mark_open(device, ret_mark);
+	points_device_gave(r == 0);
+	return r;
+}
+
+static void failing_mark_close(struct mark *mark)
+{
+	points_device_gave(-(mark != NULL));
+	backend_cpu.mark_close(mark);
+}
+
+static int failing_mark_wait(struct mark *mark)
+{
+	const int r = backend_cpu.mark_wait(mark);
+
+	FAIL_AT(POINT_DEVICE_CALL);
+	return r;
+}
+
+/* A call that only queues: it fails, or is the CPU's. */
+#define QUEUES(name, parameters, arguments)                                                        \
+	static int failing_##name parameters                                                       \
+	{                                                                                          \
+		FAIL_AT(POINT_DEVICE_CALL);                                                        \
+		return backend_cpu.name arguments;                                                 \
+	}
+
+QUEUES(mark, (struct lane * lane, struct mark *mark), (lane, mark))
+QUEUES(follow, (struct lane * lane, struct mark *mark), (lane, mark))
+QUEUES(copy, (struct lane * lane, void *to, const void *from, size_t n), (lane, to, from, n))
+QUEUES(encode, (struct lane * lane, const struct encode_op *op), (lane, op))
+QUEUES(decode, (struct lane * lane, const struct decode_op *op), (lane, op))
+QUEUES(sort, (struct lane * lane, const struct sort_op *op), (lane, op))
+QUEUES(cut, (struct lane * lane, const struct cut_op *op), (lane, op))
+QUEUES(merge, (struct lane * lane, const struct merge_op *op), (lane, op))
+QUEUES(unique, (struct lane * lane, const struct unique_op *op), (lane, op))
+QUEUES(sample, (struct lane * lane, const struct sample_op *op), (lane, op))
+QUEUES(sort_records, (struct lane * lane, const struct sort_records_op *op), (lane, op))
+QUEUES(merge_records, (struct lane * lane, const struct merge_records_op *op), (lane, op))
+QUEUES(cut_records, (struct lane * lane, const struct cut_records_op *op), (lane, op))
+QUEUES(sample_records, (struct lane * lane, const struct sample_records_op *op), (lane, op))
+
+static struct backend failing_backend;
+
+int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
+			  const struct backend **ret_backend);
+int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
+			  const struct backend **ret_backend)
+{
+	(void)input_nbytes, (void)n_threads;
+	failing_backend = backend_cpu; /* what has no twin: sizes of scratch */
+	failing_backend.name = "failing";
+	failing_backend.open = failing_open;
+	failing_backend.close = failing_close;
+	if (chosen_shape == SHAPE_APART)
+		failing_backend.describe = describe_apart;
+	failing_backend.alloc = failing_alloc;
+	failing_backend.release = failing_release;
+	failing_backend.lane_open = failing_lane_open;
+	failing_backend.lane_close = failing_lane_close;
+	failing_backend.mark_open = failing_mark_open;
+	failing_backend.mark_close = failing_mark_close;
+	failing_backend.mark_wait = failing_mark_wait;
+	failing_backend.mark = failing_mark;
+	failing_backend.follow = failing_follow;
+	failing_backend.copy = failing_copy;
+	failing_backend.encode = failing_encode;
+	failing_backend.decode = failing_decode;
+	failing_backend.sort = failing_sort;
+	failing_backend.cut = failing_cut;
+	failing_backend.merge = failing_merge;
+	failing_backend.unique = failing_unique;
+	failing_backend.sample = failing_sample;
+	failing_backend.sort_records = failing_sort_records;
+	failing_backend.merge_records = failing_merge_records;
+	failing_backend.cut_records = failing_cut_records;
+	failing_backend.sample_records = failing_sample_records;
+	/* The fallback of a GPU without memory is the CPU itself. */
+	*ret_backend = choice == BACKEND_CPU || chosen_shape == SHAPE_CPU ? &backend_cpu :
+									    &failing_backend;
+	return 0;
+}

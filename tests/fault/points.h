@@ -1,0 +1,106 @@
+/*
+ * points - every place where the system can fail gsort, and a way to make it
+ *
+ * A program that is linked with points.c, and with `--wrap` for each function that it has a
+ * __wrap_ twin of, calls the system by way of these twins. Each call passes a fault point and is
+ * counted there. One fault can be armed at a time: that the nth call that passes a point fails, or
+ * transfers less, or lies, once or from then on. So a test can go through all n.
+ *
+ * The twins also keep accounts: threads started and joined, mappings made and undone. A thread that
+ * belongs to the test itself exempts itself, and its calls count nothing.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct backend;
+
+enum point {
+	POINT_OPEN,
+	POINT_CLOSE,
+	POINT_EXAMINE, /* stat and its like */
+	POINT_READ,    /* of what is neither output nor temporary */
+	POINT_READ_BACK,
+	POINT_READ_TEMPORARY,
+	POINT_WRITE,
+	POINT_WRITE_TEMPORARY,
+	POINT_PREALLOCATE,
+	POINT_PUNCH,
+	POINT_TRUNCATE,
+	POINT_SYNC,
+	POINT_LINK,
+	POINT_RENAME,
+	POINT_PERMISSIONS,
+	POINT_STREAM, /* opening, writing out and closing a stdio stream */
+	POINT_EVENT,  /* making a descriptor to wake somebody by */
+	POINT_ALLOCATION,
+	POINT_THREAD,
+	POINT_DEVICE_OPEN,
+	POINT_DEVICE_ALLOCATION,
+	POINT_DEVICE_CALL, /* what a back end is asked to do, and its answer: see failing_backend */
+	N_POINTS,
+};
+
+enum effect {
+	EFFECT_NONE,
+	EFFECT_FAIL,  /* -1 and the errno */
+	EFFECT_SHORT, /* a transfer moves only half of the bytes */
+	EFFECT_END,   /* a transfer moves nothing and says so */
+	EFFECT_LOSE,  /* a write says that it is done, but nothing is written */
+	EFFECT_ALTER, /* a write changes a byte on the way */
+};
+
+struct fault {
+	enum point point;
+	unsigned nth;     /* from 1 */
+	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
+	enum effect effect;
+	int error; /* of EFFECT_FAIL */
+};
+
+#define FOR_GOOD UINT_MAX
+
+extern const char *const point_names[N_POINTS];
+
+/* Begin to count, with a fault to come, or NULL for none. */
+void points_arm(const struct fault *fault);
+
+/* Stop counting; nothing fails any more. */
+void points_disarm(void);
+
+/* How often the point was passed between arm and disarm. */
+unsigned points_passed(enum point point);
+
+/* How often the fault took effect. */
+unsigned points_n_faults(void);
+
+/* What was begun and not ended since points_arm(): threads, mappings, what a device has given. */
+struct points_balance {
+	int n_threads;
+	int n_mappings;
+	int n_device;
+};
+
+struct points_balance points_balance(void);
+
+/* The calling thread is the test's, not gsort's. */
+void points_exempt_thread(void);
+
+/* Files that are opened below here are temporary. */
+void points_set_temporary(const char *prefix);
+
+/* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
+enum device_shape {
+	SHAPE_CPU,     /* the CPU itself: it fails by its allocations and threads */
+	SHAPE_UNIFIED, /* a device that can fail, on the host's memory */
+	SHAPE_APART,   /* one with memory of its own */
+};
+
+void points_set_device(enum device_shape shape);
+
+/* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
+enum effect point_pass(enum point point);
+
+/* For the failing back end: it has given, or taken back, so many things. */
+void points_device_gave(int n);

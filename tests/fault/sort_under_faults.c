@@ -1,0 +1,266 @@
+/*
+ * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
+ *
+ * usage: sort_under_faults [--all] [--seed=N] [MODE [POINT [N]]]
+ *
+ * After SQLite's habit: for each way to run gsort (scene.h) and each fault point (points.h) the
+ * calls that pass it are counted in a run without a fault. Then it is run again with the first of
+ * them failing, with the second, and so on; once and from then on; for each errno that the system
+ * may give there. By default n is the first, the last and one at random; --all goes
+ * through all n. With a mode, a point and an n, only these.
+ *
+ * The last lines say how many faults were injected and what became of them.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/fault/scene.h"
+
+/* A call that signals interrupt is interrupted so often in a row. */
+enum { STORM = 9 };
+
+struct kind {
+	enum point point;
+	enum effect effect;
+	int error;
+	unsigned n_times;
+	enum demand demand;
+};
+
+#define ONCE_AND_FOR_GOOD(point, error)                                                            \
+	{ point, EFFECT_FAIL, error, 1, DEMAND_EITHER },                                           \
+	{                                                                                          \
+		point, EFFECT_FAIL, error, FOR_GOOD, DEMAND_EITHER                                 \
+	}
+
+#define INTERRUPTED(point)                                                                         \
+	{                                                                                          \
+		point, EFFECT_FAIL, EINTR, STORM, DEMAND_SUCCESS                                   \
+	}
+
+#define TRANSFER(point, error)                                                                     \
+	ONCE_AND_FOR_GOOD(point, error), INTERRUPTED(point),                                       \
+		{ point, EFFECT_FAIL, EAGAIN, 1, DEMAND_SUCCESS },                                 \
+		{ point, EFFECT_SHORT, 0, 1, DEMAND_SUCCESS },                                     \
+		{ point, EFFECT_SHORT, 0, FOR_GOOD, DEMAND_SUCCESS },                              \
+		{ point, EFFECT_END, 0, 1, DEMAND_EITHER },                                        \
+	{                                                                                          \
+		point, EFFECT_END, 0, FOR_GOOD, DEMAND_EITHER                                      \
+	}
+
+static const struct kind kinds[] = {
+	ONCE_AND_FOR_GOOD(POINT_OPEN, EMFILE),
+	INTERRUPTED(POINT_OPEN),
+	ONCE_AND_FOR_GOOD(POINT_CLOSE, EIO),
+	ONCE_AND_FOR_GOOD(POINT_EXAMINE, EIO),
+	TRANSFER(POINT_READ, EIO),
+	TRANSFER(POINT_READ_BACK, EIO),
+	TRANSFER(POINT_READ_TEMPORARY, EIO),
+	TRANSFER(POINT_WRITE, ENOSPC),
+	TRANSFER(POINT_WRITE_TEMPORARY, ENOSPC),
+	{ POINT_WRITE, EFFECT_FAIL, EIO, 1, DEMAND_FAILURE },
+	{ POINT_WRITE, EFFECT_LOSE, 0, 1, DEMAND_FAILURE },
+	{ POINT_WRITE, EFFECT_ALTER, 0, 1, DEMAND_FAILURE },
+	{ POINT_WRITE_TEMPORARY, EFFECT_FAIL, EIO, 1, DEMAND_EITHER },
+	{ POINT_WRITE_TEMPORARY, EFFECT_LOSE, 0, 1, DEMAND_FAILURE },
+	{ POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, 1, DEMAND_FAILURE },
+	{ POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, FOR_GOOD, DEMAND_FAILURE },
+	ONCE_AND_FOR_GOOD(POINT_PREALLOCATE, ENOSPC),
+	INTERRUPTED(POINT_PREALLOCATE),
+	{ POINT_PREALLOCATE, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS },
+	{ POINT_PUNCH, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS },
+	{ POINT_PUNCH, EFFECT_FAIL, EIO, 1, DEMAND_SUCCESS },
+	INTERRUPTED(POINT_PUNCH),
+	ONCE_AND_FOR_GOOD(POINT_TRUNCATE, EIO),
+	ONCE_AND_FOR_GOOD(POINT_SYNC, EIO),
+	INTERRUPTED(POINT_SYNC),
+	ONCE_AND_FOR_GOOD(POINT_LINK, EIO),
+	ONCE_AND_FOR_GOOD(POINT_RENAME, EACCES),
+	ONCE_AND_FOR_GOOD(POINT_PERMISSIONS, EIO),
+	ONCE_AND_FOR_GOOD(POINT_STREAM, ENOSPC),
+	ONCE_AND_FOR_GOOD(POINT_EVENT, EMFILE),
+	ONCE_AND_FOR_GOOD(POINT_ALLOCATION, ENOMEM),
+	ONCE_AND_FOR_GOOD(POINT_THREAD, EAGAIN),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENOMEM),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENODEV),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, ENOMEM),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_CALL, EIO),
+};
+
+static struct {
+	/* From the arguments. */
+	bool all;
+	uint64_t seed;
+	const char *mode, *point;
+	unsigned n;
+
+	unsigned n_outcomes[3]; /* by enum outcome */
+	unsigned n_untaken;     /* the fault's call was not made this time */
+	bool passed[N_POINTS];
+} run;
+
+static uint64_t next_random(void)
+{
+	run.seed = run.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return run.seed >> 33;
+}
+
+static const char *describe_effect(const struct kind *kind)
+{
+	static const char *const names[] = {
+		[EFFECT_SHORT] = "half of it",
+		[EFFECT_END] = "nothing moved",
+		[EFFECT_LOSE] = "lost in silence",
+		[EFFECT_ALTER] = "altered in silence",
+	};
+
+	return kind->effect == EFFECT_FAIL ? strerrorname_np(kind->error) : names[kind->effect];
+}
+
+/* What the message of a refusal must contain. */
+static const char *reason(const struct kind *kind)
+{
+	if (kind->effect != EFFECT_FAIL)
+		return NULL;
+	if (kind->point == POINT_DEVICE_OPEN)
+		return "GPU";
+	return kind->error == ENOMEM ? "memory" :
+	       kind->error == ENOSPC ? "space" :
+				       strerror(kind->error);
+}
+
+/* Is there a way to notice, or to tell what is right? */
+static bool makes_sense(const struct mode *mode, const struct kind *kind)
+{
+	if (kind->point == POINT_WRITE &&
+	    (kind->effect == EFFECT_LOSE || kind->effect == EFFECT_ALTER))
+		return mode->verifies;
+	return !(kind->point == POINT_READ && kind->effect == EFFECT_END && mode->from_pipe);
+}
+
+static void try_fault(const struct mode *mode, const struct kind *kind, unsigned nth, unsigned n)
+{
+	const struct fault fault = { .point = kind->point,
+				     .nth = nth,
+				     .n_times = kind->n_times,
+				     .effect = kind->effect,
+				     .error = kind->error };
+	char text[128];
+	const struct trial trial = { .mode = mode,
+				     .fault = &fault,
+				     .demand = kind->demand,
+				     .reason = reason(kind),
+				     .text = text };
+	enum outcome outcome;
+
+	snprintf(text, sizeof text, "%s %u of %u, %s, %u times", point_names[kind->point], nth, n,
+		 describe_effect(kind), kind->n_times);
+	outcome = scene_run(&trial);
+	if (points_n_faults() == 0)
+		run.n_untaken++;
+	else
+		run.n_outcomes[outcome]++;
+}
+
+static void try_kind(const struct mode *mode, const struct kind *kind, unsigned n)
+{
+	const unsigned chosen[] = { 1, n, 2 + (unsigned)(next_random() % (n + 1)) };
+
+	if (!makes_sense(mode, kind))
+		return;
+	if (run.n) {
+		try_fault(mode, kind, run.n, n);
+		return;
+	}
+	if (run.all) {
+		for (unsigned nth = 1; nth <= n; nth++)
+			try_fault(mode, kind, nth, n);
+		return;
+	}
+	for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+		if (chosen[i] <= n && (i == 0 || chosen[i] > 1) && (i < 2 || chosen[i] < n))
+			try_fault(mode, kind, chosen[i], n);
+}
+
+/* How often each point is passed when all goes well. */
+static bool rehearse(const struct mode *mode, unsigned n_passed[static N_POINTS])
+{
+	const struct trial trial = { .mode = mode, .demand = DEMAND_SUCCESS, .text = "no fault" };
+
+	if (scene_run(&trial) == OUTCOME_BROKEN)
+		return false;
+	for (int point = 0; point < N_POINTS; point++) {
+		n_passed[point] = points_passed(point);
+		run.passed[point] |= n_passed[point] > 0;
+	}
+	return true;
+}
+
+static void try_mode(const struct mode *mode)
+{
+	unsigned n_passed[N_POINTS], before[3];
+	struct timespec begin, end;
+
+	if (!rehearse(mode, n_passed)) {
+		run.n_outcomes[OUTCOME_BROKEN]++;
+		return;
+	}
+	memcpy(before, run.n_outcomes, sizeof before);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!run.point || strcmp(run.point, point_names[kinds[i].point]) == 0)
+			try_kind(mode, &kinds[i], n_passed[kinds[i].point]);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%-20s %6u got over %6u refused %6u broken %6ld s\n", mode->name,
+	       run.n_outcomes[OUTCOME_DONE] - before[OUTCOME_DONE],
+	       run.n_outcomes[OUTCOME_REFUSED] - before[OUTCOME_REFUSED],
+	       run.n_outcomes[OUTCOME_BROKEN] - before[OUTCOME_BROKEN],
+	       (long)(end.tv_sec - begin.tv_sec));
+	fflush(stdout);
+}
+
+/* A point that no mode passes tests nothing; but files are cut only after something went wrong. */
+static void check_points(void)
+{
+	for (int point = 0; point < N_POINTS; point++) {
+		if (run.passed[point] || point == POINT_TRUNCATE)
+			continue;
+		printf("BROKEN: no mode passes the point %s\n", point_names[point]);
+		run.n_outcomes[OUTCOME_BROKEN]++;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int i = 1;
+
+	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+		if (strcmp(argv[i], "--all") == 0)
+			run.all = true;
+		else if (strncmp(argv[i], "--seed=", 7) == 0)
+			run.seed = strtoull(argv[i] + 7, NULL, 10);
+	}
+	run.seed = run.seed ? run.seed : (uint64_t)time(NULL);
+	run.mode = i < argc ? argv[i] : NULL;
+	run.point = i + 1 < argc ? argv[i + 1] : NULL;
+	run.n = i + 2 < argc ? (unsigned)strtoul(argv[i + 2], NULL, 10) : 0;
+	printf("--seed=%llu\n", (unsigned long long)run.seed);
+
+	scene_open();
+	for (size_t m = 0; m < n_modes; m++)
+		if (!run.mode || strcmp(run.mode, modes[m].name) == 0)
+			try_mode(&modes[m]);
+	scene_close();
+	if (!run.mode)
+		check_points();
+	printf("%u faults: %u got over, %u refused, %u broken; %u were not met\n",
+	       run.n_outcomes[OUTCOME_DONE] + run.n_outcomes[OUTCOME_REFUSED] +
+		       run.n_outcomes[OUTCOME_BROKEN],
+	       run.n_outcomes[OUTCOME_DONE], run.n_outcomes[OUTCOME_REFUSED],
+	       run.n_outcomes[OUTCOME_BROKEN], run.n_untaken);
+	return run.n_outcomes[OUTCOME_BROKEN] ? 1 : 0;
+}
