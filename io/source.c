@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "io/direct.h"
 #include "src/status.h"
 
 /* What the kernel lets everybody have (/proc/sys/fs/pipe-max-size); 64 KiB is the default. */
@@ -26,10 +27,22 @@ static size_t max_idle_files(void)
 	return limit.rlim_cur / 4;
 }
 
+/* More would push a good part of what others have in the page cache out of it. */
+enum { LARGE_PART_OF_MEMORY = 16 };
+
+static uint64_t find_large_nbytes(void)
+{
+	const long n_pages = sysconf(_SC_PHYS_PAGES), page_nbytes = sysconf(_SC_PAGESIZE);
+
+	return n_pages > 0 ? (uint64_t)n_pages * (uint64_t)page_nbytes / LARGE_PART_OF_MEMORY :
+			     UINT64_MAX;
+}
+
 void source_table_init(struct source_table *table, const struct io_engine *engine)
 {
 	table->engine = engine;
 	table->max_idle = max_idle_files();
+	table->large_nbytes = find_large_nbytes();
 	table->n_open = 0;
 	pthread_mutex_init(&table->lock, NULL);
 	codec_pool_init(&table->contexts, 0);
@@ -50,6 +63,7 @@ void source_prepare(struct source *source, const char *path)
 		.name = is_stdin ? "standard input" : path,
 		.path = is_stdin ? NULL : path,
 		.file = { .fd = -1 },
+		.direct = { .fd = -1 },
 	};
 }
 
@@ -79,6 +93,11 @@ static int open_source(struct source_table *table, struct source *source)
 	if (S_ISFIFO(status.st_mode))
 		fcntl(file.fd, F_SETPIPE_SZ, PIPE_NBYTES);
 	source->file = file;
+	source->is_large = S_ISREG(status.st_mode) &&
+			   (uint64_t)status.st_size >= table->large_nbytes;
+	/* Refused or not, it is read. */
+	if (source->is_large)
+		file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct);
 	table->n_open++;
 	return 0;
 }
@@ -91,6 +110,7 @@ static void close_source(struct source_table *table, struct source *source)
 	zst_stream_close(source->zst_stream);
 	source->zst_stream = NULL;
 	source->n_probed = 0;
+	file_close(&source->direct);
 	table->n_open--;
 }
 
@@ -247,10 +267,31 @@ static int check_size(const struct source *source)
 	return nbytes == end_of(source) ? 0 : fail_changed(source, end_of(source), nbytes);
 }
 
+/* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */
+enum { LEAST_COLD_NBYTES = (1 << 20) + 1 };
+
+/* Like file_read_at(), and leaves the page cache as it is if the source is large. */
+static int read_sparing(const struct source *source, uint64_t in_file, void *buffer, size_t nbytes)
+{
+	int r;
+
+	if (!source->is_large || nbytes < LEAST_COLD_NBYTES ||
+	    direct_is_cached(&source->file, in_file, nbytes))
+		return file_read_at(&source->file, in_file, buffer, nbytes);
+	if (source->direct.fd >= 0) {
+		r = direct_read_at(&source->direct, in_file, buffer, nbytes);
+		if (r != -EINVAL)
+			return r;
+	}
+	r = file_read_at(&source->file, in_file, buffer, nbytes);
+	posix_fadvise(source->file.fd, (off_t)in_file, (off_t)nbytes, POSIX_FADV_DONTNEED);
+	return r;
+}
+
 /* The bytes of the file at `in_file`; -ENODATA without a message if it ends before. */
 static int read_plain(const struct source *source, uint64_t in_file, void *buffer, size_t nbytes)
 {
-	const int r = file_read_at(&source->file, in_file, buffer, nbytes);
+	const int r = read_sparing(source, in_file, buffer, nbytes);
 
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,

@@ -11,6 +11,9 @@
  * with an index of its frames (zst_index.h) has a size and can be read anywhere; every other one is
  * a stream.
  *
+ * A large source is not left in the page cache by being read: parts that are not there yet are read
+ * directly (direct.h), or forgotten as soon as they are read. What is there stays.
+ *
  * All functions print their message, but may be used by several threads only where it says so.
  */
 #pragma once
@@ -42,12 +45,14 @@ struct source {
 	uint64_t zst_end; /* of the file */
 
 	/* By who reads it in order: from source_start() to the last release. */
-	struct zst_stream *zst_stream; /* if it is compressed */
+	struct zst_stream *zst_stream;          /* if it is compressed */
 	unsigned char probed[ZST_MAGIC_NBYTES]; /* else n_probed bytes that were read already */
 	size_t n_probed;
 
 	/* Under the table's lock; constant while it is held. */
 	struct file file;
+	bool is_large;
+	struct file direct; /* past the page cache; closed if it is not large, or refused */
 	unsigned n_holders;
 };
 
@@ -55,7 +60,8 @@ struct source {
 struct source_table {
 	/* Set at creation. */
 	const struct io_engine *engine;
-	size_t max_idle; /* with more than this open, those that nobody holds are closed */
+	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
+	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
 
 	pthread_mutex_t lock;
 	size_t n_open;

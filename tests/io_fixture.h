@@ -27,6 +27,7 @@ static struct {
 	const char *marked_directory; /* writes in files that were opened in it ... */
 	int marked_errno;             /* ... fail */
 	useconds_t marked_delay;      /* ... are slow */
+	bool refuses_direct;          /* does not know O_DIRECT */
 	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
 
@@ -63,6 +64,10 @@ static inline int faulty_openat(int directory, const char *path, int flags, mode
 
 	if (nameless && faults.refuses_nameless) {
 		errno = EOPNOTSUPP;
+		return -1;
+	}
+	if (flags & O_DIRECT && faults.refuses_direct) {
+		errno = EINVAL;
 		return -1;
 	}
 	fd = openat(directory, path, flags, mode);

@@ -1,0 +1,33 @@
+/*
+ * direct - past the page cache
+ *
+ * For a file that is not in the page cache, reading directly costs the processor nothing (a read
+ * through the cache is a copy, and pages to be found, filled and forgotten), is faster with several
+ * large requests than the kernel's read-ahead, and leaves what others have in the cache alone. For
+ * one that is, it is several times slower. So one looks first.
+ *
+ * The kernel wants offset, length and memory aligned. Here they need not be: what is between the
+ * alignments is read through a block on the stack, and the rest, if the memory does not lie as the
+ * file does, moved into place after it was read. No other memory is taken.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file.h"
+
+/* Enough for every disk and file system. */
+#define DIRECT_ALIGN_NBYTES 4096
+
+/*
+ * Is at least half of the range in the page cache? Also true where that cannot be found out.
+ */
+bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
+
+/*
+ * file_read_at() for a file opened with O_DIRECT. -EINVAL: the file system does not want it after
+ * all, or the file ends before.
+ */
+int direct_read_at(const struct file *direct, uint64_t offset, void *buffer, size_t nbytes);

@@ -1,0 +1,155 @@
+/*
+ * test_direct - what is read past the page cache is the same, however it lies, and leaves no trace
+ */
+#include "io/direct.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "io/source.h"
+#include "tests/guarded.h"
+#include "tests/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = (8 << 20) + 1234, SMALL_N = 100 * 1000 };
+
+static unsigned char data[N];
+
+/* A file of the data on the disk, and nowhere else. Skips where the disk is memory. */
+static struct file open_cold(int flags)
+{
+	struct file file, cached;
+
+	write_file(path_of("f"), data, N);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDWR, 0, &cached), 0);
+	assert_int_equal(file_sync(&cached), 0);
+	assert_int_equal(posix_fadvise(cached.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	file_close(&cached);
+	if (file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDONLY | flags, 0, &file) < 0)
+		skip();
+	if (direct_is_cached(&file, 0, N))
+		skip();
+	return file;
+}
+
+static void any_range_is_read_to_any_place(void **state)
+{
+	struct file file = open_cold(O_DIRECT);
+	uint64_t x = 1;
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		size_t offset, nbytes, shift;
+		unsigned char *memory;
+
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		offset = (x >> 20) % (N - SMALL_N);
+		nbytes = 1 + (x >> 40) % SMALL_N;
+		shift = i % 3 ? x >> 50 : 0;
+		if (i % 5 == 0)
+			offset -= offset % DIRECT_ALIGN_NBYTES;
+		memory = guarded_alloc(nbytes + shift);
+		assert_int_equal(direct_read_at(&file, offset, memory + shift, nbytes), 0);
+		assert_memory_equal(memory + shift, data + offset, nbytes);
+		guarded_free(memory, nbytes + shift);
+	}
+	file_close(&file);
+}
+
+static void end_of_the_file_is_read(void **state)
+{
+	struct file file = open_cold(O_DIRECT);
+	unsigned char *back = guarded_alloc(N);
+
+	(void)state;
+	assert_int_equal(direct_read_at(&file, 0, back, N), 0);
+	assert_memory_equal(back, data, N);
+	assert_int_equal(direct_read_at(&file, N - 10, back, 10), 0);
+	assert_memory_equal(back, data + N - 10, 10);
+	assert_int_equal(direct_read_at(&file, N - 10, back, 11), -EINVAL);
+	assert_int_equal(direct_read_at(&file, 1, back, N), -EINVAL);
+	guarded_free(back, N);
+	file_close(&file);
+}
+
+static void interrupted_and_failing_reads(void **state)
+{
+	struct file file = open_cold(O_DIRECT);
+	unsigned char *back = guarded_alloc(SMALL_N);
+
+	(void)state;
+	faults.interrupt_every = 2;
+	faults.most_nbytes = 8192;
+	assert_int_equal(direct_read_at(&file, 5, back, SMALL_N), 0);
+	assert_memory_equal(back, data + 5, SMALL_N);
+	faults.interrupt_every = 0;
+	faults.transfer_errno = EIO;
+	assert_int_equal(direct_read_at(&file, 5, back, SMALL_N), -EIO);
+	assert_int_equal(direct_read_at(&file, 5, back, 10), -EIO);
+	guarded_free(back, SMALL_N);
+	file_close(&file);
+}
+
+static void what_was_read_is_known_to_be_cached(void **state)
+{
+	struct file file = open_cold(0);
+	unsigned char *back = guarded_alloc(N);
+
+	(void)state;
+	assert_int_equal(file_read_at(&file, 0, back, N), 0);
+	assert_true(direct_is_cached(&file, 0, N));
+	guarded_free(back, N);
+	file_close(&file);
+}
+
+/* Read the file as a source that is large from large_nbytes on. */
+static void read_source(uint64_t large_nbytes)
+{
+	unsigned char *back = guarded_alloc(N);
+	struct source_table table;
+	struct source source;
+
+	source_table_init(&table, &faulty_engine);
+	table.large_nbytes = large_nbytes;
+	source_prepare(&source, path_of("f"));
+	assert_int_equal(source_examine(&table, &source), 0);
+	assert_int_equal(source_read_at(&table, &source, 0, back, N), 0);
+	assert_memory_equal(back, data, N);
+	source_close(&table, &source);
+	source_table_destroy(&table);
+	guarded_free(back, N);
+}
+
+static void large_cold_source_stays_out_of_the_cache(void **state)
+{
+	struct file file = open_cold(0);
+
+	(void)state;
+	for (int refuses = 0; refuses < 2; refuses++) {
+		faults.refuses_direct = refuses;
+		read_source(N);
+		assert_false(direct_is_cached(&file, 0, N));
+	}
+	read_source(N + 1);
+	assert_true(direct_is_cached(&file, 0, N));
+	read_source(N);
+	assert_true(direct_is_cached(&file, 0, N));
+	file_close(&file);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(any_range_is_read_to_any_place),
+		FIXTURE(end_of_the_file_is_read),
+		FIXTURE(interrupted_and_failing_reads),
+		FIXTURE(what_was_read_is_known_to_be_cached),
+		FIXTURE(large_cold_source_stays_out_of_the_cache),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
