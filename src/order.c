@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "src/cpu/encode.h"
+#include "src/cpu/hash.h"
+#include "src/cpu/key_prefix.h"
+#include "src/cpu/key_rest.h"
 
 /* --- Codes --- */
 
@@ -118,49 +121,78 @@ static void check_codes(const struct order_op *op, struct order_found *found)
 
 /* --- Records --- */
 
-/* Is the normalised key a range of the record, or its complement? */
-static bool is_one_range(const struct key_fields *keys)
-{
-	const struct key_field *first = keys->fields;
+/* What of a record is looked at. */
+struct view {
+	const struct key_fields *keys;
+	struct key_prefix prefix;
+	uint64_t nbytes;                   /* of a record */
+	uint64_t body_offset, body_nbytes; /* what of it is digested */
+};
 
-	return keys->n == 1 && !first->reversed && !first->has_sign && !first->is_float;
+static void make_view(const struct layout *layout, bool are_items, struct view *ret_view)
+{
+	*ret_view = (struct view){
+		.keys = are_items ? &layout->item_keys : &layout->record_keys,
+		.nbytes = order_record_nbytes(layout, are_items),
+		.body_offset = are_items ? layout->body_offset : 0,
+		.body_nbytes = are_items ? layout->body_nbytes : layout->record_nbytes,
+	};
+	key_prefix_make(ret_view->keys, ret_view->nbytes, &ret_view->prefix);
 }
 
-static int compare_ranges(const struct key_field *field, const unsigned char *a,
-			  const unsigned char *b)
-{
-	const int order = memcmp(a + field->offset, b + field->offset, field->nbytes);
+/* A record and the beginning of its key, which is made once and compared twice. */
+struct keyed {
+	const unsigned char *record;
+	uint128_t prefix;
+};
 
+static struct keyed make_keyed(const struct view *view, const unsigned char *record)
+{
+	return (struct keyed){ record, key_prefix_load(&view->prefix, record) };
+}
+
+static int compare_rest(const struct key_fields *keys, const unsigned char *a,
+			const unsigned char *b)
+{
+	const struct key_field *field = keys->fields;
+	const uint32_t at = field->offset + KEY_PREFIX_NBYTES;
+	int order;
+
+	if (!key_rest_is_bytes(keys))
+		return key_rest_compare(keys, KEY_PREFIX_NBYTES, a, b);
+	order = memcmp(a + at, b + at, field->nbytes - KEY_PREFIX_NBYTES);
 	return field->descending ? -order : order;
 }
 
-static uint64_t hash(const struct order_op *op, const unsigned char *record)
+static int compare(const struct view *view, const struct keyed *a, const struct keyed *b)
 {
-	return op->are_items ? layout_item_hash(op->layout, record) :
-			       digest_record(record, op->layout->record_nbytes);
+	if (a->prefix != b->prefix)
+		return a->prefix < b->prefix ? -1 : 1;
+	return view->keys->key_nbytes > KEY_PREFIX_NBYTES ?
+		       compare_rest(view->keys, a->record, b->record) :
+		       0;
 }
 
 static void check_records(const struct order_op *op, struct order_found *found)
 {
-	const struct layout *layout = op->layout;
-	const struct key_fields *keys = op->are_items ? &layout->item_keys : &layout->record_keys;
-	const uint64_t nbytes = order_record_nbytes(layout, op->are_items);
-	const bool one_range = is_one_range(keys);
-	const unsigned char *previous = op->previous;
-	const unsigned char *record = op->records;
+	const unsigned char *records = op->records;
+	struct keyed previous = { 0 };
+	struct view view;
 
-	for (uint64_t i = 0; i < op->n; i++, previous = record, record += nbytes) {
-		int order = -1;
+	make_view(op->layout, op->are_items, &view);
+	if (op->previous)
+		previous = make_keyed(&view, op->previous);
+	for (uint64_t i = 0; i < op->n; i++) {
+		const struct keyed next = make_keyed(&view, records + i * view.nbytes);
+		const int order = previous.record ? compare(&view, &previous, &next) : -1;
 
-		found->digest.sum += hash(op, record);
-		if (previous)
-			order = one_range ? compare_ranges(keys->fields, previous, record) :
-					    key_compare(keys, previous, record);
+		found->digest.sum += hash_bytes(next.record + view.body_offset, view.body_nbytes);
 		found->n_equal += order == 0;
-		if (order < 0 || (order == 0 && !op->strict))
-			continue;
-		if (!found->n_disorders++)
-			found->first_disorder = i;
+		if (order > 0 || (order == 0 && op->strict)) {
+			if (!found->n_disorders++)
+				found->first_disorder = i;
+		}
+		previous = next;
 	}
 	found->digest.n_records += op->n;
 }
