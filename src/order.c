@@ -197,13 +197,25 @@ static void check_records(const struct order_op *op, struct order_found *found)
 	found->digest.n_records += op->n;
 }
 
+static uint64_t sum_counts(const struct order_op *op)
+{
+	const unsigned char *items = op->records;
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < op->n; i++)
+		sum += layout_item_count(op->layout, items + i * op->layout->item_nbytes);
+	return sum;
+}
+
 void order_check(const struct order_op *op, struct order_found *ret_found)
 {
-	struct order_found found = { .first_disorder = op->n };
+	struct order_found found = { .first_disorder = op->n, .n_counted = op->n };
 
 	if (op->layout->kind == LAYOUT_RECORDS)
 		check_records(op, &found);
 	else if (op->n)
 		check_codes(op, &found);
+	if (op->are_items && op->layout->intake.has_count)
+		found.n_counted = sum_counts(op);
 	*ret_found = found;
 }

@@ -230,7 +230,8 @@ static int verify(struct sort *sort)
 		return fail(r, "--verify: %s cannot be read back", output_name(sort->output));
 	if (r < 0)
 		return r;
-	if (found.first_disorder || !digest_equal(found.digest, sort->result.written))
+	if (found.first_disorder || !digest_equal(found.digest, sort->result.written) ||
+	    found.n_counted != sort->result.n_counted)
 		return fail(
 			-EIO,
 			"%s: what was read back is not what was written; the output was discarded",

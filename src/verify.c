@@ -82,6 +82,7 @@ static void check_piece(struct verify *verify, struct piece piece, struct verify
 	if (verify->options->hash)
 		result->hash_sum += sum_hashes(verify, records, piece.n - n_done);
 	result->n_duplicates += found.n_equal;
+	result->n_counted += found.n_counted;
 	result->n_disorders += found.n_disorders;
 	if (found.n_disorders)
 		note_disorder(verify, piece.number + n_done + found.first_disorder);
@@ -137,6 +138,7 @@ static void finish(struct verify *verify, const struct verify_result *result, in
 	digest_add(&verify->result.digest, result->digest);
 	verify->result.n_disorders += result->n_disorders;
 	verify->result.n_duplicates += result->n_duplicates;
+	verify->result.n_counted += result->n_counted;
 	verify->result.hash_sum += result->hash_sum;
 	pthread_mutex_unlock(&verify->lock);
 }
