@@ -38,7 +38,7 @@ struct verify_result {
 	/* Number, from 1, of the first record not in order with the one before it; 0: none. */
 	uint64_t first_disorder;
 	uint64_t n_duplicates; /* records with the key of the one before */
-	uint64_t n_counted;    /* of an output: the sum of the counts of its items */
+	uint64_t n_counted;    /* of an output: the sum of its counts, if it has any */
 	uint128_t hash_sum;    /* of all records, in any order; 0 without a hash */
 };
 
