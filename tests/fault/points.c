@@ -200,32 +200,71 @@ static enum point write_point(int fd)
 	return role_of(fd) == ROLE_TEMPORARY ? POINT_WRITE_TEMPORARY : POINT_WRITE;
 }
 
-/* `real`, a transfer, after what becomes of it is known. */
-#define READ_TWIN(fd, nbytes, real)                                                                \
-	({                                                                                         \
-		const enum effect effect_ = point_pass(read_point(fd));                            \
-                                                                                                   \
-		if (effect_ == EFFECT_SHORT && (nbytes) > 1)                                       \
-			(nbytes) /= 2;                                                             \
-		effect_ == EFFECT_FAIL ? -1 : effect_ == EFFECT_END ? 0 : (real);                  \
-	})
-
 ssize_t __real_read(int fd, void *buffer, size_t nbytes);
 ssize_t __wrap_read(int fd, void *buffer, size_t nbytes);
 ssize_t __wrap_read(int fd, void *buffer, size_t nbytes)
 {
-	return READ_TWIN(fd, nbytes, __real_read(fd, buffer, nbytes));
+	switch (point_pass(read_point(fd))) {
+	case EFFECT_FAIL:
+		return -1;
+	case EFFECT_END:
+		return 0;
+	case EFFECT_SHORT:
+		return __real_read(fd, buffer, (nbytes + 1) / 2);
+	default:
+		return __real_read(fd, buffer, nbytes);
+	}
 }
 
 ssize_t __real_pread64(int fd, void *buffer, size_t nbytes, off_t offset);
+ssize_t __real_pwrite64(int fd, const void *data, size_t nbytes, off_t offset);
+int __real_ftruncate64(int fd, off_t nbytes);
+
+/* Which byte of a transfer the fault is about. */
+static size_t fault_position(size_t nbytes)
+{
+	const size_t position = points.fault.position;
+
+	return nbytes == 0 ? 0 : position == POSITION_LAST ? nbytes - 1 : position % nbytes;
+}
+
+static void damage(int fd, off_t offset)
+{
+	unsigned char byte;
+
+	if (__real_pread64(fd, &byte, 1, offset) != 1)
+		return;
+	byte ^= 0x10;
+	if (__real_pwrite64(fd, &byte, 1, offset) != 1)
+		abort();
+}
+
 ssize_t __wrap_pread64(int fd, void *buffer, size_t nbytes, off_t offset);
 ssize_t __wrap_pread64(int fd, void *buffer, size_t nbytes, off_t offset)
 {
-	return READ_TWIN(fd, nbytes, __real_pread64(fd, buffer, nbytes, offset));
+	const off_t position = offset + (off_t)fault_position(nbytes);
+
+	switch (point_pass(read_point(fd))) {
+	case EFFECT_FAIL:
+		return -1;
+	case EFFECT_END:
+		return 0;
+	case EFFECT_SHORT:
+		return __real_pread64(fd, buffer, (nbytes + 1) / 2, offset);
+	case EFFECT_DAMAGE:
+		damage(fd, position);
+		break;
+	case EFFECT_CUT:
+		if (__real_ftruncate64(fd, position) < 0)
+			abort();
+		break;
+	default:
+		break;
+	}
+	return __real_pread64(fd, buffer, nbytes, offset);
 }
 
 ssize_t __real_write(int fd, const void *data, size_t nbytes);
-ssize_t __real_pwrite64(int fd, const void *data, size_t nbytes, off_t offset);
 void *__real_malloc(size_t nbytes);
 
 /* At its position if offset is negative. */
@@ -243,7 +282,7 @@ static ssize_t write_altered(int fd, const void *data, size_t nbytes, off_t offs
 	if (!copy)
 		abort();
 	memcpy(copy, data, nbytes);
-	copy[0] ^= 0x10; /* the last ones may be padding */
+	copy[fault_position(nbytes)] ^= 0x10;
 	n = write_at(fd, copy, nbytes, offset);
 	free(copy);
 	return n;

@@ -13,6 +13,8 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct backend;
 
@@ -49,6 +51,9 @@ enum effect {
 	EFFECT_END,   /* a transfer moves nothing and says so */
 	EFFECT_LOSE,  /* a write says that it is done, but nothing is written */
 	EFFECT_ALTER, /* a write changes a byte on the way */
+	/* Before a read at an offset, somebody else ... */
+	EFFECT_DAMAGE, /* changes a byte of what it will read */
+	EFFECT_CUT,    /* cuts the file within it */
 };
 
 struct fault {
@@ -56,10 +61,12 @@ struct fault {
 	unsigned nth;     /* from 1 */
 	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
 	enum effect effect;
-	int error; /* of EFFECT_FAIL */
+	int error;       /* of EFFECT_FAIL */
+	size_t position; /* of ALTER, DAMAGE, CUT: the byte of the transfer, modulo its size */
 };
 
 #define FOR_GOOD UINT_MAX
+#define POSITION_LAST SIZE_MAX
 
 extern const char *const point_names[N_POINTS];
 

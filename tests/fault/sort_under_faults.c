@@ -29,28 +29,37 @@ struct kind {
 	int error;
 	unsigned n_times;
 	enum demand demand;
+	enum place { AT_FIRST, AT_LAST, AT_RANDOM } place; /* of the byte in question */
 };
 
-#define ONCE_AND_FOR_GOOD(point, error)                                                            \
-	{ point, EFFECT_FAIL, error, 1, DEMAND_EITHER },                                           \
+#define KIND(p, e, errno_, n, d)                                                                   \
 	{                                                                                          \
-		point, EFFECT_FAIL, error, FOR_GOOD, DEMAND_EITHER                                 \
+		.point = p, .effect = e, .error = errno_, .n_times = n, .demand = d                \
 	}
 
-#define INTERRUPTED(point)                                                                         \
-	{                                                                                          \
-		point, EFFECT_FAIL, EINTR, STORM, DEMAND_SUCCESS                                   \
-	}
+#define ONCE_AND_FOR_GOOD(point, error)                                                            \
+	KIND(point, EFFECT_FAIL, error, 1, DEMAND_EITHER),                                         \
+		KIND(point, EFFECT_FAIL, error, FOR_GOOD, DEMAND_EITHER)
+
+#define INTERRUPTED(point) KIND(point, EFFECT_FAIL, EINTR, STORM, DEMAND_SUCCESS)
 
 #define TRANSFER(point, error)                                                                     \
 	ONCE_AND_FOR_GOOD(point, error), INTERRUPTED(point),                                       \
-		{ point, EFFECT_FAIL, EAGAIN, 1, DEMAND_SUCCESS },                                 \
-		{ point, EFFECT_SHORT, 0, 1, DEMAND_SUCCESS },                                     \
-		{ point, EFFECT_SHORT, 0, FOR_GOOD, DEMAND_SUCCESS },                              \
-		{ point, EFFECT_END, 0, 1, DEMAND_EITHER },                                        \
+		KIND(point, EFFECT_FAIL, EAGAIN, 1, DEMAND_SUCCESS),                               \
+		KIND(point, EFFECT_SHORT, 0, 1, DEMAND_SUCCESS),                                   \
+		KIND(point, EFFECT_SHORT, 0, FOR_GOOD, DEMAND_SUCCESS),                            \
+		KIND(point, EFFECT_END, 0, 1, DEMAND_EITHER),                                      \
+		KIND(point, EFFECT_END, 0, FOR_GOOD, DEMAND_EITHER)
+
+/* A byte of what is stored for a while: it must be noticed. */
+#define SPOILED(p, e, place_)                                                                      \
 	{                                                                                          \
-		point, EFFECT_END, 0, FOR_GOOD, DEMAND_EITHER                                      \
+		.point = p, .effect = e, .n_times = 1, .demand = DEMAND_FAILURE, .place = place_   \
 	}
+
+#define SPOILED_ANYWHERE(point, effect)                                                            \
+	SPOILED(point, effect, AT_FIRST), SPOILED(point, effect, AT_LAST),                         \
+		SPOILED(point, effect, AT_RANDOM)
 
 static const struct kind kinds[] = {
 	ONCE_AND_FOR_GOOD(POINT_OPEN, EMFILE),
@@ -62,18 +71,20 @@ static const struct kind kinds[] = {
 	TRANSFER(POINT_READ_TEMPORARY, EIO),
 	TRANSFER(POINT_WRITE, ENOSPC),
 	TRANSFER(POINT_WRITE_TEMPORARY, ENOSPC),
-	{ POINT_WRITE, EFFECT_FAIL, EIO, 1, DEMAND_FAILURE },
-	{ POINT_WRITE, EFFECT_LOSE, 0, 1, DEMAND_FAILURE },
-	{ POINT_WRITE, EFFECT_ALTER, 0, 1, DEMAND_FAILURE },
-	{ POINT_WRITE_TEMPORARY, EFFECT_FAIL, EIO, 1, DEMAND_EITHER },
-	{ POINT_WRITE_TEMPORARY, EFFECT_LOSE, 0, 1, DEMAND_FAILURE },
-	{ POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, 1, DEMAND_FAILURE },
-	{ POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, FOR_GOOD, DEMAND_FAILURE },
+	KIND(POINT_WRITE, EFFECT_FAIL, EIO, 1, DEMAND_FAILURE),
+	KIND(POINT_WRITE, EFFECT_LOSE, 0, 1, DEMAND_FAILURE),
+	KIND(POINT_WRITE, EFFECT_ALTER, 0, 1, DEMAND_FAILURE),
+	KIND(POINT_WRITE_TEMPORARY, EFFECT_FAIL, EIO, 1, DEMAND_EITHER),
+	SPOILED_ANYWHERE(POINT_READ_TEMPORARY, EFFECT_DAMAGE),
+	SPOILED_ANYWHERE(POINT_READ_TEMPORARY, EFFECT_CUT),
+	KIND(POINT_WRITE_TEMPORARY, EFFECT_LOSE, 0, 1, DEMAND_FAILURE),
+	KIND(POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, 1, DEMAND_FAILURE),
+	KIND(POINT_WRITE_TEMPORARY, EFFECT_ALTER, 0, FOR_GOOD, DEMAND_FAILURE),
 	ONCE_AND_FOR_GOOD(POINT_PREALLOCATE, ENOSPC),
 	INTERRUPTED(POINT_PREALLOCATE),
-	{ POINT_PREALLOCATE, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS },
-	{ POINT_PUNCH, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS },
-	{ POINT_PUNCH, EFFECT_FAIL, EIO, 1, DEMAND_SUCCESS },
+	KIND(POINT_PREALLOCATE, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS),
+	KIND(POINT_PUNCH, EFFECT_FAIL, EOPNOTSUPP, FOR_GOOD, DEMAND_SUCCESS),
+	KIND(POINT_PUNCH, EFFECT_FAIL, EIO, 1, DEMAND_SUCCESS),
 	INTERRUPTED(POINT_PUNCH),
 	ONCE_AND_FOR_GOOD(POINT_TRUNCATE, EIO),
 	ONCE_AND_FOR_GOOD(POINT_SYNC, EIO),
@@ -112,10 +123,9 @@ static uint64_t next_random(void)
 static const char *describe_effect(const struct kind *kind)
 {
 	static const char *const names[] = {
-		[EFFECT_SHORT] = "half of it",
-		[EFFECT_END] = "nothing moved",
-		[EFFECT_LOSE] = "lost in silence",
-		[EFFECT_ALTER] = "altered in silence",
+		[EFFECT_SHORT] = "half of it",     [EFFECT_END] = "nothing moved",
+		[EFFECT_LOSE] = "lost in silence", [EFFECT_ALTER] = "altered in silence",
+		[EFFECT_DAMAGE] = "damaged",       [EFFECT_CUT] = "cut",
 	};
 
 	return kind->effect == EFFECT_FAIL ? strerrorname_np(kind->error) : names[kind->effect];
@@ -124,6 +134,8 @@ static const char *describe_effect(const struct kind *kind)
 /* What the message of a refusal must contain. */
 static const char *reason(const struct kind *kind)
 {
+	if (kind->effect == EFFECT_DAMAGE || kind->effect == EFFECT_CUT)
+		return ": block "; /* of how many, and where */
 	if (kind->effect != EFFECT_FAIL)
 		return NULL;
 	if (kind->point == POINT_DEVICE_OPEN)
@@ -142,13 +154,27 @@ static bool makes_sense(const struct mode *mode, const struct kind *kind)
 	return !(kind->point == POINT_READ && kind->effect == EFFECT_END && mode->from_pipe);
 }
 
+static size_t position(const struct kind *kind)
+{
+	switch (kind->place) {
+	case AT_FIRST:
+		return 0;
+	case AT_LAST:
+		return POSITION_LAST;
+	case AT_RANDOM:
+		return next_random();
+	}
+	return 0;
+}
+
 static void try_fault(const struct mode *mode, const struct kind *kind, unsigned nth, unsigned n)
 {
 	const struct fault fault = { .point = kind->point,
 				     .nth = nth,
 				     .n_times = kind->n_times,
 				     .effect = kind->effect,
-				     .error = kind->error };
+				     .error = kind->error,
+				     .position = position(kind) };
 	char text[128];
 	const struct trial trial = { .mode = mode,
 				     .fault = &fault,
@@ -157,8 +183,8 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 				     .text = text };
 	enum outcome outcome;
 
-	snprintf(text, sizeof text, "%s %u of %u, %s, %u times", point_names[kind->point], nth, n,
-		 describe_effect(kind), kind->n_times);
+	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", point_names[kind->point],
+		 nth, n, describe_effect(kind), (ssize_t)fault.position, kind->n_times);
 	outcome = scene_run(&trial);
 	if (points_n_faults() == 0)
 		run.n_untaken++;
