@@ -137,6 +137,8 @@ int run_file_restore(struct run_file *run, const struct run_block *blocks, size_
 	uint64_t n_items = 0;
 	int r;
 
+	if (n == 0)
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		n_items += blocks[i].n_items;
 	r = append_blocks(run, blocks, n, n_items);

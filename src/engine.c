@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "src/checkpoint.h"
 #include "src/chunk_pool.h"
 #include "src/memory_limit.h"
 #include "src/size.h"
@@ -60,6 +61,8 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 		.memory_nbytes = memory_limit(options),
 		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
 		.batch_size = options->batch_size,
+		.least_block_nbytes =
+			engine->checkpoint ? checkpoint_block_nbytes(engine->checkpoint) : 0,
 		.ordered_output = ordered_output,
 	};
 	plan_make(&engine->request, &engine->plan);
@@ -76,6 +79,7 @@ static int check_temporary_space(const struct engine *engine, const struct optio
 	if (needed == 0)
 		return 0;
 	r = spill_free_nbytes(engine->spill, &available);
+	available += spill_used_nbytes(engine->spill); /* of runs that are there already */
 	if (r < 0 || needed <= available)
 		return r;
 	size_format(needed, needed_text);
@@ -92,9 +96,10 @@ static int open_spill(struct engine *engine, const struct options *options)
 {
 	const struct layout *layout = engine->layout;
 	const bool stores_codes = layout->kind == LAYOUT_CODES && layout->stores_elements;
-	int r = spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
-			   options->temp_limit_nbytes, engine->plan.host_tier_nbytes,
-			   &engine->spill);
+	int r = engine->checkpoint ? checkpoint_open_spill(engine->checkpoint, &engine->spill) :
+				     spill_open(engine->io, options->temp_dirs,
+						options->n_temp_dirs, options->temp_limit_nbytes,
+						engine->plan.host_tier_nbytes, &engine->spill);
 
 	if (r == 0)
 		r = compression_open(&options->compression, stores_codes, &engine->compression);

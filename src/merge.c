@@ -543,9 +543,10 @@ static int start_writers(struct merge *merge)
 static void take_up(struct merge *merge, const struct merge_point *start)
 {
 	merge->result = start->result;
-	merge->has_last = true;
-	memcpy(moves_records(merge) ? merge->last_item : (void *)&merge->last, start->last,
-	       merge_edge_nbytes(merge->engine->layout));
+	merge->has_last = start->last;
+	if (start->last)
+		memcpy(moves_records(merge) ? merge->last_item : (void *)&merge->last, start->last,
+		       merge_edge_nbytes(merge->engine->layout));
 	if (merge->n_left != UINT64_MAX)
 		merge->n_left -= start->result.n_items;
 }

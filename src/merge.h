@@ -46,7 +46,7 @@ struct merge_result {
  */
 struct merge_point {
 	const void *key;            /* a code, or a normalised key */
-	const void *last;           /* the last of these items, or its code */
+	const void *last;           /* the last of these items, or its code; NULL: not known */
 	struct merge_result result; /* of them */
 };
 

@@ -43,6 +43,7 @@ struct options {
 	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
 	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
 	size_t n_temp_dirs;
+	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
 	struct compression_choice compression; /* of spilled runs */
 	unsigned n_threads;                    /* 0: all that this process may use */
 	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */

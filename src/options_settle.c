@@ -119,6 +119,13 @@ static int check_needs_output(const struct options *options)
 {
 	if (options->verify && !options->output_path)
 		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
+	if (options->checkpoint_path && !options->output_path)
+		return fail(-EINVAL,
+			    "--checkpoint needs -o: standard output cannot be taken up again");
+	if (options->checkpoint_path && options->zstd_level)
+		return fail(-EINVAL,
+			    "--checkpoint and --zstd cannot be used together: a compressed output "
+			    "cannot be taken up again");
 	if (options->fsync && !options->output_path)
 		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
 	return 0;
@@ -152,5 +159,7 @@ int options_settle(struct options *options, const struct option_result *result)
 	r = check_needs_output(options);
 	if (r < 0 || options->n_temp_dirs)
 		return r;
+	if (options->checkpoint_path)
+		return options_add_temp_dir(options, options->checkpoint_path);
 	return options_add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
 }

@@ -4,6 +4,7 @@
 #include "src/passes.h"
 
 #include "io/run_file.h"
+#include "src/checkpoint.h"
 #include "src/merge.h"
 #include "src/status.h"
 
@@ -25,10 +26,26 @@ static int merge_into_file(const struct engine *engine, struct run *const *runs,
 		.stage = STAGE_SPILL,
 		.item_nbytes = engine->layout->item_nbytes,
 		.write = write_run,
+		.start = engine->checkpoint ? checkpoint_skip(engine->checkpoint) : NULL,
 	};
 	int r = merge_runs(engine, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
 	return r < 0 ? r : run_file_finish(file);
+}
+
+/* What the run holds that n neighbours were merged into, which dropped some. */
+static struct run_origin add_origins(struct run *const *runs, size_t n, struct digest dropped)
+{
+	struct run_origin sum = { .dropped = dropped };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct run_origin origin = run_origin(runs[i]);
+
+		sum.n_records += origin.n_records;
+		digest_add(&sum.read, origin.read);
+		digest_add(&sum.dropped, origin.dropped);
+	}
+	return sum;
 }
 
 int merge_to_run(const struct engine *engine, struct run_store *store, size_t first, size_t n,
@@ -55,8 +72,12 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	digest_add(ret_read, result.read);
 	digest_add(ret_dropped, result.dropped);
 	r = run_open_spilled(file, SPILLED_ITEMS, &run);
-	if (r == 0)
-		run_store_replace(store, first, n, run);
+	if (r < 0)
+		return r;
+	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));
+	if (engine->checkpoint)
+		r = checkpoint_add_run(engine->checkpoint, store, first, n, run);
+	run_store_replace(store, first, n, run);
 	return r;
 }
 

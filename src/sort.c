@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "io/output.h"
+#include "src/checkpoint.h"
 #include "src/debug.h"
 #include "src/chunk_pool.h"
 #include "src/engine.h"
@@ -86,12 +87,23 @@ static uint64_t output_nbytes(const struct sort *sort)
 	return frame_nbytes(sort->engine.input) + n * sort->layout.output_nbytes;
 }
 
+static int open_output_file(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+
+	if (engine->checkpoint)
+		return checkpoint_open_output(engine->checkpoint, output_nbytes(sort),
+					      &sort->output);
+	return output_open(engine->io, sort->options->output_path, output_nbytes(sort),
+			   &sort->output);
+}
+
 static int open_output(struct sort *sort)
 {
 	const struct options *options = sort->options;
 	struct engine *engine = &sort->engine;
 	struct file_identity identity;
-	int r = output_open(engine->io, options->output_path, output_nbytes(sort), &sort->output);
+	int r = open_output_file(sort);
 
 	if (r == 0 && options->zstd_level)
 		r = output_compress(sort->output, options->zstd_level, engine_n_threads(options));
@@ -105,16 +117,52 @@ static int open_output(struct sort *sort)
 	return 0;
 }
 
+/* What an earlier process has finished of the runs. */
+static int restore_runs(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+	int r = checkpoint_restore(engine->checkpoint, engine, sort->output, &sort->store,
+				   &sort->read, &sort->dropped, &engine->first_record);
+
+	if (r == 0)
+		input_start_at(engine->input, engine->first_record * sort->layout.record_nbytes);
+	return r;
+}
+
+/*
+ * With -u what is dropped where depends on which records are in which run, and so does where a
+ * merge can be taken up: what is still resident must not be divided otherwise the next time.
+ */
+static int store_runs(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const size_t n_stored = run_store_n_stored(&sort->store);
+
+	if (!engine->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
+		return 0;
+	return merge_to_run(engine, &sort->store, n_stored, sort->store.n - n_stored,
+			    engine->plan.merge_nbytes, &sort->read, &sort->dropped);
+}
+
 static int make_runs(struct sort *sort)
 {
 	const struct engine *engine = &sort->engine;
 	const uint64_t nbytes = engine->plan.input_nbytes;
+	struct digest read, dropped;
+	int r;
 
 	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (sort->options->mode == MODE_MERGE)
 		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
 					 &sort->store, &sort->read, &sort->inputs);
-	return form_runs(engine, engine->pool, &sort->store, &sort->read, &sort->dropped);
+	r = engine->checkpoint ? restore_runs(sort) : 0;
+	if (r == 0)
+		r = form_runs(engine, engine->pool, &sort->store, &read, &dropped);
+	if (r < 0)
+		return r;
+	digest_add(&sort->read, read);
+	digest_add(&sort->dropped, dropped);
+	return store_runs(sort);
 }
 
 /* What windows may take: everything that no resident run lives in. */
@@ -140,10 +188,21 @@ static uint64_t count_items(const struct run_store *store)
 static int write_output(void *context, const struct merged *merged)
 {
 	struct sort *sort = context;
-	const uint64_t nbytes = sort->layout.output_nbytes;
+	const uint64_t offset = merged->position * sort->layout.output_nbytes;
+	const uint64_t nbytes = merged->n_items * sort->layout.output_nbytes;
+	int r = output_write_at(sort->output, sort->options->skip_nbytes + offset, merged->items,
+				nbytes);
 
-	return output_write_at(sort->output, sort->options->skip_nbytes + merged->position * nbytes,
-			       merged->items, merged->n_items * nbytes);
+	if (r == 0 && sort->engine.checkpoint)
+		r = checkpoint_note_written(sort->engine.checkpoint, offset, merged->items, nbytes);
+	return r;
+}
+
+static int note_point(void *context, const struct merge_point *point)
+{
+	struct sort *sort = context;
+
+	return checkpoint_note_point(sort->engine.checkpoint, point);
 }
 
 static void cancel_output(void *context)
@@ -157,13 +216,14 @@ static int merge_all(struct sort *sort)
 {
 	const struct engine *engine = &sort->engine;
 	const uint64_t memory_nbytes = merge_memory_nbytes(sort);
-	const struct sink sink = {
+	struct sink sink = {
 		.context = sort,
 		.takes_records = true,
 		.stage = STAGE_WRITE,
 		.item_nbytes = sort->layout.output_nbytes,
 		.write = write_output,
 		.cancel = cancel_output,
+		.point = engine->checkpoint ? note_point : NULL,
 	};
 	int r;
 
@@ -175,6 +235,8 @@ static int merge_all(struct sort *sort)
 			 &sort->n_merges);
 	if (r < 0 || sort->store.n == 0)
 		return r;
+	if (engine->checkpoint)
+		checkpoint_start_merge(engine->checkpoint, &sort->store, &sink);
 	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
 	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
 		       &sort->result);
@@ -244,9 +306,15 @@ static int commit(struct sort *sort)
 	const enum output_durability durability = sort->options->fsync  ? OUTPUT_SYNC_ALL :
 						  sort->output_is_input ? OUTPUT_SYNC_DATA :
 									  OUTPUT_UNSYNCED;
-	int r = output_commit(sort->output, durability);
+	struct checkpoint *checkpoint = sort->engine.checkpoint;
+	int r = checkpoint ? checkpoint_finish(checkpoint) : 0;
 
+	if (r < 0)
+		return r;
+	r = output_commit(sort->output, durability);
 	sort->output = NULL;
+	if (r == 0 && checkpoint)
+		checkpoint_remove(checkpoint);
 	return r;
 }
 
@@ -258,6 +326,7 @@ static void close_all(struct sort *sort)
 	run_store_free(&sort->store);
 	merge_inputs_close(sort->inputs);
 	engine_close(engine);
+	checkpoint_close(engine->checkpoint);
 	input_close(engine->input);
 	layout_free(&sort->layout);
 }
@@ -320,6 +389,32 @@ static int explain(struct sort *sort)
 	return r;
 }
 
+/* Everything but the inputs, and then the sort. */
+static int open_and_sort(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+	const struct options *options = sort->options;
+	int r = 0;
+
+	if (options->checkpoint_path)
+		r = checkpoint_open(engine->io, options, &sort->layout, engine->input,
+				    &engine->checkpoint);
+	if (r == 0 && engine->checkpoint && checkpoint_is_complete(engine->checkpoint)) {
+		tell("resuming: %s is complete", options->output_path);
+		checkpoint_remove(engine->checkpoint);
+		return 0;
+	}
+	if (r == 0)
+		r = open_output(sort);
+	if (r == 0)
+		r = engine_open(engine, options, output_is_ordered(sort->output));
+	if (r == 0)
+		r = sort_to_output(sort);
+	if (r < 0)
+		checkpoint_stop(engine->checkpoint, sort->output);
+	return r;
+}
+
 int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
 {
 	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
@@ -328,11 +423,7 @@ int sort_run(const struct options *options, struct stats *stats, struct stats_fa
 	if (r == 0 && options->explain) {
 		r = explain(&sort);
 	} else if (r == 0) {
-		r = open_output(&sort);
-		if (r == 0)
-			r = engine_open(&sort.engine, options, output_is_ordered(sort.output));
-		if (r == 0)
-			r = sort_to_output(&sort);
+		r = open_and_sort(&sort);
 	}
 	if (r == 0)
 		note_facts(&sort);

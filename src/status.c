@@ -42,18 +42,34 @@ int fail(int r, const char *format, ...)
 	return r;
 }
 
+/* A line that is no failure. */
+static void print(const char *prefix, const char *format, va_list args)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof text, format, args);
+	pthread_mutex_lock(&status.lock);
+	if (!status.quiet)
+		fprintf(stderr, "%s: %s%s\n", status.program, prefix, text);
+	pthread_mutex_unlock(&status.lock);
+}
+
 void warn(const char *format, ...)
 {
 	va_list args;
-	char text[1024];
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	print("warning: ", format, args);
 	va_end(args);
-	pthread_mutex_lock(&status.lock);
-	if (!status.quiet)
-		fprintf(stderr, "%s: warning: %s\n", status.program, text);
-	pthread_mutex_unlock(&status.lock);
+}
+
+void tell(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print("", format, args);
+	va_end(args);
 }
 
 bool status_failed(void)

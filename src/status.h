@@ -26,6 +26,9 @@ int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), co
 /* Print "PROGRAM: warning: MESSAGE\n". Thread-safe. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
+/* Print "PROGRAM: MESSAGE\n": what the user should know and need not do anything about. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
 /* Has fail() printed? */
 bool status_failed(void);
 

@@ -1,0 +1,124 @@
+/*
+ * checkpoint_files - the directory of a checkpoint, and what is in it (see checkpoint_files.h)
+ */
+#include "src/checkpoint_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "src/status.h"
+
+static const char manifest_name[] = "manifest";
+static const char runs_name[] = "runs";
+
+static int open_directory(struct checkpoint_files *files)
+{
+	struct stat status;
+	int r;
+
+	files->made_directory = mkdir(files->path, 0700) == 0;
+	if (!files->made_directory && errno != EEXIST)
+		return fail(-errno, "%s: cannot make a directory: %m", files->path);
+	r = file_open(files->directory.engine, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
+		      &files->directory);
+	if (r < 0)
+		return fail(r, "%s: %m", files->path);
+	if (fstat(files->directory.fd, &status) < 0)
+		return fail(-errno, "%s: %m", files->path);
+	if (status.st_uid != geteuid())
+		return fail(-EPERM, "%s: %m: the directory is somebody else's", files->path);
+	return 0;
+}
+
+static int open_file(const struct checkpoint_files *files, const char *name, struct file *ret_file)
+{
+	struct file file;
+	struct stat status;
+	int r = file_open(files->directory.engine, files->directory.fd, name,
+			  O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &file);
+
+	if (r == 0 && fstat(file.fd, &status) < 0)
+		r = -errno;
+	else if (r == 0 && !S_ISREG(status.st_mode))
+		r = -EEXIST;
+	if (r < 0)
+		return fail(r, "%s/%s: %m", files->path, name);
+	*ret_file = file;
+	return 0;
+}
+
+/* A manifest that has no name any more is that of a process that has just finished. */
+static int lock(const struct checkpoint_files *files)
+{
+	const int fd = files->manifest.file.fd;
+	const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+	struct stat status;
+
+	if (!locked && errno != EWOULDBLOCK)
+		return fail(-errno, "%s: cannot be locked: %m", files->manifest_path);
+	if (!locked || fstat(fd, &status) < 0 || status.st_nlink == 0)
+		return fail(-EBUSY, "%s: another gsort is using this checkpoint", files->path);
+	return 0;
+}
+
+void checkpoint_files_init(struct checkpoint_files *files, const struct io_engine *io,
+			   const char *path)
+{
+	const struct file closed = { .engine = io, .fd = -1 };
+
+	*files = (struct checkpoint_files){ .path = path, .directory = closed, .runs = closed };
+	files->manifest.file = closed;
+}
+
+int checkpoint_files_open(struct checkpoint_files *files)
+{
+	int r;
+
+	if (asprintf(&files->manifest_path, "%s/%s", files->path, manifest_name) < 0) {
+		files->manifest_path = NULL;
+		return fail(-ENOMEM, "%s: %m", files->path);
+	}
+	files->manifest.path = files->manifest_path;
+	r = open_directory(files);
+	if (r == 0)
+		r = open_file(files, manifest_name, &files->manifest.file);
+	if (r == 0)
+		r = lock(files);
+	return r < 0 ? r : open_file(files, runs_name, &files->runs);
+}
+
+int checkpoint_files_sync_names(const struct checkpoint_files *files)
+{
+	struct file parent;
+	int r = file_sync(&files->directory);
+
+	if (r == 0)
+		r = file_open(files->directory.engine, files->directory.fd, "..",
+			      O_RDONLY | O_DIRECTORY, 0, &parent);
+	if (r == 0) {
+		r = file_sync(&parent);
+		file_close(&parent);
+	}
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", files->path) : 0;
+}
+
+void checkpoint_files_remove(const struct checkpoint_files *files, bool directory)
+{
+	unlinkat(files->directory.fd, runs_name, 0);
+	unlinkat(files->directory.fd, manifest_name, 0);
+	if (directory)
+		rmdir(files->path);
+}
+
+void checkpoint_files_close(struct checkpoint_files *files)
+{
+	file_close(&files->runs);
+	file_close(&files->manifest.file);
+	file_close(&files->directory);
+	free(files->manifest_path);
+	files->manifest_path = NULL;
+}

@@ -1,0 +1,39 @@
+/*
+ * checkpoint_files - the directory of a checkpoint, and what is in it
+ *
+ *	DIR/manifest	what is finished (manifest.h, checkpoint_state.h)
+ *	DIR/runs	the blocks of all spilled runs
+ *
+ * The directory belongs to one process at a time, which holds a lock on the manifest. It must be
+ * the user's own, so that nobody else can put anything in the place of these files.
+ */
+#pragma once
+
+#include "src/manifest.h"
+
+struct checkpoint_files {
+	const char *path; /* of the directory; must outlive it */
+	char *manifest_path;
+	struct file directory;
+	struct manifest manifest; /* not read yet */
+	struct file runs;
+	bool made_directory; /* by us, now */
+};
+
+/* Nothing is open yet. */
+void checkpoint_files_init(struct checkpoint_files *files, const struct io_engine *io,
+			   const char *path);
+
+/*
+ * Open, and make what is missing. Returns 0, or a negative errno after a message: -EBUSY if another
+ * process uses it.
+ */
+int checkpoint_files_open(struct checkpoint_files *files);
+
+/* Make the names durable. 0, or a negative errno after a message. */
+int checkpoint_files_sync_names(const struct checkpoint_files *files);
+
+/* Remove the files; and the directory, if nothing else is in it and `directory` says so. */
+void checkpoint_files_remove(const struct checkpoint_files *files, bool directory);
+
+void checkpoint_files_close(struct checkpoint_files *files);
