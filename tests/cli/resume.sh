@@ -1,0 +1,113 @@
+#!/bin/sh
+# resume - a sort with --checkpoint that is killed at any moment goes on, and gives the same bytes
+#
+# KILLS says how often each kind of sort is begun and then killed until it is done, SEED at which
+# moments. docs/testing.md has the long form.
+. "$(dirname "$0")/prelude.sh"
+: "${KILLS:=1}" "${SEED:=$$}"
+echo "KILLS=$KILLS SEED=$SEED"
+n_killed=0
+
+# random LIMIT: set $moment to a number of seconds below it, another one with each call.
+random() {
+	SEED=$((SEED + 1))
+	moment=$(awk -v seed="$SEED" -v limit="$1" \
+		'BEGIN { srand(seed); rand(); print rand() * limit }')
+}
+
+# run_and_kill LIMIT ARGUMENT...: sets $status, which is 137 if gsort was killed in time.
+run_and_kill() {
+	random "$1"
+	shift
+	"$GSORT" "$@" > stdout 2> stderr &
+	process=$!
+	sleep "$moment"
+	kill -9 $process 2> /dev/null
+	wait $process 2> /dev/null
+	status=$?
+	case $status in
+	137) n_killed=$((n_killed + 1)) ;;
+	0) ;;
+	*) broken "gsort $*: status $status" ;;
+	esac
+}
+
+nothing_kept() {
+	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
+	ls -A | grep '^\.gsort-' && broken "$1: a hidden file is left"
+	nothing_left "$1"
+}
+
+# resumes ARGUMENT...: to the end, saying so if there was something.
+resumes() {
+	was_there=$(ls ck 2> /dev/null)
+	run "$@"
+	[ $status -eq 0 ] || broken "gsort $*: status $status"
+	[ -z "$was_there" ] || says '^gsort: resuming: ' stderr
+}
+
+# survives ARGUMENT...: killed again and again, the sort ends with the bytes that it gives without a
+# checkpoint.
+survives() {
+	rm -f output
+	"$GSORT" -o expected "$@" 2> stderr || broken "gsort $*: status $?"
+	begin=$(date +%s.%N)
+	succeeds -o output --checkpoint=ck "$@"
+	limit=$(date +%s.%N | awk -v begin="$begin" '{ print $1 - begin }')
+	same expected output "gsort $*: not killed"
+	nothing_kept "gsort $*: not killed"
+	for i in $(seq "$KILLS"); do
+		rm -f output
+		for j in 1 2 3 4 5 6; do
+			run_and_kill "$limit" -o output --checkpoint=ck "$@"
+			[ $status -ne 0 ] || break
+			[ ! -e output ] || same expected output "gsort $*: killed, but complete"
+		done
+		[ $status -eq 0 ] || resumes -o output --checkpoint=ck "$@"
+		same expected output "gsort $*: resumed"
+		nothing_kept "gsort $*: resumed"
+	done
+}
+
+generate -n 1500000 -o input
+generate -n 600000 -d few -o few
+generate -n 100000 --gensort=ascii -o hundred
+
+claim 'killed at any moment'
+survives -S 3M input
+claim 'killed in any of several passes'
+survives -S 1M --batch-size=3 input
+claim 'killed, with -u'
+survives -S 2M -u few
+survives -S 2M -u -t u32 input
+claim 'killed, with records'
+survives -S 3M -R 100 -k 0:b10 hundred
+survives -S 3M -R 16 -k 4:u32:r -k 0:i8 input
+claim 'killed, with other shapes of input and output'
+survives -S 3M -R 16 -k 12:u16 --index input
+survives -S 3M -R 8 -k 7:u8 -u --count input
+survives -S 3M --limit=1000000 input
+survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
+claim 'killed, with compressed runs'
+survives -S 2M --compress=zstd few
+claim 'killed, with everything in memory'
+survives -S 64M input
+
+claim 'killed while it replaces its input, which is as it was or sorted'
+"$GSORT" input -o expected
+for i in $(seq "$KILLS"); do
+	cp input both
+	for j in 1 2 3 4 5 6; do
+		run_and_kill 0.6 -S 3M --checkpoint=ck both -o both
+		cmp -s input both || cmp -s expected both || broken "neither after $moment s"
+		[ $status -ne 0 ] || break
+	done
+	[ $status -eq 0 ] || resumes -S 3M --checkpoint=ck both -o both
+	same expected both 'in place'
+	nothing_kept 'in place'
+done
+
+claim 'enough of them were killed in time'
+[ $n_killed -ge $((8 * KILLS)) ] || broken "only $n_killed"
+echo "$n_killed killed"
+finish
