@@ -19,6 +19,7 @@
 
 #include "io/codec_pool.h"
 #include "io/replacement.h"
+#include "io/reservation.h"
 #include "io/zst_reader.h"
 #include "io/zst_writer.h"
 #include "src/status.h"
@@ -32,8 +33,8 @@ struct output {
 	bool is_kept; /* and a regular file: what is written stays, whatever happens */
 	bool has_identity;
 	struct file_identity identity;
-	uint64_t base;            /* where in the file the output starts */
-	uint64_t reserved_nbytes; /* from there; the file has been extended by them */
+	uint64_t base;                  /* where in the file the output starts */
+	struct reservation reservation; /* of what it will be */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -102,21 +103,22 @@ static int open_path(struct output *output, const char *path, const char *kept_n
 				 &output->replacement);
 }
 
-/* Reserve the space, if the file then ends where the output does. */
+/* Reserve space ahead of the writers, if the file then ends where the output does. */
 static int reserve(struct output *output, uint64_t nbytes, const struct stat *status)
 {
+	uint64_t free_nbytes;
 	int r;
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->is_ordered ||
 	    (!output->replacement && output->base != (uint64_t)status->st_size))
 		return 0;
-	r = file_preallocate(&output->file, output->base, nbytes);
-	if (r < 0) {
-		file_truncate(&output->file, output->base);
-		return fail(r, "%s: no space for %" PRIu64 " bytes: %m", output->name, nbytes);
-	}
-	output->reserved_nbytes = nbytes;
-	return 0;
+	r = reservation_start(&output->reservation, &output->file, output->base, nbytes,
+			      &free_nbytes);
+	if (r == 0)
+		return 0;
+	file_truncate(&output->file, output->base);
+	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
+		    output->name, nbytes, free_nbytes);
 }
 
 static struct output *output_make(const struct io_engine *engine)
@@ -131,6 +133,7 @@ static struct output *output_make(const struct io_engine *engine)
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
+	reservation_init(&output->reservation);
 	return output;
 }
 
@@ -207,6 +210,7 @@ static void output_free(struct output *output)
 	zst_writer_close(output->zst_writer);
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
+	reservation_destroy(&output->reservation);
 	file_close(&output->file);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
@@ -280,13 +284,15 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 /* Bytes as they are to stand in the file, at `offset` from the base. */
 static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
-	const struct output *output = context;
+	struct output *output = context;
 	int r;
 
-	if (output->is_ordered)
+	if (output->is_ordered) {
 		r = file_write_next(&output->file, data, nbytes);
-	else
+	} else {
+		reservation_reach(&output->reservation, offset + nbytes);
 		r = file_write_at(&output->file, output->base + offset, data, nbytes);
+	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
 			    offset) :
 		       0;
@@ -314,7 +320,8 @@ int output_compress(struct output *output, int level, unsigned n_threads)
 				       .in_order = output->is_ordered,
 				       .write = write_stored };
 
-	assert(output->written_nbytes == 0 && output->reserved_nbytes == 0 && !output->is_kept);
+	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
+	       !output->is_kept);
 	return zst_writer_open(output->name, &sink, level, n_threads, &output->zst_writer);
 }
 
@@ -387,7 +394,7 @@ static int complete(struct output *output, enum output_durability durability)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
 			    output->name, output->end - output->written_nbytes, output->end);
-	if (output->end < output->reserved_nbytes) {
+	if (output->end < output->reservation.reserved_nbytes) {
 		r = file_truncate(&output->file, output->base + output->end);
 		if (r < 0)
 			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->name,
@@ -438,7 +445,7 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	if (!output->replacement && output->reserved_nbytes > 0)
+	if (!output->replacement && output->reservation.reserved_nbytes > 0)
 		file_truncate(&output->file, output->base);
 	if (output->is_kept)
 		replacement_leave(output->replacement);

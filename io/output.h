@@ -46,7 +46,7 @@ enum output_durability {
 
 /*
  * path: NULL is standard output. expected_nbytes: the size that it will have at most, whose space
- * is reserved at once, or OUTPUT_SIZE_UNKNOWN. Returns 0 and an output to commit or abort, or a
+ * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an output to commit or abort, or a
  * negative errno: a directory, no permission, no space for expected_nbytes, or a terminal as
  * standard output.
  */

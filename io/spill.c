@@ -28,10 +28,11 @@
 
 /*
  * Space that is discarded and not yet given back may come to about this part of the most that was
- * stored; less than one MiB is not worth a transaction, and more than 64 saves no time any more.
+ * stored, and to twice that at worst. Some MiB are nothing to any disk, and more than some hundred
+ * save no time any more.
  */
-enum { LAG_PART = 128 };
-static const uint64_t least_lag_nbytes = UINT64_C(1) << 20, most_lag_nbytes = UINT64_C(64) << 20;
+enum { LAG_PART = 64 };
+static const uint64_t least_lag_nbytes = UINT64_C(8) << 20, most_lag_nbytes = UINT64_C(256) << 20;
 
 struct directory {
 	/* Set at creation. */
@@ -234,7 +235,7 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->directories[i].path);
 	return fail(-ENOSPC,
-		    "%s: no space for %" PRIu64 " more bytes of temporary data besides %" PRIu64
+		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
 		    "; name a directory with more space with -T",
 		    list, nbytes, spill->used_nbytes);
 }

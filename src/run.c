@@ -13,7 +13,6 @@
 #include "src/verify.h"
 
 enum {
-	DISCARD_NBYTES = 1 << 20,
 	RECORDS_NBYTES = 64 << 10, /* of an input that are turned into items at a time */
 };
 _Static_assert((int)RECORDS_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES, "there is room for one");
@@ -379,19 +378,9 @@ bool run_holds_duplicates(const struct run *run)
 	       (run->kind == RUN_SPILLED && run->items == SPILLED_RECORDS);
 }
 
-/*
- * Giving space back is a transaction of the file system, so it is done a MiB at a time, and what is
- * left at the end goes with the run itself.
- */
 void run_discard_before(struct run *run, uint64_t end)
 {
-	uint64_t nbytes = 0;
-
 	if (run->kind != RUN_SPILLED)
-		return;
-	for (uint64_t i = run->n_discarded; i < end; i++)
-		nbytes += run_file_blocks(run->file)[i].stored_nbytes;
-	if (nbytes < DISCARD_NBYTES)
 		return;
 	run_file_discard(run->file, run->n_discarded, end - run->n_discarded);
 	run->n_discarded = end;

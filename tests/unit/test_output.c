@@ -76,8 +76,8 @@ static int write_by_threads(struct output *output)
 
 	for (unsigned i = 0; i < 4; i++) {
 		writers[i] = (struct writer){ .output = output, .first = i, .n = 4 };
-		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_pieces,
-						&writers[i]), 0);
+		assert_int_equal(
+			pthread_create(&writers[i].thread, NULL, write_pieces, &writers[i]), 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(writers[i].thread, NULL);
@@ -175,6 +175,33 @@ static void excess_reservation_is_cut(void **state)
 	assert_true(file_holds(path_of("empty"), data, 0));
 }
 
+static void space_is_reserved_a_step_ahead(void **state)
+{
+	const uint64_t nbytes = UINT64_C(1) << 30, step = nbytes / 128;
+	struct output *output = open_output(path_of("f"), nbytes);
+	struct stat file;
+
+	(void)state;
+	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
+		assert_int_equal(output_write_at(output, at, data, PIECE), 0);
+		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+		assert_in_range(file.st_size, at + PIECE, at + PIECE + step);
+		assert_true((uint64_t)file.st_blocks * 512 <= at + PIECE + 2 * step);
+	}
+	output_abort(output);
+}
+
+static void too_small_a_disk_is_refused_at_once(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(output_open(&faulty_engine, path_of("f"), UINT64_C(1) << 60, &output),
+			 -ENOSPC);
+	assert_non_null(strstr(status_last(), "1152921504606846976 bytes are needed"));
+	assert_int_equal(count_names(), 0);
+}
+
 static void gap_is_never_committed(void **state)
 {
 	const char *path = old_file("f");
@@ -225,8 +252,9 @@ static void too_large_an_output_is_refused_at_once(void **state)
 
 static void durability_syncs_data_then_name(void **state)
 {
-	const unsigned n_syncs[] = { [OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1,
-				     [OUTPUT_SYNC_ALL] = 2 };
+	const unsigned n_syncs[] = {
+		[OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1, [OUTPUT_SYNC_ALL] = 2
+	};
 
 	(void)state;
 	for (int durability = OUTPUT_UNSYNCED; durability <= OUTPUT_SYNC_ALL; durability++) {
@@ -501,6 +529,8 @@ int main(void)
 		FIXTURE(threads_write_at_offsets),
 		FIXTURE(what_was_written_can_be_read_back),
 		FIXTURE(excess_reservation_is_cut),
+		FIXTURE(space_is_reserved_a_step_ahead),
+		FIXTURE(too_small_a_disk_is_refused_at_once),
 		FIXTURE(gap_is_never_committed),
 		FIXTURE(failing_steps_leave_the_old_file),
 		FIXTURE(too_large_an_output_is_refused_at_once),
