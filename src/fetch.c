@@ -450,7 +450,8 @@ static int cut(struct fetch *fetch, const struct splitter *splitter)
 	struct span span = stats_begin(STAGE_CUT, fetch->number);
 	int r = cut_at(fetch, splitter, unique ? 0 : splitter->run, fetch->cuts);
 
-	if (!unique)
+	/* After a failure the lane may still be writing cuts. */
+	if (r == 0 && !unique)
 		fetch->cuts[splitter->run] = fetch->available[splitter->run].n;
 	fetch->is_clean = unique;
 	fetch->n_carried = 0;
