@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,15 @@ static int occupy_standard_descriptors(void)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
 			return -errno;
 	return 0;
+}
+
+/*
+ * What is large does not come from malloc, and what does is seldom: one arena does for all threads.
+ * By default each has one of its own, which takes 64 MiB of addresses, and these may be limited.
+ */
+static void keep_to_one_arena(void)
+{
+	mallopt(M_ARENA_MAX, 1);
 }
 
 /* Check, sort or merge. */
@@ -95,6 +105,7 @@ int main(int argc, char **argv)
 	struct options options;
 	int r = occupy_standard_descriptors();
 
+	keep_to_one_arena();
 	if (r == 0)
 		r = options_parse(argc, argv, &options);
 	if (r == 0) {
