@@ -1,0 +1,85 @@
+#!/bin/sh
+# full - a disk without space: known before it starts if it can be, and nothing is lost
+#
+# The small disks are file systems in memory, mounted in a namespace of their own.
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000000 -o input
+cp input untouched
+"$GSORT" input -o expected
+echo 'an older output' > older
+mkdir small second
+
+if ! unshare -m mount -t tmpfs -o size=1M none small 2> /dev/null; then
+	echo 'full: skipped: no right to mount a file system'
+	exit 77
+fi
+
+# on OPTIONS ARGUMENT...: gsort where `small` is a file system with these mount options. What is in
+# small/output afterwards is copied to `found`.
+on() {
+	options=$1
+	shift
+	cp older output
+	rm -f found
+	unshare -m sh -c 'mount -t tmpfs -o "$1" none small && shift &&
+		if [ "$1" = --within ]; then cp input small/output; shift; fi && "$@"
+		status=$?
+		[ ! -e small/output ] || cp small/output found
+		[ "$(ls -A small)" = output ] || [ -z "$(ls -A small)" ] || echo litter >&2
+		exit $status' sh "$options" "$@" > stdout 2> stderr
+	echo $? > code # this may be a part of a pipe
+}
+
+# is_full REGEX WHAT: it was refused with a message.
+is_full() {
+	status=$(cat code)
+	[ "$status" -eq 2 ] || broken "$2: status $status"
+	one_line "$1" "$2"
+	same older output "$2: older output"
+	same untouched input "$2: input"
+}
+
+claim 'too little temporary space is known before it starts, and how much is missing'
+for kib in 100 4000; do
+	on size=${kib}k "$GSORT" -S 2M --compress=none -T small input -o output
+	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temporary space.*are available' "$kib KiB"
+done
+
+claim 'from a pipe it is known when it happens'
+for kib in 100 1000 4000; do
+	cat input | on size=${kib}k "$GSORT" -S 2M --compress=none -T small -o output
+	is_full 'small.*(space|limit)' "$kib KiB"
+done
+
+claim 'a directory that is full is passed over for another'
+cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T second -o output
+[ "$(cat code)" -eq 0 ] || broken "status $(cat code)"
+same expected output 'two directories'
+
+claim 'when all directories are full, they are named'
+cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T small -o output
+is_full 'small, small' 'twice the same'
+
+claim "the output's disk is full: at once, half way, at the last block"
+for kib in 4 4000 7808; do
+	on size=${kib}k "$GSORT" -S 64M input -o small/output
+	[ ! -e found ] || broken "$kib KiB: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+	on size=${kib}k "$GSORT" -S 64M - -o small/output < input
+	[ ! -e found ] || broken "$kib KiB, from a file as standard input: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+	cat input | on size=${kib}k "$GSORT" -S 64M - -o small/output
+	[ ! -e found ] || broken "$kib KiB, from a pipe: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+done
+on size=7816k "$GSORT" -S 64M input -o small/output
+[ "$(cat code)" -eq 0 ] || broken "just enough: status $(cat code)"
+same expected found 'just enough'
+
+claim 'no space for the new file beside the input that it would replace'
+on size=12000k --within "$GSORT" -S 64M small/output -o small/output
+is_full 'small/output.*No space' 'in place'
+same untouched found 'in place'
+
+finish

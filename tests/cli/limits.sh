@@ -1,0 +1,172 @@
+#!/bin/sh
+# limits - little memory, few descriptors, closed or blocked ones, inputs that change
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000000 -o input
+cp input untouched
+"$GSORT" input -o expected
+
+claim 'a limit on the size of files'
+trap '' XFSZ 2> /dev/null
+(
+	n_broken=0
+	ulimit -f 4000 # blocks of 512 bytes, or of 1 KiB
+	refuses 'output: .*File too large' -S 64M input
+	[ "$n_broken" -eq 0 ]
+) || broken 'see above'
+
+# A sanitizer takes terabytes of addresses.
+if ! grep -q __sanitizer "$GSORT"; then
+	claim 'as much memory as it may have'
+	generate -n 20000000 -d few -o large
+	(
+		n_broken=0
+		ulimit -v 300000
+		succeeds large -o sorted
+		[ "$n_broken" -eq 0 ]
+	) || broken 'see above'
+	"$GSORT_CHECK" sorted > stdout || broken "not sorted: $(cat stdout)"
+	"$GSORT_CHECK" --same sorted large > stdout || broken "$(cat stdout)"
+	rm -f large sorted
+
+	claim 'too little memory to do anything is said'
+	(
+		ulimit -v 30000
+		"$GSORT" -S 64M input -o output 2> stderr
+		[ $? -eq 2 ]
+	) || broken 'not status 2'
+	one_line 'memory|start' '30 MB'
+	[ ! -e output ] || broken 'an output'
+fi
+
+claim 'ten descriptors are enough'
+for i in 1 2 3 4 5 6 7 8 9; do
+	"$GSORT" input -o part$i
+done
+cp part1 one
+cp part2 two
+cat part? | "$GSORT" -o expected-merged
+parts='part1 part2 part3 part4 part5 part6 part7 part8 part9'
+# A shell needs more of them than that.
+printf '#!/bin/sh\nulimit -n 10\nexec "%s" "$@"\n' "$GSORT" > few
+chmod +x few
+gsort=$GSORT
+GSORT=./few
+gives expected -S 2M input
+gives expected-merged -S 4M $parts
+gives expected-merged -S 4M -m $parts
+GSORT=$gsort
+rm -f $parts
+
+claim 'closed standard descriptors do no harm'
+rm -f output
+"$GSORT" input -o output <&- >&- || broken "status $?"
+same expected output 'closed input and output'
+rm -f output
+"$GSORT" input -o output <&- >&- 2>&- || broken "status $?"
+same expected output 'all closed'
+"$GSORT" missing -o output <&- >&- 2>&-
+[ $? -eq 2 ] || broken 'all closed and an error: not status 2'
+same expected output 'all closed and an error'
+for closed in '>&-' '2>&-' '<&- >&- 2>&-'; do
+	eval '"$GSORT" input - '"$closed"' > /dev/full < input' 2> stderr
+	[ $? -eq 2 ] || broken "$closed: not status 2"
+done
+
+claim 'a full device'
+for option in -S64M -S2M; do
+	"$GSORT" $option input > /dev/full 2> stderr
+	[ $? -eq 2 ] || broken "$option: not status 2"
+	one_line 'standard output: .*No space' "$option"
+	"$GSORT" $option input -o /dev/full 2> stderr
+	[ $? -eq 2 ] || broken "$option -o: not status 2"
+	one_line '/dev/full: .*No space' "$option -o"
+	nothing_left "$option"
+done
+
+claim 'a reader that has enough'
+for option in -S64M '-S2M --batch-size=2' '-u -S2M' '-m'; do
+	{
+		"$GSORT" $option one two 2> stderr
+		echo $? > code
+	} | head -c 8 > output
+	[ "$(cat code)" -eq 141 ] || broken "$option: status $(cat code)"
+	[ ! -s stderr ] || broken "$option: not silent"
+	nothing_left "$option"
+done
+
+# ticks PID: the time on a CPU that it has had, in clock ticks.
+ticks() {
+	sed 's/.*) //' /proc/"$1"/stat | cut -d' ' -f12,13 | tr ' ' '+'
+}
+
+# is_idle PID WHAT: it comes to rest, and then takes no time for a second.
+is_idle() {
+	before=-1
+	after=$(($(ticks "$1")))
+	for attempt in $(seq 300); do
+		[ "$before" -ne "$after" ] || break
+		before=$after
+		sleep 0.2
+		after=$(($(ticks "$1")))
+	done
+	sleep 1
+	after=$(($(ticks "$1")))
+	[ $((after - before)) -le $(($(getconf CLK_TCK) / 20)) ] ||
+		broken "$2: $((after - before)) ticks while it waits"
+}
+
+claim 'a blocked output takes no time'
+mkfifo out in
+"$GSORT" -S 2M input > out 2> stderr &
+pid=$!
+exec 3< out
+head -c 8 <&3 > output
+is_idle $pid output
+cat <&3 >> output
+exec 3<&-
+wait $pid || broken "status $?"
+same expected output 'after a pause'
+
+claim 'an input that does not come takes no time'
+"$GSORT" -S 2M - -o output < in 2> stderr &
+pid=$!
+exec 3> in
+head -c 4000000 input >&3
+is_idle $pid input
+tail -c +4000001 input >&3
+exec 3>&-
+wait $pid || broken "status $?"
+same expected output 'after a pause'
+
+# changing REGEX COMMAND...: gsort has looked at the file `changed`, waits for a pipe, and meanwhile
+# the command changes it.
+changing() {
+	regex=$1
+	shift
+	cp input changed
+	echo 'what was there before' > output
+	cp output before
+	"$GSORT" -S 2M in changed -o output 2> stderr &
+	pid=$!
+	exec 3> in
+	head -c 4000000 input >&3
+	"$@"
+	exec 3>&-
+	wait $pid
+	status=$?
+	[ $status -eq 2 ] || broken "$*: status $status"
+	one_line "$regex" "$*"
+	same before output "$*: the older output"
+	nothing_left "$*"
+	rm -f changed before output
+}
+
+claim 'an input that changes while it is read is named'
+changing 'changed: .* 8000000 bytes.* 4000000' truncate -s 4000000 changed
+changing 'changed: .* 8000000 bytes.* 0' truncate -s 0 changed
+changing 'changed: .* 8000000 bytes.* 16000000' sh -c 'cat untouched >> changed'
+
+same untouched input 'the input'
+
+finish
