@@ -25,6 +25,7 @@
 #include "io/output.h"
 #include "src/checkpoint.h"
 #include "src/debug.h"
+#include "src/estimate.h"
 #include "src/chunk_pool.h"
 #include "src/engine.h"
 #include "src/form_runs.h"
@@ -380,13 +381,45 @@ static int sort_to_output(struct sort *sort)
 	return r;
 }
 
+/* Of the memory, what measuring may take: a quarter. */
+static uint64_t trial_nbytes(const struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+
+	return (plan->memory_nbytes < plan->device_nbytes ? plan->memory_nbytes :
+							    plan->device_nbytes) /
+	       4;
+}
+
+/* For the reports, when all is done and the memory is free again. */
+static void measure_ceilings(struct sort *sort)
+{
+	struct link_rates rates;
+
+	if (!sort->options->stats && !sort->options->stats_json_path)
+		return;
+	stats_finish(sort->engine.stats);
+	run_store_free(&sort->store);
+	chunk_pool_close(sort->engine.pool);
+	sort->engine.pool = NULL;
+	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
+}
+
 static int explain(struct sort *sort)
 {
+	const struct plan *plan = &sort->engine.plan;
+	struct link_rates rates;
+	struct loads loads;
 	int r = engine_open(&sort->engine, sort->options, false);
 
-	if (r == 0)
-		plan_print(&sort->engine.plan, stdout);
-	return r;
+	if (r < 0)
+		return r;
+	plan_print(plan, stdout);
+	estimate_loads(plan, &sort->layout, &loads);
+	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	estimate_print(plan, &loads, &rates, stdout);
+	return 0;
 }
 
 /* Everything but the inputs, and then the sort. */
@@ -427,6 +460,8 @@ int sort_run(const struct options *options, struct stats *stats, struct stats_fa
 	}
 	if (r == 0)
 		note_facts(&sort);
+	if (r == 0 && !options->explain)
+		measure_ceilings(&sort);
 	close_all(&sort);
 	return r;
 }

@@ -45,6 +45,7 @@ struct stats {
 	/* Under the lock. */
 	enum phase phase; /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
+	uint64_t end_ns; /* set by stats_finish(); 0 before */
 };
 
 /* Names are JSON's, and what a person reads, unless there is a longer one. */
@@ -138,16 +139,22 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 {
 	struct counter *counter;
 
+	bool counts;
+
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
-	counter = &stats->phases[stats->phase].stages[span.stage];
-	counter->n_spans++;
-	counter->nbytes += nbytes;
-	counter->busy_ns += end_ns - span.begin_ns;
-	add_covered(counter, span.begin_ns, end_ns);
+	counts = stats->end_ns == 0;
+	if (counts) {
+		counter = &stats->phases[stats->phase].stages[span.stage];
+		counter->n_spans++;
+		counter->nbytes += nbytes;
+		counter->busy_ns += end_ns - span.begin_ns;
+		add_covered(counter, span.begin_ns, end_ns);
+	}
 	pthread_mutex_unlock(&stats->lock);
-	add_event(stats, &span, "work", end_ns, nbytes);
+	if (counts)
+		add_event(stats, &span, "work", end_ns, nbytes);
 }
 
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
@@ -165,6 +172,21 @@ void stats_waited(struct stats *stats, struct span span)
 	stats->phases[stats->phase].stages[span.stage].waited_ns += end_ns - span.begin_ns;
 	pthread_mutex_unlock(&stats->lock);
 	add_event(stats, &span, "wait", end_ns, 0);
+}
+
+void stats_finish(struct stats *stats)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->end_ns = trace_now_ns();
+	stats->phases[stats->phase].end_ns = stats->end_ns;
+	pthread_mutex_unlock(&stats->lock);
+}
+
+const char *stage_name(enum stage stage)
+{
+	return stage_names[stage];
 }
 
 const char *phase_name(enum phase phase)
@@ -204,7 +226,8 @@ static struct summary summarise(const struct stats *stats, const struct stats_fa
 	getrusage(RUSAGE_SELF, &usage);
 	return (struct summary){
 		.facts = facts,
-		.elapsed_s = seconds(trace_now_ns() - stats->begin_ns),
+		.elapsed_s =
+			seconds((stats->end_ns ? stats->end_ns : trace_now_ns()) - stats->begin_ns),
 		.user_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6,
 		.system_s = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6,
 		.input_nbytes = facts->n_records_in * facts->record_nbytes,
@@ -249,20 +272,32 @@ static void format_rate(uint64_t nbytes, double s, char text[static 40])
 	}
 }
 
+/* ", at 97 % of 5.9 GiB/s": how near it came to what it can do alone. */
+static void print_ceiling(const struct counter *counter, double ceiling, FILE *stream)
+{
+	const double rate = (double)counter->nbytes / seconds(counter->covered_ns);
+	char text[32];
+
+	if (ceiling <= 0 || counter->nbytes == 0)
+		return;
+	size_format((uint64_t)ceiling, text);
+	fprintf(stream, ", at %.0f %% of the %s/s that it can do", 100 * rate / ceiling, text);
+}
+
 static void print_stage(const struct counter *counter, const char *name, uint64_t phase_ns,
-			bool is_bottleneck, FILE *stream)
+			FILE *stream)
 {
 	char size[32], rate[40];
 
 	size_format(counter->nbytes, size);
 	format_rate(counter->nbytes, seconds(counter->covered_ns), rate);
-	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s%s\n", name, size,
+	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name, size,
 		seconds(counter->busy_ns), seconds(counter->waited_ns),
-		100 * seconds(counter->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate,
-		is_bottleneck ? "  <- held the others up" : "");
+		100 * seconds(counter->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate);
 }
 
-static void print_phase(const struct phase_counters *phase, const char *name, FILE *stream)
+static void print_phase(const struct phase_counters *phase, const struct stats_facts *facts,
+			const char *name, FILE *stream)
 {
 	const uint64_t elapsed_ns = phase_elapsed_ns(phase);
 	const enum stage bottleneck = find_bottleneck(phase);
@@ -272,10 +307,18 @@ static void print_phase(const struct phase_counters *phase, const char *name, FI
 		return;
 	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "waited",
 		"running", "rate");
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (!is_idle(&phase->stages[stage]))
-			print_stage(&phase->stages[stage], stage_names[stage], elapsed_ns,
-				    stage == bottleneck, stream);
+	for (enum stage stage = 0; stage < N_STAGES; stage++) {
+		const struct counter *counter = &phase->stages[stage];
+
+		if (is_idle(counter))
+			continue;
+		print_stage(counter, stage_names[stage], elapsed_ns, stream);
+		if (stage == bottleneck) {
+			fputs("  <- held the others up", stream);
+			print_ceiling(counter, facts->ceilings[stage], stream);
+		}
+		fputc('\n', stream);
+	}
 }
 
 static double percent_stored(const struct compression_totals *spilled)
@@ -352,22 +395,25 @@ void stats_print(struct stats *stats, const struct stats_facts *facts, FILE *str
 	print_summary(&summary, stream);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (stats->phases[phase].begin_ns)
-			print_phase(&stats->phases[phase], phase_name(phase), stream);
+			print_phase(&stats->phases[phase], facts, phase_name(phase), stream);
 }
 
-static void write_stage(const struct counter *counter, const char *name, bool is_first,
-			FILE *stream)
+static void write_stage(const struct counter *counter, const char *name, double ceiling,
+			bool is_first, FILE *stream)
 {
 	fprintf(stream,
 		"%s\n        {\"name\": \"%s\", \"spans\": %" PRIu64 ", \"bytes\": %" PRIu64
-		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f}",
+		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f",
 		is_first ? "" : ",", name, counter->n_spans, counter->nbytes,
 		seconds(counter->busy_ns), seconds(counter->waited_ns),
 		seconds(counter->covered_ns));
+	if (ceiling > 0)
+		fprintf(stream, ", \"ceiling_bytes_per_s\": %.0f", ceiling);
+	fputc('}', stream);
 }
 
-static void write_phase(const struct phase_counters *phase, const char *name, bool is_first,
-			FILE *stream)
+static void write_phase(const struct phase_counters *phase, const struct stats_facts *facts,
+			const char *name, bool is_first, FILE *stream)
 {
 	const enum stage bottleneck = find_bottleneck(phase);
 	bool is_first_stage = true;
@@ -381,7 +427,8 @@ static void write_phase(const struct phase_counters *phase, const char *name, bo
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		if (is_idle(&phase->stages[stage]))
 			continue;
-		write_stage(&phase->stages[stage], stage_names[stage], is_first_stage, stream);
+		write_stage(&phase->stages[stage], stage_names[stage], facts->ceilings[stage],
+			    is_first_stage, stream);
 		is_first_stage = false;
 	}
 	fprintf(stream, "]}");
@@ -424,7 +471,7 @@ static void write_summary(const struct summary *summary, FILE *stream)
 		write_facts(summary->facts, stream);
 }
 
-static void write_phases(const struct stats *stats, FILE *stream)
+static void write_phases(const struct stats *stats, const struct stats_facts *facts, FILE *stream)
 {
 	bool is_first = true;
 
@@ -432,7 +479,8 @@ static void write_phases(const struct stats *stats, FILE *stream)
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		if (!stats->phases[phase].begin_ns)
 			continue;
-		write_phase(&stats->phases[phase], phase_kinds[phase].name, is_first, stream);
+		write_phase(&stats->phases[phase], facts, phase_kinds[phase].name, is_first,
+			    stream);
 		is_first = false;
 	}
 	fprintf(stream, "]\n");
@@ -452,7 +500,7 @@ int stats_write_json(struct stats *stats, const struct stats_facts *facts, const
 	summary = summarise(stats, facts);
 	fprintf(stream, "{\n");
 	write_summary(&summary, stream);
-	write_phases(stats, stream);
+	write_phases(stats, facts, stream);
 	fprintf(stream, "}\n");
 	failed = ferror(stream);
 	/* What was written is less than a buffer of stdio: errors show here. */

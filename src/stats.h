@@ -80,6 +80,8 @@ struct stats_facts {
 	uint64_t n_windows;
 	uint64_t peak_temp_nbytes;
 	struct compression_totals spilled; /* codec: NULL if unknown */
+	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */
+	double ceilings[N_STAGES];
 };
 
 /* How far the current phase is. */
@@ -119,6 +121,12 @@ void stats_waited(struct stats *stats, struct span span);
 
 /* Thread-safe. */
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);
+
+/* All is done: what follows, measuring say, does not count. */
+void stats_finish(struct stats *stats);
+
+/* The name of a stage in the reports. */
+const char *stage_name(enum stage stage);
 
 /* What a person calls a phase: "forming runs". */
 const char *phase_name(enum phase phase);

@@ -41,6 +41,12 @@ for word in [Cc]hunk [Rr]un [Pp]ass [Mm]emory [Tt]emporary; do
 	says $word stdout
 done
 
+claim '--explain says what moves, at which rate, and how long that takes'
+for word in read sort merge spill fetch write; do
+	says "^  $word  *[0-9.]* .*/s  *[0-9.]* s" stdout
+done
+says 'in all: about [0-9.]* s' stdout
+
 claim '--stats is a table of the stages'
 tells --stats -S 1M
 for word in read sort merge write spill; do
@@ -53,6 +59,7 @@ tells --stats-json=stats -S 1M
 is_json stats
 says '"records_in": *500000' stats
 says '"records_out": *500000' stats
+says '"ceiling_bytes_per_s": *[1-9]' stats
 tells --stats-json=stats -S 64M
 is_json stats
 says '"runs_spilled": *0' stats
