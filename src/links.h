@@ -3,8 +3,8 @@
  *
  * A short measurement (some tens of milliseconds for each stage) with what the sort itself would
  * use: the input where it lies, the back end, the directories for temporary files and the output,
- * and as many threads. It says what a plan will take (estimate.h), and afterwards how near a stage came to
- * what it could do.
+ * and as many threads. It says what a plan will take (estimate.h), and afterwards how near a stage
+ * came to what it could do.
  */
 #pragma once
 
