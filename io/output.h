@@ -46,9 +46,9 @@ enum output_durability {
 
 /*
  * path: NULL is standard output. expected_nbytes: the size that it will have at most, whose space
- * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an output to commit or abort, or a
- * negative errno: a directory, no permission, no space for expected_nbytes, or a terminal as
- * standard output.
+ * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an
+ * output to commit or abort, or a negative errno: a directory, no permission, no space for
+ * expected_nbytes, or a terminal as standard output.
  */
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
