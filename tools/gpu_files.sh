@@ -1,16 +1,18 @@
 #!/bin/sh
 # gpu_files.sh - whole files on a machine with a GPU, against what a user would take instead
 #
-# usage: sh tools/gpu_files.sh PROGRAMS [DIRECTORY [GIB]]
+# usage: sh tools/gpu_files.sh PROGRAMS [DIRECTORY [GIB [RECORDS]]]
 #
 # PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to
 # DIRECTORY. All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy
-# and cupy if python3 has them; three rounds, medians. Then the size from which the GPU is faster,
-# which is what --backend=auto goes by.
+# and cupy if python3 has them; three rounds, medians. Then RECORDS records of the sort benchmark
+# (default: 100 million, 10 GB), generated, sorted and validated; and the size from which the GPU is
+# faster, which is what --backend=auto goes by. GIB or RECORDS of 0 leave that part out.
 set -eu
 PATH=$(cd "$1" && pwd):$PATH
 cd "${2:-.}"
 gib=${3:-8}
+n_records=${4:-100000000}
 
 now_ms() {
 	echo $(($(date +%s%N) / 1000000))
@@ -43,31 +45,54 @@ a.sort()
 (a.get() if hasattr(a, 'get') else a).tofile('out')"
 }
 
-rm -f times.*
-gsort-gen -b "${gib}G" -o in
-cat in > /dev/null
-for round in 1 2 3; do
-	timed cp cp in out
-	timed gsort-cuda gsort --backend=cuda in -o out
-	timed gsort-cpu gsort --backend=cpu in -o out
-done
-for module in numpy cupy; do
-	if python3 -c "import $module" 2> /dev/null; then
-		begin=$(now_ms)
-		with_python $module
-		echo $(($(now_ms) - begin)) > times.$module
-		rm -f out
-	fi
-done
-gsort --backend=cuda in -o out --stats --trace=trace.json
-gsort-check out > /dev/null
-gsort-check --same in out
-rm -f in out
+plain_keys() {
+	rm -f times.*
+	gsort-gen -b "${gib}G" -o in
+	cat in > /dev/null
+	for round in 1 2 3; do
+		timed cp cp in out
+		timed gsort-cuda gsort --backend=cuda in -o out
+		timed gsort-cpu gsort --backend=cpu in -o out
+	done
+	for module in numpy cupy; do
+		if python3 -c "import $module" 2> /dev/null; then
+			begin=$(now_ms)
+			with_python $module
+			echo $(($(now_ms) - begin)) > times.$module
+			rm -f out
+		fi
+	done
+	gsort --backend=cuda in -o out --stats --trace=trace.json
+	gsort-check out > /dev/null
+	gsort-check --same in out
+	rm -f in out
+	echo "$gib GiB of random u64, file to file"
+	for name in cp gsort-cuda gsort-cpu numpy cupy; do
+		[ ! -e "times.$name" ] || report "$name"
+	done
+}
 
-echo "$gib GiB of random u64, file to file"
-for name in cp gsort-cuda gsort-cpu numpy cupy; do
-	[ ! -e "times.$name" ] || report "$name"
-done
+sort_benchmark() {
+	rm -f times.*
+	gsort-gen --gensort=binary -n "$n_records" -o in
+	cat in > /dev/null
+	for round in 1 2 3; do
+		timed cp cp in out
+		timed gsort-cuda gsort --backend=cuda -R100 -k0:b10 in -o out
+	done
+	timed gsort-cpu gsort --backend=cpu -R100 -k0:b10 in -o out
+	gsort --backend=cuda -R100 -k0:b10 in -o out --stats
+	gsort-check -R100 -k0:b10 in || true
+	gsort-check -R100 -k0:b10 out
+	rm -f in out
+	echo "$n_records records of the sort benchmark, file to file"
+	for name in cp gsort-cuda gsort-cpu; do
+		report "$name"
+	done
+}
+
+[ "$gib" = 0 ] || plain_keys
+[ "$n_records" = 0 ] || sort_benchmark
 
 echo 'crossover: GPU and CPU, milliseconds'
 for mib in 16 64 128 256 512 1024 2048; do
