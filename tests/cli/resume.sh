@@ -7,6 +7,14 @@
 : "${KILLS:=1}" "${SEED:=$$}"
 echo "KILLS=$KILLS SEED=$SEED"
 n_killed=0
+n_from_runs=0
+n_from_output=0
+
+# What the last gsort went on from.
+note_resumed() {
+	! grep -q '^gsort: resuming: [1-9]' stderr || n_from_runs=$((n_from_runs + 1))
+	! grep -q '^gsort: resuming:.*and [1-9]' stderr || n_from_output=$((n_from_output + 1))
+}
 
 # random LIMIT: set $moment to a number of seconds below it, another one with each call.
 random() {
@@ -25,6 +33,7 @@ run_and_kill() {
 	kill -9 $process 2> /dev/null
 	wait $process 2> /dev/null
 	status=$?
+	note_resumed
 	case $status in
 	137) n_killed=$((n_killed + 1)) ;;
 	0) ;;
@@ -43,6 +52,7 @@ resumes() {
 	was_there=$(ls ck 2> /dev/null)
 	run "$@"
 	[ $status -eq 0 ] || broken "gsort $*: status $status"
+	note_resumed
 	[ -z "$was_there" ] || says '^gsort: resuming: ' stderr
 }
 
@@ -109,5 +119,6 @@ done
 
 claim 'enough of them were killed in time'
 [ $n_killed -ge $((8 * KILLS)) ] || broken "only $n_killed"
-echo "$n_killed killed"
+[ $n_from_runs -ge $((2 * KILLS)) ] || broken "only $n_from_runs had runs to go on from"
+echo "$n_killed killed; resumed from runs $n_from_runs times, from output $n_from_output times"
 finish
