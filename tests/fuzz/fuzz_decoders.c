@@ -1,0 +1,123 @@
+/*
+ * fuzz_decoders - any bytes as what decoders are given: stored blocks, .zst files, their indexes
+ *
+ * For libFuzzer (docs/testing.md). The first bytes of an input choose the decoder, the size of the
+ * items and their number. Nothing may be read or written outside of the buffers, which the
+ * sanitizers see, nor may it hang. A delta block that is accepted must be what encoding its codes
+ * says, but for bits that nobody reads.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/codec.h"
+#include "io/delta.h"
+#include "io/zst_index.h"
+#include "io/zst_reader.h"
+#include "io/zst_stream.h"
+#include "src/status.h"
+
+enum { MOST_CONTENT_NBYTES = 1 << 20 };
+
+/* What is decoded can be encoded, and comes back. */
+static void check_round_trip(const void *codes, size_t n, uint32_t nbytes)
+{
+	const size_t room = n * nbytes * 2 + 1024;
+	unsigned char *stored = malloc(room), *back = malloc(n * nbytes + 1);
+	const size_t stored_nbytes = delta_encode(codes, n, nbytes, stored, room);
+
+	if (stored_nbytes == 0 || delta_decode(stored, stored_nbytes, back, n, nbytes) < 0 ||
+	    memcmp(codes, back, n * nbytes) != 0)
+		abort();
+	free(stored);
+	free(back);
+}
+
+static void fuzz_block(enum codec_id codec, uint32_t item_nbytes, size_t n,
+		       const unsigned char *data, size_t nbytes)
+{
+	struct codec_items items = { .n = n, .item_nbytes = item_nbytes };
+	struct codec_context *context;
+
+	if (codec_context_open(1, &context) < 0)
+		return;
+	items.items = aligned_alloc(16, (n * item_nbytes + 15) / 16 * 16);
+	if (codecs[codec].decode(context, data, nbytes, &items) == 0 && codec == CODEC_DELTA)
+		check_round_trip(items.items, n, item_nbytes);
+	free(items.items);
+	codec_context_close(context);
+}
+
+/* A file of these bytes. */
+static struct file open_data(const unsigned char *data, size_t nbytes)
+{
+	const int fd = memfd_create("fuzz", 0);
+
+	if (fd < 0 || write(fd, data, nbytes) != (ssize_t)nbytes || lseek(fd, 0, SEEK_SET) != 0)
+		abort();
+	return (struct file){ .engine = &io_engine_plain, .fd = fd };
+}
+
+static void fuzz_stream(const struct file *file)
+{
+	unsigned char *content = malloc(MOST_CONTENT_NBYTES);
+	struct zst_stream *stream;
+	size_t nbytes;
+
+	if (zst_stream_open("fuzz", content, 0, &stream) == 0) {
+		zst_stream_read(stream, file, -1, content, MOST_CONTENT_NBYTES, &nbytes);
+		zst_stream_close(stream);
+	}
+	free(content);
+}
+
+static void fuzz_index(const struct file *file, size_t nbytes)
+{
+	unsigned char *content = malloc(MOST_CONTENT_NBYTES);
+	struct codec_pool contexts;
+	struct zst_reader *reader;
+	struct zst_index index;
+
+	codec_pool_init(&contexts, 0);
+	if (zst_index_read(file, 0, nbytes, &index) == 0) {
+		uint64_t n = zst_index_total_nbytes(&index);
+
+		n = n < MOST_CONTENT_NBYTES ? n : MOST_CONTENT_NBYTES;
+		if (zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES)
+			zst_index_free(&index);
+		else if (zst_reader_open("fuzz", index, 0, &contexts, &reader) == 0) {
+			zst_reader_read_at(reader, file, n / 2, content, n - n / 2);
+			zst_reader_close(reader);
+		}
+	}
+	codec_pool_destroy(&contexts);
+	free(content);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
+{
+	struct file file;
+
+	status_reset(true);
+	if (nbytes < 3)
+		return 0;
+	switch (data[0] % 4) {
+	case 0:
+		fuzz_block(CODEC_DELTA, 4u << data[1] % 3, 1 + data[2] * 3, data + 3, nbytes - 3);
+		return 0;
+	case 1:
+		fuzz_block(CODEC_ZSTD, 1 + data[1], 1 + data[2] * 3, data + 3, nbytes - 3);
+		return 0;
+	}
+	file = open_data(data + 3, nbytes - 3);
+	if (data[0] % 4 == 2)
+		fuzz_stream(&file);
+	else
+		fuzz_index(&file, nbytes - 3);
+	file_close(&file);
+	return 0;
+}
