@@ -43,7 +43,7 @@ is_full() {
 claim 'too little temporary space is known before it starts, and how much is missing'
 for kib in 100 4000; do
 	on size=${kib}k "$GSORT" -S 2M --compress=none -T small input -o output
-	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temporary space.*are available' "$kib KiB"
+	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are available' "$kib KiB"
 done
 
 claim 'from a pipe it is known when it happens'
