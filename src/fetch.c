@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/crew.h"
 #include "src/status.h"
 
 /* One run's part in the merge. */
@@ -33,6 +34,12 @@ struct source {
 	uint64_t position;   /* resident: records consumed */
 	const char *rest;    /* stored: n_rest records that the last window left, in its buffer */
 	uint64_t n_rest;
+
+	/* Stored: what is read for this window, by whoever of the crew */
+	uint64_t n_blocks, n_read; /* blocks, records */
+	char *to;                  /* device memory, with room for resident records */
+	char *items;               /* where they are read to: its end, or staging */
+	struct digest read;
 
 	/* See make_unique() */
 	uint64_t n_unique;
@@ -45,6 +52,7 @@ struct fetch {
 	struct forecast *forecast;
 	struct lane *lane;
 	struct mark *mark;
+	struct crew *crew; /* that reads; NULL if nothing is read */
 	uint64_t quota_records, capacity_records;
 	uint32_t n_sources;
 	uint64_t number;    /* of the window */
@@ -56,7 +64,7 @@ struct fetch {
 	uint64_t *cuts;
 	uint64_t *lower_cuts;    /* for a clean cut */
 	struct slice *available; /* what the window could hold, before the cut */
-	struct digest read, dropped;
+	struct digest dropped;
 	void *edges[2]; /* records: an item each, where merge_records() leaves them */
 	char *staging;  /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
@@ -82,17 +90,22 @@ static int sample_resident(struct fetch *fetch, uint64_t stride)
 	return r < 0 ? r : wait_lane(fetch);
 }
 
-/* If something is to be read, and device memory cannot be read into. */
-static int open_staging(struct fetch *fetch)
+/* If something is to be read: who reads, and where to if that cannot be device memory. */
+static int open_reading(struct fetch *fetch)
 {
 	const struct engine *engine = fetch->engine;
-	bool reads = false;
+	uint32_t n_stored = 0, n_readers = engine->plan.n_readers;
 	void *staging;
 	int r;
 
 	for (uint32_t i = 0; i < fetch->n_sources; i++)
-		reads = reads || !run_is_resident(fetch->sources[i].run);
-	if (!reads || engine->info.unified)
+		n_stored += !run_is_resident(fetch->sources[i].run);
+	if (n_stored == 0)
+		return 0;
+	r = crew_open(n_readers < n_stored ? n_readers : n_stored, &fetch->crew);
+	if (r < 0)
+		return fail(r, "no memory for %u readers", n_readers);
+	if (engine->info.unified)
 		return 0;
 	fetch->staging_nbytes = fetch->capacity_records * engine->layout->item_nbytes;
 	r = engine->backend->alloc(engine->device, MEMORY_HOST, fetch->staging_nbytes, &staging);
@@ -169,7 +182,7 @@ static int fetch_start(struct fetch *fetch, struct run *const *runs,
 		r = engine->backend->mark_open(engine->device, &fetch->mark);
 	if (r < 0)
 		return fail(r, "cannot start a merge: %m");
-	r = open_staging(fetch);
+	r = open_reading(fetch);
 	if (r == 0)
 		r = sample_resident(fetch, windows->resident_stride);
 	return r < 0 ? r : open_forecast(fetch, runs);
@@ -208,6 +221,7 @@ void fetch_close(struct fetch *fetch)
 		fetch->engine->backend->lane_close(fetch->lane);
 	if (fetch->mark)
 		fetch->engine->backend->mark_close(fetch->mark);
+	crew_close(fetch->crew);
 	forecast_close(fetch->forecast);
 	fetch->engine->backend->release(fetch->engine->device, MEMORY_HOST, fetch->staging,
 					fetch->staging_nbytes);
@@ -220,66 +234,46 @@ void fetch_close(struct fetch *fetch)
 	free(fetch);
 }
 
-/*
- * Read blocks with n items to `items`, which is device memory: directly, or by way of the staging
- * buffer.
- */
-static int read_items(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *items,
-		      uint64_t n)
+/* Of the crew: read what a source has to read, if anything. */
+static int read_source(void *context, uint32_t i)
 {
-	const struct engine *engine = fetch->engine;
-	const size_t nbytes = n * engine->layout->item_nbytes;
-	char *to = fetch->staging ? fetch->staging + fetch->staging_used : items;
-	struct span span = stats_begin(STAGE_FETCH, fetch->number);
-	int r = run_read(source->run, source->next_block, n_blocks, to, &fetch->read);
+	struct fetch *fetch = context;
+	struct source *source = &fetch->sources[i];
+	struct span span;
+	int r;
 
-	stats_end(engine->stats, span, nbytes);
-	if (r < 0 || to == items)
-		return r;
-	fetch->staging_used += nbytes;
-	return engine->backend->copy(fetch->lane, items, to, nbytes);
+	if (source->n_blocks == 0)
+		return 0;
+	span = stats_begin(STAGE_FETCH, fetch->number);
+	r = run_read(source->run, source->next_block, source->n_blocks, source->items,
+		     &source->read);
+	stats_end(fetch->engine->stats, span, source->n_read * fetch->engine->layout->item_nbytes);
+	return r;
 }
 
-/*
- * Read the taken blocks of a stored run to `to` (n records). Those narrower than their elements are
- * read to the end of that room, and expand in place.
- */
-static int read_blocks(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *to,
-		       uint64_t n)
+/* Queue that what was read becomes records behind the rest. Narrower ones expand in place. */
+static int take_in(struct fetch *fetch, struct source *source)
 {
 	const struct engine *engine = fetch->engine;
 	const struct layout *layout = engine->layout;
-	char *items = to + n * (layout->resident_nbytes - layout->item_nbytes);
-	int r = read_items(fetch, source, n_blocks, items, n);
+	const uint64_t n = source->n_read;
+	char *items = source->to + n * (layout->resident_nbytes - layout->item_nbytes);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	if (!engine->checkpoint)
-		run_discard_before(source->run, source->next_block + n_blocks);
-	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(source->run, layout) ||
+		run_discard_before(source->run, source->next_block + source->n_blocks);
+	if (items != source->items)
+		r = engine->backend->copy(fetch->lane, items, source->items,
+					  n * layout->item_nbytes);
+	if (r < 0 || layout->kind == LAYOUT_RECORDS || !run_holds_records(source->run, layout) ||
 	    code_map_is_identity(&layout->map))
-		return 0;
+		return r;
 	return engine->backend->encode(fetch->lane, &(struct encode_op){
 							    .layout = layout,
 							    .records = items,
-							    .elements = to,
+							    .elements = source->to,
 							    .n = n,
 						    });
-}
-
-/* What is left of the last window, then the blocks taken, to `to`. */
-static int gather_stored(struct fetch *fetch, struct source *source, uint64_t n_blocks, char *to,
-			 uint64_t n_read)
-{
-	const struct engine *engine = fetch->engine;
-	const uint64_t rest_nbytes = source->n_rest * engine->layout->resident_nbytes;
-	int r = 0;
-
-	if (rest_nbytes)
-		r = engine->backend->copy(fetch->lane, to, source->rest, rest_nbytes);
-	if (r == 0 && n_blocks)
-		r = read_blocks(fetch, source, n_blocks, to + rest_nbytes, n_read);
-	return r;
 }
 
 static int make_codes_unique(struct fetch *fetch, struct source *source, const struct slice *slice)
@@ -335,43 +329,88 @@ static int make_unique(struct fetch *fetch, struct source *source, const struct 
 		       make_codes_unique(fetch, source, slice);
 }
 
-/* Every source's available records, for the blocks taken. */
-static int gather(struct fetch *fetch, const struct fetch_memory *memory)
+/* A stored source's part in the buffer, behind n_used records: its rest, then the blocks taken. */
+static void place_stored(struct fetch *fetch, struct source *source, uint64_t n_blocks,
+			 char *elements, struct slice *ret_slice)
 {
-	const struct engine *engine = fetch->engine;
-	const uint64_t resident_nbytes = engine->layout->resident_nbytes;
+	const struct layout *layout = fetch->engine->layout;
+	const uint64_t first = run_block_start(source->run, source->next_block);
+
+	source->n_blocks = n_blocks;
+	source->n_read = run_block_start(source->run, source->next_block + n_blocks) - first;
+	source->to = elements + source->n_rest * layout->resident_nbytes;
+	if (fetch->staging) {
+		source->items = fetch->staging + fetch->staging_used;
+		fetch->staging_used += source->n_read * layout->item_nbytes;
+	} else {
+		source->items = source->to +
+				source->n_read * (layout->resident_nbytes - layout->item_nbytes);
+	}
+	*ret_slice = (struct slice){ .elements = elements, .n = source->n_rest + source->n_read };
+}
+
+/* Where every source's available records will be, for the blocks taken. */
+static int place_slices(struct fetch *fetch, const struct fetch_memory *memory)
+{
+	const uint64_t resident_nbytes = fetch->engine->layout->resident_nbytes;
 	uint64_t n_used = 0;
-	int r = 0;
 
 	fetch->staging_used = 0;
-	for (uint32_t i = 0; i < fetch->n_sources && r == 0; i++) {
+	for (uint32_t i = 0; i < fetch->n_sources; i++) {
 		struct source *source = &fetch->sources[i];
-		const uint64_t end_block = source->next_block + fetch->n_taken[i];
-		const uint64_t end = run_block_start(source->run, end_block);
 		struct slice *slice = &fetch->available[i];
 
 		if (run_is_resident(source->run)) {
 			slice->elements = (const char *)run_memory(source->run) +
 					  source->position * resident_nbytes;
-			slice->n = end - source->position;
-		} else {
-			const uint64_t n_read =
-				end - run_block_start(source->run, source->next_block);
-
-			slice->elements = (char *)memory->in + n_used * resident_nbytes;
-			slice->n = source->n_rest + n_read;
-			n_used += slice->n;
-			if (n_used > fetch->capacity_records)
-				return fail(-EOVERFLOW,
-					    "internal error: a window of %" PRIu64 " records "
-					    "has room for %" PRIu64,
-					    n_used, fetch->capacity_records);
-			r = gather_stored(fetch, source, fetch->n_taken[i], (char *)slice->elements,
-					  n_read);
-			if (r == 0 && engine->unique && run_holds_duplicates(source->run))
-				r = make_unique(fetch, source, slice, memory);
+			slice->n = run_block_start(source->run,
+						   source->next_block + fetch->n_taken[i]) -
+				   source->position;
+			continue;
 		}
-		source->next_block = end_block;
+		place_stored(fetch, source, fetch->n_taken[i],
+			     (char *)memory->in + n_used * resident_nbytes, slice);
+		n_used += slice->n;
+		if (n_used > fetch->capacity_records)
+			return fail(-EOVERFLOW,
+				    "internal error: a window of %" PRIu64 " records "
+				    "has room for %" PRIu64,
+				    n_used, fetch->capacity_records);
+	}
+	return 0;
+}
+
+/* Queue what makes a stored source's slice of its rest and what was read. */
+static int fill_slice(struct fetch *fetch, struct source *source, const struct slice *slice,
+		      const struct fetch_memory *memory)
+{
+	const struct engine *engine = fetch->engine;
+	const uint64_t rest_nbytes = source->n_rest * engine->layout->resident_nbytes;
+	int r = 0;
+
+	if (rest_nbytes)
+		r = engine->backend->copy(fetch->lane, (void *)slice->elements, source->rest,
+					  rest_nbytes);
+	if (r == 0 && source->n_blocks)
+		r = take_in(fetch, source);
+	if (r == 0 && engine->unique && run_holds_duplicates(source->run))
+		r = make_unique(fetch, source, slice, memory);
+	return r;
+}
+
+/* Every source's available records, for the blocks taken. */
+static int gather(struct fetch *fetch, const struct fetch_memory *memory)
+{
+	int r = place_slices(fetch, memory);
+
+	if (r == 0 && fetch->crew)
+		r = crew_run(fetch->crew, read_source, fetch, fetch->n_sources);
+	for (uint32_t i = 0; i < fetch->n_sources && r == 0; i++) {
+		struct source *source = &fetch->sources[i];
+
+		if (!run_is_resident(source->run))
+			r = fill_slice(fetch, source, &fetch->available[i], memory);
+		source->next_block += fetch->n_taken[i];
 	}
 	return r < 0 ? r : wait_lane(fetch);
 }
@@ -561,7 +600,11 @@ const struct splitter *fetch_clean_cut(const struct fetch *fetch)
 
 struct digest fetch_digest_read(const struct fetch *fetch)
 {
-	return fetch->read;
+	struct digest read = { 0 };
+
+	for (uint32_t i = 0; i < fetch->n_sources; i++)
+		digest_add(&read, fetch->sources[i].read);
+	return read;
 }
 
 struct digest fetch_digest_dropped(const struct fetch *fetch)
