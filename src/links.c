@@ -15,7 +15,8 @@
 enum {
 	N_PARTS = 64, /* of a file, */
 	LEAST_PART_NBYTES = 4 << 10,
-	MOST_PART_NBYTES = 1 << 20,
+	MOST_PART_NBYTES = 4 << 20,
+	ROUNDS = 3,
 	MOST_THREADS = 16,
 	MERGED_RUNS = 8,
 	MOST_DEVICE_NBYTES = 64 << 20,
@@ -49,8 +50,8 @@ static void *parts_main(void *argument)
 }
 
 /* Bytes per second of all parts, by n_threads; 0 if a part failed. */
-static double time_parts(struct parts *parts, uint32_t n_threads,
-			 int (*work)(struct parts *parts, uint32_t part))
+static double time_once(struct parts *parts, uint32_t n_threads,
+			int (*work)(struct parts *parts, uint32_t part))
 {
 	const uint64_t begin_ns = trace_now_ns();
 	pthread_t threads[MOST_THREADS];
@@ -73,6 +74,21 @@ static double time_parts(struct parts *parts, uint32_t n_threads,
 static char *part_data(const struct parts *parts, uint32_t part)
 {
 	return parts->data + part * parts->part_nbytes;
+}
+
+/* The best of some rounds: others share the machine. */
+static double time_parts(struct parts *parts, uint32_t n_threads,
+			 int (*work)(struct parts *parts, uint32_t part))
+{
+	double best = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		const double rate = time_once(parts, n_threads, work);
+
+		if (rate > best)
+			best = rate;
+	}
+	return best;
 }
 
 /* Parts spread over the input: in the cache or not, as they are. */
@@ -106,16 +122,22 @@ static void measure_input(const struct engine *engine, struct parts *parts,
 	rates->rates[STAGE_READ] = time_parts(parts, engine->plan.n_readers, read_part);
 }
 
-/* Writing to new files in the directories; and reading from there, if asked for. */
+/*
+ * Writing to new files in the directories, unless they are nearly full; and reading from there, if
+ * asked for.
+ */
 static double measure_directories(const struct engine *engine, struct parts *parts,
 				  const char *const *directories, size_t n, double *ret_read)
 {
-	double rate;
+	const uint64_t needed_nbytes = 2 * ROUNDS * N_PARTS * parts->part_nbytes;
+	uint64_t free_nbytes;
+	double rate = 0;
 
 	if (spill_open(engine->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
 		return 0;
-	rate = time_parts(parts, engine->plan.n_writers, write_part);
-	if (ret_read && !parts->error)
+	if (spill_free_nbytes(parts->spill, &free_nbytes) == 0 && free_nbytes >= needed_nbytes)
+		rate = time_parts(parts, engine->plan.n_writers, write_part);
+	if (rate > 0 && ret_read)
 		*ret_read = time_parts(parts, 1, read_back);
 	spill_close(parts->spill);
 	return rate;
