@@ -147,21 +147,33 @@ void source_close(struct source_table *table, struct source *source)
 
 /* --- looking at it --- */
 
+/*
+ * Are there nbytes at the source's beginning, now in `buffer`? 1, 0, or a negative errno after a
+ * message: what cannot be read must not be taken for something else.
+ */
+static int peek(const struct source *source, void *buffer, size_t nbytes)
+{
+	const int r = file_read_at(&source->file, source->base, buffer, nbytes);
+
+	if (r == -ENODATA)
+		return 0;
+	return r < 0 ? fail(r, "%s: read: %m", source->name) : 1;
+}
+
 /* Files that the kernel makes up (/proc) are regular and say 0, but have something to read. */
-static bool has_unsaid_bytes(const struct source *source)
+static int has_unsaid_bytes(const struct source *source)
 {
 	char byte;
 
-	return file_read_at(&source->file, source->base, &byte, 1) == 0;
+	return source->nbytes == 0 ? peek(source, &byte, 1) : 0;
 }
 
-static bool is_compressed(const struct source *source)
+static int is_compressed(const struct source *source)
 {
 	unsigned char magic[ZST_MAGIC_NBYTES];
+	const int r = source->nbytes < sizeof magic ? 0 : peek(source, magic, sizeof magic);
 
-	return source->nbytes >= sizeof magic &&
-	       file_read_at(&source->file, source->base, magic, sizeof magic) == 0 &&
-	       zst_is_magic(magic);
+	return r > 0 ? zst_is_magic(magic) : r;
 }
 
 /* A compressed file: its content's size if it has an index that is of use, else a stream. */
@@ -195,13 +207,18 @@ static int measure_regular(struct source_table *table, struct source *source,
 			   const struct stat *status)
 {
 	const off_t base = source->path ? 0 : lseek(STDIN_FILENO, 0, SEEK_CUR);
+	int r;
 
 	if (base < 0)
 		return fail(-errno, "%s: cannot seek: %m", source->name);
 	source->base = (uint64_t)base;
 	source->nbytes = base < status->st_size ? (uint64_t)(status->st_size - base) : 0;
-	source->is_stream = source->nbytes == 0 && has_unsaid_bytes(source);
-	return is_compressed(source) ? measure_content(table, source) : 0;
+	r = has_unsaid_bytes(source);
+	if (r < 0)
+		return r;
+	source->is_stream = r > 0;
+	r = is_compressed(source);
+	return r > 0 ? measure_content(table, source) : r;
 }
 
 int source_examine(struct source_table *table, struct source *source)
