@@ -346,6 +346,7 @@ TWIN(POINT_EXAMINE, int, -1, fstatat64,
 	(directory, path, status, flags))
 TWIN(POINT_EXAMINE, int, -1, statvfs64, (const char *path, struct statvfs64 *status),
 	(path, status))
+TWIN(POINT_EXAMINE, int, -1, fstatvfs64, (int fd, struct statvfs64 *status), (fd, status))
 TWIN(POINT_TRUNCATE, int, -1, ftruncate64, (int fd, off_t nbytes), (fd, nbytes))
 TWIN(POINT_SYNC, int, -1, fsync, (int fd), (fd))
 TWIN(POINT_LINK, int, -1, linkat, (int from, const char *name, int to, const char *as, int flags),
@@ -355,6 +356,14 @@ TWIN(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const
 TWIN(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
 TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
 /* clang-format on */
+
+/* A ring's transfers would pass the points by: there are none. */
+int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags)
+{
+	(void)n_entries, (void)ring, (void)flags;
+	return -ENOSYS;
+}
 
 /* --- Streams --- */
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "src/status.h"
 
@@ -58,6 +59,8 @@ const struct mode modes[] = {
 	  .answer = ANSWER_RECORDS,
 	  .shape = SHAPE_APART,
 	  .arguments = "-R 16 -k 0:b3 -S 1M -T tmp/a input -o output" },
+	{ .name = "zst-in", .arguments = "-S 1M -T tmp/a input.zst -o output" },
+	{ .name = "zst-out", .arguments = "--zstd -S 1M -T tmp/a input -o output", .is_zst = true },
 	{ .name = "pipes", .arguments = "-S 1M -T tmp/a", .from_pipe = true, .to_pipe = true },
 	{ .name = "merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
@@ -130,17 +133,60 @@ static void redirect(int descriptor, const char *path, int flags)
 	must(fd >= 0 && dup2(fd, descriptor) == descriptor && close(fd) == 0, path);
 }
 
-static bool file_holds(const char *path, const void *data, size_t nbytes)
+/* All of a file; data to be freed, NULL if there is none. */
+static struct bytes read_file(const char *path)
 {
 	const int fd = open(path, O_RDONLY);
-	char *found = malloc(nbytes + 1);
-	const bool same = fd >= 0 && found && read(fd, found, nbytes + 1) == (ssize_t)nbytes &&
-			  memcmp(found, data, nbytes) == 0;
+	struct bytes bytes = { 0 };
+	struct stat status;
 
-	free(found);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return bytes;
+	bytes = (struct bytes){ malloc((size_t)status.st_size + 1), (size_t)status.st_size };
+	must(bytes.data && read(fd, bytes.data, bytes.nbytes) == (ssize_t)bytes.nbytes, path);
+	close(fd);
+	return bytes;
+}
+
+static bool holds(struct bytes found, const void *data, size_t nbytes)
+{
+	return found.nbytes == nbytes && found.data && memcmp(found.data, data, nbytes) == 0;
+}
+
+static bool file_holds(const char *path, const void *data, size_t nbytes)
+{
+	const struct bytes found = read_file(path);
+	const bool same = holds(found, data, nbytes);
+
+	free(found.data);
 	return same;
+}
+
+/* The same when the file is compressed. */
+static bool zst_holds(const char *path, const void *data, size_t nbytes)
+{
+	const struct bytes stored = read_file(path);
+	struct bytes found = { malloc(nbytes + 1), 0 };
+	bool same;
+
+	must(found.data != NULL, "memory");
+	found.nbytes = ZSTD_decompress(found.data, nbytes + 1, stored.data, stored.nbytes);
+	same = stored.data && !ZSTD_isError(found.nbytes) && holds(found, data, nbytes);
+	free(found.data);
+	free(stored.data);
+	return same;
+}
+
+static void write_zst(const char *path, struct bytes bytes)
+{
+	const size_t capacity = ZSTD_compressBound(bytes.nbytes);
+	void *stored = malloc(capacity);
+	const size_t nbytes =
+		stored ? ZSTD_compress(stored, capacity, bytes.data, bytes.nbytes, 1) : 0;
+
+	must(stored && !ZSTD_isError(nbytes), path);
+	write_file(path, stored, nbytes);
+	free(stored);
 }
 
 /* What makes an answer of the input. */
@@ -213,6 +259,7 @@ static void make_inputs(void)
 	}
 	scene.input = (struct bytes){ keys, N_RECORDS * sizeof *keys };
 	write_file("input", keys, scene.input.nbytes);
+	write_zst("input.zst", scene.input);
 	for (int i = 0; i < N_ANSWERS; i++)
 		scene.answers[i] = arrange(scene.input, &arrangements[i]);
 	write_file("sorted", scene.answers[ANSWER_SORTED].data, scene.input.nbytes);
@@ -474,8 +521,9 @@ static bool is_right(const struct mode *mode, const struct result *result)
 	const struct bytes right = scene.answers[mode->answer];
 
 	if (mode->to_pipe)
-		return result->streamed.nbytes == right.nbytes &&
-		       memcmp(result->streamed.data, right.data, right.nbytes) == 0;
+		return holds(result->streamed, right.data, right.nbytes);
+	if (mode->is_zst)
+		return zst_holds("output", right.data, right.nbytes);
 	if (!has_output(mode))
 		return older_is_intact(mode);
 	return file_holds(mode->in_place ? "input" : "output", right.data, right.nbytes);
@@ -527,7 +575,7 @@ static const char *fault_of_success(const struct trial *trial, const struct resu
 static const char *left_over(const struct result *result)
 {
 	static const char known[] =
-		" . .. input output sorted names stdout stderr tmp reports part0 "
+		" . .. input input.zst output sorted names stdout stderr tmp reports part0 "
 		"part1 part2 part3 part4 part5 ";
 	static char unknown[256];
 	unsigned n_fds;

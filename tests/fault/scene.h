@@ -38,6 +38,7 @@ struct mode {
 	bool to_pipe;   /* standard output is a pipe */
 	bool in_place;  /* the output is the input */
 	bool verifies;  /* --verify: reads its output back */
+	bool is_zst;    /* the output is compressed */
 	int status;     /* when all goes well */
 };
 
