@@ -92,6 +92,9 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 	const char *path = checkpoint->files.path;
 	int r = description_compare(path, &saved, now, true);
 
+	/* Nothing may be given up for a record that only the page cache has. */
+	if (r == 0)
+		r = manifest_sync(&checkpoint->files.manifest);
 	if (r == 0)
 		r = find_complete(checkpoint);
 	/* The complete output may have taken the place of an input. */
@@ -313,6 +316,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engin
 	checkpoint->skip.key = state->point.key;
 	atomic_store(&checkpoint->is_worth, state->n_runs > 0);
 	say_what_is_there(checkpoint, n_records);
+	checkpoint_state_free_runs(&checkpoint->state);
 	*ret_n_records = n_records;
 	return saver_open(&checkpoint->files.manifest, checkpoint->spill, output,
 			  &checkpoint->saver);

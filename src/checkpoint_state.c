@@ -225,11 +225,18 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 	}
 }
 
-void checkpoint_state_free(struct checkpoint_state *state)
+void checkpoint_state_free_runs(struct checkpoint_state *state)
 {
 	for (size_t i = 0; i < state->n_runs; i++)
 		free(state->runs[i].blocks);
 	free(state->runs);
+	state->runs = NULL;
+	state->n_runs = 0;
+}
+
+void checkpoint_state_free(struct checkpoint_state *state)
+{
+	checkpoint_state_free_runs(state);
 	free(state->description);
 	free((void *)state->point.key);
 	free((void *)state->point.last);

@@ -84,6 +84,9 @@ int checkpoint_state_visit(void *state, const struct manifest_record *record);
 /* The output was complete, but did not get its name: its last part is to be written again. */
 void checkpoint_state_forget_done(struct checkpoint_state *state);
 
+/* Forget the runs: their indexes take memory. */
+void checkpoint_state_free_runs(struct checkpoint_state *state);
+
 /* A zeroed state is fine. */
 void checkpoint_state_free(struct checkpoint_state *state);
 

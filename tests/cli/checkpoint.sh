@@ -1,27 +1,34 @@
 #!/bin/sh
 # checkpoint - what --checkpoint refuses to go on from: another sort, damage, another process's
 . "$(dirname "$0")/prelude.sh"
-generate -n 1000000 -o input
+generate -n 2000000 -o input
 generate -n 1000 -o other
 "$GSORT" input -o expected
 
-# A checkpoint with some runs, in `kept`, and the output that belongs to it.
+# leave_checkpoint TYPE N ARGUMENT...: killed as soon as N records of that type (the first byte behind
+# a record's magic, as in src/checkpoint_state.h) are durable. Copied to `kept`, with the output
+# under construction.
 leave_checkpoint() {
-	for moment in 0.2 0.1 0.3 0.05 0.4 0.6 0.8 1; do
-		rm -rf ck output .gsort-*
-		"$GSORT" -S 1M --batch-size=2 --checkpoint=ck input -o output 2> stderr &
-		process=$!
-		sleep $moment
-		kill -9 $process
-		wait $process 2> /dev/null
-		[ -e ck/manifest ] && [ "$(stat -c %s ck/manifest)" -gt 20000 ] && break
+	type=$1
+	n=$2
+	shift 2
+	rm -rf ck kept output .gsort-*
+	"$GSORT" --checkpoint=ck "$@" -o output 2> stderr &
+	process=$!
+	while [ "$(grep -aoP "rmsg\\x0$type" ck/manifest 2> /dev/null | wc -l)" -lt "$n" ] &&
+		kill -0 $process 2> /dev/null; do
+		:
 	done
-	cp -r ck kept || exit 99
+	kill -9 $process 2> /dev/null
+	wait $process 2> /dev/null
+	[ $? -eq 137 ] || broken "it was not killed in time"
+	mkdir kept
+	cp -r ck .gsort-* kept
 }
 
 again() {
-	rm -rf ck
-	cp -r kept ck
+	rm -rf ck output .gsort-*
+	cp -r kept/ck kept/.gsort-* .
 }
 
 # refuses_to_go_on REGEX ARGUMENT...: and leaves the checkpoint.
@@ -37,7 +44,7 @@ refuses_to_go_on() {
 	[ -e ck/manifest ] || broken "gsort $*: the checkpoint is gone"
 }
 
-leave_checkpoint
+leave_checkpoint 3 5 -S 1M --batch-size=2 input
 claim 'another sort is refused, with what is different'
 refuses_to_go_on "-u was '0' and is '1' now" -u input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:i64le' now" -t i64 input -o output
@@ -50,7 +57,7 @@ cp -p input untouched
 touch input
 refuses_to_go_on "state of input was 'input: device .*' and is 'input: device" input -o output
 touch -r untouched input
-diff -r kept ck || broken 'the checkpoint was changed'
+diff -r kept/ck ck || broken 'the checkpoint was changed'
 
 claim 'a damaged manifest is refused'
 nbytes=$(stat -c %s ck/manifest)
@@ -64,7 +71,7 @@ done
 
 claim 'damaged or missing runs are refused'
 again
-tr '\000-\377' '\001-\377\000' < kept/runs > ck/runs
+tr '\000-\377' '\001-\377\000' < kept/ck/runs > ck/runs
 refuses_to_go_on 'temporary file in ck: block .* is damaged' -S 1M --batch-size=2 input -o output
 again
 rm ck/runs
@@ -84,6 +91,26 @@ says '^gsort: resuming: [1-9][0-9]* runs hold' stderr
 same expected output 'resumed'
 [ ! -e ck ] || broken 'it is left'
 rm -rf kept output .gsort-*
+
+# Runs without what lies before go through passes again.
+claim 'a partly written output is gone on with, also with a smaller fan-in'
+leave_checkpoint 4 2 -S 1M input
+again
+run -S 1M --batch-size=2 --checkpoint=ck input -o output
+[ $status -eq 0 ] || broken "status $status"
+says 'resuming: .* and [1-9].* of the output are written' stderr
+same expected output 'resumed'
+
+claim 'a changed output under construction is refused'
+again
+printf X | dd of="$(ls .gsort-*)" bs=1 seek=100 conv=notrunc 2> /dev/null
+refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
+	-S 1M input -o output
+again
+rm .gsort-*
+refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
+	-S 1M input -o output
+rm -rf ck kept output .gsort-*
 
 claim 'what cannot be resumed is refused'
 cat input | refuses 'an input is a pipe' --checkpoint=ck -

@@ -117,6 +117,32 @@ static void input_that_fits_is_not_spilled(void **state)
 	check_file("b5", false, MEMORY_UNIFIED, random_number, 30000, 0, 0);
 }
 
+/* The first `first` records are in runs already. */
+static void check_rest(enum kind_of_memory memory, size_t n, size_t first)
+{
+	make_input("u64", false, memory, random_number, n);
+	open_file();
+	engine.first_record = first;
+	input_start_at(engine.input, first * layout.record_nbytes);
+	n_all -= first;
+	memmove(all, all + first, n_all * sizeof *all);
+	check_runs();
+	close_input();
+	free(input_records);
+	input_records = NULL;
+}
+
+static void input_is_read_from_the_first_record_on(void **state)
+{
+	static const size_t firsts[] = { 1, 4095, 8192, 123457, 249999, 250000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+		check_rest(MEMORY_UNIFIED, 250000, firsts[i]);
+		check_rest(MEMORY_APART, 250000, firsts[i]);
+	}
+}
+
 static void empty_input_makes_no_runs(void **state)
 {
 	(void)state;
@@ -280,6 +306,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(input_that_fits_is_not_spilled),
+		FIXTURE(input_is_read_from_the_first_record_on),
 		FIXTURE(empty_input_makes_no_runs),
 		FIXTURE(input_larger_than_memory_is_spilled),
 		FIXTURE(what_fits_at_the_end_stays_in_memory),
