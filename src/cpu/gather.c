@@ -17,7 +17,6 @@ enum {
 	AHEAD_N = 16, /* items asked for, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
 	MOST_AHEAD_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
-	MOST_COPIED_INLINE_NBYTES = 512,
 };
 
 /* An item and the beginning of its key. */
@@ -78,30 +77,20 @@ static int compare(const struct gathering *gathering, const struct seen *a, cons
 				b->item);
 }
 
-static struct digest digest_of(const struct layout *layout, const unsigned char *item)
+/* The hash of an item's body. */
+static uint64_t hash_of(const struct layout *layout, const unsigned char *item)
 {
-	return (struct digest){ 1, hash_bytes(item + layout->body_offset, layout->body_nbytes) };
+	return hash_bytes(item + layout->body_offset, layout->body_nbytes);
 }
 
-/* In steps that overlap at the end: a call of memcpy() is half of the time of a short copy. */
-static void copy_item(unsigned char *to, const unsigned char *from, uint64_t nbytes)
-{
-	if (nbytes < 16 || nbytes > MOST_COPIED_INLINE_NBYTES) {
-		memcpy(to, from, nbytes);
-		return;
-	}
-	for (uint64_t at = 0; at + 16 <= nbytes; at += 16)
-		memcpy(to + at, from + at, 16);
-	memcpy(to + nbytes - 16, from + nbytes - 16, 16);
-}
-
-static void return_item(const struct gathering *gathering, void *to)
+/* A whole item for the caller, with the count that is known by now. */
+static void return_item(const struct gathering *gathering, const unsigned char *item, void *to)
 {
 	const struct layout *layout = gathering->op->layout;
 
 	if (!to)
 		return;
-	memcpy(to, gathering->last.item, layout->item_nbytes);
+	memcpy(to, item, layout->item_nbytes);
 	if (layout->intake.has_count)
 		layout_set_item_count(layout, to, gathering->count);
 }
@@ -118,35 +107,44 @@ static void finish_item(struct gathering *gathering)
 		layout_set_item_count(op->layout, gathering->out - op->layout->item_nbytes,
 				      gathering->count);
 	if (gathering->found.n == 1)
-		return_item(gathering, op->ret_first);
+		return_item(gathering, gathering->last.item, op->ret_first);
+}
+
+/* Write what is wanted of an item; returns the hash of its body. */
+static uint64_t write_item(struct gathering *gathering, const unsigned char *item)
+{
+	const struct layout *layout = gathering->op->layout;
+	unsigned char *const to = gathering->out;
+
+	if (!gathering->is_whole) {
+		memcpy(to, item + layout->output_offset, layout->output_nbytes);
+		gathering->out += layout->output_nbytes;
+		return hash_of(layout, item);
+	}
+	gathering->out += layout->item_nbytes;
+	if (layout->body_nbytes == layout->item_nbytes)
+		return hash_copied(to, item, layout->item_nbytes);
+	memcpy(to, item, layout->item_nbytes);
+	return hash_of(layout, to);
 }
 
 static void keep(struct gathering *gathering, struct seen seen)
 {
-	const struct layout *layout = gathering->op->layout;
-	const unsigned char *written = seen.item;
-
 	finish_item(gathering);
-	if (gathering->is_whole) {
-		copy_item(gathering->out, seen.item, layout->item_nbytes);
-		written = gathering->out;
-		gathering->out += layout->item_nbytes;
-	} else {
-		memcpy(gathering->out, seen.item + layout->output_offset, layout->output_nbytes);
-		gathering->out += layout->output_nbytes;
-	}
-	digest_add(&gathering->found.digest, digest_of(layout, written));
+	gathering->found.digest.sum += write_item(gathering, seen.item);
 	gathering->found.n++;
 	gathering->last = seen;
-	gathering->count = layout_item_count(layout, seen.item);
+	gathering->count = layout_item_count(gathering->op->layout, seen.item);
 }
 
 static void drop(struct gathering *gathering, struct seen seen)
 {
-	digest_add(&gathering->found.dropped, digest_of(gathering->op->layout, seen.item));
+	const uint64_t hash = hash_of(gathering->op->layout, seen.item);
+
+	digest_add(&gathering->found.dropped, (struct digest){ 1, hash });
 }
 
-static void gather_all(struct gathering *gathering)
+static void gather_some(struct gathering *gathering)
 {
 	const struct gather_op *op = gathering->op;
 
@@ -165,6 +163,25 @@ static void gather_all(struct gathering *gathering)
 			keep(gathering, seen);
 		}
 	}
+	finish_item(gathering);
+}
+
+/* The same, when every item is kept and counts 1. */
+static void gather_all(struct gathering *gathering)
+{
+	const uint64_t n = gathering->op->items->n;
+	struct arranged found = { .n = n, .n_counted = n };
+
+	if (n > 0)
+		return_item(gathering, gathering->ahead[0], gathering->op->ret_first);
+	for (uint64_t i = 0; i < n; i++) {
+		const struct seen seen = next(gathering, i);
+
+		found.n_disorders += i > 0 && compare(gathering, &gathering->last, &seen) > 0;
+		found.digest.sum += write_item(gathering, seen.item);
+		gathering->last = seen;
+	}
+	gathering->found = found;
 }
 
 void cpu_gather(const struct gather_op *op)
@@ -178,9 +195,12 @@ void cpu_gather(const struct gather_op *op)
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
 	for (uint64_t i = 0; i < AHEAD_N; i++)
 		fetch(&gathering, i);
-	gather_all(&gathering);
-	finish_item(&gathering);
+	if (op->unique || op->limit < op->items->n || op->layout->intake.has_count)
+		gather_some(&gathering);
+	else
+		gather_all(&gathering);
+	gathering.found.digest.n_records = gathering.found.n;
 	if (gathering.found.n > 0)
-		return_item(&gathering, op->ret_last);
+		return_item(&gathering, gathering.last.item, op->ret_last);
 	*op->ret = gathering.found;
 }

@@ -1,5 +1,5 @@
 /*
- * load - up to 16 bytes as an integer, without reading past them
+ * load - up to 16 bytes as an integer, without reading or writing past them
  *
  * A loop over single bytes costs a misprediction and several cycles for each. Two loads that
  * overlap, each as wide as the bytes allow, cost what one does:
@@ -59,4 +59,20 @@ static inline uint128_t load_upto_16(const unsigned char *from, uint64_t n)
 	if (n == 8)
 		return load_8(from);
 	return load_8(from) | (uint128_t)(load_8(from + n - 8) >> 8 * (16 - n)) << 64;
+}
+
+/* The low n <= 16 bytes of `word`. */
+static inline void store_upto_16(unsigned char *to, uint128_t word, uint64_t n)
+{
+	const uint64_t low = (uint64_t)word;
+
+	if (n >= 8) {
+		const uint64_t last = (uint64_t)(word >> 8 * (n - 8));
+
+		memcpy(to, &low, 8);
+		memcpy(to + n - 8, &last, 8);
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		to[i] = (unsigned char)(low >> 8 * i);
 }
