@@ -38,9 +38,7 @@ struct gathering {
 
 static uint64_t number_at(const struct gather_op *op, uint64_t i)
 {
-	if (!op->elements)
-		return i;
-	return load_4((const unsigned char *)op->elements + i * op->layout->element_nbytes);
+	return op->elements ? element_number(op->form, op->elements, i) : i;
 }
 
 /* Ask for the i-th item, if there is one. */

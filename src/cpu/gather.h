@@ -3,16 +3,15 @@
  */
 #pragma once
 
+#include "src/cpu/element_form.h"
 #include "src/cpu/sequence.h"
 
 struct gather_op {
 	const struct layout *layout;
 	const struct sequence *items;
-	/*
-	 * In the order wanted, of element_nbytes each, an item's number in the low 4 bytes; NULL:
-	 * the items are in order.
-	 */
+	/* In the order wanted; NULL: the items are in order. */
 	const void *elements;
+	const struct element_form *form; /* of the elements */
 	void *out;
 	bool for_output, unique;
 	uint64_t limit;

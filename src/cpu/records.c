@@ -12,26 +12,27 @@
  * operations end the same way. Elements that tie in their part of the key are refined, and that
  * looks at the records; others never are before they are gathered.
  *
+ * Sorting takes the form of elements that suits the keys (element_form.h), and should it not
+ * suit them after all, starts again with the one that suits any. Merging takes that at once: there
+ * elements are moved few times.
+ *
  * The scratch, for n items:
  *
  *	sort	[ items, unless records are items ][ elements ][ of the sort ][ of the refinement ]
- *	merge	[ parts ][ buckets ][ slices ][ elements ][ merged ][ of the merge ][ ... ]
+ *	merge	[ elements ][ merged ][ of the merge ][ slices ][ ... ]
+ *
+ * and where the items of the slices lie. Narrow elements take half of the room for wide ones; the
+ * other half is for groups that are refined.
  */
 #include "src/cpu/records.h"
 
 #include "src/cpu/gather.h"
-#include "src/cpu/hash.h"
-#include "src/cpu/key_prefix.h"
+#include "src/cpu/index.h"
 #include "src/cpu/merge.h"
 #include "src/cpu/refine.h"
 #include "src/cpu/sort.h"
 
-enum {
-	ALIGNMENT = 16,
-	NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES,
-	/* Slices of a window are short: the processor's prefetcher comes to know them too late. */
-	AHEAD_NBYTES = 4096,
-};
+enum { ALIGNMENT = 16 };
 
 /* The parts of the scratch. */
 struct room {
@@ -40,6 +41,7 @@ struct room {
 	struct slice *slices;
 	struct sequence_part *parts;
 	uint32_t *buckets;
+	size_t elements_nbytes;
 };
 
 /* The next nbytes from *offset on, of the scratch or, if that is NULL, of nothing. */
@@ -51,6 +53,13 @@ static void *take(char *scratch, size_t *offset, size_t nbytes)
 	return taken;
 }
 
+static size_t sort_scratch_nbytes(uint64_t n)
+{
+	const size_t narrow = cpu_sort_scratch_nbytes(n, 8), wide = cpu_sort_scratch_nbytes(n, 16);
+
+	return narrow > wide ? narrow : wide;
+}
+
 /* Divide the scratch; returns how long it is. */
 static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
 		     struct room *ret_room)
@@ -59,13 +68,10 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 	struct room *room = ret_room;
 	size_t nbytes = 0;
 
-	*room = (struct room){ 0 };
+	*room = (struct room){ .elements_nbytes = elements_nbytes };
 	if (k == 0 && !layout->intake.is_identity)
 		room->items = take(scratch, &nbytes, n * layout->item_nbytes);
 	room->elements = take(scratch, &nbytes, elements_nbytes);
-	if (k == 0)
-		room->sort =
-			take(scratch, &nbytes, cpu_sort_scratch_nbytes(n, layout->element_nbytes));
 	if (k > 0) {
 		room->merged = take(scratch, &nbytes, elements_nbytes);
 		room->merge =
@@ -74,8 +80,8 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 	}
 	room->parts = take(scratch, &nbytes, sequence_n_parts(k + 1) * sizeof *room->parts);
 	room->buckets = take(scratch, &nbytes, sequence_n_buckets(k + 1) * sizeof *room->buckets);
-	if (layout_needs_refining(layout))
-		room->refine = take(scratch, &nbytes, refine_scratch_nbytes(n));
+	room->sort = take(scratch, &nbytes, sort_scratch_nbytes(n));
+	room->refine = take(scratch, &nbytes, refine_scratch_nbytes(n));
 	return nbytes;
 }
 
@@ -95,53 +101,75 @@ static void make_items(const struct sort_records_op *op, unsigned char *items)
 		layout_make_item(layout, record, op->position + i, items + i * layout->item_nbytes);
 }
 
-/* The element of an item. */
-static void put_element(void *elements, uint32_t element_nbytes, uint64_t i, uint128_t prefix,
-			uint64_t number)
+/* False if refining takes more room than there is. */
+static bool refine(const struct layout *layout, const struct sequence *items,
+		   const struct element_form *form, void *elements, const struct room *room)
 {
-	if (element_nbytes == 8)
-		((uint64_t *)elements)[i] =
-			(uint64_t)(prefix >> (64 + NUMBER_BITS)) << NUMBER_BITS | number;
-	else
-		((uint128_t *)elements)[i] = prefix >> NUMBER_BITS << NUMBER_BITS | number;
+	const size_t used =
+		(items->n * form->element_nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+	if (!element_form_needs_refining(form, &layout->item_keys))
+		return true;
+	return cpu_refine(&(struct refine_op){
+		.keys = &layout->item_keys,
+		.items = items,
+		.form = form,
+		.elements = elements,
+		.n = items->n,
+		.room = (uint128_t *)((char *)elements + used),
+		.room_n = room->elements_nbytes > used ?
+				  (room->elements_nbytes - used) / sizeof(uint128_t) :
+				  0,
+		.sort_scratch = room->sort,
+		.scratch = room->refine,
+	});
 }
 
-/* The elements of a slice of items, the first of which has the number `start`. */
-static void index_items(const struct layout *layout, const struct slice *slice, uint64_t start,
-			void *elements, struct digest *digest)
+/* The elements of all records, in the form that suits them best; and the records' digest. */
+static struct element_form index_records(const struct sort_records_op *op, struct slice items,
+					 const struct room *room)
 {
-	const uint64_t ahead_n = AHEAD_NBYTES / layout->item_nbytes + 1;
-	const unsigned char *item = slice->elements;
+	struct element_form form = element_form_for_any(op->layout);
+	struct index_op index = { .layout = op->layout,
+				  .form = &form,
+				  .items = items,
+				  .elements = room->elements,
+				  .digest = op->ret_read };
+	struct element_sample sample;
 	struct key_prefix prefix;
+	unsigned common_bits;
 
-	key_prefix_make(&layout->item_keys, layout->item_nbytes, &prefix);
-	for (uint64_t i = 0; i < slice->n; i++, item += layout->item_nbytes) {
-		if (i + ahead_n < slice->n)
-			__builtin_prefetch(item + ahead_n * layout->item_nbytes);
-		put_element(elements, layout->element_nbytes, i, key_prefix_load(&prefix, item),
-			    start + i);
-		if (digest)
-			digest->sum += hash_bytes(item + layout->body_offset, layout->body_nbytes);
+	if (op->n == 0)
+		return form;
+	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &prefix);
+	element_sample_take(&prefix, items.elements, op->n, &sample);
+	common_bits = element_sample_common_bits(&sample);
+	form = element_form_choose(op->layout, &sample, common_bits, op->n);
+	common_bits = key_prefix_common_bits(cpu_index(&index));
+	if (form.skipped_bits > common_bits) {
+		form = element_form_choose(op->layout, &sample, common_bits, op->n);
+		index.digest = NULL;
+		cpu_index(&index);
 	}
-	if (digest)
-		digest->n_records += slice->n;
+	return form;
 }
 
-static void refine(const struct layout *layout, const struct sequence *items, void *elements,
-		   void *scratch)
+/* Sort and refine elements; false if they are too many to be refined in this form. */
+static bool sort_elements(const struct layout *layout, const struct sequence *items,
+			  const struct element_form *form, const struct room *room)
 {
-	if (layout_needs_refining(layout))
-		cpu_refine(&(struct refine_op){ .keys = &layout->item_keys,
-						.items = items,
-						.elements = elements,
-						.n = items->n,
-						.scratch = scratch });
+	cpu_sort(&(struct sort_op){ .elements = room->elements,
+				    .n = items->n,
+				    .scratch = room->sort,
+				    .element_nbytes = form->element_nbytes });
+	return refine(layout, items, form, room->elements, room);
 }
 
 void cpu_sort_records(const struct sort_records_op *op)
 {
 	const struct layout *layout = op->layout;
 	struct slice slice = { .elements = op->records, .n = op->n };
+	struct element_form form;
 	struct sequence items;
 	struct room room;
 
@@ -150,17 +178,21 @@ void cpu_sort_records(const struct sort_records_op *op)
 		make_items(op, room.items);
 		slice.elements = room.items;
 	}
-	*op->ret_read = (struct digest){ 0 };
-	index_items(layout, &slice, 0, room.elements, op->ret_read);
 	sequence_make(&slice, 1, layout->item_nbytes, room.parts, room.buckets, &items);
-	cpu_sort(&(struct sort_op){ .elements = room.elements,
-				    .n = op->n,
-				    .scratch = room.sort,
-				    .element_nbytes = layout->element_nbytes });
-	refine(layout, &items, room.elements, room.refine);
+	*op->ret_read = (struct digest){ 0 };
+	form = index_records(op, slice, &room);
+	if (!sort_elements(layout, &items, &form, &room)) {
+		form = element_form_for_any(layout);
+		cpu_index(&(struct index_op){ .layout = layout,
+					      .form = &form,
+					      .items = slice,
+					      .elements = room.elements });
+		sort_elements(layout, &items, &form, &room);
+	}
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
 					.elements = room.elements,
+					.form = &form,
 					.out = op->items,
 					.unique = op->unique,
 					.limit = op->limit,
@@ -169,26 +201,31 @@ void cpu_sort_records(const struct sort_records_op *op)
 
 /* The elements of all slices, merged; NULL if there is nothing to be merged. */
 static void *merge_elements(const struct merge_records_op *op, const struct sequence *items,
-			    const struct room *room)
+			    const struct element_form *form, const struct room *room)
 {
-	const uint32_t element_nbytes = op->layout->element_nbytes;
 	char *elements = room->elements;
 	uint64_t start = 0;
 
 	if (items->n_parts <= 1)
 		return NULL;
 	for (uint32_t i = 0; i < op->k; i++) {
-		index_items(op->layout, &op->slices[i], start, elements, NULL);
-		room->slices[i] = (struct slice){ elements, op->slices[i].n };
-		start += op->slices[i].n;
-		elements += op->slices[i].n * element_nbytes;
+		const uint64_t n = op->slices[i].n;
+
+		cpu_index(&(struct index_op){ .layout = op->layout,
+					      .form = form,
+					      .items = op->slices[i],
+					      .first_number = start,
+					      .elements = elements });
+		room->slices[i] = (struct slice){ elements, n };
+		start += n;
+		elements += n * form->element_nbytes;
 	}
 	cpu_merge(&(struct merge_op){ .slices = room->slices,
 				      .k = op->k,
-				      .element_nbytes = element_nbytes,
+				      .element_nbytes = form->element_nbytes,
 				      .out = room->merged,
 				      .scratch = room->merge });
-	refine(op->layout, items, room->merged, room->refine);
+	refine(op->layout, items, form, room->merged, room);
 	return room->merged;
 }
 
@@ -204,6 +241,7 @@ static uint64_t count_items(const struct slice *slices, uint32_t k)
 void cpu_merge_records(const struct merge_records_op *op)
 {
 	const struct layout *layout = op->layout;
+	const struct element_form form = element_form_for_any(layout);
 	struct sequence items;
 	struct room room;
 
@@ -211,7 +249,8 @@ void cpu_merge_records(const struct merge_records_op *op)
 	sequence_make(op->slices, op->k, layout->item_nbytes, room.parts, room.buckets, &items);
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
-					.elements = merge_elements(op, &items, &room),
+					.elements = merge_elements(op, &items, &form, &room),
+					.form = &form,
 					.out = op->out,
 					.for_output = op->for_output,
 					.unique = op->unique,

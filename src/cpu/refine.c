@@ -19,6 +19,10 @@
  * Small groups are sorted by insertion, comparing the keys where they are.
  *
  * Groups that wait are disjoint and none is small, so there is room for few of them.
+ *
+ * All this is done with wide elements (element_form.h). Wide ones are changed where they are. Of
+ * narrow ones a group is copied to be sorted, and only the numbers come back; they are only
+ * used where few are expected to tie, so the room for that is limited.
  */
 #include "src/cpu/refine.h"
 
@@ -26,11 +30,13 @@
 #include "src/cpu/sort.h"
 
 enum {
-	PREFIX_NBYTES = 16 - RECORD_NUMBER_NBYTES,
-	NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES,
 	SMALL_N = 16, /* the largest group that is sorted by insertion */
 	AHEAD_N = 16, /* elements whose items are asked for before their turn */
 };
+
+/* Of groups, whatever that of the elements is: twelve bytes of the key, four of the number. */
+static const struct element_form wide = { .element_nbytes = 16, .number_bits = 32 };
+enum { WIDE_KEY_NBYTES = 12 };
 
 struct group {
 	uint32_t start, n;
@@ -41,7 +47,6 @@ struct refining {
 	const struct refine_op *op;
 	struct group *waiting;
 	uint64_t n_waiting;
-	void *sort_scratch;
 };
 
 static uint64_t max_waiting(uint64_t n)
@@ -51,61 +56,73 @@ static uint64_t max_waiting(uint64_t n)
 
 size_t refine_scratch_nbytes(uint64_t n)
 {
-	return (max_waiting(n) * sizeof(struct group) + 15) / 16 * 16 +
-	       cpu_sort_scratch_nbytes(n, sizeof(uint128_t));
+	return max_waiting(n) * sizeof(struct group);
 }
 
-static const unsigned char *item_of(const struct refining *refining, uint128_t element)
+static uint32_t number_at(const struct refining *refining, uint64_t i)
 {
-	return sequence_item(refining->op->items, (uint32_t)element);
+	return element_number(refining->op->form, refining->op->elements, i);
 }
 
-/* Ask for what is looked at next of an item. */
-static void fetch(const struct refining *refining, uint128_t element, uint32_t n_equal)
+static const unsigned char *item_at(const struct refining *refining, uint64_t i)
+{
+	return sequence_item(refining->op->items, number_at(refining, i));
+}
+
+/* Ask for what is looked at next of the item of the i-th element. */
+static void fetch(const struct refining *refining, uint64_t i, uint32_t n_equal)
 {
 	const struct key_fields *const keys = refining->op->keys;
 	const uint32_t skipped = key_rest_is_bytes(keys) ? n_equal : 0;
 
-	__builtin_prefetch(item_of(refining, element) + keys->fields[0].offset + skipped);
+	__builtin_prefetch(item_at(refining, i) + keys->fields[0].offset + skipped);
 }
 
-static uint128_t prefix_of(uint128_t element)
+/* The same, while all elements of a group are gone through. */
+static void fetch_ahead(const struct refining *refining, const struct group *group, uint64_t i)
 {
-	return element >> NUMBER_BITS;
+	if (i + AHEAD_N < (uint64_t)group->start + group->n)
+		fetch(refining, i + AHEAD_N, group->n_equal);
 }
 
 /* Sort a small group by insertion: stable, and its elements are in the order of their numbers. */
 static void sort_small(const struct refining *refining, const struct group *group)
 {
-	uint128_t *const elements = refining->op->elements + group->start;
+	const unsigned char *items[SMALL_N];
+	uint32_t numbers[SMALL_N];
 
-	for (uint32_t i = 1; i < group->n; i++) {
-		const uint128_t element = elements[i];
-		const unsigned char *const item = item_of(refining, element);
+	for (uint32_t i = 0; i < group->n; i++) {
+		const uint32_t number = number_at(refining, group->start + i);
+		const unsigned char *const item = sequence_item(refining->op->items, number);
 		uint32_t at = i;
 
-		for (; at > 0 && key_rest_compare(refining->op->keys, group->n_equal,
-						  item_of(refining, elements[at - 1]), item) > 0;
-		     at--)
-			elements[at] = elements[at - 1];
-		elements[at] = element;
+		for (; at > 0 && key_rest_compare(refining->op->keys, group->n_equal, items[at - 1],
+						  item) > 0;
+		     at--) {
+			items[at] = items[at - 1];
+			numbers[at] = numbers[at - 1];
+		}
+		items[at] = item;
+		numbers[at] = number;
 	}
+	for (uint32_t i = 0; i < group->n; i++)
+		element_set_number(refining->op->form, refining->op->elements, group->start + i,
+				   numbers[i]);
 }
 
 /* How many bytes of their keys all elements of a group have in common, in whole words. */
 static uint32_t count_equal(const struct refining *refining, const struct group *group)
 {
 	const struct key_fields *const keys = refining->op->keys;
-	const uint128_t *const elements = refining->op->elements + group->start;
-	const unsigned char *const first = item_of(refining, elements[0]);
+	const unsigned char *const first = item_at(refining, group->start);
 	uint32_t end = keys->key_nbytes;
 
-	for (uint32_t i = 1; i < group->n && end > group->n_equal; i++) {
-		const unsigned char *const item = item_of(refining, elements[i]);
+	for (uint64_t i = group->start + 1;
+	     i < (uint64_t)group->start + group->n && end > group->n_equal; i++) {
+		const unsigned char *const item = item_at(refining, i);
 		uint32_t at = group->n_equal;
 
-		if (i + AHEAD_N < group->n)
-			fetch(refining, elements[i + AHEAD_N], group->n_equal);
+		fetch_ahead(refining, group, i);
 		while (at < end && key_rest_word(keys, first, at) == key_rest_word(keys, item, at))
 			at += 8;
 		end = at < end ? at : end;
@@ -113,52 +130,52 @@ static uint32_t count_equal(const struct refining *refining, const struct group 
 	return end;
 }
 
-/* Give a group the next bytes of its keys, and sort it by these. */
-static void sort_group(const struct refining *refining, const struct group *group)
+/* Wide elements of a group, made of the next bytes of their keys, sorted. */
+static void sort_group(const struct refining *refining, const struct group *group, uint128_t *room)
 {
-	uint128_t *const elements = refining->op->elements + group->start;
+	const struct refine_op *op = refining->op;
 
-	for (uint32_t i = 0; i < group->n; i++) {
-		const unsigned char *const item = item_of(refining, elements[i]);
-		const uint64_t word = key_rest_word(refining->op->keys, item, group->n_equal);
-		const uint64_t next = key_rest_word(refining->op->keys, item, group->n_equal + 8);
+	for (uint64_t i = 0; i < group->n; i++) {
+		const uint32_t number = number_at(refining, group->start + i);
+		const unsigned char *const item = sequence_item(op->items, number);
+		const uint64_t word = key_rest_word(op->keys, item, group->n_equal);
+		const uint64_t next = key_rest_word(op->keys, item, group->n_equal + 8);
 
-		if (i + AHEAD_N < group->n)
-			fetch(refining, elements[i + AHEAD_N], group->n_equal);
-		elements[i] = (uint128_t)word << 64 | next >> NUMBER_BITS << NUMBER_BITS |
-			      (uint32_t)elements[i];
+		fetch_ahead(refining, group, group->start + i);
+		element_put(&wide, room, i, (uint128_t)word << 64 | next, number);
 	}
-	cpu_sort(&(struct sort_op){ .elements = elements,
+	cpu_sort(&(struct sort_op){ .elements = room,
 				    .n = group->n,
-				    .scratch = refining->sort_scratch,
-				    .element_nbytes = sizeof *elements });
+				    .scratch = op->sort_scratch,
+				    .element_nbytes = wide.element_nbytes });
 }
 
 /* Does an element tie with the one before it? */
-static bool ties(const uint128_t *elements, uint64_t i)
+static bool ties(const struct element_form *form, const void *elements, uint64_t i)
 {
-	return prefix_of(elements[i - 1]) == prefix_of(elements[i]);
+	return element_key(form, elements, i - 1) == element_key(form, elements, i);
 }
 
-/* Find what ties among sorted elements, sort small groups and let the others wait. */
-static void find_groups(struct refining *refining, struct group within)
+/*
+ * Find what ties among the sorted elements of a group, sort small groups and let the others wait.
+ * elements: of the group's start.
+ */
+static void find_groups(struct refining *refining, const struct group *within,
+			const struct element_form *form, const void *elements)
 {
-	const uint128_t *const elements = refining->op->elements;
-	const uint64_t end = (uint64_t)within.start + within.n;
-	uint64_t start = within.start;
+	uint64_t start = 0;
 
-	if (within.n_equal >= refining->op->keys->key_nbytes)
-		return;
-	for (uint64_t i = start + 1; i <= end; i++) {
+	for (uint64_t i = 1; i <= within->n; i++) {
 		struct group group;
 
-		if (i + AHEAD_N < end && ties(elements, i + AHEAD_N)) {
-			fetch(refining, elements[i + AHEAD_N - 1], within.n_equal);
-			fetch(refining, elements[i + AHEAD_N], within.n_equal);
+		if (i + AHEAD_N < within->n && ties(form, elements, i + AHEAD_N)) {
+			fetch(refining, within->start + i + AHEAD_N - 1, within->n_equal);
+			fetch(refining, within->start + i + AHEAD_N, within->n_equal);
 		}
-		if (i < end && ties(elements, i))
+		if (i < within->n && ties(form, elements, i))
 			continue;
-		group = (struct group){ (uint32_t)start, (uint32_t)(i - start), within.n_equal };
+		group = (struct group){ within->start + (uint32_t)start, (uint32_t)(i - start),
+					within->n_equal };
 		start = i;
 		if (group.n > SMALL_N)
 			refining->waiting[refining->n_waiting++] = group;
@@ -167,21 +184,38 @@ static void find_groups(struct refining *refining, struct group within)
 	}
 }
 
-void cpu_refine(const struct refine_op *op)
+/* Sort a group by the next bytes in which it differs, if there are any. */
+static void refine_group(struct refining *refining, struct group group)
 {
+	const struct refine_op *op = refining->op;
+	const bool is_wide = op->form->element_nbytes == wide.element_nbytes;
+	uint128_t *const room = is_wide ? (uint128_t *)op->elements + group.start : op->room;
+
+	group.n_equal = count_equal(refining, &group);
+	if (group.n_equal >= op->keys->key_nbytes)
+		return;
+	sort_group(refining, &group, room);
+	for (uint64_t i = 0; i < group.n && !is_wide; i++)
+		element_set_number(op->form, op->elements, group.start + i,
+				   element_number(&wide, room, i));
+	group.n_equal += WIDE_KEY_NBYTES;
+	if (group.n_equal < op->keys->key_nbytes)
+		find_groups(refining, &group, &wide, room);
+}
+
+bool cpu_refine(const struct refine_op *op)
+{
+	const bool is_wide = op->form->element_nbytes == wide.element_nbytes;
 	struct refining refining = { .op = op, .waiting = op->scratch };
+	const struct group all = { 0, (uint32_t)op->n, element_form_tied_nbytes(op->form) };
 
-	refining.sort_scratch = (char *)op->scratch + refine_scratch_nbytes(op->n) -
-				cpu_sort_scratch_nbytes(op->n, sizeof(uint128_t));
-	find_groups(&refining, (struct group){ 0, (uint32_t)op->n, PREFIX_NBYTES });
+	find_groups(&refining, &all, op->form, op->elements);
 	while (refining.n_waiting > 0) {
-		struct group group = refining.waiting[--refining.n_waiting];
+		const struct group group = refining.waiting[--refining.n_waiting];
 
-		group.n_equal = count_equal(&refining, &group);
-		if (group.n_equal >= op->keys->key_nbytes)
-			continue;
-		sort_group(&refining, &group);
-		group.n_equal += PREFIX_NBYTES;
-		find_groups(&refining, group);
+		if (!is_wide && group.n > op->room_n)
+			return false;
+		refine_group(&refining, group);
 	}
+	return true;
 }

@@ -3,22 +3,27 @@
  */
 #pragma once
 
+#include "src/cpu/element_form.h"
 #include "src/cpu/sequence.h"
 
 struct refine_op {
 	const struct key_fields *keys;
 	const struct sequence *items;
-	uint128_t *elements; /* sorted: 12 bytes of key, 4 of the item's number */
+	const struct element_form *form;
+	void *elements; /* n, sorted */
 	uint64_t n;
-	void *scratch; /* refine_scratch_nbytes(n) */
+	/* For narrow elements: room for room_n wide ones, aligned to 16 bytes. */
+	uint128_t *room;
+	uint64_t room_n;
+	void *sort_scratch; /* cpu_sort_scratch_nbytes(n, 16) */
+	void *scratch;      /* refine_scratch_nbytes(n) */
 };
 
-/* Aligned to 16 bytes. */
 size_t refine_scratch_nbytes(uint64_t n);
 
 /*
- * Sort elements whose first 12 bytes of the key are equal by the rest of it, and those of equal
- * keys by their number. What is left of the elements is their number, in the low 4 bytes. No
- * allocation; any number of calls at the same time.
+ * Sort elements that tie by the rest of the key, and those of equal keys by their number. What is
+ * left of the elements is their numbers. False if there was not room enough: the order is then any.
+ * No allocation; any number of calls at the same time.
  */
-void cpu_refine(const struct refine_op *op);
+bool cpu_refine(const struct refine_op *op);

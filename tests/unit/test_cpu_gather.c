@@ -15,7 +15,7 @@ enum { N = 6, RECORD_NBYTES = 8, ITEM_NBYTES = 24 };
 struct gathered {
 	struct layout layout;
 	unsigned char items[N * ITEM_NBYTES], out[N * ITEM_NBYTES];
-	uint64_t elements[N];
+	uint64_t elements[N]; /* with numbers of 32 bits */
 	unsigned char first[ITEM_NBYTES], last[ITEM_NBYTES];
 	struct arranged found;
 };
@@ -39,16 +39,18 @@ static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool 
 
 	sequence_make(&(struct slice){ gathered->items, N }, 1, gathered->layout.item_nbytes, &part,
 		      buckets, &items);
-	cpu_gather(&(struct gather_op){ .layout = &gathered->layout,
-					.items = &items,
-					.elements = gathered->elements,
-					.out = gathered->out,
-					.for_output = for_output,
-					.unique = unique,
-					.limit = limit,
-					.ret_first = gathered->first,
-					.ret_last = gathered->last,
-					.ret = &gathered->found });
+	cpu_gather(&(struct gather_op){
+		.layout = &gathered->layout,
+		.items = &items,
+		.elements = gathered->elements,
+		.form = &(struct element_form){ .element_nbytes = 8, .number_bits = 32 },
+		.out = gathered->out,
+		.for_output = for_output,
+		.unique = unique,
+		.limit = limit,
+		.ret_first = gathered->first,
+		.ret_last = gathered->last,
+		.ret = &gathered->found });
 	layout_free(&gathered->layout);
 }
 

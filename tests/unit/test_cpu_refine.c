@@ -3,16 +3,11 @@
  */
 #include "src/cpu/key_prefix.h"
 #include "src/cpu/refine.h"
+#include "src/cpu/sort.h"
+#include "tests/unit/elements.h"
 #include "tests/unit/record_fixture.h"
 
-enum { RECORD_NBYTES = 100, NUMBER_BITS = 8 * RECORD_NUMBER_NBYTES };
-
-static int compare_elements(const void *a, const void *b)
-{
-	const uint128_t x = *(const uint128_t *)a, y = *(const uint128_t *)b;
-
-	return (x > y) - (x < y);
-}
+enum { RECORD_NBYTES = 100 };
 
 /* What qsort() must know. */
 static struct {
@@ -29,41 +24,76 @@ static int compare_numbers(const void *a, const void *b)
 	return order ? order : (x > y) - (x < y);
 }
 
-/* Elements of n records, sorted, and then refined. */
-static void check_layout(struct layout layout, const unsigned char *records, uint64_t n)
+/* The numbers of n records in the order of their keys. */
+static uint32_t *sort_by_reference(const struct layout *layout, const unsigned char *records,
+				   uint64_t n)
+{
+	uint32_t *numbers = guarded_alloc(n * sizeof *numbers);
+
+	for (uint32_t i = 0; i < n; i++)
+		numbers[i] = i;
+	reference.keys = &layout->item_keys;
+	reference.records = records;
+	qsort(numbers, n, sizeof *numbers, compare_numbers);
+	return numbers;
+}
+
+/* Sorted elements. */
+static void *make_elements(const struct layout *layout, const struct element_form *form,
+			   const unsigned char *records, uint64_t n)
+{
+	void *elements = guarded_alloc(n * form->element_nbytes);
+	struct key_prefix prefix;
+
+	key_prefix_make(&layout->item_keys, RECORD_NBYTES, &prefix);
+	for (uint32_t i = 0; i < n; i++)
+		element_put(form, elements, i,
+			    key_prefix_load(&prefix, records + i * RECORD_NBYTES), i);
+	elements_sort(elements, form->element_nbytes, n);
+	return elements;
+}
+
+static void check_form(const struct layout *layout, const struct element_form *form,
+		       const unsigned char *records, uint64_t n)
 {
 	const struct slice slices[] = { { records, n / 3 },
 					{ records + n / 3 * RECORD_NBYTES, n - n / 3 } };
-	uint128_t *elements = guarded_alloc(n * sizeof *elements);
-	uint32_t *expected = guarded_alloc(n * sizeof *expected);
+	const size_t sort_nbytes = cpu_sort_scratch_nbytes(n, 16);
+	uint32_t *expected = sort_by_reference(layout, records, n);
+	void *elements = make_elements(layout, form, records, n);
+	uint128_t *room = guarded_alloc(n * sizeof *room);
+	void *sort_scratch = guarded_alloc(sort_nbytes);
 	void *scratch = guarded_alloc(refine_scratch_nbytes(n));
 	struct sequence_part parts[2];
 	uint32_t buckets[8];
 	struct sequence items;
-	struct key_prefix prefix;
 
 	sequence_make(slices, 2, RECORD_NBYTES, parts, buckets, &items);
-	key_prefix_make(&layout.item_keys, RECORD_NBYTES, &prefix);
-	for (uint32_t i = 0; i < n; i++) {
-		expected[i] = i;
-		elements[i] = key_prefix_load(&prefix, records + i * RECORD_NBYTES) >>
-				      NUMBER_BITS << NUMBER_BITS |
-			      i;
-	}
-	qsort(elements, n, sizeof *elements, compare_elements);
-	reference.keys = &layout.item_keys;
-	reference.records = records;
-	qsort(expected, n, sizeof *expected, compare_numbers);
-	cpu_refine(&(struct refine_op){ .keys = &layout.item_keys,
-					.items = &items,
-					.elements = elements,
-					.n = n,
-					.scratch = scratch });
+	assert_true(cpu_refine(&(struct refine_op){ .keys = &layout->item_keys,
+						    .items = &items,
+						    .form = form,
+						    .elements = elements,
+						    .n = n,
+						    .room = room,
+						    .room_n = n,
+						    .sort_scratch = sort_scratch,
+						    .scratch = scratch }));
 	for (uint64_t i = 0; i < n; i++)
-		assert_int_equal((uint32_t)elements[i], expected[i]);
-	guarded_free(elements, n * sizeof *elements);
+		assert_int_equal(element_number(form, elements, i), expected[i]);
+	guarded_free(elements, n * form->element_nbytes);
 	guarded_free(expected, n * sizeof *expected);
+	guarded_free(room, n * sizeof *room);
+	guarded_free(sort_scratch, sort_nbytes);
 	guarded_free(scratch, refine_scratch_nbytes(n));
+}
+
+static void check_layout(struct layout layout, const unsigned char *records, uint64_t n)
+{
+	static const struct element_form narrow = { .element_nbytes = 8, .number_bits = 13 };
+	const struct element_form wide = element_form_for_any(&layout);
+
+	check_form(&layout, &narrow, records, n);
+	check_form(&layout, &wide, records, n);
 	layout_free(&layout);
 }
 
@@ -161,6 +191,38 @@ static void groups_within_groups_are_sorted(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
+/* Nothing is written behind the room; the caller starts again with wide elements. */
+static void a_group_without_room_is_refused(void **state)
+{
+	static const struct element_form narrow = { .element_nbytes = 8, .number_bits = 13 };
+	enum { N = 100 };
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b9"));
+	unsigned char *records = equal_records(N);
+	void *elements = make_elements(&layout, &narrow, records, N);
+	uint128_t *room = guarded_alloc((N - 1) * sizeof *room);
+	void *scratch = guarded_alloc(refine_scratch_nbytes(N));
+	struct sequence_part part;
+	uint32_t buckets[3];
+	struct sequence items;
+
+	(void)state;
+	sequence_make(&(struct slice){ records, N }, 1, RECORD_NBYTES, &part, buckets, &items);
+	assert_false(cpu_refine(&(struct refine_op){ .keys = &layout.item_keys,
+						     .items = &items,
+						     .form = &narrow,
+						     .elements = elements,
+						     .n = N,
+						     .room = room,
+						     .room_n = N - 1,
+						     .scratch = scratch }));
+	guarded_free(elements, N * narrow.element_nbytes);
+	guarded_free(room, (N - 1) * sizeof *room);
+	guarded_free(scratch, refine_scratch_nbytes(N));
+	guarded_free(records, N * RECORD_NBYTES);
+	layout_free(&layout);
+}
+
 /* A staircase: the i-th record differs from the next ones at byte i / 40 and nowhere before. */
 static void every_round_may_take_away_a_few_only(void **state)
 {
@@ -182,6 +244,7 @@ int main(void)
 		cmocka_unit_test(keys_with_sixteen_bytes_in_common_are_sorted),
 		cmocka_unit_test(two_groups_are_sorted),
 		cmocka_unit_test(groups_within_groups_are_sorted),
+		cmocka_unit_test(a_group_without_room_is_refused),
 		cmocka_unit_test(every_round_may_take_away_a_few_only),
 	};
 
