@@ -1,0 +1,90 @@
+/*
+ * fuzz_manifest - any bytes as the manifest of a checkpoint, and as the payloads of its records
+ *
+ * For libFuzzer (docs/testing.md). The bytes are parsed as they are, which their checksums make
+ * short; and they are cut into records without any: a byte for the type, two for the size, then the
+ * payload. Either way what is taken is a state in which every number can be believed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/checkpoint_state.h"
+#include "src/status.h"
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* An aligned copy that ends where the sanitizer knows. */
+static void *copy_of(const unsigned char *data, size_t nbytes)
+{
+	void *copy = malloc(nbytes + 1);
+
+	check(copy != NULL);
+	memcpy(copy, data, nbytes);
+	return copy;
+}
+
+static void check_state(const struct checkpoint_state *state)
+{
+	uint64_t nbytes = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++) {
+		const struct checkpoint_run *run = &state->runs[i];
+		uint64_t n_items = 0;
+
+		for (uint64_t b = 0; b < run->run.n_blocks; b++)
+			n_items += run->blocks[b].n_items;
+		check(n_items == run->run.n_items);
+	}
+	for (size_t i = 0; i < state->n_parts; i++) {
+		check(state->parts[i].offset == nbytes);
+		nbytes += state->parts[i].nbytes;
+	}
+}
+
+static void fuzz_bytes(const unsigned char *data, size_t nbytes)
+{
+	struct checkpoint_state state = { 0 };
+	void *copy = copy_of(data, nbytes);
+	uint64_t end;
+
+	if (manifest_parse("fuzz", copy, nbytes, checkpoint_state_visit, &state, &end) == 0)
+		check(end <= nbytes);
+	checkpoint_state_free(&state);
+	free(copy);
+}
+
+static void fuzz_records(const unsigned char *data, size_t nbytes)
+{
+	struct checkpoint_state state = { 0 };
+	int r = 0;
+
+	while (nbytes >= 3 && r == 0) {
+		struct manifest_record record = { .type = data[0],
+						  .nbytes = data[1] | (size_t)data[2] << 8 };
+		void *payload;
+
+		data += 3, nbytes -= 3;
+		record.nbytes = record.nbytes < nbytes ? record.nbytes : nbytes;
+		payload = copy_of(data, record.nbytes);
+		record.payload = payload;
+		r = checkpoint_state_visit(&state, &record);
+		data += record.nbytes, nbytes -= record.nbytes;
+		free(payload);
+	}
+	check_state(&state);
+	checkpoint_state_free(&state);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
+{
+	status_reset(true);
+	fuzz_bytes(data, nbytes);
+	fuzz_records(data, nbytes);
+	return 0;
+}
