@@ -1,15 +1,14 @@
 #!/bin/sh
 # random - random types, data, memory, widths and ways in and out, against GNU sort
 #
-# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+# What pick.sh says makes it longer, or repeats it.
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/pick.sh"
 
-rounds=${GSORT_ROUNDS:-60}
-echo "GSORT_SEED=$seed GSORT_ROUNDS=$rounds"
+echo "GSORT_SEED=$seed"
 
 round=0
-while [ $round -lt "$rounds" ]; do
+while go_on $round; do
 	pick u8 u16be u32 u64 u64be u128 i8 i16 i32be i64 i128 i128be f32 f32be f64 b1 b3 b7 b9 b16
 	type=$picked
 	pick random sorted reversed equal two zipf few nearly sawtooth organ gaps nan
@@ -21,12 +20,8 @@ while [ $round -lt "$rounds" ]; do
 	flags=$picked
 	pick '' '' -u
 	flags="$flags $picked"
-	pick '' -S1M -S1M -S1100K -S2M -S8M
-	options=$picked
-	pick '' '' --batch-size=2 --batch-size=3 --batch-size=16
-	options="$options $picked"
-	pick '' --parallel=1 --parallel=2 --parallel=5
-	options="$options $picked"
+	pick_resources
+	options=$resources
 	pick '' '' --verify
 	verify=$picked
 	pick file in-place pipe-in pipe-out several merge
@@ -65,5 +60,6 @@ while [ $round -lt "$rounds" ]; do
 	esac
 	round=$((round + 1))
 done
+echo "$round rounds"
 
 finish

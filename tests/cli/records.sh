@@ -1,12 +1,11 @@
 #!/bin/sh
 # records - random records and keys, data, memory and ways in and out, against GNU sort
 #
-# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+# What pick.sh says makes it longer, or repeats it.
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/pick.sh"
 
-rounds=${GSORT_ROUNDS:-60}
-echo "GSORT_SEED=$seed GSORT_ROUNDS=$rounds"
+echo "GSORT_SEED=$seed"
 
 # pick_key SIZE: a key in a record of SIZE bytes, without direction, in $key.
 pick_key() {
@@ -71,15 +70,11 @@ pick_data() {
 }
 
 round=0
-while [ $round -lt "$rounds" ]; do
+while go_on $round; do
 	pick_record
 	pick_data
-	pick '' -S1M -S1M -S1100K -S2M -S8M
-	options="$options $picked"
-	pick '' '' --batch-size=2 --batch-size=3 --batch-size=16
-	options="$options $picked"
-	pick '' --parallel=1 --parallel=2 --parallel=5
-	options="$options $picked"
+	pick_resources
+	options="$options $resources"
 	pick '' '' --verify
 	verify=$picked
 	pick file in-place pipe-in pipe-out several merge merge-pipe
@@ -123,6 +118,7 @@ while [ $round -lt "$rounds" ]; do
 	esac
 	round=$((round + 1))
 done
+echo "$round rounds"
 
 for size in 4096 65536; do
 	for keys in '0:b10' '5:u32:r 100:i64be' "0:b$size" "$((size - 9)):b9 17:f64:r"; do

@@ -6,7 +6,7 @@
  * line, or it is taken, and then its options make a layout, in which the records can be put:
  *
  *	plain keys	what is encoded is decoded to the same bytes
- *	records		items have room for what goes into them; the first 16 bytes of a key are its prefix
+ *	records		items have room for what goes into them; a key begins with its prefix
  */
 #include <errno.h>
 #include <stdio.h>
