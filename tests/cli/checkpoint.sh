@@ -5,9 +5,9 @@ generate -n 2000000 -o input
 generate -n 1000 -o other
 "$GSORT" input -o expected
 
-# leave_checkpoint TYPE N ARGUMENT...: killed as soon as N records of that type (the first byte behind
-# a record's magic, as in src/checkpoint_state.h) are durable. Copied to `kept`, with the output
-# under construction.
+# leave_checkpoint TYPE N ARGUMENT...: killed as soon as N records of that type are durable. Its
+# number is the first byte behind a record's magic (src/manifest.c, src/checkpoint_state.h). The
+# checkpoint is copied to `kept`, with the output under construction.
 leave_checkpoint() {
 	type=$1
 	n=$2

@@ -1,11 +1,12 @@
 #!/bin/sh
 # resume - a sort with --checkpoint that is killed at any moment goes on, and gives the same bytes
 #
-# KILLS says how often each kind of sort is begun and then killed until it is done, SEED at which
-# moments. docs/testing.md has the long form.
+# GSORT_SEED repeats a run, GSORT_KILLS says how often each kind of sort is begun, and then killed
+# until it is done.
 . "$(dirname "$0")/prelude.sh"
-: "${KILLS:=1}" "${SEED:=$$}"
-echo "KILLS=$KILLS SEED=$SEED"
+. "$(dirname "$0")/pick.sh"
+kills=${GSORT_KILLS:-1}
+echo "GSORT_SEED=$seed GSORT_KILLS=$kills"
 n_killed=0
 n_from_runs=0
 n_from_output=0
@@ -16,16 +17,11 @@ note_resumed() {
 	! grep -q '^gsort: resuming:.*and [1-9]' stderr || n_from_output=$((n_from_output + 1))
 }
 
-# random LIMIT: set $moment to a number of seconds below it, another one with each call.
-random() {
-	SEED=$((SEED + 1))
-	moment=$(awk -v seed="$SEED" -v limit="$1" \
-		'BEGIN { srand(seed); rand(); print rand() * limit }')
-}
-
-# run_and_kill LIMIT ARGUMENT...: sets $status, which is 137 if gsort was killed in time.
+# run_and_kill MILLISECONDS ARGUMENT...: at a moment before that; sets $status, which is 137 if it
+# was in time.
 run_and_kill() {
-	random "$1"
+	below "$1"
+	moment=$(printf '%d.%03d' $((picked / 1000)) $((picked % 1000)))
 	shift
 	"$GSORT" "$@" > stdout 2> stderr &
 	process=$!
@@ -61,12 +57,12 @@ resumes() {
 survives() {
 	rm -f output
 	"$GSORT" -o expected "$@" 2> stderr || broken "gsort $*: status $?"
-	begin=$(date +%s.%N)
+	begin=$(date +%s%N)
 	succeeds -o output --checkpoint=ck "$@"
-	limit=$(date +%s.%N | awk -v begin="$begin" '{ print $1 - begin }')
+	limit=$((($(date +%s%N) - begin) / 1000000 + 1))
 	same expected output "gsort $*: not killed"
 	nothing_kept "gsort $*: not killed"
-	for i in $(seq "$KILLS"); do
+	for i in $(seq "$kills"); do
 		rm -f output
 		for j in 1 2 3 4 5 6; do
 			run_and_kill "$limit" -o output --checkpoint=ck "$@"
@@ -105,10 +101,10 @@ survives -S 64M input
 
 claim 'killed while it replaces its input, which is as it was or sorted'
 "$GSORT" input -o expected
-for i in $(seq "$KILLS"); do
+for i in $(seq "$kills"); do
 	cp input both
 	for j in 1 2 3 4 5 6; do
-		run_and_kill 0.6 -S 3M --checkpoint=ck both -o both
+		run_and_kill 600 -S 3M --checkpoint=ck both -o both
 		cmp -s input both || cmp -s expected both || broken "neither after $moment s"
 		[ $status -ne 0 ] || break
 	done
@@ -118,7 +114,7 @@ for i in $(seq "$KILLS"); do
 done
 
 claim 'enough of them were killed in time'
-[ $n_killed -ge $((8 * KILLS)) ] || broken "only $n_killed"
-[ $n_from_runs -ge $((2 * KILLS)) ] || broken "only $n_from_runs had runs to go on from"
+[ $n_killed -ge $((8 * kills)) ] || broken "only $n_killed"
+[ $n_from_runs -ge $((2 * kills)) ] || broken "only $n_from_runs had runs to go on from"
 echo "$n_killed killed; resumed from runs $n_from_runs times, from output $n_from_output times"
 finish
