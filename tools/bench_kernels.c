@@ -13,78 +13,11 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
+#include "tools/bench_device.h"
+#include "tools/bench_kernel_records.h"
 #include "tools/bench_merge_steps.h"
 #include "tools/bench_reference.h"
 #include "tools/bench_splitters.h"
-
-enum { RUNS_MAX = 101 };
-
-struct bench_options {
-	unsigned n_runs;
-	unsigned log2_n;         /* 0: the sizes of the table */
-	uint32_t element_nbytes; /* 0: all */
-	bool references;         /* time CUB and Thrust as well */
-};
-
-static void check(int error, const char *what)
-{
-	if (!error)
-		return;
-	fprintf(stderr, "gsort-bench: %s: %s\n", what, cudaGetErrorString((cudaError_t)error));
-	exit(2);
-}
-
-static void *device_alloc(size_t nbytes)
-{
-	void *memory;
-
-	check(cudaMalloc(&memory, nbytes + 256), "device memory");
-	return memory;
-}
-
-static int compare_float(const void *x, const void *y)
-{
-	const float a = *(const float *)x, b = *(const float *)y;
-
-	return (a > b) - (a < b);
-}
-
-/* What is timed: `prepare` is not, `work` is. */
-struct timed {
-	void (*prepare)(void *context);
-	int (*work)(void *context);
-	void *context;
-};
-
-static float run_once(struct timed timed, cudaEvent_t start, cudaEvent_t end)
-{
-	float ms;
-
-	if (timed.prepare)
-		timed.prepare(timed.context);
-	check(cudaEventRecord(start, NULL), "event");
-	check(timed.work(timed.context), "launch");
-	check(cudaEventRecord(end, NULL), "event");
-	check(cudaEventSynchronize(end), "kernels");
-	check(cudaEventElapsedTime(&ms, start, end), "event");
-	return ms;
-}
-
-static float median_ms(struct timed timed, unsigned n_runs)
-{
-	cudaEvent_t start, end;
-	float ms[RUNS_MAX];
-
-	check(cudaEventCreate(&start), "event");
-	check(cudaEventCreate(&end), "event");
-	run_once(timed, start, end);
-	for (unsigned i = 0; i < n_runs; i++)
-		ms[i] = run_once(timed, start, end);
-	cudaEventDestroy(start);
-	cudaEventDestroy(end);
-	qsort(ms, n_runs, sizeof *ms, compare_float);
-	return ms[n_runs / 2];
-}
 
 static void print_row(const char *what, uint32_t element_nbytes, uint64_t n, float ms,
 		      float base_ms)
@@ -111,9 +44,9 @@ static void sort_prepare(void *context)
 {
 	struct sort_bench *bench = context;
 
-	check(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
-			      cudaMemcpyDeviceToDevice, NULL),
-	      "copy");
+	bench_check(cudaMemcpyAsync(bench->elements, bench->input, bench->n * bench->element_nbytes,
+				    cudaMemcpyDeviceToDevice, NULL),
+		    "copy");
 }
 
 static int sort_ours(void *context)
@@ -145,15 +78,15 @@ static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, u
 	size_t more = 0;
 
 	*bench = (struct sort_bench){ .element_nbytes = element_nbytes, .n = n };
-	bench->input = device_alloc(nbytes);
-	bench->elements = device_alloc(nbytes);
-	bench->sorted = device_alloc(nbytes);
+	bench->input = bench_alloc(nbytes);
+	bench->elements = bench_alloc(nbytes);
+	bench->sorted = bench_alloc(nbytes);
 	bench->scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
-	check(reference_radix_sort(NULL, &more, NULL, NULL, element_nbytes, n), "size");
+	bench_check(reference_radix_sort(NULL, &more, NULL, NULL, element_nbytes, n), "size");
 	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
-	check(reference_merge_sort(NULL, &more, NULL, element_nbytes, n), "size");
+	bench_check(reference_merge_sort(NULL, &more, NULL, element_nbytes, n), "size");
 	bench->scratch_nbytes = more > bench->scratch_nbytes ? more : bench->scratch_nbytes;
-	bench->scratch = device_alloc(bench->scratch_nbytes);
+	bench->scratch = bench_alloc(bench->scratch_nbytes);
 }
 
 static void sort_bench_close(struct sort_bench *bench)
@@ -169,13 +102,13 @@ static void sort_check(struct sort_bench *bench, enum keys keys)
 {
 	bool differ;
 
-	check(reference_fill(bench->input, bench->element_nbytes, bench->n, keys), "fill");
-	check(sort_radix(bench), "radix sort");
+	bench_check(reference_fill(bench->input, bench->element_nbytes, bench->n, keys), "fill");
+	bench_check(sort_radix(bench), "radix sort");
 	sort_prepare(bench);
-	check(sort_ours(bench), "sort");
-	check(reference_differ(bench->elements, bench->sorted, bench->n * bench->element_nbytes,
-			       &differ),
-	      "compare");
+	bench_check(sort_ours(bench), "sort");
+	bench_check(reference_differ(bench->elements, bench->sorted,
+				     bench->n * bench->element_nbytes, &differ),
+		    "compare");
 	if (differ) {
 		printf("WRONG: sort of %s, %u B, n %llu\n", key_names[keys],
 		       (unsigned)bench->element_nbytes, (unsigned long long)bench->n);
@@ -192,14 +125,16 @@ static void bench_sort_size(const struct bench_options *options, uint32_t elemen
 	sort_bench_open(&bench, element_nbytes, (uint64_t)1 << log2_n);
 	sort_check(&bench, KEYS_RANDOM);
 	if (options->references) {
-		merge_ms = median_ms((struct timed){ sort_prepare, sort_merge, &bench },
-				     options->n_runs);
+		merge_ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_merge, &bench },
+					   options->n_runs);
 		print_row("cub::DeviceMergeSort", element_nbytes, bench.n, merge_ms, 0);
 		print_row("cub::DeviceRadixSort", element_nbytes, bench.n,
-			  median_ms((struct timed){ NULL, sort_radix, &bench }, options->n_runs),
+			  bench_median_ms((struct bench_timed){ NULL, sort_radix, &bench },
+					  options->n_runs),
 			  merge_ms);
 	}
-	ours_ms = median_ms((struct timed){ sort_prepare, sort_ours, &bench }, options->n_runs);
+	ours_ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_ours, &bench },
+				  options->n_runs);
 	print_row("gsort", element_nbytes, bench.n, ours_ms, merge_ms);
 	sort_bench_close(&bench);
 }
@@ -232,8 +167,9 @@ static void bench_distributions(const struct bench_options *options)
 			float ms;
 
 			sort_check(&bench, keys);
-			ms = median_ms((struct timed){ sort_prepare, sort_ours, &bench },
-				       options->n_runs);
+			ms = bench_median_ms((struct bench_timed){ sort_prepare, sort_ours,
+								   &bench },
+					     options->n_runs);
 			random_ms = keys == KEYS_RANDOM ? ms : random_ms;
 			print_row(key_names[keys], nbytes, bench.n, ms, random_ms);
 		}
@@ -261,17 +197,18 @@ static int merge_ours(void *context)
 /* `work` must make of the runs what the radix sort makes of them. */
 static void merge_check(struct merge_bench *bench, int (*work)(void *context))
 {
-	uint64_t *sorted = device_alloc(bench->n * 8);
+	uint64_t *sorted = bench_alloc(bench->n * 8);
 	size_t scratch_nbytes = 0;
 	void *scratch;
 	bool differ;
 
-	check(reference_radix_sort(NULL, &scratch_nbytes, NULL, NULL, 8, bench->n), "size");
-	scratch = device_alloc(scratch_nbytes);
-	check(reference_radix_sort(scratch, &scratch_nbytes, bench->input, sorted, 8, bench->n),
-	      "radix sort");
-	check(work(bench), "merge");
-	check(reference_differ(bench->out, sorted, bench->n * 8, &differ), "compare");
+	bench_check(reference_radix_sort(NULL, &scratch_nbytes, NULL, NULL, 8, bench->n), "size");
+	scratch = bench_alloc(scratch_nbytes);
+	bench_check(reference_radix_sort(scratch, &scratch_nbytes, bench->input, sorted, 8,
+					 bench->n),
+		    "radix sort");
+	bench_check(work(bench), "merge");
+	bench_check(reference_differ(bench->out, sorted, bench->n * 8, &differ), "compare");
 	if (differ) {
 		printf("WRONG: merge of %u runs\n", (unsigned)bench->k);
 		exit(2);
@@ -287,14 +224,14 @@ static void merge_bench_open(struct merge_bench *bench, const struct bench_optio
 		.n = (uint64_t)1 << (options->log2_n ? options->log2_n : 29),
 		.k = k,
 	};
-	bench->input = device_alloc(bench->n * 8);
-	bench->out = device_alloc(bench->n * 8);
-	bench->scratch = device_alloc(kernel_merge_scratch_nbytes(k, bench->n, 8));
+	bench->input = bench_alloc(bench->n * 8);
+	bench->out = bench_alloc(bench->n * 8);
+	bench->scratch = bench_alloc(kernel_merge_scratch_nbytes(k, bench->n, 8));
 	bench->slices = calloc(k, sizeof *bench->slices);
 	for (uint32_t i = 0; i < k; i++)
 		bench->slices[i] =
 			(struct kernel_slice){ bench->input + i * (bench->n / k), bench->n / k };
-	check(reference_fill_runs(bench->input, 8, bench->n, bench->n / k), "fill");
+	bench_check(reference_fill_runs(bench->input, 8, bench->n, bench->n / k), "fill");
 }
 
 static void merge_bench_close(struct merge_bench *bench)
@@ -311,7 +248,7 @@ static float bench_merge_work(struct merge_bench *bench, const struct bench_opti
 	float ms;
 
 	merge_check(bench, work);
-	ms = median_ms((struct timed){ NULL, work, bench }, options->n_runs);
+	ms = bench_median_ms((struct bench_timed){ NULL, work, bench }, options->n_runs);
 	print_row(what, 8, bench->n, ms, base_ms);
 	return ms;
 }
@@ -410,12 +347,12 @@ static int run_cuts(void *context)
 static void fill_random_runs(struct merge_bench *merge)
 {
 	const uint64_t run_n = merge->slices[0].n;
-	void *scratch = device_alloc(kernel_sort_scratch_nbytes(run_n, 8));
+	void *scratch = bench_alloc(kernel_sort_scratch_nbytes(run_n, 8));
 
-	check(reference_fill(merge->input, 8, merge->n, KEYS_RANDOM), "fill");
+	bench_check(reference_fill(merge->input, 8, merge->n, KEYS_RANDOM), "fill");
 	for (uint32_t i = 0; i < merge->k; i++)
-		check(launch_sort(merge->input + i * run_n, run_n, 8, scratch, NULL), "sort");
-	check(cudaDeviceSynchronize(), "sort");
+		bench_check(launch_sort(merge->input + i * run_n, run_n, 8, scratch, NULL), "sort");
+	bench_check(cudaDeviceSynchronize(), "sort");
 	cudaFree(scratch);
 }
 
@@ -427,9 +364,10 @@ static void splitters_bench_open(struct splitters_bench *bench, const struct ben
 	*bench = (struct splitters_bench){ 0 };
 	merge_bench_open(&bench->merge, options, k);
 	fill_random_runs(&bench->merge);
-	check(split_pass_open(&bench->split, bench->merge.input, bench->merge.n, k), "splitters");
-	bench->cuts = device_alloc(k * sizeof *bench->cuts);
-	check(split_check(&bench->split, &right), "splitters");
+	bench_check(split_pass_open(&bench->split, bench->merge.input, bench->merge.n, k),
+		    "splitters");
+	bench->cuts = bench_alloc(k * sizeof *bench->cuts);
+	bench_check(split_check(&bench->split, &right), "splitters");
 	if (!right) {
 		printf("WRONG: splitters of %u runs\n", (unsigned)k);
 		exit(2);
@@ -461,17 +399,20 @@ static void bench_splitters(const struct bench_options *options)
 		float merge_ms, cuts_ms;
 
 		splitters_bench_open(&bench, options, numbers[i]);
-		merge_ms = median_ms((struct timed){ NULL, merge_ours, &bench.merge },
-				     options->n_runs);
-		print_splitters("by given keys, a thread per run", &bench,
-				median_ms((struct timed){ NULL, run_split_by_keys, &bench },
-					  options->n_runs),
-				merge_ms);
-		print_splitters("gsort, exact, first pass", &bench,
-				median_ms((struct timed){ NULL, run_split_exactly, &bench },
-					  options->n_runs),
-				merge_ms);
-		cuts_ms = median_ms((struct timed){ NULL, run_cuts, &bench }, options->n_runs);
+		merge_ms = bench_median_ms((struct bench_timed){ NULL, merge_ours, &bench.merge },
+					   options->n_runs);
+		print_splitters(
+			"by given keys, a thread per run", &bench,
+			bench_median_ms((struct bench_timed){ NULL, run_split_by_keys, &bench },
+					options->n_runs),
+			merge_ms);
+		print_splitters(
+			"gsort, exact, first pass", &bench,
+			bench_median_ms((struct bench_timed){ NULL, run_split_exactly, &bench },
+					options->n_runs),
+			merge_ms);
+		cuts_ms = bench_median_ms((struct bench_timed){ NULL, run_cuts, &bench },
+					  options->n_runs);
 		printf("%-34s %4u runs  %8u splitter    %8.1f us\n", "gsort, one splitter",
 		       (unsigned)numbers[i], 1, cuts_ms * 1e3 / CUTS_TIMED);
 		splitters_bench_close(&bench);
@@ -489,6 +430,7 @@ static const struct {
 	{ "merge-steps", bench_merge_steps,
 	  "two sorted runs: from simple to fast, against Thrust" },
 	{ "splitters", bench_splitters, "where k sorted runs are cut" },
+	{ "records", bench_kernel_records, "records of 100 bytes, step by step, against copying" },
 };
 
 static int usage(void)
@@ -519,7 +461,8 @@ int bench_kernels(int argc, char **argv)
 			break;
 		case 'n':
 			options.n_runs = (unsigned)strtoul(optarg, NULL, 10);
-			options.n_runs = options.n_runs < RUNS_MAX ? options.n_runs : RUNS_MAX;
+			options.n_runs = options.n_runs < BENCH_RUNS_MAX ? options.n_runs :
+									   BENCH_RUNS_MAX;
 			break;
 		case 'x':
 			options.references = false;

@@ -4,7 +4,7 @@
 #pragma once
 
 /*
- * argv[0]: "sort", "distributions", "merge", "merge-steps" or "splitters"; then options (see
+ * argv[0]: the name of a benchmark; then options (see
  * --help). Returns an exit status. Everything is checked for correctness before it is timed.
  */
 int bench_kernels(int argc, char **argv);

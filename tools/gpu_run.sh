@@ -1,17 +1,21 @@
 #!/bin/sh
-# gpu_run.sh - test and time the kernels on a machine that has a GPU but no build tools
+# gpu_run.sh - test and time the CUDA back end on a machine that has a GPU but no build tools
 #
 # usage: gpu_run.sh FOLDER [bench]
 #
 # FOLDER holds what `gpu_run.sh --pack BUILD FOLDER` has put there on the machine that builds: the
-# test programs, gsort-bench-kernels, and cmocka's library, which need only the driver.
+# test programs, gsort-bench-kernels, and the libraries that they need besides the driver.
 set -eu
+
+programs='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
+	tests/kernels/check_cuda_records tests/backend/check_backend tools/gsort-bench-kernels'
 
 if [ "$1" = --pack ]; then
 	mkdir -p "$3"
-	cp "$2"/tests/kernels/test_sort_kernels "$2"/tests/kernels/test_record_kernels \
-		"$2"/tools/gsort-bench-kernels "$3"
-	cp "$(ldconfig -p | awk '/libcmocka.so.0/ { print $NF; exit }')" "$3"
+	for program in $programs; do
+		cp "$2/$program" "$3"
+		ldd "$2/$program" | awk '/libcmocka|libhwy|libzstd|libxxhash|liburing/ { print $3 }'
+	done | sort -u | xargs -I LIBRARY cp LIBRARY "$3"
 	cp "$0" "$3"
 	exit 0
 fi
@@ -20,17 +24,20 @@ folder=$1
 export LD_LIBRARY_PATH="$folder"
 status=0
 
-for program in test_sort_kernels test_record_kernels; do
-	timeout 120 "$folder/$program" || status=1
+for program in test_sort_kernels test_record_kernels check_cuda_records; do
+	timeout 120 "$folder/$program" > "$folder/log" 2>&1 || status=1
+	tail -3 "$folder/log"
 	for tool in memcheck racecheck; do
 		KERNEL_TESTS=short timeout 40 compute-sanitizer --tool "$tool" --error-exitcode 1 \
-			"$folder/$program" > "$folder/$tool.log" 2>&1 ||
-			{ echo "$program, $tool: status $?"; tail -5 "$folder/$tool.log"; }
-		grep 'SUMMARY' "$folder/$tool.log" || true
+			"$folder/$program" > "$folder/log" 2>&1 ||
+			{ echo "$program, $tool: status $?"; tail -5 "$folder/log"; }
+		grep 'SUMMARY' "$folder/log" || true
 	done
 done
+timeout 200 "$folder/check_backend" cuda > "$folder/log" 2>&1 || status=1
+tail -20 "$folder/log"
 [ "${2:-}" = bench ] || exit $status
-for bench in sort merge merge-steps splitters; do
+for bench in sort merge merge-steps splitters pairs records; do
 	echo "== $bench"
 	timeout 120 "$folder/gsort-bench-kernels" "$bench" --runs=5
 done

@@ -1,8 +1,8 @@
 /*
- * check_cuda_on_cpu - the CUDA back end's operations on records, with the kernels on the CPU
+ * check_cuda_records - the CUDA back end's operations on records, on few data
  *
- * What tests/check_backend.c does with records on a GPU, on the few data sets that emulated
- * kernels get through: each is here for one way through the code.
+ * What tests/check_backend.c does with records, on as few data sets as emulated kernels and
+ * compute-sanitizer get through: each is here for one way through the code.
  */
 #include <stdio.h>
 
@@ -40,7 +40,12 @@ static const struct data_set data_sets[] = {
 int main(void)
 {
 	struct check check = { .reference = &reference_plain };
+	const char *why;
 
+	if (backend_cuda.probe(&why) < 0) {
+		printf("skipped: no device: %s\n", why);
+		return 77;
+	}
 	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
 	for (unsigned i = 0; i < sizeof data_sets / sizeof data_sets[0]; i++) {
 		const struct data_set *set = &data_sets[i];
