@@ -22,11 +22,19 @@ struct tally {
 };
 
 struct gather_memory : stream_memory {
-	const unsigned char *from[streaming::n + 1]; /* row 0: the item before the tile */
-	uint32_t place[streaming::n + 1];            /* of each row in the output, or NOWHERE */
-	uint16_t kept[streaming::n];                 /* rows, in the order of the output */
+	const unsigned char *from[ROWS_MAX]; /* row 0: the item before the tile */
+	uint64_t key_word[ROWS_MAX];         /* the first 8 bytes of the key */
+	uint32_t place[ROWS_MAX];            /* of each row in the output, or NOWHERE */
+	uint16_t kept[ROWS_MAX];             /* rows, in the order of the output */
 	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
 };
+
+/* Where a row is in shared memory. */
+__device__ __forceinline__ const unsigned char *row_at(const gather_memory &memory,
+						       const row_shape &shape, uint32_t row)
+{
+	return memory.slots + place_in_slots(memory.from[row], shape, row);
+}
 
 /* Firsts among the first i elements; all of them if that is not asked. */
 __device__ __forceinline__ uint64_t firsts_before(const gather_task &task, uint64_t i)
@@ -67,7 +75,7 @@ __device__ __forceinline__ const unsigned char *item_of(const gather_task &task,
 
 __device__ __forceinline__ uint64_t count_of(const gather_task &task, const unsigned char *item)
 {
-	const uint64_t count = task.has_count ? load_bytes(item, 8) : 1;
+	const uint64_t count = task.has_count ? bytes_load(item, 8) : 1;
 
 	return task.has_count && task.count_is_be ? swap_bytes(count) : count;
 }
@@ -137,92 +145,129 @@ __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_ta
 	}
 }
 
-/* Look at the rows 1 to n in shared memory. */
-__device__ __forceinline__ void check_rows(const gather_memory &memory, const gather_task &task,
-					   const row_shape &shape, uint64_t base, uint32_t n,
-					   struct tally &tally)
+/* Look at the rows 1 to n in shared memory, each alone, and at the key of row 0. */
+template <bool WORDS>
+__device__ __forceinline__ void look_at_rows(gather_memory &memory, const gather_task &task,
+					     const row_shape &shape, uint64_t base, uint32_t n,
+					     struct tally &tally)
 {
-	const uint32_t lane = threadIdx.x % shape.n_lanes;
-	const uint32_t n_at_once = streaming::n_threads / shape.n_lanes;
+	const uint32_t lane = threadIdx.x % shape.n_hashers;
 
-	for (uint32_t first = 1; first <= n; first += n_at_once) {
-		const uint32_t row = first + threadIdx.x / shape.n_lanes;
-		const bool is_mine = row <= n && lane == 0;
-		const unsigned char *item =
-			row_at(memory.slots, memory.from, shape, row <= n ? row : 1);
-		const uint64_t hash = hash_body(item + task.items.body_offset,
-						task.items.body_nbytes, lane, shape.n_lanes);
+	for (uint32_t first = 1; first <= n; first += streaming::n_threads / shape.n_hashers) {
+		const uint32_t mine = first + threadIdx.x / shape.n_hashers;
+		const uint32_t row = mine <= n ? mine : 1;
+		const unsigned char *item = row_at(memory, shape, row);
+		const uint64_t hash = hash_body<WORDS>(item + task.items.body_offset,
+						       task.items.body_nbytes, lane,
+						       shape.n_hashers);
 
-		if (is_mine)
+		if (mine <= n && lane == 0) {
 			tally_hash(tally, hash, memory.place[row] != NOWHERE);
-	}
-	for (uint32_t row = 1 + threadIdx.x; row <= n; row += streaming::n_threads) {
-		const unsigned char *item = row_at(memory.slots, memory.from, shape, row);
-
-		if (base + row > 1 && memory.place[row] != NOWHERE)
-			tally.n_disorders +=
-				compare_items(task.items,
-					      row_at(memory.slots, memory.from, shape, row - 1),
-					      item, 0) > 0;
-		tally_count(tally, task, base + row - 1, item);
-	}
-}
-
-/* Four bytes of the kept rows' output, from byte `at` of the row `kept` on. */
-__device__ __forceinline__ uint32_t output_word(const gather_memory &memory,
-						const gather_task &task, const row_shape &shape,
-						uint32_t kept, uint32_t at)
-{
-	const uint32_t nbytes = task.out_nbytes;
-	uint32_t word = 0;
-
-	if (at + 4 <= nbytes)
-		return (uint32_t)load_bytes(row_at(memory.slots, memory.from, shape,
-						   memory.kept[kept]) +
-						    task.out_offset + at,
-					    4);
-	for (unsigned i = 0; i < 4; i++) {
-		if (at == nbytes) {
-			at = 0;
-			kept++;
+			tally_count(tally, task, base + row - 1, item);
+			memory.key_word[row] = item_key_word(task.items, item, 0);
 		}
-		word |= (uint32_t)row_at(memory.slots, memory.from, shape,
-					 memory.kept[kept])[task.out_offset + at++]
-			<< 8 * i;
 	}
-	return word;
+	if (base > 0 && threadIdx.x == 0)
+		memory.key_word[0] = item_key_word(task.items, row_at(memory, shape, 0), 0);
 }
 
-/* Write the n_kept rows of a tile; the first goes to place `first`. */
-__device__ __forceinline__ void write_rows(const gather_memory &memory, const gather_task &task,
-					   const row_shape &shape, uint64_t first, uint32_t n_kept)
+/* Compare each row that is kept with the one before it. */
+__device__ __forceinline__ void compare_rows(const gather_memory &memory, const gather_task &task,
+					     const row_shape &shape, uint64_t base, uint32_t n,
+					     struct tally &tally)
 {
-	unsigned char *to = (unsigned char *)task.out + first * task.out_nbytes;
-	const uint32_t nbytes = n_kept * task.out_nbytes, to_word = (4 - skew(to)) % 4;
-	const uint32_t head = to_word < nbytes ? to_word : nbytes, n_words = (nbytes - head) / 4;
-	const uint32_t rows_step = streaming::n_threads * 4 / task.out_nbytes;
-	const uint32_t bytes_step = streaming::n_threads * 4 % task.out_nbytes;
-	const uint32_t n_edges = nbytes - 4 * n_words;
-	uint32_t kept = (head + 4 * threadIdx.x) / task.out_nbytes;
-	uint32_t at = (head + 4 * threadIdx.x) % task.out_nbytes;
+	for (uint32_t row = 1 + threadIdx.x; row <= n; row += streaming::n_threads) {
+		const uint64_t before = memory.key_word[row - 1], word = memory.key_word[row];
+
+		if (base + row == 1 || memory.place[row] == NOWHERE)
+			continue;
+		tally.n_disorders +=
+			before == word ? compare_items(task.items, row_at(memory, shape, row - 1),
+						       row_at(memory, shape, row), 8) > 0 :
+					 before > word;
+	}
+}
+
+/* What the output takes of the kept rows of a tile, as one stretch of bytes. */
+struct output_view {
+	const gather_memory &memory;
+	const gather_task &task;
+	const row_shape &shape;
+
+	/* Byte `at` of what is taken of a row. */
+	__device__ const unsigned char *row(uint32_t kept, uint32_t at) const
+	{
+		return row_at(memory, shape, memory.kept[kept]) + task.out_offset + at;
+	}
+
+	/* Four bytes, of one row or several. */
+	__device__ uint32_t word(uint32_t kept, uint32_t at) const
+	{
+		uint32_t word = 0;
+
+		if (at + 4 <= task.out_nbytes)
+			return (uint32_t)bytes_load(row(kept, at), 4);
+		for (unsigned i = 0; i < 4; i++) {
+			if (at == task.out_nbytes) {
+				at = 0;
+				kept++;
+			}
+			word |= (uint32_t)*row(kept, at++) << 8 * i;
+		}
+		return word;
+	}
+};
+
+/* Call visit(i, kept, at) for this thread's words of a stretch: the i-th, and where it begins. */
+template <class Visit>
+__device__ __forceinline__ void for_each_word(uint32_t first_byte, uint32_t n_words,
+					      uint32_t row_nbytes, Visit visit)
+{
+	const uint32_t rows_step = streaming::n_threads * 4 / row_nbytes;
+	const uint32_t bytes_step = streaming::n_threads * 4 % row_nbytes;
+	const uint32_t begin = first_byte + 4 * threadIdx.x;
+	uint32_t kept = begin / row_nbytes, at = begin % row_nbytes;
 
 	for (uint32_t i = threadIdx.x; i < n_words; i += streaming::n_threads) {
-		((uint32_t *)(void *)(to + head))[i] = output_word(memory, task, shape, kept, at);
+		visit(i, kept, at);
 		kept += rows_step;
 		at += bytes_step;
-		if (at >= task.out_nbytes) {
-			at -= task.out_nbytes;
+		if (at >= row_nbytes) {
+			at -= row_nbytes;
 			kept++;
 		}
 	}
+}
+
+/* Write the n_kept rows of a tile to `to`, which may be anywhere. */
+__device__ __forceinline__ void write_rows(const output_view &view, unsigned char *to,
+					   uint32_t n_kept)
+{
+	const uint32_t row_nbytes = view.task.out_nbytes, nbytes = n_kept * row_nbytes;
+	const uint32_t to_word = (4 - skew(to)) % 4, head = to_word < nbytes ? to_word : nbytes;
+	const uint32_t n_words = (nbytes - head) / 4, n_edges = nbytes - 4 * n_words;
+	uint32_t *words = (uint32_t *)(void *)(to + head);
+
+	for_each_word(head, n_words, row_nbytes, [&](uint32_t i, uint32_t kept, uint32_t at) {
+		words[i] = view.word(kept, at);
+	});
 	/* The bytes before the first whole word and behind the last. */
 	for (uint32_t i = threadIdx.x; i < n_edges; i += streaming::n_threads) {
 		const uint32_t byte = i < head ? i : i + 4 * n_words;
 
-		to[byte] = row_at(memory.slots, memory.from, shape,
-				  memory.kept[byte / task.out_nbytes])[task.out_offset +
-								       byte % task.out_nbytes];
+		to[byte] = *view.row(byte / row_nbytes, byte % row_nbytes);
 	}
+}
+
+/* The same where all of it consists of aligned words. */
+__device__ __forceinline__ void write_words(const output_view &view, uint32_t *to, uint32_t n_kept)
+{
+	const uint32_t row_nbytes = view.task.out_nbytes;
+
+	for_each_word(0, n_kept * (row_nbytes / 4), row_nbytes,
+		      [&](uint32_t i, uint32_t kept, uint32_t at) {
+			      to[i] = *(const uint32_t *)(const void *)view.row(kept, at);
+		      });
 }
 
 __device__ __forceinline__ void copy_item(void *to, const unsigned char *item, uint32_t nbytes,
@@ -232,10 +277,12 @@ __device__ __forceinline__ void copy_item(void *to, const unsigned char *item, u
 		((unsigned char *)to)[i] = item[i];
 }
 
+template <bool WORDS>
 __global__ void __launch_bounds__(streaming::n_threads)
 	gather_rows(gather_task task, row_shape shape)
 {
 	gather_memory &memory = *shared_memory<gather_memory>();
+	const output_view view = { memory, task, shape };
 	const uint64_t n_kept = kept_before(task, task.n);
 	struct tally tally = {};
 
@@ -243,22 +290,25 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	     base += (uint64_t)gridDim.x * shape.n) {
 		const uint32_t n = task.n - base < shape.n ? (uint32_t)(task.n - base) : shape.n;
 		const uint64_t first = kept_before(task, base), end = kept_before(task, base + n);
+		unsigned char *to = (unsigned char *)task.out + first * task.out_nbytes;
 
 		find_rows(memory, task, base, n);
 		__syncthreads();
 		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
 		__syncthreads();
-		check_rows(memory, task, shape, base, n, tally);
-		write_rows(memory, task, shape, first, (uint32_t)(end - first));
+		look_at_rows<WORDS>(memory, task, shape, base, n, tally);
+		if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
+			write_words(view, (uint32_t *)(void *)to, (uint32_t)(end - first));
+		else
+			write_rows(view, to, (uint32_t)(end - first));
 		if (first == 0 && end > 0)
-			copy_item(task.first,
-				  row_at(memory.slots, memory.from, shape, memory.kept[0]),
-				  shape.nbytes, threadIdx.x, streaming::n_threads);
+			copy_item(task.first, row_at(memory, shape, memory.kept[0]), shape.nbytes,
+				  threadIdx.x, streaming::n_threads);
 		if (end == n_kept && end > first)
-			copy_item(task.last,
-				  row_at(memory.slots, memory.from, shape,
-					 memory.kept[end - first - 1]),
+			copy_item(task.last, row_at(memory, shape, memory.kept[end - first - 1]),
 				  shape.nbytes, threadIdx.x, streaming::n_threads);
+		__syncthreads();
+		compare_rows(memory, task, shape, base, n, tally);
 		__syncthreads();
 	}
 	report(memory, tally, task);
@@ -282,7 +332,7 @@ __device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char
 	if (lane < head)
 		to[lane] = from[lane];
 	for (uint32_t i = lane; i < n_words; i += WARP)
-		((uint32_t *)(void *)(to + head))[i] = (uint32_t)load_bytes(from + head + 4 * i, 4);
+		((uint32_t *)(void *)(to + head))[i] = (uint32_t)bytes_load(from + head + 4 * i, 4);
 	if (lane < nbytes - tail)
 		to[tail + lane] = from[tail + lane];
 }
@@ -302,6 +352,7 @@ __device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, cons
 	return false;
 }
 
+template <bool WORDS>
 __global__ void __launch_bounds__(streaming::n_threads) gather_wide(gather_task task)
 {
 	stream_memory &memory = *shared_memory<stream_memory>();
@@ -314,8 +365,8 @@ __global__ void __launch_bounds__(streaming::n_threads) gather_wide(gather_task 
 	     i < task.n; i += (uint64_t)gridDim.x * streaming::n_warps) {
 		const unsigned char *item = item_of(task, i);
 		const uint32_t place = place_of(task, i);
-		const uint64_t hash = hash_body(item + task.items.body_offset,
-						task.items.body_nbytes, lane, WARP);
+		const uint64_t hash = hash_body<WORDS>(item + task.items.body_offset,
+						       task.items.body_nbytes, lane, WARP);
 		const bool disorder = i > 0 && place != NOWHERE &&
 				      is_disorder_wide(task.items, item_of(task, i - 1), item);
 
@@ -362,21 +413,22 @@ __global__ void __launch_bounds__(streaming::n_threads) store_counts(gather_task
 	}
 }
 
-static int gather_items(const gather_task &task, CUstream_st *stream)
+template <bool WORDS> static int gather_items(const gather_task &task, CUstream_st *stream)
 {
 	const struct row_shape shape = shape_rows(&task.items, 1);
 	int r;
 
 	if (shape.wide) {
-		LAUNCH(gather_wide, blocks_for(task.n, streaming::n_warps), streaming::n_threads,
-		       sizeof(stream_memory), stream, task);
+		LAUNCH(gather_wide<WORDS>, blocks_for(task.n, streaming::n_warps),
+		       streaming::n_threads, sizeof(stream_memory), stream, task);
 		return (int)cudaGetLastError();
 	}
-	r = (int)cudaFuncSetAttribute(gather_rows, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	r = (int)cudaFuncSetAttribute(gather_rows<WORDS>,
+				      cudaFuncAttributeMaxDynamicSharedMemorySize,
 				      (int)sizeof(gather_memory));
 	if (r)
 		return r;
-	LAUNCH(gather_rows, blocks_for(task.n, shape.n), streaming::n_threads,
+	LAUNCH(gather_rows<WORDS>, blocks_for(task.n, shape.n), streaming::n_threads,
 	       sizeof(gather_memory), stream, task, shape);
 	return (int)cudaGetLastError();
 }
@@ -394,7 +446,8 @@ int launch_gather(const struct gather_task *task, CUstream_st *stream)
 		r = (int)cudaMemsetAsync(counted.counts, 0, task->n * sizeof *counted.counts,
 					 stream);
 	if (!r)
-		r = gather_items(counted, stream);
+		r = task->items.alignment >= 4 ? gather_items<true>(counted, stream) :
+						 gather_items<false>(counted, stream);
 	if (!r && counted.counts) {
 		LAUNCH(store_counts, blocks_for(task->n), streaming::n_threads, 0, stream, counted);
 		r = (int)cudaGetLastError();

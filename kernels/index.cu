@@ -7,17 +7,17 @@
 #include "kernels/rows.cuh"
 
 struct index_memory : stream_memory {
-	const unsigned char *from[streaming::n];
+	const unsigned char *from[ROWS_MAX];
 	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
 };
 
-template <class E>
+template <class E, bool WORDS>
 __global__ void __launch_bounds__(streaming::n_threads)
 	index_rows(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
 		   digest *digest)
 {
 	index_memory &memory = *shared_memory<index_memory>();
-	const uint32_t lane = threadIdx.x % shape.n_lanes;
+	const uint32_t lane = threadIdx.x % shape.n_hashers;
 	uint64_t sum = 0, count = 0;
 
 	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < n_items;
@@ -29,19 +29,21 @@ __global__ void __launch_bounds__(streaming::n_threads)
 		__syncthreads();
 		load_rows(memory.slots, memory.from, shape, 0, n);
 		__syncthreads();
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
-			elements[base + i] =
-				make_element<E>(items, row_at(memory.slots, memory.from, shape, i),
-						(uint32_t)(base + i));
-		for (uint32_t first = 0; first < n; first += streaming::n_threads / shape.n_lanes) {
-			const uint32_t i = first + threadIdx.x / shape.n_lanes;
-			const uint64_t hash =
-				hash_body(row_at(memory.slots, memory.from, shape, i < n ? i : 0) +
-						  items.body_offset,
-					  items.body_nbytes, lane, shape.n_lanes);
+		for (uint32_t first = 0; first < n;
+		     first += streaming::n_threads / shape.n_hashers) {
+			const uint32_t i = first + threadIdx.x / shape.n_hashers;
+			const uint32_t row = i < n ? i : 0;
+			const unsigned char *item =
+				memory.slots + place_in_slots(memory.from[row], shape, row);
+			const uint64_t hash = hash_body<WORDS>(
+				item + items.body_offset, items.body_nbytes, lane, shape.n_hashers);
 
-			sum += i < n && lane == 0 ? hash : 0;
-			count += i < n && lane == 0;
+			if (i < n && lane == 0) {
+				elements[base + i] =
+					make_element<E>(items, item, (uint32_t)(base + i));
+				sum += hash;
+				count++;
+			}
 		}
 		__syncthreads();
 	}
@@ -49,7 +51,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 }
 
 /* A warp for each item. */
-template <class E>
+template <class E, bool WORDS>
 __global__ void __launch_bounds__(streaming::n_threads)
 	index_wide(kernel_items items, uint64_t n_items, E *elements, digest *digest)
 {
@@ -61,7 +63,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	for (uint64_t i = first; i < n_items; i += (uint64_t)gridDim.x * streaming::n_warps) {
 		const unsigned char *item = item_at(items, i);
 		const uint64_t hash =
-			hash_body(item + items.body_offset, items.body_nbytes, lane, WARP);
+			hash_body<WORDS>(item + items.body_offset, items.body_nbytes, lane, WARP);
 
 		if (lane == 0) {
 			elements[i] = make_element<E>(items, item, (uint32_t)i);
@@ -82,21 +84,31 @@ __global__ void __launch_bounds__(streaming::n_threads)
 		elements[i] = make_element<E>(items, item_at(items, i), (uint32_t)i);
 }
 
+template <class E, bool WORDS>
+static int index_and_digest(const kernel_items *items, uint64_t n, E *elements, digest *digest,
+			    CUstream_st *stream)
+{
+	const struct row_shape shape = shape_rows(items, 0);
+
+	if (shape.wide)
+		LAUNCH((index_wide<E, WORDS>), blocks_for(n, streaming::n_warps),
+		       streaming::n_threads, sizeof(stream_memory), stream, *items, n, elements,
+		       digest);
+	else
+		LAUNCH((index_rows<E, WORDS>), blocks_for(n, shape.n), streaming::n_threads,
+		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
+	return (int)cudaGetLastError();
+}
+
 template <class E>
 static int index_items(const kernel_items *items, uint64_t n, E *elements, digest *digest,
 		       CUstream_st *stream)
 {
-	const struct row_shape shape = shape_rows(items, 0);
-
-	if (!digest)
-		LAUNCH(index_keys<E>, blocks_for(n), streaming::n_threads, 0, stream, *items, n,
-		       elements);
-	else if (shape.wide)
-		LAUNCH(index_wide<E>, blocks_for(n, streaming::n_warps), streaming::n_threads,
-		       sizeof(stream_memory), stream, *items, n, elements, digest);
-	else
-		LAUNCH(index_rows<E>, blocks_for(n, shape.n), streaming::n_threads,
-		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
+	if (digest)
+		return items->alignment >= 4 ?
+			       index_and_digest<E, true>(items, n, elements, digest, stream) :
+			       index_and_digest<E, false>(items, n, elements, digest, stream);
+	LAUNCH(index_keys<E>, blocks_for(n), streaming::n_threads, 0, stream, *items, n, elements);
 	return (int)cudaGetLastError();
 }
 

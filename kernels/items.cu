@@ -32,6 +32,7 @@ int launch_view_items(struct kernel_items *items, const struct kernel_slice *sli
 		places |= slices[i].n ? (uintptr_t)slices[i].elements : 0;
 	}
 	items->alignment = alignment_of(places);
+	items->first_field = items->keys.fields[0];
 	items->keys.fields = (const key_field *)writer_put_bytes(&writer, items->keys.fields,
 								 items->keys.n * sizeof(key_field));
 	writer_flush(&writer);
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(THREADS)
 	if (i < n_keys) {
 		const unsigned char *item = item_at(items, i * stride);
 
-		keys[i].hi = key_word(&items.keys, item, 0);
-		keys[i].lo = key_word(&items.keys, item, 8);
+		keys[i].hi = item_key_word(items, item, 0);
+		keys[i].lo = item_key_word(items, item, 8);
 	}
 }
 

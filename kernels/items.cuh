@@ -1,35 +1,14 @@
 /*
- * items - items in device memory, their keys, and bytes at any address
- *
- * Bytes that lie anywhere are loaded as the aligned words that hold them, and shifted: a load of 8
- * bytes is two or three loads of 4, not eight of 1. No word is touched that holds none of the
- * bytes.
+ * items - items in device memory, and their keys
  */
 #pragma once
 
 #include "kernels/co_rank.h"
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
+#include "src/bytes.h"
 
 static constexpr unsigned NUMBER_BITS = 32;
-
-/* n <= 8 bytes at any address, the first one lowest. */
-__device__ __forceinline__ uint64_t load_bytes(const unsigned char *bytes, uint32_t n)
-{
-	const unsigned skew = (unsigned)((uintptr_t)bytes % 4), end = skew + n;
-	const uint32_t *words = (const uint32_t *)(const void *)(bytes - skew);
-	uint64_t low = 0, high = 0, value;
-
-	if (n == 0)
-		return 0;
-	low = words[0];
-	if (end > 4)
-		low |= (uint64_t)words[1] << 32;
-	if (end > 8)
-		high = words[2];
-	value = skew ? low >> 8 * skew | high << (64 - 8 * skew) : low;
-	return n < 8 ? value & (((uint64_t)1 << 8 * n) - 1) : value;
-}
 
 struct slice_firsts {
 	const item_slice *slices;
@@ -65,17 +44,33 @@ __device__ __forceinline__ uint32_t number_at(const void *elements, uint32_t ele
 	return *(const uint32_t *)(const void *)((const char *)elements + i * element_nbytes);
 }
 
+/*
+ * Bytes [at, at + 8) of an item's key, as key_word() has them. Mostly the first field is all there
+ * is to look at; it comes with the kernel's arguments.
+ */
+__device__ __forceinline__ uint64_t item_key_word(const kernel_items &items,
+						  const unsigned char *item, uint32_t at)
+{
+	const uint32_t rest = items.first_field.nbytes - at;
+
+	if (at >= items.first_field.nbytes || (rest < 8 && items.keys.n > 1))
+		return key_word(&items.keys, item, at);
+	if (rest >= 8)
+		return key_field_load(&items.first_field, item, at, 8);
+	return key_field_load(&items.first_field, item, at, rest) << (64 - 8 * rest);
+}
+
 /* The first bytes of an item's key, as many as an element has room for, over its number. */
 template <class E>
 __device__ __forceinline__ E make_element(const kernel_items &items, const unsigned char *item,
 					  uint32_t number)
 {
 	if constexpr (sizeof(E) == 8) {
-		return key_word(&items.keys, item, 0) >> NUMBER_BITS << NUMBER_BITS | number;
+		return item_key_word(items, item, 0) >> NUMBER_BITS << NUMBER_BITS | number;
 	} else {
-		const E low = key_word(&items.keys, item, 8) >> NUMBER_BITS << NUMBER_BITS | number;
+		const E low = item_key_word(items, item, 8) >> NUMBER_BITS << NUMBER_BITS | number;
 
-		return (E)key_word(&items.keys, item, 0) << 64 | low;
+		return (E)item_key_word(items, item, 0) << 64 | low;
 	}
 }
 
@@ -84,7 +79,7 @@ __device__ __forceinline__ int compare_items(const kernel_items &items, const un
 					     const unsigned char *b, uint32_t at)
 {
 	for (; at < items.keys.key_nbytes; at += 8) {
-		const uint64_t x = key_word(&items.keys, a, at), y = key_word(&items.keys, b, at);
+		const uint64_t x = item_key_word(items, a, at), y = item_key_word(items, b, at);
 
 		if (x != y)
 			return x < y ? -1 : 1;

@@ -132,13 +132,14 @@ struct item_slice {
 };
 
 /*
- * Items of item_nbytes, numbered through k slices, less than 2^32 in all. The first four are the
- * caller's to set, the rest is made by launch_view_items().
+ * Items of item_nbytes, numbered through k slices, less than 2^32 in all. The first four are
+ * the caller's to set, the rest is made by launch_view_items().
  */
 struct kernel_items {
 	uint32_t item_nbytes;
 	uint32_t body_offset, body_nbytes; /* what is digested */
 	struct key_fields keys;            /* at first in host memory; then on the device */
+	struct key_field first_field;
 	uint32_t k;
 	uint32_t alignment;              /* of every item, 1 to 16 */
 	const unsigned char *items;      /* if k is 1 */

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 						       __popc(row_heads & (earlier << 1 | 1));
 				const uint32_t number = number_of(list[i]);
 				const uint64_t bytes =
-					key_word(&items.keys, item_at(items, number), at);
+					item_key_word(items, item_at(items, number), at);
 
 				next[to] = (uint128_t)group << 96 |
 					   (uint128_t)bytes << NUMBER_BITS | number;
@@ -158,7 +158,7 @@ int launch_refine(const struct refine_task *task, CUstream_st *stream)
 __device__ __forceinline__ uint32_t reach_of(const kernel_items &items, const unsigned char *a,
 					     const unsigned char *b, uint32_t at, uint32_t limit)
 {
-	while (at < limit && key_word(&items.keys, a, at) == key_word(&items.keys, b, at))
+	while (at < limit && item_key_word(items, a, at) == item_key_word(items, b, at))
 		at += 8;
 	return at;
 }

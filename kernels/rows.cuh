@@ -23,13 +23,27 @@ static constexpr unsigned UNIT = 16;
 
 static_assert(GSORT_ROWS_NBYTES % UNIT == 0, "whole units");
 
+/* Rows that a block stages at most. */
+static constexpr unsigned ROWS_MAX = 2 * streaming::n_threads;
+
 struct row_shape {
 	uint32_t nbytes;      /* of an item */
 	uint32_t slot_nbytes; /* of its slot */
 	uint32_t n;           /* rows of a tile */
-	uint32_t n_lanes;     /* that hash one row together */
+	uint32_t n_loaders;   /* lanes that load one row together */
+	uint32_t n_hashers;   /* and that hash it */
 	bool wide;            /* not staged at all */
 };
+
+/* The greatest power of two, up to a warp, that is at most `most`. */
+static inline uint32_t lanes_up_to(uint32_t most)
+{
+	uint32_t n = 1;
+
+	while (n < WARP && 2 * n <= most)
+		n *= 2;
+	return n;
+}
 
 /* n_more: rows of the shared memory that are not of the tile. */
 static inline struct row_shape shape_rows(const struct kernel_items *items, uint32_t n_more)
@@ -39,87 +53,93 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 
 	shape.nbytes = items->item_nbytes;
 	shape.slot_nbytes = (uint32_t)round_up(shape.nbytes + most_skew, UNIT);
+	shape.n_loaders = lanes_up_to(2 * (shape.slot_nbytes / UNIT) - 1);
 	if (shape.slot_nbytes / UNIT % 2 == 0)
 		shape.slot_nbytes += UNIT;
 	shape.wide = shape.slot_nbytes > GSORT_ROWS_NBYTES / 8;
 	if (shape.wide)
 		return shape;
-	shape.n = GSORT_ROWS_NBYTES / shape.slot_nbytes - n_more;
-	if (shape.n > streaming::n)
-		shape.n = streaming::n;
-	shape.n_lanes = 1;
-	while (shape.n_lanes < WARP && shape.n * shape.n_lanes * 2 <= streaming::n_threads)
-		shape.n_lanes *= 2;
+	shape.n = GSORT_ROWS_NBYTES / shape.slot_nbytes;
+	if (shape.n > ROWS_MAX)
+		shape.n = ROWS_MAX;
+	shape.n -= n_more;
+	shape.n_hashers = lanes_up_to(streaming::n_threads / shape.n);
 	return shape;
 }
 
-/* Where row i is. */
-__device__ __forceinline__ const unsigned char *row_at(const unsigned char *slots,
-						       const unsigned char *const *from,
-						       const row_shape &shape, uint32_t i)
-{
-	return slots + i * shape.slot_nbytes + (uintptr_t)from[i] % UNIT;
-}
-
-/* All threads: load rows [begin, end) into their slots. */
+/* All threads: load rows [begin, end), which are at from[], into their slots. */
 __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned char *const *from,
 					  const row_shape &shape, uint32_t begin, uint32_t end)
 {
 	constexpr unsigned BATCH = 4;
-	const uint32_t n_units = shape.slot_nbytes / UNIT, n = (end - begin) * n_units;
-	uint32_t row = begin + threadIdx.x / n_units, unit = threadIdx.x % n_units;
+	const uint32_t n_at_once = streaming::n_threads / shape.n_loaders;
 
-	for (uint32_t first = 0; first < n; first += BATCH * streaming::n_threads) {
-		uint128_t loaded[BATCH] = {};
-		uint32_t at[BATCH];
+	for (uint32_t row = begin + threadIdx.x / shape.n_loaders; row < end;
+	     row += BATCH * n_at_once)
+		for (uint32_t at = threadIdx.x % shape.n_loaders * UNIT; at < shape.slot_nbytes;
+		     at += shape.n_loaders * UNIT) {
+			uint128_t loaded[BATCH] = {};
 
 #pragma unroll
-		for (unsigned i = 0; i < BATCH; i++) {
-			at[i] = UINT32_MAX;
-			if (row < end) {
-				const unsigned char *item = from[row];
+			for (unsigned i = 0; i < BATCH; i++) {
+				const uint32_t mine = row + i * n_at_once;
+				const unsigned char *item = from[mine < end ? mine : row];
 				const uint32_t skew = (uint32_t)((uintptr_t)item % UNIT);
 
-				if (unit * UNIT < skew + shape.nbytes) {
-					at[i] = row * n_units + unit;
-					loaded[i] = ((const uint128_t *)(const void *)(item -
-										       skew))[unit];
-				}
+				if (mine < end && at < skew + shape.nbytes)
+					loaded[i] = *(const uint128_t *)(const void *)(item - skew +
+										       at);
 			}
-			row += streaming::n_threads / n_units;
-			unit += streaming::n_threads % n_units;
-			if (unit >= n_units) {
-				unit -= n_units;
-				row++;
-			}
-		}
 #pragma unroll
-		for (unsigned i = 0; i < BATCH; i++)
-			if (at[i] != UINT32_MAX)
-				((uint128_t *)(void *)slots)[at[i]] = loaded[i];
-	}
+			for (unsigned i = 0; i < BATCH; i++)
+				if (row + i * n_at_once < end)
+					*(uint128_t *)(void *)(slots +
+							       (row + i * n_at_once) *
+								       shape.slot_nbytes +
+							       at) = loaded[i];
+		}
+}
+
+/* Where an item that is loaded into a slot is, in bytes from the first slot on. */
+__device__ __forceinline__ uint16_t place_in_slots(const unsigned char *item,
+						   const row_shape &shape, uint32_t row)
+{
+	return (uint16_t)(row * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT));
+}
+
+static_assert(GSORT_ROWS_NBYTES < 1u << 16, "places in slots are 16 bits");
+
+/* Eight bytes; WORDS: at a multiple of 4. */
+template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned char *bytes)
+{
+	const uint32_t *words = (const uint32_t *)(const void *)bytes;
+
+	return WORDS ? (uint64_t)words[1] << 32 | words[0] : bytes_load(bytes, 8);
 }
 
 /*
  * The hash of a body that n_lanes neighbouring lanes look at, of which this is one; all of them
  * get it. All lanes of the warp call this.
  */
+template <bool WORDS>
 __device__ __forceinline__ uint64_t hash_body(const unsigned char *body, uint32_t nbytes,
 					      uint32_t lane, uint32_t n_lanes)
 {
+	const uint32_t n_pairs = nbytes / 16, tail = 16 * n_pairs;
 	uint64_t sum = 0;
 
 	if (nbytes <= 8)
-		return digest_word8(load_bytes(body, nbytes));
+		return digest_word8(bytes_load(body, nbytes));
 	if (nbytes <= 16)
-		return digest_word16(load_bytes(body, 8), load_bytes(body + 8, nbytes - 8));
-	for (uint32_t at = 16 * lane; at < nbytes; at += 16 * n_lanes) {
-		const uint32_t rest = nbytes - at;
-		const uint64_t low = load_bytes(body + at, rest < 8 ? rest : 8);
-		const uint64_t high =
-			rest <= 8 ? 0 : load_bytes(body + at + 8, rest < 16 ? rest - 8 : 8);
+		return digest_word16(load_8<WORDS>(body), bytes_load(body + 8, nbytes - 8));
+	for (uint32_t i = lane; i < n_pairs; i += n_lanes)
+		sum += digest_pair(load_8<WORDS>(body + 16 * i), load_8<WORDS>(body + 16 * i + 8),
+				   16 * i);
+	if (tail < nbytes && lane == n_pairs % n_lanes) {
+		const uint32_t n = nbytes - tail;
 
-		sum += digest_pair(low, high, at);
+		sum += digest_pair(bytes_load(body + tail, n < 8 ? n : 8),
+				   n <= 8 ? 0 : bytes_load(body + tail + 8, n - 8), tail);
 	}
 	return digest_mix64(DIGEST_SEED + lanes_sum(sum, n_lanes));
 }

@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "src/bytes.h"
 #include "src/code.h"
 
 /* One key, at its place in the record and in the normalised key. Plain data. */
@@ -39,36 +40,40 @@ struct key_fields {
 	uint32_t key_nbytes;
 };
 
-/* n <= 8 bytes, most significant first, into the low 8 * n bits. */
+/* 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
 static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 {
+#ifdef __CUDA_ARCH__
+	return bytes_swap(bytes_load(bytes, n)) >> (64 - 8 * n);
+#else
 	uint64_t word = 0;
 
-#ifndef __CUDA_ARCH__
 	if (n == 8) {
 		memcpy(&word, bytes, 8);
 		return __builtin_bswap64(word);
 	}
-#endif
 	for (uint32_t i = 0; i < n; i++)
 		word = word << 8 | bytes[i];
 	return word;
+#endif
 }
 
 /* The same, last byte first. */
 static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, uint32_t n)
 {
+#ifdef __CUDA_ARCH__
+	return bytes_load(bytes, n);
+#else
 	uint64_t word = 0;
 
-#ifndef __CUDA_ARCH__
 	if (n == 8) {
 		memcpy(&word, bytes, 8);
 		return word;
 	}
-#endif
 	for (uint32_t i = n; i-- > 0;)
 		word = word << 8 | bytes[i];
 	return word;
+#endif
 }
 
 /* Bytes [from, from + n) of the field's normalised key, n <= 8, in the low 8 * n bits. */
