@@ -24,6 +24,27 @@ template <class T> __device__ __forceinline__ T *shared_memory()
 
 	return reinterpret_cast<T *>(shared_bytes);
 }
+
+/* Begin to copy 16 bytes from device memory to shared memory; both are aligned to 16. */
+__device__ __forceinline__ void copy_async(void *shared, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+		     :
+		     : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
+		     : "memory");
+#else
+	*(uint128_t *)shared = *(const uint128_t *)from;
+#endif
+}
+
+/* What this thread has begun to copy is there; to other threads after a barrier. */
+__device__ __forceinline__ void copies_wait()
+{
+#if __CUDA_ARCH__ >= 800
+	asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
 #endif
 
 static constexpr unsigned WARP = 32;

@@ -25,7 +25,7 @@ struct gather_memory : stream_memory {
 	const unsigned char *from[ROWS_MAX]; /* row 0: the item before the tile */
 	uint64_t key_word[ROWS_MAX];         /* the first 8 bytes of the key */
 	uint32_t place[ROWS_MAX];            /* of each row in the output, or NOWHERE */
-	uint16_t kept[ROWS_MAX];             /* rows, in the order of the output */
+	uint16_t kept[ROWS_MAX + 1];         /* places in slots, in the order of the output */
 	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
 };
 
@@ -127,7 +127,7 @@ __device__ __forceinline__ void report(stream_memory &memory, const struct tally
 
 /* Find the rows of elements [base, base + n), and where they go. */
 __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
-					  uint64_t base, uint32_t n)
+					  const row_shape &shape, uint64_t base, uint32_t n)
 {
 	const uint64_t first_place = kept_before(task, base);
 
@@ -141,7 +141,8 @@ __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_ta
 		place = row == 0 ? NOWHERE : place_of(task, i);
 		memory.place[row] = place;
 		if (place != NOWHERE)
-			memory.kept[place - first_place] = (uint16_t)row;
+			memory.kept[place - first_place] =
+				place_in_slots(memory.from[row], shape, row);
 	}
 }
 
@@ -188,86 +189,127 @@ __device__ __forceinline__ void compare_rows(const gather_memory &memory, const 
 	}
 }
 
-/* What the output takes of the kept rows of a tile, as one stretch of bytes. */
-struct output_view {
+/*
+ * What the output takes of the kept rows of a tile is one stretch of bytes. A cursor goes along it.
+ */
+struct cursor {
 	const gather_memory &memory;
-	const gather_task &task;
-	const row_shape &shape;
+	uint32_t out_offset, row_nbytes;
+	uint32_t kept, at; /* byte `at` of what is taken of a row */
 
-	/* Byte `at` of what is taken of a row. */
-	__device__ const unsigned char *row(uint32_t kept, uint32_t at) const
+	__device__ cursor(const gather_memory &gather_memory, const gather_task &task,
+			  uint32_t byte)
+	    : memory(gather_memory), out_offset(task.out_offset), row_nbytes(task.out_nbytes),
+	      kept(byte / task.out_nbytes), at(byte % task.out_nbytes)
 	{
-		return row_at(memory, shape, memory.kept[kept]) + task.out_offset + at;
+	}
+
+	__device__ const unsigned char *row() const
+	{
+		return memory.slots + memory.kept[kept] + out_offset;
+	}
+
+	__device__ unsigned char take_byte()
+	{
+		const unsigned char byte = row()[at];
+
+		if (++at == row_nbytes) {
+			at = 0;
+			kept++;
+		}
+		return byte;
 	}
 
 	/* Four bytes, of one row or several. */
-	__device__ uint32_t word(uint32_t kept, uint32_t at) const
+	__device__ uint32_t take_bytes()
 	{
 		uint32_t word = 0;
 
-		if (at + 4 <= task.out_nbytes)
-			return (uint32_t)bytes_load(row(kept, at), 4);
+		if (at + 4 < row_nbytes) {
+			word = (uint32_t)bytes_load(row() + at, 4);
+			at += 4;
+			return word;
+		}
+		for (unsigned i = 0; i < 4; i++)
+			word |= (uint32_t)take_byte() << 8 * i;
+		return word;
+	}
+
+	/* Sixteen bytes, where rows consist of aligned words. */
+	__device__ uint128_t take_words()
+	{
+		const unsigned char *from = row();
+		uint32_t words[4];
+		uint128_t unit;
+
+#pragma unroll
 		for (unsigned i = 0; i < 4; i++) {
-			if (at == task.out_nbytes) {
+			words[i] = *(const uint32_t *)(const void *)(from + at);
+			at += 4;
+			if (at == row_nbytes) {
 				at = 0;
 				kept++;
+				from = row();
 			}
-			word |= (uint32_t)*row(kept, at++) << 8 * i;
 		}
-		return word;
+		__builtin_memcpy(&unit, words, sizeof unit);
+		return unit;
 	}
 };
 
-/* Call visit(i, kept, at) for this thread's words of a stretch: the i-th, and where it begins. */
-template <class Visit>
-__device__ __forceinline__ void for_each_word(uint32_t first_byte, uint32_t n_words,
-					      uint32_t row_nbytes, Visit visit)
+/* How far `to` is from the next multiple of `unit`; at most nbytes. */
+__device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_t unit,
+						uint32_t nbytes)
 {
-	const uint32_t rows_step = streaming::n_threads * 4 / row_nbytes;
-	const uint32_t bytes_step = streaming::n_threads * 4 % row_nbytes;
-	const uint32_t begin = first_byte + 4 * threadIdx.x;
-	uint32_t kept = begin / row_nbytes, at = begin % row_nbytes;
+	const uint32_t head = (unit - (uint32_t)((uintptr_t)to % unit)) % unit;
 
-	for (uint32_t i = threadIdx.x; i < n_words; i += streaming::n_threads) {
-		visit(i, kept, at);
-		kept += rows_step;
-		at += bytes_step;
-		if (at >= row_nbytes) {
-			at -= row_nbytes;
-			kept++;
+	return head < nbytes ? head : nbytes;
+}
+
+/* Write all but the edges of a stretch of `nbytes`, unit by unit. */
+template <class T, class Take>
+__device__ __forceinline__ void write_units(const gather_memory &memory, const gather_task &task,
+					    unsigned char *to, uint32_t nbytes, Take take)
+{
+	const uint32_t head = head_nbytes(to, sizeof(T), nbytes);
+	const uint32_t n_units = (nbytes - head) / sizeof(T);
+	const uint32_t tail = head + n_units * (uint32_t)sizeof(T), n_edges = nbytes - tail + head;
+	const uint32_t rows_step = streaming::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
+	const uint32_t bytes_step = streaming::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
+	cursor cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
+
+	for (uint32_t i = threadIdx.x; i < n_units; i += streaming::n_threads) {
+		struct cursor here = cursor;
+
+		((T *)(void *)(to + head))[i] = take(here);
+		cursor.kept += rows_step;
+		cursor.at += bytes_step;
+		if (cursor.at >= task.out_nbytes) {
+			cursor.at -= task.out_nbytes;
+			cursor.kept++;
 		}
+	}
+	for (uint32_t i = threadIdx.x; i < n_edges; i += streaming::n_threads) {
+		const uint32_t byte = i < head ? i : i - head + tail;
+		struct cursor here(memory, task, byte);
+
+		to[byte] = here.take_byte();
 	}
 }
 
 /* Write the n_kept rows of a tile to `to`, which may be anywhere. */
-__device__ __forceinline__ void write_rows(const output_view &view, unsigned char *to,
-					   uint32_t n_kept)
+template <bool WORDS>
+__device__ __forceinline__ void write_rows(const gather_memory &memory, const gather_task &task,
+					   unsigned char *to, uint32_t n_kept)
 {
-	const uint32_t row_nbytes = view.task.out_nbytes, nbytes = n_kept * row_nbytes;
-	const uint32_t to_word = (4 - skew(to)) % 4, head = to_word < nbytes ? to_word : nbytes;
-	const uint32_t n_words = (nbytes - head) / 4, n_edges = nbytes - 4 * n_words;
-	uint32_t *words = (uint32_t *)(void *)(to + head);
+	const uint32_t nbytes = n_kept * task.out_nbytes;
 
-	for_each_word(head, n_words, row_nbytes, [&](uint32_t i, uint32_t kept, uint32_t at) {
-		words[i] = view.word(kept, at);
-	});
-	/* The bytes before the first whole word and behind the last. */
-	for (uint32_t i = threadIdx.x; i < n_edges; i += streaming::n_threads) {
-		const uint32_t byte = i < head ? i : i + 4 * n_words;
-
-		to[byte] = *view.row(byte / row_nbytes, byte % row_nbytes);
-	}
-}
-
-/* The same where all of it consists of aligned words. */
-__device__ __forceinline__ void write_words(const output_view &view, uint32_t *to, uint32_t n_kept)
-{
-	const uint32_t row_nbytes = view.task.out_nbytes;
-
-	for_each_word(0, n_kept * (row_nbytes / 4), row_nbytes,
-		      [&](uint32_t i, uint32_t kept, uint32_t at) {
-			      to[i] = *(const uint32_t *)(const void *)view.row(kept, at);
-		      });
+	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
+		write_units<uint128_t>(memory, task, to, nbytes,
+				       [](cursor &cursor) { return cursor.take_words(); });
+	else
+		write_units<uint32_t>(memory, task, to, nbytes,
+				      [](cursor &cursor) { return cursor.take_bytes(); });
 }
 
 __device__ __forceinline__ void copy_item(void *to, const unsigned char *item, uint32_t nbytes,
@@ -282,7 +324,6 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	gather_rows(gather_task task, row_shape shape)
 {
 	gather_memory &memory = *shared_memory<gather_memory>();
-	const output_view view = { memory, task, shape };
 	const uint64_t n_kept = kept_before(task, task.n);
 	struct tally tally = {};
 
@@ -292,20 +333,16 @@ __global__ void __launch_bounds__(streaming::n_threads)
 		const uint64_t first = kept_before(task, base), end = kept_before(task, base + n);
 		unsigned char *to = (unsigned char *)task.out + first * task.out_nbytes;
 
-		find_rows(memory, task, base, n);
+		find_rows(memory, task, shape, base, n);
 		__syncthreads();
 		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
-		__syncthreads();
 		look_at_rows<WORDS>(memory, task, shape, base, n, tally);
-		if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
-			write_words(view, (uint32_t *)(void *)to, (uint32_t)(end - first));
-		else
-			write_rows(view, to, (uint32_t)(end - first));
+		write_rows<WORDS>(memory, task, to, (uint32_t)(end - first));
 		if (first == 0 && end > 0)
-			copy_item(task.first, row_at(memory, shape, memory.kept[0]), shape.nbytes,
+			copy_item(task.first, memory.slots + memory.kept[0], shape.nbytes,
 				  threadIdx.x, streaming::n_threads);
 		if (end == n_kept && end > first)
-			copy_item(task.last, row_at(memory, shape, memory.kept[end - first - 1]),
+			copy_item(task.last, memory.slots + memory.kept[end - first - 1],
 				  shape.nbytes, threadIdx.x, streaming::n_threads);
 		__syncthreads();
 		compare_rows(memory, task, shape, base, n, tally);

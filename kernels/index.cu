@@ -28,7 +28,6 @@ __global__ void __launch_bounds__(streaming::n_threads)
 			memory.from[i] = item_at(items, base + i);
 		__syncthreads();
 		load_rows(memory.slots, memory.from, shape, 0, n);
-		__syncthreads();
 		for (uint32_t first = 0; first < n;
 		     first += streaming::n_threads / shape.n_hashers) {
 			const uint32_t i = first + threadIdx.x / shape.n_hashers;

@@ -8,9 +8,9 @@
  *	memory	|....AAAA|AAAAAAAA|AA......|		units of 16 bytes
  *	slot	 ....AAAA AAAAAAAA AA......		A is at slot + skew, as it was in memory
  *
- * so that every load is one of 16 bytes whatever the address, neighbouring threads load
- * neighbouring units, and several loads of a thread are under way at once. Slots are an odd number
- * of units apart, for the banks.
+ * so that every copy is one of 16 bytes whatever the address, neighbouring threads copy
+ * neighbouring units, and all of a tile is under way at once, without passing through registers.
+ * Slots are an odd number of units apart, for the banks.
  *
  * Items too long for that ("wide") are left where they are: a warp goes along each.
  */
@@ -24,7 +24,7 @@ static constexpr unsigned UNIT = 16;
 static_assert(GSORT_ROWS_NBYTES % UNIT == 0, "whole units");
 
 /* Rows that a block stages at most. */
-static constexpr unsigned ROWS_MAX = 2 * streaming::n_threads;
+static constexpr unsigned ROWS_MAX = streaming::n_threads;
 
 struct row_shape {
 	uint32_t nbytes;      /* of an item */
@@ -67,37 +67,24 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 	return shape;
 }
 
-/* All threads: load rows [begin, end), which are at from[], into their slots. */
+/* All threads: load rows [begin, end), which are at from[], into their slots; then a barrier. */
 __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned char *const *from,
 					  const row_shape &shape, uint32_t begin, uint32_t end)
 {
-	constexpr unsigned BATCH = 4;
-	const uint32_t n_at_once = streaming::n_threads / shape.n_loaders;
+	const uint32_t first_byte = threadIdx.x % shape.n_loaders * UNIT;
 
 	for (uint32_t row = begin + threadIdx.x / shape.n_loaders; row < end;
-	     row += BATCH * n_at_once)
-		for (uint32_t at = threadIdx.x % shape.n_loaders * UNIT; at < shape.slot_nbytes;
-		     at += shape.n_loaders * UNIT) {
-			uint128_t loaded[BATCH] = {};
+	     row += streaming::n_threads / shape.n_loaders) {
+		const uint32_t skew = (uint32_t)((uintptr_t)from[row] % UNIT);
+		const unsigned char *units = from[row] - skew;
+		unsigned char *slot = slots + row * shape.slot_nbytes;
 
-#pragma unroll
-			for (unsigned i = 0; i < BATCH; i++) {
-				const uint32_t mine = row + i * n_at_once;
-				const unsigned char *item = from[mine < end ? mine : row];
-				const uint32_t skew = (uint32_t)((uintptr_t)item % UNIT);
-
-				if (mine < end && at < skew + shape.nbytes)
-					loaded[i] = *(const uint128_t *)(const void *)(item - skew +
-										       at);
-			}
-#pragma unroll
-			for (unsigned i = 0; i < BATCH; i++)
-				if (row + i * n_at_once < end)
-					*(uint128_t *)(void *)(slots +
-							       (row + i * n_at_once) *
-								       shape.slot_nbytes +
-							       at) = loaded[i];
-		}
+		for (uint32_t at = first_byte; at < skew + shape.nbytes;
+		     at += shape.n_loaders * UNIT)
+			copy_async(slot + at, units + at);
+	}
+	copies_wait();
+	__syncthreads();
 }
 
 /* Where an item that is loaded into a slot is, in bytes from the first slot on. */
@@ -126,15 +113,20 @@ __device__ __forceinline__ uint64_t hash_body(const unsigned char *body, uint32_
 					      uint32_t lane, uint32_t n_lanes)
 {
 	const uint32_t n_pairs = nbytes / 16, tail = 16 * n_pairs;
+	const uint64_t step = 32 * n_lanes; /* of 2 * at + 1, of which the masks are multiples */
+	uint64_t mask_low = digest_mask_low(16 * lane), mask_high = digest_mask_high(16 * lane);
 	uint64_t sum = 0;
 
 	if (nbytes <= 8)
 		return digest_word8(bytes_load(body, nbytes));
 	if (nbytes <= 16)
 		return digest_word16(load_8<WORDS>(body), bytes_load(body + 8, nbytes - 8));
-	for (uint32_t i = lane; i < n_pairs; i += n_lanes)
-		sum += digest_pair(load_8<WORDS>(body + 16 * i), load_8<WORDS>(body + 16 * i + 8),
-				   16 * i);
+	for (uint32_t i = lane; i < n_pairs; i += n_lanes) {
+		sum += digest_fold(load_8<WORDS>(body + 16 * i) ^ mask_low,
+				   load_8<WORDS>(body + 16 * i + 8) ^ mask_high);
+		mask_low += step * DIGEST_SEED;
+		mask_high += step * DIGEST_HIGH_SEED;
+	}
 	if (tail < nbytes && lane == n_pairs % n_lanes) {
 		const uint32_t n = nbytes - tail;
 

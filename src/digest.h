@@ -65,11 +65,23 @@ static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+#define DIGEST_HIGH_SEED UINT64_C(0xd6e8feb86659fd93)
+
+/* What the words at `at` are exchanged by. */
+static inline GSORT_HD uint64_t digest_mask_low(uint64_t at)
+{
+	return (2 * at + 1) * DIGEST_SEED;
+}
+
+static inline GSORT_HD uint64_t digest_mask_high(uint64_t at)
+{
+	return (2 * at + 1) * DIGEST_HIGH_SEED;
+}
+
 /* What words [at, at + 16) of a record add to its hash. */
 static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t at)
 {
-	return digest_fold(lo ^ (2 * at + 1) * DIGEST_SEED,
-			   hi ^ (2 * at + 1) * UINT64_C(0xd6e8feb86659fd93));
+	return digest_fold(lo ^ digest_mask_low(at), hi ^ digest_mask_high(at));
 }
 
 /* The definition, for a record of any length; the fast paths elsewhere must agree. */

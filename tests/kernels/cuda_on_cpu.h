@@ -240,6 +240,15 @@ template <class T> static inline T *shared_memory()
 	return (T *)(void *)this_block->shared;
 }
 
+static inline void copy_async(void *shared, const void *from)
+{
+	memcpy(shared, from, 16);
+}
+
+static inline void copies_wait()
+{
+}
+
 /* Run a kernel: each thread goes through all blocks, and they meet between blocks. */
 template <class Kernel, class... Args>
 static inline void emulated_launch(Kernel kernel, unsigned n_blocks, unsigned n_threads,
