@@ -22,11 +22,11 @@ struct tally {
 };
 
 struct gather_memory : stream_memory {
-	const unsigned char *from[ROWS_MAX]; /* row 0: the item before the tile */
-	uint64_t key_word[ROWS_MAX];         /* the first 8 bytes of the key */
-	uint32_t place[ROWS_MAX];            /* of each row in the output, or NOWHERE */
-	uint16_t kept[ROWS_MAX + 1];         /* places in slots, in the order of the output */
-	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
+	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
+	uint64_t key_word[rows::n_rows];         /* the first 8 bytes of the key */
+	uint32_t place[rows::n_rows];            /* of each row in the output, or NOWHERE */
+	uint16_t kept[rows::n_rows + 1];         /* places in slots, in the order of the output */
+	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
 
 /* Where a row is in shared memory. */
@@ -125,44 +125,47 @@ __device__ __forceinline__ void report(stream_memory &memory, const struct tally
 
 /* Items staged in shared memory. */
 
-/* Find the rows of elements [base, base + n), and where they go. */
-__device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
-					  const row_shape &shape, uint64_t base, uint32_t n)
+/* The number of this thread's row in the tile whose first element is `base`, if it has one. */
+__device__ __forceinline__ uint32_t number_of_row(const gather_task &task, uint64_t base)
 {
-	const uint64_t first_place = kept_before(task, base);
+	const uint64_t i = base + threadIdx.x - 1;
 
-	for (uint32_t row = threadIdx.x; row <= n; row += streaming::n_threads) {
-		const uint64_t i = base + row - 1;
-		uint32_t place;
+	return i < task.n ? number_at(task.elements, task.element_nbytes, i) : 0;
+}
 
-		if (row == 0 && base == 0)
-			continue;
-		memory.from[row] = item_of(task, i);
-		place = row == 0 ? NOWHERE : place_of(task, i);
-		memory.place[row] = place;
-		if (place != NOWHERE)
-			memory.kept[place - first_place] =
-				place_in_slots(memory.from[row], shape, row);
-	}
+/* Find the rows of elements [base, base + n), and where they go: each thread its own. */
+__device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
+					  const row_shape &shape, uint64_t base, uint32_t n,
+					  uint32_t number)
+{
+	const uint32_t row = threadIdx.x;
+	const uint64_t i = base + row - 1;
+	const unsigned char *item;
+	uint32_t place;
+
+	if (row > n || (row == 0 && base == 0))
+		return;
+	item = item_at(task.items, number);
+	place = row == 0 ? NOWHERE : place_of(task, i);
+	memory.from[row] = item;
+	memory.place[row] = place;
+	if (place != NOWHERE)
+		memory.kept[place - kept_before(task, base)] = place_in_slots(item, shape, row);
 }
 
 /* Look at the rows 1 to n in shared memory, each alone, and at the key of row 0. */
 template <bool WORDS>
 __device__ __forceinline__ void look_at_rows(gather_memory &memory, const gather_task &task,
-					     const row_shape &shape, uint64_t base, uint32_t n,
-					     struct tally &tally)
+					     const row_shape &shape, const body_hash<WORDS> &body,
+					     uint64_t base, uint32_t n, struct tally &tally)
 {
-	const uint32_t lane = threadIdx.x % shape.n_hashers;
-
-	for (uint32_t first = 1; first <= n; first += streaming::n_threads / shape.n_hashers) {
+	for (uint32_t first = 1; first <= n; first += shape.n_hashed) {
 		const uint32_t mine = first + threadIdx.x / shape.n_hashers;
 		const uint32_t row = mine <= n ? mine : 1;
 		const unsigned char *item = row_at(memory, shape, row);
-		const uint64_t hash = hash_body<WORDS>(item + task.items.body_offset,
-						       task.items.body_nbytes, lane,
-						       shape.n_hashers);
+		const uint64_t hash = body.hash(item + task.items.body_offset);
 
-		if (mine <= n && lane == 0) {
+		if (mine <= n && body.lane == 0) {
 			tally_hash(tally, hash, memory.place[row] != NOWHERE);
 			tally_count(tally, task, base + row - 1, item);
 			memory.key_word[row] = item_key_word(task.items, item, 0);
@@ -177,7 +180,7 @@ __device__ __forceinline__ void compare_rows(const gather_memory &memory, const 
 					     const row_shape &shape, uint64_t base, uint32_t n,
 					     struct tally &tally)
 {
-	for (uint32_t row = 1 + threadIdx.x; row <= n; row += streaming::n_threads) {
+	for (uint32_t row = 1 + threadIdx.x; row <= n; row += rows::n_threads) {
 		const uint64_t before = memory.key_word[row - 1], word = memory.key_word[row];
 
 		if (base + row == 1 || memory.place[row] == NOWHERE)
@@ -235,22 +238,26 @@ struct cursor {
 		return word;
 	}
 
-	/* Sixteen bytes, where rows consist of aligned words. */
-	__device__ uint128_t take_words()
+	/* Four bytes, where rows consist of aligned words. */
+	__device__ uint32_t take_word() const
 	{
-		const unsigned char *from = row();
+		return *(const uint32_t *)(const void *)(row() + at);
+	}
+
+	/* Four words, where rows have as many: of one row or two. */
+	__device__ uint128_t take_words() const
+	{
+		const uint32_t here = memory.kept[kept] + at;
+		const uint32_t next = memory.kept[kept + 1] + at - row_nbytes;
 		uint32_t words[4];
 		uint128_t unit;
 
 #pragma unroll
-		for (unsigned i = 0; i < 4; i++) {
-			words[i] = *(const uint32_t *)(const void *)(from + at);
-			at += 4;
-			if (at == row_nbytes) {
-				at = 0;
-				kept++;
-				from = row();
-			}
+		for (uint32_t i = 0; i < 4; i++) {
+			const uint32_t place = (at + 4 * i < row_nbytes ? here : next) + 4 * i;
+
+			words[i] = *(const uint32_t *)(const void *)(memory.slots + out_offset +
+								     place);
 		}
 		__builtin_memcpy(&unit, words, sizeof unit);
 		return unit;
@@ -274,11 +281,11 @@ __device__ __forceinline__ void write_units(const gather_memory &memory, const g
 	const uint32_t head = head_nbytes(to, sizeof(T), nbytes);
 	const uint32_t n_units = (nbytes - head) / sizeof(T);
 	const uint32_t tail = head + n_units * (uint32_t)sizeof(T), n_edges = nbytes - tail + head;
-	const uint32_t rows_step = streaming::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
-	const uint32_t bytes_step = streaming::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
+	const uint32_t rows_step = rows::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
+	const uint32_t bytes_step = rows::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
 	cursor cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
 
-	for (uint32_t i = threadIdx.x; i < n_units; i += streaming::n_threads) {
+	for (uint32_t i = threadIdx.x; i < n_units; i += rows::n_threads) {
 		struct cursor here = cursor;
 
 		((T *)(void *)(to + head))[i] = take(here);
@@ -289,7 +296,7 @@ __device__ __forceinline__ void write_units(const gather_memory &memory, const g
 			cursor.kept++;
 		}
 	}
-	for (uint32_t i = threadIdx.x; i < n_edges; i += streaming::n_threads) {
+	for (uint32_t i = threadIdx.x; i < n_edges; i += rows::n_threads) {
 		const uint32_t byte = i < head ? i : i - head + tail;
 		struct cursor here(memory, task, byte);
 
@@ -305,8 +312,11 @@ __device__ __forceinline__ void write_rows(const gather_memory &memory, const ga
 	const uint32_t nbytes = n_kept * task.out_nbytes;
 
 	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
-		write_units<uint128_t>(memory, task, to, nbytes,
-				       [](cursor &cursor) { return cursor.take_words(); });
+		task.out_nbytes >= sizeof(uint128_t) ?
+			write_units<uint128_t>(memory, task, to, nbytes,
+					       [](cursor &cursor) { return cursor.take_words(); }) :
+			write_units<uint32_t>(memory, task, to, nbytes,
+					      [](cursor &cursor) { return cursor.take_word(); });
 	else
 		write_units<uint32_t>(memory, task, to, nbytes,
 				      [](cursor &cursor) { return cursor.take_bytes(); });
@@ -320,30 +330,33 @@ __device__ __forceinline__ void copy_item(void *to, const unsigned char *item, u
 }
 
 template <bool WORDS>
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	gather_rows(gather_task task, row_shape shape)
 {
 	gather_memory &memory = *shared_memory<gather_memory>();
+	const body_hash<WORDS> body(task.items.body_nbytes, shape.n_hashers);
 	const uint64_t n_kept = kept_before(task, task.n);
+	const uint64_t step = (uint64_t)gridDim.x * shape.n;
+	uint32_t number = number_of_row(task, (uint64_t)blockIdx.x * shape.n);
 	struct tally tally = {};
 
-	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < task.n;
-	     base += (uint64_t)gridDim.x * shape.n) {
+	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < task.n; base += step) {
 		const uint32_t n = task.n - base < shape.n ? (uint32_t)(task.n - base) : shape.n;
 		const uint64_t first = kept_before(task, base), end = kept_before(task, base + n);
 		unsigned char *to = (unsigned char *)task.out + first * task.out_nbytes;
 
-		find_rows(memory, task, shape, base, n);
+		find_rows(memory, task, shape, base, n, number);
 		__syncthreads();
+		number = number_of_row(task, base + step); /* is there when it is needed */
 		load_rows(memory.slots, memory.from, shape, base == 0, n + 1);
-		look_at_rows<WORDS>(memory, task, shape, base, n, tally);
+		look_at_rows(memory, task, shape, body, base, n, tally);
 		write_rows<WORDS>(memory, task, to, (uint32_t)(end - first));
 		if (first == 0 && end > 0)
 			copy_item(task.first, memory.slots + memory.kept[0], shape.nbytes,
-				  threadIdx.x, streaming::n_threads);
+				  threadIdx.x, rows::n_threads);
 		if (end == n_kept && end > first)
 			copy_item(task.last, memory.slots + memory.kept[end - first - 1],
-				  shape.nbytes, threadIdx.x, streaming::n_threads);
+				  shape.nbytes, threadIdx.x, rows::n_threads);
 		__syncthreads();
 		compare_rows(memory, task, shape, base, n, tally);
 		__syncthreads();
@@ -390,20 +403,20 @@ __device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, cons
 }
 
 template <bool WORDS>
-__global__ void __launch_bounds__(streaming::n_threads) gather_wide(gather_task task)
+__global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 {
 	stream_memory &memory = *shared_memory<stream_memory>();
 	const unsigned lane = threadIdx.x % WARP;
 	const uint32_t item_nbytes = task.items.item_nbytes;
+	const body_hash<WORDS> body(task.items.body_nbytes, WARP);
 	const uint64_t n_kept = kept_before(task, task.n);
 	struct tally tally = {};
 
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
-	     i < task.n; i += (uint64_t)gridDim.x * streaming::n_warps) {
+	for (uint64_t i = (uint64_t)blockIdx.x * rows::n_warps + threadIdx.x / WARP; i < task.n;
+	     i += (uint64_t)gridDim.x * rows::n_warps) {
 		const unsigned char *item = item_of(task, i);
 		const uint32_t place = place_of(task, i);
-		const uint64_t hash = hash_body<WORDS>(item + task.items.body_offset,
-						       task.items.body_nbytes, lane, WARP);
+		const uint64_t hash = body.hash(item + task.items.body_offset);
 		const bool disorder = i > 0 && place != NOWHERE &&
 				      is_disorder_wide(task.items, item_of(task, i - 1), item);
 
@@ -456,16 +469,14 @@ template <bool WORDS> static int gather_items(const gather_task &task, CUstream_
 	int r;
 
 	if (shape.wide) {
-		LAUNCH(gather_wide<WORDS>, blocks_for(task.n, streaming::n_warps),
-		       streaming::n_threads, sizeof(stream_memory), stream, task);
+		LAUNCH(gather_wide<WORDS>, row_blocks(task.n, rows::n_warps), rows::n_threads,
+		       sizeof(stream_memory), stream, task);
 		return (int)cudaGetLastError();
 	}
-	r = (int)cudaFuncSetAttribute(gather_rows<WORDS>,
-				      cudaFuncAttributeMaxDynamicSharedMemorySize,
-				      (int)sizeof(gather_memory));
+	r = prefer_shared_memory(gather_rows<WORDS>);
 	if (r)
 		return r;
-	LAUNCH(gather_rows<WORDS>, blocks_for(task.n, shape.n), streaming::n_threads,
+	LAUNCH(gather_rows<WORDS>, row_blocks(task.n, shape.n), rows::n_threads,
 	       sizeof(gather_memory), stream, task, shape);
 	return (int)cudaGetLastError();
 }

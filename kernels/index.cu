@@ -7,37 +7,35 @@
 #include "kernels/rows.cuh"
 
 struct index_memory : stream_memory {
-	const unsigned char *from[ROWS_MAX];
-	alignas(UNIT) unsigned char slots[GSORT_ROWS_NBYTES];
+	const unsigned char *from[rows::n_rows];
+	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
 
 template <class E, bool WORDS>
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	index_rows(kernel_items items, row_shape shape, uint64_t n_items, E *elements,
 		   digest *digest)
 {
 	index_memory &memory = *shared_memory<index_memory>();
-	const uint32_t lane = threadIdx.x % shape.n_hashers;
+	const body_hash<WORDS> body(items.body_nbytes, shape.n_hashers);
 	uint64_t sum = 0, count = 0;
 
 	for (uint64_t base = (uint64_t)blockIdx.x * shape.n; base < n_items;
 	     base += (uint64_t)gridDim.x * shape.n) {
 		const uint32_t n = n_items - base < shape.n ? (uint32_t)(n_items - base) : shape.n;
 
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+		for (uint32_t i = threadIdx.x; i < n; i += rows::n_threads)
 			memory.from[i] = item_at(items, base + i);
 		__syncthreads();
 		load_rows(memory.slots, memory.from, shape, 0, n);
-		for (uint32_t first = 0; first < n;
-		     first += streaming::n_threads / shape.n_hashers) {
+		for (uint32_t first = 0; first < n; first += shape.n_hashed) {
 			const uint32_t i = first + threadIdx.x / shape.n_hashers;
 			const uint32_t row = i < n ? i : 0;
 			const unsigned char *item =
 				memory.slots + place_in_slots(memory.from[row], shape, row);
-			const uint64_t hash = hash_body<WORDS>(
-				item + items.body_offset, items.body_nbytes, lane, shape.n_hashers);
+			const uint64_t hash = body.hash(item + items.body_offset);
 
-			if (i < n && lane == 0) {
+			if (i < n && body.lane == 0) {
 				elements[base + i] =
 					make_element<E>(items, item, (uint32_t)(base + i));
 				sum += hash;
@@ -51,20 +49,19 @@ __global__ void __launch_bounds__(streaming::n_threads)
 
 /* A warp for each item. */
 template <class E, bool WORDS>
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(rows::n_threads)
 	index_wide(kernel_items items, uint64_t n_items, E *elements, digest *digest)
 {
 	stream_memory &memory = *shared_memory<stream_memory>();
-	const uint32_t lane = threadIdx.x % WARP;
-	const uint64_t first = (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
+	const body_hash<WORDS> body(items.body_nbytes, WARP);
+	const uint64_t first = (uint64_t)blockIdx.x * rows::n_warps + threadIdx.x / WARP;
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t i = first; i < n_items; i += (uint64_t)gridDim.x * streaming::n_warps) {
+	for (uint64_t i = first; i < n_items; i += (uint64_t)gridDim.x * rows::n_warps) {
 		const unsigned char *item = item_at(items, i);
-		const uint64_t hash =
-			hash_body<WORDS>(item + items.body_offset, items.body_nbytes, lane, WARP);
+		const uint64_t hash = body.hash(item + items.body_offset);
 
-		if (lane == 0) {
+		if (body.lane == 0) {
 			elements[i] = make_element<E>(items, item, (uint32_t)i);
 			sum += hash;
 			count++;
@@ -88,13 +85,15 @@ static int index_and_digest(const kernel_items *items, uint64_t n, E *elements, 
 			    CUstream_st *stream)
 {
 	const struct row_shape shape = shape_rows(items, 0);
+	const int r = prefer_shared_memory(index_rows<E, WORDS>);
 
+	if (r)
+		return r;
 	if (shape.wide)
-		LAUNCH((index_wide<E, WORDS>), blocks_for(n, streaming::n_warps),
-		       streaming::n_threads, sizeof(stream_memory), stream, *items, n, elements,
-		       digest);
+		LAUNCH((index_wide<E, WORDS>), row_blocks(n, rows::n_warps), rows::n_threads,
+		       sizeof(stream_memory), stream, *items, n, elements, digest);
 	else
-		LAUNCH((index_rows<E, WORDS>), blocks_for(n, shape.n), streaming::n_threads,
+		LAUNCH((index_rows<E, WORDS>), row_blocks(n, shape.n), rows::n_threads,
 		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
 	return (int)cudaGetLastError();
 }

@@ -21,17 +21,45 @@
 
 static constexpr unsigned UNIT = 16;
 
-static_assert(GSORT_ROWS_NBYTES % UNIT == 0, "whole units");
+template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_block {
+	static constexpr unsigned n_threads = THREADS;
+	static constexpr unsigned n_warps = THREADS / WARP;
+	static constexpr unsigned n_rows = THREADS;  /* staged at most */
+	static constexpr unsigned n_blocks = BLOCKS; /* per multiprocessor */
+	static constexpr unsigned slots_nbytes = SLOTS_NBYTES;
+	static constexpr unsigned wide_nbytes = SLOTS_NBYTES / 8; /* slots from here on: wide */
 
-/* Rows that a block stages at most. */
-static constexpr unsigned ROWS_MAX = streaming::n_threads;
+	static_assert(THREADS % WARP == 0 && THREADS <= streaming::n_threads, "for block_sum()");
+	static_assert(SLOTS_NBYTES % UNIT == 0, "whole units");
+	static_assert(SLOTS_NBYTES < 1u << 16, "places in slots are 16 bits");
+};
+typedef row_block<GSORT_ROWS> rows;
+
+/* Blocks that keep any GPU busy; each takes tile after tile. */
+static constexpr unsigned ROW_BLOCKS = 132 * rows::n_blocks;
+
+static inline unsigned row_blocks(uint64_t n, uint64_t n_at_once)
+{
+	const uint64_t n_blocks = divide_up(n, n_at_once);
+
+	return (unsigned)(n_blocks < ROW_BLOCKS ? n_blocks : ROW_BLOCKS);
+}
+
+/* As many blocks of a kernel as its shared memory leaves room for; the cache is of no use. */
+template <class Kernel> static int prefer_shared_memory(Kernel kernel)
+{
+	return (int)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+					 100);
+}
 
 struct row_shape {
 	uint32_t nbytes;      /* of an item */
 	uint32_t slot_nbytes; /* of its slot */
 	uint32_t n;           /* rows of a tile */
 	uint32_t n_loaders;   /* lanes that load one row together */
-	uint32_t n_hashers;   /* and that hash it */
+	uint32_t n_loaded;    /* rows that a block loads at once */
+	uint32_t n_hashers;   /* lanes that hash one row */
+	uint32_t n_hashed;    /* rows that a block hashes at once */
 	bool wide;            /* not staged at all */
 };
 
@@ -54,16 +82,18 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 	shape.nbytes = items->item_nbytes;
 	shape.slot_nbytes = (uint32_t)round_up(shape.nbytes + most_skew, UNIT);
 	shape.n_loaders = lanes_up_to(2 * (shape.slot_nbytes / UNIT) - 1);
+	shape.n_loaded = rows::n_threads / shape.n_loaders;
 	if (shape.slot_nbytes / UNIT % 2 == 0)
 		shape.slot_nbytes += UNIT;
-	shape.wide = shape.slot_nbytes > GSORT_ROWS_NBYTES / 8;
+	shape.wide = shape.slot_nbytes > rows::wide_nbytes;
 	if (shape.wide)
 		return shape;
-	shape.n = GSORT_ROWS_NBYTES / shape.slot_nbytes;
-	if (shape.n > ROWS_MAX)
-		shape.n = ROWS_MAX;
+	shape.n = rows::slots_nbytes / shape.slot_nbytes;
+	if (shape.n > rows::n_rows)
+		shape.n = rows::n_rows;
 	shape.n -= n_more;
-	shape.n_hashers = lanes_up_to(streaming::n_threads / shape.n);
+	shape.n_hashers = lanes_up_to(rows::n_threads / shape.n);
+	shape.n_hashed = rows::n_threads / shape.n_hashers;
 	return shape;
 }
 
@@ -72,16 +102,17 @@ __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned c
 					  const row_shape &shape, uint32_t begin, uint32_t end)
 {
 	const uint32_t first_byte = threadIdx.x % shape.n_loaders * UNIT;
+	uint32_t row = begin + threadIdx.x / shape.n_loaders;
+	unsigned char *slot = slots + row * shape.slot_nbytes;
 
-	for (uint32_t row = begin + threadIdx.x / shape.n_loaders; row < end;
-	     row += streaming::n_threads / shape.n_loaders) {
-		const uint32_t skew = (uint32_t)((uintptr_t)from[row] % UNIT);
-		const unsigned char *units = from[row] - skew;
-		unsigned char *slot = slots + row * shape.slot_nbytes;
+	for (; row < end; row += shape.n_loaded) {
+		const unsigned char *item = from[row];
+		const uint32_t skew = (uint32_t)((uintptr_t)item % UNIT);
 
 		for (uint32_t at = first_byte; at < skew + shape.nbytes;
 		     at += shape.n_loaders * UNIT)
-			copy_async(slot + at, units + at);
+			copy_async(slot + at, item - skew + at);
+		slot += shape.n_loaded * shape.slot_nbytes;
 	}
 	copies_wait();
 	__syncthreads();
@@ -94,8 +125,6 @@ __device__ __forceinline__ uint16_t place_in_slots(const unsigned char *item,
 	return (uint16_t)(row * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT));
 }
 
-static_assert(GSORT_ROWS_NBYTES < 1u << 16, "places in slots are 16 bits");
-
 /* Eight bytes; WORDS: at a multiple of 4. */
 template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned char *bytes)
 {
@@ -105,33 +134,44 @@ template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned 
 }
 
 /*
- * The hash of a body that n_lanes neighbouring lanes look at, of which this is one; all of them
- * get it. All lanes of the warp call this.
+ * Hashes bodies, as digest_record() does: n_lanes neighbouring lanes together, each every n_lanes-th
+ * pair of words, whose masks grow by the same steps. All lanes of the warp call hash(), and all of
+ * the n_lanes get the result.
  */
-template <bool WORDS>
-__device__ __forceinline__ uint64_t hash_body(const unsigned char *body, uint32_t nbytes,
-					      uint32_t lane, uint32_t n_lanes)
-{
-	const uint32_t n_pairs = nbytes / 16, tail = 16 * n_pairs;
-	const uint64_t step = 32 * n_lanes; /* of 2 * at + 1, of which the masks are multiples */
-	uint64_t mask_low = digest_mask_low(16 * lane), mask_high = digest_mask_high(16 * lane);
-	uint64_t sum = 0;
+template <bool WORDS> struct body_hash {
+	uint32_t nbytes, lane, n_lanes;
+	uint64_t mask_low, mask_high, step_low, step_high;
 
-	if (nbytes <= 8)
-		return digest_word8(bytes_load(body, nbytes));
-	if (nbytes <= 16)
-		return digest_word16(load_8<WORDS>(body), bytes_load(body + 8, nbytes - 8));
-	for (uint32_t i = lane; i < n_pairs; i += n_lanes) {
-		sum += digest_fold(load_8<WORDS>(body + 16 * i) ^ mask_low,
-				   load_8<WORDS>(body + 16 * i + 8) ^ mask_high);
-		mask_low += step * DIGEST_SEED;
-		mask_high += step * DIGEST_HIGH_SEED;
+	__device__ body_hash(uint32_t body_nbytes, uint32_t n)
+	    : nbytes(body_nbytes), lane(threadIdx.x % n), n_lanes(n),
+	      mask_low(digest_mask_low(16 * lane)), mask_high(digest_mask_high(16 * lane)),
+	      step_low(digest_mask_low(16 * n) - digest_mask_low(0)),
+	      step_high(digest_mask_high(16 * n) - digest_mask_high(0))
+	{
 	}
-	if (tail < nbytes && lane == n_pairs % n_lanes) {
-		const uint32_t n = nbytes - tail;
 
-		sum += digest_pair(bytes_load(body + tail, n < 8 ? n : 8),
-				   n <= 8 ? 0 : bytes_load(body + tail + 8, n - 8), tail);
+	__device__ uint64_t hash(const unsigned char *body) const
+	{
+		const uint32_t tail = nbytes / 16 * 16;
+		uint64_t low = mask_low, high = mask_high, sum = 0;
+
+		if (nbytes <= 8)
+			return digest_word8(bytes_load(body, nbytes));
+		if (nbytes <= 16)
+			return digest_word16(load_8<WORDS>(body), bytes_load(body + 8, nbytes - 8));
+		for (uint32_t at = 16 * lane; at < tail; at += 16 * n_lanes) {
+			sum += digest_fold(load_8<WORDS>(body + at) ^ low,
+					   load_8<WORDS>(body + at + 8) ^ high);
+			low += step_low;
+			high += step_high;
+		}
+		if (tail < nbytes && lane == tail / 16 % n_lanes) {
+			const uint32_t n = nbytes - tail;
+
+			sum += digest_fold(bytes_load(body + tail, n < 8 ? n : 8) ^ low,
+					   (n <= 8 ? 0 : bytes_load(body + tail + 8, n - 8)) ^
+						   high);
+		}
+		return digest_mix64(DIGEST_SEED + lanes_sum(sum, n_lanes));
 	}
-	return digest_mix64(DIGEST_SEED + lanes_sum(sum, n_lanes));
-}
+};

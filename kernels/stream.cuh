@@ -118,7 +118,7 @@ __device__ __forceinline__ void wait_for_tiles(const stream_scratch &scratch, ui
 	__syncthreads();
 }
 
-/* The sum over the block; thread 0 gets it. */
+/* The sum over the block, of streaming::n_threads at most; thread 0 gets it. */
 __device__ __forceinline__ uint64_t block_sum(stream_memory &memory, uint64_t value)
 {
 	value = lanes_sum(value, WARP);
@@ -127,7 +127,7 @@ __device__ __forceinline__ uint64_t block_sum(stream_memory &memory, uint64_t va
 		memory.sums[threadIdx.x / WARP] = value;
 	__syncthreads();
 	value = 0;
-	for (unsigned i = 0; threadIdx.x == 0 && i < streaming::n_warps; i++)
+	for (unsigned i = 0; threadIdx.x == 0 && i < blockDim.x / WARP; i++)
 		value += memory.sums[i];
 	return value;
 }

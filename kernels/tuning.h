@@ -35,7 +35,10 @@
 #define GSORT_SPLIT 128, 32
 #endif
 
-/* Shared memory of a block in which items are staged; those longer than an eighth of it are not. */
-#ifndef GSORT_ROWS_NBYTES
-#define GSORT_ROWS_NBYTES 24576
+/*
+ * Index and gather: threads of a block, bytes of shared memory in which it stages items, and blocks
+ * per multiprocessor.
+ */
+#ifndef GSORT_ROWS
+#define GSORT_ROWS 128, 14336, 12
 #endif

@@ -38,6 +38,7 @@ using std::min;
 typedef int cudaError_t;
 static const cudaError_t cudaSuccess = 0;
 static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
+static const int cudaFuncAttributePreferredSharedMemoryCarveout = 1;
 struct CUstream_st;
 
 static inline cudaError_t cudaGetLastError()

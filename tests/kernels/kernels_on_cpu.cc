@@ -11,7 +11,7 @@
 #define GSORT_FAN_IN_LOG2 3
 #define GSORT_STREAM 64, 2
 #define GSORT_SPLIT 64, 8
-#define GSORT_ROWS_NBYTES 2048
+#define GSORT_ROWS 64, 2048, 1
 
 #include "tests/kernels/cuda_on_cpu.h"
 
