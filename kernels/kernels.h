@@ -57,6 +57,16 @@ int launch_merge(const struct kernel_slice *slices, uint32_t k, uint32_t element
 		 void *scratch, struct CUstream_st *stream);
 
 /*
+ * The same for pairs of 16 bytes, of which the upper 8 are the key and the lower 8 are carried
+ * along. Equal keys keep their order.
+ */
+size_t kernel_sort_pairs_scratch_nbytes(uint64_t n);
+int launch_sort_pairs(void *pairs, uint64_t n, void *scratch, struct CUstream_st *stream);
+size_t kernel_merge_pairs_scratch_nbytes(uint32_t k, uint64_t n);
+int launch_merge_pairs(const struct kernel_slice *slices, uint32_t k, void *out, void *scratch,
+		       struct CUstream_st *stream);
+
+/*
  * Where splitter (key, slice) cuts k sorted slices (host array, read before this returns):
  * cuts[i] elements of slices[i] come before it, those equal to key if i < slice.
  * cuts: k counts in memory that the device can write.

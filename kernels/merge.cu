@@ -65,7 +65,7 @@ template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64
 
 	layout.cuts_at = round_up(table_nbytes(k), 256);
 	layout.edges_at = layout.cuts_at + round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
-	layout.buffer_at = layout.edges_at + round_up(n_boundaries * sizeof(E), 256);
+	layout.buffer_at = layout.edges_at + round_up(n_boundaries * sizeof(key_type<E>), 256);
 	layout.nbytes = layout.buffer_at;
 	if (plan_merge(k).n_passes > 1)
 		layout.nbytes += round_up(n * sizeof(E), 256);
@@ -132,7 +132,7 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 		pass->tile_n = merge_tile_n<E>();
 		pass->fan_in = 1u << levels_of_pass(plan, i);
 		pass->cuts = (const E **)(scratch + layout.cuts_at);
-		pass->edges = (E *)(scratch + layout.edges_at);
+		pass->edges = (key_type<E> *)(scratch + layout.edges_at);
 		pass->out = (plan.n_passes - 1 - i) % 2 ? (E *)(scratch + layout.buffer_at) : out;
 		write_tables(&writer, pass, slices, k, stride, from);
 		stride *= pass->fan_in;
@@ -172,4 +172,15 @@ int launch_merge(const struct kernel_slice *slices, uint32_t k, uint32_t element
 	default:
 		return merge(slices, k, (uint128_t *)out, (char *)scratch, stream);
 	}
+}
+
+size_t kernel_merge_pairs_scratch_nbytes(uint32_t k, uint64_t n)
+{
+	return lay_out_scratch<pair_element>(k ? k : 1, n).nbytes;
+}
+
+int launch_merge_pairs(const struct kernel_slice *slices, uint32_t k, void *out, void *scratch,
+		       CUstream_st *stream)
+{
+	return merge(slices, k, (pair_element *)out, (char *)scratch, stream);
 }

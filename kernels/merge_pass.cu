@@ -200,7 +200,7 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 
 /* Merge the elements, which lie at their natural positions, themselves. */
 template <class E>
-__device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs)
+__device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs, E *to)
 {
 	E elements[warp_chunks<E>], v[tile_of<E>::items];
 
@@ -214,22 +214,52 @@ __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
 	merge_tile(memory, memory.elements, n_pairs, v);
+	write_elements(memory, to, memory.begin[FAN_IN]);
+}
+
+/* Pairs, by their key and natural position; see sort_elements(). */
+__device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, unsigned n_pairs,
+					    pair_element *to)
+{
+	typedef tile_of<pair_element> shape;
+	uint128_t elements[warp_chunks<pair_element>], v[shape::items];
+	uint128_t *tile = &memory.elements[0].bits;
+
+	for_each_chunk(memory, [&](unsigned j, const chunk<pair_element> &chunk) {
+		elements[j] = with_place(memory.elements[natural(chunk)], natural(chunk));
+	});
+	__syncthreads();
+	for_each_chunk(memory, [&](unsigned j, const chunk<pair_element> &chunk) {
+		tile[place(chunk)] = elements[j];
+	});
+	fill_gaps(memory, tile, n_pairs);
+	__syncthreads();
+	merge_tile(memory, tile, n_pairs, v);
+	for (uint32_t at = threadIdx.x; at < memory.begin[FAN_IN]; at += shape::n_threads) {
+		const uint32_t natural = place_in(tile[at]);
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.begin, 0, FAN_IN, natural,
+							       true, less_than()) -
+				       1;
+
+		to[at].bits =
+			with_carried(tile[at], memory.from[slice][natural - memory.begin[slice]]);
+	}
 }
 
 /* A tile of wide elements, by tags. edges: the keys that the tile's are between. */
 template <class E>
 __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned n_pairs,
-					       const E *edges, const E (&elements)[warp_chunks<E>],
-					       E *to)
+					       const key_type<E> *edges,
+					       const E (&elements)[warp_chunks<E>], E *to)
 {
 	typedef tile_of<E> shape;
-	const narrowing<E, shape::n> narrow(edges[0], edges[1]);
+	const narrowing<key_type<E>, shape::n> narrow(edges[0], edges[1]);
 	const uint32_t n = memory.begin[FAN_IN];
 	uint32_t v[shape::items];
 
 	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
 		memory.elements[natural(chunk)] = elements[j];
-		memory.tags[place(chunk)] = narrow.tag(elements[j], natural(chunk));
+		memory.tags[place(chunk)] = narrow.tag(key_of(elements[j]), natural(chunk));
 	});
 	fill_gaps(memory, memory.tags, n_pairs);
 	__syncthreads();
@@ -241,8 +271,7 @@ __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned
 	merge_tile(memory, memory.tags, n_pairs, v);
 	if (narrow.shift &&
 	    !arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
-		merge_elements(memory, n_pairs);
-		write_elements(memory, to, n);
+		merge_elements(memory, n_pairs, to);
 		return;
 	}
 	write_by_tags(memory, to, n);
@@ -331,5 +360,6 @@ template <class E> int launch_merge_tiles(const pass<E> &pass, CUstream_st *stre
 INSTANTIATE(uint32_t)
 INSTANTIATE(uint64_t)
 INSTANTIATE(uint128_t)
+INSTANTIATE(pair_element)
 
 #undef INSTANTIATE

@@ -68,11 +68,11 @@ template <class K, unsigned PLACES> struct narrowing {
 	}
 };
 
-/* The sorted tags of a tile, and the keys they stand for. */
-template <class K, unsigned PLACES> struct twins {
-	static constexpr uint32_t place_mask = narrowing<K, PLACES>::place_mask;
+/* The sorted tags of a tile, and the elements they stand for. */
+template <class E, unsigned PLACES> struct twins {
+	static constexpr uint32_t place_mask = narrowing<key_type<E>, PLACES>::place_mask;
 
-	const K *keys;
+	const E *elements;
 	uint32_t *tags;
 	uint32_t n; /* tags that stand for keys */
 
@@ -81,9 +81,9 @@ template <class K, unsigned PLACES> struct twins {
 		return (x ^ y) <= place_mask;
 	}
 
-	__device__ K key(uint32_t tag) const
+	__device__ key_type<E> key(uint32_t tag) const
 	{
-		return keys[tag & place_mask];
+		return key_of(elements[tag & place_mask]);
 	}
 
 	__device__ void arrange(uint32_t first, uint32_t end) const
@@ -100,8 +100,8 @@ template <class K, unsigned PLACES> struct twins {
 };
 
 /* Neighbours i and i + 1, counted from this thread's first tag: bit i is set if they are twins. */
-template <class K, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ uint64_t find_twins(const twins<K, PLACES> &tile,
+template <class E, unsigned PLACES, unsigned ITEMS>
+__device__ __forceinline__ uint64_t find_twins(const twins<E, PLACES> &tile,
 					       const uint32_t (&v)[ITEMS])
 {
 	const uint32_t next = (threadIdx.x + 1) * ITEMS;
@@ -130,8 +130,8 @@ __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
  * Returns to all threads whether the tags now order the keys; if not, there are too many twins.
  * n_leading: shared, one for each thread.
  */
-template <class K, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ bool arrange_twins(const twins<K, PLACES> &tile, uint16_t *n_leading,
+template <class E, unsigned PLACES, unsigned ITEMS>
+__device__ __forceinline__ bool arrange_twins(const twins<E, PLACES> &tile, uint16_t *n_leading,
 					      const uint32_t (&v)[ITEMS])
 {
 	const uint32_t begin = threadIdx.x * ITEMS;

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "kernels/co_rank.h"
-#include "kernels/device.cuh"
+#include "kernels/element.cuh"
 #include "kernels/kernels.h"
 #include "kernels/tuning.h"
 
@@ -102,7 +102,7 @@ template <class E> struct pass {
 
 	/* Made by the splitters: FAN_IN pointers for each boundary, and the first key after it. */
 	const E **cuts;
-	E *edges;
+	key_type<E> *edges;
 
 	__host__ __device__ uint64_t n_boundaries() const
 	{
@@ -221,7 +221,7 @@ template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E
 	return run;
 }
 
-/* What sort.cu puts a pass together from; each for E of 4, 8 and 16 bytes. */
+/* What sort.cu puts a pass together from; each for integers and pairs. */
 template <class E> uint32_t merge_tile_n();
 template <class E> uint32_t sort_tile_n();
 template <class E>

@@ -18,7 +18,7 @@ template <class E> static size_t cuts_nbytes(uint64_t n_boundaries)
 
 template <class E> static size_t edges_nbytes(uint64_t n_boundaries)
 {
-	return round_up(n_boundaries * sizeof(E), 256);
+	return round_up(n_boundaries * sizeof(key_type<E>), 256);
 }
 
 template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels)
@@ -88,7 +88,7 @@ template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstr
 	pass.n = n;
 	pass.state = (sort_state *)scratch;
 	pass.cuts = (const E **)(scratch + round_up(sizeof(sort_state), 256));
-	pass.edges = (E *)((char *)pass.cuts + cuts_nbytes<E>(n_boundaries));
+	pass.edges = (key_type<E> *)((char *)pass.cuts + cuts_nbytes<E>(n_boundaries));
 	pass.buffers[0] = elements;
 	pass.buffers[1] = (E *)((char *)pass.edges + edges_nbytes<E>(n_boundaries));
 	pass.start = plan.n_passes % 2;
@@ -133,4 +133,14 @@ int launch_sort(void *elements, uint64_t n, uint32_t element_nbytes, void *scrat
 	default:
 		return sort((uint128_t *)elements, n, (char *)scratch, stream);
 	}
+}
+
+size_t kernel_sort_pairs_scratch_nbytes(uint64_t n)
+{
+	return sort_scratch_nbytes<pair_element>(n);
+}
+
+int launch_sort_pairs(void *pairs, uint64_t n, void *scratch, CUstream_st *stream)
+{
+	return sort((pair_element *)pairs, n, (char *)scratch, stream);
 }

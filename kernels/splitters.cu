@@ -66,7 +66,7 @@ __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Inde
 		const bool done = sum_lo == rank || sum_hi == rank;
 		const unsigned owner = widest_lane(hi - lo, lane);
 		Index pivot_at = 0, n_before, place, changed;
-		E pivot = 0;
+		E pivot = {};
 
 		if (!__any_sync(ALL_LANES, !done))
 			break;
@@ -106,28 +106,30 @@ template <class E>
 __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lane)
 {
 	const E *elements = (const E *)run.elements;
-	E greatest = run.n ? elements[run.n - 1] : 0, before = 0;
+	key_type<E> greatest = run.n ? key_of(elements[run.n - 1]) : 0, before;
 	bool disorder;
 
 	for (unsigned distance = 1; distance < CUT_LANES; distance *= 2) {
-		const E other = lane_broadcast(greatest, lane >= distance ? lane - distance : lane,
-					       CUT_LANES);
+		const key_type<E> other = lane_broadcast(
+			greatest, lane >= distance ? lane - distance : lane, CUT_LANES);
 
 		greatest = greatest < other ? other : greatest;
 	}
 	before = lane_broadcast(greatest, lane ? lane - 1 : 0, CUT_LANES);
-	disorder = lane && run.n && elements[0] < before;
+	disorder = lane && run.n && key_of(elements[0]) < before;
 	return lanes_sum((uint32_t)disorder, CUT_LANES) == 0;
 }
 
 /* The first key after the cut, for narrowing; after the last cut of a group its greatest key. */
-template <class E> __device__ __forceinline__ E find_edge(kernel_slice run, uint64_t cut, bool last)
+template <class E>
+__device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut, bool last)
 {
+	typedef key_type<E> key;
 	const E *elements = (const E *)run.elements;
 
 	if (last)
-		return lanes_max(run.n ? elements[run.n - 1] : (E)0, CUT_LANES);
-	return lanes_min(cut < run.n ? elements[cut] : (E) ~(E)0, CUT_LANES);
+		return lanes_max(run.n ? key_of(elements[run.n - 1]) : (key)0, CUT_LANES);
+	return lanes_min(cut < run.n ? key_of(elements[cut]) : (key) ~(key)0, CUT_LANES);
 }
 
 /* A window of one group: boundaries [first, end), numbered in the group. */
@@ -209,8 +211,8 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 		const uint64_t boundary = mine < window.end ? mine : window.end - 1;
 		const uint32_t rank = (uint32_t)(rank_of(pass, window, boundary) - first_rank);
 		const E *at = part + find_cut<uint32_t>(part, 0, n < rank ? n : rank, rank);
-		const E edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
-					    boundary == n_boundaries - 1);
+		const key_type<E> edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
+						      boundary == n_boundaries - 1);
 		const uint64_t row = window.group.first_tile + window.group.index + boundary;
 
 		if (mine == boundary && lane < FAN_IN)
@@ -230,3 +232,4 @@ template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream)
 template int launch_split(const pass<uint32_t> &, CUstream_st *);
 template int launch_split(const pass<uint64_t> &, CUstream_st *);
 template int launch_split(const pass<uint128_t> &, CUstream_st *);
+template int launch_split(const pass<pair_element> &, CUstream_st *);

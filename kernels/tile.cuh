@@ -24,11 +24,8 @@
 #pragma once
 
 #include "kernels/co_rank.h"
+#include "kernels/element.cuh"
 #include "kernels/network.cuh"
-
-template <class V> struct past_all {
-	static constexpr V value = ~(V)0;
-};
 
 /* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */
 struct segment_pair {

@@ -28,6 +28,8 @@ template <> struct tile_of<uint64_t> : tile_shape<GSORT_TILE_8> {
 };
 template <> struct tile_of<uint128_t> : tile_shape<GSORT_TILE_16> {
 };
+template <> struct tile_of<pair_element> : tile_shape<GSORT_TILE_16> {
+};
 
 /* What rounds of a merge move in place of elements of type E. */
 template <class E> static constexpr bool is_narrowed = sizeof(E) > 4;
@@ -57,7 +59,7 @@ __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *
 template <class E>
 __device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
 {
-	constexpr uint32_t place_mask = narrowing<E, tile_of<E>::n>::place_mask;
+	constexpr uint32_t place_mask = narrowing<key_type<E>, tile_of<E>::n>::place_mask;
 
 #pragma unroll
 	for (unsigned i = 0; i < tile_of<E>::items; i++) {

@@ -39,12 +39,13 @@ __global__ void __launch_bounds__(CHECK_THREADS)
 }
 
 template <class E> struct sort_memory : tile_memory<E> {
-	E least[WARP], greatest[WARP]; /* of each warp's elements */
+	key_type<E> least[WARP], greatest[WARP]; /* of each warp's elements */
 };
 
 /* Least and greatest of the block's values, to all threads. */
 template <class E>
-__device__ __forceinline__ void block_extremes(sort_memory<E> &memory, E &least, E &greatest)
+__device__ __forceinline__ void block_extremes(sort_memory<E> &memory, key_type<E> &least,
+					       key_type<E> &greatest)
 {
 	constexpr unsigned n_warps = tile_of<E>::n_threads / WARP;
 	const unsigned warp = threadIdx.x / WARP;
@@ -75,7 +76,8 @@ template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *ele
 }
 
 /* Sort the elements in shared memory themselves. */
-template <class E> __device__ __noinline__ void sort_elements(tile_memory<E> &memory, uint32_t n)
+template <class E>
+__device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E *to, uint32_t n)
 {
 	typedef tile_of<E> shape;
 	E v[shape::items];
@@ -88,6 +90,42 @@ template <class E> __device__ __noinline__ void sort_elements(tile_memory<E> &me
 	}
 	__syncthreads();
 	sort_tile<shape::n_threads>(memory.elements, memory.cuts, v);
+	write_elements(memory, to, n);
+}
+
+/*
+ * Pairs, which lie at `from` too: with their place for what they carry along, all are different,
+ * and equal keys stay in order. What they carry is then fetched from where it was.
+ */
+__device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
+					   const pair_element *from, pair_element *to, uint32_t n)
+{
+	typedef tile_of<pair_element> shape;
+	uint128_t v[shape::items], *tile = &memory.elements[0].bits;
+
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		v[i] = at < n ? with_place(memory.elements[at], at) : past_all<uint128_t>::value;
+	}
+	__syncthreads();
+	sort_tile<shape::n_threads>(tile, memory.cuts, v);
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		if (at < n)
+			v[i] = with_carried(tile[at], from[place_in(tile[at])]);
+	}
+	__syncthreads();
+#pragma unroll
+	for (unsigned i = 0; i < shape::items; i++) {
+		const uint32_t at = i * shape::n_threads + threadIdx.x;
+
+		if (at < n)
+			to[at].bits = v[i];
+	}
 }
 
 /* Sort by tags, which then tell the order of the elements; false if they cannot. */
@@ -96,27 +134,28 @@ __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 					  const E (&elements)[tile_of<E>::items])
 {
 	typedef tile_of<E> shape;
-	E least = elements[0], greatest = elements[0];
+	key_type<E> least = key_of(elements[0]), greatest = least;
 	uint32_t v[shape::items];
 
 	if (threadIdx.x >= n)
-		least = greatest = memory.elements[0];
+		least = greatest = key_of(memory.elements[0]);
 #pragma unroll
 	for (unsigned i = 1; i < shape::items; i++) {
 		const bool real = i * shape::n_threads + threadIdx.x < n;
+		const key_type<E> key = key_of(elements[i]);
 
-		least = real && elements[i] < least ? elements[i] : least;
-		greatest = real && greatest < elements[i] ? elements[i] : greatest;
+		least = real && key < least ? key : least;
+		greatest = real && greatest < key ? key : greatest;
 	}
 	block_extremes(memory, least, greatest);
 
-	const narrowing<E, shape::n> narrow(least, greatest);
+	const narrowing<key_type<E>, shape::n> narrow(least, greatest);
 
 #pragma unroll
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? narrow.tag(elements[i], at) : past_all<uint32_t>::value;
+		v[i] = at < n ? narrow.tag(key_of(elements[i]), at) : past_all<uint32_t>::value;
 	}
 	sort_tile<shape::n_threads>(memory.tags, memory.cuts, v);
 	return !narrow.shift ||
@@ -154,7 +193,8 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 			write_by_tags(memory, to + base, n);
 			return;
 		} else {
-			sort_elements(memory, n);
+			sort_elements(memory, from + base, to + base, n);
+			return;
 		}
 	}
 	write_elements(memory, to + base, n);
@@ -193,5 +233,6 @@ int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstr
 INSTANTIATE(uint32_t)
 INSTANTIATE(uint64_t)
 INSTANTIATE(uint128_t)
+INSTANTIATE(pair_element)
 
 #undef INSTANTIATE

@@ -56,17 +56,35 @@ static void assert_same(const void *got, const void *wanted, uint32_t element_nb
 		 (unsigned long long)n, (unsigned long long)i);
 }
 
-static void check_sort(uint32_t element_nbytes, uint64_t n, enum keys keys)
+/* Element i of n: a key, or a pair that carries i along, so that its place tells it from equals. */
+static void put_element(void *elements, uint32_t element_nbytes, bool pairs, uint64_t i,
+			uint64_t number, uint64_t n, enum keys keys)
+{
+	const uint128_t pair = key_make(keys, number, n, 64) >> 64 << 64 | number;
+
+	if (pairs)
+		memcpy((char *)elements + i * sizeof pair, &pair, sizeof pair);
+	else
+		key_store(elements, element_nbytes, i,
+			  key_make(keys, number, n, element_nbytes * 8));
+}
+
+/* Pairs are of 16 bytes; sorted stably they are sorted as integers, by what they carry too. */
+static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum keys keys)
 {
 	const size_t nbytes = n * element_nbytes;
-	const size_t scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
+	const size_t scratch_nbytes = pairs ? kernel_sort_pairs_scratch_nbytes(n) :
+					      kernel_sort_scratch_nbytes(n, element_nbytes);
 	void *wanted = malloc(nbytes + 1), *got = malloc(nbytes + 1);
 	void *elements = device_alloc(nbytes), *scratch = device_alloc(scratch_nbytes);
 
-	keys_fill(wanted, element_nbytes, n, keys);
+	for (uint64_t i = 0; i < n; i++)
+		put_element(wanted, element_nbytes, pairs, i, i, n, keys);
 	device_write(elements, wanted, nbytes);
 	sort_on_host(wanted, element_nbytes, n);
-	assert_int_equal(launch_sort(elements, n, element_nbytes, scratch, NULL), 0);
+	assert_int_equal(pairs ? launch_sort_pairs(elements, n, scratch, NULL) :
+				 launch_sort(elements, n, element_nbytes, scratch, NULL),
+			 0);
 	device_read(got, elements, nbytes);
 	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
 	device_free(scratch, scratch_nbytes);
@@ -87,10 +105,10 @@ static void every_length_is_sorted(void **state)
 	FOR_EACH_SIZE(s)
 	{
 		for (size_t i = 0; i < sizeof small_lengths / sizeof small_lengths[0]; i++)
-			check_sort(element_sizes[s], small_lengths[i], KEYS_RANDOM);
+			check_sort(element_sizes[s], false, small_lengths[i], KEYS_RANDOM);
 		for (size_t i = 0;
 		     device_is_fast() && i < sizeof large_lengths / sizeof large_lengths[0]; i++)
-			check_sort(element_sizes[s], large_lengths[i], KEYS_RANDOM);
+			check_sort(element_sizes[s], false, large_lengths[i], KEYS_RANDOM);
 	}
 }
 
@@ -99,8 +117,17 @@ static void every_distribution_is_sorted(void **state)
 	(void)state;
 	FOR_EACH_SIZE(s)
 	for (enum keys keys = 0; keys < N_KEYS; keys++) {
-		check_sort(element_sizes[s], 300, keys);
-		check_sort(element_sizes[s], device_is_fast() ? 3000017 : 3001, keys);
+		check_sort(element_sizes[s], false, 300, keys);
+		check_sort(element_sizes[s], false, device_is_fast() ? 3000017 : 3001, keys);
+	}
+}
+
+static void pairs_with_equal_keys_stay_in_order(void **state)
+{
+	(void)state;
+	for (enum keys keys = 0; keys < N_KEYS; keys++) {
+		check_sort(16, true, 150, keys);
+		check_sort(16, true, device_is_fast() ? 3000017 : 1601, keys);
 	}
 }
 
@@ -123,7 +150,7 @@ static uint64_t run_length(enum run_lengths lengths, uint32_t i, uint32_t k, uin
 	}
 }
 
-static void check_merge(uint32_t element_nbytes, uint32_t k, uint64_t about_n,
+static void check_merge(uint32_t element_nbytes, bool pairs, uint32_t k, uint64_t about_n,
 			enum run_lengths lengths, enum keys keys)
 {
 	struct kernel_slice *slices = calloc(k + 1, sizeof *slices);
@@ -138,8 +165,7 @@ static void check_merge(uint32_t element_nbytes, uint32_t k, uint64_t about_n,
 		char *run = wanted + n * element_nbytes;
 
 		for (uint64_t j = 0; j < run_n; j++)
-			key_store(run, element_nbytes, j,
-				  key_make(keys, n + j, about_n, element_nbytes * 8));
+			put_element(run, element_nbytes, pairs, j, n + j, about_n, keys);
 		sort_on_host(run, element_nbytes, run_n);
 		slices[i].n = run_n;
 		slices[i].elements = device_alloc(run_nbytes);
@@ -148,10 +174,13 @@ static void check_merge(uint32_t element_nbytes, uint32_t k, uint64_t about_n,
 	}
 	sort_on_host(wanted, element_nbytes, n);
 	got = malloc(n * element_nbytes + 1);
-	scratch_nbytes = kernel_merge_scratch_nbytes(k, n, element_nbytes);
+	scratch_nbytes = pairs ? kernel_merge_pairs_scratch_nbytes(k, n) :
+				 kernel_merge_scratch_nbytes(k, n, element_nbytes);
 	scratch = device_alloc(scratch_nbytes);
 	out = device_alloc(n * element_nbytes);
-	assert_int_equal(launch_merge(slices, k, element_nbytes, out, scratch, NULL), 0);
+	assert_int_equal(pairs ? launch_merge_pairs(slices, k, out, scratch, NULL) :
+				 launch_merge(slices, k, element_nbytes, out, scratch, NULL),
+			 0);
 	device_read(got, out, n * element_nbytes);
 	assert_same(got, wanted, element_nbytes, n, key_names[keys]);
 	device_free(out, n * element_nbytes);
@@ -170,7 +199,7 @@ static void any_number_of_runs_is_merged(void **state)
 	(void)state;
 	FOR_EACH_SIZE(s)
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-		check_merge(element_sizes[s], numbers[i], device_is_fast() ? 1000000 : 3000,
+		check_merge(element_sizes[s], false, numbers[i], device_is_fast() ? 1000000 : 3000,
 			    RUNS_EQUAL, KEYS_RANDOM);
 }
 
@@ -179,8 +208,8 @@ static void runs_of_any_lengths_are_merged(void **state)
 	(void)state;
 	FOR_EACH_SIZE(s)
 	for (enum run_lengths lengths = 0; lengths < N_RUN_LENGTHS; lengths++) {
-		check_merge(element_sizes[s], 7, 900, lengths, KEYS_FEW);
-		check_merge(element_sizes[s], 20, device_is_fast() ? 500000 : 2000, lengths,
+		check_merge(element_sizes[s], false, 7, 900, lengths, KEYS_FEW);
+		check_merge(element_sizes[s], false, 20, device_is_fast() ? 500000 : 2000, lengths,
 			    KEYS_TWINS);
 	}
 }
@@ -190,15 +219,22 @@ static void runs_of_every_distribution_are_merged(void **state)
 	(void)state;
 	FOR_EACH_SIZE(s)
 	for (enum keys keys = 0; keys < N_KEYS; keys++)
-		check_merge(element_sizes[s], 6, device_is_fast() ? 500000 : 1500, RUNS_RANDOM,
-			    keys);
+		check_merge(element_sizes[s], false, 6, device_is_fast() ? 500000 : 1500,
+			    RUNS_RANDOM, keys);
+}
+
+static void pairs_with_equal_keys_are_merged_in_order(void **state)
+{
+	(void)state;
+	for (enum keys keys = 0; keys < N_KEYS; keys++)
+		check_merge(16, true, 9, device_is_fast() ? 500000 : 1200, RUNS_RANDOM, keys);
 }
 
 static void no_elements_are_merged_from_empty_runs(void **state)
 {
 	(void)state;
-	check_merge(8, 1, 0, RUNS_EQUAL, KEYS_RANDOM);
-	check_merge(8, 40, 0, RUNS_EQUAL, KEYS_RANDOM);
+	check_merge(8, false, 1, 0, RUNS_EQUAL, KEYS_RANDOM);
+	check_merge(8, false, 40, 0, RUNS_EQUAL, KEYS_RANDOM);
 }
 
 int main(void)
@@ -209,6 +245,8 @@ int main(void)
 		cmocka_unit_test(any_number_of_runs_is_merged),
 		cmocka_unit_test(runs_of_any_lengths_are_merged),
 		cmocka_unit_test(runs_of_every_distribution_are_merged),
+		cmocka_unit_test(pairs_with_equal_keys_stay_in_order),
+		cmocka_unit_test(pairs_with_equal_keys_are_merged_in_order),
 		cmocka_unit_test(no_elements_are_merged_from_empty_runs),
 	};
 	const char *why;

@@ -1,0 +1,59 @@
+/*
+ * element - what the sort and the merge move, and the part of it that they compare
+ *
+ * Elements are unsigned integers of 4, 8 or 16 bytes, and all of one is its key; or pairs of 16
+ * bytes, of which the upper 8 are the key and the lower 8 are carried along. Integers that are equal
+ * cannot be told apart. Pairs can, and keep their order.
+ */
+#pragma once
+
+#include "kernels/device.cuh"
+
+struct pair_element {
+	uint128_t bits; /* key << 64 | what is carried along */
+
+	__device__ bool operator<(const pair_element &other) const
+	{
+		return (uint64_t)(bits >> 64) < (uint64_t)(other.bits >> 64);
+	}
+};
+
+template <class E> static constexpr bool is_pair = false;
+template <> constexpr bool is_pair<pair_element> = true;
+
+template <class E> __device__ __forceinline__ E key_of(E element)
+{
+	return element;
+}
+
+__device__ __forceinline__ uint64_t key_of(pair_element element)
+{
+	return (uint64_t)(element.bits >> 64);
+}
+
+template <class E> using key_type = decltype(key_of(E()));
+
+/* Not below any other. */
+template <class V> struct past_all {
+	static constexpr V value = ~(V)0;
+};
+
+template <> struct past_all<pair_element> {
+	static constexpr pair_element value = { ~(uint128_t)0 };
+};
+
+/* While pairs are moved by their key and place, and back; places are less than 2^32. */
+__device__ __forceinline__ uint128_t with_place(pair_element element, uint32_t place)
+{
+	return element.bits >> 64 << 64 | place;
+}
+
+__device__ __forceinline__ uint32_t place_in(uint128_t key_and_place)
+{
+	return (uint32_t)key_and_place;
+}
+
+__device__ __forceinline__ uint128_t with_carried(uint128_t key_and_place, pair_element element)
+{
+	return key_and_place >> 64 << 64 | (uint64_t)element.bits;
+}
