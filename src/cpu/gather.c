@@ -19,6 +19,12 @@ enum {
 	MOST_AHEAD_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
 };
 
+/*
+ * Loops work on a copy of their state whose address nobody has, so that it can stay in registers
+ * while bytes are stored.
+ */
+#define INLINED __attribute__((always_inline)) static inline
+
 /* An item and the beginning of its key. */
 struct seen {
 	const unsigned char *item;
@@ -27,6 +33,8 @@ struct seen {
 
 struct gathering {
 	const struct gather_op *op;
+	struct sequence items;
+	struct element_form form;
 	struct key_prefix prefix;
 	const unsigned char *ahead[AHEAD_N];
 	unsigned char *out;
@@ -36,22 +44,18 @@ struct gathering {
 	struct arranged found;
 };
 
-static uint64_t number_at(const struct gather_op *op, uint64_t i)
-{
-	return op->elements ? element_number(op->form, op->elements, i) : i;
-}
-
 /* Ask for the i-th item, if there is one. */
-static void fetch(struct gathering *gathering, uint64_t i)
+INLINED void fetch(struct gathering *gathering, uint64_t i)
 {
-	const struct gather_op *op = gathering->op;
-	const uint64_t item_nbytes = op->items->item_nbytes;
+	const uint64_t item_nbytes = gathering->items.item_nbytes;
 	const uint64_t nbytes = item_nbytes < MOST_AHEAD_NBYTES ? item_nbytes : MOST_AHEAD_NBYTES;
+	const void *elements = gathering->op->elements;
 	const unsigned char *item;
 
-	if (i >= op->items->n)
+	if (i >= gathering->items.n)
 		return;
-	item = sequence_item(op->items, number_at(op, i));
+	item = sequence_item(&gathering->items,
+			     elements ? element_number(&gathering->form, elements, i) : i);
 	gathering->ahead[i % AHEAD_N] = item;
 	for (uint64_t at = 0; at < nbytes; at += CACHE_LINE_NBYTES)
 		__builtin_prefetch(item + at);
@@ -59,7 +63,7 @@ static void fetch(struct gathering *gathering, uint64_t i)
 }
 
 /* The i-th item, while a later one is asked for. */
-static struct seen next(struct gathering *gathering, uint64_t i)
+INLINED struct seen next(struct gathering *gathering, uint64_t i)
 {
 	const unsigned char *const item = gathering->ahead[i % AHEAD_N];
 
@@ -67,7 +71,7 @@ static struct seen next(struct gathering *gathering, uint64_t i)
 	return (struct seen){ item, key_prefix_load(&gathering->prefix, item) };
 }
 
-static int compare(const struct gathering *gathering, const struct seen *a, const struct seen *b)
+INLINED int compare(const struct gathering *gathering, const struct seen *a, const struct seen *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -109,7 +113,7 @@ static void finish_item(struct gathering *gathering)
 }
 
 /* Write what is wanted of an item; returns the hash of its body. */
-static uint64_t write_item(struct gathering *gathering, const unsigned char *item)
+INLINED uint64_t write_item(struct gathering *gathering, const unsigned char *item)
 {
 	const struct layout *layout = gathering->op->layout;
 	unsigned char *const to = gathering->out;
@@ -165,20 +169,23 @@ static void gather_some(struct gathering *gathering)
 }
 
 /* The same, when every item is kept and counts 1. */
-static void gather_all(struct gathering *gathering)
+INLINED void gather_all(struct gathering *gathering, uint32_t n_steps)
 {
-	const uint64_t n = gathering->op->items->n;
+	struct gathering own = *gathering;
+	const uint64_t n = own.items.n;
 	struct arranged found = { .n = n, .n_counted = n };
 
+	own.prefix.n_steps = n_steps;
 	if (n > 0)
-		return_item(gathering, gathering->ahead[0], gathering->op->ret_first);
+		return_item(gathering, own.ahead[0], own.op->ret_first);
 	for (uint64_t i = 0; i < n; i++) {
-		const struct seen seen = next(gathering, i);
+		const struct seen seen = next(&own, i);
 
-		found.n_disorders += i > 0 && compare(gathering, &gathering->last, &seen) > 0;
-		found.digest.sum += write_item(gathering, seen.item);
-		gathering->last = seen;
+		found.n_disorders += i > 0 && compare(&own, &own.last, &seen) > 0;
+		found.digest.sum += write_item(&own, seen.item);
+		own.last = seen;
 	}
+	gathering->last = own.last;
 	gathering->found = found;
 }
 
@@ -186,17 +193,22 @@ void cpu_gather(const struct gather_op *op)
 {
 	struct gathering gathering = {
 		.op = op,
+		.items = *op->items,
 		.out = op->out,
 		.is_whole = !op->for_output || op->layout->output_nbytes == op->layout->item_nbytes,
 	};
 
+	if (op->elements)
+		gathering.form = *op->form;
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
 	for (uint64_t i = 0; i < AHEAD_N; i++)
 		fetch(&gathering, i);
 	if (op->unique || op->limit < op->items->n || op->layout->intake.has_count)
 		gather_some(&gathering);
+	else if (gathering.prefix.n_steps == 1)
+		gather_all(&gathering, 1);
 	else
-		gather_all(&gathering);
+		gather_all(&gathering, gathering.prefix.n_steps);
 	gathering.found.digest.n_records = gathering.found.n;
 	if (gathering.found.n > 0)
 		return_item(&gathering, gathering.last.item, op->ret_last);
