@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/status.h"
+
 enum {
 	N_PARTS = 64, /* of a file, */
 	LEAST_PART_NBYTES = 4 << 10,
@@ -396,6 +398,8 @@ void links_measure(const struct engine *engine, const struct options *options, u
 		   struct link_rates *ret_rates)
 {
 	*ret_rates = (struct link_rates){ 0 };
+	status_mute(true);
 	measure_files(engine, options, nbytes, ret_rates);
 	measure_device(engine, nbytes, ret_rates);
+	status_mute(false);
 }

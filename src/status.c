@@ -16,6 +16,7 @@ static struct {
 	const char *program;
 	bool failed;
 	bool quiet;
+	bool muted;
 	char last[1024];
 } status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
 
@@ -29,7 +30,7 @@ int fail(int r, const char *format, ...)
 	va_list args;
 
 	pthread_mutex_lock(&status.lock);
-	if (!status.failed) {
+	if (!status.failed && !status.muted) {
 		status.failed = true;
 		va_start(args, format);
 		errno = -r;
@@ -49,7 +50,7 @@ static void print(const char *prefix, const char *format, va_list args)
 
 	vsnprintf(text, sizeof text, format, args);
 	pthread_mutex_lock(&status.lock);
-	if (!status.quiet)
+	if (!status.quiet && !status.muted)
 		fprintf(stderr, "%s: %s%s\n", status.program, prefix, text);
 	pthread_mutex_unlock(&status.lock);
 }
@@ -70,6 +71,13 @@ void tell(const char *format, ...)
 	va_start(args, format);
 	print("", format, args);
 	va_end(args);
+}
+
+void status_mute(bool muted)
+{
+	pthread_mutex_lock(&status.lock);
+	status.muted = muted;
+	pthread_mutex_unlock(&status.lock);
 }
 
 bool status_failed(void)

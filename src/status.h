@@ -29,6 +29,12 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 /* Print "PROGRAM: MESSAGE\n": what the user should know and need not do anything about. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
+/*
+ * Between status_mute(true) and status_mute(false) fail() and warn() print nothing, and remember
+ * nothing: for trials, whose failure is a finding. Nobody else may be at work meanwhile.
+ */
+void status_mute(bool muted);
+
 /* Has fail() printed? */
 bool status_failed(void);
 
