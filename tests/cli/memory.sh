@@ -39,4 +39,15 @@ for size in 100 4096 65536; do
 	within 32 -S 32M -R $size input
 done
 
+claim 'compressed runs, inputs and outputs'
+generate -b 128M -d nearly -o input
+for mode in delta zstd:1 zstd:5; do
+	within 32 -S 32M --compress=$mode input
+done
+within 32 -S 32M --zstd input
+mv output input.zst
+within 32 -S 32M --zstd=9 input.zst
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+cat input.zst | within 32 -S 32M -
+
 finish
