@@ -53,6 +53,42 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 	return 2 * n_cached >= mapped_nbytes / DIRECT_ALIGN_NBYTES;
 }
 
+/*
+ * Pieces of a transfer that are under way together. Fewer and larger ones leave the disk idle
+ * between two transfers; smaller ones cost more than they bring.
+ */
+enum { MOST_PIECES = 8, LEAST_PIECE_NBYTES = 1 << 20 };
+
+/* All aligned. */
+static int transfer(struct io_queue *queue, const struct file *file, bool is_write, uint64_t offset,
+		    unsigned char *memory, size_t nbytes)
+{
+	const size_t share = align_up(nbytes / MOST_PIECES + 1);
+	const size_t piece = share < LEAST_PIECE_NBYTES ? LEAST_PIECE_NBYTES : share;
+	struct io_request requests[MOST_PIECES];
+	size_t n = 0;
+	int r = 0;
+
+	if (!queue)
+		return is_write ? file_write_at(file, offset, memory, nbytes) :
+				  file_read_at(file, offset, memory, nbytes);
+	for (size_t at = 0; at < nbytes; at += piece)
+		requests[n++] = (struct io_request){
+			.file = file,
+			.is_write = is_write,
+			.offset = offset + at,
+			.buffer = memory + at,
+			.nbytes = nbytes - at < piece ? nbytes - at : piece,
+		};
+	io_queue_submit(queue, requests, n);
+	for (size_t i = 0; i < n; i++) {
+		const int one = io_queue_wait(queue, &requests[i]);
+
+		r = r < 0 ? r : one;
+	}
+	return r;
+}
+
 /* Read bytes that lie in one block. */
 static int read_in_block(const struct file *direct, uint64_t offset, void *to, size_t nbytes)
 {
@@ -94,7 +130,8 @@ static int read_in_blocks(const struct file *direct, uint64_t offset, uint64_t e
  *	memory	       buffer     wanted                            buffer + nbytes
  *	                        | aligned			where [begin, end) is read to
  */
-int direct_read_at(const struct file *direct, uint64_t offset, void *buffer, size_t nbytes)
+int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
+		   size_t nbytes)
 {
 	unsigned char *const to = buffer, *wanted, *aligned;
 	const uint64_t begin = align_up(offset);
@@ -109,7 +146,7 @@ int direct_read_at(const struct file *direct, uint64_t offset, void *buffer, siz
 		aligned += DIRECT_ALIGN_NBYTES;
 	if (aligned + (end - begin) > to + nbytes)
 		end -= DIRECT_ALIGN_NBYTES;
-	r = file_read_at(direct, begin, aligned, (size_t)(end - begin));
+	r = transfer(queue, direct, false, begin, aligned, (size_t)(end - begin));
 	if (r == 0 && aligned != wanted)
 		memmove(wanted, aligned, (size_t)(end - begin));
 	if (r == 0)
@@ -117,4 +154,26 @@ int direct_read_at(const struct file *direct, uint64_t offset, void *buffer, siz
 	if (r == 0)
 		r = read_in_blocks(direct, end, offset + nbytes, to + (end - offset));
 	return r == -ENODATA ? -EINVAL : r;
+}
+
+int direct_write_at(struct io_queue *queue, const struct file *direct, const struct file *cached,
+		    uint64_t offset, const void *data, size_t nbytes)
+{
+	const unsigned char *const from = data;
+	const uint64_t begin = align_up(offset), end = align_down(offset + nbytes);
+	const bool lies_alike = ((uintptr_t)from - offset) % DIRECT_ALIGN_NBYTES == 0;
+	int r;
+
+	if (!lies_alike || begin >= end)
+		return file_write_at(cached, offset, data, nbytes);
+	r = transfer(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
+		     (size_t)(end - begin));
+	if (r == -EINVAL)
+		return file_write_at(cached, offset, data, nbytes);
+	if (r == 0)
+		r = file_write_at(cached, offset, from, (size_t)(begin - offset));
+	if (r == 0)
+		r = file_write_at(cached, end, from + (end - offset),
+				  (size_t)(offset + nbytes - end));
+	return r;
 }

@@ -17,9 +17,13 @@
 #include <stdint.h>
 
 #include "io/file.h"
+#include "io/io_queue.h"
 
 /* Enough for every disk and file system. */
 #define DIRECT_ALIGN_NBYTES 4096
+
+/* Requests under way in a queue that all transfers share: no disk is faster with more. */
+enum { DIRECT_DEPTH = 32 };
 
 /*
  * Is at least half of the range in the page cache? Also true where that cannot be found out.
@@ -27,7 +31,16 @@
 bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * file_read_at() for a file opened with O_DIRECT. -EINVAL: the file system does not want it after
- * all, or the file ends before.
+ * file_read_at() for a file opened with O_DIRECT, in several pieces at once if there is a queue.
+ * -EINVAL: the file system does not want it after all, or the file ends before.
  */
-int direct_read_at(const struct file *direct, uint64_t offset, void *buffer, size_t nbytes);
+int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
+		   size_t nbytes);
+
+/*
+ * file_write_at() for a file that is open twice, as `direct` with O_DIRECT, as `cached` without.
+ * What is not aligned goes through the cache: all of it, if the memory does not lie as the file
+ * does.
+ */
+int direct_write_at(struct io_queue *queue, const struct file *direct, const struct file *cached,
+		    uint64_t offset, const void *data, size_t nbytes);

@@ -44,12 +44,14 @@ void source_table_init(struct source_table *table, const struct io_engine *engin
 	table->max_idle = max_idle_files();
 	table->large_nbytes = find_large_nbytes();
 	table->n_open = 0;
+	table->queue = NULL;
 	pthread_mutex_init(&table->lock, NULL);
 	codec_pool_init(&table->contexts, 0);
 }
 
 void source_table_destroy(struct source_table *table)
 {
+	io_queue_close(table->queue);
 	assert(table->n_open == 0);
 	pthread_mutex_destroy(&table->lock);
 	codec_pool_destroy(&table->contexts);
@@ -96,8 +98,9 @@ static int open_source(struct source_table *table, struct source *source)
 	source->is_large = S_ISREG(status.st_mode) &&
 			   (uint64_t)status.st_size >= table->large_nbytes;
 	/* Refused or not, it is read. */
-	if (source->is_large)
-		file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct);
+	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct) == 0 &&
+	    !table->queue)
+		io_queue_open(table->engine, IO_QUEUE_URING, DIRECT_DEPTH, &table->queue);
 	table->n_open++;
 	return 0;
 }
@@ -288,7 +291,8 @@ static int check_size(const struct source *source)
 enum { LEAST_COLD_NBYTES = (1 << 20) + 1 };
 
 /* Like file_read_at(), and leaves the page cache as it is if the source is large. */
-static int read_sparing(const struct source *source, uint64_t in_file, void *buffer, size_t nbytes)
+static int read_sparing(const struct source_table *table, const struct source *source,
+			uint64_t in_file, void *buffer, size_t nbytes)
 {
 	int r;
 
@@ -296,7 +300,7 @@ static int read_sparing(const struct source *source, uint64_t in_file, void *buf
 	    direct_is_cached(&source->file, in_file, nbytes))
 		return file_read_at(&source->file, in_file, buffer, nbytes);
 	if (source->direct.fd >= 0) {
-		r = direct_read_at(&source->direct, in_file, buffer, nbytes);
+		r = direct_read_at(table->queue, &source->direct, in_file, buffer, nbytes);
 		if (r != -EINVAL)
 			return r;
 	}
@@ -306,9 +310,10 @@ static int read_sparing(const struct source *source, uint64_t in_file, void *buf
 }
 
 /* The bytes of the file at `in_file`; -ENODATA without a message if it ends before. */
-static int read_plain(const struct source *source, uint64_t in_file, void *buffer, size_t nbytes)
+static int read_plain(const struct source_table *table, const struct source *source,
+		      uint64_t in_file, void *buffer, size_t nbytes)
 {
-	const int r = read_sparing(source, in_file, buffer, nbytes);
+	const int r = read_sparing(table, source, in_file, buffer, nbytes);
 
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,
@@ -316,7 +321,8 @@ static int read_plain(const struct source *source, uint64_t in_file, void *buffe
 	return r;
 }
 
-static int read_held(const struct source *source, uint64_t offset, void *buffer, size_t nbytes)
+static int read_held(const struct source_table *table, const struct source *source, uint64_t offset,
+		     void *buffer, size_t nbytes)
 {
 	const uint64_t at = source->base + offset;
 	const bool reaches_end = offset + nbytes == source->nbytes;
@@ -325,7 +331,7 @@ static int read_held(const struct source *source, uint64_t offset, void *buffer,
 	if (source->zst_reader)
 		r = zst_reader_read_at(source->zst_reader, &source->file, at, buffer, nbytes);
 	else
-		r = read_plain(source, at, buffer, nbytes);
+		r = read_plain(table, source, at, buffer, nbytes);
 	if (r < 0 && r != -ENODATA)
 		return r;
 	if (r < 0 || reaches_end)
@@ -344,7 +350,7 @@ int source_read_at(struct source_table *table, struct source *source, uint64_t o
 
 	if (r < 0)
 		return r;
-	r = read_held(source, offset, buffer, nbytes);
+	r = read_held(table, source, offset, buffer, nbytes);
 	source_release(table, source);
 	return r;
 }

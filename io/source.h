@@ -65,6 +65,7 @@ struct source_table {
 
 	pthread_mutex_t lock;
 	size_t n_open;
+	struct io_queue *queue; /* of direct reads; NULL before the first large source, or failed */
 
 	struct codec_pool contexts; /* has a lock of its own */
 };

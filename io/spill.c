@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/direct.h"
 #include "io/memory_tier.h"
 #include "io/reclaim.h"
 #include "src/status.h"
@@ -34,12 +35,16 @@
 enum { LAG_PART = 64 };
 static const uint64_t least_lag_nbytes = UINT64_C(8) << 20, most_lag_nbytes = UINT64_C(256) << 20;
 
+/* Reads: what is worth a direct one, and how much is read ahead of the others. */
+enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
+
 struct directory {
 	/* Set at creation. */
 	const char *path;
 
 	/* Under the lock. */
-	struct file file;          /* opened with the first extent; then constant */
+	struct file file;          /* opened with the first extent; then constant, as the next */
+	struct file direct;        /* the same past the page cache; closed if that is not wanted */
 	uint64_t end;              /* of the last extent */
 	uint64_t in_flight_nbytes; /* being written now */
 	uint64_t written_nbytes;   /* ever */
@@ -55,6 +60,8 @@ struct spill {
 	bool is_kept;
 	struct memory_tier *memory; /* has a lock of its own, as the next */
 	struct reclaim *reclaim;
+	bool passes_by_cache;   /* constant once anything is stored, as the next */
+	struct io_queue *queue; /* then; NULL if there is none */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
@@ -100,6 +107,7 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 	for (size_t i = 0; i < n; i++) {
 		spill->directories[i].path = directories[i];
 		spill->directories[i].file = (struct file){ .engine = engine, .fd = -1 };
+		spill->directories[i].direct = spill->directories[i].file;
 	}
 	*ret_spill = spill;
 	return 0;
@@ -119,6 +127,13 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 	spill->used_nbytes = spill->peak_nbytes = used_nbytes;
 	*ret_spill = spill;
 	return 0;
+}
+
+void spill_pass_by_cache(struct spill *spill)
+{
+	spill->passes_by_cache = true;
+	/* Without a queue transfers are as right. */
+	io_queue_open(spill->engine, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
 }
 
 bool spill_is_kept(const struct spill *spill)
@@ -150,8 +165,11 @@ void spill_close(struct spill *spill)
 	if (spill->is_kept)
 		reclaim_drain(spill->reclaim);
 	reclaim_close(spill->reclaim);
-	for (size_t i = 0; i < spill->n_directories; i++)
+	io_queue_close(spill->queue);
+	for (size_t i = 0; i < spill->n_directories; i++) {
+		file_close(&spill->directories[i].direct);
 		file_close(&spill->directories[i].file);
+	}
 	memory_tier_close(spill->memory);
 	pthread_mutex_destroy(&spill->lock);
 	free(spill);
@@ -282,6 +300,9 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 		r = open_nameless(spill->engine, d->path, &d->file);
 		if (r < 0)
 			return fail(r, "%s: cannot create a temporary file: %m", d->path);
+		/* Refused or not, there is a file. */
+		if (spill->passes_by_cache)
+			file_reopen(&d->file, O_RDWR | O_DIRECT, &d->direct);
 	}
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)(d - spill->directories),
 					     .offset = d->end,
@@ -308,7 +329,10 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 
 	/* A tenth faster than growing the file; and a full disk shows before copying. */
 	r = file_preallocate(&d->file, extent.offset, extent.nbytes);
-	if (r == 0)
+	if (r == 0 && d->direct.fd >= 0)
+		r = direct_write_at(spill->queue, &d->direct, &d->file, extent.offset, data,
+				    extent.nbytes);
+	else if (r == 0)
 		r = file_write_at(&d->file, extent.offset, data, extent.nbytes);
 	if (r < 0)
 		file_punch(&d->file, extent.offset, extent.nbytes);
@@ -368,14 +392,38 @@ static bool in_memory(const struct spill *spill, struct spill_extent extent)
 	return extent.file == spill->n_directories;
 }
 
+/*
+ * Of what was written past the cache. Little at a time comes best through it: the next part is then
+ * on its way while this one is merged.
+ */
+static int read_passed_by(struct spill *spill, const struct directory *d,
+			  struct spill_extent extent, void *buffer)
+{
+	const uint64_t end = extent.offset + extent.nbytes;
+	int r;
+
+	if (extent.nbytes >= LEAST_DIRECT_NBYTES) {
+		r = direct_read_at(spill->queue, &d->direct, extent.offset, buffer, extent.nbytes);
+		if (r != -EINVAL)
+			return r;
+	}
+	r = file_read_at(&d->file, extent.offset, buffer, extent.nbytes);
+	posix_fadvise(d->file.fd, (off_t)end, AHEAD_NBYTES, POSIX_FADV_WILLNEED);
+	return r;
+}
+
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
+	const struct directory *d;
+
 	if (in_memory(spill, extent)) {
 		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
 		return 0;
 	}
-	return file_read_at(&spill->directories[extent.file].file, extent.offset, buffer,
-			    extent.nbytes);
+	d = &spill->directories[extent.file];
+	if (d->direct.fd >= 0)
+		return read_passed_by(spill, d, extent, buffer);
+	return file_read_at(&d->file, extent.offset, buffer, extent.nbytes);
 }
 
 /* Under the lock: how much may be discarded and not given back. */

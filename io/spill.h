@@ -53,6 +53,12 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 int spill_open_kept(const struct file *file, const char *const *directory, uint64_t end_nbytes,
 		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill);
 
+/*
+ * Before anything is stored: more will be than the page cache can hold, so it is to be passed by
+ * wherever the file system lets us (direct.h).
+ */
+void spill_pass_by_cache(struct spill *spill);
+
 /* Does what is stored stay when the spill is closed? */
 bool spill_is_kept(const struct spill *spill);
 

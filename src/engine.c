@@ -92,6 +92,14 @@ static int check_temporary_space(const struct engine *engine, const struct optio
 		    available_text);
 }
 
+/* Is more to be spilled than the page cache can hold, beside the data in memory? */
+static bool exceeds_cache(const struct plan *plan)
+{
+	const uint64_t available = memory_available_nbytes("");
+
+	return plan->temporary_nbytes + plan->memory_nbytes > available;
+}
+
 static int open_spill(struct engine *engine, const struct options *options)
 {
 	const struct layout *layout = engine->layout;
@@ -101,6 +109,8 @@ static int open_spill(struct engine *engine, const struct options *options)
 						options->n_temp_dirs, options->temp_limit_nbytes,
 						engine->plan.host_tier_nbytes, &engine->spill);
 
+	if (r == 0 && exceeds_cache(&engine->plan))
+		spill_pass_by_cache(engine->spill);
 	if (r == 0)
 		r = compression_open(&options->compression, stores_codes, &engine->compression);
 	return r < 0 ? r : check_temporary_space(engine, options);

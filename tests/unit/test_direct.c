@@ -15,7 +15,8 @@
 
 enum { N = (8 << 20) + 1234, SMALL_N = 100 * 1000 };
 
-static unsigned char data[N];
+static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char data[N];
+static struct io_queue *queue; /* or NULL */
 
 /* A file of the data on the disk, and nowhere else. Skips where the disk is memory. */
 static struct file open_cold(int flags)
@@ -51,7 +52,7 @@ static void any_range_is_read_to_any_place(void **state)
 		if (i % 5 == 0)
 			offset -= offset % DIRECT_ALIGN_NBYTES;
 		memory = guarded_alloc(nbytes + shift);
-		assert_int_equal(direct_read_at(&file, offset, memory + shift, nbytes), 0);
+		assert_int_equal(direct_read_at(queue, &file, offset, memory + shift, nbytes), 0);
 		assert_memory_equal(memory + shift, data + offset, nbytes);
 		guarded_free(memory, nbytes + shift);
 	}
@@ -64,12 +65,12 @@ static void end_of_the_file_is_read(void **state)
 	unsigned char *back = guarded_alloc(N);
 
 	(void)state;
-	assert_int_equal(direct_read_at(&file, 0, back, N), 0);
+	assert_int_equal(direct_read_at(queue, &file, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
-	assert_int_equal(direct_read_at(&file, N - 10, back, 10), 0);
+	assert_int_equal(direct_read_at(queue, &file, N - 10, back, 10), 0);
 	assert_memory_equal(back, data + N - 10, 10);
-	assert_int_equal(direct_read_at(&file, N - 10, back, 11), -EINVAL);
-	assert_int_equal(direct_read_at(&file, 1, back, N), -EINVAL);
+	assert_int_equal(direct_read_at(queue, &file, N - 10, back, 11), -EINVAL);
+	assert_int_equal(direct_read_at(queue, &file, 1, back, N), -EINVAL);
 	guarded_free(back, N);
 	file_close(&file);
 }
@@ -82,12 +83,12 @@ static void interrupted_and_failing_reads(void **state)
 	(void)state;
 	faults.interrupt_every = 2;
 	faults.most_nbytes = 8192;
-	assert_int_equal(direct_read_at(&file, 5, back, SMALL_N), 0);
+	assert_int_equal(direct_read_at(queue, &file, 5, back, SMALL_N), 0);
 	assert_memory_equal(back, data + 5, SMALL_N);
 	faults.interrupt_every = 0;
 	faults.transfer_errno = EIO;
-	assert_int_equal(direct_read_at(&file, 5, back, SMALL_N), -EIO);
-	assert_int_equal(direct_read_at(&file, 5, back, 10), -EIO);
+	assert_int_equal(direct_read_at(queue, &file, 5, back, SMALL_N), -EIO);
+	assert_int_equal(direct_read_at(queue, &file, 5, back, 10), -EIO);
 	guarded_free(back, SMALL_N);
 	file_close(&file);
 }
@@ -102,6 +103,34 @@ static void what_was_read_is_known_to_be_cached(void **state)
 	assert_true(direct_is_cached(&file, 0, N));
 	guarded_free(back, N);
 	file_close(&file);
+}
+
+static void any_range_is_written_from_any_place(void **state)
+{
+	struct file direct = open_cold(O_DIRECT), cached;
+	unsigned char *back = guarded_alloc(N);
+	uint64_t x = 1, at = 0;
+
+	(void)state;
+	file_close(&direct);
+	assert_int_equal(
+		file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
+	assert_int_equal(file_reopen(&cached, O_RDWR | O_DIRECT, &direct), 0);
+	while (at < N) {
+		size_t nbytes;
+
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		nbytes = 1 + (x >> 40) % (x >> 30 & 1 ? SMALL_N : 3 << 20);
+		nbytes = nbytes < N - at ? nbytes : N - at;
+		assert_int_equal(direct_write_at(queue, &direct, &cached, at, data + at, nbytes),
+				 0);
+		at += nbytes;
+	}
+	assert_int_equal(file_read_at(&cached, 0, back, N), 0);
+	assert_memory_equal(back, data, N);
+	guarded_free(back, N);
+	file_close(&direct);
+	file_close(&cached);
 }
 
 /* Read the file as a source that is large from large_nbytes on. */
@@ -139,13 +168,51 @@ static void large_cold_source_stays_out_of_the_cache(void **state)
 	file_close(&file);
 }
 
+static int open_queue(enum io_queue_kind kind, const struct io_engine *engine)
+{
+	return io_queue_open(engine, kind, 4, &queue);
+}
+
+static int with_uring(void **state)
+{
+	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_URING, &io_engine_plain);
+}
+
+static int with_threads(void **state)
+{
+	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_THREADS, &faulty_engine);
+}
+
+static int finish(void **state)
+{
+	io_queue_close(queue);
+	queue = NULL;
+	return fixture_finish(state);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+#define URING(name)                                                                                \
+	{                                                                                          \
+#name ", io_uring", name, with_uring, finish, NULL                                 \
+	}
+#define THREADS(name)                                                                              \
+	{                                                                                          \
+#name ", threads", name, with_threads, finish, NULL                                \
+	}
 	const struct CMUnitTest tests[] = {
 		FIXTURE(any_range_is_read_to_any_place),
+		URING(any_range_is_read_to_any_place),
+		THREADS(any_range_is_read_to_any_place),
 		FIXTURE(end_of_the_file_is_read),
+		URING(end_of_the_file_is_read),
+		THREADS(end_of_the_file_is_read),
 		FIXTURE(interrupted_and_failing_reads),
+		THREADS(interrupted_and_failing_reads),
+		FIXTURE(any_range_is_written_from_any_place),
+		URING(any_range_is_written_from_any_place),
+		THREADS(any_range_is_written_from_any_place),
 		FIXTURE(what_was_read_is_known_to_be_cached),
 		FIXTURE(large_cold_source_stays_out_of_the_cache),
 	};

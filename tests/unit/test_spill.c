@@ -106,6 +106,28 @@ static void every_directory_is_used(void **state)
 	spill_close(spill);
 }
 
+static void extents_come_back_past_the_cache(void **state)
+{
+	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char aligned[N];
+	const char *const directories[] = { fixture_directory };
+
+	(void)state;
+	fill_pattern(aligned, N, 1);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		struct spill_extent extent;
+
+		faults.refuses_direct = refuses;
+		spill_pass_by_cache(spill);
+		for (int i = 0; i < 20; i++) {
+			assert_int_equal(spill_write(spill, aligned, N, &extent), 0);
+			assert_stored(spill, extent);
+			assert_stored(spill, store(spill, 1 + 7777 * i % N));
+		}
+		spill_close(spill);
+	}
+}
+
 static void full_directory_is_passed_over(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
@@ -520,6 +542,7 @@ int main(void)
 		FIXTURE(extents_come_back_and_leave_no_name),
 		FIXTURE(directories_are_not_touched_until_needed),
 		FIXTURE(every_directory_is_used),
+		FIXTURE(extents_come_back_past_the_cache),
 		FIXTURE(full_directory_is_passed_over),
 		FIXTURE(one_writer_spares_a_slow_directory),
 		FIXTURE(slow_directory_gets_less),
