@@ -39,8 +39,8 @@ struct mode {
 	bool in_place;  /* the output is the input */
 	bool verifies;  /* --verify: reads its output back */
 	bool is_zst;    /* the output is compressed */
-	bool measures; /* tries how fast files are, as well; whether that succeeds is all the same */
-	int status;    /* when all goes well */
+	bool measures;  /* also tries how fast files are, which need not succeed */
+	int status;     /* when all goes well */
 };
 
 extern const struct mode modes[];
