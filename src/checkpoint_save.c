@@ -138,8 +138,10 @@ void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_stor
 	sink->point_interval = n_records / INTERVALS_AT_LEAST;
 	if (sink->point_interval > most)
 		sink->point_interval = most;
-	if (run_store_n_stored(store) == 0)
-		sink->point = NULL; /* what is only in memory must be sorted again anyway */
+	/* What is only in memory must be sorted again anyway. */
+	checkpoint->keeps_output = run_store_n_stored(store) > 0;
+	if (!checkpoint->keeps_output)
+		sink->point = NULL;
 }
 
 int checkpoint_note_point(struct checkpoint *checkpoint, const struct merge_point *point)
@@ -238,9 +240,12 @@ int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, cons
 			    size_t nbytes)
 {
 	const size_t n = written_parts_count(nbytes);
-	struct output_part *parts = malloc(n * sizeof *parts);
+	struct output_part *parts;
 	int r;
 
+	if (!checkpoint->keeps_output)
+		return 0;
+	parts = malloc(n * sizeof *parts);
 	if (!parts)
 		return fail(-ENOMEM, "no memory for %zu parts of the output", n);
 	written_parts_describe(offset, data, nbytes, parts);
