@@ -54,9 +54,12 @@ static int reserve(struct written_parts *written, size_t n)
 
 int written_parts_add(struct written_parts *written, const struct output_part *parts, size_t n)
 {
-	int r = reserve(written, n);
 	size_t at = written->n;
+	int r;
 
+	if (n == 0)
+		return 0;
+	r = reserve(written, n);
 	if (r < 0)
 		return r;
 	/* It is mostly the last, or a few windows before it. */
