@@ -82,7 +82,7 @@ static int failing_lane_open(struct device *device, enum lane_urgency urgency,
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_CALL);
+	FAIL_AT(POINT_DEVICE_LANE);
 	r = backend_cpu.lane_open(device, urgency, ret_lane);
 	points_device_gave(r == 0);
 	return r;
@@ -98,7 +98,7 @@ static int failing_mark_open(struct device *device, struct mark **ret_mark)
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_CALL);
+	FAIL_AT(POINT_DEVICE_LANE);
 	r = backend_cpu.mark_open(device, ret_mark);
 	points_device_gave(r == 0);
 	return r;
@@ -114,32 +114,39 @@ static int failing_mark_wait(struct mark *mark)
 {
 	const int r = backend_cpu.mark_wait(mark);
 
-	FAIL_AT(POINT_DEVICE_CALL);
+	FAIL_AT(POINT_DEVICE_WAIT);
 	return r;
 }
 
 /* A call that only queues: it fails, or is the CPU's. */
-#define QUEUES(name, parameters, arguments)                                                        \
+#define QUEUES(point, name, parameters, arguments)                                                 \
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
-		FAIL_AT(POINT_DEVICE_CALL);                                                        \
+		FAIL_AT(point);                                                                    \
 		return backend_cpu.name arguments;                                                 \
 	}
 
-QUEUES(mark, (struct lane * lane, struct mark *mark), (lane, mark))
-QUEUES(follow, (struct lane * lane, struct mark *mark), (lane, mark))
-QUEUES(copy, (struct lane * lane, void *to, const void *from, size_t n), (lane, to, from, n))
-QUEUES(encode, (struct lane * lane, const struct encode_op *op), (lane, op))
-QUEUES(decode, (struct lane * lane, const struct decode_op *op), (lane, op))
-QUEUES(sort, (struct lane * lane, const struct sort_op *op), (lane, op))
-QUEUES(cut, (struct lane * lane, const struct cut_op *op), (lane, op))
-QUEUES(merge, (struct lane * lane, const struct merge_op *op), (lane, op))
-QUEUES(unique, (struct lane * lane, const struct unique_op *op), (lane, op))
-QUEUES(sample, (struct lane * lane, const struct sample_op *op), (lane, op))
-QUEUES(sort_records, (struct lane * lane, const struct sort_records_op *op), (lane, op))
-QUEUES(merge_records, (struct lane * lane, const struct merge_records_op *op), (lane, op))
-QUEUES(cut_records, (struct lane * lane, const struct cut_records_op *op), (lane, op))
-QUEUES(sample_records, (struct lane * lane, const struct sample_records_op *op), (lane, op))
+/* clang-format off */
+QUEUES(POINT_DEVICE_LANE, mark, (struct lane * lane, struct mark *mark), (lane, mark))
+QUEUES(POINT_DEVICE_LANE, follow, (struct lane * lane, struct mark *mark), (lane, mark))
+QUEUES(POINT_DEVICE_COPY, copy, (struct lane * lane, void *to, const void *from, size_t n),
+	(lane, to, from, n))
+QUEUES(POINT_DEVICE_COPY, encode, (struct lane * lane, const struct encode_op *op), (lane, op))
+QUEUES(POINT_DEVICE_COPY, decode, (struct lane * lane, const struct decode_op *op), (lane, op))
+QUEUES(POINT_DEVICE_SORT, sort, (struct lane * lane, const struct sort_op *op), (lane, op))
+QUEUES(POINT_DEVICE_CUT, cut, (struct lane * lane, const struct cut_op *op), (lane, op))
+QUEUES(POINT_DEVICE_MERGE, merge, (struct lane * lane, const struct merge_op *op), (lane, op))
+QUEUES(POINT_DEVICE_SORT, unique, (struct lane * lane, const struct unique_op *op), (lane, op))
+QUEUES(POINT_DEVICE_COPY, sample, (struct lane * lane, const struct sample_op *op), (lane, op))
+QUEUES(POINT_DEVICE_SORT, sort_records, (struct lane * lane, const struct sort_records_op *op),
+	(lane, op))
+QUEUES(POINT_DEVICE_MERGE, merge_records, (struct lane * lane, const struct merge_records_op *op),
+	(lane, op))
+QUEUES(POINT_DEVICE_CUT, cut_records, (struct lane * lane, const struct cut_records_op *op),
+	(lane, op))
+QUEUES(POINT_DEVICE_COPY, sample_records, (struct lane * lane, const struct sample_records_op *op),
+	(lane, op))
+/* clang-format on */
 
 static struct backend failing_backend;
 

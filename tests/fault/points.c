@@ -40,7 +40,12 @@ const char *const point_names[N_POINTS] = {
 	[POINT_THREAD] = "thread",
 	[POINT_DEVICE_OPEN] = "device-open",
 	[POINT_DEVICE_ALLOCATION] = "device-allocation",
-	[POINT_DEVICE_CALL] = "device-call",
+	[POINT_DEVICE_LANE] = "device-lane",
+	[POINT_DEVICE_COPY] = "device-copy",
+	[POINT_DEVICE_SORT] = "device-sort",
+	[POINT_DEVICE_CUT] = "device-cut",
+	[POINT_DEVICE_MERGE] = "device-merge",
+	[POINT_DEVICE_WAIT] = "device-wait",
 };
 
 enum { MOST_FILES = 1024 };
@@ -56,6 +61,7 @@ static struct {
 	atomic_bool armed;
 	atomic_uint n_passed[N_POINTS];
 	atomic_uint n_faults;
+	atomic_bool device_is_lost;
 	atomic_int n_threads, n_mappings, n_device;
 	_Atomic(unsigned char) roles[MOST_FILES];
 } points;
@@ -70,6 +76,7 @@ void points_arm(const struct fault *fault)
 	for (int i = 0; i < N_POINTS; i++)
 		atomic_store(&points.n_passed[i], 0);
 	atomic_store(&points.n_faults, 0);
+	atomic_store(&points.device_is_lost, false);
 	atomic_store(&points.n_threads, 0);
 	atomic_store(&points.n_mappings, 0);
 	atomic_store(&points.n_device, 0);
@@ -118,18 +125,27 @@ static bool counting(void)
 	return !exempt && atomic_load(&points.armed);
 }
 
+/* Is it this call's turn, the nth that passes the point? */
+static bool is_turn(enum point point, unsigned n)
+{
+	const struct fault *fault = &points.fault;
+
+	if (fault->effect == EFFECT_NONE)
+		return false;
+	if (point >= POINT_FIRST_DEVICE_CALL && atomic_load(&points.device_is_lost))
+		return true;
+	return point == fault->point && n >= fault->nth && n - fault->nth < fault->n_times;
+}
+
 enum effect point_pass(enum point point)
 {
 	const struct fault *fault = &points.fault;
-	unsigned n;
 
-	if (!counting())
-		return EFFECT_NONE;
-	n = atomic_fetch_add(&points.n_passed[point], 1) + 1;
-	if (point != fault->point || fault->effect == EFFECT_NONE || n < fault->nth ||
-	    n - fault->nth >= fault->n_times)
+	if (!counting() || !is_turn(point, atomic_fetch_add(&points.n_passed[point], 1) + 1))
 		return EFFECT_NONE;
 	atomic_fetch_add(&points.n_faults, 1);
+	if (point >= POINT_FIRST_DEVICE_CALL && fault->n_times == FOR_GOOD)
+		atomic_store(&points.device_is_lost, true);
 	if (fault->effect == EFFECT_FAIL)
 		errno = fault->error;
 	return fault->effect;

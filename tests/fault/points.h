@@ -4,7 +4,8 @@
  * A program that is linked with points.c, and with `--wrap` for each function that it has a
  * __wrap_ twin of, calls the system by way of these twins. Each call passes a fault point and is
  * counted there. One fault can be armed at a time: that the nth call that passes a point fails, or
- * transfers less, or lies, once or from then on. So a test can go through all n.
+ * transfers less, or lies, once or from then on. So a test can go through all n. A device that
+ * fails from then on fails in all that it is asked to do.
  *
  * The twins also keep accounts: threads started and joined, mappings made and undone. A thread that
  * belongs to the test itself exempts itself, and its calls count nothing.
@@ -40,9 +41,17 @@ enum point {
 	POINT_THREAD,
 	POINT_DEVICE_OPEN,
 	POINT_DEVICE_ALLOCATION,
-	POINT_DEVICE_CALL, /* what a back end is asked to do, and its answer: see failing_backend */
+	/* What a device is asked to do: see failing_backend.c. */
+	POINT_DEVICE_LANE, /* lanes and marks */
+	POINT_DEVICE_COPY, /* and what else prepares, or looks at, one range */
+	POINT_DEVICE_SORT,
+	POINT_DEVICE_CUT,
+	POINT_DEVICE_MERGE,
+	POINT_DEVICE_WAIT, /* its answer */
 	N_POINTS,
 };
+
+#define POINT_FIRST_DEVICE_CALL POINT_DEVICE_LANE
 
 enum effect {
 	EFFECT_NONE,

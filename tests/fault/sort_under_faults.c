@@ -1,13 +1,15 @@
 /*
  * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
  *
- * usage: sort_under_faults [--all] [--seed=N] [MODE [POINT [N]]]
+ * usage: sort_under_faults [--all] [--seed=N] [MODE[,MODE]... [POINT [N]]]
+ *        sort_under_faults --rehearse
  *
  * After SQLite's habit: for each way to run gsort (scene.h) and each fault point (points.h) the
  * calls that pass it are counted in a run without a fault. Then it is run again with the first of
  * them failing, with the second, and so on; once and from then on; for each errno that the system
  * may give there. By default n is the first, the last and one at random; --all goes
- * through all n. With a mode, a point and an n, only these.
+ * through all n. With modes, a point and an n, only these.
+ * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
  *
  * The last lines say how many faults were injected and what became of them.
  */
@@ -99,14 +101,19 @@ static const struct kind kinds[] = {
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENOMEM),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, ENODEV),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, ENOMEM),
-	ONCE_AND_FOR_GOOD(POINT_DEVICE_CALL, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_COPY, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_SORT, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_CUT, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_MERGE, EIO),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_WAIT, EIO),
 };
 
 static struct {
 	/* From the arguments. */
-	bool all;
+	bool all, rehearse;
 	uint64_t seed;
-	const char *mode, *point;
+	const char *modes, *point;
 	unsigned n;
 
 	unsigned n_outcomes[3]; /* by enum outcome */
@@ -235,6 +242,8 @@ static void try_mode(const struct mode *mode)
 		run.n_outcomes[OUTCOME_BROKEN]++;
 		return;
 	}
+	if (run.rehearse)
+		return;
 	memcpy(before, run.n_outcomes, sizeof before);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -260,6 +269,17 @@ static void check_points(void)
 	}
 }
 
+/* Is the word in a list with commas? */
+static bool is_among(const char *word, const char *list)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += n)
+		if ((at == list || at[-1] == ',') && (at[n] == ',' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	int i = 1;
@@ -267,21 +287,23 @@ int main(int argc, char **argv)
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
 		if (strcmp(argv[i], "--all") == 0)
 			run.all = true;
+		else if (strcmp(argv[i], "--rehearse") == 0)
+			run.rehearse = true;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);
 	}
 	run.seed = run.seed ? run.seed : (uint64_t)time(NULL);
-	run.mode = i < argc ? argv[i] : NULL;
+	run.modes = i < argc ? argv[i] : NULL;
 	run.point = i + 1 < argc ? argv[i + 1] : NULL;
 	run.n = i + 2 < argc ? (unsigned)strtoul(argv[i + 2], NULL, 10) : 0;
 	printf("--seed=%llu\n", (unsigned long long)run.seed);
 
 	scene_open();
 	for (size_t m = 0; m < n_modes; m++)
-		if (!run.mode || strcmp(run.mode, modes[m].name) == 0)
+		if (!run.modes || is_among(modes[m].name, run.modes))
 			try_mode(&modes[m]);
 	scene_close();
-	if (!run.mode)
+	if (run.rehearse)
 		check_points();
 	printf("%u faults: %u got over, %u refused, %u broken; %u were not met\n",
 	       run.n_outcomes[OUTCOME_DONE] + run.n_outcomes[OUTCOME_REFUSED] +
