@@ -73,9 +73,14 @@ static int measure_current(const struct input *input, uint64_t nbytes, uint64_t 
 {
 	const struct source *source = &input->sources[input->current].source;
 
-	if (source->is_stream)
+	if (source->is_stream) {
+		const int r = source_check_end(source);
+
+		if (r < 0)
+			return r;
 		return framing_measure(&input->framing, source->name,
 				       input->framing.skip_nbytes + nbytes, ret_records_nbytes);
+	}
 	if (nbytes != source->nbytes + source->n_after)
 		return source_fail_changed(source, nbytes);
 	*ret_records_nbytes = source->nbytes;

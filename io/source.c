@@ -188,6 +188,7 @@ static int measure_content(struct source_table *table, struct source *source)
 
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: cannot read its index of frames: %m", source->name);
+	source->zst_end = source->base + source->nbytes;
 	if (r < 0 || zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES) {
 		zst_index_free(&index);
 		source->is_stream = true;
@@ -199,7 +200,6 @@ static int measure_content(struct source_table *table, struct source *source)
 			    &source->zst_reader);
 	if (r < 0)
 		return r;
-	source->zst_end = source->base + source->nbytes;
 	source->base = 0;
 	source->nbytes = content_nbytes;
 	return 0;
@@ -260,8 +260,7 @@ void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
 /* Where the file ends, as it was measured. */
 static uint64_t end_of(const struct source *source)
 {
-	return source->zst_reader ? source->zst_end :
-				    source->base + source->nbytes + source->n_after;
+	return source->zst_end ? source->zst_end : source->base + source->nbytes + source->n_after;
 }
 
 static int fail_changed(const struct source *source, uint64_t before_nbytes, uint64_t now_nbytes)
@@ -393,4 +392,16 @@ int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t 
 		return zst_stream_read(source->zst_stream, &source->file, cancel_fd, buffer, nbytes,
 				       ret_nbytes);
 	return read_next_plain(source, cancel_fd, buffer, nbytes, ret_nbytes);
+}
+
+int source_check_end(const struct source *source)
+{
+	off_t position;
+
+	if (!source->zst_end)
+		return 0;
+	position = lseek(source->file.fd, 0, SEEK_CUR);
+	if ((uint64_t)position != source->zst_end)
+		return fail_changed(source, source->zst_end, (uint64_t)position);
+	return check_size(source);
 }

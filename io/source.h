@@ -42,7 +42,7 @@ struct source {
 	uint64_t n_after; /* bytes behind them, which are not read here */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
-	uint64_t zst_end; /* of the file */
+	uint64_t zst_end; /* of a compressed file; 0: it is none */
 
 	/* By who reads it in order: from source_start() to the last release. */
 	struct zst_stream *zst_stream;          /* if it is compressed */
@@ -113,3 +113,9 @@ void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
 
 /* The failure of a regular source that turned out to have now_nbytes from its base on. */
 int source_fail_changed(const struct source *source, uint64_t now_nbytes);
+
+/*
+ * A stream has come to its end: if it is a compressed file, is that the file's end, as it was at
+ * first? 0, or -EBUSY after a message.
+ */
+int source_check_end(const struct source *source);

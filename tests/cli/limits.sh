@@ -139,12 +139,12 @@ exec 3>&-
 wait $pid || broken "status $?"
 same expected output 'after a pause'
 
-# changing REGEX COMMAND...: gsort has looked at the file `changed`, waits for a pipe, and meanwhile
-# the command changes it.
+# changing REGEX COMMAND...: gsort has looked at the file `changed`, a copy of $original, waits for a
+# pipe, and meanwhile the command changes it.
 changing() {
 	regex=$1
 	shift
-	cp input changed
+	cp "$original" changed
 	echo 'what was there before' > output
 	cp output before
 	"$GSORT" -S 2M in changed -o output 2> stderr &
@@ -163,9 +163,15 @@ changing() {
 }
 
 claim 'an input that changes while it is read is named'
+original=input
 changing 'changed: .* 8000000 bytes.* 4000000' truncate -s 4000000 changed
 changing 'changed: .* 8000000 bytes.* 0' truncate -s 0 changed
 changing 'changed: .* 8000000 bytes.* 16000000' sh -c 'cat untouched >> changed'
+"$GSORT" --zstd input > packed
+original=packed
+changing 'changed: ' truncate -s 0 changed
+changing 'changed: ' truncate -s 4000 changed
+changing 'changed: ' sh -c 'cat packed >> changed'
 
 same untouched input 'the input'
 
