@@ -19,7 +19,7 @@ static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret
 	size_t nbytes = 0, room = 0;
 	char *text = NULL;
 
-	while (!feof(stream) && !ferror(stream)) {
+	do {
 		char *grown = text;
 
 		if (room - nbytes < 2) {
@@ -32,7 +32,7 @@ static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret
 		}
 		text = grown;
 		nbytes += fread(text + nbytes, 1, room - nbytes - 1, stream);
-	}
+	} while (!feof(stream) && !ferror(stream));
 	if (ferror(stream)) {
 		const int r = fail(-errno, "%s: read of file names: %m", path);
 

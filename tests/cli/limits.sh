@@ -139,7 +139,7 @@ exec 3>&-
 wait $pid || broken "status $?"
 same expected output 'after a pause'
 
-# changing REGEX COMMAND...: gsort has looked at the file `changed`, a copy of $original, waits for a
+# changing REGEX COMMAND...: gsort has looked at `changed`, a copy of $original, waits for a
 # pipe, and meanwhile the command changes it.
 changing() {
 	regex=$1

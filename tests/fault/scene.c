@@ -601,6 +601,19 @@ static const char *left_over(const struct result *result)
 					    "";
 }
 
+static const char *fault_of_failing(const struct trial *trial)
+{
+	return trial->demand == DEMAND_SUCCESS ? "it need not fail" : NULL;
+}
+
+/* Threads take turns: this time there may have been no n-th call. */
+static const char *fault_of_succeeding(const struct trial *trial)
+{
+	return trial->demand == DEMAND_FAILURE && points_n_faults() > 0 ?
+		       "it cannot have succeeded" :
+		       NULL;
+}
+
 static enum outcome judge(const struct trial *trial, const struct result *result)
 {
 	const bool refused = result->status == 2 && trial->mode->status != 2;
@@ -611,9 +624,8 @@ static enum outcome judge(const struct trial *trial, const struct result *result
 		return OUTCOME_BROKEN;
 	}
 	wrong = refused ? fault_of_refusal(trial, result) : fault_of_success(trial, result);
-	if (!wrong && !trial->mode->measures &&
-	    trial->demand == (refused ? DEMAND_SUCCESS : DEMAND_FAILURE))
-		wrong = refused ? "it need not fail" : "it cannot have succeeded";
+	if (!wrong && !trial->mode->measures)
+		wrong = refused ? fault_of_failing(trial) : fault_of_succeeding(trial);
 	if (wrong) {
 		scene_complain(trial, "status %d: %s", result->status, wrong);
 		return OUTCOME_BROKEN;
