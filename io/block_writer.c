@@ -8,17 +8,20 @@
 #include "io/checksum.h"
 #include "src/status.h"
 
-/* Encoded blocks are transferred by so many bytes at least, if there are so many. */
-enum { LEAST_SCRATCH_NBYTES = 256 << 10 };
+/*
+ * Encoded blocks are transferred as many together as the scratch holds: so many bytes at least, and
+ * with blocks of 1 MiB as large a group as of raw ones.
+ */
+enum { LEAST_SCRATCH_NBYTES = 256 << 10, SCRATCH_BLOCKS = 5 };
 
 /* Of items that are encoded in a trial. */
 enum { TRIAL_NBYTES = 256 << 10 };
 
 size_t block_writer_scratch_nbytes(const struct run_blocks_format *format)
 {
-	const size_t two_blocks = 2 * (size_t)format->block_n_items * format->item_nbytes;
+	const size_t nbytes = SCRATCH_BLOCKS * (size_t)format->block_n_items * format->item_nbytes;
 
-	return two_blocks > LEAST_SCRATCH_NBYTES ? two_blocks : LEAST_SCRATCH_NBYTES;
+	return nbytes > LEAST_SCRATCH_NBYTES ? nbytes : LEAST_SCRATCH_NBYTES;
 }
 
 static uint64_t now_ns(void)

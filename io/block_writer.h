@@ -32,5 +32,5 @@ struct run_blocks_format {
 int block_writer_write(const struct run_blocks_format *format, struct run_block *blocks, size_t n,
 		       const void *items);
 
-/* The scratch that encoded blocks need: holds one block and what another may become. */
+/* The scratch that encoded blocks are collected in, and read to: a few blocks. */
 size_t block_writer_scratch_nbytes(const struct run_blocks_format *format);
