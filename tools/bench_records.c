@@ -19,7 +19,7 @@
 #include "tools/bench.h"
 #include "tools/bench_threads.h"
 
-enum { MAX_THREADS = 64, MAX_REPEATS = 99, MAX_KEYS = 4, MAX_CHUNKS = 256, HASHED_NBYTES = 8 };
+enum { MAX_THREADS = 64, MAX_REPEATS = 99, MAX_KEYS = 4, MAX_CHUNKS = 256, MAX_ITEM_NBYTES = 4096 };
 
 /* A row of the table. */
 struct scene {
@@ -141,7 +141,7 @@ static uint64_t merge_window(struct worker *worker, const struct slice *chunks, 
 			     const uint64_t *from, const uint64_t *to, uint64_t n_merged)
 {
 	const uint64_t item_nbytes = worker->layout.item_nbytes;
-	unsigned char edges[2][8192];
+	unsigned char edges[2][MAX_ITEM_NBYTES];
 	struct slice slices[MAX_CHUNKS];
 	struct arranged arranged;
 
