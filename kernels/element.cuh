@@ -2,8 +2,8 @@
  * element - what the sort and the merge move, and the part of it that they compare
  *
  * Elements are unsigned integers of 4, 8 or 16 bytes, and all of one is its key; or pairs of 16
- * bytes, of which the upper 8 are the key and the lower 8 are carried along. Integers that are equal
- * cannot be told apart. Pairs can, and keep their order.
+ * bytes, of which the upper 8 are the key and the lower 8 are carried along. Integers that are
+ * equal cannot be told apart. Pairs can, and keep their order.
  */
 #pragma once
 

@@ -278,6 +278,33 @@ struct gather_task {
 int launch_gather(const struct gather_task *task, struct CUstream_st *stream);
 
 /*
+ * Records of up to 16 bytes with one key, no more than 8 bytes of either and of the rest, as pairs
+ * (launch_sort_pairs()) that hold all of them.
+ */
+struct pair_shape {
+	struct code_map map; /* of the key, to elements of 8 bytes */
+	uint32_t key_offset;
+};
+
+/* digest: of the records, added to; may be NULL. */
+int launch_make_pairs(const struct kernel_items *items, const struct pair_shape *shape, uint64_t n,
+		      void *pairs, struct digest *digest, struct CUstream_st *stream);
+
+/* The records of n sorted pairs; members as those of gather_task. */
+struct unmake_pairs_task {
+	struct pair_shape shape;
+	uint32_t record_nbytes;
+	const void *pairs;
+	uint64_t n;
+	uint64_t limit;
+	void *out;
+	struct gather_findings *findings;
+	void *first, *last;
+};
+
+int launch_unmake_pairs(const struct unmake_pairs_task *task, struct CUstream_st *stream);
+
+/*
  * Where a splitter cuts the slices of a view of n items: cuts[i] items of slice i come before (key,
  * slice), as in launch_cut().
  */

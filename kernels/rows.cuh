@@ -134,9 +134,9 @@ template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned 
 }
 
 /*
- * Hashes bodies, as digest_record() does: n_lanes neighbouring lanes together, each every n_lanes-th
- * pair of words, whose masks grow by the same steps. All lanes of the warp call hash(), and all of
- * the n_lanes get the result.
+ * Hashes bodies, as digest_record() does: n_lanes neighbouring lanes together, each every
+ * n_lanes-th pair of words, whose masks grow by the same steps. All lanes of the warp call hash(),
+ * and all of the n_lanes get the result.
  */
 template <bool WORDS> struct body_hash {
 	uint32_t nbytes, lane, n_lanes;

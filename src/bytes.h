@@ -2,8 +2,8 @@
  * bytes - integers from bytes at any address, for a GPU
  *
  * A GPU loads words from multiples of their size only. Bytes that lie anywhere are loaded as the
- * aligned words that hold them, and shifted: a load of 8 bytes is two or three loads of 4, not eight
- * of 1. No word is touched that holds none of the bytes.
+ * aligned words that hold them, and shifted: a load of 8 bytes is two or three loads of 4, not
+ * eight of 1. No word is touched that holds none of the bytes.
  *
  *	bytes      .xxx xxxx x...		skew 1, n = 8
  *	words      0    1    2

@@ -4,6 +4,9 @@
  *	sort	records --intake--> items --index--> elements --sort--> refine --gather--> items
  *	merge	slices  --index--> slices of elements --merge--> refine --gather--> items
  *
+ * Small records with a small key need neither a number nor a gather: a pair is the key and the rest
+ * of the record (kernels/pairs.cu), sorted or merged like elements. Only -u goes the long way.
+ *
  * Intake is left out when records are items, refine when an element has room for the whole key.
  * Refining goes in rounds, and how many there are only the device knows: the host waits for the
  * number of ties after each.
@@ -22,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT_NBYTES = 256, REFINED_ELEMENT_NBYTES = 16 };
+enum { ALIGNMENT_NBYTES = 256, REFINED_ELEMENT_NBYTES = 16, PAIR_NBYTES = 16 };
 
 /* The parts of the scratch; those that are not needed are empty. */
 struct room {
@@ -53,6 +56,8 @@ struct work {
 	struct room room;
 	struct kernel_items items;
 	struct findings *found; /* on the device */
+	bool as_pairs;
+	uint32_t element_nbytes;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -69,13 +74,27 @@ static void *take(char *scratch, size_t *offset, size_t nbytes)
 	return taken;
 }
 
+/* May records be sorted as pairs? */
+static bool fit_pairs(const struct layout *layout)
+{
+	const uint32_t key_nbytes = layout->item_keys.key_nbytes;
+
+	return layout->intake.is_identity && layout->item_keys.n == 1 && key_nbytes <= 8 &&
+	       layout->record_nbytes - key_nbytes <= 8;
+}
+
 /* Divide the scratch, of n items in k slices (0: a sort); returns how long it is. */
 static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
 		     struct room *ret_room)
 {
-	const uint32_t element_nbytes = layout->element_nbytes;
+	const uint32_t element_nbytes = fit_pairs(layout) ? PAIR_NBYTES : layout->element_nbytes;
 	const bool refines = layout_needs_refining(layout);
-	const size_t sort_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
+	const size_t sort_nbytes =
+		larger(kernel_sort_scratch_nbytes(n, element_nbytes),
+		       fit_pairs(layout) ? kernel_sort_pairs_scratch_nbytes(n) : 0);
+	const size_t merge_nbytes =
+		larger(kernel_merge_scratch_nbytes(k, n, element_nbytes),
+		       fit_pairs(layout) ? kernel_merge_pairs_scratch_nbytes(k, n) : 0);
 	const size_t refine_nbytes =
 		refines ? kernel_sort_scratch_nbytes(n, REFINED_ELEMENT_NBYTES) : 0;
 	const bool makes_items = k == 0 && !layout->intake.is_identity;
@@ -89,9 +108,7 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 	room->elements = take(scratch, &nbytes, n * element_nbytes);
 	room->buffers[0] =
 		take(scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, refine_nbytes));
-	room->buffers[1] = take(scratch, &nbytes,
-				larger(k ? kernel_merge_scratch_nbytes(k, n, element_nbytes) : 0,
-				       refine_nbytes));
+	room->buffers[1] = take(scratch, &nbytes, larger(k ? merge_nbytes : 0, refine_nbytes));
 	room->ties = take(scratch, &nbytes, refines ? kernel_ties_scratch_nbytes(n) : 0);
 	for (unsigned i = 0; i < 2; i++)
 		room->places[i] = take(scratch, &nbytes, refines ? n * sizeof *room->places[i] : 0);
@@ -137,6 +154,7 @@ static int work_begin(struct work *work, struct lane *lane, enum stage stage, si
 	work->stream = lane->stream;
 	work->found = work->operation.result;
 	work->items = describe_items(work->layout);
+	work->element_nbytes = work->as_pairs ? PAIR_NBYTES : work->layout->element_nbytes;
 	return r;
 }
 
@@ -229,7 +247,7 @@ static int refine(struct work *work)
 	uint32_t n_ties = 0;
 	int r = 0;
 
-	if (!layout_needs_refining(work->layout))
+	if (work->as_pairs || !layout_needs_refining(work->layout))
 		return 0;
 	while (r == 0 && round.at < work->items.keys.key_nbytes) {
 		r = count_ties(work, &round, &n_ties);
@@ -243,6 +261,24 @@ static int refine(struct work *work)
 	return r;
 }
 
+/* --- Pairs --- */
+
+static struct pair_shape shape_pairs(const struct layout *layout)
+{
+	const struct key_field *field = layout->item_keys.fields;
+	const uint64_t sign = UINT64_C(1) << (8 * field->nbytes - 1);
+	const uint64_t all = sign | (sign - 1);
+
+	return (struct pair_shape){
+		.map = { .record_nbytes = (uint8_t)field->nbytes,
+			 .element_nbytes = 8,
+			 .swap = !field->reversed && field->nbytes > 1,
+			 .is_float = field->is_float,
+			 .flip.lo = (field->has_sign ? sign : 0) ^ (field->descending ? all : 0) },
+		.key_offset = field->offset,
+	};
+}
+
 /* --- Sorting and merging --- */
 
 /* What the last step needs besides the work. */
@@ -253,6 +289,23 @@ struct arrangement {
 	void *first, *last; /* on the device; may be NULL */
 };
 
+/* The pairs are in order: make records of them. */
+static int unmake_pairs(struct work *work, const struct arrangement *arrangement)
+{
+	const struct unmake_pairs_task task = { .shape = shape_pairs(work->layout),
+						.record_nbytes =
+							(uint32_t)work->layout->record_nbytes,
+						.pairs = work->room.elements,
+						.n = work->n,
+						.limit = arrangement->limit,
+						.out = arrangement->out,
+						.findings = &work->found->gathered,
+						.first = arrangement->first,
+						.last = arrangement->last };
+
+	return cuda_status(launch_unmake_pairs(&task, work->stream), "gather");
+}
+
 /* The elements are in order: put the items in theirs. */
 static int arrange(struct work *work, const struct arrangement *arrangement)
 {
@@ -260,7 +313,7 @@ static int arrange(struct work *work, const struct arrangement *arrangement)
 	struct gather_task task = {
 		.items = work->items,
 		.elements = work->room.elements,
-		.element_nbytes = layout->element_nbytes,
+		.element_nbytes = work->element_nbytes,
 		.n = work->n,
 		.limit = arrangement->limit,
 		.out_offset = arrangement->for_output ? (uint32_t)layout->output_offset : 0,
@@ -276,6 +329,8 @@ static int arrange(struct work *work, const struct arrangement *arrangement)
 	};
 	int r = 0;
 
+	if (work->as_pairs)
+		return unmake_pairs(work, arrangement);
 	if (arrangement->unique)
 		r = cuda_status(launch_find_firsts(&work->items, task.elements, task.element_nbytes,
 						   task.n, work->room.firsts, &task.firsts,
@@ -328,12 +383,23 @@ static int make_items(struct work *work, const struct sort_records_op *op)
 	return cuda_status(launch_intake(&task, work->stream), "intake");
 }
 
+/* Of all items, in the order of their numbers; a CUDA error code. */
+static int make_elements(struct work *work, void *elements, struct digest *digest)
+{
+	const struct pair_shape shape = work->as_pairs ? shape_pairs(work->layout) :
+							 (struct pair_shape){ 0 };
+
+	return work->as_pairs ? launch_make_pairs(&work->items, &shape, work->n, elements, digest,
+						  work->stream) :
+				launch_index(&work->items, work->n, work->element_nbytes, elements,
+					     digest, work->stream);
+}
+
 /* The elements of a chunk, sorted by their part of the key. */
 static int sort_elements(struct work *work, const struct sort_records_op *op)
 {
 	const bool is_identity = work->layout->intake.is_identity;
 	const struct kernel_slice all = { is_identity ? op->records : work->room.items, op->n };
-	const uint32_t element_nbytes = work->layout->element_nbytes;
 	void *elements = work->room.elements;
 	int r = is_identity ? 0 : make_items(work, op);
 
@@ -341,11 +407,12 @@ static int sort_elements(struct work *work, const struct sort_records_op *op)
 		return r;
 	r = launch_view_items(&work->items, &all, 1, work->room.tables, work->stream);
 	if (!r)
-		r = launch_index(&work->items, op->n, element_nbytes, elements, &work->found->read,
-				 work->stream);
+		r = make_elements(work, elements, &work->found->read);
 	if (!r)
-		r = launch_sort(elements, op->n, element_nbytes, work->room.buffers[0],
-				work->stream);
+		r = work->as_pairs ? launch_sort_pairs(elements, op->n, work->room.buffers[0],
+						       work->stream) :
+				     launch_sort(elements, op->n, work->element_nbytes,
+						 work->room.buffers[0], work->stream);
 	return cuda_status(r, "sort");
 }
 
@@ -354,7 +421,9 @@ int cuda_sort_records(struct lane *lane, const struct sort_records_op *op)
 	const struct arrangement arrangement = { .unique = op->unique,
 						 .limit = op->limit,
 						 .out = op->items };
-	struct work work = { .layout = op->layout, .n = op->n };
+	struct work work = { .layout = op->layout,
+			     .n = op->n,
+			     .as_pairs = fit_pairs(op->layout) && !op->unique };
 	int r = work_begin(&work, lane, STAGE_SORT, 0);
 
 	divide(op->layout, 0, op->n, op->scratch, &work.room);
@@ -387,7 +456,6 @@ static void deliver_merged(const struct delivery *delivery)
 /* The elements of the slices, merged by their part of the key. */
 static int merge_elements(struct work *work, const struct merge_records_op *op)
 {
-	const uint32_t element_nbytes = work->layout->element_nbytes;
 	struct kernel_slice *slices = malloc((op->k + 1) * sizeof *slices);
 	char *elements = work->room.buffers[0];
 	int r;
@@ -396,16 +464,18 @@ static int merge_elements(struct work *work, const struct merge_records_op *op)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < op->k; i++) {
 		slices[i] = (struct kernel_slice){ elements, op->slices[i].n };
-		elements += slices[i].n * element_nbytes;
+		elements += slices[i].n * work->element_nbytes;
 	}
 	r = launch_view_items(&work->items, cuda_slices(op->slices), op->k, work->room.tables,
 			      work->stream);
 	if (!r)
-		r = launch_index(&work->items, work->n, element_nbytes, work->room.buffers[0], NULL,
-				 work->stream);
+		r = make_elements(work, work->room.buffers[0], NULL);
 	if (!r)
-		r = launch_merge(slices, op->k, element_nbytes, work->room.elements,
-				 work->room.buffers[1], work->stream);
+		r = work->as_pairs ?
+			    launch_merge_pairs(slices, op->k, work->room.elements,
+					       work->room.buffers[1], work->stream) :
+			    launch_merge(slices, op->k, work->element_nbytes, work->room.elements,
+					 work->room.buffers[1], work->stream);
 	free(slices);
 	return cuda_status(r, "merge");
 }
@@ -417,7 +487,9 @@ int cuda_merge_records(struct lane *lane, const struct merge_records_op *op)
 					   .for_output = op->for_output,
 					   .limit = op->limit,
 					   .out = op->out };
-	struct work work = { .layout = op->layout, .n = count_items(op->slices, op->k) };
+	struct work work = { .layout = op->layout,
+			     .n = count_items(op->slices, op->k),
+			     .as_pairs = fit_pairs(op->layout) && !op->unique };
 	int r = work_begin(&work, lane, STAGE_MERGE, 2 * item_nbytes);
 
 	divide(op->layout, op->k, work.n, op->scratch, &work.room);

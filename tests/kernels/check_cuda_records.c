@@ -21,6 +21,8 @@ static const struct data_set data_sets[] = {
 	{ { 13, { "0:b11" }, 0 }, RECORDS_BITS, 300 },
 	{ { 2, { "1:i8" }, 0 }, RECORDS_RANDOM, 700 },
 	{ { 16, { "8:f64:r" }, 0 }, RECORDS_RANDOM, 200 },
+	{ { 12, { "3:i32be:r" }, 0 }, RECORDS_BITS, 200 },
+	{ { 5, { "1:b3" }, 0 }, RECORDS_BITS, 250 },
 	/* Refining: some ties, and where keys agree for long. */
 	{ { 70, { "33:b17" }, 0 }, RECORDS_BITS, 100 },
 	{ { 64, { "0:b64" }, 0 }, RECORDS_ALIKE, 90 },

@@ -44,3 +44,5 @@
 #include "kernels/firsts.cu"
 
 #include "kernels/gather.cu"
+
+#include "kernels/pairs.cu"
