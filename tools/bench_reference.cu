@@ -125,6 +125,29 @@ int reference_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
 	}
 }
 
+int reference_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
+			       uint64_t n)
+{
+	const uint64_t *keys = (const uint64_t *)input;
+	uint64_t *keys_out = (uint64_t *)out;
+
+	return cub::DeviceRadixSort::SortPairs(scratch, *scratch_nbytes, keys, keys_out, keys + n,
+					       keys_out + n, n);
+}
+
+struct less_by_upper_half {
+	__device__ bool operator()(const uint128_t &x, const uint128_t &y) const
+	{
+		return (uint64_t)(x >> 64) < (uint64_t)(y >> 64);
+	}
+};
+
+int reference_merge_sort_pairs(void *scratch, size_t *scratch_nbytes, void *pairs, uint64_t n)
+{
+	return cub::DeviceMergeSort::StableSortKeys(scratch, *scratch_nbytes, (uint128_t *)pairs, n,
+						    less_by_upper_half());
+}
+
 int reference_merge(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b, uint64_t *out)
 {
 	thrust::merge(thrust::device, a, a + n_a, b, b + n_b, out);

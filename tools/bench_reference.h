@@ -35,6 +35,14 @@ int reference_radix_sort(void *scratch, size_t *scratch_nbytes, const void *elem
 int reference_merge_sort(void *scratch, size_t *scratch_nbytes, void *elements,
 			 uint32_t element_nbytes, uint64_t n);
 
+/*
+ * Sort n pairs of u64 by the first of each: radix from `input`, n keys and then n values, to `out`
+ * likewise; merge in place, of pairs of 16 bytes whose upper half is the key, stably.
+ */
+int reference_radix_sort_pairs(void *scratch, size_t *scratch_nbytes, const void *input, void *out,
+			       uint64_t n);
+int reference_merge_sort_pairs(void *scratch, size_t *scratch_nbytes, void *pairs, uint64_t n);
+
 /* thrust::merge of two sorted slices of u64. */
 int reference_merge(const uint64_t *a, uint64_t n_a, const uint64_t *b, uint64_t n_b,
 		    uint64_t *out);
