@@ -300,6 +300,7 @@ int main(int argc, char **argv)
 	run.point = i + 1 < argc ? argv[i + 1] : NULL;
 	run.n = i + 2 < argc ? (unsigned)strtoul(argv[i + 2], NULL, 10) : 0;
 	printf("--seed=%llu\n", (unsigned long long)run.seed);
+	fflush(stdout); /* or gsort's main() would do it, to where standard output leads then */
 
 	scene_open();
 	for (size_t m = 0; m < n_modes; m++)
