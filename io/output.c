@@ -35,6 +35,7 @@ struct output {
 	struct file_identity identity;
 	uint64_t base;                  /* where in the file the output starts */
 	struct reservation reservation; /* of what it will be */
+	bool passes_by_cache;           /* constant once anything is written */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -217,6 +218,11 @@ static void output_free(struct output *output)
 	free(output);
 }
 
+void output_pass_by_cache(struct output *output)
+{
+	output->passes_by_cache = true;
+}
+
 const char *output_name(const struct output *output)
 {
 	return output->name;
@@ -292,6 +298,8 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 	} else {
 		reservation_reach(&output->reservation, offset + nbytes);
 		r = file_write_at(&output->file, output->base + offset, data, nbytes);
+		if (r == 0 && output->passes_by_cache)
+			file_write_behind(&output->file, output->base + offset, nbytes);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
 			    offset) :

@@ -35,7 +35,7 @@
 enum { LAG_PART = 64 };
 static const uint64_t least_lag_nbytes = UINT64_C(8) << 20, most_lag_nbytes = UINT64_C(256) << 20;
 
-/* Reads: what is worth a direct one, and how much is read ahead of the others. */
+/* What is worth a direct transfer, and how much is read ahead of other reads. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
 
 struct directory {
@@ -320,6 +320,20 @@ static bool means_full(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
 }
 
+static int write_bytes(struct spill *spill, const struct directory *d, struct spill_extent extent,
+		       const void *data)
+{
+	int r;
+
+	if (d->direct.fd >= 0 && extent.nbytes >= LEAST_DIRECT_NBYTES)
+		return direct_write_at(spill->queue, &d->direct, &d->file, extent.offset, data,
+				       extent.nbytes);
+	r = file_write_at(&d->file, extent.offset, data, extent.nbytes);
+	if (r == 0 && spill->passes_by_cache)
+		file_write_behind(&d->file, extent.offset, extent.nbytes);
+	return r;
+}
+
 /* Write into the room that was taken for it; give that back if it fails. */
 static int write_extent(struct spill *spill, struct spill_extent extent, const void *data)
 {
@@ -329,11 +343,8 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 
 	/* A tenth faster than growing the file; and a full disk shows before copying. */
 	r = file_preallocate(&d->file, extent.offset, extent.nbytes);
-	if (r == 0 && d->direct.fd >= 0)
-		r = direct_write_at(spill->queue, &d->direct, &d->file, extent.offset, data,
-				    extent.nbytes);
-	else if (r == 0)
-		r = file_write_at(&d->file, extent.offset, data, extent.nbytes);
+	if (r == 0)
+		r = write_bytes(spill, d, extent, data);
 	if (r < 0)
 		file_punch(&d->file, extent.offset, extent.nbytes);
 

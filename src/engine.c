@@ -92,12 +92,15 @@ static int check_temporary_space(const struct engine *engine, const struct optio
 		    available_text);
 }
 
-/* Is more to be spilled than the page cache can hold, beside the data in memory? */
-static bool exceeds_cache(const struct plan *plan)
+bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes)
 {
 	const uint64_t available = memory_available_nbytes("");
+	uint64_t taken = engine->plan.memory_nbytes;
 
-	return plan->temporary_nbytes + plan->memory_nbytes > available;
+	/* A small input does not fill a large memory. */
+	if (engine->plan.input_nbytes < taken / 2)
+		taken = 2 * engine->plan.input_nbytes;
+	return nbytes > 0 && (available < taken || nbytes > available - taken);
 }
 
 static int open_spill(struct engine *engine, const struct options *options)
@@ -109,7 +112,7 @@ static int open_spill(struct engine *engine, const struct options *options)
 						options->n_temp_dirs, options->temp_limit_nbytes,
 						engine->plan.host_tier_nbytes, &engine->spill);
 
-	if (r == 0 && exceeds_cache(&engine->plan))
+	if (r == 0 && engine_exceeds_cache(engine, engine->plan.temporary_nbytes))
 		spill_pass_by_cache(engine->spill);
 	if (r == 0)
 		r = compression_open(&options->compression, stores_codes, &engine->compression);

@@ -46,6 +46,9 @@ struct engine {
  */
 int engine_open(struct engine *engine, const struct options *options, bool ordered_output);
 
+/* Are nbytes of files more than the page cache can hold, beside what the plan takes of the memory? */
+bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes);
+
 /* Close what engine_open() opened; no run may be left. A zeroed engine is fine. */
 void engine_close(struct engine *engine);
 

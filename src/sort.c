@@ -441,6 +441,9 @@ static int open_and_sort(struct sort *sort)
 		r = open_output(sort);
 	if (r == 0)
 		r = engine_open(engine, options, output_is_ordered(sort->output));
+	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN &&
+	    engine_exceeds_cache(engine, output_nbytes(sort)))
+		output_pass_by_cache(sort->output);
 	if (r == 0)
 		r = sort_to_output(sort);
 	if (r < 0)

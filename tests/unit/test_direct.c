@@ -168,6 +168,22 @@ static void large_cold_source_stays_out_of_the_cache(void **state)
 	file_close(&file);
 }
 
+static void what_was_written_long_ago_is_forgotten(void **state)
+{
+	enum { LONG = 64 << 20 };
+	struct file file = open_cold(0);
+	unsigned char *back = guarded_alloc(N);
+
+	(void)state;
+	assert_int_equal(file_read_at(&file, 0, back, N), 0);
+	file_write_behind(&file, LONG - N, N);
+	assert_true(direct_is_cached(&file, 0, N));
+	file_write_behind(&file, LONG, N);
+	assert_false(direct_is_cached(&file, 0, N));
+	guarded_free(back, N);
+	file_close(&file);
+}
+
 static int open_queue(enum io_queue_kind kind, const struct io_engine *engine)
 {
 	return io_queue_open(engine, kind, 4, &queue);
@@ -215,6 +231,7 @@ int main(void)
 		THREADS(any_range_is_written_from_any_place),
 		FIXTURE(what_was_read_is_known_to_be_cached),
 		FIXTURE(large_cold_source_stays_out_of_the_cache),
+		FIXTURE(what_was_written_long_ago_is_forgotten),
 	};
 
 	fill_pattern(data, sizeof data, 1);

@@ -161,6 +161,17 @@ static void what_was_written_can_be_read_back(void **state)
 	guarded_free(back, N);
 }
 
+static void output_past_the_cache_is_the_same(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+
+	(void)state;
+	output_pass_by_cache(output);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+}
+
 static void excess_reservation_is_cut(void **state)
 {
 	struct output *output = open_output(path_of("new"), 3 * N);
@@ -528,6 +539,7 @@ int main(void)
 		FIXTURE(signal_handler_removes_the_hidden_name),
 		FIXTURE(threads_write_at_offsets),
 		FIXTURE(what_was_written_can_be_read_back),
+		FIXTURE(output_past_the_cache_is_the_same),
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(space_is_reserved_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),
