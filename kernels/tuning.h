@@ -40,5 +40,5 @@
  * per multiprocessor.
  */
 #ifndef GSORT_ROWS
-#define GSORT_ROWS 128, 14336, 12
+#define GSORT_ROWS 128, 14336, 8
 #endif

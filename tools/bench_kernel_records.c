@@ -260,6 +260,7 @@ void bench_kernel_records(const struct bench_options *options)
 	static const uint32_t sizes[] = { 100, 16, 101, 1024, 4096 };
 
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		bench_size(options, sizes[i],
-			   ((uint64_t)1 << 33) / (sizes[i] < 64 ? 64 : sizes[i]));
+		if (!options->element_nbytes || options->element_nbytes == sizes[i])
+			bench_size(options, sizes[i],
+				   ((uint64_t)1 << 33) / (sizes[i] < 64 ? 64 : sizes[i]));
 }
