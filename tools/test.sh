@@ -79,7 +79,7 @@ wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
 	run gcc --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
-	run asan --suite unit --suite kernels --timeout-multiplier 4
+	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
 	# A sanitizer's own memory is no finding.
 	# shellcheck disable=SC2046
 	run asan --suite cli --timeout-multiplier 4 $(names_of asan cli | grep -vx memory)
@@ -87,6 +87,7 @@ fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
 	run tsan --suite unit --suite kernels --timeout-multiplier 8
+	run tsan --suite fault --timeout-multiplier 8 faults_devices
 	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams
 fi
 wrapper=
