@@ -75,7 +75,7 @@ int output_open_kept(const struct io_engine *engine, const char *path, uint64_t 
  */
 int output_compress(struct output *output, int level, unsigned n_threads);
 
-/* Before anything is written: it will be more than the page cache can hold (file_write_behind()). */
+/* Before anything is written: it will be more than the page cache holds (file_write_behind()). */
 void output_pass_by_cache(struct output *output);
 
 /* What messages call it: its path, or "standard output". */

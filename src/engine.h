@@ -46,7 +46,7 @@ struct engine {
  */
 int engine_open(struct engine *engine, const struct options *options, bool ordered_output);
 
-/* Are nbytes of files more than the page cache can hold, beside what the plan takes of the memory? */
+/* Are nbytes of files more than the page cache can hold, beside what the plan takes? */
 bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes);
 
 /* Close what engine_open() opened; no run may be left. A zeroed engine is fine. */
