@@ -380,7 +380,7 @@ bool run_holds_duplicates(const struct run *run)
 
 void run_discard_before(struct run *run, uint64_t end)
 {
-	if (run->kind != RUN_SPILLED)
+	if (run->kind != RUN_SPILLED || end <= run->n_discarded)
 		return;
 	run_file_discard(run->file, run->n_discarded, end - run->n_discarded);
 	run->n_discarded = end;

@@ -55,7 +55,26 @@ static void merge_from(const struct merge_point *start, struct pointed *pointed,
 			 0);
 }
 
-/* All that went in, in other runs: sorted pieces of other lengths, the last of them resident. */
+/* n_runs runs of n records with n_values different keys, every third of them resident. */
+struct runs_shape {
+	size_t n_runs, n;
+	uint64_t n_values;
+};
+
+static void fill_runs(struct runs_shape shape)
+{
+	code_t *codes = malloc(shape.n * sizeof *codes);
+
+	assert_non_null(codes);
+	for (size_t k = 0; k < shape.n_runs; k++) {
+		for (size_t i = 0; i < shape.n; i++)
+			codes[i] = scramble(i, k) % shape.n_values;
+		add_run(k % 3 == 2 ? RESIDENT : SPILLED, codes, shape.n);
+	}
+	free(codes);
+}
+
+/* All that went in, in other runs: sorted pieces of n_in_run, the last of them resident. */
 static void divide_otherwise(size_t n_in_run)
 {
 	const size_t n = n_all;
@@ -63,8 +82,6 @@ static void divide_otherwise(size_t n_in_run)
 
 	assert_non_null(codes);
 	memcpy(codes, all, n * sizeof *codes);
-	run_store_free(&store);
-	store = (struct run_store){ 0 };
 	n_all = 0;
 	for (size_t i = 0; i < n; i += n_in_run)
 		add_run(i + n_in_run < n ? SPILLED : RESIDENT, codes + i,
@@ -72,23 +89,36 @@ static void divide_otherwise(size_t n_in_run)
 	free(codes);
 }
 
-/* Merge once, then from each point; runs are divided otherwise in between, unless -u. */
-static void check_points(size_t least_points)
+/* A merge gives the space of its runs back: others for the next one, divided otherwise if may be. */
+static void renew_runs(struct runs_shape shape, size_t i)
+{
+	run_store_free(&store);
+	store = (struct run_store){ 0 };
+	if (engine.unique) {
+		n_all = 0;
+		fill_runs(shape);
+	} else {
+		divide_otherwise(n_all / 5 + i);
+	}
+}
+
+/* Merge once, then from each point. */
+static void check_points(struct runs_shape shape)
 {
 	static struct pointed first, again;
 	struct merge_result whole, rest;
 
 	first.n_points = 0;
+	fill_runs(shape);
 	merge_from(NULL, &first, &whole);
-	assert_true(first.n_points >= least_points);
-	if (!engine.unique)
-		divide_otherwise(n_all / 5 + 1);
+	assert_true(first.n_points >= 5);
 	for (size_t i = 0; i < first.n_points; i++) {
 		const struct kept_point *kept = &first.points[i];
 		const struct merge_point start = { &kept->key, &kept->last, kept->result };
 		const size_t nbytes = kept->result.n_items * layout.record_nbytes;
 
 		again.n_points = 0;
+		renew_runs(shape, i);
 		merge_from(&start, &again, &rest);
 		assert_int_equal(rest.n_items, whole.n_items);
 		assert_int_equal(again.output.n_items, whole.n_items - kept->result.n_items);
@@ -100,19 +130,6 @@ static void check_points(size_t least_points)
 		free(again.output.records);
 	}
 	free(first.output.records);
-}
-
-static void fill_runs(size_t n_runs, size_t n, uint64_t n_values)
-{
-	code_t *codes = malloc(n * sizeof *codes);
-
-	assert_non_null(codes);
-	for (size_t k = 0; k < n_runs; k++) {
-		for (size_t i = 0; i < n; i++)
-			codes[i] = scramble(i, k) % n_values;
-		add_run(k % 3 == 2 ? RESIDENT : SPILLED, codes, n);
-	}
-	free(codes);
 }
 
 static void start(bool unique)
@@ -132,16 +149,14 @@ static void merge_goes_on_from_any_point(void **state)
 {
 	(void)state;
 	start(false);
-	fill_runs(6, 40000, UINT64_MAX);
-	check_points(5);
+	check_points((struct runs_shape){ 6, 40000, UINT64_MAX });
 }
 
 static void equal_records_are_on_one_side_of_a_point(void **state)
 {
 	(void)state;
 	start(false);
-	fill_runs(6, 40000, 300);
-	check_points(5);
+	check_points((struct runs_shape){ 6, 40000, 300 });
 }
 
 static void single_value_has_no_point(void **state)
@@ -151,7 +166,7 @@ static void single_value_has_no_point(void **state)
 
 	(void)state;
 	start(false);
-	fill_runs(6, 40000, 1);
+	fill_runs((struct runs_shape){ 6, 40000, 1 });
 	pointed.n_points = 0;
 	merge_from(NULL, &pointed, &result);
 	assert_int_equal(pointed.n_points, 0);
@@ -162,8 +177,7 @@ static void dropped_equals_are_counted_once(void **state)
 {
 	(void)state;
 	start(true);
-	fill_runs(6, 40000, 100000);
-	check_points(5);
+	check_points((struct runs_shape){ 6, 40000, 100000 });
 }
 
 int main(void)
