@@ -10,6 +10,9 @@
 
 #include "src/status.h"
 
+/* A device that never ends is no list, and is not read until all memory is full. */
+enum { MOST_NBYTES = 256 << 20 };
+
 /*
  * All of `stream`, with a NUL added. getdelim() with a delimiter per name would copy each name
  * once more.
@@ -32,12 +35,17 @@ static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret
 		}
 		text = grown;
 		nbytes += fread(text + nbytes, 1, room - nbytes - 1, stream);
-	} while (!feof(stream) && !ferror(stream));
+	} while (!feof(stream) && !ferror(stream) && nbytes < MOST_NBYTES);
 	if (ferror(stream)) {
 		const int r = fail(-errno, "%s: read of file names: %m", path);
 
 		free(text);
 		return r;
+	}
+	if (!feof(stream)) {
+		free(text);
+		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
+			    path, MOST_NBYTES >> 20);
 	}
 	text[nbytes] = '\0';
 	*ret_text = text;

@@ -132,6 +132,7 @@ refuses 'output' -o other input
 
 claim 'names of inputs from a file that are wrong'
 refuses 'missing' --files0-from=missing
+refuses '/dev/zero: .*longer' --files0-from=/dev/zero
 : > names
 refuses 'names' --files0-from=names
 printf 'input\0\0' > names
