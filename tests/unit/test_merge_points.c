@@ -89,7 +89,7 @@ static void divide_otherwise(size_t n_in_run)
 	free(codes);
 }
 
-/* A merge gives the space of its runs back: others for the next one, divided otherwise if may be. */
+/* A merge gives the space of its runs back: others for the next, divided otherwise if may be. */
 static void renew_runs(struct runs_shape shape, size_t i)
 {
 	run_store_free(&store);
