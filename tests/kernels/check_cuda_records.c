@@ -46,10 +46,8 @@ static const struct data_set data_sets[] = {
 	{ { 1040, { "0:b1000" }, 0 }, RECORDS_TWO, 20, false },
 	/* What is put together. */
 	{ { 24, { "0:u32be" }, RECORDS_COUNT }, RECORDS_BITS, 150, true },
-	/* clang-format off */
 	{ { 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY },
 	  RECORDS_TWO, 90, false },
-	/* clang-format on */
 	{ { 9, { "0:b9" }, RECORDS_INDEX }, RECORDS_BITS, 150, false },
 	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 0, false },
 };
