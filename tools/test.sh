@@ -4,7 +4,7 @@
 # usage: sh tools/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
-#	gcc	release build: all tests
+#	gcc	release build: all tests but the kernels on the CPU, which the sanitizers' builds run
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: all but what measures memory
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
 #	clang	compiled with warnings as errors, no tests
@@ -77,7 +77,7 @@ mkdir -p "$builds"
 
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
-	run gcc --timeout-multiplier 4
+	run gcc --no-suite kernels --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
 	# A sanitizer's own memory is no finding.
