@@ -4,7 +4,7 @@
 # usage: sh tools/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
-#	gcc	release build: all tests but the kernels on the CPU, which the sanitizers' builds run
+#	gcc	release build: all tests but the kernels on the CPU, which the sanitizers run
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: all but what measures memory
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
 #	clang	compiled with warnings as errors, no tests
