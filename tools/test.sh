@@ -86,7 +86,10 @@ if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=addres
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
-	run tsan --suite unit --suite kernels --timeout-multiplier 8
+	# check_backend has data for minutes, and no threads that other tests have not.
+	# shellcheck disable=SC2046
+	run tsan --timeout-multiplier 8 $(names_of tsan unit | grep -vx backend_cpu) \
+		$(names_of tsan kernels)
 	run tsan --suite fault --timeout-multiplier 8 faults_devices
 	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams
 fi
