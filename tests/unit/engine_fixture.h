@@ -198,7 +198,7 @@ static inline struct run *make_spilled_in_blocks(const code_t *codes, size_t n,
 	assert_non_null(first_keys);
 	for (size_t i = 0; i < n; i += block_n_items)
 		first_keys[i / block_n_items] = codes[i];
-	assert_int_equal(run_file_open(engine.spill, CODEC_RAW, (uint32_t)layout.record_nbytes,
+	assert_int_equal(run_file_open(engine.spill, NULL, (uint32_t)layout.record_nbytes,
 				       block_n_items, &file),
 			 0);
 	assert_int_equal(run_file_write(file, 0, items, n, first_keys), 0);
