@@ -53,22 +53,6 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	return 1;
 }
 
-int tool_take_number(const struct option_spec *spec, const char *argument, void *target)
-{
-	char spelling[OPTION_SPELLING_NBYTES];
-	uint64_t n = 0;
-	bool fits = *argument != '\0';
-
-	for (const char *digit = argument; *digit && fits; digit++)
-		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
-		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
-	if (!fits)
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1",
-			    option_spell(spec, spelling), argument);
-	*(uint64_t *)((char *)target + spec->offset) = n;
-	return 0;
-}
-
 int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 {
 	const int r = record_options_settle(record);

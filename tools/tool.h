@@ -33,9 +33,6 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 int tool_take_help(const struct option_spec *spec, const char *argument, void *target);
 int tool_take_version(const struct option_spec *spec, const char *argument, void *target);
 
-/* Decimal, 0 allowed: into a uint64_t. */
-int tool_take_number(const struct option_spec *spec, const char *argument, void *target);
-
 /*
  * Settle the options and make the layout of the records. Returns 0, or a negative errno after a
  * message. The layout owns memory: layout_free().

@@ -2,19 +2,7 @@
 # backend_records - on a GPU gsort puts records in the order that it puts them in on the CPU
 # Skipped (77) where there is no GPU. As in backends.sh, small limits make the whole path run.
 . "$(dirname "$0")/prelude.sh"
-
-generate -n 1 -o input
-if ! "$GSORT" --backend=cuda input -o output 2> stderr; then
-	cat stderr
-	exit 77
-fi
-
-# agree ARGUMENT...: on `input`
-agree() {
-	succeeds --backend=cpu -o expected "$@" input
-	succeeds --backend=cuda -o output "$@" input
-	same expected output "gsort --backend=cuda $*"
-}
+. "$(dirname "$0")/agree.sh"
 
 # in_every_shape ARGUMENT...: in device memory, and spilled
 in_every_shape() {

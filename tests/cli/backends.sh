@@ -2,21 +2,8 @@
 # backends - on a GPU gsort writes the bytes that it writes on the CPU
 # Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks
 # that are spilled to the memory of the host and to disk, and several passes.
-# are spilled to the host's memory and to disk, and several passes.
 . "$(dirname "$0")/prelude.sh"
-
-generate -n 1 -o input
-if ! "$GSORT" --backend=cuda input -o output 2> stderr; then
-	cat stderr
-	exit 77
-fi
-
-# agree ARGUMENT...: on `input`
-agree() {
-	succeeds --backend=cpu -o expected "$@" input
-	succeeds --backend=cuda -o output "$@" input
-	same expected output "gsort --backend=cuda $*"
-}
+. "$(dirname "$0")/agree.sh"
 
 tiny='--device-memory=4M -S 4M'
 
