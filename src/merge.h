@@ -9,16 +9,12 @@
  *
  * The caller's thread decides which blocks make the next window, reads those that are stored, cuts
  * all runs at the splitter, and queues the merge on the window's lane. Writers take the windows in
- * order, wait for them, and write them, several at a time. At most plan.n_windows are in flight.
- *
- * A window is numbered when it is cut, but where it starts in the output is settled when its turn
- * comes in front of the writers (only then is it known what -u has dropped); there its first
- * element is compared with the last of the window before, so every neighbour of the output is
- * checked.
+ * order, wait for them, find their places in the output (placement.h), and write them, several at a
+ * time. At most plan.n_windows are in flight (window.h).
  */
 #pragma once
 
-#include "src/run.h"
+#include "src/forecast.h"
 
 /* A merged window on its way out. */
 struct merged {
@@ -50,8 +46,15 @@ struct merge_point {
 	struct merge_result result; /* of them */
 };
 
-size_t merge_key_nbytes(const struct layout *layout);
-size_t merge_edge_nbytes(const struct layout *layout);
+static inline size_t merge_key_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? splitter_key_nbytes(layout) : sizeof(code_t);
+}
+
+static inline size_t merge_edge_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? layout->item_nbytes : sizeof(code_t);
+}
 
 /* Where merged windows go. */
 struct sink {

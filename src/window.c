@@ -1,0 +1,293 @@
+/*
+ * window - the windows of a merge that are in flight (see window.h)
+ */
+#include "src/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/ring.h"
+#include "src/status.h"
+
+static bool moves_records(const struct window_pool *pool)
+{
+	return pool->engine->layout->kind == LAYOUT_RECORDS;
+}
+
+static bool decodes(const struct window_pool *pool)
+{
+	return pool->sink->takes_records && !moves_records(pool);
+}
+
+static int alloc(struct window_pool *pool, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	const struct engine *engine = pool->engine;
+	int r = engine->backend->alloc(engine->device, kind, nbytes, ret_memory);
+
+	return r < 0 ? fail(r, "no memory for windows of %zu bytes: %m; try a smaller -S", nbytes) :
+		       0;
+}
+
+/* Host memory for the window's bookkeeping. */
+static int open_arrays(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	const struct layout *layout = pool->engine->layout;
+	const uint32_t block_n_items = pool->sink->block_n_items;
+	bool complete;
+
+	window->slices = calloc(pool->n_runs, sizeof *window->slices);
+	complete = window->slices;
+	if (block_n_items) {
+		window->first_keys = malloc((pool->plan.capacity_records / block_n_items + 1) *
+					    sizeof *window->first_keys);
+		complete = complete && window->first_keys;
+	}
+	if (pool->sink->point) {
+		window->clean_cut = malloc(merge_key_nbytes(layout));
+		complete = complete && window->clean_cut;
+	}
+	if (moves_records(pool) || decodes(pool)) {
+		window->first = malloc(merge_edge_nbytes(layout));
+		window->last = malloc(merge_edge_nbytes(layout));
+		complete = complete && window->first && window->last;
+	}
+	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
+}
+
+static int open_buffers(struct window *window)
+{
+	struct window_pool *pool = window->pool;
+	int r = 0;
+
+	if (pool->reads)
+		r = alloc(pool, MEMORY_DEVICE, pool->buffer_nbytes, &window->in);
+	if (r == 0)
+		r = alloc(pool, MEMORY_DEVICE, pool->buffer_nbytes, &window->out);
+	if (r == 0 && pool->plan.scratch_nbytes)
+		r = alloc(pool, MEMORY_DEVICE, pool->plan.scratch_nbytes, &window->scratch);
+	if (pool->engine->info.unified)
+		window->host = window->out;
+	else if (r == 0)
+		r = alloc(pool, MEMORY_HOST, pool->host_nbytes, &window->host);
+	return r;
+}
+
+static int open_window(struct window_pool *pool, struct window *window)
+{
+	const struct engine *engine = pool->engine;
+	int r;
+
+	window->pool = pool;
+	r = open_arrays(window);
+	if (r == 0)
+		r = open_buffers(window);
+	if (r < 0)
+		return r;
+	r = engine->backend->lane_open(engine->device, LANE_NORMAL, &window->lane);
+	if (r == 0)
+		r = engine->backend->mark_open(engine->device, &window->mark);
+	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+}
+
+static void close_window(struct window_pool *pool, struct window *window)
+{
+	const struct engine *engine = pool->engine;
+	const struct backend *backend = engine->backend;
+
+	if (window->lane)
+		backend->lane_close(window->lane);
+	if (window->mark)
+		backend->mark_close(window->mark);
+	if (!engine->info.unified)
+		backend->release(engine->device, MEMORY_HOST, window->host, pool->host_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->in, pool->buffer_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->out, pool->buffer_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->scratch, pool->plan.scratch_nbytes);
+	free(window->slices);
+	free(window->first_keys);
+	free(window->clean_cut);
+	free(window->first);
+	free(window->last);
+}
+
+int window_pool_open(struct window_pool *pool)
+{
+	int r = 0;
+
+	pool->buffer_nbytes = pool->plan.capacity_records * pool->engine->layout->resident_nbytes;
+	pool->host_nbytes = pool->plan.capacity_records * pool->sink->item_nbytes;
+	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
+	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
+	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
+		r = open_window(pool, &pool->windows[i]);
+		if (r == 0)
+			r = ring_push(pool->free, &pool->windows[i]);
+	}
+	return r;
+}
+
+void window_pool_close(struct window_pool *pool)
+{
+	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
+		close_window(pool, &pool->windows[i]);
+	free(pool->windows);
+	ring_close(pool->free);
+}
+
+int window_pool_take(struct window_pool *pool, struct window **ret_window)
+{
+	void *item;
+	int r = ring_pop(pool->free, &item);
+
+	if (r < 0)
+		return r;
+	*ret_window = item;
+	atomic_store(&(*ret_window)->n_holds, 2);
+	return 0;
+}
+
+void window_pool_fail(struct window_pool *pool, int r)
+{
+	ring_fail(pool->free, r);
+}
+
+void window_let_go(struct window *window)
+{
+	if (atomic_fetch_sub(&window->n_holds, 1) == 1)
+		ring_push(window->pool->free, window);
+}
+
+static int merge_records(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	const struct engine *engine = pool->engine;
+
+	return engine->backend->merge_records(window->lane,
+					      &(struct merge_records_op){
+						      .layout = engine->layout,
+						      .slices = window->slices,
+						      .k = pool->n_runs,
+						      .out = window->out,
+						      .for_output = pool->sink->takes_records,
+						      .unique = engine->unique,
+						      .limit = window->limit,
+						      .scratch = window->scratch,
+						      .ret_first = window->first,
+						      .ret_last = window->last,
+						      .ret = &window->found,
+					      });
+}
+
+static int merge_codes(struct window *window)
+{
+	const struct engine *engine = window->pool->engine;
+	const struct backend *backend = engine->backend;
+	const struct layout *layout = engine->layout;
+	int r;
+
+	window->found = (struct arranged){ .n = window->n_items };
+	r = backend->merge(window->lane, &(struct merge_op){
+						 .slices = window->slices,
+						 .k = window->pool->n_runs,
+						 .element_nbytes = layout->element_nbytes,
+						 .out = window->out,
+						 .scratch = window->scratch,
+					 });
+	if (r == 0 && engine->unique)
+		r = backend->unique(window->lane, &(struct unique_op){
+							  .elements = window->out,
+							  .n = window->n_items,
+							  .element_nbytes = layout->element_nbytes,
+							  .layout = layout,
+							  .ret_n = &window->found.n,
+							  .ret_dropped = &window->found.dropped,
+						  });
+	return r;
+}
+
+int window_merge(struct window *window)
+{
+	int r = moves_records(window->pool) ? merge_records(window) : merge_codes(window);
+
+	return r == 0 ? window->pool->engine->backend->mark(window->lane, window->mark) : r;
+}
+
+int window_wait_merged(struct window *window)
+{
+	return window->pool->engine->backend->mark_wait(window->mark);
+}
+
+static int sample(struct window *window)
+{
+	const struct engine *engine = window->pool->engine;
+	const uint64_t stride = window->pool->sink->block_n_items;
+
+	if (moves_records(window->pool))
+		return engine->backend->sample_records(window->lane,
+						       &(struct sample_records_op){
+							       .layout = engine->layout,
+							       .items = window->out,
+							       .n = window->found.n,
+							       .stride = stride,
+							       .ret_keys = window->first_keys,
+						       });
+	return engine->backend->sample(window->lane,
+				       &(struct sample_op){
+					       .elements = window->out,
+					       .n = window->found.n,
+					       .stride = stride,
+					       .element_nbytes = engine->layout->element_nbytes,
+					       .ret_keys = window->first_keys,
+				       });
+}
+
+static int decode(struct window *window)
+{
+	const struct engine *engine = window->pool->engine;
+
+	return engine->backend->decode(window->lane, &(struct decode_op){
+							     .layout = engine->layout,
+							     .elements = window->out,
+							     .records = window->out,
+							     .n = window->found.n,
+							     .strict = engine->unique,
+							     .ret = &window->decoded,
+						     });
+}
+
+/* What was found out about codes, as it is said of items. */
+static void take_in_decoded(struct window *window)
+{
+	const struct decode_result *decoded = &window->decoded;
+
+	window->found.n_counted = window->found.n;
+	window->found.n_disorders = decoded->n_disorders;
+	window->found.digest = decoded->digest;
+	*(code_t *)window->first = decoded->first;
+	*(code_t *)window->last = decoded->last;
+}
+
+int window_finish(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	const struct backend *backend = pool->engine->backend;
+	int r = window_wait_merged(window);
+	const uint64_t n = window->found.n;
+
+	if (r == 0 && pool->sink->block_n_items && n)
+		r = sample(window);
+	if (r == 0 && decodes(pool))
+		r = decode(window);
+	if (r == 0 && window->host != window->out && n)
+		r = backend->copy(window->lane, window->host, window->out,
+				  n * pool->sink->item_nbytes);
+	if (r == 0)
+		r = backend->mark(window->lane, window->mark);
+	if (r == 0)
+		r = backend->mark_wait(window->mark);
+	if (r == 0 && decodes(pool))
+		take_in_decoded(window);
+	return r;
+}
