@@ -135,9 +135,12 @@ void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64
 			pthread_create(&reclaim->thread, NULL, reclaim_main, reclaim) == 0;
 	if (reclaim->pending_nbytes > lag_nbytes)
 		pthread_cond_broadcast(&reclaim->changed);
-	while (reclaim->n_ranges > 0 &&
-	       reclaim->pending_nbytes > (reclaim->has_thread ? 2 : 1) * lag_nbytes)
-		punch_largest(reclaim);
+	while (reclaim->pending_nbytes > (reclaim->has_thread ? 2 : 1) * lag_nbytes) {
+		if (reclaim->n_ranges > 0)
+			punch_largest(reclaim);
+		else
+			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
+	}
 	pthread_mutex_unlock(&reclaim->lock);
 }
 

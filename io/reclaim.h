@@ -7,7 +7,8 @@
  * range, and a thread punches the largest one as soon as more than a little is pending.
  *
  * The lag is how much that is: a bound on space that is no longer needed and still taken. Who adds
- * faster than the thread can punch has to punch as well, so twice the lag is the most.
+ * faster than the thread can punch has to punch as well, or to wait for it, so twice the lag is the
+ * most.
  *
  * Nothing here prints. Thread-safe.
  */

@@ -32,8 +32,8 @@
  * stored, and to twice that at worst. Some MiB are nothing to any disk, and more than some hundred
  * save no time any more.
  */
-enum { LAG_PART = 64 };
-static const uint64_t least_lag_nbytes = UINT64_C(8) << 20, most_lag_nbytes = UINT64_C(256) << 20;
+enum { LAG_PART = 128 };
+static const uint64_t least_lag_nbytes = UINT64_C(4) << 20, most_lag_nbytes = UINT64_C(256) << 20;
 
 /* What is worth a direct transfer, and how much is read ahead of other reads. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };

@@ -185,8 +185,8 @@ static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint3
 static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
 				   uint32_t element_nbytes)
 {
-	(void)device, (void)n;
-	return cpu_merge_scratch_nbytes(k, element_nbytes);
+	(void)device;
+	return cpu_merge_scratch_nbytes(k, n, element_nbytes);
 }
 
 static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,

@@ -252,7 +252,8 @@ static void allocate(struct bench *bench)
 		const uint32_t k = (uint32_t)(bench->nbytes >> 12);
 
 		worker->nbytes = bench->nbytes;
-		worker->scratch_nbytes = cpu_merge_scratch_nbytes(k, 16) + bench->nbytes;
+		worker->scratch_nbytes =
+			cpu_merge_scratch_nbytes(k, bench->nbytes / 16, 16) + bench->nbytes;
 		worker->elements = bench_map_memory(worker->nbytes);
 		worker->other = bench_map_memory(worker->nbytes);
 		worker->scratch = bench_map_memory(worker->scratch_nbytes);

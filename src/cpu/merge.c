@@ -40,6 +40,7 @@
 enum {
 	CACHE_LINE_NBYTES = 64,
 	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
+	TILE_PART = 4,         /* of what is merged, at most: buffers take half of its memory */
 	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
 	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
 };
@@ -79,37 +80,55 @@ struct merge {
 	merge2_fn *merge2;
 };
 
+/* Elements of a tile as it should be, for n elements in all. */
+static uint64_t wanted_tile_n(uint64_t n, uint32_t element_nbytes)
+{
+	const uint64_t most = TILE_NBYTES / element_nbytes;
+
+	return n / TILE_PART < most ? n / TILE_PART : most;
+}
+
 /* Half of a tile for the blocks that are taken, half for the beginnings of those that are not. */
-static uint64_t choose_block_n(uint32_t k, uint32_t element_nbytes)
+static uint64_t choose_block_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	const uint64_t n = TILE_NBYTES / element_nbytes / 2 / (k ? k : 1);
+	const uint64_t block_n = wanted_tile_n(n, element_nbytes) / 2 / (k ? k : 1);
 
-	return n < MIN_BLOCK_N ? MIN_BLOCK_N : n > MAX_BLOCK_N ? MAX_BLOCK_N : n;
+	return block_n < MIN_BLOCK_N ? MIN_BLOCK_N : block_n > MAX_BLOCK_N ? MAX_BLOCK_N : block_n;
 }
 
-static uint64_t choose_tile_n(uint32_t k, uint32_t element_nbytes)
+static uint64_t choose_tile_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	const uint64_t n = TILE_NBYTES / element_nbytes;
-	const uint64_t least = 2 * (uint64_t)k * choose_block_n(k, element_nbytes);
+	const uint64_t wanted = wanted_tile_n(n, element_nbytes);
+	const uint64_t least = 2 * (uint64_t)k * choose_block_n(k, n, element_nbytes);
 
-	return n < least ? least : n;
+	return wanted < least ? least : wanted;
 }
 
-size_t cpu_merge_scratch_nbytes(uint32_t k, uint32_t element_nbytes)
+size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
 	return (sizeof(struct head) + sizeof(struct cursor) + sizeof(struct segment)) * k +
-	       2 * choose_tile_n(k, element_nbytes) * element_nbytes;
+	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
+}
+
+static uint64_t count_elements(const struct merge_op *op)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < op->k; i++)
+		n += op->slices[i].n;
+	return n;
 }
 
 static void set_up(const struct merge_op *op, struct merge *merge)
 {
+	const uint64_t n = count_elements(op);
 	char *scratch = op->scratch;
 	size_t buffer_nbytes;
 
 	*merge = (struct merge){
 		.element_nbytes = op->element_nbytes,
-		.tile_n = choose_tile_n(op->k, op->element_nbytes),
-		.block_n = choose_block_n(op->k, op->element_nbytes),
+		.tile_n = choose_tile_n(op->k, n, op->element_nbytes),
+		.block_n = choose_block_n(op->k, n, op->element_nbytes),
 		.merge2 = merge2_choose(op->element_nbytes),
 	};
 	buffer_nbytes = merge->tile_n * op->element_nbytes;

@@ -5,8 +5,11 @@
 
 #include "src/backend.h"
 
-/* Bytes that merge_op.scratch must have: little more than 1 MiB up to some thousand slices. */
-size_t cpu_merge_scratch_nbytes(uint32_t k, uint32_t element_nbytes);
+/*
+ * Bytes that merge_op.scratch must have for k slices of n elements in all, or fewer: half of what
+ * the elements take, and little more than 1 MiB up to some thousand slices.
+ */
+size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes);
 
 /*
  * Merge op->k sorted slices, in place where they are, into op->out. out overlaps none of them.

@@ -74,8 +74,8 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 	room->elements = take(scratch, &nbytes, elements_nbytes);
 	if (k > 0) {
 		room->merged = take(scratch, &nbytes, elements_nbytes);
-		room->merge =
-			take(scratch, &nbytes, cpu_merge_scratch_nbytes(k, layout->element_nbytes));
+		room->merge = take(scratch, &nbytes,
+				   cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
 		room->slices = take(scratch, &nbytes, k * sizeof *room->slices);
 	}
 	room->parts = take(scratch, &nbytes, sequence_n_parts(k + 1) * sizeof *room->parts);

@@ -71,8 +71,8 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	const struct data *data = check->data;
 	const uint32_t element_nbytes = data->layout.element_nbytes;
 	void *merged = reference_alloc(data->elements_nbytes);
-	void *scratch =
-		reference_alloc(check->reference->merge_scratch_nbytes(slices->k, element_nbytes));
+	void *scratch = reference_alloc(
+		check->reference->merge_scratch_nbytes(slices->k, data->n, element_nbytes));
 	struct merge_op op = { .slices = slices->host,
 			       .k = slices->k,
 			       .element_nbytes = element_nbytes,

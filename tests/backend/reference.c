@@ -132,9 +132,9 @@ static size_t no_sort_scratch(uint64_t n, uint32_t element_nbytes)
 	return 0;
 }
 
-static size_t no_merge_scratch(uint32_t k, uint32_t element_nbytes)
+static size_t no_merge_scratch(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
-	(void)k, (void)element_nbytes;
+	(void)k, (void)n, (void)element_nbytes;
 	return 0;
 }
 

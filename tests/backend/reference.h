@@ -20,7 +20,7 @@ struct reference {
 	void (*unique)(const struct unique_op *op);
 	void (*sample)(const struct sample_op *op);
 	size_t (*sort_scratch_nbytes)(uint64_t n, uint32_t element_nbytes);
-	size_t (*merge_scratch_nbytes)(uint32_t k, uint32_t element_nbytes);
+	size_t (*merge_scratch_nbytes)(uint32_t k, uint64_t n, uint32_t element_nbytes);
 	void (*sort_records)(const struct sort_records_op *op);
 	void (*merge_records)(const struct merge_records_op *op);
 	void (*cut_records)(const struct cut_records_op *op);

@@ -289,6 +289,23 @@ static void windows_of_all_merges_keep_within_their_memory(void **state)
 		}
 }
 
+/* Short windows would be written in short pieces, each of which ends with part of a page. */
+static void windows_of_little_memory_are_not_all_scratch(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 8 * MIB; nbytes <= 64 * MIB; nbytes *= 2) {
+		const struct plan_request request = request_for("u64", 50 * nbytes, nbytes);
+		struct window_plan windows;
+		struct plan plan;
+
+		plan_make(&request, &plan);
+		plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX,
+			     (uint32_t)plan.spill_chunks, 0, &windows);
+		assert_true(3 * windows.n_windows * windows.quota_records * plan.element_nbytes >=
+			    plan.merge_nbytes);
+	}
+}
+
 static void short_merge_has_a_window_for_every_lane(void **state)
 {
 	const struct plan_request request = request_for("u64", 10 * MIB, GIB);
@@ -360,6 +377,7 @@ int main(void)
 		cmocka_unit_test(ordered_output_has_one_writer),
 		cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
 		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
+		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
 		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
 		cmocka_unit_test(explanation_says_what_will_happen),

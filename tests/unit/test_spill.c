@@ -290,10 +290,10 @@ static void discarded_space_returns_to_the_disk(void **state)
 	spill_close(spill);
 }
 
-/* Without being asked for, and soon: a lag of 8 MiB may stay, and as much again on its way. */
+/* Without being asked for, and soon: a lag of 4 MiB may stay, and as much again on its way. */
 static void little_of_what_is_discarded_stays(void **state)
 {
-	enum { N_EXTENTS = 400, MOST_LAG = 16 << 20 };
+	enum { N_EXTENTS = 400, MOST_LAG = 8 << 20 };
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extents[N_EXTENTS];
