@@ -1,18 +1,14 @@
 /*
  * fetch - the slices of one window after the other
  *
- * Takes the blocks that forecast.h says, reads those of stored runs into the window's buffer, and
- * cuts all runs at the splitter. Resident runs are not moved: their slices point into the chunk.
- *
- *	buffer of window w	[ run 0: rest | blocks read ][ run 2: rest | blocks read ] ...
- *	                                          ^ cut                     ^ cut
- *	                                           \ rest, copied to the buffer of window w + 1
+ * Takes the blocks that forecast.h says, has those of stored runs read into the window's buffer
+ * (supply.h), and cuts all runs at the splitter.
  *
  * Used by one thread.
  */
 #pragma once
 
-#include "src/forecast.h"
+#include "src/supply.h"
 
 struct fetch;
 
@@ -27,18 +23,11 @@ int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_
 /* NULL is fine. */
 void fetch_close(struct fetch *fetch);
 
-/* What a window has for its fetch: device memory for capacity_records each. */
-struct fetch_memory {
-	void *in;      /* what is read; not used if all runs are resident */
-	void *other;   /* to work in, */
-	void *scratch; /* as a merge has it: both only until the call returns */
-};
-
 /*
  * The next window: slices[i], i < n_runs, of run i, *ret_n records in all (which may be none).
  * memory->in must stay untouched until the next call has returned. *ret_last: there are no more.
  */
-int fetch_next(struct fetch *fetch, const struct fetch_memory *memory, struct slice *slices,
+int fetch_next(struct fetch *fetch, const struct supply_memory *memory, struct slice *slices,
 	       uint64_t *ret_n, bool *ret_last);
 
 /*

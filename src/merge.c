@@ -142,7 +142,7 @@ static int feed_window(struct merge *merge, struct fetch *fetch, struct window *
 	int r;
 
 	ask_clean_cut(merge, fetch);
-	r = fetch_next(fetch, &(struct fetch_memory){ window->in, window->out, window->scratch },
+	r = fetch_next(fetch, &(struct supply_memory){ window->in, window->out, window->scratch },
 		       window->slices, &window->n_items, ret_last);
 	if (r < 0)
 		return r;
