@@ -22,7 +22,7 @@ claim=
 n_broken=0
 
 claim() {
-	claim=$1
+	claim=$*
 }
 
 # broken WHAT: the claim does not hold.
@@ -41,6 +41,19 @@ finish() {
 # run ARGUMENT...: gsort, with standard input as it is; sets $status.
 run() {
 	"$GSORT" "$@" > stdout 2> stderr
+	status=$?
+}
+
+# run_for MILLISECONDS ARGUMENT...: the same, but killed then; sets $moment, too. If that was in
+# time, the status is 137.
+run_for() {
+	moment=$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))
+	shift
+	"$GSORT" "$@" > stdout 2> stderr &
+	process=$!
+	sleep "$moment"
+	kill -9 $process 2> /dev/null
+	wait $process 2> /dev/null
 	status=$?
 }
 
@@ -66,6 +79,24 @@ column() {
 # oracle SPEC [SORT OPTION]... < records > sorted
 oracle() {
 	sorted_lines "$@" | column 2
+}
+
+# counted le|be COLUMN < sorted lines > of equal keys, how many, and the first one's column
+counted() {
+	awk -v order="$1" -v column="$2" '
+	function write_count(    hex, digits, i) {
+		hex = sprintf("%016x", n)
+		digits = hex
+		if (order == "le") {
+			digits = ""
+			for (i = 15; i >= 1; i -= 2)
+				digits = digits substr(hex, i, 2)
+		}
+		print digits text
+	}
+	$1 "" == key "" && NR > 1 { n++; next } # as text: 0e1 and 0e2 are no numbers
+	{ if (NR > 1) write_count(); key = $1; n = 1; text = $column }
+	END { if (NR > 0) write_count() }' | xxd -r -p
 }
 
 same() {

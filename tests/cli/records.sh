@@ -4,6 +4,7 @@
 # What pick.sh says makes it longer, or repeats it.
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/ways.sh"
 
 echo "GSORT_SEED=$seed"
 
@@ -13,20 +14,15 @@ pick_key() {
 		pick u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i64be i128 \
 			f32 f32be f64 f64be b1 b2 b3 b5 b8 b10 b16 b17 b40 b100
 		key_type=$picked
-		bits=${key_type#?}
-		bits=${bits%be}
-		case $key_type in
-		b*) key_nbytes=$bits ;;
-		*) key_nbytes=$((bits / 8)) ;;
-		esac
-		[ "$key_nbytes" -gt "$1" ] || break
+		nbytes_of_type "$key_type"
+		[ "$nbytes" -gt "$1" ] || break
 	done
-	below $(($1 - key_nbytes + 1))
+	below $(($1 - nbytes + 1))
 	key=$picked:$key_type
 }
 
 # pick_record: its size and keys, as gsort ($options), key_lines ($spec) and gsort-gen ($layout)
-# take them, in $flags what sort takes, too.
+# take them.
 pick_record() {
 	pick 1 2 3 4 5 8 12 16 24 32 40 64 100 128 200 256 300
 	size=$picked
@@ -35,8 +31,6 @@ pick_record() {
 	size=$((size - picked))
 	pick '' '' -r
 	reverse=$picked
-	pick '' '' -u
-	flags=$picked
 	layout="-R $size"
 	spec=$size
 	keys=
@@ -46,14 +40,16 @@ pick_record() {
 	while [ "$n_keys" -gt 0 ]; do
 		pick_key "$size"
 		pick '' '' :r
+		[ -n "$keys" ] || order_of_type "$key_type"
 		layout="$layout -k $key"
 		keys="$keys -k $key$picked"
 		spec="$spec $key${reverse:+:r}"
 		[ -n "$reverse" ] || spec="$spec$picked"
-		keys_nbytes=$((keys_nbytes + key_nbytes))
+		keys_nbytes=$((keys_nbytes + nbytes))
 		n_keys=$((n_keys - 1))
 	done
-	options="-R $size$keys $reverse $flags"
+	sort_flags= # the directions are in the specification
+	options="-R $size$keys $reverse"
 }
 
 # pick_data: how gsort-gen fills the keys, and how many records.
@@ -74,48 +70,10 @@ while go_on $round; do
 	pick_record
 	pick_data
 	pick_resources
-	options="$options $resources"
-	pick '' '' --verify
-	verify=$picked
-	pick file in-place pipe-in pipe-out several merge merge-pipe
-	way=$picked
-
-	claim "seed $seed round $round: -n $n $data: $options $verify $way"
-	generate -n "$n" $data $layout --seed=$round -o input
-	oracle "$spec" $flags < input > expected
-	rm -f output
-	case $way in
-	file)
-		gives expected $options $verify input
-		run -c $options output
-		[ "$status" -eq 0 ] || broken "-c: status $status"
-		;;
-	in-place)
-		succeeds $options $verify input -o input
-		same expected input "$way"
-		;;
-	pipe-in)
-		cat input | gives expected $options $verify -
-		;;
-	pipe-out)
-		"$GSORT" $options input 2> stderr | cat > output
-		same expected output "$way"
-		;;
-	several | merge | merge-pipe)
-		generate -n 5000 $data $layout --seed=1$round -o more
-		cat input more | oracle "$spec" $flags > expected
-		if [ $way != several ]; then
-			succeeds $options input -o input
-			succeeds $options more -o more
-			options="-m $options"
-		fi
-		if [ $way = merge-pipe ]; then
-			cat more | gives expected $options $verify input -
-		else
-			gives expected $options $verify input more
-		fi
-		;;
-	esac
+	pick_shape
+	pick_way
+	generate_inputs "$n" $data $layout
+	try_way
 	round=$((round + 1))
 done
 echo "$round rounds"

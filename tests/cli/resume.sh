@@ -17,18 +17,11 @@ note_resumed() {
 	! grep -q '^gsort: resuming:.*and [1-9]' stderr || n_from_output=$((n_from_output + 1))
 }
 
-# run_and_kill MILLISECONDS ARGUMENT...: at a moment before that; sets $status, which is 137 if it
-# was in time.
+# run_and_kill MILLISECONDS ARGUMENT...: at a moment before that.
 run_and_kill() {
 	below "$1"
-	moment=$(printf '%d.%03d' $((picked / 1000)) $((picked % 1000)))
 	shift
-	"$GSORT" "$@" > stdout 2> stderr &
-	process=$!
-	sleep "$moment"
-	kill -9 $process 2> /dev/null
-	wait $process 2> /dev/null
-	status=$?
+	run_for "$picked" "$@"
 	note_resumed
 	case $status in
 	137) n_killed=$((n_killed + 1)) ;;

@@ -2,24 +2,6 @@
 # shapes - headers, incomplete records, limits, counts, keys and positions, against GNU sort
 . "$(dirname "$0")/prelude.sh"
 
-# counted le|be COLUMN < sorted lines > of equal keys, how many, and the first one's column
-counted() {
-	awk -v order="$1" -v column="$2" '
-	function write_count(    hex, digits, i) {
-		hex = sprintf("%016x", n)
-		digits = hex
-		if (order == "le") {
-			digits = ""
-			for (i = 15; i >= 1; i -= 2)
-				digits = digits substr(hex, i, 2)
-		}
-		print digits text
-	}
-	$1 "" == key "" && NR > 1 { n++; next } # as text: 0e1 and 0e2 are no numbers
-	{ if (NR > 1) write_count(); key = $1; n = 1; text = $column }
-	END { if (NR > 0) write_count() }' | xxd -r -p
-}
-
 # everywhere EXPECTED ARGUMENT... : in memory, spilled, merged in passes, and with one thread.
 everywhere() {
 	gives "$@"
