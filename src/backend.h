@@ -232,6 +232,11 @@ struct backend {
 	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
 	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
+	/*
+	 * What a part of MEMORY_DEVICE holds is not needed any more: what can go back to the system
+	 * before the whole is released goes back. No operation may be using the part.
+	 */
+	void (*discard)(struct device *device, void *memory, size_t nbytes);
 
 	/* Lanes and marks, too, are refused for want of memory without a message. */
 	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);

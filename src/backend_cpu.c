@@ -7,7 +7,9 @@
  *
  * Memory comes from mmap, so that it goes back to the system when it is released and the process
  * stays within its limit, with huge pages where the system gives them (zeroing 2 MiB at a time is
- * several times faster than taking a fault for each 4 KiB).
+ * several times faster than taking a fault for each 4 KiB). Parts can go back early: what a merge
+ * has passed becomes the page cache of what it writes, which need not find as many pages that
+ * nobody has used for long (on a virtual machine these may have to come from its host first).
  */
 #include "src/backend.h"
 
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "src/cpu/cut.h"
 #include "src/cpu/encode.h"
@@ -82,16 +85,37 @@ static void cpu_describe(const struct device *device, struct device_info *ret_in
 		 device->n_threads == 1 ? "" : "s");
 }
 
+static void *map(size_t nbytes)
+{
+	return mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* From a boundary of huge pages on; nbytes is a multiple of the system's pages. */
+static void *map_huge_pages(size_t nbytes)
+{
+	char *memory = map(nbytes + HUGE_PAGE_NBYTES), *aligned;
+	size_t n_before;
+
+	if (memory == MAP_FAILED)
+		return memory;
+	n_before = -(uintptr_t)memory % HUGE_PAGE_NBYTES;
+	aligned = memory + n_before;
+	if (n_before)
+		munmap(memory, n_before);
+	munmap(aligned + nbytes, HUGE_PAGE_NBYTES - n_before);
+	madvise(aligned, nbytes, MADV_HUGEPAGE);
+	return aligned;
+}
+
 static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
-	void *memory =
-		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t whole_nbytes = (nbytes + page_nbytes - 1) / page_nbytes * page_nbytes;
+	void *memory = nbytes >= HUGE_PAGE_NBYTES ? map_huge_pages(whole_nbytes) : map(nbytes);
 
 	(void)device, (void)kind;
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
-	if (nbytes >= HUGE_PAGE_NBYTES)
-		madvise(memory, nbytes, MADV_HUGEPAGE);
 	*ret_memory = memory;
 	return 0;
 }
@@ -101,6 +125,18 @@ static void cpu_release(struct device *device, enum memory kind, void *memory, s
 	(void)device, (void)kind;
 	if (memory)
 		munmap(memory, nbytes);
+}
+
+/* Whole pages only: what lies on the edges of the part stays. */
+static void cpu_discard(struct device *device, void *memory, size_t nbytes)
+{
+	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t begin = ((uintptr_t)memory + page_nbytes - 1) / page_nbytes * page_nbytes;
+	const uintptr_t end = ((uintptr_t)memory + nbytes) / page_nbytes * page_nbytes;
+
+	(void)device;
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
@@ -204,6 +240,7 @@ const struct backend backend_cpu = {
 	.describe = cpu_describe,
 	.alloc = cpu_alloc,
 	.release = cpu_release,
+	.discard = cpu_discard,
 	.lane_open = cpu_lane_open,
 	.lane_close = lane_pool_lane_close,
 	.mark_open = cpu_mark_open,

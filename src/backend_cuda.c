@@ -216,6 +216,7 @@ const struct backend backend_cuda = {
 	.describe = cuda_device_describe,
 	.alloc = cuda_device_alloc,
 	.release = cuda_device_release,
+	.discard = cuda_device_discard,
 	.lane_open = cuda_lane_open,
 	.lane_close = cuda_lane_close,
 	.mark_open = cuda_mark_open,

@@ -176,3 +176,9 @@ void cuda_device_release(struct device *device, enum memory kind, void *memory, 
 	else
 		cuda_pinned_free(memory, nbytes);
 }
+
+/* What cudaMalloc() gave can only be given back as a whole. */
+void cuda_device_discard(struct device *device, void *memory, size_t nbytes)
+{
+	(void)device, (void)memory, (void)nbytes;
+}

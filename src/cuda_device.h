@@ -38,6 +38,7 @@ void cuda_device_close(struct device *device);
 void cuda_device_describe(const struct device *device, struct device_info *ret_info);
 int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes);
+void cuda_device_discard(struct device *device, void *memory, size_t nbytes);
 
 /* Pinned memory of the host. NULL is fine to free. */
 int cuda_pinned_alloc(size_t nbytes, void **ret_memory);

@@ -189,7 +189,7 @@ static int start_writers(struct merge *merge)
 
 static int merge_open(struct merge *merge)
 {
-	int r = placement_open(merge->engine, merge->sink, &merge->placement);
+	int r = placement_open(&merge->placement);
 
 	if (r == 0 && ring_open(merge->pool.plan.n_windows, &merge->queue) < 0)
 		r = fail(-ENOMEM, "no memory for a merge of %u runs", merge->pool.n_runs);
@@ -275,6 +275,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 			  .sink = sink,
 			  .n_runs = n_runs,
 			  .reads = n_resident < n_runs },
+		.placement = { .engine = engine, .sink = sink, .runs = runs, .n_runs = n_runs },
 		.n_left = left_to_limit(engine, sink),
 	};
 	struct window_plan *plan = &merge.pool.plan;

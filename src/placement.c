@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/run.h"
 #include "src/status.h"
 
-int placement_open(const struct engine *engine, const struct sink *sink,
-		   struct placement *placement)
+int placement_open(struct placement *placement)
 {
-	const size_t edge_nbytes = merge_edge_nbytes(engine->layout);
-	const struct merge_point *start = sink->start;
+	const size_t edge_nbytes = merge_edge_nbytes(placement->engine->layout);
+	const struct merge_point *start = placement->sink->start;
 
-	*placement = (struct placement){ .engine = engine, .sink = sink };
 	pthread_mutex_init(&placement->lock, NULL);
 	pthread_cond_init(&placement->turned, NULL);
 	placement->last = calloc(1, edge_nbytes);
@@ -93,6 +92,13 @@ static int give_point(struct placement *placement, const struct window *window)
 	return placement->sink->point(placement->sink->context, &point);
 }
 
+/* Under the lock */
+static void discard_slices(struct placement *placement, const struct window *window)
+{
+	for (uint32_t i = 0; i < placement->n_runs; i++)
+		run_discard_slice(placement->runs[i], placement->engine, &window->slices[i]);
+}
+
 int placement_settle(struct placement *placement, const struct window *window,
 		     uint64_t *ret_position)
 {
@@ -105,6 +111,7 @@ int placement_settle(struct placement *placement, const struct window *window,
 	if (r == 0) {
 		*ret_position = placement->result.n_items;
 		add_findings(placement, window);
+		discard_slices(placement, window);
 		r = give_point(placement, window);
 		placement->turn++;
 		pthread_cond_broadcast(&placement->turned);

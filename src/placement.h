@@ -4,7 +4,8 @@
  * A window is numbered when it is cut, but where it starts in the output is settled when its turn
  * comes in front of the writers (only then is it known what -u has dropped). There its first item
  * is compared with the last of the window before, so every neighbour of the output is checked, and
- * what is known of the output so far is added up.
+ * what is known of the output so far is added up. It is also where all windows up to this one are
+ * known to be merged: what they were merged from can go.
  */
 #pragma once
 
@@ -15,6 +16,8 @@
 struct placement {
 	const struct engine *engine;
 	const struct sink *sink;
+	struct run *const *runs; /* n_runs */
+	uint32_t n_runs;
 
 	/* Under the lock: whose turn it is, and what is known so far */
 	pthread_mutex_t lock;
@@ -27,11 +30,10 @@ struct placement {
 };
 
 /*
- * Begin, or go on from sink->start. 0, or -ENOMEM after a message; placement_close() is due in both
- * cases.
+ * With what is above the lock set: begin, or go on from sink->start. 0, or -ENOMEM after a message;
+ * placement_close() is due in both cases.
  */
-int placement_open(const struct engine *engine, const struct sink *sink,
-		   struct placement *placement);
+int placement_open(struct placement *placement);
 void placement_close(struct placement *placement);
 
 /*

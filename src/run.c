@@ -14,6 +14,7 @@
 
 enum {
 	RECORDS_NBYTES = 64 << 10, /* of an input that are turned into items at a time */
+	DISCARD_NBYTES = 2 << 20,  /* of memory that are given back at a time: a huge page */
 };
 _Static_assert((int)RECORDS_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES, "there is room for one");
 
@@ -32,6 +33,7 @@ struct run {
 	void *memory;
 	void (*release)(void *owner);
 	void *owner;
+	uint64_t n_discarded_nbytes; /* from its start on, given back */
 
 	/* Spilled */
 	struct run_file *file;
@@ -384,4 +386,21 @@ void run_discard_before(struct run *run, uint64_t end)
 		return;
 	run_file_discard(run->file, run->n_discarded, end - run->n_discarded);
 	run->n_discarded = end;
+}
+
+void run_discard_slice(struct run *run, const struct engine *engine, const struct slice *slice)
+{
+	char *memory = run->memory;
+	uint64_t passed_nbytes;
+
+	if (run->kind != RUN_RESIDENT || slice->n == 0)
+		return;
+	passed_nbytes = (uint64_t)((const char *)slice->elements - memory) +
+			slice->n * engine->layout->resident_nbytes;
+	passed_nbytes -= passed_nbytes % DISCARD_NBYTES;
+	if (passed_nbytes <= run->n_discarded_nbytes)
+		return;
+	engine->backend->discard(engine->device, memory + run->n_discarded_nbytes,
+				 passed_nbytes - run->n_discarded_nbytes);
+	run->n_discarded_nbytes = passed_nbytes;
 }

@@ -114,3 +114,9 @@ bool run_holds_duplicates(const struct run *run);
 
 /* The blocks before `end` are not needed any more: give their space back. */
 void run_discard_before(struct run *run, uint64_t end);
+
+/*
+ * A resident run's slice is merged, and so are all before it: their memory may go back before the
+ * run is closed. Other runs' slices are somebody else's memory: nothing happens.
+ */
+void run_discard_slice(struct run *run, const struct engine *engine, const struct slice *slice);

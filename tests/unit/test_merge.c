@@ -397,6 +397,35 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 	assert_int_equal(result.n_items, 4 * LONG_RUN);
 }
 
+/* The CPU back end, but what is discarded is overwritten at once. */
+static struct backend backend_overwriting;
+static atomic_uint_fast64_t n_overwritten_nbytes;
+
+static void overwrite(struct device *device, void *memory, size_t nbytes)
+{
+	(void)device;
+	memset(memory, 0xa5, nbytes);
+	n_overwritten_nbytes += nbytes;
+}
+
+static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
+{
+	enum { N_RUNS = 3, N = 700000, RUN_NBYTES = 8 * N, HUGE_PAGE_NBYTES = 2 << 20 };
+	uint64_t n_windows;
+
+	(void)state;
+	engine_start("u64", false, MEMORY_UNIFIED);
+	backend_overwriting = backend_cpu;
+	backend_overwriting.discard = overwrite;
+	engine.backend = &backend_overwriting;
+	n_overwritten_nbytes = 0;
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		add_numbers(RESIDENT, random_number, N, run);
+	check_output((struct digest){ 0 }, &n_windows);
+	assert_int_equal(n_overwritten_nbytes,
+			 N_RUNS * (RUN_NBYTES - RUN_NBYTES % HUGE_PAGE_NBYTES));
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
@@ -416,6 +445,7 @@ int main(void)
 		FIXTURE(every_disorder_is_counted),
 		FIXTURE(equal_records_that_unique_missed_are_counted),
 		FIXTURE(first_keys_of_blocks_are_those_of_the_items),
+		FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
 		FIXTURE(failing_write_ends_the_merge),
 		FIXTURE(failing_read_ends_the_merge),
 		FIXTURE(damaged_run_is_not_merged),
