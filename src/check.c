@@ -29,7 +29,7 @@ static int check(const struct options *options, const struct layout *layout, str
 	return r < 0 ? r : verify_input(input, &verify_options, ret_found);
 }
 
-int check_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
+int check_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
 {
 	const struct framing framing = options_framing(options);
 	struct verify_result found;

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "src/options.h"
-#include "src/stats.h"
+#include "src/report.h"
 
 /*
  * What is known about the records goes into *ret_facts. Returns 0, 1 after the message about a
  * disorder (none for -C), or a negative errno after a message.
  */
-int check_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts);
+int check_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts);

@@ -58,7 +58,7 @@ static void keep_to_one_arena(void)
 }
 
 /* Check, sort or merge. */
-static int run(const struct options *options, struct stats *stats, struct stats_facts *facts)
+static int run(const struct options *options, struct stats *stats, struct report_facts *facts)
 {
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
 		return check_run(options, stats, facts);
@@ -66,18 +66,19 @@ static int run(const struct options *options, struct stats *stats, struct stats_
 }
 
 static int report(const struct options *options, struct stats *stats,
-		  const struct stats_facts *facts)
+		  const struct report_facts *facts)
 {
 	if (options->stats)
-		stats_print(stats, facts, stderr);
-	return options->stats_json_path ? stats_write_json(stats, facts, options->stats_json_path) :
-					  0;
+		report_print(stats, facts, stderr);
+	return options->stats_json_path ?
+		       report_write_json(stats, facts, options->stats_json_path) :
+		       0;
 }
 
 static int run_reporting(const struct options *options)
 {
 	char type[RECORD_OPTIONS_TEXT_NBYTES];
-	struct stats_facts facts = { .type = type };
+	struct report_facts facts = { .type = type };
 	struct trace *trace = NULL;
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;

@@ -47,7 +47,7 @@ struct sort {
 	struct digest read, dropped;
 	struct merge_result result; /* of the final merge */
 	uint64_t n_merges;          /* intermediate */
-	struct stats_facts *facts;
+	struct report_facts *facts;
 };
 
 static int open_inputs(struct sort *sort)
@@ -335,7 +335,7 @@ static void close_all(struct sort *sort)
 static void note_facts(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
-	struct stats_facts *facts = sort->facts;
+	struct report_facts *facts = sort->facts;
 
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
 	facts->record_nbytes = sort->layout.record_nbytes;
@@ -451,7 +451,7 @@ static int open_and_sort(struct sort *sort)
 	return r;
 }
 
-int sort_run(const struct options *options, struct stats *stats, struct stats_facts *ret_facts)
+int sort_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
 {
 	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
 	int r = open_inputs(&sort);

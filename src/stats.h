@@ -17,15 +17,13 @@
  * the time in which at least one of its spans ran. A stage that covers nearly all of a phase is the
  * one that held the others up: while it ran without a pause, the others had time to wait.
  *
- * All functions accept NULL for `stats`, and do nothing: tests and tools need not have one.
+ * Functions accept NULL for `stats`, and do nothing: tests and tools need not have one.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "io/compression.h"
 #include "src/trace.h"
 
 enum stage {
@@ -62,26 +60,21 @@ struct span {
 	uint64_t begin_ns; /* trace_now_ns() */
 };
 
-/*
- * What is known about the sort as a whole, for the reports. If record_nbytes is 0, nothing is, and
- * they leave all of this out; if `backend` is empty, as after a check, what follows it is.
- */
-struct stats_facts {
-	const char *type; /* "u64" */
-	uint64_t record_nbytes;
-	uint64_t n_records_in; /* or checked: until a disorder was found */
-	char backend[128];     /* "CPU, 2 threads" */
-	uint64_t n_records_out;
-	uint64_t buffer_nbytes; /* -S, as decided */
-	uint64_t chunk_nbytes;
-	uint64_t n_runs; /* formed, or given with -m */
-	uint64_t n_runs_spilled;
-	uint64_t n_passes; /* over the data, the final merge included */
-	uint64_t n_windows;
-	uint64_t peak_temp_nbytes;
-	struct compression_totals spilled; /* codec: NULL if unknown */
-	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */
-	double ceilings[N_STAGES];
+/* What the spans of a stage come to. */
+struct stage_totals {
+	uint64_t n_spans, nbytes;
+	uint64_t busy_ns, waited_ns, covered_ns;
+};
+
+struct phase_totals {
+	bool has_begun;
+	uint64_t elapsed_ns; /* to its end, or now */
+	struct stage_totals stages[N_STAGES];
+};
+
+struct stats_totals {
+	uint64_t elapsed_ns; /* since stats_open(), to stats_finish() or now */
+	struct phase_totals phases[N_PHASES];
 };
 
 /* How far the current phase is. */
@@ -125,17 +118,11 @@ void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress
 /* All is done: what follows, measuring say, does not count. */
 void stats_finish(struct stats *stats);
 
-/* The name of a stage in the reports. */
+/* Thread-safe. stats: not NULL. */
+void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals);
+
+/* The name of a stage, for a person and in JSON. */
 const char *stage_name(enum stage stage);
 
 /* What a person calls a phase: "forming runs". */
 const char *phase_name(enum phase phase);
-
-/* The table of --stats. */
-void stats_print(struct stats *stats, const struct stats_facts *facts, FILE *stream);
-
-/*
- * The JSON of --stats-json (schema in docs/cli.md). Returns 0, or a negative errno after a
- * message.
- */
-int stats_write_json(struct stats *stats, const struct stats_facts *facts, const char *path);

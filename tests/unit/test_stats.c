@@ -1,7 +1,7 @@
 /*
  * test_stats - spans add up to the right times, and the reports say so
  */
-#include "src/stats.h"
+#include "src/report.h"
 #include "src/status.h"
 #include "tests/unit/captured.h"
 
@@ -16,7 +16,7 @@
 enum { N_THREADS = 4, N_SPANS = 1000 };
 #define S UINT64_C(1000000000)
 
-static const struct stats_facts facts = {
+static const struct report_facts facts = {
 	.backend = "CPU, 2 threads",
 	.type = "u64",
 	.record_nbytes = 8,
@@ -56,7 +56,7 @@ static struct stats *open_stats(enum phase phase)
 static const char *report_json(struct stats *stats)
 {
 	make_file(path);
-	assert_int_equal(stats_write_json(stats, &facts, path), 0);
+	assert_int_equal(report_write_json(stats, &facts, path), 0);
 	stats_close(stats);
 	read_file(path, text);
 	unlink(path);
@@ -134,7 +134,7 @@ static void facts_are_in_both_reports(void **state)
 	(void)state;
 	assert_non_null(file);
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
-	stats_print(stats, &facts, file);
+	report_print(stats, &facts, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -159,16 +159,16 @@ static void facts_are_in_both_reports(void **state)
 
 static void a_check_has_facts_of_its_records_only(void **state)
 {
-	const struct stats_facts checked = { .type = "u32be",
-					     .record_nbytes = 4,
-					     .n_records_in = 1000 };
+	const struct report_facts checked = { .type = "u32be",
+					      .record_nbytes = 4,
+					      .n_records_in = 1000 };
 	struct stats *stats = open_stats(PHASE_CHECK);
 	FILE *file = tmpfile();
 
 	(void)state;
 	assert_non_null(file);
 	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
-	stats_print(stats, &checked, file);
+	report_print(stats, &checked, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -176,7 +176,7 @@ static void a_check_has_facts_of_its_records_only(void **state)
 	assert_null(strstr(text, "written"));
 	assert_null(strstr(text, "runs:"));
 	make_file(path);
-	assert_int_equal(stats_write_json(stats, &checked, path), 0);
+	assert_int_equal(report_write_json(stats, &checked, path), 0);
 	read_file(path, text);
 	unlink(path);
 	stats_close(stats);
@@ -186,21 +186,21 @@ static void a_check_has_facts_of_its_records_only(void **state)
 
 static void unknown_facts_are_left_out(void **state)
 {
-	const struct stats_facts unknown = { 0 };
+	const struct report_facts unknown = { 0 };
 	struct stats *stats = open_stats(PHASE_CHECK);
 	FILE *file = tmpfile();
 
 	(void)state;
 	assert_non_null(file);
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
-	stats_print(stats, &unknown, file);
+	report_print(stats, &unknown, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
 	assert_null(strstr(text, "records"));
 	assert_has("resident at most\nchecking: ");
 	make_file(path);
-	assert_int_equal(stats_write_json(stats, &unknown, path), 0);
+	assert_int_equal(report_write_json(stats, &unknown, path), 0);
 	read_file(path, text);
 	unlink(path);
 	stats_close(stats);
@@ -292,8 +292,8 @@ static void no_stats_are_fine(void **state)
 	stats_waited(NULL, stats_begin(STAGE_READ, 0));
 	stats_get_progress(NULL, &at);
 	assert_false(at.started);
-	stats_print(NULL, &facts, stdout);
-	assert_int_equal(stats_write_json(NULL, &facts, "/no/such/directory/s.json"), 0);
+	report_print(NULL, &facts, stdout);
+	assert_int_equal(report_write_json(NULL, &facts, "/no/such/directory/s.json"), 0);
 	stats_close(NULL);
 }
 
@@ -303,10 +303,10 @@ static void unwritable_json_is_named(void **state)
 
 	(void)state;
 	status_reset(true);
-	assert_int_equal(stats_write_json(stats, &facts, "/no/such/directory/s.json"), -ENOENT);
+	assert_int_equal(report_write_json(stats, &facts, "/no/such/directory/s.json"), -ENOENT);
 	assert_non_null(strstr(status_last(), "/no/such/directory/s.json"));
 	status_reset(true);
-	assert_int_equal(stats_write_json(stats, &facts, "/dev/full"), -ENOSPC);
+	assert_int_equal(report_write_json(stats, &facts, "/dev/full"), -ENOSPC);
 	assert_non_null(strstr(status_last(), "/dev/full"));
 	stats_close(stats);
 }
