@@ -6,11 +6,10 @@
  *
  * "pipeline" is what the sort of a whole file consists of: sort chunks, then merge all of them.
  */
-#include <getopt.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
@@ -18,10 +17,9 @@
 #include "src/cpu/unique.h"
 #include "src/status.h"
 #include "tools/bench.h"
+#include "tools/bench_median.h"
 #include "tools/bench_threads.h"
 #include "tools/gen.h"
-
-enum { MAX_THREADS = 64, MAX_REPEATS = 99 };
 
 /* What one thread works on; all memory is touched before it is timed. */
 struct worker {
@@ -37,9 +35,8 @@ struct worker {
 };
 
 struct bench {
-	struct worker workers[MAX_THREADS];
-	unsigned n_threads, n_repeats;
-	uint64_t nbytes; /* of each thread */
+	struct worker workers[BENCH_MOST_THREADS];
+	const struct bench_request *request;
 };
 
 static uint64_t chunk_end(const struct worker *worker, uint64_t start)
@@ -130,29 +127,26 @@ static void run_unique(void *argument)
 
 static uint64_t run_all(struct bench *bench, void (*run)(void *worker))
 {
-	return bench_threads_run(run, bench->workers, sizeof bench->workers[0], bench->n_threads);
+	return bench_threads_run(run, bench->workers, sizeof bench->workers[0],
+				 bench->request->n_threads);
 }
 
-static void print_row(const struct bench *bench, const char *what, uint64_t elapsed_ns)
+static void print_row(const struct bench *bench, const char *what, double elapsed_ns)
 {
-	const double nbytes = (double)bench->nbytes * bench->n_threads;
-
-	printf("%-34s %7.2f ns/element %7.2f GB/s\n", what,
-	       (double)elapsed_ns / (double)bench->workers[0].n, nbytes / (double)elapsed_ns);
-	fflush(stdout);
+	bench_threads_print(bench->request, what, "element", bench->workers[0].n, elapsed_ns);
 }
 
 /* Fresh data of `type` for all threads, the same for each call. */
 static void fill(struct bench *bench, const char *type, enum gen_dist dist)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->request->n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
 		struct key key;
 		struct gen gen;
 
 		key_parse_type(type, &key);
 		layout_make_plain(&key, &worker->layout);
-		worker->n = bench->nbytes / worker->layout.element_nbytes;
+		worker->n = bench->request->nbytes / worker->layout.element_nbytes;
 		gen_make(&worker->layout, dist, worker->n, i, &gen);
 		gen_fill(&gen, 0, worker->n, worker->elements);
 		worker->digest = (struct digest){ 0 };
@@ -167,7 +161,7 @@ static void fill(struct bench *bench, const char *type, enum gen_dist dist)
 /* Are the sorted elements what was generated? */
 static void check(struct bench *bench, bool in_other)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->request->n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
 		void *elements = in_other ? worker->other : worker->elements;
 		const uint64_t step_n = in_other ? worker->n : worker->chunk_n;
@@ -194,7 +188,7 @@ static void check(struct bench *bench, bool in_other)
 
 static void set_chunks(struct bench *bench, uint64_t chunk_nbytes)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->request->n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
 
 		worker->chunk_n = chunk_nbytes / worker->layout.element_nbytes;
@@ -205,12 +199,12 @@ static void set_chunks(struct bench *bench, uint64_t chunk_nbytes)
 static void bench_pipeline(struct bench *bench, const char *type, const char *dist_name,
 			   uint64_t chunk_nbytes)
 {
-	uint64_t sort_ns[MAX_REPEATS], merge_ns[MAX_REPEATS];
+	uint64_t sort_ns[BENCH_MOST_REPEATS], merge_ns[BENCH_MOST_REPEATS];
 	enum gen_dist dist = GEN_RANDOM;
 	char what[64];
 
 	gen_parse_dist(dist_name, &dist);
-	for (unsigned i = 0; i < bench->n_repeats; i++) {
+	for (unsigned i = 0; i < bench->request->n_repeats; i++) {
 		fill(bench, type, dist);
 		set_chunks(bench, chunk_nbytes);
 		sort_ns[i] = run_all(bench, run_sort);
@@ -222,38 +216,39 @@ static void bench_pipeline(struct bench *bench, const char *type, const char *di
 	}
 	snprintf(what, sizeof what, "%s %s, %" PRIu64 " KiB: sort", type, dist_name,
 		 chunk_nbytes >> 10);
-	print_row(bench, what, bench_median(sort_ns, bench->n_repeats));
+	print_row(bench, what, bench_median_ns(sort_ns, bench->request->n_repeats));
 	snprintf(what, sizeof what, "  merge of %" PRIu64,
-		 (bench->nbytes + chunk_nbytes - 1) / chunk_nbytes);
-	print_row(bench, what, bench_median(merge_ns, bench->n_repeats));
+		 (bench->request->nbytes + chunk_nbytes - 1) / chunk_nbytes);
+	print_row(bench, what, bench_median_ns(merge_ns, bench->request->n_repeats));
 	print_row(bench, "  both",
-		  bench_median(sort_ns, bench->n_repeats) +
-			  bench_median(merge_ns, bench->n_repeats));
+		  bench_median_ns(sort_ns, bench->request->n_repeats) +
+			  bench_median_ns(merge_ns, bench->request->n_repeats));
 }
 
 static void bench_simple(struct bench *bench, const char *type, const char *what,
 			 void (*run)(void *worker), enum gen_dist dist)
 {
-	uint64_t times_ns[MAX_REPEATS];
+	uint64_t times_ns[BENCH_MOST_REPEATS];
 	char text[64];
 
-	for (unsigned i = 0; i < bench->n_repeats; i++) {
+	for (unsigned i = 0; i < bench->request->n_repeats; i++) {
 		fill(bench, type, dist);
 		times_ns[i] = run_all(bench, run);
 	}
 	snprintf(text, sizeof text, "%s %s", type, what);
-	print_row(bench, text, bench_median(times_ns, bench->n_repeats));
+	print_row(bench, text, bench_median_ns(times_ns, bench->request->n_repeats));
 }
 
 static void allocate(struct bench *bench)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->request->n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
-		const uint32_t k = (uint32_t)(bench->nbytes >> 12);
+		const uint32_t k = (uint32_t)(bench->request->nbytes >> 12);
 
-		worker->nbytes = bench->nbytes;
+		worker->nbytes = bench->request->nbytes;
 		worker->scratch_nbytes =
-			cpu_merge_scratch_nbytes(k, bench->nbytes / 16, 16) + bench->nbytes;
+			cpu_merge_scratch_nbytes(k, bench->request->nbytes / 16, 16) +
+			bench->request->nbytes;
 		worker->elements = bench_map_memory(worker->nbytes);
 		worker->other = bench_map_memory(worker->nbytes);
 		worker->scratch = bench_map_memory(worker->scratch_nbytes);
@@ -267,7 +262,7 @@ static void bench_all(struct bench *bench)
 	static const char *const dists[] = { "sorted", "reversed", "equal",    "two",   "zipf",
 					     "few",    "nearly",   "sawtooth", "organ", "gaps" };
 
-	for (uint64_t nbytes = 1 << 19; nbytes < bench->nbytes; nbytes *= 4)
+	for (uint64_t nbytes = 1 << 19; nbytes < bench->request->nbytes; nbytes *= 4)
 		bench_pipeline(bench, "u64", "random", nbytes);
 	for (unsigned i = 0; i < 3; i++)
 		bench_pipeline(bench, types[i], "random", 1 << 21);
@@ -284,48 +279,53 @@ static void bench_all(struct bench *bench)
 	bench_simple(bench, "u64", "unique, all equal", run_unique, GEN_EQUAL);
 }
 
-static void print_help(void)
-{
-	printf("Usage: gsort-bench cpu [--threads=N] [--repeat=N] [--size=MIB]\n"
-	       "Time the CPU kernels on N threads at once (2), each with MIB of data (64):\n"
-	       "processor time, the median of N runs (3).\n"
-	       "  --pipeline=TYPE,DIST,KIB  only: sort chunks of KIB, then merge all of them\n");
-}
+struct cpu_options {
+	struct bench_request whole;
+	const char *pipeline; /* NULL: everything */
+};
+
+static const struct option_spec specs[] = {
+	BENCH_ROW_THREADS,
+	BENCH_ROW_REPEAT("runs, of which the median is printed (default 3)"),
+	BENCH_ROW_SIZE("of the data of each thread (default 64M)"),
+	{ .name = "pipeline",
+	  .argument = "TYPE,DIST,KIB",
+	  .help = "only: sort chunks of KIB, then merge all of them",
+	  .take = option_take_text,
+	  .offset = offsetof(struct cpu_options, pipeline) },
+	TOOL_ROW_HELP,
+	TOOL_ROW_VERSION,
+};
+
+static const struct tool tool = {
+	.name = "gsort-bench",
+	.usage = "gsort-bench cpu [OPTION]...\n"
+		 "Processor time of the CPU kernels, on several threads at once.\n",
+	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
+};
 
 int bench_cpu(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "threads", required_argument, NULL, 't' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "size", required_argument, NULL, 's' },
-		{ "pipeline", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+	struct cpu_options options = {
+		.whole = { .nbytes = 64 << 20, .n_repeats = 3, .n_threads = 2 },
 	};
-	struct bench *bench = bench_map_memory(sizeof *bench);
+	struct bench *bench;
 	char type[16], dist[16];
 	unsigned long chunk_kib = 0;
-	int option;
+	int r = bench_request_parse(&tool, argc, argv, &options);
 
-	*bench = (struct bench){ .n_threads = 2, .n_repeats = 3, .nbytes = (uint64_t)64 << 20 };
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 't')
-			bench->n_threads = (unsigned)atoi(optarg);
-		else if (option == 'r')
-			bench->n_repeats = (unsigned)atoi(optarg);
-		else if (option == 's')
-			bench->nbytes = strtoull(optarg, NULL, 10) << 20;
-		else if (option == 'p' &&
-			 sscanf(optarg, "%15[^,],%15[^,],%lu", type, dist, &chunk_kib) == 3)
-			continue;
-		else
-			return print_help(), option == 'h' ? EXIT_SORTED : EXIT_TROUBLE;
-	}
-	if (bench->n_threads - 1 >= MAX_THREADS || bench->n_repeats - 1 >= MAX_REPEATS ||
-	    bench->nbytes == 0)
-		return print_help(), EXIT_TROUBLE;
+	if (r > 0)
+		return EXIT_SORTED;
+	if (r == 0 && options.pipeline &&
+	    (sscanf(options.pipeline, "%15[^,],%15[^,],%lu", type, dist, &chunk_kib) != 3 ||
+	     chunk_kib == 0))
+		r = fail(-EINVAL, "--pipeline: '%s' is not TYPE,DIST,KIB", options.pipeline);
+	if (r < 0)
+		return EXIT_TROUBLE;
+	bench = bench_map_memory(sizeof *bench);
+	bench->request = &options.whole;
 	allocate(bench);
-	if (chunk_kib)
+	if (options.pipeline)
 		bench_pipeline(bench, type, dist, chunk_kib << 10);
 	else
 		bench_all(bench);

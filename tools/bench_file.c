@@ -23,10 +23,10 @@
 #include "tools/bench.h"
 #include "tools/bench_program.h"
 #include "tools/bench_report.h"
+#include "tools/bench_request.h"
 #include "tools/gen.h"
 #include "tools/gen_file.h"
 #include "tools/gensort.h"
-#include "tools/tool.h"
 #include "tools/warm_memory.h"
 
 /* Chunks or temporary space, the output, and some more. */
@@ -142,17 +142,14 @@ static const struct {
 
 enum { N_FIGURES = sizeof figures / sizeof figures[0] };
 
-struct bench_options {
-	uint64_t nbytes;
-	const char *dir;
+struct file_options {
+	struct bench_request whole;
 	const char *gsort;
-	unsigned n_repeats;
-	const char *json_path;
 	int kind; /* enum kind_id */
 };
 
 struct bench {
-	const struct bench_options *options;
+	const struct file_options *options;
 	const struct kind *kind;
 	struct layout layout[N_DATA];
 	char dir[PATH_MAX]; /* made for this run, removed after it */
@@ -260,7 +257,7 @@ static int run_case(struct bench *bench, enum case_id id, struct run_cost *ret_c
 /* Every case once, checked; then all of them in turn, timed. */
 static int run_cases(struct bench *bench)
 {
-	const unsigned n_repeats = bench->options->n_repeats;
+	const unsigned n_repeats = bench->options->whole.n_repeats;
 	int r = 0;
 
 	for (unsigned round = 0; r == 0 && round <= n_repeats; round++) {
@@ -286,7 +283,7 @@ static int report(const struct bench *bench)
 	const struct kind *kind = bench->kind;
 	struct bench_figure promised[N_FIGURES];
 	struct bench_report all = {
-		.input_nbytes = bench->options->nbytes,
+		.input_nbytes = bench->options->whole.nbytes,
 		.n_processors = cpus_available(""),
 		.cases = measured + kind->first,
 		.n_cases = kind->end - kind->first,
@@ -305,20 +302,21 @@ static int report(const struct bench *bench)
 		};
 	}
 	bench_report_print(&all);
-	if (!bench->options->json_path)
+	if (!bench->options->whole.json_path)
 		return 0;
-	return bench_report_write_json(&all, bench->options->json_path);
+	return bench_report_write_json(&all, bench->options->whole.json_path);
 }
 
 static int make_directory(struct bench *bench)
 {
 	const int n = snprintf(bench->dir, sizeof bench->dir, "%s/gsort-bench.XXXXXX",
-			       bench->options->dir);
+			       bench->options->whole.dir);
 
 	if (n < 0 || (size_t)n >= sizeof bench->dir)
-		return fail(-ENAMETOOLONG, "%s: %m", bench->options->dir);
+		return fail(-ENAMETOOLONG, "%s: %m", bench->options->whole.dir);
 	if (!mkdtemp(bench->dir))
-		return fail(-errno, "%s: no directory can be made here: %m", bench->options->dir);
+		return fail(-errno, "%s: no directory can be made here: %m",
+			    bench->options->whole.dir);
 	for (unsigned data = 0; data < N_DATA; data++)
 		snprintf(bench->input[data], sizeof bench->input[data], "%s/%s", bench->dir,
 			 data_sets[data].name);
@@ -336,7 +334,7 @@ static void remove_directory(const struct bench *bench)
 
 static void plan_inputs(struct bench *bench)
 {
-	const uint64_t nbytes = bench->options->nbytes;
+	const uint64_t nbytes = bench->options->whole.nbytes;
 
 	for (unsigned data = 0; data < N_DATA; data++) {
 		const uint64_t record_nbytes = data_sets[data].record_nbytes;
@@ -358,7 +356,7 @@ static void free_layouts(struct bench *bench)
 		layout_free(&bench->layout[data]);
 }
 
-static int bench_files(const struct bench_options *options)
+static int bench_files(const struct file_options *options)
 {
 	struct bench *bench = calloc(1, sizeof *bench);
 	int r;
@@ -383,37 +381,21 @@ static int bench_files(const struct bench_options *options)
 }
 
 static const struct option_spec specs[] = {
-	{ .name = "size",
-	  .argument = "SIZE",
-	  .help = "of the inputs (default 1G); seven times as much is needed on the disk",
-	  .take = option_take_size,
-	  .offset = offsetof(struct bench_options, nbytes) },
-	{ .name = "dir",
-	  .argument = "DIR",
-	  .help = "where the files go for the time being (default $TMPDIR, else /tmp)",
-	  .take = option_take_text,
-	  .offset = offsetof(struct bench_options, dir) },
+	BENCH_ROW_SIZE("of the inputs (default 1G); seven times as much is needed on the disk"),
+	BENCH_ROW_DIR("where the files go for the time being (default $TMPDIR, else /tmp)"),
 	{ .name = "gsort",
 	  .argument = "PROGRAM",
 	  .help = "what is measured (default gsort, looked up in $PATH)",
 	  .take = option_take_text,
-	  .offset = offsetof(struct bench_options, gsort) },
-	{ .name = "repeat",
-	  .argument = "N",
-	  .help = "rounds (default 5)",
-	  .take = option_take_count,
-	  .offset = offsetof(struct bench_options, n_repeats) },
+	  .offset = offsetof(struct file_options, gsort) },
+	BENCH_ROW_REPEAT("rounds (default 5)"),
 	{ .name = "only",
 	  .argument = "all|keys|records",
 	  .help = "plain keys, or records of the sort benchmark (default all)",
 	  .take = option_take_choice,
-	  .offset = offsetof(struct bench_options, kind),
+	  .offset = offsetof(struct file_options, kind),
 	  .choices = kind_choices },
-	{ .name = "json",
-	  .argument = "FILE",
-	  .help = "write all times there as well",
-	  .take = option_take_text,
-	  .offset = offsetof(struct bench_options, json_path) },
+	BENCH_ROW_JSON,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };
@@ -427,24 +409,16 @@ static const struct tool tool = {
 
 int bench_file(int argc, char **argv)
 {
-	const char *tmpdir = getenv("TMPDIR");
-	struct bench_options options = {
-		.nbytes = UINT64_C(1) << 30,
-		.dir = tmpdir && *tmpdir ? tmpdir : "/tmp",
+	struct file_options options = {
+		.whole = { .nbytes = UINT64_C(1) << 30, .n_repeats = 5 },
 		.gsort = "gsort",
-		.n_repeats = 5,
 	};
-	struct option_result given;
-	int r = tool_parse(&tool, argc, argv, &options, &given);
+	int r;
 
+	options.whole.dir = bench_default_dir();
+	r = bench_request_parse(&tool, argc, argv, &options);
 	if (r > 0)
 		return EXIT_SORTED;
-	if (r == 0 && given.n_operands)
-		r = fail(-EINVAL, "unexpected '%s'", given.operands[0]);
-	if (r == 0 && options.n_repeats > BENCH_MOST_REPEATS)
-		r = fail(-EINVAL, "--repeat: at most %d rounds", BENCH_MOST_REPEATS);
-	if (r == 0 && options.nbytes < 1 << 20)
-		r = fail(-EINVAL, "--size: at least 1 MiB, or there is nothing to measure");
 	if (r == 0)
 		r = bench_files(&options);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;

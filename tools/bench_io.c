@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -26,10 +25,12 @@
 #include "src/memory_limit.h"
 #include "src/size.h"
 #include "src/status.h"
+#include "src/trace.h"
 #include "tools/bench.h"
-#include "tools/tool.h"
+#include "tools/bench_median.h"
+#include "tools/bench_request.h"
 
-enum { MOST_REPEATS = 99, MOST_DEPTH = 32 };
+enum { MOST_DEPTH = 32 };
 
 enum work { WORK_READ, WORK_WRITE, WORK_COPY, WORK_COPY_TWICE };
 
@@ -93,42 +94,32 @@ static const char *const way_names[] = {
 	[WAY_DIRECT] = "direct",
 };
 
-struct bench_options {
-	uint64_t nbytes, request_nbytes;
-	const char *dir;
-	unsigned n_repeats;
-	const char *json_path;
+struct io_options {
+	struct bench_request whole;
+	uint64_t request_nbytes; /* of a transfer */
 };
 
 struct times {
 	unsigned n;
-	uint64_t ns[MOST_REPEATS];
+	uint64_t ns[BENCH_MOST_REPEATS];
 };
 
 struct bench {
-	const struct bench_options *options;
+	const struct io_options *options;
 	struct file input;
 	unsigned char *memory; /* 2 * MOST_DEPTH requests */
 	struct times times[N_CASES];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* --- files --- */
 
 static int make_file(const struct bench *bench, struct file *ret_file)
 {
-	const int r = file_open(&io_engine_plain, AT_FDCWD, bench->options->dir, O_RDWR | O_TMPFILE,
-				0600, ret_file);
+	const int r = file_open(&io_engine_plain, AT_FDCWD, bench->options->whole.dir,
+				O_RDWR | O_TMPFILE, 0600, ret_file);
 
 	return r < 0 ? fail(r, "%s: cannot make a file without a name here: %m",
-			    bench->options->dir) :
+			    bench->options->whole.dir) :
 		       0;
 }
 
@@ -136,7 +127,8 @@ static int make_file(const struct bench *bench, struct file *ret_file)
 static int fill_input(struct bench *bench)
 {
 	uint64_t *words = (uint64_t *)bench->memory, x = 1;
-	const uint64_t nbytes = bench->options->nbytes, at_a_time = bench->options->request_nbytes;
+	const uint64_t nbytes = bench->options->whole.nbytes,
+		       at_a_time = bench->options->request_nbytes;
 	int r = 0;
 
 	for (uint64_t offset = 0; offset < nbytes && r == 0; offset += at_a_time) {
@@ -148,7 +140,7 @@ static int fill_input(struct bench *bench)
 		}
 		r = file_write_at(&bench->input, offset, words, at_a_time);
 	}
-	return r < 0 ? fail(r, "%s: write: %m", bench->options->dir) : 0;
+	return r < 0 ? fail(r, "%s: write: %m", bench->options->whole.dir) : 0;
 }
 
 /* Bring the input to the disk, and into the page cache or out of it. */
@@ -159,10 +151,10 @@ static int prepare_input(struct bench *bench, enum way way)
 
 	if (way != WAY_CACHED && r == 0)
 		r = -posix_fadvise(bench->input.fd, 0, 0, POSIX_FADV_DONTNEED);
-	for (uint64_t at = 0; way == WAY_CACHED && at < bench->options->nbytes && r == 0;
+	for (uint64_t at = 0; way == WAY_CACHED && at < bench->options->whole.nbytes && r == 0;
 	     at += at_a_time)
 		r = file_read_at(&bench->input, at, bench->memory, at_a_time);
-	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->dir) : 0;
+	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->whole.dir) : 0;
 }
 
 /* --- moving bytes --- */
@@ -226,13 +218,13 @@ static int move_all(struct move *move)
 static int move(struct bench *bench, const struct io_case *one, const struct file *from,
 		const struct file *to)
 {
-	const struct bench_options *options = bench->options;
+	const struct io_options *options = bench->options;
 	const unsigned n_stages = from && to ? 2 : 1;
 	struct move move = {
 		.from = from,
 		.to = to,
 		.n_slots = n_stages * one->depth,
-		.n_requests = options->nbytes / options->request_nbytes,
+		.n_requests = options->whole.nbytes / options->request_nbytes,
 		.request_nbytes = options->request_nbytes,
 		.memory = bench->memory,
 	};
@@ -242,7 +234,7 @@ static int move(struct bench *bench, const struct io_case *one, const struct fil
 		return fail(r, "cannot make a queue: %m");
 	r = move_all(&move);
 	io_queue_close(move.queue);
-	return r < 0 ? fail(r, "%s: %m", options->dir) : 0;
+	return r < 0 ? fail(r, "%s: %m", options->whole.dir) : 0;
 }
 
 /* The file as the case wants it; -EINVAL or -EOPNOTSUPP without a message if that is refused. */
@@ -265,7 +257,7 @@ static int write_new(struct bench *bench, const struct io_case *one, const struc
 	r = open_way(&file, one->way, ret_file);
 	file_close(&file);
 	if (r == 0 && one->reserves)
-		r = file_preallocate(ret_file, 0, bench->options->nbytes);
+		r = file_preallocate(ret_file, 0, bench->options->whole.nbytes);
 	return r < 0 ? r : move(bench, one, from, ret_file);
 }
 
@@ -294,12 +286,12 @@ static int run_case(struct bench *bench, unsigned id)
 	if (r == -EINVAL && one->way == WAY_DIRECT)
 		return 1;
 	if (r < 0)
-		return fail(r, "%s: cannot open: %m", bench->options->dir);
+		return fail(r, "%s: cannot open: %m", bench->options->whole.dir);
 	r = prepare_input(bench, one->way);
-	begin_ns = now_ns();
+	begin_ns = trace_now_ns();
 	if (r == 0)
 		r = work(bench, one, &input, written);
-	times->ns[times->n++] = now_ns() - begin_ns;
+	times->ns[times->n++] = trace_now_ns() - begin_ns;
 	/* Not timed: giving their space back, which depends on how much of it was on the disk. */
 	file_close(&written[0]);
 	file_close(&written[1]);
@@ -311,7 +303,7 @@ static int run_cases(struct bench *bench)
 {
 	int r = 0;
 
-	for (unsigned round = 0; round < bench->options->n_repeats; round++)
+	for (unsigned round = 0; round < bench->options->whole.n_repeats; round++)
 		for (unsigned id = 0; id < N_CASES && r >= 0; id++)
 			r = run_case(bench, id);
 	return r < 0 ? r : 0;
@@ -319,20 +311,12 @@ static int run_cases(struct bench *bench)
 
 /* --- what came of it --- */
 
-static int compare_ns(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double median_s(const struct times *times)
 {
-	uint64_t ns[MOST_REPEATS];
+	uint64_t ns[BENCH_MOST_REPEATS];
 
 	memcpy(ns, times->ns, sizeof ns);
-	qsort(ns, times->n, sizeof *ns, compare_ns);
-	return (double)(ns[(times->n - 1) / 2] + ns[times->n / 2]) / 2 * 1e-9;
+	return bench_median_ns(ns, times->n) * 1e-9;
 }
 
 static void print_table(const struct bench *bench)
@@ -348,7 +332,7 @@ static void print_table(const struct bench *bench)
 		       one->reserves ? "yes" : "no", one->depth);
 		if (times->n)
 			printf("%10.4f %8.0f\n", median_s(times),
-			       (double)bench->options->nbytes * 1e-6 / median_s(times));
+			       (double)bench->options->whole.nbytes * 1e-6 / median_s(times));
 		else
 			printf("%10s\n", "refused");
 	}
@@ -372,7 +356,7 @@ static void print_json_case(const struct bench *bench, unsigned id, FILE *stream
 
 static int write_json(const struct bench *bench)
 {
-	const char *path = bench->options->json_path;
+	const char *path = bench->options->whole.json_path;
 	FILE *stream = fopen(path, "w");
 	bool failed;
 
@@ -381,7 +365,7 @@ static int write_json(const struct bench *bench)
 	fprintf(stream,
 		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
 		",\n  \"request_bytes\": %" PRIu64 ",\n  \"cases\": [",
-		GSORT_VERSION, cpus_available(""), bench->options->nbytes,
+		GSORT_VERSION, cpus_available(""), bench->options->whole.nbytes,
 		bench->options->request_nbytes);
 	for (unsigned id = 0; id < N_CASES; id++) {
 		fputs(id ? "," : "", stream);
@@ -413,35 +397,19 @@ static int bench_directory(struct bench *bench)
 	munmap(bench->memory, memory_nbytes);
 	if (r == 0)
 		print_table(bench);
-	return r == 0 && bench->options->json_path ? write_json(bench) : r;
+	return r == 0 && bench->options->whole.json_path ? write_json(bench) : r;
 }
 
 static const struct option_spec specs[] = {
-	{ .name = "size",
-	  .argument = "SIZE",
-	  .help = "of the files (default 1G); three times as much is needed on the disk",
-	  .take = option_take_size,
-	  .offset = offsetof(struct bench_options, nbytes) },
+	BENCH_ROW_SIZE("of the files (default 1G); three times as much is needed on the disk"),
 	{ .name = "request",
 	  .argument = "SIZE",
 	  .help = "of a transfer (default 1M)",
 	  .take = option_take_size,
-	  .offset = offsetof(struct bench_options, request_nbytes) },
-	{ .name = "dir",
-	  .argument = "DIR",
-	  .help = "what is measured (default $TMPDIR, else /tmp)",
-	  .take = option_take_text,
-	  .offset = offsetof(struct bench_options, dir) },
-	{ .name = "repeat",
-	  .argument = "N",
-	  .help = "rounds (default 3)",
-	  .take = option_take_count,
-	  .offset = offsetof(struct bench_options, n_repeats) },
-	{ .name = "json",
-	  .argument = "FILE",
-	  .help = "write all times there as well",
-	  .take = option_take_text,
-	  .offset = offsetof(struct bench_options, json_path) },
+	  .offset = offsetof(struct io_options, request_nbytes) },
+	BENCH_ROW_DIR("what is measured (default $TMPDIR, else /tmp)"),
+	BENCH_ROW_REPEAT("rounds (default 3)"),
+	BENCH_ROW_JSON,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };
@@ -453,14 +421,12 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
-static int check_options(struct bench_options *options)
+static int check_options(struct io_options *options)
 {
-	if (options->n_repeats > MOST_REPEATS)
-		return fail(-EINVAL, "--repeat: at most %d rounds", MOST_REPEATS);
 	if (options->request_nbytes < 4096 || options->request_nbytes % 4096 != 0)
 		return fail(-EINVAL, "--request: must be a multiple of 4 KiB");
-	options->nbytes -= options->nbytes % options->request_nbytes;
-	if (options->nbytes == 0)
+	options->whole.nbytes -= options->whole.nbytes % options->request_nbytes;
+	if (options->whole.nbytes == 0)
 		return fail(-EINVAL, "--size: at least one request of %" PRIu64 " bytes",
 			    options->request_nbytes);
 	return 0;
@@ -468,21 +434,17 @@ static int check_options(struct bench_options *options)
 
 int bench_io(int argc, char **argv)
 {
-	const char *tmpdir = getenv("TMPDIR");
-	struct bench_options options = {
-		.nbytes = UINT64_C(1) << 30,
+	struct io_options options = {
+		.whole = { .nbytes = UINT64_C(1) << 30, .n_repeats = 3 },
 		.request_nbytes = 1 << 20,
-		.dir = tmpdir && *tmpdir ? tmpdir : "/tmp",
-		.n_repeats = 3,
 	};
 	static struct bench bench;
-	struct option_result given;
-	int r = tool_parse(&tool, argc, argv, &options, &given);
+	int r;
 
+	options.whole.dir = bench_default_dir();
+	r = bench_request_parse(&tool, argc, argv, &options);
 	if (r > 0)
 		return EXIT_SORTED;
-	if (r == 0 && given.n_operands)
-		r = fail(-EINVAL, "unexpected '%s'", given.operands[0]);
 	if (r == 0)
 		r = check_options(&options);
 	bench.options = &options;

@@ -6,7 +6,7 @@
  * are merged window by window. What bounds them stands beside them: copying the same bytes, and
  * sorting as many elements.
  */
-#include <getopt.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,10 @@
 #include "src/cpu/sort.h"
 #include "src/status.h"
 #include "tools/bench.h"
+#include "tools/bench_median.h"
 #include "tools/bench_threads.h"
 
-enum { MAX_THREADS = 64, MAX_REPEATS = 99, MAX_KEYS = 4, MAX_CHUNKS = 256, MAX_ITEM_NBYTES = 4096 };
+enum { MAX_KEYS = 4, MAX_CHUNKS = 256, MAX_ITEM_NBYTES = 4096 };
 
 /* A row of the table. */
 struct scene {
@@ -54,10 +55,15 @@ struct worker {
 	uint64_t n_disorders;
 };
 
+struct records_options {
+	struct bench_request whole;
+	uint64_t chunk_nbytes, window_nbytes; /* of each thread */
+	const char *only;
+};
+
 struct bench {
-	struct worker workers[MAX_THREADS];
-	unsigned n_threads, n_repeats;
-	uint64_t nbytes, chunk_nbytes, window_nbytes; /* of each thread */
+	struct worker workers[BENCH_MOST_THREADS];
+	const struct records_options *options;
 };
 
 static uint64_t chunk_n(const struct worker *worker, uint64_t start)
@@ -190,12 +196,13 @@ static void run_merge(void *argument)
 
 static uint64_t run_all(struct bench *bench, void (*run)(void *worker))
 {
-	return bench_threads_run(run, bench->workers, sizeof bench->workers[0], bench->n_threads);
+	return bench_threads_run(run, bench->workers, sizeof bench->workers[0],
+				 bench->options->whole.n_threads);
 }
 
 static void check(const struct bench *bench)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
 		const struct worker *worker = &bench->workers[i];
 
 		if (worker->n_disorders || !digest_equal(worker->read, worker->written)) {
@@ -241,35 +248,33 @@ static void fill(const struct scene *scene, uint64_t seed, struct worker *worker
 
 static void set_up(struct bench *bench, const struct scene *scene)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
 
 		layout_free(&worker->layout);
 		make_layout(scene, &worker->layout);
-		worker->n = bench->nbytes / scene->record_nbytes;
-		worker->chunk_n = bench->chunk_nbytes / scene->record_nbytes;
-		worker->window_n = bench->window_nbytes / scene->record_nbytes;
+		worker->n = bench->options->whole.nbytes / scene->record_nbytes;
+		worker->chunk_n = bench->options->chunk_nbytes / scene->record_nbytes;
+		worker->window_n = bench->options->window_nbytes / scene->record_nbytes;
 		fill(scene, i, worker);
 	}
 }
 
 static void print_row(const struct bench *bench, const char *what, uint64_t *times_ns)
 {
-	const double nbytes = (double)bench->nbytes * bench->n_threads;
-	const double elapsed_ns = (double)bench_median(times_ns, bench->n_repeats);
+	const struct bench_request *request = &bench->options->whole;
 
-	printf("%-34s %7.2f ns/record %7.2f GB/s\n", what, elapsed_ns / (double)bench->workers[0].n,
-	       nbytes / elapsed_ns);
-	fflush(stdout);
+	bench_threads_print(request, what, "record", bench->workers[0].n,
+			    bench_median_ns(times_ns, request->n_repeats));
 }
 
 static void bench_scene(struct bench *bench, const struct scene *scene)
 {
-	uint64_t copy_ns[MAX_REPEATS], elements_ns[MAX_REPEATS];
-	uint64_t sort_ns[MAX_REPEATS], merge_ns[MAX_REPEATS];
+	uint64_t copy_ns[BENCH_MOST_REPEATS], elements_ns[BENCH_MOST_REPEATS];
+	uint64_t sort_ns[BENCH_MOST_REPEATS], merge_ns[BENCH_MOST_REPEATS];
 
 	printf("%s\n", scene->name);
-	for (unsigned i = 0; i < bench->n_repeats; i++) {
+	for (unsigned i = 0; i < bench->options->whole.n_repeats; i++) {
 		set_up(bench, scene);
 		copy_ns[i] = run_all(bench, run_copy);
 		elements_ns[i] = run_all(bench, run_sort_elements);
@@ -286,69 +291,69 @@ static void bench_scene(struct bench *bench, const struct scene *scene)
 
 static void allocate(struct bench *bench)
 {
-	for (unsigned i = 0; i < bench->n_threads; i++) {
+	for (unsigned i = 0; i < bench->options->whole.n_threads; i++) {
 		struct worker *worker = &bench->workers[i];
 
-		worker->records = bench_map_memory(bench->nbytes);
-		worker->items = bench_map_memory(bench->nbytes);
-		worker->out = bench_map_memory(2 * bench->nbytes);
-		worker->scratch = bench_map_memory(8 * bench->chunk_nbytes);
+		worker->records = bench_map_memory(bench->options->whole.nbytes);
+		worker->items = bench_map_memory(bench->options->whole.nbytes);
+		worker->out = bench_map_memory(2 * bench->options->whole.nbytes);
+		worker->scratch = bench_map_memory(8 * bench->options->chunk_nbytes);
 	}
 }
 
-static void print_help(void)
-{
-	printf("Usage: gsort-bench records [--threads=N] [--repeat=N] [--size=MIB] [--chunk=KIB]\n"
-	       "         [--window=KIB] [--only=TEXT]\n"
-	       "Time sorting and merging records on N threads at once (2), each with MIB of data\n"
-	       "(256) in chunks of KIB (32768) and windows of KIB (2048): processor time, the\n"
-	       "median of N runs (3). --only: records whose name begins so.\n");
-}
+static const struct option_spec specs[] = {
+	BENCH_ROW_THREADS,
+	BENCH_ROW_REPEAT("runs, of which the median is printed (default 3)"),
+	BENCH_ROW_SIZE("of the data of each thread (default 256M)"),
+	{ .name = "chunk",
+	  .argument = "SIZE",
+	  .help = "that is sorted at once (default 32M)",
+	  .take = option_take_size,
+	  .offset = offsetof(struct records_options, chunk_nbytes) },
+	{ .name = "window",
+	  .argument = "SIZE",
+	  .help = "that is merged at once (default 2M)",
+	  .take = option_take_size,
+	  .offset = offsetof(struct records_options, window_nbytes) },
+	{ .name = "only",
+	  .argument = "TEXT",
+	  .help = "records whose name begins so",
+	  .take = option_take_text,
+	  .offset = offsetof(struct records_options, only) },
+	TOOL_ROW_HELP,
+	TOOL_ROW_VERSION,
+};
+
+static const struct tool tool = {
+	.name = "gsort-bench",
+	.usage = "gsort-bench records [OPTION]...\n"
+		 "Processor time of sorting and merging records, on several threads at once.\n",
+	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
+};
 
 int bench_records(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "threads", required_argument, NULL, 't' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "size", required_argument, NULL, 's' },
-		{ "chunk", required_argument, NULL, 'c' },
-		{ "window", required_argument, NULL, 'w' },
-		{ "only", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+	struct records_options options = {
+		.whole = { .nbytes = 256 << 20, .n_repeats = 3, .n_threads = 2 },
+		.chunk_nbytes = 32 << 20,
+		.window_nbytes = 2 << 20,
+		.only = "",
 	};
-	struct bench *bench = bench_map_memory(sizeof *bench);
-	const char *only = "";
-	int option;
+	struct bench *bench;
+	int r = bench_request_parse(&tool, argc, argv, &options);
 
-	*bench = (struct bench){ .n_threads = 2,
-				 .n_repeats = 3,
-				 .nbytes = (uint64_t)256 << 20,
-				 .chunk_nbytes = 32 << 20,
-				 .window_nbytes = 2 << 20 };
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 't')
-			bench->n_threads = (unsigned)atoi(optarg);
-		else if (option == 'r')
-			bench->n_repeats = (unsigned)atoi(optarg);
-		else if (option == 's')
-			bench->nbytes = strtoull(optarg, NULL, 10) << 20;
-		else if (option == 'c')
-			bench->chunk_nbytes = strtoull(optarg, NULL, 10) << 10;
-		else if (option == 'w')
-			bench->window_nbytes = strtoull(optarg, NULL, 10) << 10;
-		else if (option == 'o')
-			only = optarg;
-		else
-			return print_help(), option == 'h' ? EXIT_SORTED : EXIT_TROUBLE;
-	}
-	if (bench->n_threads - 1 >= MAX_THREADS || bench->n_repeats - 1 >= MAX_REPEATS ||
-	    bench->nbytes == 0 || bench->chunk_nbytes < 8192 ||
-	    bench->nbytes / bench->chunk_nbytes > MAX_CHUNKS)
-		return print_help(), EXIT_TROUBLE;
+	if (r > 0)
+		return EXIT_SORTED;
+	if (r == 0 && (options.chunk_nbytes < 8192 ||
+		       options.whole.nbytes / options.chunk_nbytes > MAX_CHUNKS))
+		r = fail(-EINVAL, "--chunk: at least 8 KiB, and 1/%d of --size", MAX_CHUNKS);
+	if (r < 0)
+		return EXIT_TROUBLE;
+	bench = bench_map_memory(sizeof *bench);
+	bench->options = &options;
 	allocate(bench);
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
-		if (strncmp(scenes[i].name, only, strlen(only)) == 0)
+		if (strncmp(scenes[i].name, options.only, strlen(options.only)) == 0)
 			bench_scene(bench, &scenes[i]);
 	return EXIT_SORTED;
 }

@@ -6,25 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "config.h"
 #include "src/size.h"
 #include "src/status.h"
-
-static int compare_ns(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* In seconds, of n >= 1 times; they are put in order. */
-static double median_s(uint64_t *ns, unsigned n)
-{
-	qsort(ns, n, sizeof *ns, compare_ns);
-	return (double)(ns[(n - 1) / 2] + ns[n / 2]) / 2 * 1e-9;
-}
+#include "tools/bench_median.h"
 
 static double elapsed_s(const struct bench_case *one)
 {
@@ -32,7 +18,7 @@ static double elapsed_s(const struct bench_case *one)
 
 	for (unsigned i = 0; i < one->n_costs; i++)
 		ns[i] = one->costs[i].elapsed_ns;
-	return median_s(ns, one->n_costs);
+	return bench_median_ns(ns, one->n_costs) * 1e-9;
 }
 
 /* Unlike the time that passes it hardly depends on what else the machine does. */
@@ -42,7 +28,7 @@ static double processor_s(const struct bench_case *one)
 
 	for (unsigned i = 0; i < one->n_costs; i++)
 		ns[i] = one->costs[i].processor_ns;
-	return median_s(ns, one->n_costs);
+	return bench_median_ns(ns, one->n_costs) * 1e-9;
 }
 
 static uint64_t peak_rss_nbytes(const struct bench_case *one)

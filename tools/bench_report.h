@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tools/bench_request.h"
 #include "tools/timed_run.h"
-
-enum { BENCH_MOST_REPEATS = 99 };
 
 /* One program on one input. */
 struct bench_case {

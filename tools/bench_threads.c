@@ -4,6 +4,7 @@
 #include "tools/bench_threads.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -76,17 +77,14 @@ uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t work
 	return elapsed_ns;
 }
 
-static int compare_ns(const void *a, const void *b)
+void bench_threads_print(const struct bench_request *request, const char *what, const char *unit,
+			 uint64_t n, double elapsed_ns)
 {
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const double nbytes = (double)request->nbytes * request->n_threads;
 
-	return (x > y) - (x < y);
-}
-
-uint64_t bench_median(uint64_t *times_ns, unsigned n)
-{
-	qsort(times_ns, n, sizeof *times_ns, compare_ns);
-	return times_ns[n / 2];
+	printf("%-34s %7.2f ns/%s %7.2f GB/s\n", what, elapsed_ns / (double)n, unit,
+	       nbytes / elapsed_ns);
+	fflush(stdout);
 }
 
 void *bench_map_memory(size_t nbytes)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/bench_request.h"
+
 /*
  * Run `run` for each of n workers, of worker_nbytes each, on a thread of its own; returns the time
  * of the slowest.
@@ -18,8 +20,9 @@
 uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t worker_nbytes,
 			   unsigned n);
 
-/* The median of n times, which are put in order. */
-uint64_t bench_median(uint64_t *times_ns, unsigned n);
+/* A row of the table: each thread took so long for n units, request->nbytes in all. */
+void bench_threads_print(const struct bench_request *request, const char *what, const char *unit,
+			 uint64_t n, double elapsed_ns);
 
 /* Memory that has been touched; zeros. */
 void *bench_map_memory(size_t nbytes);

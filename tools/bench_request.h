@@ -1,0 +1,47 @@
+/*
+ * bench_request - what is asked of a benchmark: what the command lines have in common
+ *
+ * The options of a benchmark begin with a struct bench_request, and its table has those of the rows
+ * below that it can use.
+ */
+#pragma once
+
+#include "tools/tool.h"
+
+enum { BENCH_MOST_REPEATS = 99, BENCH_MOST_THREADS = 64 };
+
+struct bench_request {
+	uint64_t nbytes; /* of the data; of each thread's, if there are threads */
+	unsigned n_repeats;
+	unsigned n_threads;
+	const char *dir;       /* where files go */
+	const char *json_path; /* NULL: none */
+};
+
+/* Where files go if nothing is said. */
+const char *bench_default_dir(void);
+
+/*
+ * Parse the command line, which has no operands, into the struct at `target`, which begins with a
+ * struct bench_request; --help and --version are answered at once. Returns 0, or 1 when all is
+ * done, or a negative errno after a message.
+ */
+int bench_request_parse(const struct tool *tool, int argc, char **argv, void *target);
+
+/* clang-format off */
+#define BENCH_ROW_SIZE(HELP) \
+	{ .name = "size", .argument = "SIZE", .help = HELP, .take = option_take_size, \
+	  .offset = offsetof(struct bench_request, nbytes) }
+#define BENCH_ROW_REPEAT(HELP) \
+	{ .name = "repeat", .argument = "N", .help = HELP, .take = option_take_count, \
+	  .offset = offsetof(struct bench_request, n_repeats) }
+#define BENCH_ROW_THREADS \
+	{ .name = "threads", .argument = "N", .help = "that work at once (default 2)", \
+	  .take = option_take_count, .offset = offsetof(struct bench_request, n_threads) }
+#define BENCH_ROW_DIR(HELP) \
+	{ .name = "dir", .argument = "DIR", .help = HELP, .take = option_take_text, \
+	  .offset = offsetof(struct bench_request, dir) }
+#define BENCH_ROW_JSON \
+	{ .name = "json", .argument = "FILE", .help = "write all times there as well", \
+	  .take = option_take_text, .offset = offsetof(struct bench_request, json_path) }
+/* clang-format on */
