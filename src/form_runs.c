@@ -35,6 +35,19 @@ static void release_chunk(void *owner)
 	chunk_pool_put(owner);
 }
 
+/*
+ * With -u and --limit a run can be much shorter than its chunk. The rest of the memory is not used
+ * again where everything fits.
+ */
+static void discard_rest(const struct engine *engine, const struct chunk *chunk)
+{
+	const uint64_t used_nbytes = chunk->n * engine->layout->resident_nbytes;
+
+	if (engine->plan.fits)
+		engine->backend->discard(engine->device, (char *)chunk->buffer + used_nbytes,
+					 engine->plan.chunk_nbytes - used_nbytes);
+}
+
 /* A sorted chunk whose turn has come becomes a run. */
 static int add_resident(struct forming *forming, struct chunk *chunk)
 {
@@ -45,6 +58,7 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	digest_add(&forming->dropped, chunk->dropped);
 	forming->n_collected++;
 	forming->n_resident++;
+	discard_rest(forming->engine, chunk);
 	r = run_open_resident(chunk->buffer, chunk->n, release_chunk, chunk, &run);
 	if (r < 0)
 		return r;

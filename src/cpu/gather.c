@@ -146,11 +146,25 @@ static void drop(struct gathering *gathering, struct seen seen)
 	digest_add(&gathering->found.dropped, (struct digest){ 1, hash });
 }
 
+/* What was put aside lies nearly in the order in which it came: nothing has to be asked for. */
+static void drop_rest(struct gathering *gathering)
+{
+	const struct gather_op *op = gathering->op;
+	struct digest rest = { .n_records = op->items->n - op->n_ordered };
+
+	for (uint64_t i = op->n_ordered; i < op->items->n; i++) {
+		const uint32_t number = element_number(&gathering->form, op->elements, i);
+
+		rest.sum += hash_of(op->layout, sequence_item(op->items, number));
+	}
+	digest_add(&gathering->found.dropped, rest);
+}
+
 static void gather_some(struct gathering *gathering)
 {
 	const struct gather_op *op = gathering->op;
 
-	for (uint64_t i = 0; i < op->items->n; i++) {
+	for (uint64_t i = 0; i < op->n_ordered; i++) {
 		const struct seen seen = next(gathering, i);
 		const int order = gathering->found.n ? compare(gathering, &gathering->last, &seen) :
 						       -1;
@@ -166,6 +180,7 @@ static void gather_some(struct gathering *gathering)
 		}
 	}
 	finish_item(gathering);
+	drop_rest(gathering);
 }
 
 /* The same, when every item is kept and counts 1. */

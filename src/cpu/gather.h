@@ -11,6 +11,7 @@ struct gather_op {
 	const struct sequence *items;
 	/* In the order wanted; NULL: the items are in order. */
 	const void *elements;
+	uint64_t n_ordered;              /* so many; all items behind these are beyond the limit */
 	const struct element_form *form; /* of the elements */
 	void *out;
 	bool for_output, unique;

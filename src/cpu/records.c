@@ -5,7 +5,7 @@
  * bytes of the key, and the record's number, which makes all elements different and the sort
  * stable.
  *
- *	records --make--> items --index--> elements --sort--> refine --gather--> items
+ *	records --make--> items --index--> elements --select, sort--> refine --gather--> items
  *	                  slices --index--> slices of elements --merge--> refine --gather--> items
  *
  * Numbers go through all slices (sequence.h), so that merging elements is merging stably, and both
@@ -30,6 +30,7 @@
 #include "src/cpu/index.h"
 #include "src/cpu/merge.h"
 #include "src/cpu/refine.h"
+#include "src/cpu/select.h"
 #include "src/cpu/sort.h"
 
 enum { ALIGNMENT = 16 };
@@ -101,9 +102,10 @@ static void make_items(const struct sort_records_op *op, unsigned char *items)
 		layout_make_item(layout, record, op->position + i, items + i * layout->item_nbytes);
 }
 
-/* False if refining takes more room than there is. */
+/* The first n elements; false if refining takes more room than there is. */
 static bool refine(const struct layout *layout, const struct sequence *items,
-		   const struct element_form *form, void *elements, const struct room *room)
+		   const struct element_form *form, void *elements, uint64_t n,
+		   const struct room *room)
 {
 	const size_t used =
 		(items->n * form->element_nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -115,7 +117,7 @@ static bool refine(const struct layout *layout, const struct sequence *items,
 		.items = items,
 		.form = form,
 		.elements = elements,
-		.n = items->n,
+		.n = n,
 		.room = (uint128_t *)((char *)elements + used),
 		.room_n = room->elements_nbytes > used ?
 				  (room->elements_nbytes - used) / sizeof(uint128_t) :
@@ -154,15 +156,28 @@ static struct element_form index_records(const struct sort_records_op *op, struc
 	return form;
 }
 
-/* Sort and refine elements; false if they are too many to be refined in this form. */
+/*
+ * Of equal records of which -u keeps one, any number may stand before the limit-th: then all are
+ * sorted.
+ */
+static uint64_t select_elements(const struct sort_records_op *op, const struct element_form *form,
+				const struct room *room)
+{
+	if (op->unique)
+		return op->n;
+	return cpu_select(&(struct select_op){
+		.form = form, .elements = room->elements, .n = op->n, .limit = op->limit });
+}
+
+/* Sort and refine the first n elements; false if they are too many to be refined in this form. */
 static bool sort_elements(const struct layout *layout, const struct sequence *items,
-			  const struct element_form *form, const struct room *room)
+			  const struct element_form *form, uint64_t n, const struct room *room)
 {
 	cpu_sort(&(struct sort_op){ .elements = room->elements,
-				    .n = items->n,
+				    .n = n,
 				    .scratch = room->sort,
 				    .element_nbytes = form->element_nbytes });
-	return refine(layout, items, form, room->elements, room);
+	return refine(layout, items, form, room->elements, n, room);
 }
 
 void cpu_sort_records(const struct sort_records_op *op)
@@ -172,6 +187,7 @@ void cpu_sort_records(const struct sort_records_op *op)
 	struct element_form form;
 	struct sequence items;
 	struct room room;
+	uint64_t n_ordered;
 
 	divide(layout, 0, op->n, op->scratch, &room);
 	if (room.items) {
@@ -181,17 +197,20 @@ void cpu_sort_records(const struct sort_records_op *op)
 	sequence_make(&slice, 1, layout->item_nbytes, room.parts, room.buckets, &items);
 	*op->ret_read = (struct digest){ 0 };
 	form = index_records(op, slice, &room);
-	if (!sort_elements(layout, &items, &form, &room)) {
+	n_ordered = select_elements(op, &form, &room);
+	if (!sort_elements(layout, &items, &form, n_ordered, &room)) {
 		form = element_form_for_any(layout);
 		cpu_index(&(struct index_op){ .layout = layout,
 					      .form = &form,
 					      .items = slice,
 					      .elements = room.elements });
-		sort_elements(layout, &items, &form, &room);
+		n_ordered = select_elements(op, &form, &room);
+		sort_elements(layout, &items, &form, n_ordered, &room);
 	}
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
 					.elements = room.elements,
+					.n_ordered = n_ordered,
 					.form = &form,
 					.out = op->items,
 					.unique = op->unique,
@@ -225,7 +244,7 @@ static void *merge_elements(const struct merge_records_op *op, const struct sequ
 				      .element_nbytes = form->element_nbytes,
 				      .out = room->merged,
 				      .scratch = room->merge });
-	refine(op->layout, items, form, room->merged, room);
+	refine(op->layout, items, form, room->merged, items->n, room);
 	return room->merged;
 }
 
@@ -250,6 +269,7 @@ void cpu_merge_records(const struct merge_records_op *op)
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
 					.elements = merge_elements(op, &items, &form, &room),
+					.n_ordered = items.n,
 					.form = &form,
 					.out = op->out,
 					.for_output = op->for_output,

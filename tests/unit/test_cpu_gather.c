@@ -43,6 +43,7 @@ static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool 
 		.layout = &gathered->layout,
 		.items = &items,
 		.elements = gathered->elements,
+		.n_ordered = N,
 		.form = &(struct element_form){ .element_nbytes = 8, .number_bits = 32 },
 		.out = gathered->out,
 		.for_output = for_output,
