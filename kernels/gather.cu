@@ -1,32 +1,20 @@
 /*
  * gather - the items of sorted elements, in their order, checked on the way
  *
- * The one trip that moves whole items, from anywhere to one place behind the other. A block stages
- * a tile of them in shared memory (rows.cuh), and the one before the tile, and there takes their
- * digests, compares the keys of neighbours, and writes what the output takes of each as one stretch
- * of bytes. So both ends see loads and stores that neighbouring threads do side by side, and
- * what is checked is what is written.
- *
- * Where an item goes: element i to place i, or, if only the first of equal ones are kept, to the
- * number of firsts before it; nowhere from the limit on. An item that is not kept is digested all
- * the same. Counts of those that are not are added to the one that stands for them, in an array of
- * their own: the counts in items lie at any address. A last kernel writes them into the items.
+ * The one trip that moves whole items, from anywhere to one place behind the other (gathered.cuh
+ * says where). A block stages a tile of them in shared memory (rows.cuh), and the one before the
+ * tile, and there takes their digests, compares the keys of neighbours, and writes what the output
+ * takes of each as one stretch of bytes (stretch.cuh). So both ends see loads and stores that
+ * neighbouring threads do side by side, and what is checked is what is written. Where counts are
+ * added up, a last kernel writes them into the items.
  */
-#include "kernels/rows.cuh"
+#include "kernels/gathered.cuh"
+#include "kernels/stretch.cuh"
 
-static constexpr uint32_t NOWHERE = UINT32_MAX;
-
-/* What the threads of a block have found. */
-struct tally {
-	uint64_t n_kept, kept_sum, n_dropped, dropped_sum, n_disorders, n_counted;
-};
-
-struct gather_memory : stream_memory {
+struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
 	uint64_t key_word[rows::n_rows];         /* the first 8 bytes of the key */
 	uint32_t place[rows::n_rows];            /* of each row in the output, or NOWHERE */
-	uint16_t kept[rows::n_rows + 1];         /* places in slots, in the order of the output */
-	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
 
 /* Where a row is in shared memory. */
@@ -34,93 +22,6 @@ __device__ __forceinline__ const unsigned char *row_at(const gather_memory &memo
 						       const row_shape &shape, uint32_t row)
 {
 	return memory.slots + place_in_slots(memory.from[row], shape, row);
-}
-
-/* Firsts among the first i elements; all of them if that is not asked. */
-__device__ __forceinline__ uint64_t firsts_before(const gather_task &task, uint64_t i)
-{
-	if (!task.firsts.equal)
-		return i;
-	if (i == task.n)
-		return *task.firsts.n;
-	return task.firsts.before[i / WARP] +
-	       __popc(~task.firsts.equal[i / WARP] & ((1u << i % WARP) - 1));
-}
-
-__device__ __forceinline__ bool is_first(const gather_task &task, uint64_t i)
-{
-	return !task.firsts.equal || !(task.firsts.equal[i / WARP] >> i % WARP & 1);
-}
-
-/* How many of the first i elements are kept. */
-__device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_t i)
-{
-	const uint64_t n = firsts_before(task, i);
-
-	return n < task.limit ? n : task.limit;
-}
-
-/* The place of element i, or NOWHERE. */
-__device__ __forceinline__ uint32_t place_of(const gather_task &task, uint64_t i)
-{
-	const uint64_t place = firsts_before(task, i);
-
-	return is_first(task, i) && place < task.limit ? (uint32_t)place : NOWHERE;
-}
-
-__device__ __forceinline__ const unsigned char *item_of(const gather_task &task, uint64_t i)
-{
-	return item_at(task.items, number_at(task.elements, task.element_nbytes, i));
-}
-
-__device__ __forceinline__ uint64_t count_of(const gather_task &task, const unsigned char *item)
-{
-	const uint64_t count = task.has_count ? bytes_load(item, 8) : 1;
-
-	return task.has_count && task.count_is_be ? swap_bytes(count) : count;
-}
-
-__device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, bool is_kept)
-{
-	tally.kept_sum += is_kept ? hash : 0;
-	tally.dropped_sum += is_kept ? 0 : hash;
-	tally.n_kept += is_kept;
-	tally.n_dropped += !is_kept;
-}
-
-/*
- * Add the count of element i, an item in shared or device memory, to that of the one which stands
- * for it: of the firsts up to i the last. It may be beyond the limit.
- */
-__device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
-					    uint64_t i, const unsigned char *item)
-{
-	const uint64_t stands = firsts_before(task, i) + is_first(task, i) - 1;
-	const uint64_t count = count_of(task, item);
-
-	if (stands >= task.limit)
-		return;
-	tally.n_counted += count;
-	if (task.counts)
-		atomicAdd((unsigned long long *)&task.counts[stands], (unsigned long long)count);
-}
-
-__device__ __forceinline__ void report(stream_memory &memory, const struct tally &tally,
-				       const gather_task &task)
-{
-	gather_findings *found = task.findings;
-	const uint64_t n_disorders = block_sum(memory, tally.n_disorders);
-	const uint64_t n_counted = block_sum(memory, tally.n_counted);
-
-	block_add_digest(memory, tally.n_kept, tally.kept_sum, &found->digest);
-	block_add_digest(memory, tally.n_dropped, tally.dropped_sum, &found->dropped);
-	if (threadIdx.x == 0) {
-		atomicAdd((unsigned long long *)&found->n_disorders,
-			  (unsigned long long)n_disorders);
-		atomicAdd((unsigned long long *)&found->n_counted, (unsigned long long)n_counted);
-	}
-	if (threadIdx.x == 0 && blockIdx.x == 0)
-		found->n = kept_before(task, task.n);
 }
 
 /* Items staged in shared memory. */
@@ -190,143 +91,6 @@ __device__ __forceinline__ void compare_rows(const gather_memory &memory, const 
 						       row_at(memory, shape, row), 8) > 0 :
 					 before > word;
 	}
-}
-
-/*
- * What the output takes of the kept rows of a tile is one stretch of bytes. A cursor goes along it.
- */
-struct cursor {
-	const gather_memory &memory;
-	uint32_t out_offset, row_nbytes;
-	uint32_t kept, at; /* byte `at` of what is taken of a row */
-
-	__device__ cursor(const gather_memory &gather_memory, const gather_task &task,
-			  uint32_t byte)
-	    : memory(gather_memory), out_offset(task.out_offset), row_nbytes(task.out_nbytes),
-	      kept(byte / task.out_nbytes), at(byte % task.out_nbytes)
-	{
-	}
-
-	__device__ const unsigned char *row() const
-	{
-		return memory.slots + memory.kept[kept] + out_offset;
-	}
-
-	__device__ unsigned char take_byte()
-	{
-		const unsigned char byte = row()[at];
-
-		if (++at == row_nbytes) {
-			at = 0;
-			kept++;
-		}
-		return byte;
-	}
-
-	/* Four bytes, of one row or several. */
-	__device__ uint32_t take_bytes()
-	{
-		uint32_t word = 0;
-
-		if (at + 4 < row_nbytes) {
-			word = (uint32_t)bytes_load(row() + at, 4);
-			at += 4;
-			return word;
-		}
-		for (unsigned i = 0; i < 4; i++)
-			word |= (uint32_t)take_byte() << 8 * i;
-		return word;
-	}
-
-	/* Four bytes, where rows consist of aligned words. */
-	__device__ uint32_t take_word() const
-	{
-		return *(const uint32_t *)(const void *)(row() + at);
-	}
-
-	/* Four words, where rows have as many: of one row or two. */
-	__device__ uint128_t take_words() const
-	{
-		const uint32_t here = memory.kept[kept] + at;
-		const uint32_t next = memory.kept[kept + 1] + at - row_nbytes;
-		uint32_t words[4];
-		uint128_t unit;
-
-#pragma unroll
-		for (uint32_t i = 0; i < 4; i++) {
-			const uint32_t place = (at + 4 * i < row_nbytes ? here : next) + 4 * i;
-
-			words[i] = *(const uint32_t *)(const void *)(memory.slots + out_offset +
-								     place);
-		}
-		__builtin_memcpy(&unit, words, sizeof unit);
-		return unit;
-	}
-};
-
-/* How far `to` is from the next multiple of `unit`; at most nbytes. */
-__device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_t unit,
-						uint32_t nbytes)
-{
-	const uint32_t head = (unit - (uint32_t)((uintptr_t)to % unit)) % unit;
-
-	return head < nbytes ? head : nbytes;
-}
-
-/* Write all but the edges of a stretch of `nbytes`, unit by unit. */
-template <class T, class Take>
-__device__ __forceinline__ void write_units(const gather_memory &memory, const gather_task &task,
-					    unsigned char *to, uint32_t nbytes, Take take)
-{
-	const uint32_t head = head_nbytes(to, sizeof(T), nbytes);
-	const uint32_t n_units = (nbytes - head) / sizeof(T);
-	const uint32_t tail = head + n_units * (uint32_t)sizeof(T), n_edges = nbytes - tail + head;
-	const uint32_t rows_step = rows::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
-	const uint32_t bytes_step = rows::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
-	cursor cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
-
-	for (uint32_t i = threadIdx.x; i < n_units; i += rows::n_threads) {
-		struct cursor here = cursor;
-
-		((T *)(void *)(to + head))[i] = take(here);
-		cursor.kept += rows_step;
-		cursor.at += bytes_step;
-		if (cursor.at >= task.out_nbytes) {
-			cursor.at -= task.out_nbytes;
-			cursor.kept++;
-		}
-	}
-	for (uint32_t i = threadIdx.x; i < n_edges; i += rows::n_threads) {
-		const uint32_t byte = i < head ? i : i - head + tail;
-		struct cursor here(memory, task, byte);
-
-		to[byte] = here.take_byte();
-	}
-}
-
-/* Write the n_kept rows of a tile to `to`, which may be anywhere. */
-template <bool WORDS>
-__device__ __forceinline__ void write_rows(const gather_memory &memory, const gather_task &task,
-					   unsigned char *to, uint32_t n_kept)
-{
-	const uint32_t nbytes = n_kept * task.out_nbytes;
-
-	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
-		task.out_nbytes >= sizeof(uint128_t) ?
-			write_units<uint128_t>(memory, task, to, nbytes,
-					       [](cursor &cursor) { return cursor.take_words(); }) :
-			write_units<uint32_t>(memory, task, to, nbytes,
-					      [](cursor &cursor) { return cursor.take_word(); });
-	else
-		write_units<uint32_t>(memory, task, to, nbytes,
-				      [](cursor &cursor) { return cursor.take_bytes(); });
-}
-
-__device__ __forceinline__ void copy_item(void *to, const unsigned char *item, uint32_t nbytes,
-					  uint32_t thread, uint32_t n_threads)
-{
-	for (uint32_t i = thread; to && i < nbytes; i += n_threads)
-		((unsigned char *)to)[i] = item[i];
 }
 
 template <bool WORDS>

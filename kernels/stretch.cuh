@@ -1,0 +1,144 @@
+/*
+ * stretch - rows of shared memory to one stretch of bytes
+ *
+ * What the output takes of the rows of a tile that are kept, one behind the other: bytes of one row
+ * or of several make a unit that is stored, and neighbouring threads store neighbouring units. Only
+ * the edges, up to the first aligned unit and behind the last, are stored byte by byte.
+ */
+#pragma once
+
+#include "kernels/rows.cuh"
+
+struct staged_rows : stream_memory {
+	uint16_t kept[rows::n_rows + 1]; /* places in slots, in the order of the output */
+	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
+};
+
+/*
+ * What the output takes of the kept rows of a tile is one stretch of bytes. A cursor goes along it.
+ */
+struct cursor {
+	const staged_rows &memory;
+	uint32_t out_offset, row_nbytes;
+	uint32_t kept, at; /* byte `at` of what is taken of a row */
+
+	__device__ cursor(const staged_rows &staged, const gather_task &task, uint32_t byte)
+	    : memory(staged), out_offset(task.out_offset), row_nbytes(task.out_nbytes),
+	      kept(byte / task.out_nbytes), at(byte % task.out_nbytes)
+	{
+	}
+
+	__device__ const unsigned char *row() const
+	{
+		return memory.slots + memory.kept[kept] + out_offset;
+	}
+
+	__device__ unsigned char take_byte()
+	{
+		const unsigned char byte = row()[at];
+
+		if (++at == row_nbytes) {
+			at = 0;
+			kept++;
+		}
+		return byte;
+	}
+
+	/* Four bytes, of one row or several. */
+	__device__ uint32_t take_bytes()
+	{
+		uint32_t word = 0;
+
+		if (at + 4 < row_nbytes) {
+			word = (uint32_t)bytes_load(row() + at, 4);
+			at += 4;
+			return word;
+		}
+		for (unsigned i = 0; i < 4; i++)
+			word |= (uint32_t)take_byte() << 8 * i;
+		return word;
+	}
+
+	/* Four bytes, where rows consist of aligned words. */
+	__device__ uint32_t take_word() const
+	{
+		return *(const uint32_t *)(const void *)(row() + at);
+	}
+
+	/* Four words, where rows have as many: of one row or two. */
+	__device__ uint128_t take_words() const
+	{
+		const uint32_t here = memory.kept[kept] + at;
+		const uint32_t next = memory.kept[kept + 1] + at - row_nbytes;
+		uint32_t words[4];
+		uint128_t unit;
+
+#pragma unroll
+		for (uint32_t i = 0; i < 4; i++) {
+			const uint32_t place = (at + 4 * i < row_nbytes ? here : next) + 4 * i;
+
+			words[i] = *(const uint32_t *)(const void *)(memory.slots + out_offset +
+								     place);
+		}
+		__builtin_memcpy(&unit, words, sizeof unit);
+		return unit;
+	}
+};
+
+/* How far `to` is from the next multiple of `unit`; at most nbytes. */
+__device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_t unit,
+						uint32_t nbytes)
+{
+	const uint32_t head = (unit - (uint32_t)((uintptr_t)to % unit)) % unit;
+
+	return head < nbytes ? head : nbytes;
+}
+
+/* Write all but the edges of a stretch of `nbytes`, unit by unit. */
+template <class T, class Take>
+__device__ __forceinline__ void write_units(const staged_rows &memory, const gather_task &task,
+					    unsigned char *to, uint32_t nbytes, Take take)
+{
+	const uint32_t head = head_nbytes(to, sizeof(T), nbytes);
+	const uint32_t n_units = (nbytes - head) / sizeof(T);
+	const uint32_t tail = head + n_units * (uint32_t)sizeof(T), n_edges = nbytes - tail + head;
+	const uint32_t rows_step = rows::n_threads * (uint32_t)sizeof(T) / task.out_nbytes;
+	const uint32_t bytes_step = rows::n_threads * (uint32_t)sizeof(T) % task.out_nbytes;
+	cursor cursor(memory, task, head + threadIdx.x * (uint32_t)sizeof(T));
+
+	for (uint32_t i = threadIdx.x; i < n_units; i += rows::n_threads) {
+		struct cursor here = cursor;
+
+		((T *)(void *)(to + head))[i] = take(here);
+		cursor.kept += rows_step;
+		cursor.at += bytes_step;
+		if (cursor.at >= task.out_nbytes) {
+			cursor.at -= task.out_nbytes;
+			cursor.kept++;
+		}
+	}
+	for (uint32_t i = threadIdx.x; i < n_edges; i += rows::n_threads) {
+		const uint32_t byte = i < head ? i : i - head + tail;
+		struct cursor here(memory, task, byte);
+
+		to[byte] = here.take_byte();
+	}
+}
+
+/* Write the n_kept rows of a tile to `to`, which may be anywhere. */
+template <bool WORDS>
+__device__ __forceinline__ void write_rows(const staged_rows &memory, const gather_task &task,
+					   unsigned char *to, uint32_t n_kept)
+{
+	const uint32_t nbytes = n_kept * task.out_nbytes;
+
+	if (WORDS && ((uintptr_t)to | task.out_nbytes | task.out_offset) % 4 == 0)
+		task.out_nbytes >= sizeof(uint128_t) ?
+			write_units<uint128_t>(memory, task, to, nbytes,
+					       [](cursor &cursor) { return cursor.take_words(); }) :
+			write_units<uint32_t>(memory, task, to, nbytes,
+					      [](cursor &cursor) { return cursor.take_word(); });
+	else
+		write_units<uint32_t>(memory, task, to, nbytes,
+				      [](cursor &cursor) { return cursor.take_bytes(); });
+}
