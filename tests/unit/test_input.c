@@ -2,128 +2,9 @@
  * test_input - files and pipes are one stream of whole records, and nothing of it is lost or
  * doubled
  */
-#include "io/input.h"
-
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
 
-#include "tests/guarded.h"
-#include "tests/io_fixture.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
-
-enum { R = 3, N = 3000 };
-
-static unsigned char data[N];
-
-/* Writes data[from, from + nbytes) to a file of the directory and returns its path. */
-static const char *part(const char *name, size_t from, size_t nbytes)
-{
-	write_file(path_of(name), data + from, nbytes);
-	return path_of(name);
-}
-
-static struct input *open_input(const char *const *paths, size_t n)
-{
-	struct input *input;
-
-	assert_int_equal(input_open(&faulty_engine, paths, n, R, &input), 0);
-	return input;
-}
-
-static int open_refused(const char *path)
-{
-	struct input *input;
-	const int r = input_open(&faulty_engine, &path, 1, R, &input);
-
-	assert_true(r < 0);
-	assert_true(status_failed());
-	return r;
-}
-
-/* The whole stream in parts of nbytes is data[0, total_nbytes). */
-static void assert_stream(struct input *input, size_t nbytes, size_t total_nbytes)
-{
-	unsigned char *buffer = guarded_alloc(nbytes);
-	uint64_t position, expected = 0;
-	size_t n;
-
-	do {
-		assert_int_equal(input_read(input, buffer, nbytes, &position, &n), 0);
-		assert_int_equal(position, expected);
-		assert_true(n == nbytes || position + n == total_nbytes);
-		assert_memory_equal(buffer, data + position, n);
-		expected += n;
-	} while (n == nbytes);
-	assert_int_equal(expected, total_nbytes);
-	assert_int_equal(input_read(input, buffer, nbytes, &position, &n), 0);
-	assert_int_equal(n, 0);
-	guarded_free(buffer, nbytes);
-}
-
-/* An error comes, however often it is asked for. */
-static int read_refused(struct input *input)
-{
-	unsigned char buffer[300];
-	uint64_t position;
-	size_t n = 1;
-	int r = 0;
-
-	while (r == 0 && n > 0)
-		r = input_read(input, buffer, sizeof buffer, &position, &n);
-	assert_true(r < 0);
-	assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), r);
-	return r;
-}
-
-/* Standard input is `fd`, which is closed, until restore_stdin(). */
-static int saved_stdin = -1;
-
-static void replace_stdin(int fd)
-{
-	assert_true(fd >= 0);
-	saved_stdin = dup(STDIN_FILENO);
-	dup2(fd, STDIN_FILENO);
-	close(fd);
-}
-
-static void restore_stdin(void)
-{
-	dup2(saved_stdin, STDIN_FILENO);
-	close(saved_stdin);
-}
-
-struct feed {
-	pthread_t thread;
-	int fd;
-	const char *fifo; /* to open first; NULL: fd */
-	size_t from, nbytes;
-};
-
-static void *feed(void *arg)
-{
-	const struct feed *f = arg;
-	const int fd = f->fifo ? open(f->fifo, O_WRONLY) : f->fd;
-
-	for (size_t done = 0; done < f->nbytes;) {
-		const size_t n = f->nbytes - done < 100 ? f->nbytes - done : 100;
-
-		usleep(500);
-		if (write(fd, data + f->from + done, n) != (ssize_t)n)
-			abort();
-		done += n;
-	}
-	close(fd);
-	return NULL;
-}
-
-static void start_feed(struct feed *f)
-{
-	assert_int_equal(pthread_create(&f->thread, NULL, feed, f), 0);
-}
+#include "tests/unit/input_fixture.h"
 
 static void several_files_are_one_stream(void **state)
 {
@@ -215,22 +96,17 @@ static void pipes_and_files_mix(void **state)
 	struct feed fifo = { .fifo = paths[3], .from = 1200, .nbytes = N - 1200 };
 	struct feed standard = { .from = 300, .nbytes = 600 };
 	struct input *input;
-	int ends[2];
 
 	(void)state;
 	assert_int_equal(mkfifo(paths[3], 0600), 0);
-	assert_int_equal(pipe(ends), 0);
-	standard.fd = ends[1];
-	replace_stdin(ends[0]);
-	start_feed(&standard);
+	start_feed_of_stdin(&standard);
 	start_feed(&fifo);
 	input = open_input(paths, 5);
 	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
 	assert_stream(input, 210, N);
 	input_close(input);
 	pthread_join(standard.thread, NULL);
-	pthread_join(fifo.thread, NULL);
-	restore_stdin();
+	end_feed_of_stdin(&fifo);
 }
 
 static void standard_input_starts_at_its_position(void **state)
@@ -271,164 +147,14 @@ static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
 	const char *const paths[] = { "-", part("b", 0, 300) };
 	struct feed f = { .nbytes = 100 };
 	struct input *input;
-	int ends[2];
 
 	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	f.fd = ends[1];
-	replace_stdin(ends[0]);
-	start_feed(&f);
+	start_feed_of_stdin(&f);
 	input = open_input(paths, 2);
 	assert_int_equal(read_refused(input), -EINVAL);
 	assert_non_null(strstr(status_last(), "standard input: 100 bytes"));
 	input_close(input);
-	pthread_join(f.thread, NULL);
-	restore_stdin();
-}
-
-static struct input *open_framed(const char *const *paths, size_t n, struct framing framing)
-{
-	struct input *input;
-
-	framing.record_nbytes = R;
-	assert_int_equal(input_open_framed(&faulty_engine, paths, n, &framing, &input), 0);
-	return input;
-}
-
-static void refuse_framed(const char *path, struct framing framing)
-{
-	struct input *input;
-
-	status_reset(true);
-	framing.record_nbytes = R;
-	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), -EINVAL);
-	assert_non_null(strstr(status_last(), path));
-}
-
-/* The stream is the records of two files: data[10, 100) and data[210, 300). */
-static void assert_framed(struct input *input)
-{
-	unsigned char buffer[180 + R];
-	uint64_t position;
-	size_t done = 0, n;
-
-	do {
-		assert_int_equal(input_read(input, buffer + done, 21, &position, &n), 0);
-		assert_int_equal(position, done);
-		done += n;
-	} while (n == 21);
-	assert_int_equal(done, 180);
-	assert_memory_equal(buffer, data + 10, 90);
-	assert_memory_equal(buffer + 90, data + 210, 90);
-	assert_memory_equal(input_header(input), data, 10);
-}
-
-static void headers_and_tails_are_no_part_of_the_stream(void **state)
-{
-	const char *const paths[] = { part("a", 0, 102), part("b", 200, 101) };
-	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_KEEP };
-	unsigned char buffer[90];
-	struct input *input;
-
-	(void)state;
-	faults.most_nbytes = 7;
-	input = open_framed(paths, 2, framing);
-	assert_int_equal(input_total_nbytes(input), 180);
-	assert_framed(input);
-	assert_int_equal(input_read_at(input, 45, buffer, 90), 0);
-	assert_memory_equal(buffer, data + 55, 45);
-	assert_memory_equal(buffer + 45, data + 210, 45);
-	assert_int_equal(input_tail(input, 0).nbytes, 2);
-	assert_memory_equal(input_tail(input, 0).data, data + 100, 2);
-	assert_int_equal(input_tail(input, 1).nbytes, 1);
-	assert_memory_equal(input_tail(input, 1).data, data + 300, 1);
-	input_close(input);
-}
-
-static void headers_and_tails_of_pipes_are_none_either(void **state)
-{
-	struct framing framing = { .skip_nbytes = 10 };
-
-	(void)state;
-	faults.most_nbytes = 7;
-	for (framing.partial = PARTIAL_KEEP; framing.partial <= PARTIAL_DROP; framing.partial++)
-		for (int first_is_pipe = 0; first_is_pipe < 2; first_is_pipe++) {
-			const char *const piped[] = { "-", part("b", 200, 101) };
-			const char *const last_piped[] = { part("a", 0, 102), "-" };
-			struct feed f = { .from = first_is_pipe ? 0 : 200,
-					  .nbytes = first_is_pipe ? 102 : 101 };
-			struct input *input;
-			int ends[2];
-
-			assert_int_equal(pipe(ends), 0);
-			f.fd = ends[1];
-			replace_stdin(ends[0]);
-			start_feed(&f);
-			input = open_framed(first_is_pipe ? piped : last_piped, 2, framing);
-			assert_framed(input);
-			assert_int_equal(input_tail(input, 0).nbytes,
-					 framing.partial == PARTIAL_KEEP ? 2 : 0);
-			assert_int_equal(input_tail(input, 1).nbytes,
-					 framing.partial == PARTIAL_KEEP ? 1 : 0);
-			if (framing.partial == PARTIAL_KEEP)
-				assert_memory_equal(input_tail(input, 0).data, data + 100, 2);
-			input_close(input);
-			pthread_join(f.thread, NULL);
-			restore_stdin();
-		}
-}
-
-static void files_that_are_framed_otherwise_are_refused(void **state)
-{
-	const struct framing longer = { .skip_nbytes = 10, .partial = PARTIAL_DROP };
-	const struct framing whole = { .skip_nbytes = 10 };
-	const char *const paths[] = { part("empty_body", 0, 10) };
-	struct input *input;
-
-	(void)state;
-	refuse_framed(part("short", 0, 9), longer);
-	assert_non_null(strstr(status_last(), "9 bytes"));
-	refuse_framed(part("empty", 0, 0), longer);
-	refuse_framed(part("odd", 0, 102), whole);
-	assert_non_null(strstr(status_last(), "92 bytes behind the header"));
-	input = open_framed(paths, 1, whole);
-	assert_int_equal(input_total_nbytes(input), 0);
-	assert_memory_equal(input_header(input), data, 10);
-	input_close(input);
-}
-
-static void short_pipes_are_refused(void **state)
-{
-	const char *const paths[] = { "-" };
-	const struct framing framing = { .skip_nbytes = 10 };
-	struct feed f = { .nbytes = 9 };
-	struct input *input;
-	int ends[2];
-
-	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	f.fd = ends[1];
-	replace_stdin(ends[0]);
-	start_feed(&f);
-	input = open_framed(paths, 1, framing);
-	assert_int_equal(read_refused(input), -EINVAL);
-	assert_non_null(strstr(status_last(), "standard input: 9 bytes"));
-	input_close(input);
-	pthread_join(f.thread, NULL);
-	restore_stdin();
-}
-
-static void growing_tail_is_an_error(void **state)
-{
-	const char *const paths[] = { part("a", 0, 102) };
-	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_DROP };
-	struct input *input = open_framed(paths, 1, framing);
-
-	(void)state;
-	part("a", 0, 103);
-	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(status_last(), "102 bytes at first, 103 now"));
-	input_close(input);
+	end_feed_of_stdin(&f);
 }
 
 static void unreadable_inputs_are_named(void **state)
@@ -652,11 +378,6 @@ int main(void)
 		FIXTURE(standard_input_starts_at_its_position),
 		FIXTURE(incomplete_record_is_refused_at_once),
 		FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
-		FIXTURE(headers_and_tails_are_no_part_of_the_stream),
-		FIXTURE(headers_and_tails_of_pipes_are_none_either),
-		FIXTURE(files_that_are_framed_otherwise_are_refused),
-		FIXTURE(short_pipes_are_refused),
-		FIXTURE(growing_tail_is_an_error),
 		FIXTURE(unreadable_inputs_are_named),
 		FIXTURE(shrinking_input_is_an_error),
 		FIXTURE(growing_input_is_an_error),

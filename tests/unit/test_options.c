@@ -1,86 +1,12 @@
 /*
  * test_options - what every option means, and that every mistake is refused by name
  */
-#include "src/options.h"
-#include "src/status.h"
-
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: it makes a macro of fail */
-
-enum { MAX_ARGS = 20 };
-
-/* Parse "gsort" and the words given, up to NULL. */
-static int parse_list(struct options *ret_options, va_list words)
-{
-	char *argv[MAX_ARGS + 2] = { "gsort" };
-	int argc = 1;
-
-	status_reset(true);
-	while ((argv[argc] = va_arg(words, char *)) != NULL)
-		assert_true(++argc <= MAX_ARGS);
-	return options_parse(argc, argv, ret_options);
-}
-
-/* The options of a command line that must be right; ends with NULL. */
-static struct options parsed(const char *word, ...)
-{
-	struct options options;
-	va_list words;
-	int r;
-
-	(void)word;
-	va_start(words, word);
-	r = parse_list(&options, words);
-	va_end(words);
-	if (r != 0)
-		print_error("refused: %s\n", status_last());
-	assert_int_equal(r, 0);
-	return options;
-}
-
-/* The words must be refused, with a message that has both parts in it; ends with NULL. */
-static void refused(const char *part, const char *other_part, ...)
-{
-	struct options options;
-	va_list words;
-	int r;
-
-	va_start(words, other_part);
-	r = parse_list(&options, words);
-	va_end(words);
-	assert_true(r < 0);
-	if (!strstr(status_last(), part) || !strstr(status_last(), other_part))
-		fail_msg("message '%s' has no '%s' or no '%s'", status_last(), part, other_part);
-}
-
-/* The first word, argv[0], is not an argument of theirs: this reads better. */
-#define PARSED(...) parsed("gsort", __VA_ARGS__, NULL)
-#define REFUSED(part, other_part, ...) refused(part, other_part, __VA_ARGS__, NULL)
-
-/* A temporary file with nbytes of text, by name; removed by the next call or by remove_list(). */
-static char list_path[] = "/tmp/test_options.XXXXXX";
-
-static const char *write_list(const char *text, size_t nbytes)
-{
-	int fd;
-
-	strcpy(list_path + strlen(list_path) - 6, "XXXXXX");
-	fd = mkstemp(list_path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, nbytes), (ssize_t)nbytes);
-	close(fd);
-	return list_path;
-}
+#include "tests/unit/parsed_options.h"
 
 static void defaults_sort_u64_from_standard_input(void **state)
 {
@@ -162,17 +88,6 @@ static void every_option_reaches_its_field(void **state)
 	options_free(&options);
 }
 
-static void direction_does_not_depend_on_the_order_of_options(void **state)
-{
-	struct options options;
-
-	(void)state;
-	options = PARSED("-r", "-t", "i16", "-o", "out");
-	assert_int_equal(options.record.keys[0].nbytes, 2);
-	assert_true(options.record.keys[0].descending);
-	options_free(&options);
-}
-
 static void sizes_without_suffix_are_kib(void **state)
 {
 	struct options options;
@@ -220,186 +135,6 @@ static void unknown_options_are_named(void **state)
 	REFUSED("-S, --buffer-size", "needs an argument", "-S");
 	REFUSED("-o, --output", "needs an argument", "--output");
 	REFUSED("--verify", "takes no argument", "--verify=1");
-}
-
-static void unknown_types_are_refused_with_the_known_ones(void **state)
-{
-	(void)state;
-	REFUSED("'u63'", "u128", "-t", "u63");
-	REFUSED("-t, --type", "f64", "--type=");
-	REFUSED("'f16'", "bN", "-t", "f16");
-	REFUSED("'b65537'", "65536", "-t", "b65537");
-	REFUSED("'b0'", "bN", "-t", "b0");
-	REFUSED("'u64xe'", "be", "-t", "u64xe");
-}
-
-static void keys_are_taken_in_their_order(void **state)
-{
-	struct options options;
-	const struct key *keys;
-
-	(void)state;
-	options = PARSED("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
-	keys = options.record.keys;
-	assert_int_equal(options.record.record_nbytes, 32);
-	assert_int_equal(options.record.n_keys, 3);
-	assert_true(keys[0].offset == 8 && keys[0].nbytes == 4 && keys[0].kind == KEY_SIGNED);
-	assert_true(keys[0].big_endian && keys[0].descending);
-	assert_true(keys[1].offset == 0 && keys[1].nbytes == 4 && keys[1].kind == KEY_BYTES);
-	assert_false(keys[1].descending);
-	assert_true(keys[2].offset == 4 && keys[2].nbytes == 2 && keys[2].kind == KEY_UNSIGNED);
-	options_free(&options);
-}
-
-static void a_record_without_keys_is_one(void **state)
-{
-	struct options options;
-
-	(void)state;
-	options = PARSED("-R", "100", "-o", "out");
-	assert_int_equal(options.record.n_keys, 1);
-	assert_int_equal(options.record.keys[0].kind, KEY_BYTES);
-	assert_int_equal(options.record.keys[0].nbytes, 100);
-	options_free(&options);
-	options = PARSED("-R", "4", "-t", "f32", "-o", "out");
-	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
-	options_free(&options);
-	options = PARSED("-t", "b65536", "-o", "out");
-	options_free(&options);
-}
-
-static void reverse_makes_every_key_descending(void **state)
-{
-	struct options options;
-
-	(void)state;
-	options = PARSED("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
-	assert_true(options.record.keys[0].descending && options.record.keys[1].descending);
-	options_free(&options);
-}
-
-static void any_number_of_keys_is_taken(void **state)
-{
-	enum { N = 5000 };
-	char **argv = calloc(2 * N + 5, sizeof *argv);
-	struct options options;
-	int argc = 0;
-
-	(void)state;
-	assert_non_null(argv);
-	argv[argc++] = "gsort";
-	argv[argc++] = "-R16";
-	argv[argc++] = "-oout";
-	for (int i = 0; i < N; i++) {
-		argv[argc++] = "-k";
-		argv[argc++] = i % 2 ? "3:u8" : "0:b2";
-	}
-	status_reset(true);
-	assert_int_equal(options_parse(argc, argv, &options), 0);
-	assert_int_equal(options.record.n_keys, N);
-	options_free(&options);
-	free(argv);
-}
-
-static void wrong_keys_are_refused(void **state)
-{
-	static const char *const keys[] = { "",
-					    "u32",
-					    "0",
-					    ":u32",
-					    "-1:u32",
-					    " 0:u32",
-					    "0:u32:",
-					    "0:u32:x",
-					    "0:u32r",
-					    "0:u32:r:r",
-					    "0:x",
-					    "0:",
-					    "0x1:u32",
-					    "99999999999999999999:u8",
-					    "0:b0000000000000001",
-					    "0:b65537" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
-}
-
-static void keys_lie_within_the_record(void **state)
-{
-	(void)state;
-	REFUSED("-k, --key=29:u32le", "32", "-R32", "-k0:u32", "-k29:u32", "-o", "out");
-	REFUSED("-k, --key=32:u8", "32", "-R32", "-k32:u8", "-o", "out");
-	REFUSED("-k, --key", "reaches", "-R32", "-k18446744073709551615:u64", "-o", "out");
-	REFUSED("-k, --key", "-R, --record-size", "-k0:u32", "-o", "out");
-	REFUSED("-k, --key", "-t, --type", "-tu64", "-k0:u32", "-o", "out");
-	REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
-}
-
-static void wrong_record_sizes_are_refused(void **state)
-{
-	static const char *const sizes[] = {
-		"", "0", "-1", "x", "65537", "1x", "18446744073709551617"
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
-	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
-}
-
-static void shapes_that_make_no_sense_are_refused(void **state)
-{
-	static const char *const shapes[] = { "--limit=5", "--keys-only", "--index", "--count" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-C, --check-quiet", shapes[i], "-C", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
-			"--partial=keep", "-o", "out");
-	}
-	REFUSED("--count", "-u, --unique", "--count", "-o", "out");
-	REFUSED("--count", "--index", "-u", "--count", "--index", "-o", "out");
-	REFUSED("--keys-only", "--index", "--keys-only", "--index", "-o", "out");
-	REFUSED("--verify", "--index", "--verify", "--index", "-o", "out");
-	REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
-	REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
-	REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
-	REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
-}
-
-static void shapes_reach_their_fields_and_the_layout(void **state)
-{
-	struct options options;
-	struct layout layout;
-
-	(void)state;
-	options = PARSED("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
-			 "--skip-bytes=1K", "--partial=drop", "-o", "out");
-	assert_true(options.count && options.keys_only && !options.index);
-	assert_int_equal(options.limit, 0);
-	assert_int_equal(options.skip_nbytes, 1024);
-	assert_int_equal(options.partial, PARTIAL_DROP);
-	assert_int_equal(options_layout(&options, &layout), 0);
-	assert_int_equal(layout.kind, LAYOUT_RECORDS);
-	assert_int_equal(layout.output_nbytes, 8 + 4 + 3);
-	assert_true(layout.intake.count_is_be);
-	layout_free(&layout);
-	options_free(&options);
-
-	options = PARSED("--limit=7", "-o", "out");
-	assert_int_equal(options_layout(&options, &layout), 0);
-	assert_int_equal(layout.kind, LAYOUT_RECORDS);
-	layout_free(&layout);
-	options_free(&options);
-
-	options = PARSED("-o", "out");
-	assert_true(options.limit == UINT64_MAX);
-	assert_int_equal(options_layout(&options, &layout), 0);
-	assert_int_equal(layout.kind, LAYOUT_CODES);
-	layout_free(&layout);
-	options_free(&options);
 }
 
 static void wrong_sizes_are_refused(void **state)
@@ -522,56 +257,6 @@ static void standard_input_is_read_once(void **state)
 {
 	(void)state;
 	REFUSED("'-'", "once", "-o", "out", "-", "f", "-");
-}
-
-static void file_names_come_from_a_list(void **state)
-{
-	struct options options;
-
-	(void)state;
-	options = PARSED("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
-	unlink(list_path);
-	assert_int_equal(options.n_inputs, 3);
-	assert_string_equal(options.inputs[0], "one");
-	assert_string_equal(options.inputs[1], "two words");
-	assert_string_equal(options.inputs[2], "-x");
-	options_free(&options);
-
-	options = PARSED("--files0-from", write_list("one\0two", 7), "-o", "out");
-	unlink(list_path);
-	assert_int_equal(options.n_inputs, 2);
-	assert_string_equal(options.inputs[1], "two");
-	options_free(&options);
-}
-
-static void long_lists_of_file_names_are_read(void **state)
-{
-	enum { N = 20000 };
-	char *text = malloc(N * 8), *end = text;
-	struct options options;
-
-	(void)state;
-	assert_non_null(text);
-	for (int i = 0; i < N; i++)
-		end += sprintf(end, "f%d", i) + 1;
-	options = PARSED("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
-	unlink(list_path);
-	free(text);
-	assert_int_equal(options.n_inputs, N);
-	assert_string_equal(options.inputs[N - 1], "f19999");
-	options_free(&options);
-}
-
-static void wrong_lists_of_file_names_are_refused(void **state)
-{
-	(void)state;
-	REFUSED("--files0-from", "'g'", "--files0-from=list", "-o", "out", "g");
-	REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
-	REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
-	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
-		"out");
-	unlink(list_path);
-	REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
 }
 
 /* Parse with standard output being `fd`. */
@@ -743,21 +428,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_sort_u64_from_standard_input),
 		cmocka_unit_test(every_option_reaches_its_field),
-		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
 		cmocka_unit_test(sizes_without_suffix_are_kib),
 		cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
 		cmocka_unit_test(long_names_may_be_shortened),
 		cmocka_unit_test(unknown_options_are_named),
-		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
-		cmocka_unit_test(keys_are_taken_in_their_order),
-		cmocka_unit_test(a_record_without_keys_is_one),
-		cmocka_unit_test(reverse_makes_every_key_descending),
-		cmocka_unit_test(any_number_of_keys_is_taken),
-		cmocka_unit_test(wrong_keys_are_refused),
-		cmocka_unit_test(keys_lie_within_the_record),
-		cmocka_unit_test(wrong_record_sizes_are_refused),
-		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
-		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(zstd_has_a_level_or_none),
 		cmocka_unit_test(unknown_codecs_are_refused),
@@ -768,9 +442,6 @@ int main(void)
 		cmocka_unit_test(verify_and_fsync_need_an_output_file),
 		cmocka_unit_test(one_file_cannot_be_written_twice),
 		cmocka_unit_test(standard_input_is_read_once),
-		cmocka_unit_test(file_names_come_from_a_list),
-		cmocka_unit_test(long_lists_of_file_names_are_read),
-		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
 		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 		cmocka_unit_test(help_names_every_option_within_80_columns),
