@@ -2,10 +2,10 @@
  * cuda_on_cpu - just enough CUDA to run the kernels' own source as plain C++ on the CPU
  *
  * A file that includes this first and then kernels/x.cu has the kernels of x as ordinary
- * functions. A launch runs at once: blocks one after the other, the threads of a block as real
- * threads. So what goes wrong between threads goes wrong here as well, and the sanitizers know how
- * to see it: a missing __syncthreads() is a data race to TSan, an index too far an overflow to
- * ASan.
+ * functions. A launch runs at once: blocks one after the other, the threads of a block in turns
+ * (threads_on_cpu.h). What goes wrong between threads goes wrong here as well, and the sanitizers
+ * know how to see it: a missing __syncthreads() is a data race to TSan, an index too far an
+ * overflow to ASan.
  *
  *	__syncthreads()   a barrier of the block's threads
  *	shuffles          slots that the lanes of a warp share, between two barriers of the warp
@@ -21,9 +21,9 @@
 #include <string.h>
 
 #include <algorithm>
-#include <pthread.h>
-#include <thread>
 #include <vector>
+
+#include "tests/kernels/threads_on_cpu.h"
 
 #define __global__
 #define __device__
@@ -57,31 +57,6 @@ static inline cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUs
 	return cudaSuccess;
 }
 
-struct emulated_index {
-	unsigned x;
-};
-
-/* A barrier that threads meet at again and again. */
-class emulated_barrier
-{
-	pthread_barrier_t barrier;
-
-public:
-	explicit emulated_barrier(unsigned n)
-	{
-		pthread_barrier_init(&barrier, NULL, n);
-	}
-	~emulated_barrier()
-	{
-		pthread_barrier_destroy(&barrier);
-	}
-	emulated_barrier(const emulated_barrier &) = delete;
-	void wait()
-	{
-		pthread_barrier_wait(&barrier);
-	}
-};
-
 /* What the lanes of a warp exchange: two sets of slots, used in turn, so one barrier is enough. */
 struct emulated_warp {
 	emulated_barrier barrier;
@@ -112,35 +87,42 @@ struct emulated_block {
 	}
 };
 
-inline thread_local emulated_index threadIdx, blockIdx, blockDim, gridDim;
-inline thread_local emulated_block *this_block;
-inline thread_local unsigned warp_turn, vote_turn;
+#define threadIdx (this_thread()->thread_index)
+#define blockIdx (this_thread()->block_index)
+#define blockDim (this_thread()->block_size)
+#define gridDim (this_thread()->grid_size)
 
 static inline void __syncthreads()
 {
-	this_block->barrier.wait();
+	this_thread()->block->barrier.wait();
 }
 
 /* Two counters in turn: the one not in use is cleared between the two barriers. */
 static inline int __syncthreads_or(int predicate)
 {
-	unsigned *votes = this_block->votes;
-	const unsigned turn = vote_turn ^= 1;
+	emulated_block *block = this_thread()->block;
+	unsigned *votes = block->votes;
+	const unsigned turn = this_thread()->vote_turn ^= 1;
 
 	if (predicate)
 		__atomic_fetch_or(&votes[turn], 1, __ATOMIC_RELAXED);
-	this_block->barrier.wait();
+	block->barrier.wait();
 	predicate = (int)__atomic_load_n(&votes[turn], __ATOMIC_RELAXED);
 	if (threadIdx.x == 0)
 		__atomic_store_n(&votes[turn ^ 1], 0, __ATOMIC_RELAXED);
-	this_block->barrier.wait();
+	block->barrier.wait();
 	return predicate;
+}
+
+static inline emulated_warp *this_warp()
+{
+	return this_thread()->block->warps[threadIdx.x / 32];
 }
 
 static inline uint32_t emulated_exchange(uint32_t value, unsigned source_lane)
 {
-	emulated_warp *warp = this_block->warps[threadIdx.x / 32];
-	uint32_t *slots = warp->slots[warp_turn ^= 1];
+	emulated_warp *warp = this_warp();
+	uint32_t *slots = warp->slots[this_thread()->warp_turn ^= 1];
 
 	slots[threadIdx.x % 32] = value;
 	warp->barrier.wait();
@@ -149,7 +131,7 @@ static inline uint32_t emulated_exchange(uint32_t value, unsigned source_lane)
 
 static inline void __syncwarp()
 {
-	this_block->warps[threadIdx.x / 32]->barrier.wait();
+	this_warp()->barrier.wait();
 }
 
 static inline uint32_t __shfl_sync(unsigned, uint32_t value, unsigned source, unsigned width = 32)
@@ -238,7 +220,7 @@ template <class T> static inline T atomicMin(T *to, T value)
 
 template <class T> static inline T *shared_memory()
 {
-	return (T *)(void *)this_block->shared;
+	return (T *)(void *)this_thread()->block->shared;
 }
 
 static inline void copy_async(void *shared, const void *from)
@@ -256,22 +238,21 @@ static inline void emulated_launch(Kernel kernel, unsigned n_blocks, unsigned n_
 				   size_t shared_nbytes, const Args &...args)
 {
 	emulated_block block(n_threads, shared_nbytes);
-	std::vector<std::thread> threads;
+	const auto run = [&] {
+		for (unsigned b = 0; b < n_blocks; b++) {
+			blockIdx.x = b;
+			kernel(args...);
+			block.barrier.wait();
+		}
+	};
 
-	for (unsigned i = 0; i < n_threads; i++)
-		threads.emplace_back([&, i] {
-			this_block = &block;
-			threadIdx.x = i;
-			blockDim.x = n_threads;
-			gridDim.x = n_blocks;
-			for (unsigned b = 0; b < n_blocks; b++) {
-				blockIdx.x = b;
-				kernel(args...);
-				block.barrier.wait();
-			}
-		});
-	for (std::thread &thread : threads)
-		thread.join();
+	emulated_pool::of_this_thread().launch({
+		.run = [](const void *context) { (*(const decltype(run) *)context)(); },
+		.context = &run,
+		.block = &block,
+		.n_threads = n_threads,
+		.n_blocks = n_blocks,
+	});
 }
 
 #define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
