@@ -11,20 +11,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "io/direct.h"
 #include "io/memory_tier.h"
 #include "io/reclaim.h"
+#include "io/spill_file.h"
 #include "src/status.h"
 
 /*
@@ -35,23 +32,6 @@
 enum { LAG_PART = 128 };
 static const uint64_t least_lag_nbytes = UINT64_C(4) << 20, most_lag_nbytes = UINT64_C(256) << 20;
 
-/* What is worth a direct transfer, and how much is read ahead of other reads. */
-enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
-
-struct directory {
-	/* Set at creation. */
-	const char *path;
-
-	/* Under the lock. */
-	struct file file;          /* opened with the first extent; then constant, as the next */
-	struct file direct;        /* the same past the page cache; closed if that is not wanted */
-	uint64_t end;              /* of the last extent */
-	uint64_t in_flight_nbytes; /* being written now */
-	uint64_t written_nbytes;   /* ever */
-	uint64_t busy_ns;          /* that it took */
-	bool full;                 /* since the last discard */
-};
-
 struct spill {
 	/* Set at creation. */
 	const struct io_engine *engine;
@@ -60,14 +40,13 @@ struct spill {
 	bool is_kept;
 	struct memory_tier *memory; /* has a lock of its own, as the next */
 	struct reclaim *reclaim;
-	bool passes_by_cache;   /* constant once anything is stored, as the next */
-	struct io_queue *queue; /* then; NULL if there is none */
+	struct io_queue *queue; /* constant once anything is stored; NULL if there is none */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	uint64_t used_nbytes; /* in whole pages, as all that is counted */
 	uint64_t peak_nbytes;
-	struct directory directories[];
+	struct spill_file files[]; /* n_directories */
 };
 
 static uint64_t pages_up(uint64_t nbytes)
@@ -78,20 +57,20 @@ static uint64_t pages_up(uint64_t nbytes)
 static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
 {
 	struct spill *spill = context;
-	struct directory *d = &spill->directories[file];
+	struct spill_file *f = &spill->files[file];
 
-	if (file_punch(&d->file, offset, nbytes) < 0)
+	if (file_punch(&f->file, offset, nbytes) < 0)
 		return;
 	pthread_mutex_lock(&spill->lock);
 	spill->used_nbytes -= nbytes < spill->used_nbytes ? nbytes : spill->used_nbytes;
-	d->full = false;
+	f->full = false;
 	pthread_mutex_unlock(&spill->lock);
 }
 
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
 {
-	struct spill *spill = calloc(1, sizeof *spill + n * sizeof *spill->directories);
+	struct spill *spill = calloc(1, sizeof *spill + n * sizeof *spill->files);
 
 	assert(n > 0);
 	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0 ||
@@ -104,11 +83,8 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 	spill->limit_nbytes = limit_nbytes;
 	spill->n_directories = n;
 	pthread_mutex_init(&spill->lock, NULL);
-	for (size_t i = 0; i < n; i++) {
-		spill->directories[i].path = directories[i];
-		spill->directories[i].file = (struct file){ .engine = engine, .fd = -1 };
-		spill->directories[i].direct = spill->directories[i].file;
-	}
+	for (size_t i = 0; i < n; i++)
+		spill_file_init(&spill->files[i], engine, directories[i]);
 	*ret_spill = spill;
 	return 0;
 }
@@ -122,8 +98,8 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 	if (r < 0)
 		return r;
 	spill->is_kept = true;
-	spill->directories[0].file = *file;
-	spill->directories[0].end = pages_up(end_nbytes);
+	spill->files[0].file = *file;
+	spill->files[0].end = pages_up(end_nbytes);
 	spill->used_nbytes = spill->peak_nbytes = used_nbytes;
 	*ret_spill = spill;
 	return 0;
@@ -131,7 +107,8 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 
 void spill_pass_by_cache(struct spill *spill)
 {
-	spill->passes_by_cache = true;
+	for (size_t i = 0; i < spill->n_directories; i++)
+		spill->files[i].passes_by_cache = true;
 	/* Without a queue transfers are as right. */
 	io_queue_open(spill->engine, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
 }
@@ -146,14 +123,15 @@ int spill_sync(struct spill *spill)
 	int r = 0;
 
 	for (size_t i = 0; i < spill->n_directories && r == 0; i++) {
-		struct directory *d = &spill->directories[i];
+		struct spill_file *f = &spill->files[i];
 		struct file file;
 
 		pthread_mutex_lock(&spill->lock);
-		file = d->file;
+		file = f->file;
 		pthread_mutex_unlock(&spill->lock);
 		if (file.fd >= 0 && (r = file_sync(&file)) < 0)
-			fail(r, "%s: cannot bring temporary data to stable storage: %m", d->path);
+			fail(r, "%s: cannot bring temporary data to stable storage: %m",
+			     f->directory);
 	}
 	return r;
 }
@@ -166,50 +144,11 @@ void spill_close(struct spill *spill)
 		reclaim_drain(spill->reclaim);
 	reclaim_close(spill->reclaim);
 	io_queue_close(spill->queue);
-	for (size_t i = 0; i < spill->n_directories; i++) {
-		file_close(&spill->directories[i].direct);
-		file_close(&spill->directories[i].file);
-	}
+	for (size_t i = 0; i < spill->n_directories; i++)
+		spill_file_close(&spill->files[i]);
 	memory_tier_close(spill->memory);
 	pthread_mutex_destroy(&spill->lock);
 	free(spill);
-}
-
-/*
- * Create a file with a name and take the name away. Signals are held back meanwhile: their handlers
- * end the process, and know nothing of this name.
- */
-static int open_and_unlink(const struct io_engine *engine, const char *directory,
-			   struct file *ret_file)
-{
-	char name[FILE_UNIQUE_NAME_SIZE];
-	sigset_t all, before;
-	char *path;
-	int r;
-
-	file_unique_name(name);
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		return -ENOMEM;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = file_open(engine, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
-	if (r == 0)
-		unlink(path);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	free(path);
-	return r;
-}
-
-static int open_nameless(const struct io_engine *engine, const char *directory,
-			 struct file *ret_file)
-{
-	const int r =
-		file_open(engine, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);
-
-	/* EISDIR is what a kernel says that does not know the flag. */
-	if (r == -EOPNOTSUPP || r == -EISDIR)
-		return open_and_unlink(engine, directory, ret_file);
-	return r;
 }
 
 static uint64_t now_ns(void)
@@ -220,26 +159,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The time that the directory will have spent on writing, with nbytes more. Under the lock. */
-static double expected_ns(const struct directory *d, uint64_t nbytes)
+/* The file for the next extent, NULL if all directories are full. Under the lock. */
+static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 {
-	/* Nothing is known yet: it is tried next, and then not before it is known. */
-	if (d->written_nbytes == 0)
-		return d->in_flight_nbytes ? (double)UINT64_MAX : 0;
-	return (double)d->busy_ns / (double)d->written_nbytes *
-	       (double)(d->written_nbytes + d->in_flight_nbytes + nbytes);
-}
-
-/* The directory for the next extent, NULL if all are full. Under the lock. */
-static struct directory *choose_directory(struct spill *spill, uint64_t nbytes)
-{
-	struct directory *best = NULL;
+	struct spill_file *best = NULL;
+	double best_ns = 0;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {
-		struct directory *d = &spill->directories[i];
+		struct spill_file *f = &spill->files[i];
+		const double ns = spill_file_expected_ns(f, nbytes);
 
-		if (!d->full && (!best || expected_ns(d, nbytes) < expected_ns(best, nbytes)))
-			best = d;
+		if (!f->full && (!best || ns < best_ns)) {
+			best = f;
+			best_ns = ns;
+		}
 	}
 	return best;
 }
@@ -251,7 +184,7 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-					   i ? ", " : "", spill->directories[i].path);
+					   i ? ", " : "", spill->files[i].directory);
 	return fail(-ENOSPC,
 		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
 		    "; name a directory with more space with -T",
@@ -267,48 +200,42 @@ static int fail_limit(struct spill *spill, uint64_t nbytes)
 }
 
 /*
- * Under the lock, which is let go if there is something to wait for: a directory with room for
+ * Under the lock, which is let go if there is something to wait for: a file with room for
  * nbytes. Returns 0, or -ENOSPC after a message.
  */
-static int find_room(struct spill *spill, uint64_t nbytes, struct directory **ret_directory)
+static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **ret_file)
 {
 	bool any_discarded;
 
 	do {
 		const bool within_limit = spill->limit_nbytes - spill->used_nbytes >= nbytes;
 
-		*ret_directory = choose_directory(spill, nbytes);
-		if (within_limit && *ret_directory)
+		*ret_file = choose_file(spill, nbytes);
+		if (within_limit && *ret_file)
 			return 0;
 		pthread_mutex_unlock(&spill->lock);
 		any_discarded = reclaim_drain(spill->reclaim);
 		pthread_mutex_lock(&spill->lock);
 	} while (any_discarded);
-	return *ret_directory ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
+	return *ret_file ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
 }
 
-/* Take room for nbytes in some directory. Under the lock. */
+/* Take room for nbytes in some file. Under the lock. */
 static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_extent)
 {
 	const uint64_t taken_nbytes = pages_up(nbytes);
-	struct directory *d;
-	int r = find_room(spill, taken_nbytes, &d);
+	struct spill_file *f;
+	int r = find_room(spill, taken_nbytes, &f);
 
+	if (r == 0 && f->file.fd < 0)
+		r = spill_file_open(f);
 	if (r < 0)
 		return r;
-	if (d->file.fd < 0) {
-		r = open_nameless(spill->engine, d->path, &d->file);
-		if (r < 0)
-			return fail(r, "%s: cannot create a temporary file: %m", d->path);
-		/* Refused or not, there is a file. */
-		if (spill->passes_by_cache)
-			file_reopen(&d->file, O_RDWR | O_DIRECT, &d->direct);
-	}
-	*ret_extent = (struct spill_extent){ .file = (uint32_t)(d - spill->directories),
-					     .offset = d->end,
+	*ret_extent = (struct spill_extent){ .file = (uint32_t)(f - spill->files),
+					     .offset = f->end,
 					     .nbytes = nbytes };
-	d->end += taken_nbytes;
-	d->in_flight_nbytes += nbytes;
+	f->end += taken_nbytes;
+	f->in_flight_nbytes += nbytes;
 	spill->used_nbytes += taken_nbytes;
 	if (spill->peak_nbytes < spill->used_nbytes)
 		spill->peak_nbytes = spill->used_nbytes;
@@ -320,43 +247,24 @@ static bool means_full(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
 }
 
-static int write_bytes(struct spill *spill, const struct directory *d, struct spill_extent extent,
-		       const void *data)
-{
-	int r;
-
-	if (d->direct.fd >= 0 && extent.nbytes >= LEAST_DIRECT_NBYTES)
-		return direct_write_at(spill->queue, &d->direct, &d->file, extent.offset, data,
-				       extent.nbytes);
-	r = file_write_at(&d->file, extent.offset, data, extent.nbytes);
-	if (r == 0 && spill->passes_by_cache)
-		file_write_behind(&d->file, extent.offset, extent.nbytes);
-	return r;
-}
-
 /* Write into the room that was taken for it; give that back if it fails. */
 static int write_extent(struct spill *spill, struct spill_extent extent, const void *data)
 {
-	struct directory *d = &spill->directories[extent.file];
+	struct spill_file *f = &spill->files[extent.file];
 	const uint64_t begin_ns = now_ns();
-	int r;
+	int r = spill_file_write(f, spill->queue, extent.offset, data, extent.nbytes);
 
-	/* A tenth faster than growing the file; and a full disk shows before copying. */
-	r = file_preallocate(&d->file, extent.offset, extent.nbytes);
-	if (r == 0)
-		r = write_bytes(spill, d, extent, data);
 	if (r < 0)
-		file_punch(&d->file, extent.offset, extent.nbytes);
-
+		file_punch(&f->file, extent.offset, extent.nbytes);
 	pthread_mutex_lock(&spill->lock);
-	d->in_flight_nbytes -= extent.nbytes;
+	f->in_flight_nbytes -= extent.nbytes;
 	if (r == 0) {
-		d->written_nbytes += extent.nbytes;
-		d->busy_ns += now_ns() - begin_ns;
+		f->written_nbytes += extent.nbytes;
+		f->busy_ns += now_ns() - begin_ns;
 	} else {
 		spill->used_nbytes -= pages_up(extent.nbytes);
 	}
-	d->full = d->full || means_full(r);
+	f->full = f->full || means_full(r);
 	pthread_mutex_unlock(&spill->lock);
 	return r;
 }
@@ -378,7 +286,7 @@ static int write_to_file(struct spill *spill, const void *data, size_t nbytes,
 
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes of temporary data at %" PRIu64 ": %m",
-			    spill->directories[extent.file].path, nbytes, extent.offset);
+			    spill->files[extent.file].directory, nbytes, extent.offset);
 	*ret_extent = extent;
 	return 0;
 }
@@ -403,38 +311,14 @@ static bool in_memory(const struct spill *spill, struct spill_extent extent)
 	return extent.file == spill->n_directories;
 }
 
-/*
- * Of what was written past the cache. Little at a time comes best through it: the next part is then
- * on its way while this one is merged.
- */
-static int read_passed_by(struct spill *spill, const struct directory *d,
-			  struct spill_extent extent, void *buffer)
-{
-	const uint64_t end = extent.offset + extent.nbytes;
-	int r;
-
-	if (extent.nbytes >= LEAST_DIRECT_NBYTES) {
-		r = direct_read_at(spill->queue, &d->direct, extent.offset, buffer, extent.nbytes);
-		if (r != -EINVAL)
-			return r;
-	}
-	r = file_read_at(&d->file, extent.offset, buffer, extent.nbytes);
-	posix_fadvise(d->file.fd, (off_t)end, AHEAD_NBYTES, POSIX_FADV_WILLNEED);
-	return r;
-}
-
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
-	const struct directory *d;
-
 	if (in_memory(spill, extent)) {
 		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
 		return 0;
 	}
-	d = &spill->directories[extent.file];
-	if (d->direct.fd >= 0)
-		return read_passed_by(spill, d, extent, buffer);
-	return file_read_at(&d->file, extent.offset, buffer, extent.nbytes);
+	return spill_file_read(&spill->files[extent.file], spill->queue, extent.offset, buffer,
+			       extent.nbytes);
 }
 
 /* Under the lock: how much may be discarded and not given back. */
@@ -468,7 +352,7 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
 	assert(file <= spill->n_directories);
-	return file < spill->n_directories ? spill->directories[file].path : "memory";
+	return file < spill->n_directories ? spill->files[file].directory : "memory";
 }
 
 uint64_t spill_used_nbytes(struct spill *spill)
@@ -503,7 +387,7 @@ static bool shares_file_system(const struct spill *spill, size_t i, dev_t device
 	struct stat status;
 
 	for (size_t j = 0; j < i; j++)
-		if (stat(spill->directories[j].path, &status) == 0 && status.st_dev == device)
+		if (stat(spill->files[j].directory, &status) == 0 && status.st_dev == device)
 			return true;
 	return false;
 }
@@ -514,7 +398,7 @@ int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 	uint64_t nbytes = 0;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {
-		const char *path = spill->directories[i].path;
+		const char *path = spill->files[i].directory;
 		struct statvfs space;
 		struct stat status;
 
