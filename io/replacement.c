@@ -185,15 +185,15 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 }
 
 /*
- * Make or take up the file with the kept name. It must be ours: in a shared directory somebody else
- * could have put something in its place.
+ * Take up the file with the kept name. It must be ours: in a shared directory somebody else could
+ * have put something in its place.
  */
-static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
+static int take_up_kept(const struct replacement *replacement, struct file *ret_file)
 {
 	struct file file;
 	struct stat status;
 	int r = file_open(replacement->engine, replacement->directory.fd, replacement->kept_name,
-			  O_RDWR | O_CREAT | O_NOFOLLOW, mode, &file);
+			  O_RDWR | O_NOFOLLOW, 0, &file);
 
 	if (r < 0)
 		return r;
@@ -206,6 +206,14 @@ static int open_kept(const struct replacement *replacement, mode_t mode, struct 
 	else
 		*ret_file = file;
 	return r;
+}
+
+static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
+{
+	const int r = file_open(replacement->engine, replacement->directory.fd,
+				replacement->kept_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+
+	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
 }
 
 static int make_file(struct replacement *replacement, struct file *ret_file)
