@@ -117,7 +117,7 @@ static int reserve(struct output *output, uint64_t nbytes, const struct stat *st
 			      &free_nbytes);
 	if (r == 0)
 		return 0;
-	file_truncate(&output->file, output->base);
+	file_truncate(&output->file, output->is_kept ? output->end : output->base);
 	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
 		    output->name, nbytes, free_nbytes);
 }
@@ -235,14 +235,14 @@ bool output_identity(const struct output *output, struct file_identity *ret_iden
 	return output->has_identity;
 }
 
-bool output_new_identity(const struct output *output, struct file_identity *ret_identity)
+int output_new_identity(const struct output *output, struct file_identity *ret_identity)
 {
 	struct stat status;
 
 	if (fstat(output->file.fd, &status) < 0)
-		return false;
+		return fail(-errno, "%s: cannot tell which file is its new one: %m", output->name);
 	*ret_identity = file_identity_of(&status);
-	return true;
+	return 0;
 }
 
 bool output_is_atomic(const struct output *output)

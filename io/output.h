@@ -84,8 +84,8 @@ const char *output_name(const struct output *output);
 /* The existing file that is replaced or written in place; false if there is none. */
 bool output_identity(const struct output *output, struct file_identity *ret_identity);
 
-/* The file that is being written. */
-bool output_new_identity(const struct output *output, struct file_identity *ret_identity);
+/* The file that is being written. 0, or a negative errno after a message. */
+int output_new_identity(const struct output *output, struct file_identity *ret_identity);
 
 /* Is the target untouched until output_commit()? If not, it must not be one of the inputs. */
 bool output_is_atomic(const struct output *output);

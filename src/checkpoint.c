@@ -37,7 +37,6 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 		return fail(r, "%s/runs: %m, but is not a checkpoint's", files->path);
 	checkpoint->is_new = true;
 	file_unique_name(state->header.output_name);
-	state->header.made_directory = files->made_directory;
 	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
 	if (r == 0)
 		r = manifest_sync(&files->manifest);
@@ -196,7 +195,10 @@ int checkpoint_open(const struct io_engine *io, const struct options *options,
 	checkpoint_files_init(&checkpoint->files, io, options->checkpoint_path);
 	r = open_files(checkpoint);
 	if (r < 0) {
-		checkpoint_stop(checkpoint, NULL);
+		if (checkpoint->is_new)
+			checkpoint_files_remove(&checkpoint->files);
+		else if (!checkpoint->state.description)
+			checkpoint_files_abandon(&checkpoint->files);
 		checkpoint_close(checkpoint);
 		return r;
 	}
@@ -245,9 +247,10 @@ static int note_output(struct checkpoint *checkpoint, const struct output *outpu
 	struct checkpoint_state *state = &checkpoint->state;
 	struct file_identity identity;
 	struct payload_part part = { &state->output, sizeof state->output };
+	const int r = output_new_identity(output, &identity);
 
-	if (!output_new_identity(output, &identity))
-		return fail(-EIO, "%s: cannot tell which file it is", output_name(output));
+	if (r < 0)
+		return r;
 	if (identity.device == state->output.device && identity.inode == state->output.inode)
 		return 0;
 	state->output = (struct saved_output){ identity.device, identity.inode };

@@ -92,7 +92,7 @@ int description_make(const struct options *options, struct description *ret_desc
 	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
 		r = add_input(stream, options->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)
-		r = fail(-ENOMEM, "--checkpoint: %m");
+		r = fail(-errno, "--checkpoint: %m");
 	if (r < 0)
 		free(description.text);
 	else

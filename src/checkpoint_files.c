@@ -15,13 +15,19 @@
 static const char manifest_name[] = "manifest";
 static const char runs_name[] = "runs";
 
+/*
+ * The sticky bit does nothing in a directory that is the user's alone. It says that gsort made it,
+ * from the beginning: a process that is killed before it has written anything is no reason to leave
+ * it in the end.
+ */
+enum { MODE = 0700, MODE_MADE = MODE | S_ISVTX };
+
 static int open_directory(struct checkpoint_files *files)
 {
 	struct stat status;
 	int r;
 
-	files->made_directory = mkdir(files->path, 0700) == 0;
-	if (!files->made_directory && errno != EEXIST)
+	if (mkdir(files->path, MODE_MADE) < 0 && errno != EEXIST)
 		return fail(-errno, "%s: cannot make a directory: %m", files->path);
 	r = file_open(files->directory.engine, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
 		      &files->directory);
@@ -31,28 +37,26 @@ static int open_directory(struct checkpoint_files *files)
 		return fail(-errno, "%s: %m", files->path);
 	if (status.st_uid != geteuid())
 		return fail(-EPERM, "%s: %m: the directory is somebody else's", files->path);
+	files->made_directory = (status.st_mode & ALLPERMS) == MODE_MADE;
 	return 0;
 }
 
+/* What was opened stays open, also on failure. */
 static int open_file(const struct checkpoint_files *files, const char *name, struct file *ret_file)
 {
-	struct file file;
 	struct stat status;
 	int r = file_open(files->directory.engine, files->directory.fd, name,
-			  O_RDWR | O_CREAT | O_NOFOLLOW, 0600, &file);
+			  O_RDWR | O_CREAT | O_NOFOLLOW, 0600, ret_file);
 
-	if (r == 0 && fstat(file.fd, &status) < 0)
+	if (r == 0 && fstat(ret_file->fd, &status) < 0)
 		r = -errno;
 	else if (r == 0 && !S_ISREG(status.st_mode))
 		r = -EEXIST;
-	if (r < 0)
-		return fail(r, "%s/%s: %m", files->path, name);
-	*ret_file = file;
-	return 0;
+	return r < 0 ? fail(r, "%s/%s: %m", files->path, name) : 0;
 }
 
 /* A manifest that has no name any more is that of a process that has just finished. */
-static int lock(const struct checkpoint_files *files)
+static int lock(struct checkpoint_files *files)
 {
 	const int fd = files->manifest.file.fd;
 	const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -60,8 +64,11 @@ static int lock(const struct checkpoint_files *files)
 
 	if (!locked && errno != EWOULDBLOCK)
 		return fail(-errno, "%s: cannot be locked: %m", files->manifest_path);
-	if (!locked || fstat(fd, &status) < 0 || status.st_nlink == 0)
+	if (locked && fstat(fd, &status) < 0)
+		return fail(-errno, "%s: %m", files->manifest_path);
+	if (!locked || status.st_nlink == 0)
 		return fail(-EBUSY, "%s: another gsort is using this checkpoint", files->path);
+	files->is_locked = true;
 	return 0;
 }
 
@@ -106,12 +113,29 @@ int checkpoint_files_sync_names(const struct checkpoint_files *files)
 	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", files->path) : 0;
 }
 
-void checkpoint_files_remove(const struct checkpoint_files *files, bool directory)
+void checkpoint_files_remove(const struct checkpoint_files *files)
 {
 	unlinkat(files->directory.fd, runs_name, 0);
 	unlinkat(files->directory.fd, manifest_name, 0);
-	if (directory)
+	if (files->made_directory)
 		rmdir(files->path);
+}
+
+static bool is_empty(const struct file *file)
+{
+	return file->fd < 0 || lseek(file->fd, 0, SEEK_END) == 0;
+}
+
+void checkpoint_files_abandon(const struct checkpoint_files *files)
+{
+	/* It may not have come to the lock. */
+	const bool is_locked = files->is_locked ||
+			       flock(files->manifest.file.fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (is_locked && is_empty(&files->manifest.file) && is_empty(&files->runs))
+		checkpoint_files_remove(files);
+	else if (files->made_directory)
+		rmdir(files->path); /* unless there is something in it */
 }
 
 void checkpoint_files_close(struct checkpoint_files *files)

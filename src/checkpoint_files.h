@@ -17,7 +17,8 @@ struct checkpoint_files {
 	struct file directory;
 	struct manifest manifest; /* not read yet */
 	struct file runs;
-	bool made_directory; /* by us, now */
+	bool made_directory; /* by gsort */
+	bool is_locked;
 };
 
 /* Nothing is open yet. */
@@ -33,7 +34,10 @@ int checkpoint_files_open(struct checkpoint_files *files);
 /* Make the names durable. 0, or a negative errno after a message. */
 int checkpoint_files_sync_names(const struct checkpoint_files *files);
 
-/* Remove the files; and the directory, if nothing else is in it and `directory` says so. */
-void checkpoint_files_remove(const struct checkpoint_files *files, bool directory);
+/* Remove the files; and the directory, if gsort has made it and nothing else is in it. */
+void checkpoint_files_remove(const struct checkpoint_files *files);
+
+/* After a failure, before anything is known of them: remove them if nothing is in them. */
+void checkpoint_files_abandon(const struct checkpoint_files *files);
 
 void checkpoint_files_close(struct checkpoint_files *files);

@@ -57,8 +57,13 @@ static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
 	const struct file *runs = &checkpoint->files.runs;
 	uint64_t n, end = 0, used_nbytes = 0, size;
 	const struct run_block **blocks = sort_blocks(&checkpoint->state, &n);
-	int r = blocks ? file_size(runs, &size) : -ENOMEM;
+	int r;
 
+	if (!blocks)
+		return -ENOMEM;
+	r = file_size(runs, &size);
+	if (r < 0)
+		fail(r, "%s/runs: %m", checkpoint->files.path);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
 		if (blocks[i]->offset < end ||
 		    blocks[i]->offset + blocks[i]->stored_nbytes > size) {

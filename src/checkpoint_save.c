@@ -260,10 +260,12 @@ int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, cons
 
 /* --- The end --- */
 
-static void end_saving(struct checkpoint *checkpoint, bool drain)
+static int end_saving(struct checkpoint *checkpoint, bool drain)
 {
-	saver_close(checkpoint->saver, drain);
+	const int r = saver_close(checkpoint->saver, drain);
+
 	checkpoint->saver = NULL;
+	return r;
 }
 
 int checkpoint_finish(struct checkpoint *checkpoint)
@@ -271,8 +273,11 @@ int checkpoint_finish(struct checkpoint *checkpoint)
 	const struct written_parts *written = &checkpoint->written;
 	struct saved_done done = { .offset = checkpoint->options->skip_nbytes };
 	struct payload_part parts[] = { { &done, sizeof done }, { 0 } };
+	/* A sync that failed may have been about the output, and the next one would not say so. */
+	const int r = end_saving(checkpoint, false);
 
-	end_saving(checkpoint, false);
+	if (r < 0)
+		return r;
 	done.n_parts = written->n_contiguous - checkpoint->n_saved;
 	parts[1] = (struct payload_part){ written->parts + checkpoint->n_saved,
 					  done.n_parts * sizeof *written->parts };
@@ -290,12 +295,12 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 		return;
 	if (output)
 		output_forget(output);
-	checkpoint_files_remove(&checkpoint->files, checkpoint->files.made_directory);
+	checkpoint_files_remove(&checkpoint->files);
 }
 
 void checkpoint_remove(struct checkpoint *checkpoint)
 {
-	checkpoint_files_remove(&checkpoint->files, checkpoint->state.header.made_directory);
+	checkpoint_files_remove(&checkpoint->files);
 }
 
 void checkpoint_close(struct checkpoint *checkpoint)

@@ -22,7 +22,6 @@ enum checkpoint_record { RECORD_HEADER = 1, RECORD_OUTPUT, RECORD_RUN, RECORD_PO
 
 struct saved_header {
 	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output */
-	uint64_t made_directory;                 /* not there before: to be removed in the end */
 };
 
 struct saved_output {

@@ -117,6 +117,8 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
 	pthread_cond_init(&saver->wake, NULL);
 	r = -pthread_create(&saver->thread, NULL, saver_main, saver);
 	if (r < 0) {
+		pthread_mutex_destroy(&saver->lock);
+		pthread_cond_destroy(&saver->wake);
 		free(saver);
 		return fail(r, "--checkpoint: cannot start a thread: %m");
 	}
@@ -142,12 +144,13 @@ int saver_add(struct saver *saver, struct save *save)
 	return r;
 }
 
-void saver_close(struct saver *saver, bool drain)
+int saver_close(struct saver *saver, bool drain)
 {
 	struct save *dropped = NULL;
+	int r;
 
 	if (!saver)
-		return;
+		return 0;
 	pthread_mutex_lock(&saver->lock);
 	if (!drain) {
 		dropped = saver->first;
@@ -159,7 +162,9 @@ void saver_close(struct saver *saver, bool drain)
 	pthread_mutex_unlock(&saver->lock);
 	finish_all(dropped, false);
 	pthread_join(saver->thread, NULL);
+	r = saver->error;
 	pthread_mutex_destroy(&saver->lock);
 	pthread_cond_destroy(&saver->wake);
 	free(saver);
+	return r;
 }

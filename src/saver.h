@@ -40,5 +40,8 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
  */
 int saver_add(struct saver *saver, struct save *save);
 
-/* End it, after what it was asked to if `drain`, else as soon as possible. NULL is fine. */
-void saver_close(struct saver *saver, bool drain);
+/*
+ * End it, after what it was asked to if `drain`, else as soon as possible. NULL is fine. Returns 0,
+ * or the errno of what could not be saved or brought to stable storage (the message is printed).
+ */
+int saver_close(struct saver *saver, bool drain);

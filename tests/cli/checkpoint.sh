@@ -146,5 +146,13 @@ mkdir ours
 echo hello > ours/file
 gives expected --checkpoint=ours -S 2M input
 [ "$(ls -A ours)" = file ] || broken "it holds $(ls -A ours)"
+mkdir -m 700 empty
+gives expected --checkpoint=empty -S 2M input
+[ -d empty ] || broken 'an empty one is gone'
+
+claim 'a directory that gsort made goes, whenever it was killed before'
+mkdir -m 1700 ck
+gives expected --checkpoint=ck -S 2M input
+[ ! -e ck ] || broken "it is left: $(ls -A ck)"
 
 finish
