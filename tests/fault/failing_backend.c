@@ -42,13 +42,13 @@ static int failing_open(const struct backend_config *config, struct device **ret
 	if (point_pass(POINT_DEVICE_OPEN) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error();
 	r = backend_cpu.open(config, ret_device);
-	points_device_gave(r == 0);
+	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
 
 static void failing_close(struct device *device)
 {
-	points_device_gave(-(device != NULL));
+	points_gave(THING_OF_DEVICE, -(device != NULL));
 	backend_cpu.close(device);
 }
 
@@ -67,13 +67,13 @@ static int failing_alloc(struct device *device, enum memory kind, size_t nbytes,
 	if (point_pass(POINT_DEVICE_ALLOCATION) == EFFECT_FAIL)
 		return -ENOMEM;
 	r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
-	points_device_gave(r == 0);
+	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
 
 static void failing_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
 {
-	points_device_gave(-(memory != NULL));
+	points_gave(THING_OF_DEVICE, -(memory != NULL));
 	backend_cpu.release(device, kind, memory, nbytes);
 }
 
@@ -84,13 +84,13 @@ static int failing_lane_open(struct device *device, enum lane_urgency urgency,
 
 	FAIL_AT(POINT_DEVICE_LANE);
 	r = backend_cpu.lane_open(device, urgency, ret_lane);
-	points_device_gave(r == 0);
+	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
 
 static void failing_lane_close(struct lane *lane)
 {
-	points_device_gave(-(lane != NULL));
+	points_gave(THING_OF_DEVICE, -(lane != NULL));
 	backend_cpu.lane_close(lane);
 }
 
@@ -100,13 +100,13 @@ static int failing_mark_open(struct device *device, struct mark **ret_mark)
 
 	FAIL_AT(POINT_DEVICE_LANE);
 	r = backend_cpu.mark_open(device, ret_mark);
-	points_device_gave(r == 0);
+	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
 
 static void failing_mark_close(struct mark *mark)
 {
-	points_device_gave(-(mark != NULL));
+	points_gave(THING_OF_DEVICE, -(mark != NULL));
 	backend_cpu.mark_close(mark);
 }
 

@@ -1,11 +1,11 @@
 /*
  * points - every place where the system can fail gsort, and a way to make it
  *
- * A program that is linked with points.c, and with `--wrap` for each function that it has a
- * __wrap_ twin of, calls the system by way of these twins. Each call passes a fault point and is
- * counted there. One fault can be armed at a time: that the nth call that passes a point fails, or
- * transfers less, or lies, once or from then on. So a test can go through all n. A device that
- * fails from then on fails in all that it is asked to do.
+ * A program that is linked with points.c, twins.c and twins_of_files.c, and with `--wrap` for each
+ * function that has a __wrap_ twin there, calls the system by way of these twins. Each call passes
+ * a fault point and is counted there. One fault can be armed at a time: that the nth call that
+ * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
+ * all n. A device that fails from then on fails in all that it is asked to do.
  *
  * The twins also keep accounts: threads started and joined, mappings made and undone. A thread that
  * belongs to the test itself exempts itself, and its calls count nothing.
@@ -26,8 +26,10 @@ enum point {
 	POINT_READ,    /* of what is neither output nor temporary */
 	POINT_READ_BACK,
 	POINT_READ_TEMPORARY,
+	POINT_READ_MANIFEST, /* of a checkpoint, whose runs are temporary */
 	POINT_WRITE,
 	POINT_WRITE_TEMPORARY,
+	POINT_WRITE_MANIFEST,
 	POINT_PREALLOCATE,
 	POINT_PUNCH,
 	POINT_TRUNCATE,
@@ -35,6 +37,8 @@ enum point {
 	POINT_LINK,
 	POINT_RENAME,
 	POINT_PERMISSIONS,
+	POINT_MAKE_DIRECTORY,
+	POINT_LOCK,
 	POINT_STREAM, /* opening, writing out and closing a stdio stream */
 	POINT_EVENT,  /* making a descriptor to wake somebody by */
 	POINT_ALLOCATION,
@@ -118,5 +122,13 @@ void points_set_device(enum device_shape shape);
 /* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
 enum effect point_pass(enum point point);
 
-/* For the failing back end: it has given, or taken back, so many things. */
-void points_device_gave(int n);
+/* Does the call fail? With errno set. */
+bool point_fails(enum point point);
+
+/* Which byte of a transfer the fault is about. */
+size_t points_fault_position(size_t nbytes);
+
+/* Something of the balance was given to gsort, or taken back. */
+enum thing { THING_THREAD, THING_MAPPING, THING_OF_DEVICE, N_THINGS };
+
+void points_gave(enum thing thing, int n);

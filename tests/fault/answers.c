@@ -1,0 +1,109 @@
+/*
+ * answers - the inputs, and what is right to make of them (see answers.h)
+ */
+#include "tests/fault/answers.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	N_RECORDS = 200000,
+	N_PARTS = 6,
+};
+
+const char input_names[] = " input input.zst sorted names part0 part1 part2 part3 part4 part5 ";
+
+/* What makes an answer of the input. */
+static const struct arrangement {
+	size_t record_nbytes, key_offset, key_nbytes; /* a key of one number, or of bytes */
+	bool is_number, unique;
+	size_t limit; /* in records */
+} arrangements[N_ANSWERS] = {
+	[ANSWER_SORTED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX },
+	[ANSWER_UNIQUE] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
+	[ANSWER_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
+	[ANSWER_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
+	[ANSWER_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
+};
+
+static int compare_keys(const struct arrangement *arrangement, const void *a, const void *b)
+{
+	const char *x = a, *y = b;
+	uint64_t m, n;
+
+	if (!arrangement->is_number)
+		return memcmp(x + arrangement->key_offset, y + arrangement->key_offset,
+			      arrangement->key_nbytes);
+	memcpy(&m, x, sizeof m);
+	memcpy(&n, y, sizeof n);
+	return (m > n) - (m < n);
+}
+
+/* Of pointers into the input; stable. */
+static int compare_records(const void *a, const void *b, void *context)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	const int order = compare_keys(context, x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static struct bytes arrange(struct bytes input, const struct arrangement *arrangement)
+{
+	const size_t record_nbytes = arrangement->record_nbytes;
+	const size_t n = input.nbytes / record_nbytes;
+	const char **records = malloc(n * sizeof *records);
+	struct bytes answer = { malloc(input.nbytes), 0 };
+	char *to = answer.data;
+
+	must(records && to, "memory");
+	for (size_t i = 0; i < n; i++)
+		records[i] = (const char *)input.data + i * record_nbytes;
+	qsort_r(records, n, sizeof *records, compare_records, (void *)arrangement);
+	for (size_t i = 0; i < n && answer.nbytes / record_nbytes < arrangement->limit; i++) {
+		if (arrangement->unique && i > 0 &&
+		    compare_keys(arrangement, records[i], records[i - 1]) == 0)
+			continue;
+		memcpy(to + answer.nbytes, records[i], record_nbytes);
+		answer.nbytes += record_nbytes;
+	}
+	free(records);
+	return answer;
+}
+
+void answers_make(struct answers *ret_answers)
+{
+	const struct arrangement *plain = &arrangements[ANSWER_SORTED];
+	uint64_t *keys = malloc(N_RECORDS * sizeof *keys), x = 1;
+
+	must(keys != NULL, "memory");
+	for (size_t i = 0; i < N_RECORDS; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+		keys[i] = x >> 46; /* of 18 bits: a third of them have equals */
+	}
+	ret_answers->input = (struct bytes){ keys, N_RECORDS * sizeof *keys };
+	write_file("input", keys, ret_answers->input.nbytes);
+	write_zst("input.zst", ret_answers->input);
+	for (int i = 0; i < N_ANSWERS; i++)
+		ret_answers->right[i] = arrange(ret_answers->input, &arrangements[i]);
+	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, ret_answers->input.nbytes);
+	for (size_t i = 0, begin = 0, end; i < N_PARTS; i++, begin = end) {
+		char name[] = "part0";
+		struct bytes part;
+
+		name[4] += (char)i;
+		end = N_RECORDS * (i + 1) / N_PARTS;
+		part = arrange((struct bytes){ keys + begin, (end - begin) * sizeof *keys }, plain);
+		write_file(name, part.data, part.nbytes);
+		free(part.data);
+	}
+	write_file("names", "input", sizeof "input");
+}
+
+void answers_free(struct answers *answers)
+{
+	free(answers->input.data);
+	for (int i = 0; i < N_ANSWERS; i++)
+		free(answers->right[i].data);
+}

@@ -1,0 +1,91 @@
+/*
+ * modes - the ways to run gsort (see modes.h)
+ */
+#include "tests/fault/modes.h"
+
+#include <string.h>
+
+const struct mode modes[] = {
+	{ .name = "memory", .arguments = "-S 64M input -o output" },
+	{ .name = "spill", .arguments = "-S 1M -T tmp/a input -o output" },
+	{ .name = "passes", .arguments = "-S 1M -T tmp/a -T tmp/b --batch-size=2 input -o output" },
+	{ .name = "unique",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "-u -S 1M -T tmp/a input -o output" },
+	{ .name = "verify",
+	  .arguments = "--verify -S 1M -T tmp/a input -o output",
+	  .verifies = true },
+	{ .name = "in-place",
+	  .arguments = "--verify -S 1M -T tmp/a input -o input",
+	  .in_place = true,
+	  .verifies = true },
+	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
+	{ .name = "delta", .arguments = "--compress=delta -S 1M -T tmp/a input -o output" },
+	{ .name = "zstd", .arguments = "--compress=zstd -S 1M -T tmp/a input -o output" },
+	{ .name = "records",
+	  .answer = ANSWER_RECORDS,
+	  .arguments = "-R 16 -k 0:b3 --compress=none -S 1M -T tmp/a input -o output" },
+	{ .name = "records-limit",
+	  .answer = ANSWER_FIRST_RECORDS,
+	  .arguments = "-R 16 -k 0:b3 --limit=5000 -S 1M -T tmp/a input -o output" },
+	{ .name = "long-keys",
+	  .answer = ANSWER_LONG_KEYS,
+	  .arguments = "-R 40 -k 3:b30 -S 1M -T tmp/a input -o output" },
+	{ .name = "records-apart",
+	  .answer = ANSWER_RECORDS,
+	  .shape = SHAPE_APART,
+	  .arguments = "-R 16 -k 0:b3 -S 1M -T tmp/a input -o output" },
+	{ .name = "zst-in", .arguments = "-S 1M -T tmp/a input.zst -o output" },
+	{ .name = "zst-out", .arguments = "--zstd -S 1M -T tmp/a input -o output", .is_zst = true },
+	{ .name = "pipes", .arguments = "-S 1M -T tmp/a", .from_pipe = true, .to_pipe = true },
+	{ .name = "merge",
+	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
+	{ .name = "merge-passes",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "-m -u -S 1M -T tmp/a --batch-size=2 part0 part1 part2 part3 part4 part5 "
+		       "-o output" },
+	{ .name = "checkpoint",
+	  .arguments = "--checkpoint=state -S 1M --batch-size=4 input -o output",
+	  .has_checkpoint = true },
+	{ .name = "checkpoint-unique",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "--checkpoint=state -u -S 1M input -o output",
+	  .has_checkpoint = true },
+	{ .name = "resume-runs",
+	  .arguments = "--checkpoint=state -S 1M --batch-size=4 input -o output",
+	  .has_checkpoint = true,
+	  .taken_up = TAKEN_UP_RUNS },
+	{ .name = "resume-output",
+	  .arguments = "--checkpoint=state -S 1M input -o output",
+	  .has_checkpoint = true,
+	  .taken_up = TAKEN_UP_OUTPUT },
+	{ .name = "check", .arguments = "-c sorted" },
+	{ .name = "disorder", .arguments = "-C input", .status = 1 },
+	{ .name = "reports",
+	  .arguments = "--files0-from=names --stats-json=reports/s --trace=reports/t "
+		       "--progress=always -S 1M -T tmp/a -o output",
+	  .measures = true },
+	{ .name = "explain",
+	  .arguments = "--explain --debug -S 1M -T tmp/a input",
+	  .measures = true },
+	{ .name = "device",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "-u -S 1M -T tmp/a --batch-size=2 input -o output",
+	  .shape = SHAPE_UNIFIED },
+	{ .name = "device-apart",
+	  .arguments = "-S 16M -T tmp/a --device-memory=1M input -o output",
+	  .shape = SHAPE_APART },
+	{ .name = "device-apart-passes",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "-u -S 1M -T tmp/a --batch-size=2 input -o output",
+	  .shape = SHAPE_APART },
+	{ .name = "device-apart-merge",
+	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
+	  .shape = SHAPE_APART },
+};
+const size_t n_modes = sizeof modes / sizeof *modes;
+
+bool mode_has_output(const struct mode *mode)
+{
+	return strstr(mode->arguments, "-o ") != NULL;
+}

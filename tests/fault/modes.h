@@ -1,0 +1,40 @@
+/*
+ * modes - the ways to run gsort
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tests/fault/answers.h"
+#include "tests/fault/points.h"
+
+/* What there is of a checkpoint when it begins. */
+enum taken_up {
+	TAKEN_UP_NOTHING,
+	TAKEN_UP_RUNS,
+	TAKEN_UP_OUTPUT, /* all runs, and a part of the output */
+	N_TAKEN_UP,
+};
+
+struct mode {
+	const char *name;
+	const char *arguments; /* separated by blanks; the output is "output", or "input" */
+	enum answer answer;
+	enum device_shape shape;
+	bool from_pipe;      /* standard input is a pipe with the input */
+	bool to_pipe;        /* standard output is a pipe */
+	bool in_place;       /* the output is the input */
+	bool verifies;       /* --verify: reads its output back */
+	bool is_zst;         /* the output is compressed */
+	bool measures;       /* also tries how fast files are, which need not succeed */
+	bool has_checkpoint; /* in "state" */
+	enum taken_up taken_up;
+	int status; /* when all goes well */
+};
+
+extern const struct mode modes[];
+extern const size_t n_modes;
+
+/* Does it write to a file? */
+bool mode_has_output(const struct mode *mode);

@@ -1,0 +1,109 @@
+/*
+ * twins - memory, threads and what else of the system can fail: see points.h
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "tests/fault/twin.h"
+
+struct io_uring;
+
+TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
+
+/* A ring's transfers would pass the points by: there are none. */
+int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags)
+{
+	(void)n_entries, (void)ring, (void)flags;
+	return -ENOSYS;
+}
+
+/* --- Streams --- */
+
+TWIN(POINT_STREAM, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))
+
+int __real_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream)
+{
+	const int r = __real_fclose(stream);
+
+	return point_fails(POINT_STREAM) ? EOF : r;
+}
+
+/* --- Memory --- */
+
+/* clang-format off */
+TWIN(POINT_ALLOCATION, void *, NULL, malloc, (size_t nbytes), (nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, calloc, (size_t n, size_t nbytes), (n, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, realloc, (void *memory, size_t nbytes), (memory, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, reallocarray, (void *memory, size_t n, size_t nbytes),
+	(memory, n, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, aligned_alloc, (size_t alignment, size_t nbytes),
+	(alignment, nbytes))
+TWIN(POINT_ALLOCATION, char *, NULL, strdup, (const char *text), (text))
+/* clang-format on */
+
+int __wrap_asprintf(char **ret_text, const char *format, ...);
+int __wrap_asprintf(char **ret_text, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	if (point_fails(POINT_ALLOCATION))
+		return -1;
+	va_start(arguments, format);
+	n = vasprintf(ret_text, format, arguments);
+	va_end(arguments);
+	return n;
+}
+
+void *__real_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
+{
+	if (point_fails(POINT_ALLOCATION))
+		return (void *)-1;
+	points_gave(THING_MAPPING, 1);
+	return __real_mmap64(address, nbytes, protection, flags, fd, offset);
+}
+
+int __real_munmap(void *address, size_t nbytes);
+int __wrap_munmap(void *address, size_t nbytes);
+int __wrap_munmap(void *address, size_t nbytes)
+{
+	points_gave(THING_MAPPING, -1);
+	return __real_munmap(address, nbytes);
+}
+
+/* --- Threads --- */
+
+int __real_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument)
+{
+	int r;
+
+	if (point_fails(POINT_THREAD))
+		return errno;
+	r = __real_pthread_create(ret_thread, attributes, run, argument);
+	points_gave(THING_THREAD, r == 0);
+	return r;
+}
+
+int __real_pthread_join(pthread_t thread, void **ret_value);
+int __wrap_pthread_join(pthread_t thread, void **ret_value);
+int __wrap_pthread_join(pthread_t thread, void **ret_value)
+{
+	const int r = __real_pthread_join(thread, ret_value);
+
+	points_gave(THING_THREAD, -(r == 0));
+	return r;
+}
