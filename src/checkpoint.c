@@ -36,6 +36,9 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	if (r < 0)
 		return fail(r, "%s/runs: %m, but is not a checkpoint's", files->path);
 	checkpoint->is_new = true;
+	r = manifest_cut(&files->manifest);
+	if (r < 0)
+		return r;
 	file_unique_name(state->header.output_name);
 	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
 	if (r == 0)
@@ -99,7 +102,7 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 	/* The complete output may have taken the place of an input. */
 	if (r == 0 && !checkpoint->is_complete)
 		r = description_compare(path, &saved, now, false);
-	return r;
+	return r < 0 ? r : manifest_cut(&checkpoint->files.manifest);
 }
 
 /* Does what the records say agree with the sort? */

@@ -140,9 +140,13 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 	else
 		r = manifest_parse(manifest->path, bytes, nbytes, visit, context, &manifest->end);
 	free(bytes);
-	if (r < 0 || manifest->end == nbytes)
-		return r;
-	r = file_truncate(&manifest->file, manifest->end);
+	return r;
+}
+
+int manifest_cut(const struct manifest *manifest)
+{
+	const int r = file_truncate(&manifest->file, manifest->end);
+
 	return r < 0 ? fail(r, "%s: cannot cut off an unfinished record: %m", manifest->path) : 0;
 }
 

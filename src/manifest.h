@@ -42,10 +42,13 @@ int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_
 		   void *context, uint64_t *ret_end);
 
 /*
- * Visit all records, and cut off what is unfinished behind them. Returns 0, or a negative errno
- * after a message.
+ * Visit all records, up to what is unfinished behind them. Returns 0, or a negative errno after a
+ * message.
  */
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context);
+
+/* Cut that off, before anything is appended. 0, or a negative errno after a message. */
+int manifest_cut(const struct manifest *manifest);
 
 /* Append a record; it is not durable yet. Returns 0, or a negative errno after a message. */
 int manifest_append(struct manifest *manifest, const struct manifest_record *record);
