@@ -85,7 +85,7 @@ struct points_balance points_balance(void)
 {
 	return (struct points_balance){
 		.n_threads = atomic_load(&points.n_given[THING_THREAD]),
-		.n_mappings = atomic_load(&points.n_given[THING_MAPPING]),
+		.n_pages = atomic_load(&points.n_given[THING_MAPPED_PAGE]),
 		.n_device = atomic_load(&points.n_given[THING_OF_DEVICE]),
 	};
 }

@@ -7,7 +7,7 @@
  * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
  * all n. A device that fails from then on fails in all that it is asked to do.
  *
- * The twins also keep accounts: threads started and joined, mappings made and undone. A thread that
+ * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread that
  * belongs to the test itself exempts itself, and its calls count nothing.
  */
 #pragma once
@@ -95,10 +95,10 @@ unsigned points_passed(enum point point);
 /* How often the fault took effect. */
 unsigned points_n_faults(void);
 
-/* What was begun and not ended since points_arm(): threads, mappings, what a device has given. */
+/* What was begun and not ended since points_arm(): threads, pages mapped, what a device has given. */
 struct points_balance {
 	int n_threads;
-	int n_mappings;
+	int n_pages;
 	int n_device;
 };
 
@@ -129,6 +129,6 @@ bool point_fails(enum point point);
 size_t points_fault_position(size_t nbytes);
 
 /* Something of the balance was given to gsort, or taken back. */
-enum thing { THING_THREAD, THING_MAPPING, THING_OF_DEVICE, N_THINGS };
+enum thing { THING_THREAD, THING_MAPPED_PAGE, THING_OF_DEVICE, N_THINGS };
 
 void points_gave(enum thing thing, int n);

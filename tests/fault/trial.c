@@ -123,7 +123,7 @@ static const char *left_over(const struct trial *trial, const struct result *res
 		return file;
 	return count_fds() != around->n_fds ? "descriptors" :
 	       result->balance.n_threads    ? "threads" :
-	       result->balance.n_mappings   ? "mappings" :
+	       result->balance.n_pages      ? "mapped pages" :
 	       result->balance.n_device     ? "what a device gave" :
 					      "";
 }

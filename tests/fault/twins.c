@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "tests/fault/twin.h"
 
@@ -62,13 +63,21 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
 	return n;
 }
 
+/* Parts of a mapping can go alone: pages are what counts. */
+static int pages(size_t nbytes)
+{
+	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (int)((nbytes + page_nbytes - 1) / page_nbytes);
+}
+
 void *__real_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
 {
 	if (point_fails(POINT_ALLOCATION))
 		return (void *)-1;
-	points_gave(THING_MAPPING, 1);
+	points_gave(THING_MAPPED_PAGE, pages(nbytes));
 	return __real_mmap64(address, nbytes, protection, flags, fd, offset);
 }
 
@@ -76,7 +85,7 @@ int __real_munmap(void *address, size_t nbytes);
 int __wrap_munmap(void *address, size_t nbytes);
 int __wrap_munmap(void *address, size_t nbytes)
 {
-	points_gave(THING_MAPPING, -1);
+	points_gave(THING_MAPPED_PAGE, -pages(nbytes));
 	return __real_munmap(address, nbytes);
 }
 
