@@ -7,8 +7,8 @@
  * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
  * all n. A device that fails from then on fails in all that it is asked to do.
  *
- * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread that
- * belongs to the test itself exempts itself, and its calls count nothing.
+ * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
+ * that belongs to the test itself exempts itself, and its calls count nothing.
  */
 #pragma once
 
@@ -95,7 +95,7 @@ unsigned points_passed(enum point point);
 /* How often the fault took effect. */
 unsigned points_n_faults(void);
 
-/* What was begun and not ended since points_arm(): threads, pages mapped, what a device has given. */
+/* What was begun and not ended since points_arm(): threads, mapped pages, what a device gave. */
 struct points_balance {
 	int n_threads;
 	int n_pages;
