@@ -21,7 +21,7 @@ static const double recently_tried_nbytes = 8 << 20, recently_written_nbytes = 6
 enum { FAST_ZSTD_LEVEL = 1 };
 
 struct compression {
-	/* Set at creation. */
+	/* Set before anything is stored. */
 	bool is_auto;
 	enum codec_id codec;        /* always, or if it pays */
 	struct codec_pool contexts; /* has a lock of its own */
@@ -109,6 +109,11 @@ void compression_close(struct compression *compression)
 	codec_pool_destroy(&compression->contexts);
 	pthread_mutex_destroy(&compression->lock);
 	free(compression);
+}
+
+void compression_save_space(struct compression *compression)
+{
+	compression->is_auto = false;
 }
 
 int compression_acquire(struct compression *compression, size_t scratch_nbytes,

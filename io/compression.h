@@ -55,6 +55,9 @@ int compression_open(const struct compression_choice *choice, bool are_codes,
 /* NULL is fine. */
 void compression_close(struct compression *compression);
 
+/* Before anything is stored: encode whatever it costs, there may be too little space otherwise. */
+void compression_save_space(struct compression *compression);
+
 /* The rest is thread-safe, and where it says so takes NULL, as which everything is raw. */
 
 /* A context for one thread, with a scratch of that size. -ENOMEM after a message. */

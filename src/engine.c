@@ -8,7 +8,6 @@
 #include "src/checkpoint.h"
 #include "src/chunk_pool.h"
 #include "src/memory_limit.h"
-#include "src/size.h"
 #include "src/status.h"
 
 /* With less device memory than this it is not worth trying. */
@@ -68,30 +67,6 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 	plan_make(&engine->request, &engine->plan);
 }
 
-/* What can be known to fail should fail before it starts. */
-static int check_temporary_space(const struct engine *engine, const struct options *options)
-{
-	const uint64_t needed = engine->plan.temporary_nbytes;
-	uint64_t available;
-	char needed_text[32], available_text[32];
-	int r;
-
-	if (needed == 0)
-		return 0;
-	r = spill_free_nbytes(engine->spill, &available);
-	available += spill_used_nbytes(engine->spill); /* of runs that are there already */
-	if (r < 0 || needed <= available)
-		return r;
-	size_format(needed, needed_text);
-	size_format(available, available_text);
-	return fail(-ENOSPC,
-		    "%s%s: %m: %s of temporary space are needed, %s are available; "
-		    "use a larger -S, another -T or a larger --temp-limit",
-		    options->temp_dirs[0],
-		    options->n_temp_dirs > 1 ? " and the other directories" : "", needed_text,
-		    available_text);
-}
-
 bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes)
 {
 	const uint64_t available = memory_available_nbytes("");
@@ -116,7 +91,7 @@ static int open_spill(struct engine *engine, const struct options *options)
 		spill_pass_by_cache(engine->spill);
 	if (r == 0)
 		r = compression_open(&options->compression, stores_codes, &engine->compression);
-	return r < 0 ? r : check_temporary_space(engine, options);
+	return r < 0 ? r : temporary_space_check(engine, options);
 }
 
 /* Plan, and get the device memory that is planned; smaller if it cannot be had. */

@@ -17,6 +17,7 @@
 #include "src/options.h"
 #include "src/plan.h"
 #include "src/stats.h"
+#include "src/temporary_space.h"
 
 struct engine {
 	/* Given */
@@ -37,6 +38,7 @@ struct engine {
 	struct plan plan;
 	struct spill *spill;             /* not with --explain */
 	struct compression *compression; /* of what is spilled; NULL: none */
+	struct temporary_space space;
 	struct chunk_pool *pool;         /* only to sort: not with -m or --explain */
 };
 

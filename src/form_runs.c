@@ -109,7 +109,7 @@ static int spill_chunks(struct forming *forming)
 			     &forming->dropped);
 
 	forming->n_resident -= n;
-	return r;
+	return r < 0 ? r : temporary_space_check_again(engine);
 }
 
 static int collect_all(struct forming *forming)

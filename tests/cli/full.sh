@@ -43,7 +43,31 @@ is_full() {
 claim 'too little temporary space is known before it starts, and how much is missing'
 for kib in 100 4000; do
 	on size=${kib}k "$GSORT" -S 2M --compress=none -T small input -o output
-	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are available' "$kib KiB"
+	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "$kib KiB"
+done
+
+on size=64M "$GSORT" -S 2M --compress=none --temp-limit=4M -T small input -o output
+is_full '^gsort: --temp-limit: No space.* are missing' 'a limit'
+
+claim 'what fits because it shrinks is not refused'
+generate -n 1000000 -d few -o shrinks
+"$GSORT" shrinks -o shrunk
+for mode in auto delta zstd; do
+	on size=4000k "$GSORT" -S 2M --compress=$mode -T small shrinks -o output
+	[ "$(cat code)" -eq 0 ] || broken "$mode: status $(cat code)"
+	same shrunk output $mode
+done
+
+claim 'nor what loses records on its way'
+on size=400k "$GSORT" -S 2M --compress=none -u -T small shrinks -o output
+[ "$(cat code)" -eq 0 ] || broken "-u: status $(cat code)"
+on size=400k "$GSORT" -S 2M --compress=none --limit=10 -T small input -o output
+[ "$(cat code)" -eq 0 ] || broken "--limit: status $(cat code)"
+
+claim 'what could have shrunk and does not is refused after the first run'
+for mode in auto zstd; do
+	on size=4000k "$GSORT" -S 2M --compress=$mode -R 64 -k 0:u64 -T small input -o output
+	is_full '^gsort: small: No space.*does not shrink.* are missing' $mode
 done
 
 claim 'from a pipe it is known when it happens'
