@@ -161,10 +161,9 @@ int direct_write_at(struct io_queue *queue, const struct file *direct, const str
 {
 	const unsigned char *const from = data;
 	const uint64_t begin = align_up(offset), end = align_down(offset + nbytes);
-	const bool lies_alike = ((uintptr_t)from - offset) % DIRECT_ALIGN_NBYTES == 0;
 	int r;
 
-	if (!lies_alike || begin >= end)
+	if (!direct_lies_alike(data, offset) || begin >= end)
 		return file_write_at(cached, offset, data, nbytes);
 	r = transfer(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
 		     (size_t)(end - begin));

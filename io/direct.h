@@ -37,6 +37,12 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
 int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
 		   size_t nbytes);
 
+/* Does memory lie as its place in the file, at `offset`, so that it can go there directly? */
+static inline bool direct_lies_alike(const void *data, uint64_t offset)
+{
+	return ((uintptr_t)data - offset) % DIRECT_ALIGN_NBYTES == 0;
+}
+
 /*
  * file_write_at() for a file that is open twice, as `direct` with O_DIRECT, as `cached` without.
  * What is not aligned goes through the cache: all of it, if the memory does not lie as the file

@@ -18,11 +18,15 @@
 #include <unistd.h>
 
 #include "io/codec_pool.h"
+#include "io/direct.h"
 #include "io/replacement.h"
 #include "io/reservation.h"
 #include "io/zst_reader.h"
 #include "io/zst_writer.h"
 #include "src/status.h"
+
+/* Less than that is not worth a direct transfer. */
+enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 
 struct output {
 	/* Set at creation. */
@@ -35,7 +39,11 @@ struct output {
 	struct file_identity identity;
 	uint64_t base;                  /* where in the file the output starts */
 	struct reservation reservation; /* of what it will be */
-	bool passes_by_cache;           /* constant once anything is written */
+
+	/* Constant once anything is written. */
+	bool passes_by_cache;
+	struct file direct;     /* then, if the file system can: the file, open with O_DIRECT */
+	struct io_queue *queue; /* of direct writes; NULL if there is none */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -130,7 +138,7 @@ static struct output *output_make(const struct io_engine *engine)
 		fail(-ENOMEM, "output: %m");
 		return NULL;
 	}
-	output->file = (struct file){ .engine = engine, .fd = -1 };
+	output->file = output->direct = (struct file){ .engine = engine, .fd = -1 };
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
@@ -212,6 +220,8 @@ static void output_free(struct output *output)
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
+	io_queue_close(output->queue);
+	file_close(&output->direct);
 	file_close(&output->file);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
@@ -221,6 +231,18 @@ static void output_free(struct output *output)
 void output_pass_by_cache(struct output *output)
 {
 	output->passes_by_cache = true;
+	if (output_is_ordered(output) ||
+	    file_reopen(&output->file, O_WRONLY | O_DIRECT, &output->direct) < 0)
+		return;
+	io_queue_open(output->file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+}
+
+uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
+{
+	if (output->direct.fd < 0)
+		return 0;
+	*ret_base = output->base;
+	return DIRECT_ALIGN_NBYTES;
 }
 
 const char *output_name(const struct output *output)
@@ -287,6 +309,20 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
+static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	int r;
+
+	if (output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
+	    direct_lies_alike(data, offset))
+		return direct_write_at(output->queue, &output->direct, &output->file, offset, data,
+				       nbytes);
+	r = file_write_at(&output->file, offset, data, nbytes);
+	if (r == 0 && output->passes_by_cache)
+		file_write_behind(&output->file, offset, nbytes);
+	return r;
+}
+
 /* Bytes as they are to stand in the file, at `offset` from the base. */
 static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
@@ -297,9 +333,7 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 		r = file_write_next(&output->file, data, nbytes);
 	} else {
 		reservation_reach(&output->reservation, offset + nbytes);
-		r = file_write_at(&output->file, output->base + offset, data, nbytes);
-		if (r == 0 && output->passes_by_cache)
-			file_write_behind(&output->file, output->base + offset, nbytes);
+		r = write_at(output, output->base + offset, data, nbytes);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
 			    offset) :

@@ -75,8 +75,18 @@ int output_open_kept(const struct io_engine *engine, const char *path, uint64_t 
  */
 int output_compress(struct output *output, int level, unsigned n_threads);
 
-/* Before anything is written: it will be more than the page cache holds (file_write_behind()). */
+/*
+ * Before anything is written: it will be more than the page cache holds. What can be written
+ * directly then is (direct.h), and the rest goes to the disk at once (file_write_behind()).
+ */
 void output_pass_by_cache(struct output *output);
+
+/*
+ * After that: 0, or the alignment that makes direct writes possible. Then data whose address is
+ * that of its place in the file, *ret_base + offset, modulo the alignment, is written directly, if
+ * it is long.
+ */
+uint32_t output_alignment(const struct output *output, uint64_t *ret_base);
 
 /* What messages call it: its path, or "standard output". */
 const char *output_name(const struct output *output);

@@ -26,6 +26,7 @@ struct merge {
 	/* The caller's thread */
 	uint64_t n_left;        /* until the limit */
 	uint64_t n_since_point; /* items in windows */
+	uint64_t n_cut;         /* items in all windows so far, and those from before the start */
 };
 
 /* The first failure wins; nobody waits any longer. */
@@ -142,10 +143,12 @@ static int feed_window(struct merge *merge, struct fetch *fetch, struct window *
 	int r;
 
 	ask_clean_cut(merge, fetch);
+	window_align(window, merge->n_cut);
 	r = fetch_next(fetch, &(struct supply_memory){ window->in, window->out, window->scratch },
 		       window->slices, &window->n_items, ret_last);
 	if (r < 0)
 		return r;
+	merge->n_cut += window->n_items;
 	note_clean_cut(merge, window, fetch);
 	return submit(merge, window, n_submitted);
 }
@@ -277,6 +280,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 			  .reads = n_resident < n_runs },
 		.placement = { .engine = engine, .sink = sink, .runs = runs, .n_runs = n_runs },
 		.n_left = left_to_limit(engine, sink),
+		.n_cut = sink->start ? sink->start->result.n_items : 0,
 	};
 	struct window_plan *plan = &merge.pool.plan;
 	struct fetch *fetch = NULL;

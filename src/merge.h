@@ -65,6 +65,13 @@ struct sink {
 	enum stage stage;       /* its name in the statistics */
 	uint64_t item_nbytes;   /* of what it takes */
 	/*
+	 * If align_nbytes is not 0: items best lie in memory as they will in a file where the first
+	 * of all is at `base`, modulo align_nbytes. Done where it is possible, and their place
+	 * known in time: with -u it may not be.
+	 */
+	uint32_t align_nbytes;
+	uint64_t base;
+	/*
 	 * Called by several threads, for each window once. 0 or a negative errno after a message.
 	 */
 	int (*write)(void *context, const struct merged *merged);

@@ -228,6 +228,8 @@ static int merge_all(struct sort *sort)
 	};
 	int r;
 
+	sink.align_nbytes = output_alignment(sort->output, &sink.base);
+	sink.base += sort->options->skip_nbytes;
 	sort->facts->n_runs = sort->store.n;
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
 	if (sort->facts->n_runs_spilled > engine->plan.fan_in)

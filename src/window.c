@@ -61,15 +61,13 @@ static int open_buffers(struct window *window)
 	int r = 0;
 
 	if (pool->reads)
-		r = alloc(pool, MEMORY_DEVICE, pool->buffer_nbytes, &window->in);
+		r = alloc(pool, MEMORY_DEVICE, pool->in_nbytes, &window->in);
 	if (r == 0)
-		r = alloc(pool, MEMORY_DEVICE, pool->buffer_nbytes, &window->out);
+		r = alloc(pool, MEMORY_DEVICE, pool->out_nbytes, &window->out_memory);
 	if (r == 0 && pool->plan.scratch_nbytes)
 		r = alloc(pool, MEMORY_DEVICE, pool->plan.scratch_nbytes, &window->scratch);
-	if (pool->engine->info.unified)
-		window->host = window->out;
-	else if (r == 0)
-		r = alloc(pool, MEMORY_HOST, pool->host_nbytes, &window->host);
+	if (r == 0 && !pool->engine->info.unified)
+		r = alloc(pool, MEMORY_HOST, pool->host_nbytes, &window->host_memory);
 	return r;
 }
 
@@ -99,10 +97,9 @@ static void close_window(struct window_pool *pool, struct window *window)
 		backend->lane_close(window->lane);
 	if (window->mark)
 		backend->mark_close(window->mark);
-	if (!engine->info.unified)
-		backend->release(engine->device, MEMORY_HOST, window->host, pool->host_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->in, pool->buffer_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->out, pool->buffer_nbytes);
+	backend->release(engine->device, MEMORY_HOST, window->host_memory, pool->host_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->in, pool->in_nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, window->out_memory, pool->out_nbytes);
 	backend->release(engine->device, MEMORY_DEVICE, window->scratch, pool->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
@@ -113,10 +110,13 @@ static void close_window(struct window_pool *pool, struct window *window)
 
 int window_pool_open(struct window_pool *pool)
 {
+	const struct engine *engine = pool->engine;
+	const uint32_t slack_nbytes = pool->sink->align_nbytes;
 	int r = 0;
 
-	pool->buffer_nbytes = pool->plan.capacity_records * pool->engine->layout->resident_nbytes;
-	pool->host_nbytes = pool->plan.capacity_records * pool->sink->item_nbytes;
+	pool->in_nbytes = pool->plan.capacity_records * engine->layout->resident_nbytes;
+	pool->out_nbytes = pool->in_nbytes + (engine->info.unified ? slack_nbytes : 0);
+	pool->host_nbytes = pool->plan.capacity_records * pool->sink->item_nbytes + slack_nbytes;
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
@@ -157,6 +157,26 @@ void window_let_go(struct window *window)
 {
 	if (atomic_fetch_sub(&window->n_holds, 1) == 1)
 		ring_push(window->pool->free, window);
+}
+
+void window_align(struct window *window, uint64_t position)
+{
+	const struct window_pool *pool = window->pool;
+	const struct layout *layout = pool->engine->layout;
+	const struct sink *sink = pool->sink;
+	uint64_t shift = 0;
+
+	if (sink->align_nbytes)
+		shift = (sink->base + position * sink->item_nbytes) % sink->align_nbytes;
+	if (pool->engine->info.unified) {
+		/* Elements have to be aligned as what they are. */
+		if (!moves_records(pool) && shift % layout->element_nbytes != 0)
+			shift = 0;
+		window->host = window->out = (char *)window->out_memory + shift;
+	} else {
+		window->out = window->out_memory;
+		window->host = (char *)window->host_memory + shift;
+	}
 }
 
 static int merge_records(struct window *window)

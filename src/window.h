@@ -24,8 +24,7 @@ struct window_pool {
 	bool reads; /* some runs are not resident: windows have an input buffer */
 	struct window_plan plan;
 
-	uint64_t buffer_nbytes; /* of in, and of out */
-	uint64_t host_nbytes;
+	uint64_t in_nbytes, out_nbytes, host_nbytes;
 	struct window *windows; /* plan.n_windows */
 	struct ring *free;
 };
@@ -34,8 +33,9 @@ struct window_pool {
 struct window {
 	struct window_pool *pool;
 	atomic_int n_holds;
-	void *in, *out, *scratch; /* device memory; in and scratch may be NULL */
-	void *host;               /* what is written: out itself if the device is unified */
+	void *in, *out_memory, *scratch; /* device memory; in and scratch may be NULL */
+	void *host_memory;               /* NULL if the device is unified */
+	void *out, *host; /* where in them the items lie; host is out itself if it is unified */
 	struct lane *lane;
 	struct mark *mark;
 
@@ -70,6 +70,9 @@ void window_pool_fail(struct window_pool *pool, int r);
 
 /* Give one of the holds back; any thread. */
 void window_let_go(struct window *window);
+
+/* Before it is fetched: it will be written at `position`, in items (sink.align_nbytes). */
+void window_align(struct window *window, uint64_t position);
 
 /* Queue the merge of the slices. 0, or a negative errno after a message. */
 int window_merge(struct window *window);

@@ -397,6 +397,65 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 	assert_int_equal(result.n_items, 4 * LONG_RUN);
 }
 
+/* A sink that is a file written directly: is every window where it can be? */
+struct aligned_sink {
+	struct output output; /* first: what write_output() gets */
+	uint64_t base;
+	atomic_uint n_windows;
+};
+
+static int check_alignment(void *context, const struct merged *merged)
+{
+	struct aligned_sink *sink = context;
+	const uint64_t offset = sink->base + merged->position * layout.record_nbytes;
+
+	if (((uintptr_t)merged->items - offset) % 4096 != 0)
+		return -EDOM;
+	sink->n_windows++;
+	return write_output(&sink->output, merged);
+}
+
+static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers tiers,
+					  uint64_t base)
+{
+	struct aligned_sink aligned = {
+		.output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX },
+		.base = base,
+	};
+	const struct sink sink = {
+		.context = &aligned,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = 8,
+		.align_nbytes = 4096,
+		.base = base,
+		.write = check_alignment,
+		.cancel = cancel_output,
+	};
+	struct merge_result result;
+
+	engine_start("u64", false, memory);
+	for (uint64_t run = 0; run < 4; run++)
+		add_numbers(tier_of(tiers, run), random_number, LONG_RUN + run, run);
+	assert_int_equal(merge_runs(&engine, store.runs, 4, 0, &sink, &result), 0);
+	qsort(all, n_all, sizeof *all, compare_codes);
+	for (size_t i = 0; i < n_all; i++)
+		assert_true(element_get(aligned.output.records, 8, i) == all[i]);
+	assert_true(aligned.n_windows >= 3);
+	free(aligned.output.records);
+	engine_stop();
+}
+
+static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
+{
+	(void)state;
+	for (int tiers = 0; tiers < N_TIERS; tiers++) {
+		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 0);
+		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 1000);
+		check_windows_lie_as_the_file(MEMORY_APART, (enum tiers)tiers, 13);
+	}
+}
+
 /* The CPU back end, but what is discarded is overwritten at once. */
 static struct backend backend_overwriting;
 static atomic_uint_fast64_t n_overwritten_nbytes;
@@ -445,6 +504,7 @@ int main(void)
 		FIXTURE(every_disorder_is_counted),
 		FIXTURE(equal_records_that_unique_missed_are_counted),
 		FIXTURE(first_keys_of_blocks_are_those_of_the_items),
+		FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
 		FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
 		FIXTURE(failing_write_ends_the_merge),
 		FIXTURE(failing_read_ends_the_merge),

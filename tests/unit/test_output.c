@@ -9,6 +9,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "io/direct.h"
 #include "tests/guarded.h"
 #include "tests/io_fixture.h"
 
@@ -170,6 +174,52 @@ static void output_past_the_cache_is_the_same(void **state)
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_holds(path_of("new"), data, N));
+}
+
+/* Pieces with odd edges, large enough to be written directly. */
+static void check_direct_output(bool expect_direct)
+{
+	enum { LONG = (6 << 20) + 4321, FIRST = (2 << 20) + 77, SECOND = (4 << 20) + 99 };
+	static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char long_data[LONG];
+	const char *path = path_of("long");
+	struct output *output = open_output(path, LONG);
+	struct file file;
+	uint64_t base = 1;
+
+	memset(long_data, 0x5a, LONG);
+	for (size_t i = 0; i < LONG; i += 61)
+		long_data[i] = (unsigned char)(i / 61);
+	assert_int_equal(output_alignment(output, &base), 0);
+	output_pass_by_cache(output);
+	assert_int_equal(output_alignment(output, &base), expect_direct ? DIRECT_ALIGN_NBYTES : 0);
+	assert_int_equal(base, expect_direct ? 0 : 1);
+	assert_int_equal(output_write_at(output, SECOND, long_data + SECOND, LONG - SECOND), 0);
+	assert_int_equal(output_write_at(output, 0, long_data, FIRST), 0);
+	assert_int_equal(output_write_at(output, FIRST, long_data + FIRST, SECOND - FIRST), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path, O_RDONLY, 0, &file), 0);
+	if (expect_direct)
+		assert_false(direct_is_cached(&file, 0, LONG));
+	file_close(&file);
+	assert_true(file_holds(path, long_data, LONG));
+}
+
+static void large_writes_are_direct_if_memory_lies_as_the_file(void **state)
+{
+	struct statfs system;
+
+	(void)state;
+	assert_int_equal(statfs(fixture_directory, &system), 0);
+	if (system.f_type == TMPFS_MAGIC) /* is nothing but cache */
+		skip();
+	check_direct_output(true);
+}
+
+static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void **state)
+{
+	(void)state;
+	faults.refuses_direct = true;
+	check_direct_output(false);
 }
 
 static void excess_reservation_is_cut(void **state)
@@ -540,6 +590,8 @@ int main(void)
 		FIXTURE(threads_write_at_offsets),
 		FIXTURE(what_was_written_can_be_read_back),
 		FIXTURE(output_past_the_cache_is_the_same),
+		FIXTURE(large_writes_are_direct_if_memory_lies_as_the_file),
+		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(space_is_reserved_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),
