@@ -20,3 +20,10 @@ uint64_t frame_nbytes(const struct input *input);
 /* Both return 0 or a negative errno after a message. */
 int frame_write_header(const struct frame *frame, struct output *output);
 int frame_write_tails(const struct frame *frame, struct output *output, uint64_t offset);
+
+/*
+ * Read both back: are they what was written? Returns 0 and *ret_same; -ESPIPE without a message if
+ * the output cannot be read, or another negative errno after one.
+ */
+int frame_verify(const struct frame *frame, struct output *output, uint64_t tails_offset,
+		 bool *ret_same);

@@ -276,6 +276,11 @@ static int check(const struct sort *sort)
 	return 0;
 }
 
+static struct frame frame_of(const struct sort *sort)
+{
+	return (struct frame){ .input = sort->engine.input, .merged = sort->inputs };
+}
+
 /* --verify: read the output back. */
 static int verify(struct sort *sort)
 {
@@ -286,16 +291,22 @@ static int verify(struct sort *sort)
 		.stats = sort->engine.stats,
 	};
 	const uint64_t nbytes = sort->result.n_items * sort->layout.output_nbytes;
+	const uint64_t begin = sort->options->skip_nbytes;
+	const struct frame frame = frame_of(sort);
 	struct verify_result found;
+	bool same_frame;
 	int r;
 
 	stats_begin_phase(sort->engine.stats, PHASE_CHECK, nbytes);
-	r = verify_output(sort->output, sort->options->skip_nbytes, nbytes, &options, &found);
+	r = verify_output(sort->output, begin, nbytes, &options, &found);
+	if (r == 0)
+		r = frame_verify(&frame, sort->output, begin + nbytes, &same_frame);
 	if (r == -ESPIPE)
 		return fail(r, "--verify: %s cannot be read back", output_name(sort->output));
 	if (r < 0)
 		return r;
-	if (found.first_disorder || !digest_equal(found.digest, sort->result.written) ||
+	if (!same_frame || found.first_disorder ||
+	    !digest_equal(found.digest, sort->result.written) ||
 	    (sort->layout.intake.has_count && found.n_counted != sort->result.n_counted))
 		return fail(
 			-EIO,
@@ -356,7 +367,7 @@ static void note_facts(struct sort *sort)
 /* The final merge, and around it what of the inputs is no record. */
 static int write_all(struct sort *sort)
 {
-	const struct frame frame = { .input = sort->engine.input, .merged = sort->inputs };
+	const struct frame frame = frame_of(sort);
 	int r = frame_write_header(&frame, sort->output);
 
 	if (r == 0)

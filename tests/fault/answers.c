@@ -18,13 +18,15 @@ const char input_names[] = " input input.zst sorted names part0 part1 part2 part
 static const struct arrangement {
 	size_t record_nbytes, key_offset, key_nbytes; /* a key of one number, or of bytes */
 	bool is_number, unique;
-	size_t limit; /* in records */
+	size_t limit;       /* in records */
+	size_t skip_nbytes; /* a header; what is left behind the records is a tail */
 } arrangements[N_ANSWERS] = {
 	[ANSWER_SORTED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX },
 	[ANSWER_UNIQUE] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
 	[ANSWER_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
 	[ANSWER_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
 	[ANSWER_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
+	[ANSWER_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
 };
 
 static int compare_keys(const struct arrangement *arrangement, const void *a, const void *b)
@@ -49,25 +51,35 @@ static int compare_records(const void *a, const void *b, void *context)
 	return order ? order : (x > y) - (x < y);
 }
 
+static void append(struct bytes *answer, const void *bytes, size_t nbytes)
+{
+	memcpy((char *)answer->data + answer->nbytes, bytes, nbytes);
+	answer->nbytes += nbytes;
+}
+
 static struct bytes arrange(struct bytes input, const struct arrangement *arrangement)
 {
 	const size_t record_nbytes = arrangement->record_nbytes;
-	const size_t n = input.nbytes / record_nbytes;
+	const char *first = (const char *)input.data + arrangement->skip_nbytes;
+	const size_t n = (input.nbytes - arrangement->skip_nbytes) / record_nbytes;
+	const size_t tail_nbytes = (input.nbytes - arrangement->skip_nbytes) % record_nbytes;
 	const char **records = malloc(n * sizeof *records);
 	struct bytes answer = { malloc(input.nbytes), 0 };
-	char *to = answer.data;
+	size_t n_kept = 0;
 
-	must(records && to, "memory");
+	must(records && answer.data, "memory");
 	for (size_t i = 0; i < n; i++)
-		records[i] = (const char *)input.data + i * record_nbytes;
+		records[i] = first + i * record_nbytes;
 	qsort_r(records, n, sizeof *records, compare_records, (void *)arrangement);
-	for (size_t i = 0; i < n && answer.nbytes / record_nbytes < arrangement->limit; i++) {
+	append(&answer, input.data, arrangement->skip_nbytes);
+	for (size_t i = 0; i < n && n_kept < arrangement->limit; i++) {
 		if (arrangement->unique && i > 0 &&
 		    compare_keys(arrangement, records[i], records[i - 1]) == 0)
 			continue;
-		memcpy(to + answer.nbytes, records[i], record_nbytes);
-		answer.nbytes += record_nbytes;
+		append(&answer, records[i], record_nbytes);
+		n_kept++;
 	}
+	append(&answer, first + n * record_nbytes, tail_nbytes);
 	free(records);
 	return answer;
 }

@@ -12,6 +12,7 @@ enum answer {
 	ANSWER_RECORDS,
 	ANSWER_FIRST_RECORDS,
 	ANSWER_LONG_KEYS,
+	ANSWER_FRAMED, /* the keys between a header and an incomplete record */
 	N_ANSWERS,
 };
 
