@@ -208,19 +208,14 @@ void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nby
 	pthread_mutex_unlock(&tier->lock);
 }
 
-uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
+uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 {
 	uint64_t nbytes;
 
 	pthread_mutex_lock(&tier->lock);
-	nbytes = tier->used_nbytes;
+	nbytes = tier->limit_nbytes - tier->used_nbytes;
 	pthread_mutex_unlock(&tier->lock);
 	return nbytes;
-}
-
-uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
-{
-	return tier->limit_nbytes - memory_tier_used_nbytes(tier);
 }
 
 uint64_t memory_tier_peak_nbytes(struct memory_tier *tier)

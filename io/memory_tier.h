@@ -38,7 +38,6 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 /* Give whole pages of an extent back, each once. Thread-safe. */
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
-/* Bytes that could be stored more, those taken now, and the most that were. Thread-safe. */
+/* Bytes that could be stored more, and the most that were taken. Thread-safe. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);
-uint64_t memory_tier_used_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_peak_nbytes(struct memory_tier *tier);

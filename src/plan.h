@@ -100,8 +100,8 @@ struct window_plan {
 };
 
 /*
- * Plan the windows of a merge of n_resident and n_stored runs (with blocks of block_records) in at
- * most `nbytes` of memory, or in the least that works if that is more.
+ * Plan the windows of a merge of n_records in n_resident and n_stored runs, in at most `nbytes` of
+ * memory, or in the least that works if that is more.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,

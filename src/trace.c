@@ -91,19 +91,6 @@ void trace_add(struct trace *trace, const struct trace_event *event)
 	put(trace, text);
 }
 
-void trace_name_track(struct trace *trace, uint32_t track, const char *name)
-{
-	char text[256];
-
-	if (!trace)
-		return;
-	snprintf(text, sizeof text,
-		 "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,"
-		 "\"args\":{\"name\":\"%.64s\"}},\n",
-		 (long)getpid(), tid_of(track), name);
-	put(trace, text);
-}
-
 int trace_close(struct trace *trace)
 {
 	char text[128];

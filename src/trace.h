@@ -41,8 +41,5 @@ int trace_open(const char *path, struct trace **ret_trace);
 /* Thread-safe; NULL is fine. A write that fails is reported by trace_close(). */
 void trace_add(struct trace *trace, const struct trace_event *event);
 
-/* Name a track (TRACE_THIS_THREAD: the calling thread). Thread-safe; NULL is fine. */
-void trace_name_track(struct trace *trace, uint32_t track, const char *name);
-
 /* Complete and close the file; NULL is fine. Returns 0, or a negative errno after a message. */
 int trace_close(struct trace *trace);

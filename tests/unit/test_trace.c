@@ -76,15 +76,13 @@ static void event_tells_when_where_and_how_much(void **state)
 	event.begin_ns = trace_now_ns() + 1000000;
 	event.end_ns = event.begin_ns + 1234567;
 	trace_add(trace, &event);
-	trace_name_track(trace, 3, "lane 3");
 	assert_int_equal(trace_close(trace), 0);
 	read_file(path, text);
-	assert_int_equal(count_objects(), 3);
+	assert_int_equal(count_objects(), 2);
 	assert_non_null(strstr(text, "{\"name\":\"sort\",\"cat\":\"work\",\"ph\":\"X\",\"ts\":"));
 	assert_non_null(strstr(text, ",\"dur\":1234.567,\"pid\":"));
 	assert_non_null(
 		strstr(text, ",\"tid\":1073741827,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
-	assert_non_null(strstr(text, "\"tid\":1073741827,\"args\":{\"name\":\"lane 3\"}},\n"));
 }
 
 static void event_before_the_start_begins_with_it(void **state)
@@ -139,7 +137,6 @@ static void no_trace_is_fine(void **state)
 
 	(void)state;
 	trace_add(NULL, &event);
-	trace_name_track(NULL, 1, "x");
 	assert_int_equal(trace_close(NULL), 0);
 }
 
