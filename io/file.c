@@ -14,6 +14,8 @@
 
 #include "config.h"
 
+enum { PIPE_NBYTES = 1 << 20 };
+
 #if HAVE_URING
 #include <liburing.h>
 
@@ -235,6 +237,11 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 		return 0;
 	r = UNINTERRUPTED(file->engine->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
+}
+
+void file_enlarge_pipe(const struct file *file)
+{
+	fcntl(file->fd, F_SETPIPE_SZ, PIPE_NBYTES);
 }
 
 int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes)

@@ -115,6 +115,13 @@ int file_read_next(const struct file *file, void *buffer, size_t nbytes, int can
 		   size_t *ret_nbytes);
 
 /*
+ * Let a pipe hold as much as the kernel lets everybody have (/proc/sys/fs/pipe-max-size): with the
+ * usual 64 KiB both ends wait for each other all the time. A hint, which may be refused; nothing
+ * happens to what is no pipe.
+ */
+void file_enlarge_pipe(const struct file *file);
+
+/*
  * Reserve the range on the disk and extend the file to it. A file system that cannot do it is no
  * error. Returns 0, or -ENOSPC and its like.
  */

@@ -165,6 +165,8 @@ int output_open(const struct io_engine *engine, const char *path, uint64_t expec
 		r = open_standard(output, &status);
 	else
 		r = open_path(output, path, NULL, &status);
+	if (r == 0 && output->is_ordered)
+		file_enlarge_pipe(&output->file);
 	if (r == 0)
 		r = reserve(output, expected_nbytes, &status);
 	if (r < 0) {

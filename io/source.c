@@ -14,9 +14,6 @@
 #include "io/direct.h"
 #include "src/status.h"
 
-/* What the kernel lets everybody have (/proc/sys/fs/pipe-max-size); 64 KiB is the default. */
-#define PIPE_NBYTES (1 << 20)
-
 /* A quarter of the descriptors, so that outputs and temporary files find some. */
 static size_t max_idle_files(void)
 {
@@ -92,8 +89,7 @@ static int open_source(struct source_table *table, struct source *source)
 	}
 	/* Hints, which may fail. */
 	posix_fadvise(file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	if (S_ISFIFO(status.st_mode))
-		fcntl(file.fd, F_SETPIPE_SZ, PIPE_NBYTES);
+	file_enlarge_pipe(&file);
 	source->file = file;
 	source->is_large = S_ISREG(status.st_mode) &&
 			   (uint64_t)status.st_size >= table->large_nbytes;

@@ -437,6 +437,22 @@ static void owner_is_kept_where_we_may(void **state)
 }
 
 /* Reads a FIFO to its end, slowly, and compares. */
+static void pipe_holds_more_than_usual(void **state)
+{
+	const char *path = path_of("fifo");
+	struct output *output;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(fcntl(fd, F_SETPIPE_SZ, 1 << 16), 1 << 16);
+	output = open_output(path, N);
+	assert_int_equal(fcntl(fd, F_GETPIPE_SZ), 1 << 20);
+	output_abort(output);
+	close(fd);
+}
+
 static void *drain(void *arg)
 {
 	const int fd = open(arg, O_RDONLY);
@@ -605,6 +621,7 @@ int main(void)
 		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 		FIXTURE(permissions_are_what_a_user_expects),
 		FIXTURE(owner_is_kept_where_we_may),
+		FIXTURE(pipe_holds_more_than_usual),
 		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
 		FIXTURE(full_device_fails_every_writer),
 		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
