@@ -101,9 +101,9 @@ static int read_in_block(const struct file *direct, uint64_t offset, void *to, s
 		n = direct->engine->pread(direct->fd, block, sizeof block,
 					  (off_t)align_down(offset));
 	while (n < 0 && errno == EINTR);
-	if (n < 0)
+	if (n < 0 && errno != EAGAIN)
 		return -errno;
-	if ((size_t)n < in_block + nbytes)
+	if (n < (ssize_t)(in_block + nbytes))
 		return -EINVAL;
 	memcpy(to, block + in_block, nbytes);
 	return 0;
