@@ -17,14 +17,10 @@
 enum { PIPE_NBYTES = 1 << 20 };
 
 #if HAVE_URING
-#include <liburing.h>
-
-static int plain_ring_init(unsigned n_entries, struct io_uring *ring)
-{
-	return io_uring_queue_init(n_entries, ring, 0);
-}
+#include "io/uring.h"
+#define RING .ring_init = uring_init, .ring_submit = uring_submit, .ring_take = uring_take
 #else
-#define plain_ring_init NULL
+#define RING .ring_init = NULL
 #endif
 
 /* The kernel's is variadic, which a table of functions cannot hold. */
@@ -46,7 +42,7 @@ const struct io_engine io_engine_plain = {
 	.fsync = fsync,
 	.linkat = linkat,
 	.renameat = renameat,
-	.ring_init = plain_ring_init,
+	RING,
 };
 
 /* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */

@@ -36,10 +36,14 @@ struct io_engine {
 		      int flags);
 	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
 	/*
-	 * Make a ring for io_queue.h, whose transfers then pass this table by. 0 or a negative
-	 * errno; NULL: there are no rings.
+	 * A ring for io_queue.h, whose transfers then pass the rest of this table by: make it, hand
+	 * its entries over to the kernel, and take a completion off it: whose it is, and what the
+	 * kernel says. All return 0 (submit: a count) or a negative errno; -EAGAIN of `take`: there
+	 * is none yet. ring_init NULL: there are no rings.
 	 */
 	int (*ring_init)(unsigned n_entries, struct io_uring *ring);
+	int (*ring_submit)(struct io_uring *ring);
+	int (*ring_take)(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
 };
 
 extern const struct io_engine io_engine_plain;

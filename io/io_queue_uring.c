@@ -5,7 +5,10 @@
  * waited for outside of it, by one thread at a time: whoever needs a request that is not done, and
  * finds nobody waiting at the ring, waits there for everybody; the others wait for that thread.
  *
- * A request that was carried out in part is continued, with a new entry for the rest of it.
+ * A request that was carried out in part is continued, with a new entry for the rest of it. What
+ * the ring does not carry out, because it was interrupted or cancelled, or because the kernel takes
+ * no entries, is transferred right here by a plain call: so nothing is tried again and again, and
+ * every wait has an end.
  */
 #include "io/io_queue.h"
 
@@ -15,7 +18,6 @@
 
 #if HAVE_URING
 
-#include <assert.h>
 #include <liburing.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,8 +25,11 @@
 enum { MOST_ENTRY_NBYTES = 1 << 30 };
 
 struct uring_queue {
+	/* Set at creation. */
 	struct io_queue base;
-	unsigned depth; /* set at creation */
+	const struct io_engine *engine;
+	unsigned depth;
+
 	struct io_uring ring;
 
 	pthread_mutex_t lock;
@@ -33,6 +38,7 @@ struct uring_queue {
 	struct io_request *first, **end; /* waiting for room */
 	unsigned n_under_way;
 	bool is_waited_at; /* some thread waits at the ring */
+	bool is_refused;   /* the kernel takes no more entries */
 };
 
 static void append(struct uring_queue *queue, struct io_request *first, struct io_request *last)
@@ -73,28 +79,70 @@ static void prepare(struct io_uring_sqe *sqe, struct io_request *request)
 	io_uring_sqe_set_data(sqe, request);
 }
 
-/*
- * Until the kernel has taken all entries. EAGAIN and EBUSY: it has no memory for one at the moment.
- * Nothing else can go wrong with a ring that has worked once.
- */
-static void submit_entries(struct io_uring *ring)
+/* Under the lock: the rest of a request, without the ring. */
+static void carry_out(struct uring_queue *queue, struct io_request *request)
 {
-	while (io_uring_sq_ready(ring) > 0) {
-		const int r = io_uring_submit(ring);
+	const size_t left = request->nbytes - request->n_done;
+	unsigned char *bytes = (unsigned char *)request->buffer + request->n_done;
+	const uint64_t offset = request->offset + request->n_done;
 
-		assert(r >= 0 || r == -EINTR || r == -EAGAIN || r == -EBUSY);
-		(void)r;
+	finish(queue, request,
+	       request->is_write ? file_write_at(request->file, offset, bytes, left) :
+				   file_read_at(request->file, offset, bytes, left));
+}
+
+/* Under the lock: the kernel will not see the entries that it has not taken. */
+static void carry_out_entries(struct uring_queue *queue)
+{
+	const struct io_uring_sq *entries = &queue->ring.sq;
+	const unsigned n = io_uring_sq_ready(&queue->ring);
+
+	for (unsigned i = entries->sqe_tail - n; i != entries->sqe_tail; i++)
+		carry_out(queue,
+			  (void *)(uintptr_t)entries->sqes[i & entries->ring_mask].user_data);
+	queue->n_under_way -= n;
+}
+
+/*
+ * Under the lock: hand the entries over. EAGAIN and EBUSY: the kernel has no memory for more at the
+ * moment. As long as it works at others, these can wait for the next completion.
+ */
+static void submit_entries(struct uring_queue *queue)
+{
+	while (io_uring_sq_ready(&queue->ring) > 0) {
+		const int r = queue->engine->ring_submit(&queue->ring);
+
+		if (r >= 0 || r == -EINTR)
+			continue;
+		if ((r == -EAGAIN || r == -EBUSY) &&
+		    queue->n_under_way > io_uring_sq_ready(&queue->ring))
+			return;
+		carry_out_entries(queue);
+		queue->is_refused = true;
+		return;
 	}
 }
 
-/* Under the lock: hand over as many requests as there is room for. */
+/*
+ * Under the lock: hand over as many requests as there is room for. Behind this, if any request is
+ * not done the kernel works at one, whose completion will come.
+ */
 static void start(struct uring_queue *queue)
 {
-	while (queue->first && queue->n_under_way < queue->depth) {
+	while (queue->first && queue->n_under_way < queue->depth && !queue->is_refused) {
 		prepare(io_uring_get_sqe(&queue->ring), take_first(queue));
 		queue->n_under_way++;
 	}
-	submit_entries(&queue->ring);
+	if (!queue->is_refused)
+		submit_entries(queue);
+	while (queue->first && queue->is_refused)
+		carry_out(queue, take_first(queue));
+}
+
+/* Has the ring not come to it, for a reason that is not the file's? */
+static bool is_put_off(int moved)
+{
+	return moved == -EINTR || moved == -EAGAIN || moved == -ECANCELED;
 }
 
 /* Under the lock: the kernel says `moved` of a request's entry. */
@@ -105,7 +153,9 @@ static void account(struct uring_queue *queue, struct io_request *request, int m
 		request->n_done += (size_t)moved;
 	if (moved == 0)
 		finish(queue, request, request->is_write ? -ENOSPC : -ENODATA);
-	else if (moved < 0 && moved != -EINTR && moved != -EAGAIN)
+	else if (is_put_off(moved))
+		carry_out(queue, request);
+	else if (moved < 0)
 		finish(queue, request, moved);
 	else if (request->n_done == request->nbytes)
 		finish(queue, request, 0);
@@ -116,18 +166,18 @@ static void account(struct uring_queue *queue, struct io_request *request, int m
 /* Under the lock, which is let go meanwhile: wait at the ring for at least one completion. */
 static void reap(struct uring_queue *queue)
 {
-	struct io_uring_cqe *cqe;
+	void *owner;
+	int moved;
 
 	queue->is_waited_at = true;
 	pthread_mutex_unlock(&queue->lock);
-	while (io_uring_wait_cqe(&queue->ring, &cqe) < 0)
+	while (queue->engine->ring_take(&queue->ring, true, &owner, &moved) < 0)
 		;
 	pthread_mutex_lock(&queue->lock);
 	queue->is_waited_at = false;
-	while (io_uring_peek_cqe(&queue->ring, &cqe) == 0) {
-		account(queue, io_uring_cqe_get_data(cqe), cqe->res);
-		io_uring_cqe_seen(&queue->ring, cqe);
-	}
+	do
+		account(queue, owner, moved);
+	while (queue->engine->ring_take(&queue->ring, false, &owner, &moved) == 0);
 	start(queue);
 	/* The request of a thread that waits for this one may not be among them. */
 	pthread_cond_broadcast(&queue->completed);
@@ -149,7 +199,7 @@ static int try_ring(struct io_uring *ring)
 	return r;
 }
 
-static int uring_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
+static int queue_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
 {
 	struct uring_queue *queue;
 	int r;
@@ -160,6 +210,7 @@ static int uring_open(const struct io_engine *engine, unsigned depth, struct io_
 	if (!queue)
 		return -ENOMEM;
 	queue->base.engine = &io_queue_uring;
+	queue->engine = engine;
 	queue->depth = depth;
 	queue->end = &queue->first;
 	r = engine->ring_init(depth, &queue->ring);
@@ -178,7 +229,7 @@ static int uring_open(const struct io_engine *engine, unsigned depth, struct io_
 	return 0;
 }
 
-static void uring_close(struct io_queue *base)
+static void queue_close(struct io_queue *base)
 {
 	struct uring_queue *queue = (struct uring_queue *)base;
 
@@ -188,7 +239,7 @@ static void uring_close(struct io_queue *base)
 	free(queue);
 }
 
-static void uring_submit(struct io_queue *base, struct io_request *requests, size_t n)
+static void queue_submit(struct io_queue *base, struct io_request *requests, size_t n)
 {
 	struct uring_queue *queue = (struct uring_queue *)base;
 
@@ -198,7 +249,7 @@ static void uring_submit(struct io_queue *base, struct io_request *requests, siz
 	pthread_mutex_unlock(&queue->lock);
 }
 
-static int uring_wait(struct io_queue *base, struct io_request *request)
+static int queue_wait(struct io_queue *base, struct io_request *request)
 {
 	struct uring_queue *queue = (struct uring_queue *)base;
 
@@ -215,20 +266,20 @@ static int uring_wait(struct io_queue *base, struct io_request *request)
 
 const struct io_queue_engine io_queue_uring = {
 	.name = "io_uring",
-	.open = uring_open,
-	.close = uring_close,
-	.submit = uring_submit,
-	.wait = uring_wait,
+	.open = queue_open,
+	.close = queue_close,
+	.submit = queue_submit,
+	.wait = queue_wait,
 };
 
 #else
 
-static int uring_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
+static int queue_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
 {
 	(void)engine, (void)depth, (void)ret_queue;
 	return -ENOSYS;
 }
 
-const struct io_queue_engine io_queue_uring = { .name = "io_uring", .open = uring_open };
+const struct io_queue_engine io_queue_uring = { .name = "io_uring", .open = queue_open };
 
 #endif
