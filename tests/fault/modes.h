@@ -28,6 +28,7 @@ struct mode {
 	bool verifies;       /* --verify: reads its output back */
 	bool is_zst;         /* the output is compressed */
 	bool measures;       /* also tries how fast files are, which need not succeed */
+	bool is_cold;        /* nothing is in the page cache, and nothing fits in it: rings */
 	bool has_checkpoint; /* in "state" */
 	enum taken_up taken_up;
 	int status; /* when all goes well */

@@ -30,6 +30,8 @@ enum point {
 	POINT_WRITE,
 	POINT_WRITE_TEMPORARY,
 	POINT_WRITE_MANIFEST,
+	POINT_SUBMIT, /* entries of a ring */
+	POINT_COMPLETE,
 	POINT_PREALLOCATE,
 	POINT_PUNCH,
 	POINT_TRUNCATE,
@@ -109,6 +111,9 @@ void points_exempt_thread(void);
 
 /* Files that are opened below here are temporary. */
 void points_set_temporary(const char *prefix);
+
+/* Is the page cache empty, and small? Else there are no rings. */
+void points_set_cold(bool cold);
 
 /* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
 enum device_shape {

@@ -126,6 +126,7 @@ static int call_main(const struct trial *trial)
 		argv[argc++] = word;
 	status_reset(true);
 	points_set_device(trial->mode->shape);
+	points_set_cold(trial->mode->is_cold);
 	alarm(SECONDS_A_RUN);
 	points_arm(trial->fault);
 	status = gsort_main(argc, argv);

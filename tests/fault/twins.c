@@ -15,14 +15,6 @@ struct io_uring;
 
 TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
 
-/* A ring's transfers would pass the points by: there are none. */
-int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags);
-int __wrap_io_uring_queue_init(unsigned n_entries, struct io_uring *ring, unsigned flags)
-{
-	(void)n_entries, (void)ring, (void)flags;
-	return -ENOSYS;
-}
-
 /* --- Streams --- */
 
 TWIN(POINT_STREAM, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))

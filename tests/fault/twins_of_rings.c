@@ -1,0 +1,84 @@
+/*
+ * twins_of_rings - rings that can fail, and the page cache that makes gsort use them: see points.h
+ *
+ * What rings transfer does not pass the points of other transfers, so there are none but in modes
+ * that are about them.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "io/direct.h"
+#include "tests/fault/points.h"
+
+struct io_uring;
+
+static bool is_cold;
+
+void points_set_cold(bool cold)
+{
+	is_cold = cold;
+}
+
+bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
+bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	(void)file, (void)offset, (void)nbytes;
+	return !is_cold;
+}
+
+uint64_t __real_memory_available_nbytes(const char *root);
+uint64_t __wrap_memory_available_nbytes(const char *root);
+uint64_t __wrap_memory_available_nbytes(const char *root)
+{
+	return is_cold ? 0 : __real_memory_available_nbytes(root);
+}
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name)
+{
+	return is_cold && name == _SC_PHYS_PAGES ? 1 : __real_sysconf(name);
+}
+
+#if HAVE_URING
+
+int __real_uring_init(unsigned n_entries, struct io_uring *ring);
+int __wrap_uring_init(unsigned n_entries, struct io_uring *ring);
+int __wrap_uring_init(unsigned n_entries, struct io_uring *ring)
+{
+	return is_cold ? __real_uring_init(n_entries, ring) : -ENOSYS;
+}
+
+int __real_uring_submit(struct io_uring *ring);
+int __wrap_uring_submit(struct io_uring *ring);
+int __wrap_uring_submit(struct io_uring *ring)
+{
+	return point_fails(POINT_SUBMIT) ? -errno : __real_uring_submit(ring);
+}
+
+int __real_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
+int __wrap_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
+int __wrap_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved)
+{
+	const int r = __real_uring_take(ring, waits, ret_owner, ret_moved);
+
+	if (r < 0)
+		return r;
+	switch (point_pass(POINT_COMPLETE)) {
+	case EFFECT_FAIL:
+		*ret_moved = -errno;
+		break;
+	case EFFECT_END:
+		*ret_moved = 0;
+		break;
+	case EFFECT_SHORT:
+		*ret_moved = *ret_moved > 0 ? (*ret_moved + 1) / 2 : *ret_moved;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+#endif
