@@ -9,24 +9,20 @@
  *	check				what was read is what was written, in order
  *	commit				only now the output has its name
  *
- * The check. Every record that is read is digested when it becomes an element, every record that is
- * written when it is decoded, and so is every record that -u drops, where it is found equal to the
- * one that is kept. Whatever lies between (sort, spill, merges) must keep
- *
- *	read = written + dropped		as multisets, up to 2^-64.
+ * account.h says what is checked.
  */
 #include "src/sort.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/output.h"
+#include "src/account.h"
 #include "src/checkpoint.h"
+#include "src/chunk_pool.h"
 #include "src/debug.h"
 #include "src/estimate.h"
-#include "src/chunk_pool.h"
 #include "src/engine.h"
 #include "src/form_runs.h"
 #include "src/frame.h"
@@ -34,7 +30,6 @@
 #include "src/merge_inputs.h"
 #include "src/passes.h"
 #include "src/status.h"
-#include "src/verify.h"
 
 struct sort {
 	const struct options *options;
@@ -44,9 +39,8 @@ struct sort {
 	bool output_is_input;
 	struct run_store store;
 	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
-	struct digest read, dropped;
-	struct merge_result result; /* of the final merge */
-	uint64_t n_merges;          /* intermediate */
+	struct account account;
+	uint64_t n_merges; /* intermediate */
 	struct report_facts *facts;
 };
 
@@ -123,7 +117,8 @@ static int restore_runs(struct sort *sort)
 {
 	struct engine *engine = &sort->engine;
 	int r = checkpoint_restore(engine->checkpoint, engine, sort->output, &sort->store,
-				   &sort->read, &sort->dropped, &engine->first_record);
+				   &sort->account.read, &sort->account.dropped,
+				   &engine->first_record);
 
 	if (r == 0)
 		input_start_at(engine->input, engine->first_record * sort->layout.record_nbytes);
@@ -142,7 +137,7 @@ static int store_runs(struct sort *sort)
 	if (!engine->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
 		return 0;
 	return merge_to_run(engine, &sort->store, n_stored, sort->store.n - n_stored,
-			    engine->plan.merge_nbytes, &sort->read, &sort->dropped);
+			    engine->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
 }
 
 static int make_runs(struct sort *sort)
@@ -155,14 +150,14 @@ static int make_runs(struct sort *sort)
 	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (sort->options->mode == MODE_MERGE)
 		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
-					 &sort->store, &sort->read, &sort->inputs);
+					 &sort->store, &sort->account.read, &sort->inputs);
 	r = engine->checkpoint ? restore_runs(sort) : 0;
 	if (r == 0)
 		r = form_runs(engine, engine->pool, &sort->store, &read, &dropped);
 	if (r < 0)
 		return r;
-	digest_add(&sort->read, read);
-	digest_add(&sort->dropped, dropped);
+	digest_add(&sort->account.read, read);
+	digest_add(&sort->account.dropped, dropped);
 	return store_runs(sort);
 }
 
@@ -234,85 +229,25 @@ static int merge_all(struct sort *sort)
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
 	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
 		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
-	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->read, &sort->dropped,
-			 &sort->n_merges);
+	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->account.read,
+			 &sort->account.dropped, &sort->n_merges);
 	if (r < 0 || sort->store.n == 0)
 		return r;
 	if (engine->checkpoint)
 		checkpoint_start_merge(engine->checkpoint, &sort->store, &sink);
 	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
 	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
-		       &sort->result);
+		       &sort->account.result);
 	if (r == 0) {
-		digest_add(&sort->read, sort->result.read);
-		digest_add(&sort->dropped, sort->result.dropped);
+		digest_add(&sort->account.read, sort->account.result.read);
+		digest_add(&sort->account.dropped, sort->account.result.dropped);
 	}
 	return r;
-}
-
-/* read = written + dropped, and in order. A failure here is a fault of gsort or of the machine. */
-static int check(const struct sort *sort)
-{
-	struct digest accounted = sort->result.written;
-
-	digest_add(&accounted, sort->dropped);
-	if (sort->result.n_disorders)
-		return fail(-EIO,
-			    "internal error: %" PRIu64 " records of the result are out of order; "
-			    "the output was not written",
-			    sort->result.n_disorders);
-	if (!digest_equal(sort->read, accounted))
-		return fail(-EIO,
-			    "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
-			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
-			    sort->read.n_records, sort->read.sum, accounted.n_records,
-			    accounted.sum);
-	if (sort->layout.intake.has_count && sort->engine.limit == UINT64_MAX &&
-	    sort->result.n_counted != sort->read.n_records)
-		return fail(-EIO,
-			    "internal error: read %" PRIu64 " records, but counted %" PRIu64
-			    "; the output was not written",
-			    sort->read.n_records, sort->result.n_counted);
-	return 0;
 }
 
 static struct frame frame_of(const struct sort *sort)
 {
 	return (struct frame){ .input = sort->engine.input, .merged = sort->inputs };
-}
-
-/* --verify: read the output back. */
-static int verify(struct sort *sort)
-{
-	const struct verify_options options = {
-		.layout = &sort->layout,
-		.strict = sort->options->unique,
-		.n_threads = sort->engine.plan.n_lanes,
-		.stats = sort->engine.stats,
-	};
-	const uint64_t nbytes = sort->result.n_items * sort->layout.output_nbytes;
-	const uint64_t begin = sort->options->skip_nbytes;
-	const struct frame frame = frame_of(sort);
-	struct verify_result found;
-	bool same_frame;
-	int r;
-
-	stats_begin_phase(sort->engine.stats, PHASE_CHECK, nbytes);
-	r = verify_output(sort->output, begin, nbytes, &options, &found);
-	if (r == 0)
-		r = frame_verify(&frame, sort->output, begin + nbytes, &same_frame);
-	if (r == -ESPIPE)
-		return fail(r, "--verify: %s cannot be read back", output_name(sort->output));
-	if (r < 0)
-		return r;
-	if (!same_frame || found.first_disorder ||
-	    !digest_equal(found.digest, sort->result.written) ||
-	    (sort->layout.intake.has_count && found.n_counted != sort->result.n_counted))
-		return fail(
-			-EIO,
-			"%s: what was read back is not what was written; the output was discarded",
-			output_name(sort->output));
-	return 0;
 }
 
 static int commit(struct sort *sort)
@@ -352,8 +287,8 @@ static void note_facts(struct sort *sort)
 
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
 	facts->record_nbytes = sort->layout.record_nbytes;
-	facts->n_records_in = sort->read.n_records;
-	facts->n_records_out = sort->result.n_items;
+	facts->n_records_in = sort->account.read.n_records;
+	facts->n_records_out = sort->account.result.n_items;
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->n_passes = sort->n_merges ? 2 : 1;
@@ -361,7 +296,7 @@ static void note_facts(struct sort *sort)
 		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
 		facts->spilled = compression_totals(sort->engine.compression);
 	}
-	facts->n_windows = sort->result.n_windows;
+	facts->n_windows = sort->account.result.n_windows;
 }
 
 /* The final merge, and around it what of the inputs is no record. */
@@ -376,7 +311,16 @@ static int write_all(struct sort *sort)
 		return r;
 	return frame_write_tails(&frame, sort->output,
 				 sort->options->skip_nbytes +
-					 sort->result.n_items * sort->layout.output_nbytes);
+					 sort->account.result.n_items * sort->layout.output_nbytes);
+}
+
+/* --verify */
+static int verify(struct sort *sort)
+{
+	const struct frame frame = frame_of(sort);
+
+	return account_verify(&sort->account, &sort->engine, &frame, sort->output,
+			      sort->options->skip_nbytes);
 }
 
 static int sort_to_output(struct sort *sort)
@@ -386,7 +330,7 @@ static int sort_to_output(struct sort *sort)
 	if (r == 0)
 		r = write_all(sort);
 	if (r == 0)
-		r = check(sort);
+		r = account_check(&sort->account, &sort->engine);
 	if (r == 0 && sort->options->verify)
 		r = verify(sort);
 	if (r == 0)
