@@ -1,7 +1,7 @@
 /*
  * checkpoint - what of a sort is finished is kept, and need not be done again after a kill
  *
- *	open -> open_output, open_spill -> restore_runs		what is there already
+ *	open -> open_output, open_spill -> restore		what is there already
  *	     -> add_run*					a spilled run is complete
  *	     -> start_merge -> { note_point, note_written }*	windows of the output are
  *	     -> finish -> (the output gets its name) -> remove

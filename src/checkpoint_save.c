@@ -94,6 +94,14 @@ static struct save *save_make(enum checkpoint_record type, const struct payload_
 	return NULL;
 }
 
+/* One that was not handed over; NULL is fine. */
+static void save_free(struct save *save)
+{
+	if (save)
+		free(save->payload);
+	free(save);
+}
+
 int checkpoint_add_run(struct checkpoint *checkpoint, struct run_store *store, size_t first,
 		       size_t n, const struct run *run)
 {
@@ -116,8 +124,7 @@ int checkpoint_add_run(struct checkpoint *checkpoint, struct run_store *store, s
 	save->needs_runs = true;
 	save->context = take_replaced(checkpoint, store, first, n);
 	if (!save->context) {
-		free(save->payload);
-		free(save);
+		save_free(save);
 		return -ENOMEM;
 	}
 	save->finish = remove_replaced;
@@ -209,9 +216,7 @@ static int save_point(struct checkpoint *checkpoint)
 
 	if (!passed || !save) {
 		free(passed);
-		if (save)
-			free(save->payload);
-		free(save);
+		save_free(save);
 		return fail(-ENOMEM, "no memory for a point of a checkpoint");
 	}
 	*passed = (struct passed){ checkpoint, n_parts, point };

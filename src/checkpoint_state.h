@@ -60,7 +60,7 @@ struct checkpoint_run {
 
 struct checkpoint_state {
 	struct saved_header header;
-	char *description; /* checkpoint_header.h; NULL: no header, there is no checkpoint yet */
+	char *description; /* checkpoint_description.h; NULL: there is no checkpoint yet */
 	size_t description_nbytes;
 	struct saved_output output;
 	struct checkpoint_run *runs; /* n_runs, in the order of the input */

@@ -13,6 +13,9 @@
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
 
+/* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
+static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
+
 unsigned engine_n_threads(const struct options *options)
 {
 	return options->n_threads ? options->n_threads : cpus_available("");
@@ -22,9 +25,6 @@ static uint64_t memory_limit(const struct options *options)
 {
 	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
 }
-
-/* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
-static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
 static int open_device(struct engine *engine, const struct options *options,
 		       enum backend_choice choice)

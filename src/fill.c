@@ -37,9 +37,9 @@ struct fill {
 	struct ring *free_slots;
 	struct lane *upload;
 
-	pthread_mutex_t
-		claiming;   /* held while a chunk is waited for: whoever claims next needs it too */
-	uint64_t n_claimed; /* parts */
+	/* Held while a chunk is waited for: whoever claims next needs it too. */
+	pthread_mutex_t claiming;
+	uint64_t n_claimed; /* parts; under `claiming` */
 
 	pthread_mutex_t lock;  /* guards all below */
 	uint64_t end;          /* of the input; UINT64_MAX: unknown */

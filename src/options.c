@@ -298,14 +298,14 @@ static const struct option_spec specs[N_ROWS] = {
 			   .take = take_temp_dir },
 	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
 			     .take = take_temp_limit },
-	[ROW_COMPRESS] = { "compress", 0, "MODE",
-			   "how spilled runs are stored: auto (default), none, delta, "
-			   "zstd[:LEVEL]",
-			   .take = take_compress },
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
 			     "keep in DIR, instead of -T, what is finished: after a kill, the same "
 			     "command goes on from there",
 			     .take = option_take_text, MEMBER(checkpoint_path) },
+	[ROW_COMPRESS] = { "compress", 0, "MODE",
+			   "how spilled runs are stored: auto (default), none, delta, "
+			   "zstd[:LEVEL]",
+			   .take = take_compress },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
 			   .take = take_parallel, MEMBER(n_threads) },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once",

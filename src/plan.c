@@ -183,8 +183,9 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 
 /*
  * n windows in flight, each with room to read and to write the quota and the overhang of k runs;
- * with the quota twice
- * the overhang:	n * 2 * (2 + 1) * k * block <= merge memory
+ * with the quota twice the overhang:
+ *
+ *	n * 2 * (2 + 1) * k * block <= merge memory
  */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {

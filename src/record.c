@@ -125,7 +125,7 @@ static bool continues(const struct key_field *field, const struct key *next)
 	       field->offset + field->nbytes == next->offset;
 }
 
-/* The fields of keys, each at `place(key)` in the record or item. */
+/* The fields of keys: each where it is, or packed, one after the other; from first_offset on. */
 static int make_fields(const struct key *keys, uint32_t n, bool packed, uint64_t first_offset,
 		       struct key_fields *ret_fields)
 {
