@@ -2,17 +2,17 @@
  * links - how fast the machine can do what each stage does (see links.h)
  *
  * Files are read and written as the sort does it, in parts and by its threads; what is written has
- * no name and is given back. Operations of the back end work on random records.
+ * no name and is given back. What the back end does is measured by trial.c.
  */
 #include "src/links.h"
 
-#include <errno.h>
 #include <libgen.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/status.h"
+#include "src/trial.h"
 
 enum {
 	N_PARTS = 64, /* of a file, */
@@ -20,8 +20,6 @@ enum {
 	MOST_PART_NBYTES = 4 << 20,
 	ROUNDS = 3,
 	MOST_THREADS = 16,
-	MERGED_RUNS = 8,
-	MOST_DEVICE_NBYTES = 64 << 20,
 };
 
 /* Work that threads share: parts, taken one by one. */
@@ -164,8 +162,8 @@ static void measure_files(const struct engine *engine, const struct options *opt
 	if (parts.part_nbytes > MOST_PART_NBYTES)
 		parts.part_nbytes = MOST_PART_NBYTES;
 	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
-	parts.data = malloc(N_PARTS * parts.part_nbytes);
-	if (!parts.data || parts.part_nbytes == 0)
+	parts.data = parts.part_nbytes ? malloc(N_PARTS * parts.part_nbytes) : NULL;
+	if (!parts.data)
 		return;
 	memset(parts.data, 1, N_PARTS * parts.part_nbytes);
 	measure_input(engine, &parts, rates);
@@ -178,228 +176,12 @@ static void measure_files(const struct engine *engine, const struct options *opt
 	free(parts.data);
 }
 
-/* Records on the device, and what their operations need. */
-struct trial {
-	const struct engine *engine;
-	struct lane *lane;
-	struct mark *mark;
-	uint64_t n;
-	size_t nbytes, scratch_nbytes;
-	void *host, *a, *b, *scratch;
-	struct slice slices[MERGED_RUNS];
-	struct digest read;
-	struct arranged arranged;
-	void *edges[2];
-};
-
-static int trial_wait(struct trial *trial)
-{
-	const struct backend *backend = trial->engine->backend;
-	int r = backend->mark(trial->lane, trial->mark);
-
-	return r < 0 ? r : backend->mark_wait(trial->mark);
-}
-
-static size_t trial_scratch_nbytes(const struct trial *trial)
-{
-	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
-	const struct layout *layout = engine->layout;
-	size_t sort, merge;
-
-	if (layout->kind == LAYOUT_RECORDS) {
-		sort = backend->records_scratch_nbytes(engine->device, layout, 0, trial->n);
-		merge = backend->records_scratch_nbytes(engine->device, layout, MERGED_RUNS,
-							trial->n);
-	} else {
-		sort = backend->sort_scratch_nbytes(engine->device, trial->n,
-						    layout->element_nbytes);
-		merge = backend->merge_scratch_nbytes(engine->device, MERGED_RUNS, trial->n,
-						      layout->element_nbytes);
-	}
-	return sort > merge ? sort : merge;
-}
-
-static int trial_open(struct trial *trial, uint64_t nbytes)
-{
-	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
-	const struct layout *layout = engine->layout;
-	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
-					       layout->record_nbytes :
-					       layout->resident_nbytes;
-	uint64_t random = 1;
-	int r;
-
-	nbytes = nbytes / 4 < MOST_DEVICE_NBYTES ? nbytes / 4 : MOST_DEVICE_NBYTES;
-	trial->n = nbytes / record_nbytes;
-	if (trial->n < MERGED_RUNS)
-		return -ENOMEM;
-	trial->nbytes = trial->n * record_nbytes;
-	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
-	for (int i = 0; i < 2; i++)
-		trial->edges[i] = malloc(layout->item_nbytes);
-	r = backend->lane_open(engine->device, LANE_NORMAL, &trial->lane);
-	if (r == 0)
-		r = backend->mark_open(engine->device, &trial->mark);
-	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_HOST, trial->nbytes, &trial->host);
-	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
-	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
-	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->scratch_nbytes,
-				   &trial->scratch);
-	for (size_t i = 0; r == 0 && i + 8 <= trial->nbytes; i += 8) {
-		random = digest_mix64(random + i);
-		memcpy((char *)trial->host + i, &random, 8);
-	}
-	return r == 0 && trial->edges[0] && trial->edges[1] ? 0 : -ENOMEM;
-}
-
-static void trial_close(struct trial *trial)
-{
-	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
-
-	if (trial->lane)
-		backend->lane_close(trial->lane);
-	if (trial->mark)
-		backend->mark_close(trial->mark);
-	backend->release(engine->device, MEMORY_HOST, trial->host, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->a, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->b, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
-	free(trial->edges[0]);
-	free(trial->edges[1]);
-}
-
-/* Sort n of the records of a, from number `first` on, into b, or in a if they are codes. */
-static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
-{
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
-
-	if (layout->kind == LAYOUT_RECORDS)
-		return engine->backend->sort_records(
-			trial->lane,
-			&(struct sort_records_op){
-				.layout = layout,
-				.records = (char *)trial->a + first * layout->record_nbytes,
-				.items = (char *)trial->b + first * layout->item_nbytes,
-				.n = n,
-				.limit = UINT64_MAX,
-				.scratch = trial->scratch,
-				.ret_read = &trial->read,
-				.ret = &trial->arranged,
-			});
-	return engine->backend->sort(
-		trial->lane, &(struct sort_op){
-				     .elements = (char *)trial->a + first * layout->element_nbytes,
-				     .n = n,
-				     .scratch = trial->scratch,
-				     .element_nbytes = layout->element_nbytes,
-			     });
-}
-
-static int queue_merge(struct trial *trial)
-{
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
-
-	if (layout->kind == LAYOUT_RECORDS)
-		return engine->backend->merge_records(trial->lane,
-						      &(struct merge_records_op){
-							      .layout = layout,
-							      .slices = trial->slices,
-							      .k = MERGED_RUNS,
-							      .out = trial->a,
-							      .limit = UINT64_MAX,
-							      .scratch = trial->scratch,
-							      .ret_first = trial->edges[0],
-							      .ret_last = trial->edges[1],
-							      .ret = &trial->arranged,
-						      });
-	return engine->backend->merge(trial->lane, &(struct merge_op){
-							   .slices = trial->slices,
-							   .k = MERGED_RUNS,
-							   .element_nbytes = layout->element_nbytes,
-							   .out = trial->b,
-							   .scratch = trial->scratch,
-						   });
-}
-
-/* The rate of what was queued, over the trial's bytes; 0 after an error. */
-static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uint64_t nbytes)
-{
-	if (queued < 0 || trial_wait(trial) < 0)
-		return 0;
-	return (double)nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
-}
-
-static double time_copy(struct trial *trial, void *to, const void *from)
-{
-	const uint64_t begin_ns = trace_now_ns();
-	int r = trial->engine->backend->copy(trial->lane, to, from, trial->nbytes);
-
-	return trial_rate(trial, r, begin_ns, trial->nbytes);
-}
-
-static double time_sort(struct trial *trial)
-{
-	const uint64_t begin_ns = trace_now_ns();
-	int r = queue_sort(trial, 0, trial->n);
-
-	return trial_rate(trial, r, begin_ns, trial->n * trial->engine->layout->record_nbytes);
-}
-
-/* Sort eighths, then merge them. */
-static double time_merge(struct trial *trial)
-{
-	const struct layout *layout = trial->engine->layout;
-	const char *sorted = layout->kind == LAYOUT_RECORDS ? trial->b : trial->a;
-	const uint64_t n = trial->n / MERGED_RUNS;
-	uint64_t begin_ns;
-	int r = trial->engine->backend->copy(trial->lane, trial->a, trial->host, trial->nbytes);
-
-	for (uint32_t i = 0; i < MERGED_RUNS && r == 0; i++) {
-		r = queue_sort(trial, i * n, n);
-		trial->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
-	}
-	if (r < 0 || trial_wait(trial) < 0)
-		return 0;
-	begin_ns = trace_now_ns();
-	r = queue_merge(trial);
-	return trial_rate(trial, r, begin_ns, MERGED_RUNS * n * layout->record_nbytes);
-}
-
-/* One lane's operations; on a unified device all lanes together do so many times as much. */
-static void measure_device(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
-{
-	struct trial trial = { .engine = engine };
-	const double lanes = engine->info.unified ? engine->info.n_lanes : 1;
-	double upload;
-
-	if (trial_open(&trial, nbytes) == 0) {
-		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
-		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
-		upload = time_copy(&trial, trial.a, trial.host);
-		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
-		if (!engine->info.unified) {
-			rates->rates[STAGE_UPLOAD] = upload;
-			rates->rates[STAGE_DOWNLOAD] = time_copy(&trial, trial.host, trial.b);
-		}
-	}
-	trial_close(&trial);
-}
-
 void links_measure(const struct engine *engine, const struct options *options, uint64_t nbytes,
 		   struct link_rates *ret_rates)
 {
 	*ret_rates = (struct link_rates){ 0 };
 	status_mute(true);
 	measure_files(engine, options, nbytes, ret_rates);
-	measure_device(engine, nbytes, ret_rates);
+	trial_measure(engine, nbytes, ret_rates);
 	status_mute(false);
 }
