@@ -58,6 +58,19 @@ done
 # Blank lines of a macro are blanks and a backslash.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true
+# "| `src/checkpoint*.c` `saver.c` | ... |": the patterns, without folders.
+patterns=$(sed -n 's/^| \(`[^|]*`\) |.*/\1/p' docs/design.md | grep -oE '[a-z0-9_*]+\.c')
+in_table() {
+	for pattern in $patterns; do
+		case $1 in
+		$pattern) return 0 ;;
+		esac
+	done
+	return 1
+}
+for file in io/*.c src/*.c; do
+	in_table "${file#*/}" || echo "$file" | offence 'docs/design.md does not say what it is'
+done
 find io kernels src tools tests | grep -E '/(util|utils|misc|common|helper|helpers)(\.|$)' |
 	offence 'a name that says nothing' || true
 
