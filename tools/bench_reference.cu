@@ -18,19 +18,22 @@ struct less {
 	}
 };
 
+/* The high bytes of the key as an element. */
+__device__ void store_key(char *elements, uint32_t element_nbytes, uint64_t i, uint128_t key)
+{
+	if (element_nbytes == 4)
+		((uint32_t *)elements)[i] = (uint32_t)(key >> 96);
+	else if (element_nbytes == 8)
+		((uint64_t *)elements)[i] = (uint64_t)(key >> 64);
+	else
+		((uint128_t *)elements)[i] = key;
+}
+
 __global__ void fill(char *elements, uint32_t element_nbytes, uint64_t n, keys keys)
 {
 	for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
-	     i += THREADS * BLOCKS) {
-		const uint128_t key = key_make(keys, i, n, element_nbytes * 8);
-
-		if (element_nbytes == 4)
-			((uint32_t *)elements)[i] = (uint32_t)(key >> 96);
-		else if (element_nbytes == 8)
-			((uint64_t *)elements)[i] = (uint64_t)(key >> 64);
-		else
-			((uint128_t *)elements)[i] = key;
-	}
+	     i += THREADS * BLOCKS)
+		store_key(elements, element_nbytes, i, key_make(keys, i, n, element_nbytes * 8));
 }
 
 __global__ void fill_runs(char *elements, uint32_t element_nbytes, uint64_t n, uint64_t run_n)
@@ -39,14 +42,8 @@ __global__ void fill_runs(char *elements, uint32_t element_nbytes, uint64_t n, u
 	     i += THREADS * BLOCKS) {
 		const uint128_t step = ~(uint128_t)0 / run_n;
 		const uint128_t random = digest_mix64(i + 1) >> 1;
-		const uint128_t key = step * (i % run_n) + (step >> 63) * random;
 
-		if (element_nbytes == 4)
-			((uint32_t *)elements)[i] = (uint32_t)(key >> 96);
-		else if (element_nbytes == 8)
-			((uint64_t *)elements)[i] = (uint64_t)(key >> 64);
-		else
-			((uint128_t *)elements)[i] = key;
+		store_key(elements, element_nbytes, i, step * (i % run_n) + (step >> 63) * random);
 	}
 }
 

@@ -306,63 +306,20 @@ static void assert_consistent(const struct options *options)
 	assert_false(options->n_gpus && options->backend == BACKEND_CPU);
 }
 
+/* clang-format off */
+static const char *const words[] = {
+	"-o", "-t", "-S", "-T", "-c", "-C", "-m", "-r", "-u", "-R", "-k", "-R12",
+	"-k4:i64", "0:b3:r", "--count", "--keys-only", "--index", "--limit=3",
+	"--partial", "keep", "--skip-bytes", "-rus", "--explain", "--verify", "--fsync",
+	"--parallel", "--batch-size=2", "--backend", "--gpus", "--progress", "--stats",
+	"--stats-json", "--trace=t", "--debug", "--temp-limit", "--compress", "zstd:3",
+	"--files0-from=/dev/null", "--", "--s", "-", "-x", "", "1", "0,1", "u32be",
+	"f64", "b16", "always", "cpu", "1G", "50%", "file",
+};
+/* clang-format on */
+
 static void random_command_lines_are_consistent_or_refused(void **state)
 {
-	static const char *const words[] = {
-		"-o",
-		"-t",
-		"-S",
-		"-T",
-		"-c",
-		"-C",
-		"-m",
-		"-r",
-		"-u",
-		"-R",
-		"-k",
-		"-R12",
-		"-k4:i64",
-		"0:b3:r",
-		"--count",
-		"--keys-only",
-		"--index",
-		"--limit=3",
-		"--partial",
-		"keep",
-		"--skip-bytes",
-		"-rus",
-		"--explain",
-		"--verify",
-		"--fsync",
-		"--parallel",
-		"--batch-size=2",
-		"--backend",
-		"--gpus",
-		"--progress",
-		"--stats",
-		"--stats-json",
-		"--trace=t",
-		"--debug",
-		"--temp-limit",
-		"--compress",
-		"zstd:3",
-		"--files0-from=/dev/null",
-		"--",
-		"--s",
-		"-",
-		"-x",
-		"",
-		"1",
-		"0,1",
-		"u32be",
-		"f64",
-		"b16",
-		"always",
-		"cpu",
-		"1G",
-		"50%",
-		"file",
-	};
 	enum { N_WORDS = sizeof words / sizeof words[0], N_ROUNDS = 20000 };
 	uint64_t random = 88172645463325252u;
 	unsigned n_accepted = 0;

@@ -52,6 +52,18 @@ static struct stats *open_stats(enum phase phase)
 	return stats;
 }
 
+/* The table of `stats`, in `text`. */
+static void print_report(struct stats *stats, const struct report_facts *of)
+{
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	report_print(stats, of, file);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+}
+
 /* The JSON report of `stats`, in `text`; the stats are closed. */
 static const char *report_json(struct stats *stats)
 {
@@ -129,15 +141,10 @@ static void waiting_is_not_work(void **state)
 static void facts_are_in_both_reports(void **state)
 {
 	struct stats *stats = open_stats(PHASE_RUNS);
-	FILE *file = tmpfile();
 
 	(void)state;
-	assert_non_null(file);
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
-	report_print(stats, &facts, file);
-	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
+	print_report(stats, &facts);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
 	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; windows: 3; "
@@ -163,15 +170,10 @@ static void a_check_has_facts_of_its_records_only(void **state)
 					      .record_nbytes = 4,
 					      .n_records_in = 1000 };
 	struct stats *stats = open_stats(PHASE_CHECK);
-	FILE *file = tmpfile();
 
 	(void)state;
-	assert_non_null(file);
 	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
-	report_print(stats, &checked, file);
-	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
+	print_report(stats, &checked);
 	assert_has("1000 records of u32be (3.9 KiB) read, ");
 	assert_null(strstr(text, "written"));
 	assert_null(strstr(text, "runs:"));
@@ -188,15 +190,10 @@ static void unknown_facts_are_left_out(void **state)
 {
 	const struct report_facts unknown = { 0 };
 	struct stats *stats = open_stats(PHASE_CHECK);
-	FILE *file = tmpfile();
 
 	(void)state;
-	assert_non_null(file);
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
-	report_print(stats, &unknown, file);
-	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
+	print_report(stats, &unknown);
 	assert_null(strstr(text, "records"));
 	assert_has("resident at most\nchecking: ");
 	make_file(path);
