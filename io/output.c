@@ -1,9 +1,5 @@
 /*
  * output - a file that appears complete or not at all, or a pipe in order (see output.h)
- *
- * Three kinds of output come down to two questions: is there a replacement (a regular file with a
- * name), and is it ordered (no writes at offsets)? Standard output that is a regular file is
- * neither.
  */
 #include "io/output.h"
 
@@ -14,13 +10,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "io/codec_pool.h"
 #include "io/direct.h"
-#include "io/replacement.h"
 #include "io/reservation.h"
+#include "io/target.h"
 #include "io/zst_reader.h"
 #include "io/zst_writer.h"
 #include "src/status.h"
@@ -30,14 +25,8 @@ enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 
 struct output {
 	/* Set at creation. */
-	const char *name; /* for messages */
-	struct file file;
-	struct replacement *replacement; /* NULL: written in place */
-	bool is_ordered;
+	struct target target;
 	bool is_kept; /* and a regular file: what is written stays, whatever happens */
-	bool has_identity;
-	struct file_identity identity;
-	uint64_t base;                  /* where in the file the output starts */
 	struct reservation reservation; /* of what it will be */
 
 	/* Constant once anything is written. */
@@ -58,76 +47,22 @@ struct output {
 	uint64_t end; /* of the last byte written */
 };
 
-static int open_standard(struct output *output, struct stat *ret_status)
-{
-	/* A duplicate: it can be closed, which reports what the file system kept back. */
-	const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	off_t base;
-
-	output->name = "standard output";
-	if (fd < 0)
-		return fail(-errno, "standard output: %m");
-	output->file.fd = fd;
-	if (isatty(fd))
-		return fail(-ENOTTY, "standard output is a terminal, which is no place for binary "
-				     "records; name a file with -o");
-	if (fstat(fd, ret_status) < 0)
-		return fail(-errno, "standard output: %m");
-	/* With O_APPEND the kernel ignores offsets. */
-	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
-	output->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
-	output->base = output->is_ordered ? 0 : (uint64_t)base;
-	return 0;
-}
-
-static int open_in_place(struct output *output, const char *path)
-{
-	const int r = file_open(output->file.engine, AT_FDCWD, path, O_WRONLY, 0, &output->file);
-
-	output->is_ordered = true;
-	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
-}
-
-static int open_path(struct output *output, const char *path, const char *kept_name,
-		     struct stat *ret_status)
-{
-	const bool exists = stat(path, ret_status) == 0;
-
-	output->name = path;
-	if (!exists && errno != ENOENT)
-		return fail(-errno, "%s: %m", path);
-	if (!exists) {
-		memset(ret_status, 0, sizeof *ret_status);
-		return replacement_start(output->file.engine, path, NULL, kept_name, &output->file,
-					 &output->replacement);
-	}
-	if (S_ISDIR(ret_status->st_mode))
-		return fail(-EISDIR, "%s: %m", path);
-	if (!S_ISREG(ret_status->st_mode))
-		return open_in_place(output, path);
-	/* A rename would replace a file that we may not write. */
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
-		return fail(-errno, "%s: %m", path);
-	return replacement_start(output->file.engine, path, ret_status, kept_name, &output->file,
-				 &output->replacement);
-}
-
 /* Reserve space ahead of the writers, if the file then ends where the output does. */
-static int reserve(struct output *output, uint64_t nbytes, const struct stat *status)
+static int reserve(struct output *output, uint64_t nbytes)
 {
 	uint64_t free_nbytes;
 	int r;
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->is_ordered ||
-	    (!output->replacement && output->base != (uint64_t)status->st_size))
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->target.is_ordered ||
+	    !output->target.ends_at_base)
 		return 0;
-	r = reservation_start(&output->reservation, &output->file, output->base, nbytes,
-			      &free_nbytes);
+	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
+			      nbytes, &free_nbytes);
 	if (r == 0)
 		return 0;
-	file_truncate(&output->file, output->is_kept ? output->end : output->base);
+	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
 	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
-		    output->name, nbytes, free_nbytes);
+		    output->target.name, nbytes, free_nbytes);
 }
 
 static struct output *output_make(const struct io_engine *engine)
@@ -138,7 +73,7 @@ static struct output *output_make(const struct io_engine *engine)
 		fail(-ENOMEM, "output: %m");
 		return NULL;
 	}
-	output->file = output->direct = (struct file){ .engine = engine, .fd = -1 };
+	output->direct = (struct file){ .engine = engine, .fd = -1 };
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
@@ -146,34 +81,23 @@ static struct output *output_make(const struct io_engine *engine)
 	return output;
 }
 
-static void note_identity(struct output *output, const struct stat *status)
-{
-	output->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
-	output->identity = file_identity_of(status);
-}
-
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
 	struct output *output = output_make(engine);
-	struct stat status;
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	if (!path || strcmp(path, "/dev/stdout") == 0)
-		r = open_standard(output, &status);
-	else
-		r = open_path(output, path, NULL, &status);
-	if (r == 0 && output->is_ordered)
-		file_enlarge_pipe(&output->file);
+	r = target_open(engine, path, NULL, &output->target);
+	if (r == 0 && output->target.is_ordered)
+		file_enlarge_pipe(&output->target.file);
 	if (r == 0)
-		r = reserve(output, expected_nbytes, &status);
+		r = reserve(output, expected_nbytes);
 	if (r < 0) {
 		output_abort(output);
 		return r;
 	}
-	note_identity(output, &status);
 	*ret_output = output;
 	return 0;
 }
@@ -182,36 +106,36 @@ int output_open(const struct io_engine *engine, const char *path, uint64_t expec
 static int restore(struct output *output, const struct output_kept *kept)
 {
 	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
-	const int r = file_truncate(&output->file, end);
+	const int r = file_truncate(&output->target.file, end);
 
 	output->written_nbytes = kept->nbytes;
 	output->end = end;
-	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->name, end) : 0;
+	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
+			    end) :
+		       0;
 }
 
 int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output)
 {
 	struct output *output = output_make(engine);
-	struct stat status;
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = open_path(output, path, kept->name, &status);
-	if (r == 0 && !output->replacement)
+	r = target_open(engine, path, kept->name, &output->target);
+	if (r == 0 && !output->target.replacement)
 		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
-	output->is_kept = output->replacement;
+	output->is_kept = output->target.replacement;
 	if (r == 0)
 		r = restore(output, kept);
 	if (r == 0)
-		r = reserve(output, expected_nbytes, &status);
+		r = reserve(output, expected_nbytes);
 	if (r < 0) {
 		output->is_kept = output->is_kept && kept->nbytes > 0;
 		output_abort(output);
 		return r;
 	}
-	note_identity(output, &status);
 	*ret_output = output;
 	return 0;
 }
@@ -224,7 +148,7 @@ static void output_free(struct output *output)
 	reservation_destroy(&output->reservation);
 	io_queue_close(output->queue);
 	file_close(&output->direct);
-	file_close(&output->file);
+	file_close(&output->target.file);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
 	free(output);
@@ -234,49 +158,50 @@ void output_pass_by_cache(struct output *output)
 {
 	output->passes_by_cache = true;
 	if (output_is_ordered(output) ||
-	    file_reopen(&output->file, O_WRONLY | O_DIRECT, &output->direct) < 0)
+	    file_reopen(&output->target.file, O_WRONLY | O_DIRECT, &output->direct) < 0)
 		return;
-	io_queue_open(output->file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+	io_queue_open(output->target.file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
 }
 
 uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
 {
 	if (output->direct.fd < 0)
 		return 0;
-	*ret_base = output->base;
+	*ret_base = output->target.base;
 	return DIRECT_ALIGN_NBYTES;
 }
 
 const char *output_name(const struct output *output)
 {
-	return output->name;
+	return output->target.name;
 }
 
 bool output_identity(const struct output *output, struct file_identity *ret_identity)
 {
-	if (output->has_identity)
-		*ret_identity = output->identity;
-	return output->has_identity;
+	if (output->target.has_identity)
+		*ret_identity = output->target.identity;
+	return output->target.has_identity;
 }
 
 int output_new_identity(const struct output *output, struct file_identity *ret_identity)
 {
 	struct stat status;
 
-	if (fstat(output->file.fd, &status) < 0)
-		return fail(-errno, "%s: cannot tell which file is its new one: %m", output->name);
+	if (fstat(output->target.file.fd, &status) < 0)
+		return fail(-errno, "%s: cannot tell which file is its new one: %m",
+			    output->target.name);
 	*ret_identity = file_identity_of(&status);
 	return 0;
 }
 
 bool output_is_atomic(const struct output *output)
 {
-	return output->replacement != NULL;
+	return output->target.replacement != NULL;
 }
 
 bool output_is_ordered(const struct output *output)
 {
-	return output->is_ordered || output->zst_writer;
+	return output->target.is_ordered || output->zst_writer;
 }
 
 /*
@@ -317,11 +242,11 @@ static int write_at(struct output *output, uint64_t offset, const void *data, si
 
 	if (output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
 	    direct_lies_alike(data, offset))
-		return direct_write_at(output->queue, &output->direct, &output->file, offset, data,
-				       nbytes);
-	r = file_write_at(&output->file, offset, data, nbytes);
+		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
+				       data, nbytes);
+	r = file_write_at(&output->target.file, offset, data, nbytes);
 	if (r == 0 && output->passes_by_cache)
-		file_write_behind(&output->file, offset, nbytes);
+		file_write_behind(&output->target.file, offset, nbytes);
 	return r;
 }
 
@@ -331,14 +256,14 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 	struct output *output = context;
 	int r;
 
-	if (output->is_ordered) {
-		r = file_write_next(&output->file, data, nbytes);
+	if (output->target.is_ordered) {
+		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
 		reservation_reach(&output->reservation, offset + nbytes);
-		r = write_at(output, output->base + offset, data, nbytes);
+		r = write_at(output, output->target.base + offset, data, nbytes);
 	}
-	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
-			    offset) :
+	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->target.name,
+			    nbytes, offset) :
 		       0;
 }
 
@@ -361,12 +286,12 @@ int output_write_at(struct output *output, uint64_t offset, const void *data, si
 int output_compress(struct output *output, int level, unsigned n_threads)
 {
 	const struct zst_sink sink = { .context = output,
-				       .in_order = output->is_ordered,
+				       .in_order = output->target.is_ordered,
 				       .write = write_stored };
 
 	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
 	       !output->is_kept);
-	return zst_writer_open(output->name, &sink, level, n_threads, &output->zst_writer);
+	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
 }
 
 /* What was compressed is complete in the file; then it can be read. Under the lock. */
@@ -379,8 +304,8 @@ static int finish_compression(struct output *output)
 	r = zst_writer_finish(output->zst_writer);
 	if (r < 0)
 		return r;
-	return zst_reader_open(output->name, zst_writer_take_index(output->zst_writer),
-			       output->base, &output->contexts, &output->zst_reader);
+	return zst_reader_open(output->target.name, zst_writer_take_index(output->zst_writer),
+			       output->target.base, &output->contexts, &output->zst_reader);
 }
 
 /* Wait for all that was written. The first failure stays. */
@@ -401,27 +326,28 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 {
 	int r;
 
-	if (output->is_ordered)
+	if (output->target.is_ordered)
 		return -ESPIPE;
 	r = finish_writes(output);
 	if (r < 0)
 		return r;
 	if (output->zst_reader)
-		return zst_reader_read_at(output->zst_reader, &output->file, offset, buffer,
+		return zst_reader_read_at(output->zst_reader, &output->target.file, offset, buffer,
 					  nbytes);
-	r = file_read_at(&output->file, output->base + offset, buffer, nbytes);
+	r = file_read_at(&output->target.file, output->target.base + offset, buffer, nbytes);
 	if (r == -EBADF) /* `> file` is open for writing only */
 		return -ESPIPE;
-	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
-			    offset) :
+	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
+			    nbytes, offset) :
 		       0;
 }
 
 int output_sync(struct output *output)
 {
-	const int r = file_sync(&output->file);
+	const int r = file_sync(&output->target.file);
 
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->target.name) :
+		       0;
 }
 
 void output_cancel(struct output *output)
@@ -437,19 +363,20 @@ static int complete(struct output *output, enum output_durability durability)
 	if (output->written_nbytes != output->end)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
-			    output->name, output->end - output->written_nbytes, output->end);
+			    output->target.name, output->end - output->written_nbytes, output->end);
 	if (output->end < output->reservation.reserved_nbytes) {
-		r = file_truncate(&output->file, output->base + output->end);
+		r = file_truncate(&output->target.file, output->target.base + output->end);
 		if (r < 0)
-			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->name,
-				    output->end);
+			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m",
+				    output->target.name, output->end);
 	}
 	if (durability == OUTPUT_UNSYNCED)
 		return 0;
-	r = file_sync(&output->file);
-	if (r == -EINVAL && output->is_ordered) /* pipes have no storage */
+	r = file_sync(&output->target.file);
+	if (r == -EINVAL && output->target.is_ordered) /* pipes have no storage */
 		return 0;
-	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->name) : 0;
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->target.name) :
+		       0;
 }
 
 static int close_in_place(struct output *output)
@@ -459,15 +386,15 @@ static int close_in_place(struct output *output)
 	int r;
 
 	/* Who shares the descriptor goes on after our output. */
-	if (!output->is_ordered)
-		lseek(output->file.fd, (off_t)(output->base + nbytes), SEEK_SET);
-	r = file_close(&output->file);
-	return r < 0 ? fail(r, "%s: close: %m", output->name) : 0;
+	if (!output->target.is_ordered)
+		lseek(output->target.file.fd, (off_t)(output->target.base + nbytes), SEEK_SET);
+	r = file_close(&output->target.file);
+	return r < 0 ? fail(r, "%s: close: %m", output->target.name) : 0;
 }
 
 int output_commit(struct output *output, enum output_durability durability)
 {
-	struct replacement *replacement = output->replacement;
+	struct replacement *replacement = output->target.replacement;
 	int r = finish_writes(output);
 
 	if (r == 0)
@@ -476,9 +403,10 @@ int output_commit(struct output *output, enum output_durability durability)
 		output_abort(output);
 		return r;
 	}
-	output->replacement = NULL;
+	output->target.replacement = NULL;
 	if (replacement)
-		r = replacement_finish(replacement, &output->file, durability == OUTPUT_SYNC_ALL);
+		r = replacement_finish(replacement, &output->target.file,
+				       durability == OUTPUT_SYNC_ALL);
 	else
 		r = close_in_place(output);
 	output_free(output);
@@ -489,12 +417,12 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	if (!output->replacement && output->reservation.reserved_nbytes > 0)
-		file_truncate(&output->file, output->base);
+	if (!output->target.replacement && output->reservation.reserved_nbytes > 0)
+		file_truncate(&output->target.file, output->target.base);
 	if (output->is_kept)
-		replacement_leave(output->replacement);
+		replacement_leave(output->target.replacement);
 	else
-		replacement_drop(output->replacement);
+		replacement_drop(output->target.replacement);
 	output_free(output);
 }
 
