@@ -170,22 +170,45 @@ struct reading {
 	struct zst_reader *reader;
 	pthread_barrier_t *together;
 	size_t first, step;
+	int r; /* the first failure; -EILSEQ: other bytes */
 };
+
+enum { N_READINGS = 4 };
 
 static void *read_pieces(void *arg)
 {
-	const struct reading *reading = arg;
+	struct reading *reading = arg;
 	unsigned char back[12345];
 
 	pthread_barrier_wait(reading->together);
-	for (size_t at = reading->first; at + sizeof back <= N; at += reading->step)
-		if (zst_reader_read_at(reading->reader, &file, at, back, sizeof back) < 0 ||
-		    memcmp(back, content + at, sizeof back) != 0)
-			abort();
+	for (size_t at = reading->first; at + sizeof back <= N && reading->r == 0;
+	     at += reading->step) {
+		reading->r = zst_reader_read_at(reading->reader, &file, at, back, sizeof back);
+		if (reading->r == 0 && memcmp(back, content + at, sizeof back) != 0)
+			reading->r = -EILSEQ;
+	}
 	return NULL;
 }
 
-/* All begin with the same frame, which is loaded once. */
+/* All threads begin at once, with the same frame, and come to `expected`. */
+static void assert_all_read(struct zst_reader *reader, int expected)
+{
+	struct reading readings[N_READINGS];
+	pthread_barrier_t together;
+	pthread_t threads[N_READINGS];
+
+	pthread_barrier_init(&together, NULL, N_READINGS);
+	for (size_t i = 0; i < N_READINGS; i++) {
+		readings[i] = (struct reading){ reader, &together, i * 77777, 12345 + i, 0 };
+		assert_int_equal(pthread_create(&threads[i], NULL, read_pieces, &readings[i]), 0);
+	}
+	for (size_t i = 0; i < N_READINGS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(readings[i].r, expected);
+	}
+	pthread_barrier_destroy(&together);
+}
+
 static void several_threads_read(void **state)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
@@ -193,19 +216,25 @@ static void several_threads_read(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		struct zst_reader *reader = open_reader(stored_nbytes);
-		struct reading readings[4];
-		pthread_barrier_t together;
-		pthread_t threads[4];
 
-		pthread_barrier_init(&together, NULL, 4);
-		for (size_t i = 0; i < 4; i++) {
-			readings[i] = (struct reading){ reader, &together, i * 77777, 12345 + i };
-			assert_int_equal(
-				pthread_create(&threads[i], NULL, read_pieces, &readings[i]), 0);
-		}
-		for (size_t i = 0; i < 4; i++)
-			pthread_join(threads[i], NULL);
-		pthread_barrier_destroy(&together);
+		assert_all_read(reader, 0);
+		zst_reader_close(reader);
+	}
+}
+
+/* One of them loads it, and the others wait for that. */
+static void failing_read_ends_the_wait_of_all(void **state)
+{
+	const uint64_t stored_nbytes = write_content(false, 2, N);
+
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		struct zst_reader *reader = open_reader(stored_nbytes);
+
+		faults.transfer_errno = EIO;
+		assert_all_read(reader, -EIO);
+		faults.transfer_errno = 0;
+		assert_all_read(reader, 0);
 		zst_reader_close(reader);
 	}
 }
@@ -394,6 +423,7 @@ int main(void)
 		FIXTURE(failing_write_reaches_the_writer),
 		FIXTURE(unfinished_writer_can_be_closed),
 		FIXTURE(several_threads_read),
+		FIXTURE(failing_read_ends_the_wait_of_all),
 		FIXTURE(damaged_frame_is_refused_again_and_again),
 		FIXTURE(entries_come_back),
 		FIXTURE(longer_entries_are_understood),
