@@ -17,11 +17,25 @@ enum { LEAST_SCRATCH_NBYTES = 256 << 10, SCRATCH_BLOCKS = 5 };
 /* Of items that are encoded in a trial. */
 enum { TRIAL_NBYTES = 256 << 10 };
 
-size_t block_writer_scratch_nbytes(const struct run_blocks_format *format)
+static size_t scratch_nbytes(size_t block_nbytes)
 {
-	const size_t nbytes = SCRATCH_BLOCKS * (size_t)format->block_n_items * format->item_nbytes;
+	const size_t nbytes = SCRATCH_BLOCKS * block_nbytes;
 
 	return nbytes > LEAST_SCRATCH_NBYTES ? nbytes : LEAST_SCRATCH_NBYTES;
+}
+
+size_t block_writer_scratch_nbytes(const struct run_blocks_format *format)
+{
+	return scratch_nbytes((size_t)format->block_n_items * format->item_nbytes);
+}
+
+size_t block_writer_thread_nbytes(const struct compression_choice *choice, bool are_codes,
+				  size_t block_nbytes)
+{
+	if (choice->mode == COMPRESS_NONE)
+		return 0;
+	return scratch_nbytes(block_nbytes) +
+	       compression_context_nbytes(choice, are_codes, block_nbytes);
 }
 
 static uint64_t now_ns(void)

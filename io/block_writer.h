@@ -32,5 +32,12 @@ struct run_blocks_format {
 int block_writer_write(const struct run_blocks_format *format, struct run_block *blocks, size_t n,
 		       const void *items);
 
+/*
+ * What a thread takes that encodes or decodes blocks of so many bytes, scratch and all; 0 if none
+ * does. are_codes: see compression.h.
+ */
+size_t block_writer_thread_nbytes(const struct compression_choice *choice, bool are_codes,
+				  size_t block_nbytes);
+
 /* The scratch that encoded blocks are collected in, and read to: a few blocks. */
 size_t block_writer_scratch_nbytes(const struct run_blocks_format *format);

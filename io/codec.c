@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#define ZSTD_STATIC_LINKING_ONLY /* for its estimates */
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -41,6 +42,19 @@ void codec_context_close(struct codec_context *context)
 	ZSTD_freeDCtx(context->decompressing);
 	free(context->scratch);
 	free(context);
+}
+
+size_t codec_context_nbytes(int zstd_level, size_t content_nbytes)
+{
+	const ZSTD_compressionParameters parameters =
+		ZSTD_getCParams(zstd_level, content_nbytes, 0);
+
+	return ZSTD_estimateCCtxSize_usingCParams(parameters) + codec_decoding_nbytes();
+}
+
+size_t codec_decoding_nbytes(void)
+{
+	return ZSTD_estimateDCtxSize();
 }
 
 int codec_context_reserve(struct codec_context *context, size_t nbytes)

@@ -86,6 +86,19 @@ static enum codec_id codec_for(const struct compression_choice *choice, bool are
 	return choice->mode != COMPRESS_ZSTD && are_codes ? CODEC_DELTA : CODEC_ZSTD;
 }
 
+static int zstd_level_for(const struct compression_choice *choice)
+{
+	return choice->mode == COMPRESS_ZSTD ? choice->zstd_level : FAST_ZSTD_LEVEL;
+}
+
+size_t compression_context_nbytes(const struct compression_choice *choice, bool are_codes,
+				  size_t block_nbytes)
+{
+	if (codec_for(choice, are_codes) != CODEC_ZSTD)
+		return 0;
+	return codec_context_nbytes(zstd_level_for(choice), block_nbytes);
+}
+
 int compression_open(const struct compression_choice *choice, bool are_codes,
 		     struct compression **ret_compression)
 {
@@ -95,8 +108,7 @@ int compression_open(const struct compression_choice *choice, bool are_codes,
 		return fail(-ENOMEM, "compression of temporary data: %m");
 	compression->is_auto = choice->mode == COMPRESS_AUTO;
 	compression->codec = codec_for(choice, are_codes);
-	codec_pool_init(&compression->contexts,
-			choice->mode == COMPRESS_ZSTD ? choice->zstd_level : FAST_ZSTD_LEVEL);
+	codec_pool_init(&compression->contexts, zstd_level_for(choice));
 	pthread_mutex_init(&compression->lock, NULL);
 	*ret_compression = compression;
 	return 0;

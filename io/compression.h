@@ -49,6 +49,10 @@ int compression_most_level(void);
 
 struct compression;
 
+/* What a context takes for blocks of so many bytes, besides its scratch; are_codes as below. */
+size_t compression_context_nbytes(const struct compression_choice *choice, bool are_codes,
+				  size_t block_nbytes);
+
 /* are_codes: items are sorted codes of 4, 8 or 16 bytes. -ENOMEM after a message. */
 int compression_open(const struct compression_choice *choice, bool are_codes,
 		     struct compression **ret_compression);

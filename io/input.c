@@ -162,6 +162,22 @@ void input_close(struct input *input)
 	free(input);
 }
 
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers)
+{
+	uint64_t nbytes = 0, reader_nbytes = 0;
+
+	for (size_t i = 0; i < input->n_sources; i++) {
+		const struct zst_reader *reader = input->sources[i].source.zst_reader;
+
+		if (!reader)
+			continue;
+		nbytes += zst_reader_memory_nbytes(reader);
+		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
+			reader_nbytes = zst_reader_thread_nbytes(reader);
+	}
+	return nbytes + n_readers * reader_nbytes;
+}
+
 uint64_t input_total_nbytes(const struct input *input)
 {
 	return input->total_nbytes;

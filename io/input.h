@@ -47,6 +47,9 @@ int input_open(const struct io_engine *engine, const char *const *paths, size_t 
 /* NULL is fine. No reader may be left. */
 void input_close(struct input *input);
 
+/* What the files among them that are compressed take beside what they are read to. */
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers);
+
 /* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */
 uint64_t input_total_nbytes(const struct input *input);
 

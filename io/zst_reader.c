@@ -70,6 +70,16 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 	return 0;
 }
 
+size_t zst_reader_memory_nbytes(const struct zst_reader *reader)
+{
+	return N_SLOTS * reader->slot_nbytes;
+}
+
+size_t zst_reader_thread_nbytes(const struct zst_reader *reader)
+{
+	return reader->slot_nbytes + codec_decoding_nbytes();
+}
+
 void zst_reader_close(struct zst_reader *reader)
 {
 	if (!reader)

@@ -28,6 +28,10 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 /* NULL is fine. */
 void zst_reader_close(struct zst_reader *reader);
 
+/* The most that it keeps; and what each thread takes that reads. */
+size_t zst_reader_memory_nbytes(const struct zst_reader *reader);
+size_t zst_reader_thread_nbytes(const struct zst_reader *reader);
+
 /*
  * Read nbytes of the content at `offset`, all before its end. Thread-safe. Returns 0, or after a
  * message -EBADMSG when a frame is damaged, -ENODATA when the file has become shorter, ...

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "io/codec.h"
 #include "src/status.h"
 
 enum { FRAME_NBYTES = 1 << 20, MAX_THREADS = 64 };
@@ -193,6 +194,14 @@ static int start(struct zst_writer *writer, unsigned n_threads)
 	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
 		r = -pthread_create(&writer->threads[writer->n_threads], NULL, maker_main, writer);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m", writer->name) : 0;
+}
+
+size_t zst_writer_memory_nbytes(int level, unsigned n_threads)
+{
+	const unsigned n = n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
+
+	return (n + SPARE_BUFFERS) * sizeof(struct buffer) +
+	       n * (ZSTD_compressBound(FRAME_NBYTES) + codec_context_nbytes(level, FRAME_NBYTES));
 }
 
 int zst_writer_open(const char *name, const struct zst_sink *sink, int level, unsigned n_threads,

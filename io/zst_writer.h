@@ -27,6 +27,9 @@ struct zst_sink {
 	int (*write)(void *context, uint64_t offset, const void *data, size_t nbytes);
 };
 
+/* What a writer with so many threads takes. */
+size_t zst_writer_memory_nbytes(int level, unsigned n_threads);
+
 /*
  * name: for messages; must outlive the writer. Returns 0 or a negative errno after a message.
  */

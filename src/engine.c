@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "io/zst_writer.h"
 #include "src/checkpoint.h"
 #include "src/chunk_pool.h"
 #include "src/memory_limit.h"
@@ -48,6 +49,23 @@ static int open_device(struct engine *engine, const struct options *options,
 	return r;
 }
 
+/* Is what is spilled codes? */
+static bool stores_codes(const struct engine *engine)
+{
+	return engine->layout->kind == LAYOUT_CODES && engine->layout->stores_elements;
+}
+
+/* What compressed inputs take, and a compressed output. */
+static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
+{
+	const unsigned n_threads = engine_n_threads(options);
+	uint64_t nbytes = input_memory_nbytes(engine->input, n_threads);
+
+	if (options->zstd_level)
+		nbytes += zst_writer_memory_nbytes(options->zstd_level, n_threads);
+	return nbytes;
+}
+
 static void make_plan(struct engine *engine, const struct options *options, bool ordered_output)
 {
 	engine->request = (struct plan_request){
@@ -63,6 +81,9 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 		.least_block_nbytes =
 			engine->checkpoint ? checkpoint_block_nbytes(engine->checkpoint) : 0,
 		.ordered_output = ordered_output,
+		.streams_nbytes = streams_nbytes(engine, options),
+		.compression = options->compression,
+		.stores_codes = stores_codes(engine),
 	};
 	plan_make(&engine->request, &engine->plan);
 }
@@ -80,8 +101,6 @@ bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes)
 
 static int open_spill(struct engine *engine, const struct options *options)
 {
-	const struct layout *layout = engine->layout;
-	const bool stores_codes = layout->kind == LAYOUT_CODES && layout->stores_elements;
 	int r = engine->checkpoint ? checkpoint_open_spill(engine->checkpoint, &engine->spill) :
 				     spill_open(engine->io, options->temp_dirs,
 						options->n_temp_dirs, options->temp_limit_nbytes,
@@ -90,7 +109,8 @@ static int open_spill(struct engine *engine, const struct options *options)
 	if (r == 0 && engine_exceeds_cache(engine, engine->plan.temporary_nbytes))
 		spill_pass_by_cache(engine->spill);
 	if (r == 0)
-		r = compression_open(&options->compression, stores_codes, &engine->compression);
+		r = compression_open(&options->compression, stores_codes(engine),
+				     &engine->compression);
 	return r < 0 ? r : temporary_space_check(engine, options);
 }
 

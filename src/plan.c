@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "io/block_writer.h"
 #include "src/size.h"
 
 enum {
@@ -21,6 +22,8 @@ enum {
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
 	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
+	STREAMS_PART = 4, /* of the memory, at most, as the next */
+	CODECS_PART = 16,
 };
 
 static uint64_t at_least(uint64_t value, uint64_t least)
@@ -41,6 +44,12 @@ static uint64_t divide_up(uint64_t value, uint64_t by)
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
 	return divide_up(value, to) * to;
+}
+
+/* Of the host's memory, what is there for data. */
+static uint64_t data_nbytes(const struct plan *plan)
+{
+	return plan->memory_nbytes - plan->side_nbytes;
 }
 
 /* The room of a record in a chunk: it comes as a record, and stays as an element or an item. */
@@ -77,12 +86,12 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 	uint64_t slot_records;
 
 	plan->n_slots = 2 * plan->n_readers;
-	plan->slot_nbytes = at_most(SLOT_NBYTES, plan->memory_nbytes / (8 * plan->n_slots));
+	plan->slot_nbytes = at_most(SLOT_NBYTES, data_nbytes(plan) / (8 * plan->n_slots));
 	slot_records = at_least(plan->slot_nbytes / plan->record_nbytes / align, 1) * align;
 	slot_records = at_most(slot_records, plan->chunk_records);
 	plan->chunk_records -= plan->chunk_records % slot_records;
 	plan->slot_nbytes = slot_records * plan->record_nbytes;
-	plan->host_tier_nbytes = plan->memory_nbytes / 2;
+	plan->host_tier_nbytes = data_nbytes(plan) / 2;
 }
 
 /* What each lane needs to sort a chunk. */
@@ -238,6 +247,38 @@ static void plan_expectations(const struct plan_request *request, struct plan *p
 		at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
 }
 
+/* All that depends on how much memory there is for data. */
+static void plan_data(const struct plan_request *request, const struct device_info *info,
+		      struct plan *plan)
+{
+	plan->device_nbytes = info->unified ?
+				      data_nbytes(plan) :
+				      at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES);
+	plan->window_nbytes =
+		at_most(info->window_nbytes, data_nbytes(plan) / (4 * plan->n_windows));
+	plan_chunks(request, info, plan);
+	if (request->n_input_runs)
+		plan->merge_nbytes = plan->device_nbytes;
+	else if (!plan_resident(request, plan))
+		plan_spilling(plan);
+	plan_blocks(request, plan);
+	plan_expectations(request, plan);
+}
+
+/* Does it store any runs? */
+static bool stores_runs(const struct plan *plan)
+{
+	return plan->temporary_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
+}
+
+/* For those that write and those that fetch blocks. */
+static uint64_t codecs_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return (plan->n_writers + plan->n_readers) *
+	       block_writer_thread_nbytes(&request->compression, request->stores_codes,
+					  plan->block_nbytes);
+}
+
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
 {
 	struct plan *plan = ret_plan;
@@ -257,20 +298,16 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	};
 	if (request->ordered_output)
 		plan->n_writers = 1;
-	plan->device_nbytes = info.unified ?
-				      plan->memory_nbytes :
-				      at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES);
 	memcpy(plan->device, info.name, sizeof plan->device);
 	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
-	plan->window_nbytes =
-		at_most(info.window_nbytes, plan->memory_nbytes / (4 * plan->n_windows));
-	plan_chunks(request, &info, plan);
-	if (request->n_input_runs)
-		plan->merge_nbytes = plan->device_nbytes;
-	else if (!plan_resident(request, plan))
-		plan_spilling(plan);
-	plan_blocks(request, plan);
-	plan_expectations(request, plan);
+	plan->side_nbytes = at_most(request->streams_nbytes, plan->memory_nbytes / STREAMS_PART);
+	plan_data(request, &info, plan);
+	if (!stores_runs(plan))
+		return;
+	/* With less memory blocks do not become longer, so this is enough. */
+	plan->side_nbytes +=
+		at_most(codecs_nbytes(request, plan), plan->memory_nbytes / CODECS_PART);
+	plan_data(request, &info, plan);
 }
 
 /* Scratch of the merge of k runs of n records in all. */
@@ -367,7 +404,9 @@ void plan_print(const struct plan *plan, FILE *stream)
 		print_size(stream, "input", plan->input_nbytes, "");
 	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record",
 		plan->record_nbytes, plan->element_nbytes);
-	print_size(stream, "memory", plan->memory_nbytes, " at most for data (-S)");
+	print_size(stream, "memory", plan->memory_nbytes, " at most (-S)");
+	if (plan->side_nbytes)
+		print_size(stream, "codecs", plan->side_nbytes, " of it");
 	if (!plan->unified) {
 		print_size(stream, "device memory", plan->device_nbytes, " at most");
 		print_size(stream, "host tier", plan->host_tier_nbytes,

@@ -5,9 +5,9 @@
  * Everything that is allocated later is allocated from these numbers, and --explain prints them.
  *
  *	memory (-S)
- *	+-----------------------------------------------+---------------+------------------+
- *	| chunk buffers: being read, sorted, resident   | sort scratch  | windows          |
- *	+-----------------------------------------------+---------------+------------------+
+ *	+-----------------------------------------------+---------------+-----------+------+
+ *	| chunk buffers: being read, sorted, resident   | sort scratch  | windows   | side |
+ *	+-----------------------------------------------+---------------+-----------+------+
  *
  * If the whole input fits into chunk buffers, nothing is spilled: the final merge reads the chunks
  * where they are, and only its windows need memory. Else a quarter of the memory is set aside for
@@ -19,6 +19,11 @@
  * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
  * way out, and half is the first tier that runs are spilled to, before the disk.
  *
+ * What stands at the side is what encodes and decodes: compressed inputs and outputs, and for each
+ * thread that stores or fetches blocks a codec's context with its scratch. With less than some MiB
+ * of memory they would leave nothing for data: then only a quarter is counted for the former, and a
+ * sixteenth for the latter.
+ *
  * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
  * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
  * small that the expected number of runs can be merged at once with windows twice as long as that
@@ -28,6 +33,7 @@
 
 #include <stdio.h>
 
+#include "io/compression.h"
 #include "src/backend.h"
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX
@@ -44,11 +50,16 @@ struct plan_request {
 	uint32_t batch_size;         /* 0: no limit but memory */
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
+	uint64_t streams_nbytes;     /* of the memory: what compressed inputs and outputs take */
+	/* How what is spilled is stored; are_codes: see block_writer.h */
+	struct compression_choice compression;
+	bool stores_codes;
 };
 
 struct plan {
 	uint64_t memory_nbytes; /* of the host */
-	uint64_t device_nbytes; /* of the device; the same if it is unified */
+	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
+	uint64_t device_nbytes; /* of the device; the rest of the memory if it is unified */
 	bool unified;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;

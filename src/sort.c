@@ -343,9 +343,9 @@ static uint64_t trial_nbytes(const struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
 
-	return (plan->memory_nbytes < plan->device_nbytes ? plan->memory_nbytes :
-							    plan->device_nbytes) /
-	       4;
+	if (plan->unified || plan->memory_nbytes < plan->device_nbytes)
+		return plan->memory_nbytes / 4;
+	return plan->device_nbytes / 4;
 }
 
 /* For the reports, when all is done and the memory is free again. */

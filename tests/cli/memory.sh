@@ -1,8 +1,8 @@
 #!/bin/sh
-# memory - -S is a hard limit: the process takes at most 48 MiB more
+# memory - -S is a hard limit: the process takes at most 32 MiB more
 . "$(dirname "$0")/prelude.sh"
 
-overhead_kib=$((48 * 1024))
+overhead_kib=$((32 * 1024))
 
 # within MIB ARGUMENT...: gsort keeps to MIB and the overhead.
 within() {
@@ -49,5 +49,8 @@ mv output input.zst
 within 32 -S 32M --zstd=9 input.zst
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
 cat input.zst | within 32 -S 32M -
+mkdir one two
+within 32 -S 32M -T one -T two --compress=zstd input.zst
+within 32 -S 32M -m input.zst input.zst
 
 finish

@@ -342,6 +342,40 @@ static void device_memory_bounds_what_is_on_the_device(void **state)
 		}
 }
 
+/* Codecs' contexts and compressed streams are part of the memory. */
+static void what_encodes_is_counted(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
+		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
+		struct plan plan, without;
+
+		request.compression.mode = COMPRESS_NONE;
+		plan_make(&request, &without);
+		assert_int_equal(without.side_nbytes, 0);
+		request.compression =
+			(struct compression_choice){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
+		request.streams_nbytes = 3 * MIB;
+		plan_make(&request, &plan);
+		/* 5 blocks of scratch for each of two readers and two writers. */
+		assert_in_range(plan.side_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes);
+		assert_true(plan.n_spilled_runs >= without.n_spilled_runs);
+	}
+}
+
+static void codecs_take_nothing_if_nothing_is_spilled(void **state)
+{
+	struct plan_request request = request_for("u64", 64 * MIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	request.compression.mode = COMPRESS_ZSTD;
+	plan_make(&request, &plan);
+	assert_true(plan.fits);
+	assert_int_equal(plan.side_nbytes, 0);
+}
+
 static void explanation_says_what_will_happen(void **state)
 {
 	static char text[CAPTURED_NBYTES];
@@ -380,6 +414,8 @@ int main(void)
 		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
 		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
+		cmocka_unit_test(what_encodes_is_counted),
+		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(explanation_says_what_will_happen),
 	};
 
