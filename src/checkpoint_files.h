@@ -40,4 +40,5 @@ void checkpoint_files_remove(const struct checkpoint_files *files);
 /* After a failure, before anything is known of them: remove them if nothing is in them. */
 void checkpoint_files_abandon(const struct checkpoint_files *files);
 
+/* Closes what is open, and so gives the lock back. */
 void checkpoint_files_close(struct checkpoint_files *files);

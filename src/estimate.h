@@ -10,6 +10,7 @@ struct loads {
 	uint64_t nbytes[N_PHASES][N_STAGES];
 };
 
+/* What the stages of this plan will move; the output is made of the layout's items. */
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads);
 
 /*

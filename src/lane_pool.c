@@ -231,7 +231,7 @@ void lane_pool_close(struct lane_pool *pool)
 	free(pool);
 }
 
-int lane_pool_lane(struct lane_pool *pool, bool urgent, struct lane **ret_lane)
+int lane_pool_lane_open(struct lane_pool *pool, bool urgent, struct lane **ret_lane)
 {
 	struct lane *lane = calloc(1, sizeof *lane);
 

@@ -41,21 +41,23 @@ int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_poo
 void lane_pool_close(struct lane_pool *pool);
 
 /* An urgent lane enters the ready queue at its head. -ENOMEM without a message. */
-int lane_pool_lane(struct lane_pool *pool, bool urgent, struct lane **ret_lane);
+int lane_pool_lane_open(struct lane_pool *pool, bool urgent, struct lane **ret_lane);
 /* Waits until all its tasks have run. NULL is fine. */
 void lane_pool_lane_close(struct lane *lane);
 
-/*
- * Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. 0, or -ENOMEM without a message.
- */
+/* Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. -ENOMEM after a message. */
 int lane_pool_queue(struct lane *lane, lane_task *task, const void *arguments, size_t nbytes);
 
+/* -ENOMEM without a message. */
 int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark);
 /* Not while a lane may still reach or follow it. NULL is fine. */
 void lane_pool_mark_close(struct mark *mark);
-/* Move `mark` to the present end of `lane`. */
+/* Move `mark` to the present end of `lane`. -ENOMEM after a message. */
 int lane_pool_mark(struct lane *lane, struct mark *mark);
 /* Block until the last position given to mark() is reached; at once if there was none. */
 void lane_pool_wait(struct mark *mark);
-/* What is queued in `lane` from now on runs after the mark's present position was reached. */
+/*
+ * What is queued in `lane` from now on runs after the mark's present position was reached. -ENOMEM
+ * after a message.
+ */
 int lane_pool_follow(struct lane *lane, struct mark *mark);

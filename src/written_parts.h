@@ -21,6 +21,7 @@ struct written_parts {
 	size_t n_contiguous; /* without a gap from 0 */
 };
 
+/* Nothing is written any more. */
 void written_parts_free(struct written_parts *written);
 
 /* The parts of nbytes of the output at `offset`: how many, and into an array of as many. */

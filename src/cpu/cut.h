@@ -15,6 +15,7 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_
 /* The same for k slices, as cut_op says. */
 void cpu_cut(const struct cut_op *op);
 
+/* As sample_op says. */
 void cpu_sample(const struct sample_op *op);
 
 /* The same of items. */

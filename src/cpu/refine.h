@@ -19,6 +19,7 @@ struct refine_op {
 	void *scratch;      /* refine_scratch_nbytes(n) */
 };
 
+/* Bytes of the scratch that n elements take; aligned to 16. */
 size_t refine_scratch_nbytes(uint64_t n);
 
 /*

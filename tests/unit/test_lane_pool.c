@@ -67,7 +67,7 @@ static struct lane *open_lane(struct lane_pool *pool, bool urgent)
 {
 	struct lane *lane;
 
-	assert_int_equal(lane_pool_lane(pool, urgent, &lane), 0);
+	assert_int_equal(lane_pool_lane_open(pool, urgent, &lane), 0);
 	return lane;
 }
 
