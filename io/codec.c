@@ -9,7 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "io/delta.h"
+#include "src/delta.h"
 
 enum { PAGE_NBYTES = 4096 };
 

@@ -9,7 +9,7 @@ set -eu
 export LC_ALL=C
 cd "$1"
 tab=$(printf '\t')
-leaves='src/(status|record|bytes|code|digest|key_word)\.h|config\.h'
+leaves='src/(status|record|bytes|code|delta|delta_format|digest|key_word)\.h|config\.h'
 offences=$(mktemp)
 trap 'rm -f "$offences"' EXIT
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "io/codec.h"
-#include "io/delta.h"
+#include "src/delta.h"
 #include "io/zst_index.h"
 #include "io/zst_reader.h"
 #include "io/zst_stream.h"

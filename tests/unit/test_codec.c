@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "io/compression.h"
-#include "io/delta.h"
+#include "src/delta.h"
 #include "src/code.h"
 #include "src/status.h"
 #include "tests/guarded.h"

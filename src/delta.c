@@ -8,54 +8,32 @@
  * shifts and masks are constants; that doubles the speed of packing. For 16 bytes, whose words are
  * pairs of registers, it does not pay for its size.
  */
-#include "io/delta.h"
+#include "src/delta.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "src/code.h"
+#include "src/delta_format.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes are stored as they are");
 
-enum { MINIBLOCK_N = 256, GROUP_N = 8, UNIT_NBYTES = 32, SLACK_NBYTES = 16 };
-
 #define INLINE __attribute__((always_inline)) static inline
-
-static size_t round_up(size_t nbytes)
-{
-	return (nbytes + UNIT_NBYTES - 1) / UNIT_NBYTES * UNIT_NBYTES;
-}
-
-static size_t n_miniblocks(size_t n)
-{
-	return (n + MINIBLOCK_N - 1) / MINIBLOCK_N;
-}
-
-/* Of the n codes, those in the miniblock that begins at `first`. */
-static size_t miniblock_n(size_t n, size_t first)
-{
-	return n - first < MINIBLOCK_N ? n - first : MINIBLOCK_N;
-}
 
 static size_t n_groups(size_t n)
 {
-	return (n + GROUP_N - 1) / GROUP_N;
-}
-
-static size_t header_nbytes(size_t n, uint32_t code_nbytes)
-{
-	return round_up(n_miniblocks(n) * (code_nbytes + 1));
+	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N;
 }
 
 /* Of n codes whose miniblocks have these widths, all in all. */
 static size_t encoded_nbytes(size_t n, uint32_t code_nbytes, const unsigned char *widths)
 {
-	size_t nbytes = header_nbytes(n, code_nbytes) + SLACK_NBYTES;
+	size_t nbytes = 0;
 
-	for (size_t first = 0; first < n; first += MINIBLOCK_N)
-		nbytes += n_groups(miniblock_n(n, first)) * widths[first / MINIBLOCK_N];
-	return round_up(nbytes);
+	for (size_t first = 0; first < n; first += DELTA_MINIBLOCK_N)
+		nbytes += delta_miniblock_nbytes(delta_miniblock_n(n, first),
+						 widths[first / DELTA_MINIBLOCK_N]);
+	return delta_block_nbytes(n, code_nbytes, nbytes);
 }
 
 static unsigned bit_length(uint128_t value)
@@ -75,7 +53,7 @@ static unsigned bit_length(uint128_t value)
 #define WORD uint64_t
 #define NAME(stem) stem##_4
 #define EACH_WIDTH(x) SIXTEEN_WIDTHS(x, 1) SIXTEEN_WIDTHS(x, 17)
-#include "io/delta.inc"
+#include "src/delta.inc"
 
 #define CODE uint64_t
 #define WORD uint64_t
@@ -83,13 +61,13 @@ static unsigned bit_length(uint128_t value)
 #define EACH_WIDTH(x)                                                                              \
 	SIXTEEN_WIDTHS(x, 1)                                                                       \
 	SIXTEEN_WIDTHS(x, 17) SIXTEEN_WIDTHS(x, 33) FOUR_WIDTHS(x, 49) FOUR_WIDTHS(x, 53)
-#include "io/delta.inc"
+#include "src/delta.inc"
 
 #define CODE uint128_t
 #define WORD uint128_t
 #define NAME(stem) stem##_16
 #define EACH_WIDTH(x)
-#include "io/delta.inc"
+#include "src/delta.inc"
 
 size_t delta_encode(const void *codes, size_t n, uint32_t code_nbytes, void *stored,
 		    size_t capacity)
