@@ -123,6 +123,18 @@ template <class T> __device__ __forceinline__ T lanes_sum_before(T value, unsign
 	return sum - value;
 }
 
+__device__ __forceinline__ unsigned bit_length(uint64_t x)
+{
+	return 64 - __clzll((long long)x);
+}
+
+__device__ __forceinline__ unsigned bit_length(uint128_t x)
+{
+	const uint64_t high = (uint64_t)(x >> 64);
+
+	return high ? 64 + bit_length(high) : bit_length((uint64_t)x);
+}
+
 /* The type of an element of NBYTES. */
 template <unsigned NBYTES> struct element_of;
 template <> struct element_of<4> {

@@ -133,6 +133,45 @@ int launch_unique(const struct unique_task *task, struct CUstream_st *stream);
 /* Scratch of encode, decode and unique: about a hundredth of a byte for each record. */
 size_t kernel_record_scratch_nbytes(uint64_t n);
 
+/*
+ * Sorted codes as blocks of block_n each (the last may have fewer), of at most 2^30 bytes of codes,
+ * packed as src/delta.h says, one behind the other without gaps; a block that does not shrink is
+ * its codes. packed: room for the n codes, aligned as they are. packed_nbytes: assigned, for each
+ * block.
+ */
+struct delta_pack_task {
+	const void *codes;
+	uint64_t n;
+	uint32_t code_nbytes, block_n;
+	void *packed;
+	uint32_t *packed_nbytes;
+	void *scratch; /* kernel_delta_pack_scratch_nbytes(n, block_n) */
+};
+
+size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n);
+int launch_delta_pack(const struct delta_pack_task *task, struct CUstream_st *stream);
+
+/* n codes, packed, or as they are if they take just as many bytes. Both are aligned as codes are. */
+struct packed_block {
+	const void *packed;
+	void *codes;
+	uint32_t packed_nbytes, n;
+};
+
+/*
+ * Blocks back to codes. The packed bytes may be anything. damaged: assigned: the first block that
+ * no codes are packed as, whose codes may then be anything; UINT32_MAX: none.
+ */
+struct delta_unpack_task {
+	const struct packed_block *blocks; /* host array, read before this returns */
+	uint32_t n_blocks, code_nbytes;
+	uint32_t *damaged;
+	void *tables; /* kernel_delta_unpack_nbytes(n_blocks) */
+};
+
+size_t kernel_delta_unpack_nbytes(uint32_t n_blocks);
+int launch_delta_unpack(const struct delta_unpack_task *task, struct CUstream_st *stream);
+
 /* --- Records (src/record.h): items, their keys, and elements of a key prefix and a number --- */
 
 /* A slice of items on the device: where it begins, and the number of its first item. */

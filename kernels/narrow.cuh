@@ -31,18 +31,6 @@ static constexpr GSORT_HD unsigned bits_for(unsigned n)
 	return bits;
 }
 
-__device__ __forceinline__ unsigned bit_length(uint64_t x)
-{
-	return 64 - __clzll((long long)x);
-}
-
-__device__ __forceinline__ unsigned bit_length(uint128_t x)
-{
-	const uint64_t high = (uint64_t)(x >> 64);
-
-	return high ? 64 + bit_length(high) : bit_length((uint64_t)x);
-}
-
 /* The longest group of twins that one thread puts in order by insertion. */
 static constexpr uint32_t TWINS_MAX = 12;
 

@@ -42,3 +42,8 @@
 #ifndef GSORT_ROWS
 #define GSORT_ROWS 128, 14336, 8
 #endif
+
+/* Packed codes: threads of a block, and miniblocks that each of its warps has. */
+#ifndef GSORT_DELTA
+#define GSORT_DELTA 128, 4
+#endif

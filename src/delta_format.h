@@ -29,7 +29,7 @@ static inline GSORT_HD uint64_t delta_n_miniblocks(uint64_t n)
 /* Of the n codes, those in the miniblock that begins at `first`. */
 static inline GSORT_HD uint32_t delta_miniblock_n(uint64_t n, uint64_t first)
 {
-	return n - first < DELTA_MINIBLOCK_N ? (uint32_t)(n - first) : DELTA_MINIBLOCK_N;
+	return n - first < DELTA_MINIBLOCK_N ? (uint32_t)(n - first) : (uint32_t)DELTA_MINIBLOCK_N;
 }
 
 /* The packed differences of a miniblock of n codes. */

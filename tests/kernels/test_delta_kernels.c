@@ -1,0 +1,387 @@
+/*
+ * test_delta_kernels - packed codes on the device are, byte for byte, those of the CPU
+ *
+ * What is packed is compared with delta_encode(), what is unpacked with delta_decode(), also of
+ * bytes that nobody has packed. Buffers are exactly as long as the interface says.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+#include "src/delta.h"
+#include "src/record.h"
+#include "tests/kernels/device.h"
+
+enum { CODES_EQUAL, CODES_CLOSE, CODES_ANY_WIDTH, CODES_MIXED, CODES_UNSORTED, N_KINDS };
+
+static uint64_t random_state = 1;
+
+static uint64_t random64(void)
+{
+	return digest_mix64(random_state++);
+}
+
+/* Of nbytes; it has at most n_bits. */
+static code_t random_bits(uint32_t n_bits)
+{
+	const code_t bits = (code_t)random64() << 64 | random64();
+
+	return n_bits ? bits >> (128 - n_bits) : 0;
+}
+
+static code_t next_code(int kind, code_t last, uint64_t i, uint32_t nbytes)
+{
+	switch (kind) {
+	case CODES_EQUAL:
+		return 42;
+	case CODES_CLOSE:
+		return last + random64() % 1000;
+	case CODES_ANY_WIDTH:
+		return last + random_bits((uint32_t)(i / 256 % (8 * nbytes + 1)));
+	case CODES_MIXED: /* some blocks shrink, others do not */
+		return i / 1024 % 2 ? random_bits(8 * nbytes) : last + 3;
+	default:
+		return random_bits(8 * nbytes);
+	}
+}
+
+/* n codes, for free(). */
+static unsigned char *make_codes(int kind, uint64_t n, uint32_t nbytes)
+{
+	unsigned char *codes = malloc(n * nbytes + 1);
+	code_t code = 0;
+
+	assert_non_null(codes);
+	for (uint64_t i = 0; i < n; i++) {
+		code = next_code(kind, code, i, nbytes);
+		memcpy(codes + i * nbytes, &code, nbytes);
+	}
+	return codes;
+}
+
+/* Codes and what they are packed as, by the CPU, in blocks of block_n. */
+struct packed {
+	uint64_t n;
+	uint32_t nbytes, block_n, n_blocks;
+	unsigned char *codes, *bytes;
+	size_t all_nbytes; /* of the bytes */
+	uint32_t *block_nbytes;
+};
+
+static uint32_t block_length(const struct packed *packed, uint32_t block)
+{
+	const uint64_t rest = packed->n - (uint64_t)block * packed->block_n;
+
+	return rest < packed->block_n ? (uint32_t)rest : packed->block_n;
+}
+
+static void packed_make(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n,
+			struct packed *ret_packed)
+{
+	struct packed *packed = ret_packed;
+
+	*packed = (struct packed){ .n = n, .nbytes = nbytes, .block_n = block_n };
+	packed->n_blocks = (uint32_t)((n + block_n - 1) / block_n);
+	packed->codes = make_codes(kind, n, nbytes);
+	packed->bytes = malloc(n * nbytes + 1);
+	packed->block_nbytes = malloc((packed->n_blocks + 1) * sizeof *packed->block_nbytes);
+	assert_true(packed->bytes && packed->block_nbytes);
+	for (uint32_t i = 0; i < packed->n_blocks; i++) {
+		const void *codes = packed->codes + (size_t)i * block_n * nbytes;
+		const size_t items_nbytes = (size_t)block_length(packed, i) * nbytes;
+		unsigned char *to = packed->bytes + packed->all_nbytes;
+		size_t stored =
+			delta_encode(codes, block_length(packed, i), nbytes, to, items_nbytes - 1);
+
+		if (stored == 0) {
+			memcpy(to, codes, items_nbytes);
+			stored = items_nbytes;
+		}
+		packed->block_nbytes[i] = (uint32_t)stored;
+		packed->all_nbytes += stored;
+	}
+}
+
+static void packed_free(struct packed *packed)
+{
+	free(packed->codes);
+	free(packed->bytes);
+	free(packed->block_nbytes);
+}
+
+static void assert_is_packed(const struct packed *packed)
+{
+	const size_t codes_nbytes = packed->n * packed->nbytes;
+	const size_t sizes_nbytes = packed->n_blocks * sizeof(uint32_t);
+	const size_t scratch_nbytes = kernel_delta_pack_scratch_nbytes(packed->n, packed->block_n);
+	struct delta_pack_task task = {
+		.codes = device_alloc(codes_nbytes),
+		.n = packed->n,
+		.code_nbytes = packed->nbytes,
+		.block_n = packed->block_n,
+		.packed = device_alloc(codes_nbytes),
+		.packed_nbytes = device_alloc(sizes_nbytes),
+		.scratch = device_alloc((scratch_nbytes + 15) / 16 * 16),
+	};
+	unsigned char *got = malloc(codes_nbytes + 1);
+	uint32_t *sizes = malloc(sizes_nbytes + 1);
+
+	device_write((void *)task.codes, packed->codes, codes_nbytes);
+	assert_int_equal(launch_delta_pack(&task, NULL), 0);
+	device_read(got, task.packed, codes_nbytes);
+	device_read(sizes, task.packed_nbytes, sizes_nbytes);
+	for (uint32_t i = 0; i < packed->n_blocks; i++)
+		if (sizes[i] != packed->block_nbytes[i])
+			fail_msg("block %u of %u: %u bytes, not %u", i, packed->n_blocks, sizes[i],
+				 packed->block_nbytes[i]);
+	if (memcmp(got, packed->bytes, packed->all_nbytes) != 0)
+		fail_msg("%llu codes of %u bytes in blocks of %u: other bytes",
+			 (unsigned long long)packed->n, packed->nbytes, packed->block_n);
+	for (size_t i = packed->all_nbytes; i < codes_nbytes; i++)
+		assert_int_equal(got[i], 0xa5);
+	device_free((void *)task.codes, codes_nbytes);
+	device_free(task.packed, codes_nbytes);
+	device_free(task.packed_nbytes, sizes_nbytes);
+	device_free(task.scratch, (scratch_nbytes + 15) / 16 * 16);
+	free(got);
+	free(sizes);
+}
+
+/* Unpack on the device; returns which block is damaged. */
+static uint32_t unpack(const struct packed_block *blocks, uint32_t n_blocks, uint32_t nbytes)
+{
+	const size_t tables_nbytes = kernel_delta_unpack_nbytes(n_blocks);
+	struct delta_unpack_task task = {
+		.blocks = blocks,
+		.n_blocks = n_blocks,
+		.code_nbytes = nbytes,
+		.damaged = device_alloc(sizeof *task.damaged),
+		.tables = device_alloc(tables_nbytes),
+	};
+	uint32_t damaged;
+
+	assert_int_equal(launch_delta_unpack(&task, NULL), 0);
+	device_read(&damaged, task.damaged, sizeof damaged);
+	device_free(task.damaged, sizeof *task.damaged);
+	device_free(task.tables, tables_nbytes);
+	return damaged;
+}
+
+/* Every block in memory of its own: what is read too far is seen. */
+static void assert_comes_back(const struct packed *packed)
+{
+	struct packed_block *blocks = malloc((packed->n_blocks + 1) * sizeof *blocks);
+	const size_t codes_nbytes = packed->n * packed->nbytes;
+	unsigned char *codes = device_alloc(codes_nbytes), *got = malloc(codes_nbytes + 1);
+	const unsigned char *bytes = packed->bytes;
+
+	for (uint32_t i = 0; i < packed->n_blocks; i++) {
+		const uint32_t nbytes = packed->block_nbytes[i];
+
+		blocks[i] = (struct packed_block){
+			.packed = device_alloc(nbytes),
+			.codes = codes + (size_t)i * packed->block_n * packed->nbytes,
+			.packed_nbytes = nbytes,
+			.n = block_length(packed, i),
+		};
+		device_write((void *)blocks[i].packed, bytes, nbytes);
+		bytes += nbytes;
+	}
+	assert_int_equal(unpack(blocks, packed->n_blocks, packed->nbytes), UINT32_MAX);
+	device_read(got, codes, codes_nbytes);
+	assert_memory_equal(got, packed->codes, codes_nbytes);
+	for (uint32_t i = 0; i < packed->n_blocks; i++)
+		device_free((void *)blocks[i].packed, blocks[i].packed_nbytes);
+	device_free(codes, codes_nbytes);
+	free(blocks);
+	free(got);
+}
+
+static void check(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n)
+{
+	struct packed packed;
+
+	packed_make(kind, n, nbytes, block_n, &packed);
+	assert_is_packed(&packed);
+	assert_comes_back(&packed);
+	packed_free(&packed);
+}
+
+#define FOR_EACH_SIZE(nbytes) for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
+#define FOR_EACH_KIND(kind) for (int kind = 0; kind < N_KINDS; kind++)
+
+/* Around groups, miniblocks, and what a warp has of them. */
+static void blocks_of_every_length_are_packed_as_on_the_cpu(void **state)
+{
+	static const uint32_t lengths[] = {
+		1, 7, 8, 9, 31, 255, 256, 257, 511, 512, 513, 777, 1030
+	};
+
+	(void)state;
+	FOR_EACH_SIZE(nbytes)
+	FOR_EACH_KIND(kind)
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		check(kind, lengths[i], nbytes, 1030);
+}
+
+static void the_last_block_may_be_shorter(void **state)
+{
+	static const uint32_t block_lengths[] = { 1, 8, 256, 300, 1024 };
+
+	(void)state;
+	FOR_EACH_SIZE(nbytes)
+	FOR_EACH_KIND(kind)
+	for (size_t i = 0; i < sizeof block_lengths / sizeof block_lengths[0]; i++) {
+		const uint32_t block_n = block_lengths[i];
+
+		check(kind, 3 * block_n, nbytes, block_n);
+		check(kind, 3 * block_n + 1, nbytes, block_n);
+		check(kind, 4 * block_n - 1, nbytes, block_n);
+	}
+}
+
+/* Tables of more blocks than one launch carries, and one warp places. */
+static void there_may_be_many_blocks(void **state)
+{
+	(void)state;
+	check(CODES_CLOSE, 64 * 200 + 5, 4, 64);
+}
+
+static void every_width_is_packed_as_on_the_cpu(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(nbytes)
+	check(CODES_ANY_WIDTH, 256 * (8 * nbytes + 1), nbytes, 256 * 50);
+}
+
+static void nothing_is_packed_to_nothing(void **state)
+{
+	const struct delta_pack_task task = { .code_nbytes = 4, .block_n = 256 };
+
+	(void)state;
+	assert_int_equal(launch_delta_pack(&task, NULL), 0);
+	assert_int_equal(unpack(NULL, 0, 4), UINT32_MAX);
+}
+
+static void long_sequences_are_packed_as_on_the_cpu(void **state)
+{
+	(void)state;
+	if (!device_is_fast())
+		skip();
+	FOR_EACH_SIZE(nbytes)
+	FOR_EACH_KIND(kind)
+	{
+		check(kind, 4000037, nbytes, (1 << 20) / nbytes);
+		check(kind, 1000003, nbytes, 4096 / nbytes);
+	}
+}
+
+/* Decode on both; they agree, whatever it is. */
+static void check_bytes(const unsigned char *bytes, uint32_t packed_nbytes, uint32_t n,
+			uint32_t nbytes)
+{
+	unsigned char *expected = malloc(n * nbytes), *got = malloc(n * nbytes);
+	void *packed = device_alloc(packed_nbytes), *codes = device_alloc(n * nbytes);
+	const struct packed_block block = { packed, codes, packed_nbytes, n };
+	const int r = delta_decode(bytes, packed_nbytes, expected, n, nbytes);
+
+	device_write(packed, bytes, packed_nbytes);
+	assert_int_equal(unpack(&block, 1, nbytes), r == 0 ? UINT32_MAX : 0);
+	device_read(got, codes, n * nbytes);
+	if (r == 0)
+		assert_memory_equal(got, expected, n * nbytes);
+	device_free(packed, packed_nbytes);
+	device_free(codes, n * nbytes);
+	free(expected);
+	free(got);
+}
+
+static void garbage_is_refused_or_decoded_as_on_the_cpu(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		const uint32_t nbytes = 4u << random64() % 3, n = 1 + (uint32_t)(random64() % 700);
+		const uint32_t packed_nbytes = (uint32_t)(random64() % (n * nbytes)) / 16 * 16;
+		unsigned char *bytes = malloc(packed_nbytes + 1);
+
+		for (uint32_t i = 0; i < packed_nbytes; i++)
+			bytes[i] = (unsigned char)(random64() % 4 ? random64() : 0);
+		check_bytes(bytes, packed_nbytes, n, nbytes);
+		free(bytes);
+	}
+}
+
+/* A byte changed, or cut: nearer to the truth. */
+static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		const uint32_t nbytes = 4u << round % 3, n = 100 + (uint32_t)(random64() % 700);
+		struct packed packed;
+		uint32_t cut = 0;
+
+		packed_make(CODES_CLOSE, n, nbytes, n, &packed);
+		assert_true(packed.block_nbytes[0] < n * nbytes);
+		packed.bytes[random64() % packed.all_nbytes] = (unsigned char)random64();
+		if (round % 4 == 0)
+			cut = (uint32_t)(random64() % packed.block_nbytes[0]) / 32 * 32;
+		check_bytes(packed.bytes, packed.block_nbytes[0] - cut, n, nbytes);
+		packed_free(&packed);
+	}
+}
+
+/* Others are unpacked all the same. */
+static void the_first_damaged_block_is_reported(void **state)
+{
+	enum { N_BLOCKS = 9, BLOCK_N = 300 };
+	struct packed_block blocks[N_BLOCKS];
+	struct packed packed;
+	unsigned char *bytes, *codes, got[BLOCK_N * 8];
+
+	(void)state;
+	packed_make(CODES_CLOSE, BLOCK_N, 8, BLOCK_N, &packed);
+	bytes = device_alloc(packed.all_nbytes);
+	codes = device_alloc(N_BLOCKS * sizeof got);
+	device_write(bytes, packed.bytes, packed.all_nbytes);
+	for (uint32_t i = 0; i < N_BLOCKS; i++)
+		blocks[i] = (struct packed_block){ bytes, codes + i * sizeof got,
+						   (uint32_t)packed.all_nbytes, BLOCK_N };
+	blocks[7].packed_nbytes -= 32;
+	blocks[4].packed_nbytes = 0;
+	blocks[5].n--;
+	blocks[5].packed_nbytes += 32;
+	assert_int_equal(unpack(blocks, N_BLOCKS, 8), 4);
+	device_read(got, codes + 8 * sizeof got, sizeof got);
+	assert_memory_equal(got, packed.codes, sizeof got);
+	device_free(bytes, packed.all_nbytes);
+	device_free(codes, N_BLOCKS * sizeof got);
+	packed_free(&packed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_of_every_length_are_packed_as_on_the_cpu),
+		cmocka_unit_test(the_last_block_may_be_shorter),
+		cmocka_unit_test(there_may_be_many_blocks),
+		cmocka_unit_test(every_width_is_packed_as_on_the_cpu),
+		cmocka_unit_test(nothing_is_packed_to_nothing),
+		cmocka_unit_test(long_sequences_are_packed_as_on_the_cpu),
+		cmocka_unit_test(garbage_is_refused_or_decoded_as_on_the_cpu),
+		cmocka_unit_test(changed_blocks_are_refused_or_decoded_as_on_the_cpu),
+		cmocka_unit_test(the_first_damaged_block_is_reported),
+	};
+	const char *why;
+
+	if (!device_usable(&why)) {
+		printf("skipped: no device: %s\n", why);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
