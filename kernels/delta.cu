@@ -396,7 +396,7 @@ __device__ __forceinline__ const uint32_t *unpack_miniblock(delta_room<E> &room,
 }
 
 template <class E>
-__device__ __forceinline__ void unpack_part(delta_room<E> &room, const packed_block &block,
+__device__ __forceinline__ void unpack_part(delta_room<E> &room, const kernel_packed_block &block,
 					    delta_part part)
 {
 	const unsigned char *packed = (const unsigned char *)block.packed;
@@ -416,11 +416,12 @@ __device__ __forceinline__ void unpack_part(delta_room<E> &room, const packed_bl
 
 template <class E>
 __global__ void __launch_bounds__(deltas::n_threads)
-	unpack(const packed_block *blocks, uint32_t n_blocks, uint32_t n_parts, uint32_t *damaged)
+	unpack(const kernel_packed_block *blocks, uint32_t n_blocks, uint32_t n_parts,
+	       uint32_t *damaged)
 {
 	delta_memory<E> &memory = *shared_memory<delta_memory<E>>();
 	delta_part part = find_part(n_parts);
-	packed_block block;
+	kernel_packed_block block;
 
 	if (part.block >= n_blocks)
 		return;
@@ -443,14 +444,14 @@ template <class E>
 static int unpack_codes(const delta_unpack_task &task, uint32_t parts, CUstream_st *stream)
 {
 	LAUNCH(unpack<E>, grid_of((uint64_t)task.n_blocks * parts), deltas::n_threads,
-	       sizeof(delta_memory<E>), stream, (const packed_block *)task.tables, task.n_blocks,
-	       parts, task.damaged);
+	       sizeof(delta_memory<E>), stream, (const kernel_packed_block *)task.tables,
+	       task.n_blocks, parts, task.damaged);
 	return (int)cudaGetLastError();
 }
 
 size_t kernel_delta_unpack_nbytes(uint32_t n_blocks)
 {
-	return n_blocks * sizeof(packed_block);
+	return n_blocks * sizeof(kernel_packed_block);
 }
 
 int launch_delta_unpack(const struct delta_unpack_task *task, CUstream_st *stream)
@@ -461,7 +462,7 @@ int launch_delta_unpack(const struct delta_unpack_task *task, CUstream_st *strea
 
 	if (r || task->n_blocks == 0)
 		return r;
-	writer_put_bytes(&writer, task->blocks, task->n_blocks * sizeof(packed_block));
+	writer_put_bytes(&writer, task->blocks, task->n_blocks * sizeof(kernel_packed_block));
 	writer_flush(&writer);
 	if (writer.r)
 		return writer.r;

@@ -152,7 +152,7 @@ size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n);
 int launch_delta_pack(const struct delta_pack_task *task, struct CUstream_st *stream);
 
 /* n codes, packed, or as they are if they take just as many bytes. Both are aligned as codes are. */
-struct packed_block {
+struct kernel_packed_block {
 	const void *packed;
 	void *codes;
 	uint32_t packed_nbytes, n;
@@ -163,7 +163,7 @@ struct packed_block {
  * no codes are packed as, whose codes may then be anything; UINT32_MAX: none.
  */
 struct delta_unpack_task {
-	const struct packed_block *blocks; /* host array, read before this returns */
+	const struct kernel_packed_block *blocks; /* host array, read before this returns */
 	uint32_t n_blocks, code_nbytes;
 	uint32_t *damaged;
 	void *tables; /* kernel_delta_unpack_nbytes(n_blocks) */

@@ -150,6 +150,37 @@ struct sample_op {
 	code_t *ret_keys; /* host; ceil(n / stride) */
 };
 
+/*
+ * Sorted elements to the blocks that a run stores: packed as delta.h says, or, where that does not
+ * make them smaller, as they are. They lie one behind the other, without gaps.
+ */
+struct pack_op {
+	const void *elements;
+	uint64_t n;
+	uint32_t element_nbytes;
+	uint32_t block_n;     /* elements of a block, 2^30 bytes at most; the last may have fewer */
+	void *packed;         /* room for the n elements; aligned like them */
+	uint32_t *ret_nbytes; /* host; of each block; of its n elements: it is not packed */
+};
+
+/* A block of n elements: packed, or as they are if it takes as many bytes. */
+struct packed_block {
+	const void *packed; /* aligned like the elements */
+	void *elements;
+	uint32_t packed_nbytes, n;
+};
+
+/* Back to elements. What is packed may be any bytes. */
+struct unpack_op {
+	const struct packed_block *blocks; /* n_blocks, host array */
+	uint32_t n_blocks, element_nbytes;
+	/*
+	 * Host: the first block that no elements are packed as, whose elements may then be
+	 * anything; UINT32_MAX: none.
+	 */
+	uint32_t *ret_damaged;
+};
+
 /* --- Records (LAYOUT_RECORDS); all fields that are not `ret` are as the layout says --- */
 
 /* What was found out about items while they were put in order. */
@@ -261,6 +292,8 @@ struct backend {
 	int (*merge)(struct lane *lane, const struct merge_op *op);
 	int (*unique)(struct lane *lane, const struct unique_op *op);
 	int (*sample)(struct lane *lane, const struct sample_op *op);
+	int (*pack)(struct lane *lane, const struct pack_op *op);
+	int (*unpack)(struct lane *lane, const struct unpack_op *op);
 
 	/* Scratch to sort n records (k == 0), or to merge k slices of n items in all. */
 	size_t (*records_scratch_nbytes)(const struct device *device, const struct layout *layout,

@@ -23,6 +23,7 @@
 #include "src/cpu/cut.h"
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
+#include "src/cpu/pack.h"
 #include "src/cpu/records.h"
 #include "src/cpu/sort.h"
 #include "src/cpu/unique.h"
@@ -194,6 +195,15 @@ static uint64_t slices_n(const struct slice *slices, uint32_t k)
 	return n;
 }
 
+static uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < n_blocks; i++)
+		n += blocks[i].n;
+	return n;
+}
+
 OPERATION(copy, STAGE_FETCH, op->n)
 OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)
@@ -202,6 +212,8 @@ OPERATION(cut, STAGE_CUT, 0)
 OPERATION(merge, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
 OPERATION(unique, STAGE_MERGE, op->n * op->element_nbytes)
 OPERATION(sample, STAGE_CUT, 0)
+OPERATION(pack, STAGE_PACK, op->n * op->element_nbytes)
+OPERATION(unpack, STAGE_UNPACK, packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
 OPERATION(sort_records, STAGE_SORT, op->n * op->layout->record_nbytes)
 OPERATION(merge_records, STAGE_MERGE, slices_n(op->slices, op->k) * op->layout->item_nbytes)
 OPERATION(cut_records, STAGE_CUT, 0)
@@ -258,6 +270,8 @@ const struct backend backend_cpu = {
 	.merge = queue_merge,
 	.unique = queue_unique,
 	.sample = queue_sample,
+	.pack = queue_pack,
+	.unpack = queue_unpack,
 	.records_scratch_nbytes = records_scratch_nbytes,
 	.sort_records = queue_sort_records,
 	.merge_records = queue_merge_records,

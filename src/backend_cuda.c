@@ -208,6 +208,60 @@ static int sample(struct lane *lane, const struct sample_op *op)
 				    "sample");
 }
 
+static int pack(struct lane *lane, const struct pack_op *op)
+{
+	struct delta_pack_task task = { .codes = op->elements,
+					.n = op->n,
+					.code_nbytes = op->element_nbytes,
+					.block_n = op->block_n,
+					.packed = op->packed };
+	const size_t nbytes = (op->n + op->block_n - 1) / op->block_n * sizeof(uint32_t);
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_PACK, op->n * op->element_nbytes, nbytes,
+				     &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
+				      &task.scratch);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.packed_nbytes = operation.result;
+	operation.delivery->to[0] = op->ret_nbytes;
+	operation.delivery->n = nbytes;
+	operation.delivery->deliver = cuda_deliver_bytes;
+	return cuda_operation_queue(&operation, launch_delta_pack(&task, lane->stream), "pack");
+}
+
+_Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block) &&
+		       offsetof(struct packed_block, n) == offsetof(struct kernel_packed_block, n),
+	       "blocks are handed to the kernels as they are");
+
+static int unpack(struct lane *lane, const struct unpack_op *op)
+{
+	struct delta_unpack_task task = {
+		.blocks = (const struct kernel_packed_block *)op->blocks,
+		.n_blocks = op->n_blocks,
+		.code_nbytes = op->element_nbytes,
+	};
+	struct operation operation = { 0 };
+	uint64_t n = 0;
+	int r;
+
+	for (uint32_t i = 0; i < op->n_blocks; i++)
+		n += op->blocks[i].n;
+	r = cuda_operation_begin(lane, STAGE_UNPACK, n * op->element_nbytes, sizeof *task.damaged,
+				 &operation);
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_delta_unpack_nbytes(op->n_blocks), &task.tables);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.damaged = operation.result;
+	operation.delivery->to[0] = op->ret_damaged;
+	operation.delivery->n = sizeof *task.damaged;
+	operation.delivery->deliver = cuda_deliver_bytes;
+	return cuda_operation_queue(&operation, launch_delta_unpack(&task, lane->stream), "unpack");
+}
+
 const struct backend backend_cuda = {
 	.name = "cuda",
 	.probe = cuda_device_probe,
@@ -234,6 +288,8 @@ const struct backend backend_cuda = {
 	.merge = merge,
 	.unique = unique,
 	.sample = sample,
+	.pack = pack,
+	.unpack = unpack,
 	.records_scratch_nbytes = cuda_records_scratch_nbytes,
 	.sort_records = cuda_sort_records,
 	.merge_records = cuda_merge_records,

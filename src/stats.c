@@ -41,10 +41,11 @@ struct stats {
 };
 
 static const char *const stage_names[N_STAGES] = {
-	[STAGE_READ] = "read",   [STAGE_UPLOAD] = "upload", [STAGE_ENCODE] = "encode",
-	[STAGE_SORT] = "sort",   [STAGE_FETCH] = "fetch",   [STAGE_CUT] = "cut",
-	[STAGE_MERGE] = "merge", [STAGE_DECODE] = "decode", [STAGE_DOWNLOAD] = "download",
-	[STAGE_SPILL] = "spill", [STAGE_WRITE] = "write",   [STAGE_VERIFY] = "verify",
+	[STAGE_READ] = "read",   [STAGE_UPLOAD] = "upload",     [STAGE_ENCODE] = "encode",
+	[STAGE_SORT] = "sort",   [STAGE_FETCH] = "fetch",       [STAGE_UNPACK] = "unpack",
+	[STAGE_CUT] = "cut",     [STAGE_MERGE] = "merge",       [STAGE_DECODE] = "decode",
+	[STAGE_PACK] = "pack",   [STAGE_DOWNLOAD] = "download", [STAGE_SPILL] = "spill",
+	[STAGE_WRITE] = "write", [STAGE_VERIFY] = "verify",
 };
 
 static const struct {

@@ -32,9 +32,11 @@ enum stage {
 	STAGE_ENCODE,   /* records to elements */
 	STAGE_SORT,     /* a chunk */
 	STAGE_FETCH,    /* spilled blocks back to memory */
+	STAGE_UNPACK,   /* spilled blocks to elements, on a device apart */
 	STAGE_CUT,      /* splitters of a window */
 	STAGE_MERGE,    /* a window */
 	STAGE_DECODE,   /* elements to records, checked */
+	STAGE_PACK,     /* elements to blocks to be spilled, on a device apart */
 	STAGE_DOWNLOAD, /* device memory to host memory */
 	STAGE_SPILL,    /* blocks to temporary files */
 	STAGE_WRITE,    /* output file or pipe */

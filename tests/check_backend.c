@@ -36,6 +36,8 @@ static const struct operation operations[] = {
 	{ "sort", check_sort, true },
 	{ "unique", check_unique, true },
 	{ "sample", check_sample, true },
+	{ "pack", check_pack, true },
+	{ "unpack", check_unpack, true },
 	{ "merge", check_merge, true },
 	{ "cut", check_cut, true },
 };

@@ -8,7 +8,8 @@
 set -eu
 
 programs='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
-	tests/kernels/check_cuda_records tests/backend/check_backend tools/gsort-bench-kernels'
+	tests/kernels/test_delta_kernels tests/kernels/check_cuda
+	tests/backend/check_backend tools/gsort-bench-kernels'
 
 if [ "$1" = --pack ]; then
 	mkdir -p "$3"
@@ -24,7 +25,7 @@ folder=$1
 export LD_LIBRARY_PATH="$folder"
 status=0
 
-for program in test_sort_kernels test_record_kernels check_cuda_records; do
+for program in test_sort_kernels test_record_kernels test_delta_kernels check_cuda; do
 	timeout 120 "$folder/$program" > "$folder/log" 2>&1 || status=1
 	tail -3 "$folder/log"
 	for tool in memcheck racecheck; do

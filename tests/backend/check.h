@@ -65,6 +65,10 @@ void check_sort(struct check *check);
 void check_unique(struct check *check);
 void check_sample(struct check *check);
 
+/* check_packed.c */
+void check_pack(struct check *check);
+void check_unpack(struct check *check);
+
 /* check_slices.c */
 void check_merge(struct check *check);
 void check_cut(struct check *check);

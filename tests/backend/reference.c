@@ -9,6 +9,7 @@
 #include "src/cpu/cut.h"
 #include "src/cpu/encode.h"
 #include "src/cpu/merge.h"
+#include "src/cpu/pack.h"
 #include "src/cpu/records.h"
 #include "src/cpu/sort.h"
 #include "src/cpu/unique.h"
@@ -153,6 +154,7 @@ const struct reference reference_plain = {
 	.merge = plain_merge,
 	.unique = plain_unique,
 	.sample = plain_sample,
+	.pack = plain_pack,
 	.sort_scratch_nbytes = no_sort_scratch,
 	.merge_scratch_nbytes = no_merge_scratch,
 	.sort_records = plain_sort_records,
@@ -171,6 +173,7 @@ const struct reference reference_cpu = {
 	.merge = cpu_merge,
 	.unique = cpu_unique,
 	.sample = cpu_sample,
+	.pack = cpu_pack,
 	.sort_scratch_nbytes = cpu_sort_scratch_nbytes,
 	.merge_scratch_nbytes = cpu_merge_scratch_nbytes,
 	.sort_records = cpu_sort_records,

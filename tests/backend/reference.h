@@ -19,6 +19,7 @@ struct reference {
 	void (*merge)(const struct merge_op *op);
 	void (*unique)(const struct unique_op *op);
 	void (*sample)(const struct sample_op *op);
+	void (*pack)(const struct pack_op *op);
 	size_t (*sort_scratch_nbytes)(uint64_t n, uint32_t element_nbytes);
 	size_t (*merge_scratch_nbytes)(uint32_t k, uint64_t n, uint32_t element_nbytes);
 	void (*sort_records)(const struct sort_records_op *op);
@@ -36,3 +37,6 @@ void plain_sort_records(const struct sort_records_op *op);
 void plain_merge_records(const struct merge_records_op *op);
 void plain_cut_records(const struct cut_records_op *op);
 void plain_sample_records(const struct sample_records_op *op);
+
+/* Of the plain one; reference_packed.c */
+void plain_pack(const struct pack_op *op);

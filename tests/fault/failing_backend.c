@@ -138,6 +138,8 @@ QUEUES(POINT_DEVICE_CUT, cut, (struct lane * lane, const struct cut_op *op), (la
 QUEUES(POINT_DEVICE_MERGE, merge, (struct lane * lane, const struct merge_op *op), (lane, op))
 QUEUES(POINT_DEVICE_SORT, unique, (struct lane * lane, const struct unique_op *op), (lane, op))
 QUEUES(POINT_DEVICE_COPY, sample, (struct lane * lane, const struct sample_op *op), (lane, op))
+QUEUES(POINT_DEVICE_COPY, pack, (struct lane * lane, const struct pack_op *op), (lane, op))
+QUEUES(POINT_DEVICE_COPY, unpack, (struct lane * lane, const struct unpack_op *op), (lane, op))
 QUEUES(POINT_DEVICE_SORT, sort_records, (struct lane * lane, const struct sort_records_op *op),
 	(lane, op))
 QUEUES(POINT_DEVICE_MERGE, merge_records, (struct lane * lane, const struct merge_records_op *op),
@@ -179,6 +181,8 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 	failing_backend.merge = failing_merge;
 	failing_backend.unique = failing_unique;
 	failing_backend.sample = failing_sample;
+	failing_backend.pack = failing_pack;
+	failing_backend.unpack = failing_unpack;
 	failing_backend.sort_records = failing_sort_records;
 	failing_backend.merge_records = failing_merge_records;
 	failing_backend.cut_records = failing_cut_records;

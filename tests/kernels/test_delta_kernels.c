@@ -154,7 +154,7 @@ static void assert_is_packed(const struct packed *packed)
 }
 
 /* Unpack on the device; returns which block is damaged. */
-static uint32_t unpack(const struct packed_block *blocks, uint32_t n_blocks, uint32_t nbytes)
+static uint32_t unpack(const struct kernel_packed_block *blocks, uint32_t n_blocks, uint32_t nbytes)
 {
 	const size_t tables_nbytes = kernel_delta_unpack_nbytes(n_blocks);
 	struct delta_unpack_task task = {
@@ -176,7 +176,7 @@ static uint32_t unpack(const struct packed_block *blocks, uint32_t n_blocks, uin
 /* Every block in memory of its own: what is read too far is seen. */
 static void assert_comes_back(const struct packed *packed)
 {
-	struct packed_block *blocks = malloc((packed->n_blocks + 1) * sizeof *blocks);
+	struct kernel_packed_block *blocks = malloc((packed->n_blocks + 1) * sizeof *blocks);
 	const size_t codes_nbytes = packed->n * packed->nbytes;
 	unsigned char *codes = device_alloc(codes_nbytes), *got = malloc(codes_nbytes + 1);
 	const unsigned char *bytes = packed->bytes;
@@ -184,7 +184,7 @@ static void assert_comes_back(const struct packed *packed)
 	for (uint32_t i = 0; i < packed->n_blocks; i++) {
 		const uint32_t nbytes = packed->block_nbytes[i];
 
-		blocks[i] = (struct packed_block){
+		blocks[i] = (struct kernel_packed_block){
 			.packed = device_alloc(nbytes),
 			.codes = codes + (size_t)i * packed->block_n * packed->nbytes,
 			.packed_nbytes = nbytes,
@@ -288,7 +288,7 @@ static void check_bytes(const unsigned char *bytes, uint32_t packed_nbytes, uint
 {
 	unsigned char *expected = malloc(n * nbytes), *got = malloc(n * nbytes);
 	void *packed = device_alloc(packed_nbytes), *codes = device_alloc(n * nbytes);
-	const struct packed_block block = { packed, codes, packed_nbytes, n };
+	const struct kernel_packed_block block = { packed, codes, packed_nbytes, n };
 	const int r = delta_decode(bytes, packed_nbytes, expected, n, nbytes);
 
 	device_write(packed, bytes, packed_nbytes);
@@ -340,7 +340,7 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 static void the_first_damaged_block_is_reported(void **state)
 {
 	enum { N_BLOCKS = 9, BLOCK_N = 300 };
-	struct packed_block blocks[N_BLOCKS];
+	struct kernel_packed_block blocks[N_BLOCKS];
 	struct packed packed;
 	unsigned char *bytes, *codes, got[BLOCK_N * 8];
 
@@ -350,8 +350,8 @@ static void the_first_damaged_block_is_reported(void **state)
 	codes = device_alloc(N_BLOCKS * sizeof got);
 	device_write(bytes, packed.bytes, packed.all_nbytes);
 	for (uint32_t i = 0; i < N_BLOCKS; i++)
-		blocks[i] = (struct packed_block){ bytes, codes + i * sizeof got,
-						   (uint32_t)packed.all_nbytes, BLOCK_N };
+		blocks[i] = (struct kernel_packed_block){ bytes, codes + i * sizeof got,
+							  (uint32_t)packed.all_nbytes, BLOCK_N };
 	blocks[7].packed_nbytes -= 32;
 	blocks[4].packed_nbytes = 0;
 	blocks[5].n--;

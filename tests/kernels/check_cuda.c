@@ -1,12 +1,13 @@
 /*
- * check_cuda_records - the CUDA back end's operations on records, on few data
+ * check_cuda - the CUDA back end's operations on records and packed codes, on few data
  *
- * What tests/check_backend.c does with records, on as few data sets as emulated kernels and
+ * What tests/check_backend.c does with them, on as few data sets as emulated kernels and
  * compute-sanitizer get through: each is here for one way through the code.
  */
 #include <stdio.h>
 
 #include "tests/backend/check.h"
+#include "tools/gen.h"
 
 /* ThreadSanitizer takes half a minute for each: races are looked for in a few, of every kernel. */
 #if defined(__SANITIZE_THREAD__)
@@ -20,7 +21,7 @@
 #define FOR_RACES_ONLY 0
 #endif
 
-struct data_set {
+struct record_set {
 	struct record_layout layout;
 	enum record_dist dist;
 	uint64_t n;
@@ -28,7 +29,7 @@ struct data_set {
 };
 
 /* clang-format off */
-static const struct data_set data_sets[] = {
+static const struct record_set record_sets[] = {
 	/* Items of every alignment, elements of 8 and 16 bytes. */
 	{ { 100, { "0:b10" }, 0 }, RECORDS_RANDOM, 150, false },
 	{ { 13, { "0:b11" }, 0 }, RECORDS_BITS, 300, false },
@@ -53,6 +54,49 @@ static const struct data_set data_sets[] = {
 };
 /* clang-format on */
 
+/* Plain keys: blocks that shrink, and some that do not. */
+static const struct code_set {
+	const char *type;
+	enum gen_dist dist;
+	uint64_t n;
+} code_sets[] = {
+	{ "u32", GEN_RANDOM, 700 },  { "u64", GEN_FEW, 1100 }, { "f64", GEN_RANDOM, 40 },
+	{ "u128", GEN_RANDOM, 600 }, { "u32", GEN_EQUAL, 0 },
+};
+
+static void check_record_sets(struct check *check)
+{
+	for (unsigned i = 0; i < sizeof record_sets / sizeof record_sets[0]; i++) {
+		const struct record_set *set = &record_sets[i];
+		struct record_data data;
+
+		if (FOR_RACES_ONLY && !set->for_races)
+			continue;
+		record_data_make(&set->layout, set->dist, set->n, &data);
+		check->records = &data;
+		check_records(check);
+		record_data_free(&data);
+	}
+	check->records = NULL;
+}
+
+static void check_code_sets(struct check *check)
+{
+	for (unsigned i = 0; i < sizeof code_sets / sizeof code_sets[0]; i++) {
+		const struct code_set *set = &code_sets[i];
+		struct data data;
+
+		data_make(check->reference, set->type, false, set->n, set->dist, &data);
+		check->data = &data;
+		check->operation = "pack";
+		check_pack(check);
+		check->operation = "unpack";
+		check_unpack(check);
+		data_free(&data);
+	}
+	check->data = NULL;
+}
+
 int main(void)
 {
 	struct check check = { .reference = &reference_plain };
@@ -63,17 +107,8 @@ int main(void)
 		return 77;
 	}
 	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
-	for (unsigned i = 0; i < sizeof data_sets / sizeof data_sets[0]; i++) {
-		const struct data_set *set = &data_sets[i];
-		struct record_data data;
-
-		if (FOR_RACES_ONLY && !set->for_races)
-			continue;
-		record_data_make(&set->layout, set->dist, set->n, &data);
-		check.records = &data;
-		check_records(&check);
-		record_data_free(&data);
-	}
+	check_record_sets(&check);
+	check_code_sets(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);
 	array_free(&check.subject, &check.scratch);
