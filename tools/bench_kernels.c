@@ -14,6 +14,7 @@
 
 #include "kernels/kernels.h"
 #include "tools/bench_device.h"
+#include "tools/bench_kernel_delta.h"
 #include "tools/bench_kernel_pairs.h"
 #include "tools/bench_kernel_records.h"
 #include "tools/bench_merge_steps.h"
@@ -431,6 +432,7 @@ static const struct {
 	{ "merge-steps", bench_merge_steps,
 	  "two sorted runs: from simple to fast, against Thrust" },
 	{ "splitters", bench_splitters, "where k sorted runs are cut" },
+	{ "delta", bench_kernel_delta, "sorted codes to packed blocks, and back" },
 	{ "pairs", bench_kernel_pairs, "keys of 8 bytes with 8 bytes, against CUB" },
 	{ "records", bench_kernel_records, "records of 100 bytes, step by step, against copying" },
 };

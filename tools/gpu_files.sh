@@ -5,9 +5,11 @@
 #
 # PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to
 # DIRECTORY. All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy
-# and cupy if python3 has them; three rounds, medians. Then RECORDS records of the sort benchmark
-# (default: 100 million, 10 GB), generated, sorted and validated; and the size from which the GPU is
-# faster, which is what --backend=auto goes by. GIB or RECORDS of 0 leave that part out.
+# and cupy if python3 has them; three rounds, medians. Then files of as many u64 and u32, spilled
+# with 1 GiB of memory on either side, as they are and packed on the GPU. Then RECORDS records of
+# the sort benchmark (default: 100 million, 10 GB), generated, sorted and validated; and the size
+# from which the GPU is faster, which is what --backend=auto goes by. GIB or RECORDS of 0 leave that
+# part out.
 set -eu
 PATH=$(cd "$1" && pwd):$PATH
 cd "${2:-.}"
@@ -72,6 +74,32 @@ plain_keys() {
 	done
 }
 
+# spilled TYPE: with and without packing; what goes over the link is in the last two tables
+spilled() {
+	rm -f times.*
+	gsort-gen -t "$1" -b "${gib}G" -o in
+	cat in > /dev/null
+	limits='-S 1G --device-memory=1G -T .'
+	for round in 1 2 3; do
+		timed cp cp in out
+		# shellcheck disable=SC2086
+		for mode in none delta auto; do
+			timed $mode gsort --backend=cuda -t "$1" $limits --compress=$mode in -o out
+		done
+	done
+	# shellcheck disable=SC2086
+	for mode in none delta; do
+		gsort --backend=cuda -t "$1" $limits --compress=$mode in -o out --stats
+		gsort-check -t "$1" out > /dev/null
+		gsort-check -t "$1" --same in out
+	done
+	rm -f in out
+	echo "$gib GiB of random $1, spilled: --compress"
+	for name in cp none delta auto; do
+		report "$name"
+	done
+}
+
 sort_benchmark() {
 	rm -f times.*
 	gsort-gen --gensort=binary -n "$n_records" -o in
@@ -91,7 +119,11 @@ sort_benchmark() {
 	done
 }
 
-[ "$gib" = 0 ] || plain_keys
+if [ "$gib" != 0 ]; then
+	plain_keys
+	spilled u64
+	spilled u32
+fi
 [ "$n_records" = 0 ] || sort_benchmark
 
 echo 'crossover: GPU and CPU, milliseconds'

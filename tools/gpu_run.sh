@@ -38,7 +38,7 @@ done
 timeout 200 "$folder/check_backend" cuda > "$folder/log" 2>&1 || status=1
 tail -20 "$folder/log"
 [ "${2:-}" = bench ] || exit $status
-for bench in sort merge merge-steps splitters pairs records; do
+for bench in sort merge merge-steps splitters delta pairs records; do
 	echo "== $bench"
 	timeout 120 "$folder/gsort-bench-kernels" "$bench" --runs=5
 done

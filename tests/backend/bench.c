@@ -24,12 +24,15 @@ struct bench {
 	uint64_t n;
 	size_t nbytes;                                    /* of elements */
 	struct array records, pieces, work, out, scratch; /* pieces: N_SLICES, each sorted */
+	struct array packed;                              /* the pieces, a block each */
 	struct slice slices[N_SLICES];
 
 	/* Where operations put what they find out */
 	struct digest digest;
 	struct decode_result decoded;
 	uint64_t n_unique, cuts[N_SLICES];
+	uint32_t damaged, packed_nbytes[N_SLICES];
+	struct packed_block blocks[N_SLICES];
 	code_t *keys;
 };
 
@@ -160,6 +163,44 @@ static int bench_sample(struct bench *bench)
 				      });
 }
 
+static int bench_pack(struct bench *bench)
+{
+	return bench->subject->backend->pack(bench->subject->lane,
+					     &(struct pack_op){
+						     .elements = array_device(&bench->pieces),
+						     .n = bench->n,
+						     .element_nbytes = bench->layout.element_nbytes,
+						     .block_n = (uint32_t)(bench->n / N_SLICES),
+						     .packed = array_device(&bench->packed),
+						     .ret_nbytes = bench->packed_nbytes,
+					     });
+}
+
+/* What bench_pack() has left. */
+static int bench_unpack(struct bench *bench)
+{
+	const char *packed = array_device(&bench->packed);
+
+	for (unsigned i = 0; i < N_SLICES; i++) {
+		const size_t at = i * (bench->nbytes / N_SLICES);
+
+		bench->blocks[i] = (struct packed_block){
+			.packed = packed,
+			.elements = (char *)array_device(&bench->out) + at,
+			.packed_nbytes = bench->packed_nbytes[i],
+			.n = (uint32_t)(bench->n / N_SLICES),
+		};
+		packed += bench->packed_nbytes[i];
+	}
+	return bench->subject->backend->unpack(
+		bench->subject->lane, &(struct unpack_op){
+					      .blocks = bench->blocks,
+					      .n_blocks = N_SLICES,
+					      .element_nbytes = bench->layout.element_nbytes,
+					      .ret_damaged = &bench->damaged,
+				      });
+}
+
 static const struct measured {
 	const char *name;
 	int (*queue)(struct bench *bench);
@@ -175,6 +216,8 @@ static const struct measured {
 	{ "sort", bench_sort, restore_unsorted, false, true },
 	{ "unique", bench_unique, restore_pieces, false, true },
 	{ "merge of 16", bench_merge, NULL, false, true },
+	{ "pack", bench_pack, NULL, false, true },
+	{ "unpack", bench_unpack, NULL, false, true },
 	{ "cut of 16", bench_cut, NULL, false, false },
 	{ "sample", bench_sample, NULL, false, false },
 };
@@ -278,6 +321,7 @@ static void bench_open(struct bench *bench, const char *type)
 	array_set(subject, &bench->pieces, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->work, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->out, NULL, bench->nbytes, 0);
+	array_set(subject, &bench->packed, NULL, bench->nbytes, 0);
 	array_set(subject, &bench->scratch, NULL, scratch_nbytes(bench), 0);
 	make_records(bench);
 	make_pieces(bench);
@@ -289,6 +333,7 @@ static void bench_close(struct bench *bench)
 	array_free(bench->subject, &bench->pieces);
 	array_free(bench->subject, &bench->work);
 	array_free(bench->subject, &bench->out);
+	array_free(bench->subject, &bench->packed);
 	array_free(bench->subject, &bench->scratch);
 	free(bench->keys);
 }
