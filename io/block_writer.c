@@ -244,3 +244,27 @@ int block_writer_write(const struct run_blocks_format *format, struct run_block 
 	compression_note(format->compression, &writing.sample);
 	return 0;
 }
+
+int block_writer_write_packed(const struct run_blocks_format *format, struct run_block *blocks,
+			      size_t n, const void *packed, const uint32_t *packed_nbytes)
+{
+	struct writing writing = { .format = format, .blocks = blocks, .group = packed };
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t items_nbytes = (uint64_t)blocks[i].n_items * format->item_nbytes;
+		const bool is_raw = packed_nbytes[i] == items_nbytes;
+
+		blocks[i].codec = is_raw ? CODEC_RAW : CODEC_DELTA;
+		blocks[i].stored_nbytes = packed_nbytes[i];
+		blocks[i].checksum =
+			checksum64(writing.group + writing.group_nbytes, packed_nbytes[i]);
+		writing.group_nbytes += packed_nbytes[i];
+		writing.sample.items_nbytes += items_nbytes;
+		writing.sample.n_encoded_blocks += !is_raw;
+	}
+	r = write_group(&writing, n);
+	if (r == 0)
+		compression_note(format->compression, &writing.sample);
+	return r;
+}

@@ -79,11 +79,16 @@ int compression_parse(const char *text, struct compression_choice *ret_choice)
 	return strncmp(text, "zstd", 4) == 0 ? parse_zstd(text + 4, ret_choice) : -EINVAL;
 }
 
+bool compression_takes_delta(const struct compression_choice *choice)
+{
+	return choice->mode == COMPRESS_AUTO || choice->mode == COMPRESS_DELTA;
+}
+
 static enum codec_id codec_for(const struct compression_choice *choice, bool are_codes)
 {
 	if (choice->mode == COMPRESS_NONE)
 		return CODEC_RAW;
-	return choice->mode != COMPRESS_ZSTD && are_codes ? CODEC_DELTA : CODEC_ZSTD;
+	return compression_takes_delta(choice) && are_codes ? CODEC_DELTA : CODEC_ZSTD;
 }
 
 static int zstd_level_for(const struct compression_choice *choice)

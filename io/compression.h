@@ -17,6 +17,9 @@
  * where reading the run back is left out, since it is the same again on both sides: decoding takes
  * about half as long as encoding, and reading as writing. The tenth is for doubt.
  *
+ * A device with memory of its own encodes delta itself, faster than it could send the codes as they
+ * are; then auto is delta.
+ *
  * E and s are measured on some blocks now and then while blocks are stored raw, and on all of them
  * else; W on every write, as the time that a writer spends in it. Once the page cache is full that
  * is the time of the disk, before that little more than of a copy. All decay, so that the choice,
@@ -46,6 +49,9 @@ enum { DEFAULT_ZSTD_LEVEL = 3 };
 /* Only the LEVEL, from 1 to the highest that Zstandard has. */
 int compression_parse_level(const char *text, int *ret_level);
 int compression_most_level(void);
+
+/* May blocks of codes be in delta? */
+bool compression_takes_delta(const struct compression_choice *choice);
 
 struct compression;
 

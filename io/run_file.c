@@ -100,8 +100,9 @@ out:
 	return r;
 }
 
-int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
-		   const code_t *first_keys)
+/* packed_nbytes: of each block; NULL: they are items yet. */
+static int write_window(struct run_file *run, uint64_t sequence, const void *bytes,
+			const uint32_t *packed_nbytes, uint64_t n_items, const code_t *first_keys)
 {
 	const size_t n =
 		(size_t)((n_items + run->format.block_n_items - 1) / run->format.block_n_items);
@@ -121,7 +122,9 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 			.n_items = (uint32_t)min_u64(run->format.block_n_items,
 						     n_items - i * run->format.block_n_items),
 		};
-	r = block_writer_write(&run->format, blocks, n, items);
+	r = packed_nbytes ?
+		    block_writer_write_packed(&run->format, blocks, n, bytes, packed_nbytes) :
+		    block_writer_write(&run->format, blocks, n, bytes);
 	if (r < 0)
 		goto out;
 	r = append_blocks(run, blocks, n, n_items);
@@ -130,6 +133,18 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items, u
 out:
 	free(blocks);
 	return r;
+}
+
+int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
+		   const code_t *first_keys)
+{
+	return write_window(run, sequence, items, NULL, n_items, first_keys);
+}
+
+int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
+			  const uint32_t *packed_nbytes, uint64_t n_items, const code_t *first_keys)
+{
+	return write_window(run, sequence, packed, packed_nbytes, n_items, first_keys);
 }
 
 int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n)
@@ -256,12 +271,26 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 	return 0;
 }
 
-static size_t block_nbytes(const struct run_file *run, uint64_t i)
+/* What is to become of the blocks that are read. */
+enum reading { READ_ITEMS, READ_PACKED };
+
+/* Is block i wanted as it is stored? */
+static bool stays_as_stored(const struct run_file *run, uint64_t i, enum reading reading)
 {
-	return (size_t)run->blocks[i].n_items * run->format.item_nbytes;
+	const enum codec_id codec = run->blocks[i].codec;
+
+	return codec == CODEC_RAW || (reading == READ_PACKED && codec == CODEC_DELTA);
 }
 
-/* Check the stored bytes of block i, and make items of them. context: NULL for a raw block. */
+/* What it takes where it is wanted. */
+static size_t read_nbytes(const struct run_file *run, uint64_t i, enum reading reading)
+{
+	return stays_as_stored(run, i, reading) ?
+		       run->blocks[i].stored_nbytes :
+		       (size_t)run->blocks[i].n_items * run->format.item_nbytes;
+}
+
+/* Check the stored bytes of block i, and make items of them. context: NULL: they stay so. */
 static int decode_block(const struct run_file *run, uint64_t i, struct codec_context *context,
 			const unsigned char *stored, unsigned char *items)
 {
@@ -281,50 +310,54 @@ static int decode_block(const struct run_file *run, uint64_t i, struct codec_con
 	return r < 0 ? fail_block(run, i, r, "cannot be decoded") : 0;
 }
 
-/* The longest group from `first` on, below `end`, that is read at once; all raw, or all encoded. */
+/*
+ * The longest group from `first` on, below `end`, that is read at once; all are wanted as they are
+ * stored, or none is.
+ */
 static uint64_t reading_extent(const struct run_file *run, uint64_t first, uint64_t end,
-			       struct spill_extent *ret_extent)
+			       enum reading reading, struct spill_extent *ret_extent)
 {
-	const bool is_raw = run->blocks[first].codec == CODEC_RAW;
+	const bool stay = stays_as_stored(run, first, reading);
 	uint64_t same;
 
 	for (same = first; same < end; same++)
-		if ((run->blocks[same].codec == CODEC_RAW) != is_raw)
+		if (stays_as_stored(run, same, reading) != stay)
 			break;
 	return group_extent(run, first, same,
-			    is_raw ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
+			    stay ? BLOCK_GROUP_NBYTES : block_writer_scratch_nbytes(&run->format),
 			    ret_extent);
 }
 
 /* Read the group [first, end): to its place, or with a context to the scratch and then there. */
 static int read_group(const struct run_file *run, uint64_t first, uint64_t end,
-		      struct spill_extent extent, struct codec_context *context,
-		      unsigned char *items)
+		      struct spill_extent extent, struct codec_context *context, unsigned char *to)
 {
-	unsigned char *stored = context ? codec_context_scratch(context) : items;
+	const uint32_t item_nbytes = run->format.item_nbytes;
+	unsigned char *stored = context ? codec_context_scratch(context) : to;
 	int r = fetch_group(run, first, end, extent, stored);
 
 	for (uint64_t i = first; r == 0 && i < end; i++) {
-		r = decode_block(run, i, context, stored, items);
+		r = decode_block(run, i, context, stored, to);
 		stored += run->blocks[i].stored_nbytes;
-		items += block_nbytes(run, i);
+		if (context)
+			to += (size_t)run->blocks[i].n_items * item_nbytes;
 	}
 	return r;
 }
 
-int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
+static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum reading reading,
+		       unsigned char *to)
 {
 	const uint64_t end = first + n;
-	unsigned char *to = items;
 	int r = 0;
 
 	assert(end <= run->n_blocks);
 	while (r == 0 && first < end) {
 		struct codec_context *context = NULL;
 		struct spill_extent extent;
-		const uint64_t group_end = reading_extent(run, first, end, &extent);
+		const uint64_t group_end = reading_extent(run, first, end, reading, &extent);
 
-		if (run->blocks[first].codec != CODEC_RAW)
+		if (!stays_as_stored(run, first, reading))
 			r = compression_acquire(run->format.compression,
 						block_writer_scratch_nbytes(&run->format),
 						&context);
@@ -332,9 +365,29 @@ int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
 			r = read_group(run, first, group_end, extent, context, to);
 		compression_release(run->format.compression, context);
 		for (; first < group_end; first++)
-			to += block_nbytes(run, first);
+			to += read_nbytes(run, first, reading);
 	}
 	return r;
+}
+
+int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
+{
+	return read_blocks(run, first, n, READ_ITEMS, items);
+}
+
+int run_file_read_packed(struct run_file *run, uint64_t first, uint64_t n, void *packed)
+{
+	return read_blocks(run, first, n, READ_PACKED, packed);
+}
+
+uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i)
+{
+	return (uint32_t)read_nbytes(run, i, READ_PACKED);
+}
+
+int run_file_fail_packed(const struct run_file *run, uint64_t i)
+{
+	return fail_block(run, i, -EBADMSG, "cannot be decoded");
 }
 
 /* Does the page in which block i ends hold the next one's beginning, too? */

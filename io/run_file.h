@@ -51,6 +51,14 @@ void run_file_close(struct run_file *run);
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
 		   const code_t *first_keys);
 
+/*
+ * The same, of blocks that were packed on a device: block i is in packed_nbytes[i] bytes, behind
+ * the one before it; in delta, or raw if it takes as many as its items. Items are codes.
+ */
+int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
+			  const uint32_t *packed_nbytes, uint64_t n_items,
+			  const code_t *first_keys);
+
 /* Everything is written: order the blocks. No writer may be left. */
 int run_file_finish(struct run_file *run);
 
@@ -67,6 +75,18 @@ uint32_t run_file_item_nbytes(const struct run_file *run);
  * Returns 0, or a negative errno: -EBADMSG when a block is damaged or cut.
  */
 int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items);
+
+/*
+ * Read them, verified, for a device to unpack: blocks in delta stay as they are stored, others
+ * become items. They take run_file_packed_nbytes(), one behind the other. As above.
+ */
+int run_file_read_packed(struct run_file *run, uint64_t first, uint64_t n, void *packed);
+
+/* Of block i, as it is read so. */
+uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i);
+
+/* Print that block i, whose checksum was right, cannot be decoded. -EBADMSG. */
+int run_file_fail_packed(const struct run_file *run, uint64_t i);
 
 /*
  * Give the space of the blocks [first, first + n) back; they cannot be read again. Those before

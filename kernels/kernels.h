@@ -151,7 +151,7 @@ struct delta_pack_task {
 size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n);
 int launch_delta_pack(const struct delta_pack_task *task, struct CUstream_st *stream);
 
-/* n codes, packed, or as they are if they take just as many bytes. Both are aligned as codes are. */
+/* n codes, packed, or as they are if they take as many bytes; both are aligned as codes are. */
 struct kernel_packed_block {
 	const void *packed;
 	void *codes;

@@ -228,7 +228,7 @@ static int pack(struct lane *lane, const struct pack_op *op)
 	task.packed_nbytes = operation.result;
 	operation.delivery->to[0] = op->ret_nbytes;
 	operation.delivery->n = nbytes;
-	operation.delivery->deliver = cuda_deliver_bytes;
+	operation.delivery->deliver = nbytes ? cuda_deliver_bytes : NULL;
 	return cuda_operation_queue(&operation, launch_delta_pack(&task, lane->stream), "pack");
 }
 

@@ -111,7 +111,9 @@ void estimate_print(const struct plan *plan, const struct loads *loads,
 
 	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return;
-	fprintf(stream, "\nbytes over each link, at the rates that it has just shown; stages %s\n",
+	fprintf(stream,
+		"\nbytes over each link%s, at the rates that it has just shown; stages %s\n",
+		plan->packs ? " if nothing shrinks" : "",
 		plan->unified ? "share the processors" : "run at the same time");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		s += print_phase(plan, loads, rates, phase, stream);

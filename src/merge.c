@@ -46,6 +46,7 @@ static int write_window(struct merge *merge, struct window *window)
 		.number = window->number,
 		.items = window->host,
 		.first_keys = window->first_keys,
+		.packed_nbytes = window->packed_nbytes,
 	};
 	struct span span = stats_begin(sink->stage, window->number);
 	int r = window_finish(window);

@@ -23,6 +23,7 @@ struct merged {
 	const void *items;        /* as the sink takes them; in host memory */
 	uint64_t n_items;         /* > 0 */
 	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
+	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
 };
 
 struct merge_result {
@@ -61,6 +62,7 @@ struct sink {
 	void *context;
 	/* Records, checked; else what a stored run consists of: elements or items. */
 	bool takes_records;
+	bool takes_packed;      /* elements in blocks of block_n_items, packed (pack_op) */
 	uint32_t block_n_items; /* 0: first_keys are not wanted */
 	enum stage stage;       /* its name in the statistics */
 	uint64_t item_nbytes;   /* of what it takes */

@@ -10,6 +10,10 @@
 
 static int write_run(void *context, const struct merged *merged)
 {
+	if (merged->packed_nbytes)
+		return run_file_write_packed(context, merged->number, merged->items,
+					     merged->packed_nbytes, merged->n_items,
+					     merged->first_keys);
 	return run_file_write(context, merged->number, merged->items, merged->n_items,
 			      merged->first_keys);
 }
@@ -22,6 +26,7 @@ static int merge_into_file(const struct engine *engine, struct run *const *runs,
 		.context = file,
 		.takes_records = engine->layout->kind == LAYOUT_CODES &&
 				 !engine->layout->stores_elements,
+		.takes_packed = engine->plan.packs,
 		.block_n_items = block_n_items,
 		.stage = STAGE_SPILL,
 		.item_nbytes = engine->layout->item_nbytes,

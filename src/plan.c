@@ -195,6 +195,8 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
  * with the quota twice the overhang:
  *
  *	n * 2 * (2 + 1) * k * block <= merge memory
+ *
+ * which is also enough for a third buffer, to pack in, if the quota is the overhang.
  */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
@@ -247,6 +249,13 @@ static void plan_expectations(const struct plan_request *request, struct plan *p
 		at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
 }
 
+/* Does the device pack what is spilled? It pays for what goes over a link. */
+static bool device_packs(const struct plan_request *request, const struct plan *plan)
+{
+	return !plan->unified && !plan->fits && request->stores_codes &&
+	       compression_takes_delta(&request->compression);
+}
+
 /* All that depends on how much memory there is for data. */
 static void plan_data(const struct plan_request *request, const struct device_info *info,
 		      struct plan *plan)
@@ -261,6 +270,7 @@ static void plan_data(const struct plan_request *request, const struct device_in
 		plan->merge_nbytes = plan->device_nbytes;
 	else if (!plan_resident(request, plan))
 		plan_spilling(plan);
+	plan->packs = device_packs(request, plan);
 	plan_blocks(request, plan);
 	plan_expectations(request, plan);
 }
@@ -340,8 +350,9 @@ static uint64_t window_nbytes(const struct plan *plan, const struct plan_request
 	windows->quota_records = quota;
 	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
 	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
-	windows->scratch_nbytes =
-		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records);
+	windows->scratch_nbytes = at_least(
+		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records),
+		plan->packs ? windows->capacity_records * plan->resident_nbytes : 0);
 	return n_buffers * windows->capacity_records * plan->resident_nbytes +
 	       windows->scratch_nbytes;
 }
@@ -411,6 +422,9 @@ void plan_print(const struct plan *plan, FILE *stream)
 		print_size(stream, "device memory", plan->device_nbytes, " at most");
 		print_size(stream, "host tier", plan->host_tier_nbytes,
 			   " of spilled runs stay in memory");
+		if (plan->packs)
+			fprintf(stream, "%-18son the device, before they are downloaded\n",
+				"runs are packed");
 		size_format(plan->slot_nbytes, size);
 		fprintf(stream, "%-18s%u of %s\n", "slots", plan->n_slots, size);
 	}

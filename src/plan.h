@@ -19,6 +19,9 @@
  * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
  * way out, and half is the first tier that runs are spilled to, before the disk.
  *
+ * Such a device also packs what is spilled, if it is to be packed: then less goes over the link. A
+ * window then has scratch that holds it packed.
+ *
  * What stands at the side is what encodes and decodes: compressed inputs and outputs, and for each
  * thread that stores or fetches blocks a codec's context with its scratch. With less than some MiB
  * of memory they would leave nothing for data: then only a quarter is counted for the former, and a
@@ -73,6 +76,7 @@ struct plan {
 	uint32_t n_slots; /* pinned, to read into; 0 if the device is unified, as the next two */
 	uint64_t slot_nbytes;
 	uint64_t host_tier_nbytes; /* of spilled runs, that may stay in host memory */
+	bool packs;                /* the device packs and unpacks them */
 
 	uint64_t chunk_records;
 	uint64_t chunk_nbytes;        /* of the buffer of a chunk */

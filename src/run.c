@@ -209,7 +209,7 @@ bool run_is_resident(const struct run *run)
 	return run->kind == RUN_RESIDENT;
 }
 
-const struct run_file *run_spilled_file(const struct run *run)
+struct run_file *run_spilled_file(const struct run *run)
 {
 	return run->file;
 }

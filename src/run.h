@@ -68,8 +68,8 @@ void run_set_origin(struct run *run, struct run_origin origin);
 struct run_origin run_origin(const struct run *run);
 
 bool run_is_resident(const struct run *run);
-/* The file of a spilled run; owned by it. */
-const struct run_file *run_spilled_file(const struct run *run);
+/* The file of a spilled run, owned by it; NULL of others. */
+struct run_file *run_spilled_file(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 

@@ -7,8 +7,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "io/run_file.h"
 #include "src/crew.h"
 #include "src/status.h"
+#include "src/unique_part.h"
+#include "src/unpacking.h"
 
 /* One run's share in the windows. */
 struct share {
@@ -22,9 +25,10 @@ struct share {
 	uint64_t n_blocks, n_read; /* blocks, records */
 	char *to;                  /* device memory, with room for resident records */
 	char *items;               /* where they are read to: its end, or staging */
+	size_t items_nbytes;       /* what is read */
 	struct digest read;
 
-	struct arranged found; /* by make_unique(): n and dropped */
+	struct arranged found; /* by unique_part(): n and dropped */
 };
 
 struct supply {
@@ -36,9 +40,10 @@ struct supply {
 	uint64_t number;         /* of the window */
 	struct slice *available; /* n_shares */
 	struct digest dropped;
-	void *edges[2]; /* records: an item each, where merge_records() leaves them */
+	void *edges[2]; /* for unique_part() */
 	char *staging;  /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
+	struct unpacking unpacking;
 	uint32_t n_shares;
 	struct share shares[];
 };
@@ -147,6 +152,7 @@ void supply_close(struct supply *supply)
 	free(supply->edges[0]);
 	free(supply->edges[1]);
 	free(supply->available);
+	unpacking_free(&supply->unpacking);
 	free(supply);
 }
 
@@ -178,6 +184,12 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 	return r < 0 ? r : wait_lane(supply);
 }
 
+/* Is what is read of it unpacked by the device? */
+static bool comes_packed(const struct supply *supply, const struct share *share)
+{
+	return supply->engine->plan.packs && run_spilled_file(share->run);
+}
+
 /* Of the crew: read what a run has to read, if anything. */
 static int read_share(void *context, uint32_t i)
 {
@@ -189,85 +201,75 @@ static int read_share(void *context, uint32_t i)
 	if (share->n_blocks == 0)
 		return 0;
 	span = stats_begin(STAGE_FETCH, supply->number);
-	r = run_read(share->run, share->next_block, share->n_blocks, share->items, &share->read);
+	if (comes_packed(supply, share))
+		r = run_file_read_packed(run_spilled_file(share->run), share->next_block,
+					 share->n_blocks, share->items);
+	else
+		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
+			     &share->read);
 	stats_end(supply->engine->stats, span, share->n_read * supply->engine->layout->item_nbytes);
 	return r;
 }
 
-/* Queue that what was read becomes records behind the rest. Narrower ones expand in place. */
-static int take_in(struct supply *supply, struct share *share)
+/* Where items are that become records behind the rest. Narrower ones expand in place. */
+static char *items_in_place(const struct supply *supply, const struct share *share)
+{
+	const struct layout *layout = supply->engine->layout;
+
+	return share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
+}
+
+/* Queue the way of what was read to the device; what comes packed has a list for itself. */
+static int upload(struct supply *supply, struct share *share, const struct supply_memory *memory)
+{
+	const struct backend *backend = supply->engine->backend;
+	char *items = items_in_place(supply, share), *packed;
+	int r;
+
+	if (items == share->items)
+		return 0;
+	if (!comes_packed(supply, share))
+		return backend->copy(supply->lane, items, share->items, share->items_nbytes);
+	packed = (char *)memory->other + (share->items - supply->staging);
+	r = backend->copy(supply->lane, packed, share->items, share->items_nbytes);
+	return r < 0 ? r :
+		       unpacking_add(&supply->unpacking, run_spilled_file(share->run),
+				     share->next_block, share->n_blocks, packed, items,
+				     supply->engine->layout->element_nbytes);
+}
+
+/* Queue that a stored run's part of the buffer gets its rest and what was read. */
+static int bring_in(struct supply *supply, struct share *share, const struct slice *slice,
+		    const struct supply_memory *memory)
+{
+	const struct engine *engine = supply->engine;
+	const uint64_t rest_nbytes = share->n_rest * engine->layout->resident_nbytes;
+	int r = 0;
+
+	if (share->n_blocks && !engine->checkpoint)
+		run_discard_before(share->run, share->next_block + share->n_blocks);
+	if (rest_nbytes)
+		r = engine->backend->copy(supply->lane, (void *)slice->elements, share->rest,
+					  rest_nbytes);
+	return r == 0 && share->n_blocks ? upload(supply, share, memory) : r;
+}
+
+/* Queue that records become elements. */
+static int encode(struct supply *supply, struct share *share)
 {
 	const struct engine *engine = supply->engine;
 	const struct layout *layout = engine->layout;
-	const uint64_t n = share->n_read;
-	char *items = share->to + n * (layout->resident_nbytes - layout->item_nbytes);
-	int r = 0;
 
-	if (!engine->checkpoint)
-		run_discard_before(share->run, share->next_block + share->n_blocks);
-	if (items != share->items)
-		r = engine->backend->copy(supply->lane, items, share->items,
-					  n * layout->item_nbytes);
-	if (r < 0 || layout->kind == LAYOUT_RECORDS || !run_holds_records(share->run, layout) ||
+	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(share->run, layout) ||
 	    code_map_is_identity(&layout->map))
-		return r;
-	return engine->backend->encode(supply->lane, &(struct encode_op){
-							     .layout = layout,
-							     .records = items,
-							     .elements = share->to,
-							     .n = n,
-						     });
-}
-
-static int make_codes_unique(struct supply *supply, struct share *share, const struct slice *slice)
-{
-	const struct engine *engine = supply->engine;
-
-	return engine->backend->unique(supply->lane,
-				       &(struct unique_op){
-					       .elements = (void *)slice->elements,
-					       .n = slice->n,
-					       .element_nbytes = engine->layout->element_nbytes,
-					       .layout = engine->layout,
-					       .ret_n = &share->found.n,
-					       .ret_dropped = &share->found.dropped,
-				       });
-}
-
-/* A merge of one slice, by way of other memory. */
-static int make_records_unique(struct supply *supply, struct share *share,
-			       const struct slice *slice, const struct supply_memory *memory)
-{
-	const struct engine *engine = supply->engine;
-	int r = engine->backend->merge_records(supply->lane, &(struct merge_records_op){
-								     .layout = engine->layout,
-								     .slices = slice,
-								     .k = 1,
-								     .out = memory->other,
-								     .unique = true,
-								     .limit = UINT64_MAX,
-								     .scratch = memory->scratch,
-								     .ret_first = supply->edges[0],
-								     .ret_last = supply->edges[1],
-								     .ret = &share->found,
-							     });
-
-	if (r < 0)
-		return r;
-	return engine->backend->copy(supply->lane, (void *)slice->elements, memory->other,
-				     slice->n * engine->layout->item_nbytes);
-}
-
-/* With -u: queue that an input run's part of the buffer loses its duplicates. */
-static int make_unique(struct supply *supply, struct share *share, const struct slice *slice,
-		       const struct supply_memory *memory)
-{
-	share->found = (struct arranged){ .n = slice->n };
-	if (slice->n == 0)
 		return 0;
-	return supply->engine->layout->kind == LAYOUT_RECORDS ?
-		       make_records_unique(supply, share, slice, memory) :
-		       make_codes_unique(supply, share, slice);
+	return engine->backend->encode(supply->lane,
+				       &(struct encode_op){
+					       .layout = layout,
+					       .records = items_in_place(supply, share),
+					       .elements = share->to,
+					       .n = share->n_read,
+				       });
 }
 
 /* A stored run's part in the buffer, at `elements`: its rest, then the blocks taken. */
@@ -280,12 +282,15 @@ static void place_stored(struct supply *supply, struct share *share, uint64_t n_
 	share->n_blocks = n_blocks;
 	share->n_read = run_block_start(share->run, share->next_block + n_blocks) - first;
 	share->to = elements + share->n_rest * layout->resident_nbytes;
+	share->items_nbytes = share->n_read * layout->item_nbytes;
+	if (comes_packed(supply, share))
+		share->items_nbytes = unpacking_read_nbytes(run_spilled_file(share->run),
+							    share->next_block, n_blocks);
 	if (supply->staging) {
 		share->items = supply->staging + supply->staging_used;
-		supply->staging_used += share->n_read * layout->item_nbytes;
+		supply->staging_used += share->items_nbytes;
 	} else {
-		share->items =
-			share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
+		share->items = items_in_place(supply, share);
 	}
 	*ret_slice = (struct slice){ .elements = elements, .n = share->n_rest + share->n_read };
 }
@@ -321,21 +326,29 @@ static int place_slices(struct supply *supply, const struct supply_memory *memor
 	return 0;
 }
 
-/* Queue what makes a stored run's slice of its rest and what was read. */
-static int fill_slice(struct supply *supply, struct share *share, const struct slice *slice,
-		      const struct supply_memory *memory)
+/* Queue what makes the stored runs' slices of their rests and of what was read. */
+static int fill_slices(struct supply *supply, const struct supply_memory *memory)
 {
 	const struct engine *engine = supply->engine;
-	const uint64_t rest_nbytes = share->n_rest * engine->layout->resident_nbytes;
 	int r = 0;
 
-	if (rest_nbytes)
-		r = engine->backend->copy(supply->lane, (void *)slice->elements, share->rest,
-					  rest_nbytes);
-	if (r == 0 && share->n_blocks)
-		r = take_in(supply, share);
-	if (r == 0 && engine->unique && run_holds_duplicates(share->run))
-		r = make_unique(supply, share, slice, memory);
+	unpacking_restart(&supply->unpacking);
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
+		if (!run_is_resident(supply->shares[i].run))
+			r = bring_in(supply, &supply->shares[i], &supply->available[i], memory);
+	if (r == 0)
+		r = unpacking_queue(&supply->unpacking, engine, supply->lane);
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
+		struct share *share = &supply->shares[i];
+
+		if (run_is_resident(share->run))
+			continue;
+		if (share->n_blocks)
+			r = encode(supply, share);
+		if (r == 0 && engine->unique && run_holds_duplicates(share->run))
+			r = unique_part(engine, supply->lane, &supply->available[i], memory,
+					supply->edges, &share->found);
+	}
 	return r;
 }
 
@@ -360,15 +373,14 @@ int supply_gather(struct supply *supply, const struct supply_memory *memory,
 	supply->number = number;
 	if (r == 0 && supply->crew)
 		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
-		struct share *share = &supply->shares[i];
-
-		if (!run_is_resident(share->run))
-			r = fill_slice(supply, share, &supply->available[i], memory);
-		share->next_block += n_blocks[i];
-	}
+	if (r == 0)
+		r = fill_slices(supply, memory);
 	if (r == 0)
 		r = wait_lane(supply);
+	if (r == 0)
+		r = unpacking_check(&supply->unpacking);
+	for (uint32_t i = 0; i < supply->n_shares; i++)
+		supply->shares[i].next_block += n_blocks[i];
 	if (r == 0 && supply->engine->unique)
 		apply_unique(supply);
 	return r;

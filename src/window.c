@@ -43,6 +43,11 @@ static int open_arrays(struct window *window)
 					    sizeof *window->first_keys);
 		complete = complete && window->first_keys;
 	}
+	if (pool->sink->takes_packed) {
+		window->packed_nbytes = malloc((pool->plan.capacity_records / block_n_items + 1) *
+					       sizeof *window->packed_nbytes);
+		complete = complete && window->packed_nbytes;
+	}
 	if (pool->sink->point) {
 		window->clean_cut = malloc(merge_key_nbytes(layout));
 		complete = complete && window->clean_cut;
@@ -103,6 +108,7 @@ static void close_window(struct window_pool *pool, struct window *window)
 	backend->release(engine->device, MEMORY_DEVICE, window->scratch, pool->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
+	free(window->packed_nbytes);
 	free(window->clean_cut);
 	free(window->first);
 	free(window->last);
@@ -277,6 +283,55 @@ static int decode(struct window *window)
 						     });
 }
 
+static int wait_lane(struct window *window)
+{
+	const struct backend *backend = window->pool->engine->backend;
+	int r = backend->mark(window->lane, window->mark);
+
+	return r < 0 ? r : backend->mark_wait(window->mark);
+}
+
+/* Pack the window into its scratch, which the merge does not need any more. */
+static int pack(struct window *window, uint64_t *ret_nbytes)
+{
+	const struct window_pool *pool = window->pool;
+	const struct engine *engine = pool->engine;
+	const uint32_t block_n = pool->sink->block_n_items;
+	int r = engine->backend->pack(window->lane,
+				      &(struct pack_op){
+					      .elements = window->out,
+					      .n = window->found.n,
+					      .element_nbytes = engine->layout->element_nbytes,
+					      .block_n = block_n,
+					      .packed = window->scratch,
+					      .ret_nbytes = window->packed_nbytes,
+				      });
+
+	if (r == 0)
+		r = wait_lane(window);
+	*ret_nbytes = 0;
+	for (uint64_t i = 0; r == 0 && i * block_n < window->found.n; i++)
+		*ret_nbytes += window->packed_nbytes[i];
+	return r;
+}
+
+/* Queue what brings to the host what the sink takes. */
+static int download(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	const void *from = window->packed_nbytes ? window->scratch : window->out;
+	uint64_t nbytes = window->found.n * pool->sink->item_nbytes;
+	int r = 0;
+
+	if (nbytes == 0)
+		return 0;
+	if (window->packed_nbytes)
+		r = pack(window, &nbytes);
+	if (r < 0)
+		return r;
+	return pool->engine->backend->copy(window->lane, window->host, from, nbytes);
+}
+
 /* What was found out about codes, as it is said of items. */
 static void take_in_decoded(struct window *window)
 {
@@ -292,21 +347,16 @@ static void take_in_decoded(struct window *window)
 int window_finish(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
-	const struct backend *backend = pool->engine->backend;
 	int r = window_wait_merged(window);
-	const uint64_t n = window->found.n;
 
-	if (r == 0 && pool->sink->block_n_items && n)
+	if (r == 0 && pool->sink->block_n_items && window->found.n)
 		r = sample(window);
 	if (r == 0 && decodes(pool))
 		r = decode(window);
-	if (r == 0 && window->host != window->out && n)
-		r = backend->copy(window->lane, window->host, window->out,
-				  n * pool->sink->item_nbytes);
+	if (r == 0 && window->host != window->out)
+		r = download(window);
 	if (r == 0)
-		r = backend->mark(window->lane, window->mark);
-	if (r == 0)
-		r = backend->mark_wait(window->mark);
+		r = wait_lane(window);
 	if (r == 0 && decodes(pool))
 		take_in_decoded(window);
 	return r;

@@ -47,9 +47,10 @@ struct window {
 	bool is_clean;
 
 	/* Results, complete after window_finish() */
-	struct arranged found; /* of codes that are stored only n and dropped */
-	void *first, *last;    /* kept, if any is: items, or codes; NULL: codes that are stored */
-	code_t *first_keys;    /* of the sink's blocks; NULL if it wants none */
+	struct arranged found;   /* of codes that are stored only n and dropped */
+	void *first, *last;      /* kept, if any is: items, or codes; NULL: codes that are stored */
+	code_t *first_keys;      /* of the sink's blocks; NULL if it wants none */
+	uint32_t *packed_nbytes; /* the same; NULL if it does not take them packed */
 	struct decode_result decoded;
 };
 

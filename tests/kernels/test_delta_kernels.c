@@ -336,6 +336,25 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 	}
 }
 
+/* Two miniblocks with differences of 56 bits; 57 and 55 would take as many bytes. */
+static void impossible_widths_are_refused(void **state)
+{
+	enum { N = 2 * 256 };
+	uint64_t codes[N];
+	unsigned char bytes[sizeof codes];
+	uint32_t packed_nbytes;
+
+	(void)state;
+	for (uint64_t i = 0; i < N; i++)
+		codes[i] = i << 55;
+	packed_nbytes = (uint32_t)delta_encode(codes, N, sizeof *codes, bytes, sizeof bytes);
+	assert_int_equal(bytes[2 * sizeof *codes], 56);
+	bytes[2 * sizeof *codes]++;
+	bytes[2 * sizeof *codes + 1]--;
+	assert_int_equal(delta_decode(bytes, packed_nbytes, codes, N, sizeof *codes), -EBADMSG);
+	check_bytes(bytes, packed_nbytes, N, sizeof *codes);
+}
+
 /* Others are unpacked all the same. */
 static void the_first_damaged_block_is_reported(void **state)
 {
@@ -375,6 +394,7 @@ int main(void)
 		cmocka_unit_test(long_sequences_are_packed_as_on_the_cpu),
 		cmocka_unit_test(garbage_is_refused_or_decoded_as_on_the_cpu),
 		cmocka_unit_test(changed_blocks_are_refused_or_decoded_as_on_the_cpu),
+		cmocka_unit_test(impossible_widths_are_refused),
 		cmocka_unit_test(the_first_damaged_block_is_reported),
 	};
 	const char *why;

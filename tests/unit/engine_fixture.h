@@ -41,7 +41,9 @@ static inline void describe_apart(const struct device *device, struct device_inf
 	ret_info->memory_nbytes = apart_memory_nbytes;
 }
 
-enum kind_of_memory { MEMORY_UNIFIED, MEMORY_APART };
+/* MEMORY_PACKING: apart, and what is spilled is packed there. */
+enum kind_of_memory { MEMORY_UNIFIED, MEMORY_APART, MEMORY_PACKING };
+static bool fixture_packs;
 
 /* Plan for an input of input_nbytes, as if -S and --device-memory were the least possible. */
 static inline void engine_plan(uint64_t input_nbytes, uint32_t n_input_runs)
@@ -55,6 +57,7 @@ static inline void engine_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 		.memory_nbytes = LEAST_MEMORY_NBYTES,
 		.device_nbytes = engine.info.memory_nbytes,
 		.n_input_runs = n_input_runs,
+		.stores_codes = fixture_packs && layout.stores_elements,
 	};
 	plan_make(&engine.request, &engine.plan);
 }
@@ -71,12 +74,13 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 	backend_apart = backend_cpu;
 	backend_apart.describe = describe_apart;
 	apart_memory_nbytes = LEAST_MEMORY_NBYTES;
+	fixture_packs = memory == MEMORY_PACKING;
 	engine = (struct engine){
 		.io = &faulty_engine,
 		.layout = &layout,
 		.unique = unique,
 		.limit = UINT64_MAX,
-		.backend = memory == MEMORY_APART ? &backend_apart : &backend_cpu,
+		.backend = memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart,
 	};
 	assert_int_equal(engine.backend->open(&config, &engine.device), 0);
 	engine.backend->describe(engine.device, &engine.info);

@@ -236,7 +236,7 @@ static void pipe_of_unknown_length_is_read(void **state)
 static void pipe_may_end_with_a_chunk(void **state)
 {
 	(void)state;
-	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_APART; memory++) {
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
 		uint64_t chunk_records;
 
 		engine_start("u64", false, (enum kind_of_memory)memory);
@@ -264,7 +264,7 @@ static void check_failure(enum kind_of_memory memory, int expected)
 static void input_that_fails_ends_it(void **state)
 {
 	(void)state;
-	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_APART; memory++) {
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
 		make_input("u64", false, (enum kind_of_memory)memory, random_number, 700003);
 		open_file();
 		faults.transfer_errno = EIO;
@@ -276,7 +276,7 @@ static void input_that_fails_ends_it(void **state)
 static void input_that_was_cut_ends_it(void **state)
 {
 	(void)state;
-	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_APART; memory++) {
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
 		make_input("u64", false, (enum kind_of_memory)memory, random_number, 700003);
 		open_file();
 		assert_int_equal(truncate(path_of("input"), (off_t)input_nbytes / 2), 0);
@@ -292,7 +292,7 @@ static void input_that_was_cut_ends_it(void **state)
 static void full_disk_ends_it(void **state)
 {
 	(void)state;
-	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_APART; memory++) {
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
 		make_input("u64", false, (enum kind_of_memory)memory, random_number, 700003);
 		open_file();
 		faults.marked_directory = fixture_directory;

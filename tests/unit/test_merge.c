@@ -176,6 +176,8 @@ static void memory_of_the_device_may_be_apart(void **state)
 	(void)state;
 	check_type("u64", false, MEMORY_APART, random_number, 5, LONG_RUN);
 	check_type("b5", false, MEMORY_APART, few_numbers, 5, LONG_RUN);
+	check_type("u64", false, MEMORY_PACKING, random_number, 5, LONG_RUN);
+	check_type("b5", false, MEMORY_PACKING, few_numbers, 5, LONG_RUN);
 	check_type("u64", true, MEMORY_APART, shared_numbers, 5, LONG_RUN);
 }
 
@@ -236,6 +238,7 @@ static void input_files_are_merged(void **state)
 		check_input_files("b5", unique, MEMORY_UNIFIED, few_numbers);
 		check_input_files("f64be", unique, MEMORY_UNIFIED, shared_numbers);
 		check_input_files("b5", unique, MEMORY_APART, few_numbers);
+		check_input_files("i32", unique, MEMORY_PACKING, few_numbers);
 	}
 }
 

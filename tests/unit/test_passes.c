@@ -3,6 +3,10 @@
  */
 #include "src/passes.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "src/status.h"
 #include "tests/unit/engine_fixture.h"
 
 static struct digest read_in_passes, dropped_in_passes;
@@ -154,6 +158,94 @@ static void records_narrower_than_elements_pass(void **state)
 	check_output(dropped_in_passes, NULL);
 }
 
+/* Bytes that were copied between the host and a device apart. */
+static atomic_uint_fast64_t copied_nbytes;
+
+static int counting_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+{
+	copied_nbytes += nbytes;
+	return backend_cpu.copy(lane, to, from, nbytes);
+}
+
+/* Merge spilled runs of `type` to two on a device apart. Returns the bytes copied for that. */
+static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool unique)
+{
+	engine_start(type, unique, memory);
+	backend_apart.copy = counting_copy;
+	engine.plan.fan_in = 2;
+	for (uint64_t i = 0; i < 6; i++)
+		add_random(SPILLED, 20000 + i);
+	assert_int_equal(merge_all(), 4);
+	copied_nbytes = 0;
+	assert_int_equal(
+		merge_to_run(&engine, &store, 0, 2, 0, &read_in_passes, &dropped_in_passes), 0);
+	return copied_nbytes;
+}
+
+static uint64_t stored_nbytes(const struct run *run)
+{
+	const struct run_file *file = run_spilled_file(run);
+	uint64_t nbytes = 0;
+
+	for (uint64_t i = 0; i < run_file_n_blocks(file); i++)
+		nbytes += run_file_blocks(file)[i].stored_nbytes;
+	return nbytes;
+}
+
+static void packed_runs_take_less_of_link_and_disk(void **state)
+{
+	const uint64_t plain_nbytes = merge_apart(MEMORY_APART, "u64", false);
+	uint64_t nbytes;
+
+	(void)state;
+	check_output(dropped_in_passes, NULL);
+	engine_stop();
+	nbytes = merge_apart(MEMORY_PACKING, "u64", false);
+	assert_true(nbytes < plain_nbytes / 4);
+	assert_true(stored_nbytes(store.runs[0]) < run_n_items(store.runs[0]) * 8 / 4);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void packed_runs_lose_nothing(void **state)
+{
+	static const char *const types[] = { "u32", "i64be", "f32", "u128" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		for (int unique = 0; unique < 2; unique++) {
+			if (i > 0 || unique)
+				engine_stop();
+			read_in_passes = dropped_in_passes = (struct digest){ 0 };
+			merge_apart(MEMORY_PACKING, types[i], unique);
+			check_output(dropped_in_passes, NULL);
+		}
+}
+
+/* The third block that the device is given has lost its end on the way. */
+static int unpack_damaged(struct lane *lane, const struct unpack_op *op)
+{
+	static struct packed_block blocks[1000];
+	struct unpack_op damaged = *op;
+
+	assert_in_range(op->n_blocks, 3, 1000);
+	memcpy(blocks, op->blocks, op->n_blocks * sizeof *blocks);
+	blocks[2].packed_nbytes -= 32;
+	damaged.blocks = blocks;
+	return backend_cpu.unpack(lane, &damaged);
+}
+
+static void block_that_cannot_be_unpacked_is_named(void **state)
+{
+	(void)state;
+	merge_apart(MEMORY_PACKING, "u64", false);
+	backend_apart.unpack = unpack_damaged;
+	assert_int_equal(merge_to_run(&engine, &store, 0, 1, 0, &read_in_passes,
+				      &dropped_in_passes),
+			 -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 2 of"));
+	assert_non_null(strstr(status_last(), "cannot be decoded"));
+}
+
 /* The runs stay as they are, and their space is not lost. */
 static void full_disk_ends_a_pass(void **state)
 {
@@ -198,6 +290,9 @@ int main(void)
 		FIXTURE(chunks_in_memory_become_one_spilled_run),
 		FIXTURE(what_unique_drops_on_the_way_is_accounted_for),
 		FIXTURE(records_narrower_than_elements_pass),
+		FIXTURE(packed_runs_take_less_of_link_and_disk),
+		FIXTURE(packed_runs_lose_nothing),
+		FIXTURE(block_that_cannot_be_unpacked_is_named),
 		FIXTURE(full_disk_ends_a_pass),
 		FIXTURE(space_of_merged_runs_is_given_back),
 	};

@@ -318,6 +318,31 @@ static void short_merge_has_a_window_for_every_lane(void **state)
 	assert_true(windows.quota_records * plan.n_lanes <= 10 * MIB / 8);
 }
 
+static void device_apart_packs_what_it_spills(void **state)
+{
+	struct plan_request request = request_for("u64", 100 * GIB, GIB);
+	struct window_plan windows;
+	struct plan plan;
+
+	(void)state;
+	request.stores_codes = true;
+	plan_make(&request, &plan);
+	assert_false(plan.packs); /* nothing would be saved */
+	request.backend = &backend_apart;
+	request.device_nbytes = apart_nbytes = GIB;
+	plan_make(&request, &plan);
+	assert_true(plan.packs);
+	plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX, 0, plan.fan_in, &windows);
+	assert_true(windows.scratch_nbytes >= windows.capacity_records * plan.resident_nbytes);
+	assert_true(windows.n_windows * (2 * windows.capacity_records * plan.resident_nbytes +
+					 windows.scratch_nbytes) <=
+		    plan.merge_nbytes);
+	request.input_nbytes = MIB;
+	plan_make(&request, &plan);
+	assert_true(plan.fits);
+	assert_false(plan.packs);
+}
+
 static void device_memory_bounds_what_is_on_the_device(void **state)
 {
 	(void)state;
@@ -413,6 +438,7 @@ int main(void)
 		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
 		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
 		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
+		cmocka_unit_test(device_apart_packs_what_it_spills),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
 		cmocka_unit_test(what_encodes_is_counted),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
