@@ -31,7 +31,8 @@ struct mode {
 	bool is_cold;        /* nothing is in the page cache, and nothing fits in it: rings */
 	bool has_checkpoint; /* in "state" */
 	enum taken_up taken_up;
-	int status; /* when all goes well */
+	bool is_broken_off; /* besides any fault, before the output is done */
+	int status;         /* when all goes well */
 };
 
 extern const struct mode modes[];

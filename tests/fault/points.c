@@ -43,7 +43,9 @@ const char *const point_names[N_POINTS] = {
 };
 
 static struct {
-	struct fault fault; /* set while nothing is armed */
+	/* Set while nothing is armed. */
+	struct fault fault;
+	unsigned broken_off_at;
 
 	atomic_bool armed;
 	atomic_uint n_passed[N_POINTS];
@@ -66,6 +68,11 @@ void points_arm(const struct fault *fault)
 	for (int i = 0; i < N_THINGS; i++)
 		atomic_store(&points.n_given[i], 0);
 	atomic_store(&points.armed, true);
+}
+
+void points_break_off_at(unsigned nth_write)
+{
+	points.broken_off_at = nth_write;
 }
 
 void points_disarm(void)
@@ -120,11 +127,24 @@ static bool is_turn(enum point point, unsigned n)
 	return point == fault->point && n >= fault->nth && n - fault->nth < fault->n_times;
 }
 
+static bool is_broken_off(enum point point, unsigned n)
+{
+	return point == POINT_WRITE && points.broken_off_at && n >= points.broken_off_at;
+}
+
 enum effect point_pass(enum point point)
 {
 	const struct fault *fault = &points.fault;
+	unsigned n;
 
-	if (!counting() || !is_turn(point, atomic_fetch_add(&points.n_passed[point], 1) + 1))
+	if (!counting())
+		return EFFECT_NONE;
+	n = atomic_fetch_add(&points.n_passed[point], 1) + 1;
+	if (is_broken_off(point, n)) {
+		errno = EIO;
+		return EFFECT_FAIL;
+	}
+	if (!is_turn(point, n))
 		return EFFECT_NONE;
 	atomic_fetch_add(&points.n_faults, 1);
 	if (point >= POINT_FIRST_DEVICE_CALL && fault->n_times == FOR_GOOD)

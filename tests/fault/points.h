@@ -88,6 +88,12 @@ extern const char *const point_names[N_POINTS];
 /* Begin to count, with a fault to come, or NULL for none. */
 void points_arm(const struct fault *fault);
 
+/*
+ * Besides any fault that is armed then, every write of the output fails from the nth on, which does
+ * not count as one; 0: none.
+ */
+void points_break_off_at(unsigned nth_write);
+
 /* Stop counting; nothing fails any more. */
 void points_disarm(void);
 

@@ -23,6 +23,7 @@ int gsort_main(int argc, char **argv);
 enum {
 	MOST_ARGUMENTS = 32,
 	SECONDS_A_RUN = 60, /* a thousand times what it takes */
+	BROKEN_OFF_AT = 20, /* of some 30 writes of the output */
 };
 
 static struct {
@@ -30,6 +31,7 @@ static struct {
 	struct surroundings around;
 	struct kept kept[N_TAKEN_UP]; /* made when they are wanted */
 	int out, err;                 /* what standard output and error were before */
+	unsigned n_passed[N_POINTS];  /* by the last trial's first run */
 	unsigned n_resumed;
 } scene;
 
@@ -246,7 +248,11 @@ enum outcome scene_run(const struct trial *trial)
 	put_older();
 	if (mode->taken_up)
 		take_up(mode);
+	points_break_off_at(mode->is_broken_off ? BROKEN_OFF_AT : 0);
 	outcome = run_and_judge(trial);
+	points_break_off_at(0);
+	for (int point = 0; point < N_POINTS; point++)
+		scene.n_passed[point] = points_passed(point);
 	if (mode->in_place)
 		write_file("input", input.data, input.nbytes);
 	if (mode->has_checkpoint && outcome == OUTCOME_REFUSED && go_on(trial) == OUTCOME_BROKEN)
@@ -256,6 +262,11 @@ enum outcome scene_run(const struct trial *trial)
 	/* One complaint is enough. */
 	scene.around.n_fds = count_fds();
 	return outcome;
+}
+
+unsigned scene_n_passed(enum point point)
+{
+	return scene.n_passed[point];
 }
 
 unsigned scene_n_resumed(void)

@@ -21,5 +21,8 @@ void scene_close(void);
  */
 enum outcome scene_run(const struct trial *trial);
 
+/* How often it passed the point, before it was gone on with. */
+unsigned scene_n_passed(enum point point);
+
 /* How many runs were gone on with so. */
 unsigned scene_n_resumed(void);

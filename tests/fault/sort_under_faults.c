@@ -177,6 +177,9 @@ static bool is_of_rings(enum point point)
 /* Is there a way to notice, or to tell what is right? */
 static bool makes_sense(const struct mode *mode, const struct kind *kind)
 {
+	/* What is only noticed, or not, when it is gone on with. */
+	if (mode->is_broken_off)
+		return kind->effect >= EFFECT_LOSE;
 	/* It takes long, and has nothing else that is its own. */
 	if (mode->is_cold && !is_of_rings(kind->point))
 		return run.all;
@@ -210,8 +213,8 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 	char text[128];
 	const struct trial trial = { .mode = mode,
 				     .fault = &fault,
-				     .demand = kind->demand,
-				     .reason = reason(kind),
+				     .demand = mode->is_broken_off ? DEMAND_EITHER : kind->demand,
+				     .reason = mode->is_broken_off ? NULL : reason(kind),
 				     .text = text };
 
 	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", point_names[kind->point],
@@ -242,12 +245,15 @@ static void try_kind(const struct mode *mode, const struct kind *kind, unsigned 
 /* How often each point is passed when all goes well. */
 static bool rehearse(const struct mode *mode, unsigned n_passed[static N_POINTS])
 {
-	const struct trial trial = { .mode = mode, .demand = DEMAND_SUCCESS, .text = "no fault" };
+	const struct trial trial = { .mode = mode,
+				     .demand = mode->is_broken_off ? DEMAND_FAILURE :
+								     DEMAND_SUCCESS,
+				     .text = "no fault" };
 
 	if (scene_run(&trial) == OUTCOME_BROKEN)
 		return false;
 	for (int point = 0; point < N_POINTS; point++) {
-		n_passed[point] = points_passed(point);
+		n_passed[point] = scene_n_passed(point);
 		run.passed[point] |= n_passed[point] > 0;
 	}
 	return true;
