@@ -67,6 +67,16 @@ struct slice {
 	uint64_t n;
 };
 
+/* Elements of all k slices. */
+static inline uint64_t slices_n(const struct slice *slices, uint32_t k)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < k; i++)
+		n += slices[i].n;
+	return n;
+}
+
 /* What decode found out while it wrote records. */
 struct decode_result {
 	struct digest digest; /* of the records written */

@@ -186,15 +186,6 @@ static void cpu_copy(const struct copy_op *op)
 		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
 	}
 
-static uint64_t slices_n(const struct slice *slices, uint32_t k)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < k; i++)
-		n += slices[i].n;
-	return n;
-}
-
 static uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
 {
 	uint64_t n = 0;

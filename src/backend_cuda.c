@@ -149,12 +149,9 @@ static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint
 static int merge(struct lane *lane, const struct merge_op *op)
 {
 	struct operation operation = { 0 };
-	uint64_t n = 0;
-	int r;
+	const uint64_t n = slices_n(op->slices, op->k);
+	int r = cuda_operation_begin(lane, STAGE_MERGE, n * op->element_nbytes, 0, &operation);
 
-	for (uint32_t i = 0; i < op->k; i++)
-		n += op->slices[i].n;
-	r = cuda_operation_begin(lane, STAGE_MERGE, n * op->element_nbytes, 0, &operation);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,

@@ -251,7 +251,7 @@ int cuda_merge_records(struct lane *lane, const struct merge_records_op *op)
 					   .limit = op->limit,
 					   .out = op->out };
 	struct work work = { .layout = op->layout,
-			     .n = cuda_count_items(op->slices, op->k),
+			     .n = slices_n(op->slices, op->k),
 			     .as_pairs = cuda_fit_pairs(op->layout) && !op->unique };
 	int r = cuda_work_begin(&work, lane, STAGE_MERGE, op->k, op->scratch, 2 * item_nbytes);
 
@@ -282,7 +282,7 @@ int cuda_cut_records(struct lane *lane, const struct cut_records_op *op)
 	const size_t tables_nbytes = kernel_items_nbytes(op->k, op->layout->item_keys.n);
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
 	struct cut_items_task task = { .items = cuda_describe_items(op->layout),
-				       .n = cuda_count_items(op->slices, op->k),
+				       .n = slices_n(op->slices, op->k),
 				       .key = op->key,
 				       .key_nbytes = key_nbytes,
 				       .slice = op->slice };

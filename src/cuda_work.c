@@ -78,15 +78,6 @@ struct kernel_items cuda_describe_items(const struct layout *layout)
 				      .keys = layout->item_keys };
 }
 
-uint64_t cuda_count_items(const struct slice *slices, uint32_t k)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < k; i++)
-		n += slices[i].n;
-	return n;
-}
-
 int cuda_work_begin(struct work *work, struct lane *lane, enum stage stage, uint32_t k,
 		    void *scratch, size_t edges_nbytes)
 {

@@ -52,9 +52,6 @@ bool cuda_fit_pairs(const struct layout *layout);
 /* How the kernels see items; views of slices are made of it. */
 struct kernel_items cuda_describe_items(const struct layout *layout);
 
-/* In all of them. */
-uint64_t cuda_count_items(const struct slice *slices, uint32_t k);
-
 /* What n items in k slices (0: a sort) need. */
 size_t cuda_work_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 

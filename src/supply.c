@@ -56,7 +56,7 @@ static int wait_lane(struct supply *supply)
 	return r < 0 ? r : backend->mark_wait(supply->mark);
 }
 
-/* First keys of resident runs: sampled on the device, spread over a few lanes. */
+/* First keys of resident runs: sampled on the device. */
 static int sample_resident(struct supply *supply, uint64_t stride)
 {
 	int r = 0;

@@ -110,18 +110,9 @@ size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
 }
 
-static uint64_t count_elements(const struct merge_op *op)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < op->k; i++)
-		n += op->slices[i].n;
-	return n;
-}
-
 static void set_up(const struct merge_op *op, struct merge *merge)
 {
-	const uint64_t n = count_elements(op);
+	const uint64_t n = slices_n(op->slices, op->k);
 	char *scratch = op->scratch;
 	size_t buffer_nbytes;
 

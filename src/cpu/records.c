@@ -248,15 +248,6 @@ static void *merge_elements(const struct merge_records_op *op, const struct sequ
 	return room->merged;
 }
 
-static uint64_t count_items(const struct slice *slices, uint32_t k)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < k; i++)
-		n += slices[i].n;
-	return n;
-}
-
 void cpu_merge_records(const struct merge_records_op *op)
 {
 	const struct layout *layout = op->layout;
@@ -264,7 +255,7 @@ void cpu_merge_records(const struct merge_records_op *op)
 	struct sequence items;
 	struct room room;
 
-	divide(layout, op->k, count_items(op->slices, op->k), op->scratch, &room);
+	divide(layout, op->k, slices_n(op->slices, op->k), op->scratch, &room);
 	sequence_make(op->slices, op->k, layout->item_nbytes, room.parts, room.buckets, &items);
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,

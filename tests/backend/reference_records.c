@@ -128,12 +128,10 @@ void plain_merge_records(const struct merge_records_op *op)
 		.limit = op->limit,
 		.ret = op->ret,
 	};
-	uint64_t n = 0, at = 0;
-	item_t *items;
+	const uint64_t n = slices_n(op->slices, op->k);
+	item_t *items = malloc((2 * n + 1) * sizeof *items);
+	uint64_t at = 0;
 
-	for (uint32_t i = 0; i < op->k; i++)
-		n += op->slices[i].n;
-	items = malloc((2 * n + 1) * sizeof *items);
 	for (uint32_t i = 0; i < op->k; i++)
 		for (uint64_t j = 0; j < op->slices[i].n; j++)
 			items[at++] = (item_t)op->slices[i].elements + j * layout->item_nbytes;
