@@ -29,6 +29,16 @@ for dist in random sorted reversed equal two zipf few nearly sawtooth organ gaps
 	done
 done
 
+claim 'every way to store runs'
+for type in u32 i64be f32 u128; do
+	generate -n 1000003 -t $type -o input
+	for mode in none delta zstd:1; do
+		agree -t $type $tiny --compress=$mode
+		agree -t $type $tiny --compress=$mode --batch-size=2 -u
+	done
+done
+generate -n 3000001 -o input
+
 claim 'two runs at a time'
 agree --device-memory=2M -S 2M --batch-size=2
 
