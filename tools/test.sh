@@ -91,7 +91,7 @@ wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
 	# What has no threads has no races; check_backend's are those that other tests have.
 	# shellcheck disable=SC2046
-	run tsan --timeout-multiplier 8 $(names_of tsan kernels) \
+	run tsan --suite unit --suite kernels --timeout-multiplier 8 $(names_of tsan kernels) \
 		$(names_of tsan unit | grep -vx -e 'cpu_.*' -e backend_cpu)
 	run tsan --suite fault --timeout-multiplier 8 faults_devices
 	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams

@@ -105,21 +105,21 @@ same expected output 'resumed'
 [ ! -e ck ] || broken 'it is left'
 rm -rf kept output .gsort-*
 
-# The runs are short, for there are few keys. The limit, in blocks of 512 bytes or of 1 KiB, is for
-# all files, but only the output comes to it.
+# The runs are short, for there are few keys and these are packed. The limit, in blocks of 512 bytes
+# or of 1 KiB, is for all files, but only the output comes to it.
 claim 'a partly written output is gone on with, also with a smaller fan-in'
 generate -n 4000000 -d few -o few
 "$GSORT" few -o expected-few
 (
 	trap '' XFSZ
 	ulimit -f 22000
-	run --checkpoint=ck -S 3M few -o output
+	run --checkpoint=ck -S 3M --compress=delta few -o output
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: output: .*File too large' stderr
 keep
 again
-run -S 3M --batch-size=2 --checkpoint=ck few -o output
+run -S 3M --compress=delta --batch-size=2 --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 # Runs without what lies before go through passes again.
 says 'resuming: .* and [1-9].* of the output are written' stderr
@@ -129,11 +129,11 @@ claim 'a changed output under construction is refused'
 again
 printf X | dd of="$(ls .gsort-*)" bs=1 seek=100 conv=notrunc 2> /dev/null
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 3M few -o output
+	-S 3M --compress=delta few -o output
 again
 rm .gsort-*
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 3M few -o output
+	-S 3M --compress=delta few -o output
 rm -rf ck kept output .gsort-*
 
 claim 'what cannot be resumed is refused'
