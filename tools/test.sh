@@ -62,9 +62,13 @@ run() {
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
-# names_of NAME SUITE: the names of a build's tests
+# names_of NAME SUITE...: the names of a build's tests
 names_of() {
-	meson test -C "$builds/$1" --no-rebuild --list --suite "$2" | sed -n 's|.* / ||p'
+	name=$1
+	shift
+	# shellcheck disable=SC2046
+	meson test -C "$builds/$name" --no-rebuild --list $(printf -- '--suite %s ' "$@") |
+		sed -n 's|.* / ||p' | sort -u
 }
 
 # With many random bits in addresses ThreadSanitizer of gcc 12 finds no room for its tables.
@@ -80,21 +84,21 @@ wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
 	run gcc --no-suite kernels --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
-	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
 	# A sanitizer's own memory is no finding, the space that is taken is the same, and what
 	# goes through many data, one way, goes through no other code than the rest.
 	# shellcheck disable=SC2046
-	run asan --suite cli --timeout-multiplier 4 \
-		$(names_of asan cli | grep -vx -e memory -e space -e data -e types -e lengths)
+	run asan --suite unit --suite kernels --suite fault --suite cli --timeout-multiplier 4 \
+		$(names_of asan unit kernels fault cli |
+			grep -vx -e memory -e space -e data -e types -e lengths)
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
 	# What has no threads has no races; check_backend's are those that other tests have.
 	# shellcheck disable=SC2046
-	run tsan --suite unit --suite kernels --timeout-multiplier 8 $(names_of tsan kernels) \
-		$(names_of tsan unit | grep -vx -e 'cpu_.*' -e backend_cpu)
-	run tsan --suite fault --timeout-multiplier 8 faults_devices
-	run tsan --suite cli --timeout-multiplier 8 check merge random spill streams
+	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
+		$(names_of tsan unit kernels | grep -vx -e 'cpu_.*' -e backend_cpu)
+	run tsan --suite fault --suite cli --timeout-multiplier 8 \
+		faults_devices check merge random spill streams
 fi
 wrapper=
 # Warnings do not depend on optimisation; the other builds have that.
