@@ -4,7 +4,8 @@
 # usage: sh tools/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
-#	gcc	release build: all tests but the kernels on the CPU, which the sanitizers run
+#	gcc	release build: all tests but the faults, and the kernels on the CPU, for which the
+#		sanitizers are
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: all but what measures memory and
 #		space, and what only has more data
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
@@ -82,23 +83,25 @@ mkdir -p "$builds"
 
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
-	run gcc --no-suite kernels --timeout-multiplier 4
+	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
 	# A sanitizer's own memory is no finding, the space that is taken is the same, and what
-	# goes through many data, one way, goes through no other code than the rest.
+	# goes through many data, one way, goes through no other code than the rest; resuming is
+	# among the faults.
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite cli --timeout-multiplier 4 \
 		$(names_of asan unit kernels fault cli |
-			grep -vx -e memory -e space -e data -e types -e lengths)
+			grep -vx -e memory -e space -e data -e types -e lengths -e resume)
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
-	# What has no threads has no races; check_backend's are those that other tests have.
+	# What has no threads has no races; check_backend's, and those of sorting records, are
+	# those that other tests have.
 	# shellcheck disable=SC2046
 	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
-		$(names_of tsan unit kernels | grep -vx -e 'cpu_.*' -e backend_cpu)
+		$(names_of tsan unit kernels | grep -vx -e 'cpu_.*' -e backend_cpu -e sort_records)
 	run tsan --suite fault --suite cli --timeout-multiplier 8 \
-		faults_devices check merge random spill streams
+		faults_devices check random spill streams
 fi
 wrapper=
 # Warnings do not depend on optimisation; the other builds have that.
