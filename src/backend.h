@@ -180,6 +180,16 @@ struct packed_block {
 	uint32_t packed_nbytes, n;
 };
 
+/* Elements of all blocks. */
+static inline uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < n_blocks; i++)
+		n += blocks[i].n;
+	return n;
+}
+
 /* Back to elements. What is packed may be any bytes. */
 struct unpack_op {
 	const struct packed_block *blocks; /* n_blocks, host array */

@@ -186,15 +186,6 @@ static void cpu_copy(const struct copy_op *op)
 		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
 	}
 
-static uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < n_blocks; i++)
-		n += blocks[i].n;
-	return n;
-}
-
 OPERATION(copy, STAGE_FETCH, op->n)
 OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)

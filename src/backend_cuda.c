@@ -240,14 +240,11 @@ static int unpack(struct lane *lane, const struct unpack_op *op)
 		.n_blocks = op->n_blocks,
 		.code_nbytes = op->element_nbytes,
 	};
+	const uint64_t n = packed_blocks_n(op->blocks, op->n_blocks);
 	struct operation operation = { 0 };
-	uint64_t n = 0;
-	int r;
+	int r = cuda_operation_begin(lane, STAGE_UNPACK, n * op->element_nbytes,
+				     sizeof *task.damaged, &operation);
 
-	for (uint32_t i = 0; i < op->n_blocks; i++)
-		n += op->blocks[i].n;
-	r = cuda_operation_begin(lane, STAGE_UNPACK, n * op->element_nbytes, sizeof *task.damaged,
-				 &operation);
 	if (r == 0)
 		r = cuda_lane_scratch(lane, kernel_delta_unpack_nbytes(op->n_blocks), &task.tables);
 	if (r < 0)
