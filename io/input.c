@@ -20,6 +20,7 @@
 
 #include "io/input_state.h"
 #include "io/input_stream.h"
+#include "io/zst_stream.h"
 #include "src/status.h"
 
 static bool is_serial(const struct input *input)
@@ -166,6 +167,8 @@ uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers)
 {
 	uint64_t nbytes = 0, reader_nbytes = 0;
 
+	if (is_serial(input))
+		nbytes = zst_stream_memory_nbytes(); /* of one after the other */
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct zst_reader *reader = input->sources[i].source.zst_reader;
 

@@ -47,7 +47,10 @@ int input_open(const struct io_engine *engine, const char *const *paths, size_t 
 /* NULL is fine. No reader may be left. */
 void input_close(struct input *input);
 
-/* What the files among them that are compressed take beside what they are read to. */
+/*
+ * What the files among them that are compressed take beside what they are read to; and a pipe,
+ * which may be, as is only seen when it is read.
+ */
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers);
 
 /* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */

@@ -7,10 +7,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_estimateDStreamSize() */
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "src/status.h"
+
+enum { USUAL_WINDOW_NBYTES = 8 << 20 };
 
 struct zst_stream {
 	const char *name;
@@ -41,6 +44,12 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = read_nbytes };
 	*ret_stream = stream;
 	return 0;
+}
+
+size_t zst_stream_memory_nbytes(void)
+{
+	return sizeof(struct zst_stream) + ZSTD_DStreamInSize() +
+	       ZSTD_estimateDStreamSize(USUAL_WINDOW_NBYTES);
 }
 
 void zst_stream_close(struct zst_stream *stream)

@@ -18,6 +18,9 @@ struct zst_stream;
  */
 int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 		    struct zst_stream **ret_stream);
+/* What a stream takes whose frames have windows of 8 MiB, the most that zstd makes unless asked. */
+size_t zst_stream_memory_nbytes(void);
+
 /* NULL is fine. */
 void zst_stream_close(struct zst_stream *stream);
 

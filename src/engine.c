@@ -55,14 +55,24 @@ static bool stores_codes(const struct engine *engine)
 	return engine->layout->kind == LAYOUT_CODES && engine->layout->stores_elements;
 }
 
+unsigned engine_n_compressors(const struct options *options)
+{
+	const uint64_t nbytes = memory_limit(options) / 4;
+	unsigned n = engine_n_threads(options);
+
+	while (n > 1 && zst_writer_memory_nbytes(options->zstd_level, n) > nbytes)
+		n--;
+	return n;
+}
+
 /* What compressed inputs take, and a compressed output. */
 static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
 {
-	const unsigned n_threads = engine_n_threads(options);
-	uint64_t nbytes = input_memory_nbytes(engine->input, n_threads);
+	uint64_t nbytes = input_memory_nbytes(engine->input, engine_n_threads(options));
 
 	if (options->zstd_level)
-		nbytes += zst_writer_memory_nbytes(options->zstd_level, n_threads);
+		nbytes += zst_writer_memory_nbytes(options->zstd_level,
+						   engine_n_compressors(options));
 	return nbytes;
 }
 
@@ -84,6 +94,7 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 		.streams_nbytes = streams_nbytes(engine, options),
 		.compression = options->compression,
 		.stores_codes = stores_codes(engine),
+		.keeps_index = engine->checkpoint,
 	};
 	plan_make(&engine->request, &engine->plan);
 }

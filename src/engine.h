@@ -56,3 +56,6 @@ void engine_close(struct engine *engine);
 
 /* CPU threads to use: --parallel, or all that this process may use. */
 unsigned engine_n_threads(const struct options *options);
+
+/* Those of them that compress the output: a quarter of the memory has room for them, or it is 1. */
+unsigned engine_n_compressors(const struct options *options);

@@ -3,11 +3,10 @@
  */
 #include "src/plan.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "io/block_writer.h"
-#include "src/size.h"
+#include "io/run_format.h"
 
 enum {
 	CHUNK_ALIGN_NBYTES = 8 << 10,
@@ -22,8 +21,11 @@ enum {
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
 	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
-	STREAMS_PART = 4, /* of the memory, at most, as the next */
+	STREAMS_PART = 2, /* of the memory, at most, as the next two */
 	CODECS_PART = 16,
+	INDEX_PART = 8,
+	LEAST_FAN_IN = 32, /* that longer blocks, for the sake of a small index, must leave */
+	ROUNDS = 3,
 };
 
 static uint64_t at_least(uint64_t value, uint64_t least)
@@ -49,7 +51,7 @@ static uint64_t round_up(uint64_t value, uint64_t to)
 /* Of the host's memory, what is there for data. */
 static uint64_t data_nbytes(const struct plan *plan)
 {
-	return plan->memory_nbytes - plan->side_nbytes;
+	return plan->memory_nbytes - plan->side_nbytes - plan->index_nbytes;
 }
 
 /* The room of a record in a chunk: it comes as a record, and stays as an element or an item. */
@@ -190,26 +192,48 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 	return divide_up(n_chunks - plan->n_chunks, plan->spill_chunks);
 }
 
+/* The size of the input in chunks, or something to plan with. */
+static uint64_t expected_input_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return request->input_nbytes == PLAN_SIZE_UNKNOWN ?
+		       plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
+		       input_in_chunks_nbytes(request);
+}
+
+/* Of the input, what goes to spilled runs, or is in inputs of a merge. */
+static uint64_t stored_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t input_nbytes = expected_input_nbytes(request, plan);
+
+	if (request->n_input_runs)
+		return input_nbytes;
+	return expected_runs(plan, input_nbytes) * plan->spill_chunks * plan->chunk_nbytes;
+}
+
 /*
  * n windows in flight, each with room to read and to write the quota and the overhang of k runs;
  * with the quota twice the overhang:
  *
  *	n * 2 * (2 + 1) * k * block <= merge memory
  *
- * which is also enough for a third buffer, to pack in, if the quota is the overhang.
+ * which is also enough for a third buffer, to pack in, if the quota is the overhang. Of what is
+ * many times as large as the memory there would be so many blocks that their index filled it; then
+ * they are longer, and fewer runs are merged at once.
  */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t per_block = 6 * plan->n_windows;
-	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
-	uint64_t n_runs = request->n_input_runs;
+	const uint64_t n_runs = request->n_input_runs ?
+					request->n_input_runs :
+					expected_runs(plan, expected_input_nbytes(request, plan));
+	const uint64_t least_for_index =
+		divide_up(stored_nbytes(request, plan),
+			  plan->memory_nbytes / INDEX_PART / sizeof(struct run_block));
 
-	if (n_runs == 0)
-		n_runs = expected_runs(plan,
-				       input_nbytes == PLAN_SIZE_UNKNOWN ?
-					       plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
-					       input_nbytes);
 	plan->block_nbytes = plan->merge_nbytes / (per_block * at_least(n_runs, 1));
+	plan->block_nbytes =
+		at_least(plan->block_nbytes,
+			 at_most(least_for_index, plan->merge_nbytes / (per_block * LEAST_FAN_IN)));
 	plan->block_nbytes =
 		at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
 	plan->block_nbytes = at_least(plan->block_nbytes, plan->resident_nbytes);
@@ -233,6 +257,8 @@ static void plan_expectations(const struct plan_request *request, struct plan *p
 	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	uint64_t spilled_records;
 
+	plan->n_spilled_runs = 0;
+	plan->temporary_nbytes = 0;
 	plan->n_passes = 1;
 	if (request->n_input_runs)
 		plan->n_passes = count_passes(request->n_input_runs, plan->fan_in);
@@ -256,6 +282,43 @@ static bool device_packs(const struct plan_request *request, const struct plan *
 	       compression_takes_delta(&request->compression);
 }
 
+/* Does it store any runs? */
+static bool stores_runs(const struct plan *plan)
+{
+	return plan->temporary_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
+}
+
+/* Blocks of resident runs, all chunks together: each has its first key in memory. */
+static uint64_t n_resident_blocks(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_chunks =
+		at_most(plan->n_chunks,
+			divide_up(expected_input_nbytes(request, plan), plan->chunk_nbytes));
+	struct window_plan windows;
+
+	if (n_chunks == 0)
+		return 0;
+	plan_windows(plan, request, plan->merge_nbytes, n_chunks * plan->chunk_records,
+		     (uint32_t)n_chunks, plan->fits ? 0 : plan->fan_in, &windows);
+	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);
+}
+
+/*
+ * What is known of all blocks of all runs. A merge to a run needs the index of what it reads and of
+ * what it writes; a checkpoint's records hold one, too, until they are written.
+ */
+static uint64_t index_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_blocks = divide_up(stored_nbytes(request, plan), plan->block_nbytes);
+	const uint64_t of_inputs = request->n_input_runs ? n_blocks * sizeof(code_t) : 0;
+	uint64_t n_copies = plan->n_passes > 1;
+
+	if (stores_runs(plan))
+		n_copies += !request->n_input_runs + request->keeps_index;
+	return n_resident_blocks(request, plan) * sizeof(code_t) + of_inputs +
+	       n_copies * n_blocks * sizeof(struct run_block);
+}
+
 /* All that depends on how much memory there is for data. */
 static void plan_data(const struct plan_request *request, const struct device_info *info,
 		      struct plan *plan)
@@ -266,6 +329,7 @@ static void plan_data(const struct plan_request *request, const struct device_in
 	plan->window_nbytes =
 		at_most(info->window_nbytes, data_nbytes(plan) / (4 * plan->n_windows));
 	plan_chunks(request, info, plan);
+	plan->fits = false;
 	if (request->n_input_runs)
 		plan->merge_nbytes = plan->device_nbytes;
 	else if (!plan_resident(request, plan))
@@ -275,18 +339,27 @@ static void plan_data(const struct plan_request *request, const struct device_in
 	plan_expectations(request, plan);
 }
 
-/* Does it store any runs? */
-static bool stores_runs(const struct plan *plan)
-{
-	return plan->temporary_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
-}
-
 /* For those that write and those that fetch blocks. */
 static uint64_t codecs_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	return (plan->n_writers + plan->n_readers) *
 	       block_writer_thread_nbytes(&request->compression, request->stores_codes,
 					  plan->block_nbytes);
+}
+
+static uint64_t streams_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return at_most(request->streams_nbytes, plan->memory_nbytes / STREAMS_PART);
+}
+
+/* What a sort as it is planned takes besides data. */
+static void plan_side(const struct plan_request *request, struct plan *plan)
+{
+	plan->side_nbytes = streams_nbytes(request, plan);
+	if (stores_runs(plan))
+		plan->side_nbytes +=
+			at_most(codecs_nbytes(request, plan), plan->memory_nbytes / CODECS_PART);
+	plan->index_nbytes = at_most(index_nbytes(request, plan), plan->memory_nbytes / INDEX_PART);
 }
 
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
@@ -310,13 +383,15 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		plan->n_writers = 1;
 	memcpy(plan->device, info.name, sizeof plan->device);
 	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
-	plan->side_nbytes = at_most(request->streams_nbytes, plan->memory_nbytes / STREAMS_PART);
-	plan_data(request, &info, plan);
-	if (!stores_runs(plan))
-		return;
-	/* With less memory blocks do not become longer, so this is enough. */
-	plan->side_nbytes +=
-		at_most(codecs_nbytes(request, plan), plan->memory_nbytes / CODECS_PART);
+	/*
+	 * What is at the side depends on the blocks and on whether anything is stored, and these on
+	 * how much is left for data: so both are computed in turn, until little changes.
+	 */
+	plan->side_nbytes = streams_nbytes(request, plan);
+	for (int i = 0; i < ROUNDS; i++) {
+		plan_data(request, &info, plan);
+		plan_side(request, plan);
+	}
 	plan_data(request, &info, plan);
 }
 
@@ -377,70 +452,4 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 		       nbytes / plan->n_windows &&
 	       quota > least)
 		quota = at_least(quota - divide_up(quota, 4), least); /* less, however small */
-}
-
-static void print_size(FILE *stream, const char *name, uint64_t nbytes, const char *more)
-{
-	char size[32];
-
-	size_format(nbytes, size);
-	fprintf(stream, "%-18s%s%s\n", name, size, more);
-}
-
-static void print_runs(const struct plan *plan, FILE *stream)
-{
-	char size[32];
-
-	if (plan->fits) {
-		fprintf(stream, "%-18sall chunks stay in memory; nothing is spilled\n", "runs");
-		return;
-	}
-	size_format(plan->spill_chunks * plan->chunk_records * plan->record_nbytes, size);
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
-		fprintf(stream, "%-18sof %s each, spilled when memory is full\n", "runs", size);
-	else
-		fprintf(stream,
-			"%-18s%" PRIu64 " of %s each are spilled, the rest stays in memory\n",
-			"runs", plan->n_spilled_runs, size);
-}
-
-void plan_print(const struct plan *plan, FILE *stream)
-{
-	char size[32];
-
-	fprintf(stream, "%-18s%s\n", "device", plan->device);
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
-		fprintf(stream, "%-18sof unknown size\n", "input");
-	else
-		print_size(stream, "input", plan->input_nbytes, "");
-	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record",
-		plan->record_nbytes, plan->element_nbytes);
-	print_size(stream, "memory", plan->memory_nbytes, " at most (-S)");
-	if (plan->side_nbytes)
-		print_size(stream, "codecs", plan->side_nbytes, " of it");
-	if (!plan->unified) {
-		print_size(stream, "device memory", plan->device_nbytes, " at most");
-		print_size(stream, "host tier", plan->host_tier_nbytes,
-			   " of spilled runs stay in memory");
-		if (plan->packs)
-			fprintf(stream, "%-18son the device, before they are downloaded\n",
-				"runs are packed");
-		size_format(plan->slot_nbytes, size);
-		fprintf(stream, "%-18s%u of %s\n", "slots", plan->n_slots, size);
-	}
-	if (plan->n_chunks) {
-		size_format(plan->chunk_nbytes, size);
-		fprintf(stream, "%-18s%" PRIu64 " buffers of %s, %u sorted at a time\n", "chunks",
-			plan->n_chunks, size, plan->n_lanes);
-		print_runs(plan, stream);
-	}
-	size_format(plan->window_nbytes, size);
-	fprintf(stream, "%-18s%u in flight, of %s or more\n", "windows", plan->n_windows, size);
-	size_format(plan->block_nbytes, size);
-	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge",
-		plan->fan_in, size);
-	fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
-	print_size(stream, "temporary space", plan->temporary_nbytes, "");
-	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
-		plan->n_writers);
 }

@@ -23,9 +23,10 @@
  * window then has scratch that holds it packed.
  *
  * What stands at the side is what encodes and decodes: compressed inputs and outputs, and for each
- * thread that stores or fetches blocks a codec's context with its scratch. With less than some MiB
- * of memory they would leave nothing for data: then only a quarter is counted for the former, and a
- * sixteenth for the latter.
+ * thread that stores or fetches blocks a codec's context with its scratch; and the first keys and
+ * places of the blocks of all runs. With less than some MiB of memory they would leave nothing for
+ * data: then only a half is counted for the first, a sixteenth for the second, and an eighth for
+ * the last.
  *
  * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
  * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
@@ -57,11 +58,13 @@ struct plan_request {
 	/* How what is spilled is stored; are_codes: see block_writer.h */
 	struct compression_choice compression;
 	bool stores_codes;
+	bool keeps_index; /* also in the records of a checkpoint */
 };
 
 struct plan {
 	uint64_t memory_nbytes; /* of the host */
 	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
+	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
 	uint64_t device_nbytes; /* of the device; the rest of the memory if it is unified */
 	bool unified;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */

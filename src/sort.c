@@ -101,7 +101,8 @@ static int open_output(struct sort *sort)
 	int r = open_output_file(sort);
 
 	if (r == 0 && options->zstd_level)
-		r = output_compress(sort->output, options->zstd_level, engine_n_threads(options));
+		r = output_compress(sort->output, options->zstd_level,
+				    engine_n_compressors(options));
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&

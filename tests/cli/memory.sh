@@ -48,6 +48,7 @@ within 32 -S 32M --zstd input
 mv output input.zst
 within 32 -S 32M --zstd=9 input.zst
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+within 32 -S 32M --zstd=9 --parallel=32 input.zst
 cat input.zst | within 32 -S 32M -
 mkdir one two
 within 32 -S 32M -T one -T two --compress=zstd input.zst

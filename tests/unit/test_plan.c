@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "io/run_format.h"
 #include "src/size.h"
 #include "tests/unit/captured.h"
 
@@ -230,7 +231,7 @@ static void merge_of_inputs_has_all_memory_for_windows(void **state)
 	(void)state;
 	request.n_input_runs = 10;
 	plan_make(&request, &plan);
-	assert_int_equal(plan.merge_nbytes, 256 * MIB);
+	assert_int_equal(plan.merge_nbytes, 256 * MIB - plan.index_nbytes);
 	assert_int_equal(plan.n_chunks, 0);
 	assert_true(plan.fan_in >= 10);
 	assert_int_equal(plan.n_passes, 1);
@@ -384,9 +385,46 @@ static void what_encodes_is_counted(void **state)
 		plan_make(&request, &plan);
 		/* 5 blocks of scratch for each of two readers and two writers. */
 		assert_in_range(plan.side_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
-		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
 		assert_true(plan.n_spilled_runs >= without.n_spilled_runs);
 	}
+}
+
+/* What a sort of that size holds of the blocks of its runs, at least. */
+static uint64_t index_of_runs_nbytes(const struct plan *plan)
+{
+	const uint64_t stored_nbytes =
+		plan->n_spilled_runs * plan->spill_chunks * plan->chunk_nbytes;
+
+	return stored_nbytes / plan->block_nbytes * sizeof(struct run_block);
+}
+
+static void index_of_runs_is_counted(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
+		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
+		struct plan plan, kept;
+
+		plan_make(&request, &plan);
+		assert_int_equal(plan.n_passes, 1);
+		assert_in_range(plan.index_nbytes, index_of_runs_nbytes(&plan), nbytes / 8);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
+		/* The records of a checkpoint hold another. */
+		request.keeps_index = true;
+		plan_make(&request, &kept);
+		assert_in_range(kept.index_nbytes, 2 * index_of_runs_nbytes(&kept), nbytes / 8);
+	}
+}
+
+static void index_of_much_more_than_memory_has_longer_blocks(void **state)
+{
+	const struct plan plan = make_plan("u64", 100 * GIB, GIB);
+
+	(void)state;
+	assert_true(index_of_runs_nbytes(&plan) <= GIB / 8);
+	assert_true(plan.fan_in >= 32);
+	assert_true(make_plan("u64", 1000 * GIB, 64 * MIB).fan_in >= 32);
 }
 
 static void codecs_take_nothing_if_nothing_is_spilled(void **state)
@@ -441,6 +479,8 @@ int main(void)
 		cmocka_unit_test(device_apart_packs_what_it_spills),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
 		cmocka_unit_test(what_encodes_is_counted),
+		cmocka_unit_test(index_of_runs_is_counted),
+		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(explanation_says_what_will_happen),
 	};
