@@ -42,6 +42,7 @@ const struct io_engine io_engine_plain = {
 	.fsync = fsync,
 	.linkat = linkat,
 	.renameat = renameat,
+	.unlinkat = unlinkat,
 	RING,
 };
 
@@ -74,6 +75,11 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file)
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
 	return file_open(file->engine, AT_FDCWD, path, flags, 0, ret_file);
+}
+
+int file_remove(const struct io_engine *engine, int directory, const char *name, int flags)
+{
+	return engine->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])

@@ -35,6 +35,7 @@ struct io_engine {
 	int (*linkat)(int from_directory, const char *from, int to_directory, const char *to,
 		      int flags);
 	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
+	int (*unlinkat)(int directory, const char *name, int flags);
 	/*
 	 * A ring for io_queue.h, whose transfers then pass the rest of this table by: make it, hand
 	 * its entries over to the kernel, and take a completion off it: whose it is, and what the
@@ -82,6 +83,13 @@ int file_open(const struct io_engine *engine, int directory, const char *path, i
  * negative errno, -EINVAL if the file system refuses O_DIRECT.
  */
 int file_reopen(const struct file *file, int flags, struct file *ret_file);
+
+/*
+ * Remove a name, relative to the descriptor `directory` (or AT_FDCWD), of a file, or with
+ * AT_REMOVEDIR in `flags` of a directory. Returns 0, also if it is gone already, or a negative
+ * errno.
+ */
+int file_remove(const struct io_engine *engine, int directory, const char *name, int flags);
 
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24

@@ -353,16 +353,26 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 	return r;
 }
 
+/* What is unfinished must not stay in silence: it takes as much space as the output. */
+static void remove_unfinished(const struct replacement *replacement, const char *name)
+{
+	const int r = file_remove(replacement->engine, replacement->directory.fd, name, 0);
+
+	if (r < 0)
+		warn("%s: %s beside it is unfinished, and cannot be removed: %s", replacement->path,
+		     name, strerror(-r));
+}
+
 void replacement_drop(struct replacement *replacement)
 {
 	if (!replacement)
 		return;
 	if (replacement->hidden) {
-		unlinkat(replacement->directory.fd, replacement->hidden->name, 0);
+		remove_unfinished(replacement, replacement->hidden->name);
 		hidden_name_give_up(replacement->hidden);
 	}
 	if (replacement->kept_name)
-		unlinkat(replacement->directory.fd, replacement->kept_name, 0);
+		remove_unfinished(replacement, replacement->kept_name);
 	replacement_leave(replacement);
 }
 

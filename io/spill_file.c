@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "io/direct.h"
@@ -21,6 +22,18 @@ void spill_file_init(struct spill_file *f, const struct io_engine *engine, const
 	*f = (struct spill_file){ .directory = directory,
 				  .file = { .engine = engine, .fd = -1 },
 				  .direct = { .engine = engine, .fd = -1 } };
+}
+
+/* Data must not outlive the process: a file that keeps its name is not used. */
+static int take_name_away(const char *path, struct file *file)
+{
+	const int r = file_remove(file->engine, AT_FDCWD, path, 0);
+
+	if (r < 0) {
+		file_close(file);
+		warn("%s is empty, and cannot be removed: %s", path, strerror(-r));
+	}
+	return r;
 }
 
 /*
@@ -42,7 +55,7 @@ static int open_and_unlink(const struct io_engine *engine, const char *directory
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	r = file_open(engine, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
 	if (r == 0)
-		unlink(path);
+		r = take_name_away(path, ret_file);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	free(path);
 	return r;

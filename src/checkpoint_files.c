@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -113,12 +114,33 @@ int checkpoint_files_sync_names(const struct checkpoint_files *files)
 	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", files->path) : 0;
 }
 
+/* The sort is as good as it is without that, but somebody must remove what takes space. */
+static bool remove_file(const struct checkpoint_files *files, const char *name)
+{
+	const int r = file_remove(files->directory.engine, files->directory.fd, name, 0);
+
+	if (r < 0)
+		warn("%s/%s is not needed any more, and cannot be removed: %s", files->path, name,
+		     strerror(-r));
+	return r == 0;
+}
+
+/* Unless there is something in it. */
+static void remove_directory(const struct checkpoint_files *files)
+{
+	const int r = file_remove(files->directory.engine, AT_FDCWD, files->path, AT_REMOVEDIR);
+
+	if (r < 0 && r != -ENOTEMPTY && r != -EEXIST)
+		warn("%s is not needed any more, and cannot be removed: %s", files->path,
+		     strerror(-r));
+}
+
 void checkpoint_files_remove(const struct checkpoint_files *files)
 {
-	unlinkat(files->directory.fd, runs_name, 0);
-	unlinkat(files->directory.fd, manifest_name, 0);
-	if (files->made_directory)
-		rmdir(files->path);
+	/* Runs without a manifest are nobody's, and the next sort would not touch them. */
+	if (remove_file(files, runs_name) && remove_file(files, manifest_name) &&
+	    files->made_directory)
+		remove_directory(files);
 }
 
 static bool is_empty(const struct file *file)
@@ -135,7 +157,7 @@ void checkpoint_files_abandon(const struct checkpoint_files *files)
 	if (is_locked && is_empty(&files->manifest.file) && is_empty(&files->runs))
 		checkpoint_files_remove(files);
 	else if (files->made_directory)
-		rmdir(files->path); /* unless there is something in it */
+		remove_directory(files);
 }
 
 void checkpoint_files_close(struct checkpoint_files *files)

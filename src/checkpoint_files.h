@@ -34,7 +34,10 @@ int checkpoint_files_open(struct checkpoint_files *files);
 /* Make the names durable. 0, or a negative errno after a message. */
 int checkpoint_files_sync_names(const struct checkpoint_files *files);
 
-/* Remove the files; and the directory, if gsort has made it and nothing else is in it. */
+/*
+ * Remove the files; and the directory, if gsort has made it and nothing else is in it. What cannot
+ * be removed is named in a warning, and the manifest stays with the runs.
+ */
 void checkpoint_files_remove(const struct checkpoint_files *files);
 
 /* After a failure, before anything is known of them: remove them if nothing is in them. */

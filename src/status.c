@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct {
 	pthread_mutex_t lock;
@@ -17,7 +18,7 @@ static struct {
 	bool failed;
 	bool quiet;
 	bool muted;
-	char last[1024];
+	char last[1024], last_warning[1024];
 } status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
 
 void status_set_program(const char *name)
@@ -43,34 +44,39 @@ int fail(int r, const char *format, ...)
 	return r;
 }
 
-/* A line that is no failure. */
-static void print(const char *prefix, const char *format, va_list args)
+/* Under the lock: a line that is no failure. */
+static void print(const char *prefix, const char *text)
 {
-	char text[1024];
-
-	vsnprintf(text, sizeof text, format, args);
-	pthread_mutex_lock(&status.lock);
 	if (!status.quiet && !status.muted)
 		fprintf(stderr, "%s: %s%s\n", status.program, prefix, text);
-	pthread_mutex_unlock(&status.lock);
 }
 
 void warn(const char *format, ...)
 {
+	char text[sizeof status.last_warning];
 	va_list args;
 
 	va_start(args, format);
-	print("warning: ", format, args);
+	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	pthread_mutex_lock(&status.lock);
+	print("warning: ", text);
+	if (!status.muted)
+		strcpy(status.last_warning, text);
+	pthread_mutex_unlock(&status.lock);
 }
 
 void tell(const char *format, ...)
 {
+	char text[1024];
 	va_list args;
 
 	va_start(args, format);
-	print("", format, args);
+	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	pthread_mutex_lock(&status.lock);
+	print("", text);
+	pthread_mutex_unlock(&status.lock);
 }
 
 void status_mute(bool muted)
@@ -96,10 +102,16 @@ void status_reset(bool quiet)
 	status.failed = false;
 	status.quiet = quiet;
 	status.last[0] = '\0';
+	status.last_warning[0] = '\0';
 	pthread_mutex_unlock(&status.lock);
 }
 
 const char *status_last(void)
 {
 	return status.last;
+}
+
+const char *status_last_warning(void)
+{
+	return status.last_warning;
 }

@@ -43,3 +43,6 @@ void status_reset(bool quiet);
 
 /* The text of the last message that fail() was given, "" if none: for tests. Not thread-safe. */
 const char *status_last(void);
+
+/* The same of warn(). */
+const char *status_last_warning(void);

@@ -30,6 +30,7 @@ static struct {
 	bool refuses_direct;          /* does not know O_DIRECT */
 	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
+	int unlink_errno;
 
 	/* What was seen. */
 	atomic_uint n_transfers;
@@ -144,6 +145,11 @@ static inline int faulty_renameat(int from, const char *name, int to, const char
 	return FAULTY(faults.rename_errno, renameat(from, name, to, as));
 }
 
+static inline int faulty_unlinkat(int directory, const char *name, int flags)
+{
+	return FAULTY(faults.unlink_errno, unlinkat(directory, name, flags));
+}
+
 static const struct io_engine faulty_engine = {
 	.name = "faulty",
 	.openat = faulty_openat,
@@ -157,6 +163,7 @@ static const struct io_engine faulty_engine = {
 	.fsync = faulty_fsync,
 	.linkat = faulty_linkat,
 	.renameat = faulty_renameat,
+	.unlinkat = faulty_unlinkat,
 };
 
 static char fixture_directory[64];

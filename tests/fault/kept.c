@@ -22,6 +22,11 @@ static void find_hidden(char name[static 256])
 	count_names(".", known, name);
 }
 
+bool kept_anything(void)
+{
+	return access("state", F_OK) == 0;
+}
+
 bool kept_is_there(void)
 {
 	return access("state/manifest", F_OK) == 0;

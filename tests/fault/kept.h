@@ -10,6 +10,9 @@ struct kept {
 	char output_name[256];
 };
 
+/* Is there anything in the place of a checkpoint? */
+bool kept_anything(void);
+
 /* Is there a checkpoint that can be taken up? */
 bool kept_is_there(void);
 

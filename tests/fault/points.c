@@ -27,6 +27,7 @@ const char *const point_names[N_POINTS] = {
 	[POINT_RENAME] = "rename",
 	[POINT_PERMISSIONS] = "permissions",
 	[POINT_MAKE_DIRECTORY] = "make-directory",
+	[POINT_REMOVE] = "remove",
 	[POINT_LOCK] = "lock",
 	[POINT_STREAM] = "stream",
 	[POINT_EVENT] = "event",

@@ -40,6 +40,7 @@ enum point {
 	POINT_RENAME,
 	POINT_PERMISSIONS,
 	POINT_MAKE_DIRECTORY,
+	POINT_REMOVE, /* names of files and directories */
 	POINT_LOCK,
 	POINT_STREAM, /* opening, writing out and closing a stdio stream */
 	POINT_EVENT,  /* making a descriptor to wake somebody by */

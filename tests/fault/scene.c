@@ -263,7 +263,8 @@ enum outcome scene_run(const struct trial *trial)
 		scene.n_passed[point] = points_passed(point);
 	if (mode->in_place)
 		write_file("input", input.data, input.nbytes);
-	if (mode->has_checkpoint && outcome == OUTCOME_REFUSED && go_on(trial) == OUTCOME_BROKEN)
+	if (mode->has_checkpoint && outcome != OUTCOME_BROKEN &&
+	    (outcome == OUTCOME_REFUSED || kept_anything()) && go_on(trial) == OUTCOME_BROKEN)
 		outcome = OUTCOME_BROKEN;
 	if (mode->has_checkpoint)
 		kept_remove();

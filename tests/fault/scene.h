@@ -16,8 +16,8 @@ void scene_open(void);
 void scene_close(void);
 
 /*
- * Run gsort. If that leaves a checkpoint, run it again without a fault, which must give the right
- * bytes, or may find the damage that the fault has done.
+ * Run gsort. If that leaves a checkpoint or a part of one, run it again without a fault, which must
+ * give the right bytes, or may find the damage that the fault has done.
  */
 enum outcome scene_run(const struct trial *trial);
 

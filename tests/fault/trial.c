@@ -113,13 +113,20 @@ static const char *left_file(const struct trial *trial, bool refused)
 	return unknown;
 }
 
+/* What cannot be removed stays, but not in silence. */
+static bool is_said_to_stay(const struct trial *trial, const char *file)
+{
+	return trial->fault && trial->fault->point == POINT_REMOVE &&
+	       strstr(status_last_warning(), file);
+}
+
 /* What is left that was not there before; "" if nothing. */
 static const char *left_over(const struct trial *trial, const struct result *result,
 			     const struct surroundings *around)
 {
 	const char *file = left_file(trial, result->status == 2);
 
-	if (*file)
+	if (*file && !is_said_to_stay(trial, file))
 		return file;
 	return count_fds() != around->n_fds ? "descriptors" :
 	       result->balance.n_threads    ? "threads" :

@@ -5,8 +5,8 @@
  *	status 2	one message, the input and the older output as they were
  *	both		no file, descriptor, thread, mapping or device memory left behind
  *
- * But a checkpoint is left by a run that is refused, and what another run makes of it is judged too
- * (scene.c).
+ * But a checkpoint is left by a run that is refused, and what cannot be removed, which a warning
+ * names; what another run makes of them is judged too (scene.c).
  */
 #pragma once
 

@@ -248,5 +248,7 @@ TWIN(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const
 	(from, name, to, as))
 TWIN(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
 TWIN(POINT_MAKE_DIRECTORY, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
+TWIN(POINT_REMOVE, int, -1, unlinkat, (int directory, const char *name, int flags),
+	(directory, name, flags))
 TWIN(POINT_LOCK, int, -1, flock, (int fd, int operation), (fd, operation))
 /* clang-format on */

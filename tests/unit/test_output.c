@@ -243,6 +243,24 @@ static void failing_steps_leave_the_old_file(void **state)
 	}
 }
 
+static void unfinished_file_that_cannot_be_removed_is_named(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output = open_output(path, N);
+
+	(void)state;
+	faults.rename_errno = EACCES;
+	faults.unlink_errno = EROFS;
+	assert_int_equal(output_write_at(output, 0, data, N), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EACCES);
+	assert_non_null(strstr(status_last(), "cannot be replaced"));
+	assert_non_null(strstr(status_last_warning(), path));
+	assert_non_null(strstr(status_last_warning(), ".gsort-"));
+	assert_non_null(strstr(status_last_warning(), strerror(EROFS)));
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 2);
+}
+
 static void too_large_an_output_is_refused_at_once(void **state)
 {
 	struct output *output;
@@ -395,6 +413,7 @@ int main(void)
 		FIXTURE(too_small_a_disk_is_refused_at_once),
 		FIXTURE(gap_is_never_committed),
 		FIXTURE(failing_steps_leave_the_old_file),
+		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
 		FIXTURE(too_large_an_output_is_refused_at_once),
 		FIXTURE(durability_syncs_data_then_name),
 		FIXTURE(links_stay_and_their_target_is_replaced),

@@ -36,6 +36,22 @@ static void extents_come_back_and_leave_no_name(void **state)
 	}
 }
 
+static void file_that_keeps_its_name_is_not_used(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	faults.unlink_errno = EROFS;
+	assert_int_equal(spill_write(spill, data, N, &extent), -EROFS);
+	assert_non_null(strstr(status_last(), fixture_directory));
+	assert_non_null(strstr(status_last_warning(), path_of(".gsort-")));
+	assert_int_equal(count_names(), 1);
+	spill_close(spill);
+}
+
 static void directories_are_not_touched_until_needed(void **state)
 {
 	const char *const directories[] = { "/nowhere" };
@@ -323,6 +339,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(extents_come_back_and_leave_no_name),
+		FIXTURE(file_that_keeps_its_name_is_not_used),
 		FIXTURE(directories_are_not_touched_until_needed),
 		FIXTURE(every_directory_is_used),
 		FIXTURE(extents_come_back_past_the_cache),
