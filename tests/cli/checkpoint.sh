@@ -113,13 +113,13 @@ generate -n 4000000 -d few -o few
 (
 	trap '' XFSZ
 	ulimit -f 22000
-	run --checkpoint=ck -S 3M --compress=delta few -o output
+	run --checkpoint=ck -S 4M --compress=delta few -o output
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: output: .*File too large' stderr
 keep
 again
-run -S 3M --compress=delta --batch-size=2 --checkpoint=ck few -o output
+run -S 4M --compress=delta --batch-size=2 --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 # Runs without what lies before go through passes again.
 says 'resuming: .* and [1-9].* of the output are written' stderr
@@ -129,11 +129,11 @@ claim 'a changed output under construction is refused'
 again
 printf X | dd of="$(ls .gsort-*)" bs=1 seek=100 conv=notrunc 2> /dev/null
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 3M --compress=delta few -o output
+	-S 4M --compress=delta few -o output
 again
 rm .gsort-*
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 3M --compress=delta few -o output
+	-S 4M --compress=delta few -o output
 rm -rf ck kept output .gsort-*
 
 claim 'what cannot be resumed is refused'
