@@ -4,6 +4,10 @@
  * There are two ways to read. With regular files only, a part is claimed by moving `next` and then
  * read with pread(), through the sources that it touches. With a pipe among the inputs, the claim
  * lock is held while the current source is read to its end, then the next one (input_stream.c).
+ *
+ * A pipe has a lock of its own, which the kernel holds while it copies. If the memory that it
+ * copies to has yet to be had from the system, whoever writes to the pipe waits for that too, page
+ * after page. So readers have their memory before it is their turn, while another one reads.
  */
 #include "io/input.h"
 
@@ -298,17 +302,33 @@ static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint6
 
 /* --- both --- */
 
+enum { LEAST_PAGE_NBYTES = 4096 };
+
+/* Have the system give the memory. */
+static void touch(void *buffer, size_t nbytes)
+{
+	volatile char *bytes = buffer;
+
+	for (size_t i = 0; i < nbytes; i += LEAST_PAGE_NBYTES)
+		bytes[i] = 0;
+}
+
 static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
 			size_t *ret_nbytes)
 {
 	int r;
 
+	/* Of a buffer that a short input does not fill, no more is to be used than it needs. */
+	if (atomic_load(&input->is_long))
+		touch(buffer, nbytes);
 	pthread_mutex_lock(&input->claim);
 	r = atomic_load(&input->r); /* of those who were in turn before us */
 	if (r == 0)
 		r = input_read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
 		stop(input, r);
+	else if (*ret_nbytes == nbytes)
+		atomic_store(&input->is_long, true);
 	pthread_mutex_unlock(&input->claim);
 	return r;
 }

@@ -26,7 +26,8 @@ struct input {
 
 	unsigned char *header; /* of the first source */
 
-	atomic_int r; /* the first failure, or 0 */
+	atomic_int r;        /* the first failure, or 0 */
+	atomic_bool is_long; /* a serial input has filled somebody's whole buffer */
 
 	pthread_mutex_t claim;
 	/* Under the claim lock. */

@@ -2,6 +2,7 @@
  * test_input - files and pipes are one stream of whole records, and nothing of it is lost or
  * doubled
  */
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "tests/unit/input_fixture.h"
@@ -348,6 +349,64 @@ static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
 	restore_stdin();
 }
 
+/* Three pages that nobody has touched. */
+enum { FRESH_NBYTES = 3 * 4096 };
+
+static void *fresh_memory(void)
+{
+	void *memory = mmap(NULL, FRESH_NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, FRESH_NBYTES, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+static unsigned n_fresh_reads; /* whose last page was not there */
+
+static ssize_t watching_read(int fd, void *buffer, size_t nbytes)
+{
+	const uintptr_t last = (uintptr_t)buffer + nbytes - 1;
+	unsigned char residence;
+
+	assert_int_equal(mincore((void *)(last - last % 4096), 1, &residence), 0);
+	n_fresh_reads += !(residence & 1);
+	return read(fd, buffer, nbytes);
+}
+
+static void memory_is_there_before_a_long_pipe_is_read(void **state)
+{
+	const char *const paths[] = { "-" };
+	struct io_engine engine = faulty_engine;
+	char bytes[2 * FRESH_NBYTES];
+	struct input *input;
+	uint64_t position;
+	int ends[2];
+	size_t n;
+
+	(void)state;
+	fill_pattern(bytes, sizeof bytes, 2);
+	engine.read = watching_read;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
+	close(ends[1]);
+	replace_stdin(ends[0]);
+	assert_int_equal(input_open(&engine, paths, 1, R, &input), 0);
+	n_fresh_reads = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		void *memory = fresh_memory();
+
+		assert_int_equal(input_read(input, memory, FRESH_NBYTES, &position, &n), 0);
+		assert_int_equal(n, FRESH_NBYTES);
+		assert_memory_equal(memory, bytes + position, n);
+		/* How long it is shows when the first buffer is full. */
+		assert_int_equal(n_fresh_reads, 1);
+		munmap(memory, FRESH_NBYTES);
+	}
+	input_close(input);
+	restore_stdin();
+}
+
 static void links_do_not_hide_an_input(void **state)
 {
 	const char *const paths[] = { part("a", 0, 3), path_of("symbolic"), path_of("hard") };
@@ -387,6 +446,7 @@ int main(void)
 		FIXTURE(more_files_than_descriptors),
 		FIXTURE(files_made_up_by_the_kernel_are_streams),
 		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
+		FIXTURE(memory_is_there_before_a_long_pipe_is_read),
 		FIXTURE(links_do_not_hide_an_input),
 	};
 
