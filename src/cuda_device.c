@@ -27,6 +27,12 @@ int cuda_status(int code, const char *what)
 	return fail(-EIO, "GPU: %s: %s", what, cudaGetErrorString((cudaError_t)code));
 }
 
+void cuda_pass_over(int code)
+{
+	if (code != cudaSuccess)
+		cudaGetLastError();
+}
+
 int cuda_device_use(const struct device *device)
 {
 	return cuda_status(cudaSetDevice(device->gpu), "cannot be used");
@@ -89,7 +95,7 @@ void cuda_device_close(struct device *device)
 	if (!device)
 		return;
 	if (device->origin)
-		cudaEventDestroy(device->origin);
+		cuda_pass_over(cudaEventDestroy(device->origin));
 	free(device);
 }
 
@@ -152,7 +158,7 @@ void cuda_pinned_free(void *memory, size_t nbytes)
 {
 	if (!memory)
 		return;
-	cudaHostUnregister(memory);
+	cuda_pass_over(cudaHostUnregister(memory));
 	munmap(memory, nbytes);
 }
 
@@ -169,10 +175,11 @@ int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, vo
 
 void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
 {
-	if (!memory || cuda_device_use(device) < 0)
+	if (!memory)
 		return;
+	cuda_pass_over(cudaSetDevice(device->gpu));
 	if (kind == MEMORY_DEVICE)
-		cudaFree(memory);
+		cuda_pass_over(cudaFree(memory));
 	else
 		cuda_pinned_free(memory, nbytes);
 }

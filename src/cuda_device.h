@@ -28,6 +28,13 @@ struct device {
  */
 int cuda_status(int code, const char *what);
 
+/*
+ * What need not succeed: giving back, since on a context that an error sticks to nothing can be
+ * given back, and what is for statistics only. Without a message, and so that the next launch does
+ * not take the error for its own.
+ */
+void cuda_pass_over(int code);
+
 /* Make it the calling thread's device. */
 int cuda_device_use(const struct device *device);
 

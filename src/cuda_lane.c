@@ -23,7 +23,7 @@ struct mark {
 
 static void arena_free(struct arena *arena)
 {
-	cudaFree(arena->device);
+	cuda_pass_over(cudaFree(arena->device));
 	cuda_pinned_free(arena->pinned, arena->nbytes);
 	*arena = (struct arena){ 0 };
 }
@@ -37,32 +37,50 @@ static int arena_open(struct arena *arena, size_t nbytes)
 		return r;
 	r = cuda_pinned_alloc(nbytes, &pinned);
 	if (r < 0)
-		cudaFree(device);
+		cuda_pass_over(cudaFree(device));
 	else
 		*arena = (struct arena){ .device = device, .pinned = pinned, .nbytes = nbytes };
 	return r;
 }
 
+/* Two moments on the host's clock; false: the device does not tell. */
+static bool find_times(const struct device *device, const struct delivery *delivery,
+		       uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
+{
+	float begin_ms, end_ms;
+	cudaError_t code = cudaEventElapsedTime(&begin_ms, device->origin, delivery->begin);
+
+	if (code == cudaSuccess)
+		code = cudaEventElapsedTime(&end_ms, device->origin, delivery->end);
+	cuda_pass_over(code);
+	if (code != cudaSuccess)
+		return false;
+	*ret_begin_ns = device->origin_ns + (uint64_t)((double)begin_ms * 1e6);
+	*ret_end_ns = device->origin_ns + (uint64_t)((double)end_ms * 1e6);
+	return true;
+}
+
+static void delivery_free(struct delivery *delivery)
+{
+	if (delivery->begin)
+		cuda_pass_over(cudaEventDestroy(delivery->begin));
+	if (delivery->end)
+		cuda_pass_over(cudaEventDestroy(delivery->end));
+	free(delivery);
+}
+
 /* Hand out what an operation left; it has run. */
 static void delivery_finish(struct lane *lane, struct delivery *delivery)
 {
-	const struct device *device = lane->gpu;
-	float begin_ms = 0, end_ms = 0;
+	struct stats *stats = lane->gpu->stats;
 	struct span span = { .stage = delivery->stage, .track = lane->track };
+	uint64_t end_ns;
 
 	if (delivery->deliver)
 		delivery->deliver(delivery);
-	if (device->stats &&
-	    cudaEventElapsedTime(&begin_ms, device->origin, delivery->begin) == cudaSuccess &&
-	    cudaEventElapsedTime(&end_ms, device->origin, delivery->end) == cudaSuccess) {
-		span.begin_ns = device->origin_ns + (uint64_t)((double)begin_ms * 1e6);
-		stats_end_at(device->stats, span,
-			     device->origin_ns + (uint64_t)((double)end_ms * 1e6),
-			     delivery->nbytes);
-	}
-	cudaEventDestroy(delivery->begin);
-	cudaEventDestroy(delivery->end);
-	free(delivery);
+	if (stats && find_times(lane->gpu, delivery, &span.begin_ns, &end_ns))
+		stats_end_at(stats, span, end_ns, delivery->nbytes);
+	delivery_free(delivery);
 }
 
 /* Under the lane's lock: deliver everything up to the n-th operation. */
@@ -88,19 +106,26 @@ static int lane_drain(struct lane *lane)
 	return r;
 }
 
+/* What nobody has waited for, nobody wants any more, and its place may be gone. */
+static void forget_results(struct lane *lane)
+{
+	for (struct delivery *delivery = lane->first; delivery; delivery = delivery->next)
+		delivery->deliver = NULL;
+}
+
 void cuda_lane_close(struct lane *lane)
 {
 	if (!lane)
 		return;
-	cuda_device_use(lane->gpu);
+	cuda_pass_over(cudaSetDevice(lane->gpu->gpu));
 	if (lane->stream) {
-		pthread_mutex_lock(&lane->lock);
-		lane_drain(lane);
-		pthread_mutex_unlock(&lane->lock);
-		cudaStreamDestroy(lane->stream);
+		cuda_pass_over(cudaStreamSynchronize(lane->stream));
+		forget_results(lane);
+		deliver(lane, lane->n_queued);
+		cuda_pass_over(cudaStreamDestroy(lane->stream));
 	}
 	arena_free(&lane->results);
-	cudaFree(lane->scratch);
+	cuda_pass_over(cudaFree(lane->scratch));
 	pthread_mutex_destroy(&lane->lock);
 	free(lane);
 }
@@ -165,7 +190,7 @@ void cuda_mark_close(struct mark *mark)
 {
 	if (!mark)
 		return;
-	cudaEventDestroy(mark->event);
+	cuda_pass_over(cudaEventDestroy(mark->event));
 	free(mark);
 }
 
@@ -262,11 +287,7 @@ int cuda_operation_fail(struct operation *operation, int r)
 		fail(r, "GPU: no memory to queue an operation");
 	if (!operation->delivery)
 		return r; /* it did not begin */
-	if (operation->delivery->begin)
-		cudaEventDestroy(operation->delivery->begin);
-	if (operation->delivery->end)
-		cudaEventDestroy(operation->delivery->end);
-	free(operation->delivery);
+	delivery_free(operation->delivery);
 	pthread_mutex_unlock(&operation->lane->lock);
 	return r;
 }
@@ -313,7 +334,7 @@ int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch)
 
 	if (nbytes > lane->scratch_nbytes) {
 		r = lane_drain(lane);
-		cudaFree(lane->scratch);
+		cuda_pass_over(cudaFree(lane->scratch));
 		lane->scratch = NULL;
 		lane->scratch_nbytes = 0;
 		if (r == 0)
