@@ -27,8 +27,13 @@ static uint64_t memory_limit(const struct options *options)
 	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
 }
 
-static int open_device(struct engine *engine, const struct options *options,
-		       enum backend_choice choice)
+static int choose_backend(struct engine *engine, const struct options *options)
+{
+	return backend_choose(options->backend, input_total_nbytes(engine->input),
+			      engine_n_threads(options), &engine->backend);
+}
+
+static int open_device(struct engine *engine, const struct options *options)
 {
 	const struct backend_config config = {
 		.n_threads = engine_n_threads(options),
@@ -37,13 +42,11 @@ static int open_device(struct engine *engine, const struct options *options,
 		.n_gpus = options->n_gpus,
 		.stats = engine->stats,
 	};
-	int r = backend_choose(choice, input_total_nbytes(engine->input), config.n_threads,
-			       &engine->backend);
+	int r;
 
-	if (r == 0 && engine->backend != &backend_cpu)
+	if (engine->backend != &backend_cpu)
 		input_prefetch(engine->input, prefetch_nbytes);
-	if (r == 0)
-		r = engine->backend->open(&config, &engine->device);
+	r = engine->backend->open(&config, &engine->device);
 	if (r == 0)
 		engine->backend->describe(engine->device, &engine->info);
 	return r;
@@ -151,23 +154,42 @@ static void close_device(struct engine *engine)
 }
 
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
-static int open_sorting(struct engine *engine, const struct options *options,
-			enum backend_choice choice, bool ordered_output)
+static int open_sorting(struct engine *engine, const struct options *options, bool ordered_output)
 {
-	int r = open_device(engine, options, choice);
+	int r = open_device(engine, options);
 
 	return r < 0 ? r : open_pool(engine, options, ordered_output);
 }
 
+/*
+ * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
+ * One that --gpus names is wanted; but not more memory than it has.
+ */
+static int open_some_sorting(struct engine *engine, const struct options *options,
+			     bool ordered_output)
+{
+	const bool has_choice = options->backend == BACKEND_AUTO && engine->backend != &backend_cpu;
+	const bool may_fail = has_choice && options->n_gpus == 0;
+	int r;
+
+	status_mute(may_fail);
+	r = open_sorting(engine, options, ordered_output);
+	status_mute(false);
+	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
+		return r;
+	warn("%s; sorting on the CPU",
+	     r == -ENOMEM ? "the GPU has not enough free memory" : status_last());
+	close_device(engine);
+	engine->backend = &backend_cpu;
+	return open_sorting(engine, options, ordered_output);
+}
+
 int engine_open(struct engine *engine, const struct options *options, bool ordered_output)
 {
-	int r = open_sorting(engine, options, options->backend, ordered_output);
+	int r = choose_backend(engine, options);
 
-	if (r == -ENOMEM && options->backend == BACKEND_AUTO && engine->backend != &backend_cpu) {
-		warn("the GPU has not enough free memory; sorting on the CPU");
-		close_device(engine);
-		r = open_sorting(engine, options, BACKEND_CPU, ordered_output);
-	}
+	if (r == 0)
+		r = open_some_sorting(engine, options, ordered_output);
 	if (r == -ENOMEM)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
 			    engine->backend == &backend_cpu ? "host" : "GPU",

@@ -31,13 +31,13 @@ int fail(int r, const char *format, ...)
 	va_list args;
 
 	pthread_mutex_lock(&status.lock);
-	if (!status.failed && !status.muted) {
-		status.failed = true;
+	if (!status.failed) {
 		va_start(args, format);
 		errno = -r;
 		vsnprintf(status.last, sizeof status.last, format, args);
 		va_end(args);
-		if (!status.quiet)
+		status.failed = !status.muted;
+		if (status.failed && !status.quiet)
 			fprintf(stderr, "%s: %s\n", status.program, status.last);
 	}
 	pthread_mutex_unlock(&status.lock);

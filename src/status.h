@@ -30,8 +30,8 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /*
- * Between status_mute(true) and status_mute(false) fail() and warn() print nothing, and remember
- * nothing: for trials, whose failure is a finding. Nobody else may be at work meanwhile.
+ * Between status_mute(true) and status_mute(false) fail() and warn() print nothing, and nothing has
+ * failed; only status_last() tells: for what may fail. Nobody else may be at work meanwhile.
  */
 void status_mute(bool muted);
 
@@ -41,7 +41,7 @@ bool status_failed(void);
 /* Forget that fail() printed, and keep quiet if asked: for tests, which fail many times. */
 void status_reset(bool quiet);
 
-/* The text of the last message that fail() was given, "" if none: for tests. Not thread-safe. */
+/* The text of the last message of fail(), muted or not; "" if none. Not thread-safe. */
 const char *status_last(void);
 
 /* The same of warn(). */
