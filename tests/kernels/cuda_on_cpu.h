@@ -41,19 +41,12 @@ static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
 static const int cudaFuncAttributePreferredSharedMemoryCarveout = 1;
 struct CUstream_st;
 
-static inline cudaError_t cudaGetLastError()
-{
-	return cudaSuccess;
-}
+/* Of runtime_on_cpu/runtime.c, in front of which tests may put others. */
+extern "C" cudaError_t cudaGetLastError();
+extern "C" cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *);
 
 template <class Kernel> static inline cudaError_t cudaFuncSetAttribute(Kernel, int, int)
 {
-	return cudaSuccess;
-}
-
-static inline cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *)
-{
-	memset(to, byte, nbytes);
 	return cudaSuccess;
 }
 
@@ -75,7 +68,7 @@ struct emulated_block {
 
 	emulated_block(unsigned n_threads, size_t shared_nbytes) : barrier(n_threads), votes()
 	{
-		shared = (unsigned char *)aligned_alloc(16, (shared_nbytes + 15) / 16 * 16);
+		shared = new unsigned char[shared_nbytes];
 		for (unsigned first = 0; first < n_threads; first += 32)
 			warps.push_back(new emulated_warp(min(n_threads - first, 32u)));
 	}
@@ -83,7 +76,7 @@ struct emulated_block {
 	{
 		for (emulated_warp *warp : warps)
 			delete warp;
-		free(shared);
+		delete[] shared;
 	}
 };
 

@@ -140,7 +140,7 @@ class emulated_pool
 	{
 		emulated_thread *thread = new emulated_thread();
 
-		thread->stack = (char *)malloc(STACK_NBYTES);
+		thread->stack = new char[STACK_NBYTES];
 		thread->stack_nbytes = STACK_NBYTES;
 #ifdef EMULATION_UNDER_TSAN
 		thread->fiber = __tsan_create_fiber(0);
@@ -196,7 +196,7 @@ public:
 #ifdef EMULATION_UNDER_TSAN
 			__tsan_destroy_fiber(thread->fiber);
 #endif
-			free(thread->stack);
+			delete[] thread->stack;
 			delete thread;
 		}
 	}
