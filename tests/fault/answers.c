@@ -7,17 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	N_RECORDS = 200000,
-	N_PARTS = 6,
-};
+enum { N_PARTS = 6 };
 
-const char input_names[] = " input input.zst sorted names part0 part1 part2 part3 part4 part5 ";
+const char input_names[] = " input input.zst sorted few names part0 part1 part2 part3 part4 part5 ";
 
 /* What makes an answer of the input. */
 static const struct arrangement {
 	size_t record_nbytes, key_offset, key_nbytes; /* a key of one number, or of bytes */
-	bool is_number, unique;
+	bool is_number, unique, of_few;
 	size_t limit;       /* in records */
 	size_t skip_nbytes; /* a header; what is left behind the records is a tail */
 } arrangements[N_ANSWERS] = {
@@ -26,6 +23,12 @@ static const struct arrangement {
 	[ANSWER_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
 	[ANSWER_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
 	[ANSWER_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
+	[ANSWER_LARGE_RECORDS] = { 400, 200, 2, .limit = SIZE_MAX },
+	[ANSWER_FEW] = { 8, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
+	[ANSWER_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .of_few = true, .limit = SIZE_MAX },
+	[ANSWER_FEW_RECORDS] = { 16, 0, 3, .of_few = true, .limit = SIZE_MAX },
+	[ANSWER_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
+	[ANSWER_FEW_LONG_KEYS] = { 40, 3, 30, .of_few = true, .limit = SIZE_MAX },
 	[ANSWER_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
 };
 
@@ -84,32 +87,44 @@ static struct bytes arrange(struct bytes input, const struct arrangement *arrang
 	return answer;
 }
 
-void answers_make(struct answers *ret_answers)
+static void write_parts(struct bytes few)
 {
 	const struct arrangement *plain = &arrangements[ANSWER_SORTED];
-	uint64_t *keys = malloc(N_RECORDS * sizeof *keys), x = 1;
+	char *first = few.data;
 
-	must(keys != NULL, "memory");
-	for (size_t i = 0; i < N_RECORDS; i++) {
-		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-		keys[i] = x >> 46; /* of 18 bits: a third of them have equals */
-	}
-	ret_answers->input = (struct bytes){ keys, N_RECORDS * sizeof *keys };
-	write_file("input", keys, ret_answers->input.nbytes);
-	write_zst("input.zst", ret_answers->input);
-	for (int i = 0; i < N_ANSWERS; i++)
-		ret_answers->right[i] = arrange(ret_answers->input, &arrangements[i]);
-	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, ret_answers->input.nbytes);
 	for (size_t i = 0, begin = 0, end; i < N_PARTS; i++, begin = end) {
 		char name[] = "part0";
 		struct bytes part;
 
 		name[4] += (char)i;
-		end = N_RECORDS * (i + 1) / N_PARTS;
-		part = arrange((struct bytes){ keys + begin, (end - begin) * sizeof *keys }, plain);
+		end = few.nbytes / 8 * (i + 1) / N_PARTS * 8;
+		part = arrange((struct bytes){ first + begin, end - begin }, plain);
 		write_file(name, part.data, part.nbytes);
 		free(part.data);
 	}
+}
+
+void answers_make(struct answers *ret_answers)
+{
+	const size_t n = answers_n_numbers;
+	uint64_t *keys = malloc(n * sizeof *keys), x = 1;
+	const struct bytes input = { keys, n * sizeof *keys };
+	const struct bytes few = { keys, answers_n_few * sizeof *keys };
+
+	must(keys != NULL, "memory");
+	for (size_t i = 0; i < n; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+		keys[i] = x >> 46; /* of 18 bits: of 200,000 a third have equals */
+	}
+	ret_answers->input = input;
+	write_file("input", input.data, input.nbytes);
+	write_file("few", few.data, few.nbytes);
+	write_zst("input.zst", input);
+	for (int i = 0; i < N_ANSWERS; i++)
+		ret_answers->right[i] =
+			arrange(arrangements[i].of_few ? few : input, &arrangements[i]);
+	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, input.nbytes);
+	write_parts(few);
 	write_file("names", "input", sizeof "input");
 }
 

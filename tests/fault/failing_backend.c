@@ -24,6 +24,12 @@ void points_set_device(enum device_shape shape)
 	chosen_shape = shape;
 }
 
+bool points_have_device(const char **ret_why)
+{
+	(void)ret_why;
+	return true;
+}
+
 static int device_error(void)
 {
 	return fail(-EIO, "GPU: injected fault: %m");
@@ -65,7 +71,7 @@ static int failing_alloc(struct device *device, enum memory kind, size_t nbytes,
 	int r;
 
 	if (point_pass(POINT_DEVICE_ALLOCATION) == EFFECT_FAIL)
-		return -ENOMEM;
+		return errno == ENOMEM ? -ENOMEM : device_error();
 	r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;

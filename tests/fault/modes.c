@@ -3,7 +3,7 @@
  */
 #include "tests/fault/modes.h"
 
-#include <string.h>
+const size_t answers_n_numbers = 200000, answers_n_few = 200000;
 
 const struct mode modes[] = {
 	{ .name = "memory", .arguments = "-S 64M input -o output" },
@@ -98,8 +98,3 @@ const struct mode modes[] = {
 	  .shape = SHAPE_APART },
 };
 const size_t n_modes = sizeof modes / sizeof *modes;
-
-bool mode_has_output(const struct mode *mode)
-{
-	return strstr(mode->arguments, "-o ") != NULL;
-}

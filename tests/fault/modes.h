@@ -1,10 +1,13 @@
 /*
  * modes - the ways to run gsort
+ *
+ * One of two tables, each for a program of its own: modes.c and modes_of_cuda.c.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "tests/fault/answers.h"
 #include "tests/fault/points.h"
@@ -29,6 +32,8 @@ struct mode {
 	bool is_zst;         /* the output is compressed */
 	bool measures;       /* also tries how fast files are, which need not succeed */
 	bool is_cold;        /* nothing is in the page cache, and nothing fits in it: rings */
+	bool is_slow;        /* without --all, one call of each kind fails, not three */
+	bool has_choice;     /* a device that cannot be opened need not be used */
 	bool has_checkpoint; /* in "state" */
 	enum taken_up taken_up;
 	bool is_broken_off; /* besides any fault, before the output is done */
@@ -39,4 +44,7 @@ extern const struct mode modes[];
 extern const size_t n_modes;
 
 /* Does it write to a file? */
-bool mode_has_output(const struct mode *mode);
+static inline bool mode_has_output(const struct mode *mode)
+{
+	return strstr(mode->arguments, "-o ") != NULL;
+}

@@ -41,6 +41,11 @@ const char *const point_names[N_POINTS] = {
 	[POINT_DEVICE_CUT] = "device-cut",
 	[POINT_DEVICE_MERGE] = "device-merge",
 	[POINT_DEVICE_WAIT] = "device-wait",
+	[POINT_DEVICE_USE] = "device-use",
+	[POINT_DEVICE_EVENT] = "device-event",
+	[POINT_DEVICE_LAUNCH] = "device-launch",
+	[POINT_DEVICE_CLOCK] = "device-clock",
+	[POINT_DEVICE_RELEASE] = "device-release",
 };
 
 static struct {
@@ -123,7 +128,7 @@ static bool is_turn(enum point point, unsigned n)
 
 	if (fault->effect == EFFECT_NONE)
 		return false;
-	if (point >= POINT_FIRST_DEVICE_CALL && atomic_load(&points.device_is_lost))
+	if (point >= POINT_DEVICE_OPEN && atomic_load(&points.device_is_lost))
 		return true;
 	return point == fault->point && n >= fault->nth && n - fault->nth < fault->n_times;
 }

@@ -5,7 +5,8 @@
  * function that has a __wrap_ twin there, calls the system by way of these twins. Each call passes
  * a fault point and is counted there. One fault can be armed at a time: that the nth call that
  * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
- * all n. A device that fails from then on fails in all that it is asked to do.
+ * all n. A device that fails from then on fails in all that it is asked to do, unless it only has
+ * no memory, or cannot be opened.
  *
  * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
  * that belongs to the test itself exempts itself, and its calls count nothing.
@@ -55,6 +56,12 @@ enum point {
 	POINT_DEVICE_CUT,
 	POINT_DEVICE_MERGE,
 	POINT_DEVICE_WAIT, /* its answer */
+	/* And of CUDA's runtime besides: see twins_of_cuda.c. */
+	POINT_DEVICE_USE,
+	POINT_DEVICE_EVENT,
+	POINT_DEVICE_LAUNCH,
+	POINT_DEVICE_CLOCK,
+	POINT_DEVICE_RELEASE,
 	N_POINTS,
 };
 
@@ -70,6 +77,7 @@ enum effect {
 	/* Before a read at an offset, somebody else ... */
 	EFFECT_DAMAGE, /* changes a byte of what it will read */
 	EFFECT_CUT,    /* cuts the file within it */
+	EFFECT_DIE,    /* the device itself breaks, for good: see twins_of_cuda.c */
 };
 
 struct fault {
@@ -127,9 +135,13 @@ enum device_shape {
 	SHAPE_CPU,     /* the CPU itself: it fails by its allocations and threads */
 	SHAPE_UNIFIED, /* a device that can fail, on the host's memory */
 	SHAPE_APART,   /* one with memory of its own */
+	SHAPE_CUDA,    /* CUDA's, with fault points below: see twins_of_cuda.c */
 };
 
 void points_set_device(enum device_shape shape);
+
+/* Can that be? If not, *ret_why says why. Called once, before anything else. */
+bool points_have_device(const char **ret_why);
 
 /* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
 enum effect point_pass(enum point point);
