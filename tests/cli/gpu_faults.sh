@@ -1,0 +1,124 @@
+#!/bin/sh
+# gpu_faults - a GPU that is not there, has no memory, or breaks while it sorts
+#
+# Skipped (77) where there is no GPU. TAKE_GPU_MEMORY and CUDA_FAULTS say where two more programs
+# are: tests/kernels/take_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
+. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/agree.sh"
+
+gsort=$GSORT
+generate -n 3000001 -o input
+succeeds --backend=cpu -o expected input
+
+# surrounded LINE: from now on gsort is run by a script, after that line.
+surrounded() {
+	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$gsort" > surrounded
+	chmod +x surrounded
+	GSORT=./surrounded
+}
+
+# from_pipe ARGUMENT...: so that it is not known that the input is too small for a GPU.
+from_pipe() {
+	rm -f output
+	cat input | "$GSORT" -o output "$@" > stdout 2> stderr
+	status=$?
+	nothing_left "gsort $*, from a pipe"
+}
+
+# the_cpu_sorts [REGEX]: when nothing is said about a GPU; with a warning, if any.
+the_cpu_sorts() {
+	from_pipe
+	[ "$status" -eq 0 ] || broken "gsort, from a pipe: status $status"
+	same expected output 'gsort, from a pipe'
+	if [ $# -gt 0 ]; then
+		one_line "$1" 'gsort, from a pipe'
+	elif [ -s stderr ]; then
+		broken 'gsort, from a pipe: not silent'
+	fi
+}
+
+# sorts_or_refuses REGEX ARGUMENT...: nothing else.
+sorts_or_refuses() {
+	refusal=$1
+	shift
+	from_pipe "$@"
+	if [ "$status" -eq 0 ]; then
+		same expected output "gsort $*"
+	else
+		[ "$status" -eq 2 ] || broken "gsort $*: status $status"
+		[ ! -e output ] || broken "gsort $*: an output"
+		one_line "$refusal" "gsort $*"
+	fi
+}
+
+# take_memory MIB: another program has all but so much.
+take_memory() {
+	mkfifo holding holds
+	"$TAKE_GPU_MEMORY" "$1" < holding > holds &
+	taker=$!
+	exec 3> holding
+	read -r left < holds || broken 'take_gpu_memory failed'
+	echo "$left"
+}
+
+give_memory_back() {
+	exec 3>&-
+	wait $taker
+	rm holding holds
+}
+
+claim 'no device'
+for devices in '' 99; do
+	surrounded "export CUDA_VISIBLE_DEVICES=$devices"
+	refuses '--backend=cuda: no usable GPU: ' --backend=cuda input
+	the_cpu_sorts
+done
+
+claim 'no driver'
+mkdir broken
+echo 'not a library' > broken/libcuda.so.1
+surrounded "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
+refuses '--backend=cuda: no usable GPU: ' --backend=cuda input
+the_cpu_sorts
+
+claim 'a driver that has no addresses'
+surrounded 'ulimit -v 4000000'
+refuses 'GPU' --backend=cuda input
+from_pipe
+[ "$status" -eq 0 ] || broken "status $status"
+same expected output 'gsort, from a pipe'
+GSORT=$gsort
+
+claim 'a GPU that there is not'
+refuses 'GPU: .*device' --backend=cuda --gpus=99 input
+
+claim 'more memory than the device has'
+gives expected --backend=cuda --device-memory=100T input
+sorts_or_refuses 'NEVER' --backend=cuda --device-memory=100T -S 64M
+
+claim 'another program has all the memory'
+take_memory 16
+refuses 'GPU' --backend=cuda input
+the_cpu_sorts 'warning: .*sorting on the CPU'
+give_memory_back
+
+claim 'another program has most of the memory'
+for left in 600 800 1000; do
+	take_memory $left
+	sorts_or_refuses 'GPU' --backend=cuda
+	sorts_or_refuses 'GPU' --backend=cuda -S 4M --compress=none
+	give_memory_back
+done
+
+claim 'the context breaks'
+for mode in cuda cuda-spill cuda-merge cuda-packed cuda-records cuda-pairs cuda-long-keys \
+	cuda-reports auto; do
+	for n in 1 '' ''; do
+		"$CUDA_FAULTS" --dies $mode $n > log 2>&1 || broken "$mode: $(cat log)"
+	done
+done
+
+claim 'and is there for the next process'
+gives expected --backend=cuda input
+
+finish
