@@ -6,8 +6,8 @@
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
 #	gcc	release build: all tests but the faults, and the kernels on the CPU, for which the
 #		sanitizers are
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: all but what measures memory and
-#		space, and what only has more data
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, faults, and the
+#		scripts that come to what no fault and no random configuration comes to
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
 #	clang	compiled with warnings as errors, no tests
 # A build counts as one test. The last line is "N passed, N failed", with ", N skipped" if there are
@@ -85,13 +85,9 @@ wrapper=
 build gcc gcc --buildtype=release -Dwerror=true &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
-	# A sanitizer's own memory is no finding, the space that is taken is the same, and what
-	# goes through many data, one way, goes through no other code than the rest; resuming is
-	# among the faults.
-	# shellcheck disable=SC2046
-	run asan --suite unit --suite kernels --suite fault --suite cli --timeout-multiplier 4 \
-		$(names_of asan unit kernels fault cli |
-			grep -vx -e memory -e space -e data -e types -e lengths -e resume)
+	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
+	run asan --suite cli --timeout-multiplier 4 \
+		check checkpoint errors full random records reports streams tools zst
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
@@ -100,8 +96,7 @@ if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread
 	# shellcheck disable=SC2046
 	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
 		$(names_of tsan unit kernels | grep -vx -e 'cpu_.*' -e backend_cpu -e sort_records)
-	run tsan --suite fault --suite cli --timeout-multiplier 8 \
-		faults_devices check random spill streams
+	run tsan --suite fault --suite cli --timeout-multiplier 8 faults_devices random streams
 fi
 wrapper=
 # Warnings do not depend on optimisation; the other builds have that.

@@ -12,7 +12,7 @@ within() {
 		broken "gsort $*: status $?: $(cat peak)"
 }
 
-generate -b 512M -o input
+generate -b 256M -o input
 
 claim 'spilling'
 within 64 -S 64M input
@@ -23,24 +23,24 @@ claim 'from a pipe'
 cat input | within 64 -S 64M -
 
 claim 'hundreds of runs, many passes'
-generate -b 256M -o input
+generate -b 128M -o input
 within 1 -S 1M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
 
 claim 'records narrower than their elements'
-generate -b 128M -t b9 -o input
+generate -b 96M -t b9 -o input
 within 32 -S 32M -t b9 input
 
 claim 'records'
 for size in 100 4096 65536; do
-	generate -R $size -n $((128 * 1024 * 1024 / size)) -o input
+	generate -R $size -n $((96 * 1024 * 1024 / size)) -o input
 	within 32 -S 32M -R $size -k0:b10 input
 	within 32 -S 32M -R $size input
 done
 
 claim 'compressed runs, inputs and outputs'
-generate -b 128M -d nearly -o input
+generate -b 96M -d nearly -o input
 for mode in delta zstd:1 zstd:5; do
 	within 32 -S 32M --compress=$mode input
 done

@@ -14,7 +14,7 @@ within() {
 	rm output
 }
 
-generate -b 512M -o input
+generate -b 256M -o input
 
 claim 'one merge'
 within -S 64M --compress=none

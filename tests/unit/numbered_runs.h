@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine_fixture.h"
 
-enum { LONG_RUN = 24000 };
+enum { LONG_RUN = 12000 };
 
 static inline int start(void **state)
 {

@@ -165,9 +165,9 @@ static void damaged_run_is_not_merged(void **state)
 	engine_start("u64", false, MEMORY_UNIFIED);
 	add_numbers(SPILLED, random_number, 3 * LONG_RUN, 0);
 	add_numbers(RESIDENT, random_number, LONG_RUN, 1);
-	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 300000), 1);
+	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 60000), 1);
 	byte ^= 1;
-	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 300000), 1);
+	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 60000), 1);
 	assert_int_equal(merge_store(&output, &result), -EBADMSG);
 	assert_non_null(strstr(status_last(), "damaged"));
 	free(output.records);
