@@ -193,6 +193,66 @@ static void memory_of_the_device_may_be_apart(void **state)
 	check_file("b10", true, MEMORY_APART, few_numbers, 300001, 1, 40);
 }
 
+/* The CPU back end, which remembers what it was to give back. */
+static struct backend backend_noting;
+static struct discarded {
+	char *memory;
+	size_t nbytes;
+} discarded[64];
+static size_t n_discarded;
+
+static void note_discarded(struct device *device, void *memory, size_t nbytes)
+{
+	assert_true(n_discarded < sizeof discarded / sizeof discarded[0]);
+	discarded[n_discarded++] = (struct discarded){ memory, nbytes };
+	backend_cpu.discard(device, memory, nbytes);
+}
+
+static size_t find_discarded(const char *memory)
+{
+	for (size_t i = 0; i < n_discarded; i++)
+		if (discarded[i].memory == memory)
+			return discarded[i].nbytes;
+	return 0;
+}
+
+/* Form runs that -u makes shorter than their chunks. */
+static void form_short_runs(size_t n)
+{
+	make_input("u64", true, MEMORY_UNIFIED, few_numbers, n);
+	backend_noting = backend_cpu;
+	backend_noting.discard = note_discarded;
+	n_discarded = 0;
+	engine.backend = &backend_noting;
+	open_file();
+	assert_int_equal(form(), 0);
+}
+
+static void what_unique_leaves_of_a_chunk_is_given_back(void **state)
+{
+	(void)state;
+	form_short_runs(30000);
+	assert_true(engine.plan.fits);
+	assert_true(store.n > 1);
+	for (size_t i = 0; i < store.n; i++) {
+		const uint64_t nbytes = run_n_items(store.runs[i]) * layout.resident_nbytes;
+		const char *rest = (const char *)run_memory(store.runs[i]) + nbytes;
+
+		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);
+		assert_int_equal(find_discarded(rest), engine.plan.chunk_nbytes - nbytes);
+	}
+	close_input();
+}
+
+static void chunks_that_are_used_again_are_kept(void **state)
+{
+	(void)state;
+	form_short_runs(400003);
+	assert_false(engine.plan.fits);
+	assert_int_equal(n_discarded, 0);
+	close_input();
+}
+
 static void *write_into_pipe(void *argument)
 {
 	FILE *file = fopen(argument, "w");
@@ -312,6 +372,8 @@ int main(void)
 		FIXTURE(what_fits_at_the_end_stays_in_memory),
 		FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
 		FIXTURE(memory_of_the_device_may_be_apart),
+		FIXTURE(what_unique_leaves_of_a_chunk_is_given_back),
+		FIXTURE(chunks_that_are_used_again_are_kept),
 		FIXTURE(pipe_of_unknown_length_is_read),
 		FIXTURE(pipe_may_end_with_a_chunk),
 		FIXTURE(input_that_fails_ends_it),
