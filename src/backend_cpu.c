@@ -32,7 +32,12 @@
 
 enum {
 	CHUNK_NBYTES = 32 << 20,
-	WINDOW_NBYTES = 2 << 20, /* of which a core's second-level cache holds one */
+	/*
+	 * A write gets large pages of the page cache for what it covers of them: of 2 MiB on ext4.
+	 * And these are what the kernel has just been given back of the runs, not memory that
+	 * nobody has touched for long.
+	 */
+	WINDOW_NBYTES = 8 << 20,
 	HUGE_PAGE_NBYTES = 2 << 20,
 };
 
