@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tests/fault/trial.h"
@@ -21,6 +22,9 @@ struct kind {
 
 extern const struct kind kinds[];
 extern const size_t n_kinds;
+
+/* Can it be made to happen here? */
+bool kind_can_be(const struct kind *kind);
 
 /* What the message of a refusal must contain; NULL: anything. */
 const char *kind_reason(const struct kind *kind);

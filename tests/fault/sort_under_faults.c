@@ -120,7 +120,7 @@ static void try_some(const struct mode *mode, const struct kind *kind, unsigned 
 
 static void try_kind(const struct mode *mode, const struct kind *kind, unsigned n)
 {
-	if (n == 0 || !makes_sense(mode, kind))
+	if (n == 0 || !kind_can_be(kind) || !makes_sense(mode, kind))
 		return;
 	if (run.n) {
 		try_fault(mode, kind, run.n, n);

@@ -13,6 +13,7 @@
 
 #include "src/cuda_device.h"
 #include "tests/fault/points.h"
+#include "tests/fault/trap.h"
 
 static _Thread_local cudaError_t last_error;
 
@@ -22,9 +23,6 @@ void points_set_device(enum device_shape shape)
 	(void)shape;
 	last_error = cudaSuccess;
 }
-
-/* Ends the context, if it is that of a GPU (trap.cu). */
-void launch_trap(void) __attribute__((weak));
 
 static cudaError_t injected(enum point point)
 {
