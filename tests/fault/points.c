@@ -167,7 +167,7 @@ bool point_fails(enum point point)
 
 size_t points_fault_position(size_t nbytes)
 {
-	const size_t position = points.fault.position;
+	const size_t position = counting() ? points.fault.position : 0;
 
 	return nbytes == 0 ? 0 : position == POSITION_LAST ? nbytes - 1 : position % nbytes;
 }
