@@ -253,6 +253,11 @@ int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes)
 	return UNINTERRUPTED(file->engine->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
 }
 
+void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	posix_fadvise(file->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_DONTNEED);
+}
+
 /* By then it is on the disk, or the disk is so slow that a writer has to wait for it anyway. */
 #define FORGET_BEHIND_NBYTES (UINT64_C(64) << 20)
 
@@ -260,8 +265,7 @@ void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes
 {
 	sync_file_range(file->fd, (off_t)offset, (off_t)nbytes, SYNC_FILE_RANGE_WRITE);
 	if (offset >= FORGET_BEHIND_NBYTES)
-		posix_fadvise(file->fd, (off_t)(offset - FORGET_BEHIND_NBYTES), (off_t)nbytes,
-			      POSIX_FADV_DONTNEED);
+		file_forget(file, offset - FORGET_BEHIND_NBYTES, nbytes);
 }
 
 int file_truncate(const struct file *file, uint64_t nbytes)

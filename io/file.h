@@ -145,6 +145,9 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes);
  */
 int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes);
 
+/* The range need not stay in the page cache: a hint. */
+void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes);
+
 /*
  * Of a file that the page cache cannot hold: start to bring the range, which was just written, to
  * the disk, and forget what was written long before it. Hints: whether it is done is not told.

@@ -103,6 +103,7 @@ static int open_source(struct source_table *table, struct source *source)
 
 static void close_source(struct source_table *table, struct source *source)
 {
+	cold_range_leave(&source->cold_range, &source->file);
 	if (source->path)
 		file_close(&source->file);
 	source->file.fd = -1;
@@ -285,14 +286,31 @@ static int check_size(const struct source *source)
 /* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */
 enum { LEAST_COLD_NBYTES = (1 << 20) + 1 };
 
-/* Like file_read_at(), and leaves the page cache as it is if the source is large. */
-static int read_sparing(const struct source_table *table, const struct source *source,
-			uint64_t in_file, void *buffer, size_t nbytes)
+/* Like file_read_at(), for a little of a large source: with what the kernel reads ahead. */
+static int read_little(struct source_table *table, struct source *source, uint64_t in_file,
+		       void *buffer, size_t nbytes)
 {
 	int r;
 
-	if (!source->is_large || nbytes < LEAST_COLD_NBYTES ||
-	    direct_is_cached(&source->file, in_file, nbytes))
+	pthread_mutex_lock(&table->lock);
+	cold_range_enter(&source->cold_range, &source->file, end_of(source), in_file);
+	pthread_mutex_unlock(&table->lock);
+	r = file_read_at(&source->file, in_file, buffer, nbytes);
+	pthread_mutex_lock(&table->lock);
+	cold_range_pass(&source->cold_range, &source->file, in_file, in_file + nbytes);
+	pthread_mutex_unlock(&table->lock);
+	return r;
+}
+
+/* Like file_read_at(), and leaves the page cache as it is if the source is large. */
+static int read_sparing(struct source_table *table, struct source *source, uint64_t in_file,
+			void *buffer, size_t nbytes)
+{
+	int r;
+
+	if (source->is_large && nbytes < LEAST_COLD_NBYTES)
+		return read_little(table, source, in_file, buffer, nbytes);
+	if (!source->is_large || direct_is_cached(&source->file, in_file, nbytes))
 		return file_read_at(&source->file, in_file, buffer, nbytes);
 	if (source->direct.fd >= 0) {
 		r = direct_read_at(table->queue, &source->direct, in_file, buffer, nbytes);
@@ -300,13 +318,13 @@ static int read_sparing(const struct source_table *table, const struct source *s
 			return r;
 	}
 	r = file_read_at(&source->file, in_file, buffer, nbytes);
-	posix_fadvise(source->file.fd, (off_t)in_file, (off_t)nbytes, POSIX_FADV_DONTNEED);
+	file_forget(&source->file, in_file, nbytes);
 	return r;
 }
 
 /* The bytes of the file at `in_file`; -ENODATA without a message if it ends before. */
-static int read_plain(const struct source_table *table, const struct source *source,
-		      uint64_t in_file, void *buffer, size_t nbytes)
+static int read_plain(struct source_table *table, struct source *source, uint64_t in_file,
+		      void *buffer, size_t nbytes)
 {
 	const int r = read_sparing(table, source, in_file, buffer, nbytes);
 
@@ -316,7 +334,7 @@ static int read_plain(const struct source_table *table, const struct source *sou
 	return r;
 }
 
-static int read_held(const struct source_table *table, const struct source *source, uint64_t offset,
+static int read_held(struct source_table *table, struct source *source, uint64_t offset,
 		     void *buffer, size_t nbytes)
 {
 	const uint64_t at = source->base + offset;

@@ -12,7 +12,8 @@
  * a stream.
  *
  * A large source is not left in the page cache by being read: parts that are not there yet are read
- * directly (direct.h), or forgotten as soon as they are read. What is there stays.
+ * directly (direct.h), or, where little is read at a time (inputs of -m, chunks in little memory),
+ * with what the kernel reads ahead, and are forgotten then (cold_range.h). What is there stays.
  *
  * All functions print their message, but may be used by several threads only where it says so.
  */
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #include "io/codec_pool.h"
+#include "io/cold_range.h"
 #include "io/file.h"
 #include "io/zst_index.h"
 #include "io/zst_reader.h"
@@ -54,6 +56,7 @@ struct source {
 	bool is_large;
 	struct file direct; /* past the page cache; closed if it is not large, or refused */
 	unsigned n_holders;
+	struct cold_range cold_range; /* of a large one, where little is read at a time */
 };
 
 /* The open ones. */

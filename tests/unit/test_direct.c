@@ -168,6 +168,49 @@ static void large_cold_source_stays_out_of_the_cache(void **state)
 	file_close(&file);
 }
 
+/* Of several ranges that are looked at, and longer than what any kernel reads ahead. */
+enum { LONG_N = (136 << 20) + 4321 };
+
+/* As a merge does: the first record of each block, then the blocks. */
+static void read_little_by_little(uint64_t large_nbytes)
+{
+	static unsigned char back[SMALL_N];
+	struct source_table table;
+	struct source source;
+
+	source_table_init(&table, &faulty_engine);
+	table.large_nbytes = large_nbytes;
+	source_prepare(&source, path_of("f"));
+	assert_int_equal(source_examine(&table, &source), 0);
+	for (uint64_t at = 0; at < LONG_N; at += SMALL_N)
+		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
+	for (uint64_t at = 0; at < LONG_N; at += SMALL_N) {
+		const uint64_t left = LONG_N - at, n = left < SMALL_N ? left : SMALL_N;
+
+		assert_int_equal(source_read_at(&table, &source, at, back, n), 0);
+		if (at + n <= N)
+			assert_memory_equal(back, data + at, n);
+	}
+	source_close(&table, &source);
+	source_table_destroy(&table);
+}
+
+static void large_cold_source_stays_out_also_if_little_is_read_at_a_time(void **state)
+{
+	struct file file = open_cold(0);
+
+	(void)state;
+	assert_int_equal(truncate(path_of("f"), LONG_N), 0);
+	read_little_by_little(LONG_N);
+	for (uint64_t at = 0; at < LONG_N; at += LONG_N / 16)
+		assert_false(direct_is_cached(&file, at, LONG_N / 16));
+	read_little_by_little(LONG_N + 1);
+	assert_true(direct_is_cached(&file, 0, LONG_N));
+	read_little_by_little(LONG_N);
+	assert_true(direct_is_cached(&file, 0, LONG_N));
+	file_close(&file);
+}
+
 static void what_was_written_long_ago_is_forgotten(void **state)
 {
 	enum { LONG = 64 << 20 };
@@ -231,6 +274,7 @@ int main(void)
 		THREADS(any_range_is_written_from_any_place),
 		FIXTURE(what_was_read_is_known_to_be_cached),
 		FIXTURE(large_cold_source_stays_out_of_the_cache),
+		FIXTURE(large_cold_source_stays_out_also_if_little_is_read_at_a_time),
 		FIXTURE(what_was_written_long_ago_is_forgotten),
 	};
 
