@@ -59,3 +59,14 @@ float bench_median_ms(struct bench_timed timed, unsigned n_runs)
 	qsort(ms, n_runs, sizeof *ms, compare_float);
 	return ms[n_runs / 2];
 }
+
+void bench_print_row(const char *what, uint32_t element_nbytes, uint64_t n, float ms, float base_ms)
+{
+	printf("%-34s %2u B  %11llu  %8.3f ms  %7.2f Gkey/s  %7.1f GB/s", what,
+	       (unsigned)element_nbytes, (unsigned long long)n, ms, (double)n / ms / 1e6,
+	       (double)n * element_nbytes / ms / 1e6);
+	if (base_ms > 0)
+		printf("  %5.2f x", base_ms / ms);
+	printf("\n");
+	fflush(stdout);
+}

@@ -32,3 +32,7 @@ struct bench_timed {
 
 /* The median of n_runs, after one that warms up. */
 float bench_median_ms(struct bench_timed timed, unsigned n_runs);
+
+/* A line of a table: what took how long; how many times as fast as base_ms, unless that is 0. */
+void bench_print_row(const char *what, uint32_t element_nbytes, uint64_t n, float ms,
+		     float base_ms);
