@@ -33,7 +33,7 @@ struct mode {
 	bool measures;       /* also tries how fast files are, which need not succeed */
 	bool is_cold;        /* nothing is in the page cache, and nothing fits in it: rings */
 	bool is_slow;        /* without --all, one call of each kind fails, not three */
-	bool has_choice;     /* a device that cannot be opened need not be used */
+	bool has_choice;     /* a device that cannot be opened need not be: first calls fail */
 	bool has_checkpoint; /* in "state" */
 	enum taken_up taken_up;
 	bool is_broken_off; /* besides any fault, before the output is done */

@@ -51,7 +51,6 @@ const struct mode modes[] = {
 	  .arguments = "-R 400 -k 200:b2 -S 1M --device-memory=1M -T tmp/a",
 	  .from_pipe = true,
 	  .to_pipe = true,
-	  .has_choice = true,
-	  .is_slow = true },
+	  .has_choice = true },
 };
 const size_t n_modes = sizeof modes / sizeof *modes;

@@ -76,11 +76,20 @@ static size_t position(const struct kind *kind)
 	return 0;
 }
 
-static enum demand demand(const struct mode *mode, const struct kind *kind)
+/* Is the call made while the device is opened? Of most kinds it is the first. */
+static bool opens_device(enum point point, unsigned nth)
+{
+	return point == POINT_DEVICE_OPEN ||
+	       (nth == 1 && (point == POINT_DEVICE_USE || point == POINT_DEVICE_ALLOCATION ||
+			     point == POINT_DEVICE_LANE || point == POINT_DEVICE_EVENT ||
+			     point == POINT_DEVICE_WAIT));
+}
+
+static enum demand demand(const struct mode *mode, const struct kind *kind, unsigned nth)
 {
 	if (mode->is_broken_off)
 		return DEMAND_EITHER;
-	return mode->has_choice && kind->point == POINT_DEVICE_OPEN ? DEMAND_SUCCESS : kind->demand;
+	return mode->has_choice && opens_device(kind->point, nth) ? DEMAND_SUCCESS : kind->demand;
 }
 
 static void try_fault(const struct mode *mode, const struct kind *kind, unsigned nth, unsigned n)
@@ -94,7 +103,7 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 	char text[128];
 	const struct trial trial = { .mode = mode,
 				     .fault = &fault,
-				     .demand = demand(mode, kind),
+				     .demand = demand(mode, kind, nth),
 				     .reason = mode->is_broken_off ? NULL : kind_reason(kind),
 				     .text = text };
 
@@ -127,6 +136,8 @@ static void try_kind(const struct mode *mode, const struct kind *kind, unsigned 
 	} else if (run.all) {
 		for (unsigned nth = 1; nth <= n; nth++)
 			try_fault(mode, kind, nth, n);
+	} else if (mode->has_choice && kind->point != POINT_DEVICE_OPEN) {
+		try_fault(mode, kind, 1, n);
 	} else if (mode->is_slow) {
 		try_fault(mode, kind, any_of(n), n);
 	} else {
