@@ -43,7 +43,7 @@ static const struct record_layout layouts[] = {
 
 enum {
 	N_LAYOUTS = sizeof layouts / sizeof layouts[0],
-	MOST_NBYTES = 8 << 20, /* of a data set that plain code is to sort */
+	MOST_NBYTES = 4 << 20, /* of a data set that plain code is to sort */
 };
 
 static void check_layout(struct check *check, const struct record_layout *layout, uint64_t n)
