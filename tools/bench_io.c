@@ -97,6 +97,7 @@ static const char *const way_names[] = {
 struct io_options {
 	struct bench_request whole;
 	uint64_t request_nbytes; /* of a transfer */
+	const char *only;        /* of this kind of work; NULL: of all */
 };
 
 struct times {
@@ -299,13 +300,21 @@ static int run_case(struct bench *bench, unsigned id)
 	return r;
 }
 
+static bool is_wanted(const struct bench *bench, unsigned id)
+{
+	const char *only = bench->options->only;
+
+	return !only || strcmp(only, work_names[cases[id].work]) == 0;
+}
+
 static int run_cases(struct bench *bench)
 {
 	int r = 0;
 
 	for (unsigned round = 0; round < bench->options->whole.n_repeats; round++)
 		for (unsigned id = 0; id < N_CASES && r >= 0; id++)
-			r = run_case(bench, id);
+			if (is_wanted(bench, id))
+				r = run_case(bench, id);
 	return r < 0 ? r : 0;
 }
 
@@ -327,6 +336,8 @@ static void print_table(const struct bench *bench)
 		const struct io_case *one = &cases[id];
 		const struct times *times = &bench->times[id];
 
+		if (!is_wanted(bench, id))
+			continue;
 		printf("%-12s %-8s %-10s %-10s %6u ", work_names[one->work], way_names[one->way],
 		       one->kind == IO_QUEUE_URING ? "io_uring" : "threads",
 		       one->reserves ? "yes" : "no", one->depth);
@@ -407,6 +418,11 @@ static const struct option_spec specs[] = {
 	  .help = "of a transfer (default 1M)",
 	  .take = option_take_size,
 	  .offset = offsetof(struct io_options, request_nbytes) },
+	{ .name = "only",
+	  .argument = "WORK",
+	  .help = "one of: read, write, copy, 'copy twice' (default: all)",
+	  .take = option_take_text,
+	  .offset = offsetof(struct io_options, only) },
 	BENCH_ROW_DIR("what is measured (default $TMPDIR, else /tmp)"),
 	BENCH_ROW_REPEAT("rounds (default 3)"),
 	BENCH_ROW_JSON,
@@ -421,8 +437,18 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
+static bool is_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof work_names / sizeof work_names[0]; i++)
+		if (strcmp(name, work_names[i]) == 0)
+			return true;
+	return false;
+}
+
 static int check_options(struct io_options *options)
 {
+	if (options->only && !is_work(options->only))
+		return fail(-EINVAL, "--only: no such work: %s", options->only);
 	if (options->request_nbytes < 4096 || options->request_nbytes % 4096 != 0)
 		return fail(-EINVAL, "--request: must be a multiple of 4 KiB");
 	options->whole.nbytes -= options->whole.nbytes % options->request_nbytes;
