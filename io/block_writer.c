@@ -3,9 +3,8 @@
  */
 #include "io/block_writer.h"
 
-#include <time.h>
-
 #include "io/checksum.h"
+#include "io/now.h"
 #include "src/status.h"
 
 /*
@@ -36,14 +35,6 @@ size_t block_writer_thread_nbytes(const struct compression_choice *choice, bool 
 		return 0;
 	return scratch_nbytes(block_nbytes) +
 	       compression_context_nbytes(choice, are_codes, block_nbytes);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* A window on its way to the spill. */

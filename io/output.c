@@ -14,8 +14,10 @@
 
 #include "io/codec_pool.h"
 #include "io/direct.h"
+#include "io/now.h"
 #include "io/reservation.h"
 #include "io/target.h"
+#include "io/ways.h"
 #include "io/zst_reader.h"
 #include "io/zst_writer.h"
 #include "src/status.h"
@@ -30,9 +32,10 @@ struct output {
 	struct reservation reservation; /* of what it will be */
 
 	/* Constant once anything is written. */
-	bool passes_by_cache;
-	struct file direct;     /* then, if the file system can: the file, open with O_DIRECT */
+	bool passes_by_cache;   /* as far as it can */
+	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
+	struct ways ways;       /* where either way would do */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -78,6 +81,7 @@ static struct output *output_make(const struct io_engine *engine)
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
 	reservation_init(&output->reservation);
+	ways_init(&output->ways);
 	return output;
 }
 
@@ -146,6 +150,7 @@ static void output_free(struct output *output)
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
+	ways_destroy(&output->ways);
 	io_queue_close(output->queue);
 	file_close(&output->direct);
 	file_close(&output->target.file);
@@ -154,13 +159,18 @@ static void output_free(struct output *output)
 	free(output);
 }
 
-void output_pass_by_cache(struct output *output)
+void output_try_both_ways(struct output *output)
 {
-	output->passes_by_cache = true;
 	if (output_is_ordered(output) ||
 	    file_reopen(&output->target.file, O_WRONLY | O_DIRECT, &output->direct) < 0)
 		return;
 	io_queue_open(output->target.file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+}
+
+void output_pass_by_cache(struct output *output)
+{
+	output->passes_by_cache = true;
+	output_try_both_ways(output);
 }
 
 uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
@@ -236,15 +246,35 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
-static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+static bool can_go_either_way(const struct output *output, uint64_t offset, const void *data,
+			      size_t nbytes)
 {
-	int r;
+	return output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
+	       direct_lies_alike(data, offset);
+}
 
-	if (output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
-	    direct_lies_alike(data, offset))
+static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
+			 size_t nbytes)
+{
+	if (way == WAY_PAST_CACHE)
 		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
 				       data, nbytes);
-	r = file_write_at(&output->target.file, offset, data, nbytes);
+	return file_write_at(&output->target.file, offset, data, nbytes);
+}
+
+static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	const uint64_t begin_ns = now_ns();
+	enum way way;
+	int r;
+
+	if (can_go_either_way(output, offset, data, nbytes)) {
+		way = output->passes_by_cache ? WAY_PAST_CACHE : ways_choose(&output->ways);
+		r = write_one_way(output, way, offset, data, nbytes);
+		ways_note(&output->ways, way, nbytes, now_ns() - begin_ns);
+		return r;
+	}
+	r = write_one_way(output, WAY_THROUGH_CACHE, offset, data, nbytes);
 	if (r == 0 && output->passes_by_cache)
 		file_write_behind(&output->target.file, offset, nbytes);
 	return r;

@@ -81,6 +81,9 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  */
 void output_pass_by_cache(struct output *output);
 
+/* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
+void output_try_both_ways(struct output *output);
+
 /*
  * After that: 0, or the alignment that makes direct writes possible. Then data whose address is
  * that of its place in the file, *ret_base + offset, modulo the alignment, is written directly, if

@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "io/direct.h"
 #include "io/memory_tier.h"
+#include "io/now.h"
 #include "io/reclaim.h"
 #include "io/spill_file.h"
 #include "src/status.h"
@@ -38,6 +38,9 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
+
+	/* Constant once anything is stored. */
+	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */
 	struct memory_tier *memory; /* has a lock of its own, as the next */
 	struct reclaim *reclaim;
 	struct io_queue *queue; /* constant once anything is stored; NULL if there is none */
@@ -46,7 +49,7 @@ struct spill {
 	/* Under the lock. */
 	uint64_t used_nbytes; /* in whole pages, as all that is counted */
 	uint64_t peak_nbytes;
-	struct spill_file files[]; /* n_directories */
+	struct spill_file files[]; /* n_files: directory by directory, and all once more */
 };
 
 static uint64_t pages_up(uint64_t nbytes)
@@ -70,7 +73,7 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
 {
-	struct spill *spill = calloc(1, sizeof *spill + n * sizeof *spill->files);
+	struct spill *spill = calloc(1, sizeof *spill + 2 * n * sizeof *spill->files);
 
 	assert(n > 0);
 	if (!spill || memory_tier_open(memory_nbytes, &spill->memory) < 0 ||
@@ -81,10 +84,10 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 	}
 	spill->engine = engine;
 	spill->limit_nbytes = limit_nbytes;
-	spill->n_directories = n;
+	spill->n_directories = spill->n_files = n;
 	pthread_mutex_init(&spill->lock, NULL);
-	for (size_t i = 0; i < n; i++)
-		spill_file_init(&spill->files[i], engine, directories[i]);
+	for (size_t i = 0; i < 2 * n; i++)
+		spill_file_init(&spill->files[i], engine, directories[i % n]);
 	*ret_spill = spill;
 	return 0;
 }
@@ -105,12 +108,41 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 	return 0;
 }
 
-void spill_pass_by_cache(struct spill *spill)
+/* Let the files from `first` on pass by the cache. */
+static void pass_by_cache(struct spill *spill, size_t first)
 {
-	for (size_t i = 0; i < spill->n_directories; i++)
-		spill->files[i].passes_by_cache = true;
+	for (size_t i = first; i < spill->n_files; i++)
+		spill_file_pass_by_cache(&spill->files[i]);
 	/* Without a queue transfers are as right. */
 	io_queue_open(spill->engine, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
+}
+
+void spill_pass_by_cache(struct spill *spill)
+{
+	pass_by_cache(spill, 0);
+}
+
+/*
+ * A second file in each directory is to the scheduler like another disk. If one cannot be had, or
+ * not be written past the cache, there are none.
+ */
+void spill_try_both_ways(struct spill *spill)
+{
+	const size_t n = spill->n_directories;
+	bool are_there = true;
+
+	if (spill->is_kept)
+		return;
+	spill->n_files = 2 * n;
+	pass_by_cache(spill, n);
+	for (size_t i = n; i < spill->n_files && are_there; i++)
+		are_there = spill_file_open(&spill->files[i]) == 0 &&
+			    spill->files[i].direct.fd >= 0;
+	if (are_there)
+		return;
+	for (size_t i = n; i < spill->n_files; i++)
+		spill_file_close(&spill->files[i]);
+	spill->n_files = n;
 }
 
 bool spill_is_kept(const struct spill *spill)
@@ -122,7 +154,7 @@ int spill_sync(struct spill *spill)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < spill->n_directories && r == 0; i++) {
+	for (size_t i = 0; i < spill->n_files && r == 0; i++) {
 		struct spill_file *f = &spill->files[i];
 		struct file file;
 
@@ -144,19 +176,11 @@ void spill_close(struct spill *spill)
 		reclaim_drain(spill->reclaim);
 	reclaim_close(spill->reclaim);
 	io_queue_close(spill->queue);
-	for (size_t i = 0; i < spill->n_directories; i++)
+	for (size_t i = 0; i < spill->n_files; i++)
 		spill_file_close(&spill->files[i]);
 	memory_tier_close(spill->memory);
 	pthread_mutex_destroy(&spill->lock);
 	free(spill);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* The file for the next extent, NULL if all directories are full. Under the lock. */
@@ -165,7 +189,7 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 	struct spill_file *best = NULL;
 	double best_ns = 0;
 
-	for (size_t i = 0; i < spill->n_directories; i++) {
+	for (size_t i = 0; i < spill->n_files; i++) {
 		struct spill_file *f = &spill->files[i];
 		const double ns = spill_file_expected_ns(f, nbytes);
 
@@ -227,10 +251,12 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 	struct spill_file *f;
 	int r = find_room(spill, taken_nbytes, &f);
 
-	if (r == 0 && f->file.fd < 0)
-		r = spill_file_open(f);
 	if (r < 0)
 		return r;
+	if (f->file.fd < 0)
+		r = spill_file_open(f);
+	if (r < 0)
+		return fail(r, "%s: cannot create a temporary file: %m", f->directory);
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)(f - spill->files),
 					     .offset = f->end,
 					     .nbytes = nbytes };
@@ -299,7 +325,7 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 	/* Whatever the reason, no memory is no error as long as there are files. */
 	if (memory_tier_write(spill->memory, data, nbytes, &offset) < 0)
 		return write_to_file(spill, data, nbytes, ret_extent);
-	*ret_extent = (struct spill_extent){ .file = (uint32_t)spill->n_directories,
+	*ret_extent = (struct spill_extent){ .file = (uint32_t)spill->n_files,
 					     .offset = offset,
 					     .nbytes = nbytes };
 	return 0;
@@ -307,8 +333,8 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 
 static bool in_memory(const struct spill *spill, struct spill_extent extent)
 {
-	assert(extent.file <= spill->n_directories);
-	return extent.file == spill->n_directories;
+	assert(extent.file <= spill->n_files);
+	return extent.file == spill->n_files;
 }
 
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
@@ -351,8 +377,8 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
-	assert(file <= spill->n_directories);
-	return file < spill->n_directories ? spill->files[file].directory : "memory";
+	assert(file <= spill->n_files);
+	return file < spill->n_files ? spill->files[file].directory : "memory";
 }
 
 uint64_t spill_used_nbytes(struct spill *spill)

@@ -59,6 +59,12 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
  */
 void spill_pass_by_cache(struct spill *spill);
 
+/*
+ * Before anything is stored: it will be much, so part of it goes through the cache and part past
+ * it, in proportion to how fast each is. A spill that is kept is one file, and stays so.
+ */
+void spill_try_both_ways(struct spill *spill);
+
 /* Does what is stored stay when the spill is closed? */
 bool spill_is_kept(const struct spill *spill);
 

@@ -73,16 +73,21 @@ static int open_nameless(const struct io_engine *engine, const char *directory,
 	return r;
 }
 
+void spill_file_pass_by_cache(struct spill_file *f)
+{
+	f->passes_by_cache = true;
+	/* Refused or not, there is a file. */
+	if (f->file.fd >= 0)
+		file_reopen(&f->file, O_RDWR | O_DIRECT, &f->direct);
+}
+
 int spill_file_open(struct spill_file *f)
 {
 	const int r = open_nameless(f->file.engine, f->directory, &f->file);
 
-	if (r < 0)
-		return fail(r, "%s: cannot create a temporary file: %m", f->directory);
-	/* Refused or not, there is a file. */
-	if (f->passes_by_cache)
-		file_reopen(&f->file, O_RDWR | O_DIRECT, &f->direct);
-	return 0;
+	if (r == 0 && f->passes_by_cache)
+		spill_file_pass_by_cache(f);
+	return r;
 }
 
 void spill_file_close(struct spill_file *f)

@@ -31,7 +31,10 @@ struct spill_file {
 /* It is not created yet. The directory's name must outlive it. */
 void spill_file_init(struct spill_file *f, const struct io_engine *engine, const char *directory);
 
-/* Create it. 0, or a negative errno after a message. */
+/* Before anything is stored: it is to be written past the cache, if the file system lets us. */
+void spill_file_pass_by_cache(struct spill_file *f);
+
+/* Create it. 0, or a negative errno without a message. */
 int spill_file_open(struct spill_file *f);
 void spill_file_close(struct spill_file *f);
 

@@ -17,6 +17,12 @@ static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
+/*
+ * So much that it pays to find out which way is faster. Only where processors are what sorts, too:
+ * beside a GPU they have nothing else to do than to copy into the cache.
+ */
+static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
+
 unsigned engine_n_threads(const struct options *options)
 {
 	return options->n_threads ? options->n_threads : cpus_available("");
@@ -113,6 +119,23 @@ bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes)
 	return nbytes > 0 && (available < taken || nbytes > available - taken);
 }
 
+bool engine_may_pass_cache(const struct engine *engine, uint64_t nbytes)
+{
+	return engine->info.unified && nbytes >= least_either_way_nbytes;
+}
+
+/* What a checkpoint keeps has to be brought to the disk in any case. */
+static void choose_way_of_spill(struct engine *engine)
+{
+	const uint64_t nbytes = engine->plan.temporary_nbytes;
+	const bool may_pass = engine_may_pass_cache(engine, nbytes);
+
+	if (engine_exceeds_cache(engine, nbytes) || (may_pass && engine->checkpoint))
+		spill_pass_by_cache(engine->spill);
+	else if (may_pass)
+		spill_try_both_ways(engine->spill);
+}
+
 static int open_spill(struct engine *engine, const struct options *options)
 {
 	int r = engine->checkpoint ? checkpoint_open_spill(engine->checkpoint, &engine->spill) :
@@ -120,8 +143,8 @@ static int open_spill(struct engine *engine, const struct options *options)
 						options->n_temp_dirs, options->temp_limit_nbytes,
 						engine->plan.host_tier_nbytes, &engine->spill);
 
-	if (r == 0 && engine_exceeds_cache(engine, engine->plan.temporary_nbytes))
-		spill_pass_by_cache(engine->spill);
+	if (r == 0)
+		choose_way_of_spill(engine);
 	if (r == 0)
 		r = compression_open(&options->compression, stores_codes(engine),
 				     &engine->compression);

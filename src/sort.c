@@ -113,6 +113,19 @@ static int open_output(struct sort *sort)
 	return 0;
 }
 
+/* Through the page cache, or past it. */
+static void choose_way_out(struct sort *sort)
+{
+	const uint64_t nbytes = output_nbytes(sort);
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN)
+		return;
+	if (engine_exceeds_cache(&sort->engine, nbytes))
+		output_pass_by_cache(sort->output);
+	else if (engine_may_pass_cache(&sort->engine, nbytes))
+		output_try_both_ways(sort->output);
+}
+
 /* What an earlier process has finished of the runs. */
 static int restore_runs(struct sort *sort)
 {
@@ -399,9 +412,8 @@ static int open_and_sort(struct sort *sort)
 		r = open_output(sort);
 	if (r == 0)
 		r = engine_open(engine, options, output_is_ordered(sort->output));
-	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN &&
-	    engine_exceeds_cache(engine, output_nbytes(sort)))
-		output_pass_by_cache(sort->output);
+	if (r == 0)
+		choose_way_out(sort);
 	if (r == 0)
 		r = sort_to_output(sort);
 	if (r < 0)

@@ -164,6 +164,29 @@ static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void
 	check_direct_output(false);
 }
 
+/* Through the cache and past it in turn; and once that its memory does not lie as the file. */
+static void output_by_both_ways_is_the_same(void **state)
+{
+	enum { LONG = 96 << 20, STEP = (1 << 20) + 12288 };
+	unsigned char *long_data = aligned_alloc(DIRECT_ALIGN_NBYTES, LONG);
+	struct output *output = open_output(path_of("long"), LONG);
+
+	(void)state;
+	assert_non_null(long_data);
+	for (size_t i = 0; i < LONG; i++)
+		long_data[i] = (unsigned char)(i * 2654435761u >> 19);
+	output_try_both_ways(output);
+	assert_int_equal(output_write_at(output, 0, long_data, 5), 0);
+	for (size_t at = 5; at < LONG; at += STEP) {
+		const size_t nbytes = LONG - at < STEP ? LONG - at : STEP;
+
+		assert_int_equal(output_write_at(output, at, long_data + at, nbytes), 0);
+	}
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("long"), long_data, LONG));
+	free(long_data);
+}
+
 static void excess_reservation_is_cut(void **state)
 {
 	struct output *output = open_output(path_of("new"), 3 * N);
@@ -408,6 +431,7 @@ int main(void)
 		FIXTURE(output_past_the_cache_is_the_same),
 		FIXTURE(large_writes_are_direct_if_memory_lies_as_the_file),
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
+		FIXTURE(output_by_both_ways_is_the_same),
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(space_is_reserved_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),

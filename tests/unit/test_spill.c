@@ -101,6 +101,43 @@ static void extents_come_back_past_the_cache(void **state)
 	}
 }
 
+/* Where direct writes are refused, or no second file can be had, all goes through the cache. */
+static void extents_come_back_by_both_ways(void **state)
+{
+	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
+	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char long_data[LONG], back[LONG];
+	const char *const directories[] = { fixture_directory };
+
+	(void)state;
+	fill_pattern(long_data, LONG, 1);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		struct spill_extent extents[N_EXTENTS];
+		uint64_t free_nbytes, free_before;
+		bool second = false;
+
+		faults.refuses_direct = refuses;
+		assert_int_equal(spill_free_nbytes(spill, &free_before), 0);
+		spill_try_both_ways(spill);
+		assert_int_equal(spill_free_nbytes(spill, &free_nbytes), 0);
+		assert_true(free_nbytes < free_before + free_before / 2);
+		for (int i = 0; i < N_EXTENTS; i++) {
+			assert_int_equal(spill_write(spill, long_data, LONG - i, &extents[i]), 0);
+			assert_string_equal(spill_directory(spill, extents[i].file),
+					    fixture_directory);
+			second = second || extents[i].file == 1;
+		}
+		assert_true(second == !refuses);
+		for (int i = 0; i < N_EXTENTS; i++) {
+			assert_int_equal(spill_read(spill, extents[i], back), 0);
+			assert_memory_equal(back, long_data, LONG - i);
+			spill_discard(spill, extents[i]);
+		}
+		assert_int_equal(spill_used_nbytes(spill), 0);
+		spill_close(spill);
+	}
+}
+
 static void full_directory_is_passed_over(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
@@ -343,6 +380,7 @@ int main(void)
 		FIXTURE(directories_are_not_touched_until_needed),
 		FIXTURE(every_directory_is_used),
 		FIXTURE(extents_come_back_past_the_cache),
+		FIXTURE(extents_come_back_by_both_ways),
 		FIXTURE(full_directory_is_passed_over),
 		FIXTURE(one_writer_spares_a_slow_directory),
 		FIXTURE(slow_directory_gets_less),
