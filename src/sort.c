@@ -313,12 +313,25 @@ static void note_facts(struct sort *sort)
 	facts->n_windows = sort->account.result.n_windows;
 }
 
+/* How much has come through a pipe is known only now. */
+static void choose_way_out_of_stream(struct sort *sort)
+{
+	const uint64_t nbytes = count_items(&sort->store) * sort->layout.output_nbytes;
+
+	if (input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN &&
+	    sort->options->mode != MODE_MERGE && !sort->options->zstd_level &&
+	    engine_may_pass_cache(&sort->engine, nbytes))
+		output_try_both_ways(sort->output);
+}
+
 /* The final merge, and around it what of the inputs is no record. */
 static int write_all(struct sort *sort)
 {
 	const struct frame frame = frame_of(sort);
-	int r = frame_write_header(&frame, sort->output);
+	int r;
 
+	choose_way_out_of_stream(sort);
+	r = frame_write_header(&frame, sort->output);
 	if (r == 0)
 		r = merge_all(sort);
 	if (r < 0)
