@@ -9,6 +9,7 @@
 #include "src/checkpoint.h"
 #include "src/chunk_pool.h"
 #include "src/memory_limit.h"
+#include "src/page_cache.h"
 #include "src/status.h"
 
 /* With less device memory than this it is not worth trying. */
@@ -16,12 +17,6 @@ static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
 
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
-
-/*
- * So much that it pays to find out which way is faster. Only where processors are what sorts, too:
- * beside a GPU they have nothing else to do than to copy into the cache.
- */
-static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
 
 unsigned engine_n_threads(const struct options *options)
 {
@@ -108,32 +103,22 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 	plan_make(&engine->request, &engine->plan);
 }
 
-bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes)
-{
-	const uint64_t available = memory_available_nbytes("");
-	uint64_t taken = engine->plan.memory_nbytes;
-
-	/* A small input does not fill a large memory. */
-	if (engine->plan.input_nbytes < taken / 2)
-		taken = 2 * engine->plan.input_nbytes;
-	return nbytes > 0 && (available < taken || nbytes > available - taken);
-}
-
-bool engine_may_pass_cache(const struct engine *engine, uint64_t nbytes)
-{
-	return engine->info.unified && nbytes >= least_either_way_nbytes;
-}
-
-/* What a checkpoint keeps has to be brought to the disk in any case. */
 static void choose_way_of_spill(struct engine *engine)
 {
-	const uint64_t nbytes = engine->plan.temporary_nbytes;
-	const bool may_pass = engine_may_pass_cache(engine, nbytes);
-
-	if (engine_exceeds_cache(engine, nbytes) || (may_pass && engine->checkpoint))
+	switch (page_cache_use(engine, engine->plan.temporary_nbytes)) {
+	case PAGE_CACHE_IS_TOO_SMALL:
 		spill_pass_by_cache(engine->spill);
-	else if (may_pass)
-		spill_try_both_ways(engine->spill);
+		break;
+	case PAGE_CACHE_MAY_HOLD:
+		/* What a checkpoint keeps has to be brought to the disk in any case. */
+		if (engine->checkpoint)
+			spill_pass_by_cache(engine->spill);
+		else
+			spill_try_both_ways(engine->spill);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
 }
 
 static int open_spill(struct engine *engine, const struct options *options)

@@ -48,12 +48,6 @@ struct engine {
  */
 int engine_open(struct engine *engine, const struct options *options, bool ordered_output);
 
-/* Are nbytes of files more than the page cache can hold, beside what the plan takes? */
-bool engine_exceeds_cache(const struct engine *engine, uint64_t nbytes);
-
-/* If not: are they so much that it may pay to write them past it? */
-bool engine_may_pass_cache(const struct engine *engine, uint64_t nbytes);
-
 /* Close what engine_open() opened; no run may be left. A zeroed engine is fine. */
 void engine_close(struct engine *engine);
 

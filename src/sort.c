@@ -28,6 +28,7 @@
 #include "src/frame.h"
 #include "src/merge.h"
 #include "src/merge_inputs.h"
+#include "src/page_cache.h"
 #include "src/passes.h"
 #include "src/status.h"
 
@@ -113,17 +114,19 @@ static int open_output(struct sort *sort)
 	return 0;
 }
 
-/* Through the page cache, or past it. */
-static void choose_way_out(struct sort *sort)
+/* For an output of nbytes. */
+static void choose_way_out(struct sort *sort, uint64_t nbytes)
 {
-	const uint64_t nbytes = output_nbytes(sort);
-
-	if (nbytes == OUTPUT_SIZE_UNKNOWN)
-		return;
-	if (engine_exceeds_cache(&sort->engine, nbytes))
+	switch (page_cache_use(&sort->engine, nbytes)) {
+	case PAGE_CACHE_IS_TOO_SMALL:
 		output_pass_by_cache(sort->output);
-	else if (engine_may_pass_cache(&sort->engine, nbytes))
+		break;
+	case PAGE_CACHE_MAY_HOLD:
 		output_try_both_ways(sort->output);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
 }
 
 /* What an earlier process has finished of the runs. */
@@ -314,14 +317,10 @@ static void note_facts(struct sort *sort)
 }
 
 /* How much has come through a pipe is known only now. */
-static void choose_way_out_of_stream(struct sort *sort)
+static bool is_known_late(const struct sort *sort)
 {
-	const uint64_t nbytes = count_items(&sort->store) * sort->layout.output_nbytes;
-
-	if (input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN &&
-	    sort->options->mode != MODE_MERGE && !sort->options->zstd_level &&
-	    engine_may_pass_cache(&sort->engine, nbytes))
-		output_try_both_ways(sort->output);
+	return input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN &&
+	       sort->options->mode != MODE_MERGE && !sort->options->zstd_level;
 }
 
 /* The final merge, and around it what of the inputs is no record. */
@@ -330,7 +329,8 @@ static int write_all(struct sort *sort)
 	const struct frame frame = frame_of(sort);
 	int r;
 
-	choose_way_out_of_stream(sort);
+	if (is_known_late(sort))
+		choose_way_out(sort, count_items(&sort->store) * sort->layout.output_nbytes);
 	r = frame_write_header(&frame, sort->output);
 	if (r == 0)
 		r = merge_all(sort);
@@ -425,8 +425,8 @@ static int open_and_sort(struct sort *sort)
 		r = open_output(sort);
 	if (r == 0)
 		r = engine_open(engine, options, output_is_ordered(sort->output));
-	if (r == 0)
-		choose_way_out(sort);
+	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN)
+		choose_way_out(sort, output_nbytes(sort));
 	if (r == 0)
 		r = sort_to_output(sort);
 	if (r < 0)

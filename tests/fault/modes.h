@@ -25,16 +25,17 @@ struct mode {
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
 	enum answer answer;
 	enum device_shape shape;
-	bool from_pipe;      /* standard input is a pipe with the input */
-	bool to_pipe;        /* standard output is a pipe */
-	bool in_place;       /* the output is the input */
-	bool verifies;       /* --verify: reads its output back */
-	bool is_zst;         /* the output is compressed */
-	bool measures;       /* also tries how fast files are, which need not succeed */
-	bool is_cold;        /* nothing is in the page cache, and nothing fits in it: rings */
-	bool is_slow;        /* without --all, one call of each kind fails, not three */
-	bool has_choice;     /* a device that cannot be opened need not be: first calls fail */
-	bool has_checkpoint; /* in "state" */
+	bool from_pipe;       /* standard input is a pipe with the input */
+	bool to_pipe;         /* standard output is a pipe */
+	bool in_place;        /* the output is the input */
+	bool verifies;        /* --verify: reads its output back */
+	bool is_zst;          /* the output is compressed */
+	bool measures;        /* also tries how fast files are, which need not succeed */
+	bool is_cold;         /* nothing is in the page cache, and nothing fits in it: rings */
+	bool goes_either_way; /* the page cache may be passed by, and is where it can be */
+	bool is_slow;         /* without --all, one call of each kind fails, not three */
+	bool has_choice;      /* a device that cannot be opened need not be: first calls fail */
+	bool has_checkpoint;  /* in "state" */
 	enum taken_up taken_up;
 	bool is_broken_off; /* besides any fault, before the output is done */
 	int status;         /* when all goes well */

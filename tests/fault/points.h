@@ -127,8 +127,8 @@ void points_exempt_thread(void);
 /* Files that are opened below here are temporary. */
 void points_set_temporary(const char *prefix);
 
-/* Is the page cache empty, and small? Else there are no rings. */
-void points_set_cold(bool cold);
+/* Is it empty, and small? Else there are no rings. Or is it passed by where that can be? */
+void points_set_page_cache(bool is_cold, bool may_be_passed);
 
 /* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
 enum device_shape {

@@ -136,7 +136,7 @@ static int call_main(const struct trial *trial)
 		argv[argc++] = word;
 	status_reset(true);
 	points_set_device(trial->mode->shape);
-	points_set_cold(trial->mode->is_cold);
+	points_set_page_cache(trial->mode->is_cold, trial->mode->goes_either_way);
 	alarm(SECONDS_A_RUN);
 	points_arm(trial->fault);
 	status = gsort_main(argc, argv);

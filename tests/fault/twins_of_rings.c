@@ -9,15 +9,32 @@
 
 #include "config.h"
 #include "io/direct.h"
+#include "io/ways.h"
+#include "src/page_cache.h"
 #include "tests/fault/points.h"
 
 struct io_uring;
 
-static bool is_cold;
+static bool is_cold, may_be_passed;
 
-void points_set_cold(bool cold)
+void points_set_page_cache(bool cold, bool may_pass)
 {
 	is_cold = cold;
+	may_be_passed = may_pass;
+}
+
+enum page_cache_use __real_page_cache_use(const struct engine *engine, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct engine *engine, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct engine *engine, uint64_t nbytes)
+{
+	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(engine, nbytes);
+}
+
+enum way __real_ways_choose(struct ways *ways);
+enum way __wrap_ways_choose(struct ways *ways);
+enum way __wrap_ways_choose(struct ways *ways)
+{
+	return may_be_passed ? WAY_PAST_CACHE : __real_ways_choose(ways);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

@@ -1,0 +1,24 @@
+/*
+ * page_cache - what becomes of files that a sort writes (see page_cache.h)
+ */
+#include "src/page_cache.h"
+
+#include "src/memory_limit.h"
+
+/* So much that it pays to find out which way is faster. */
+static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
+
+enum page_cache_use page_cache_use(const struct engine *engine, uint64_t nbytes)
+{
+	const uint64_t available = memory_available_nbytes("");
+	uint64_t taken = engine->plan.memory_nbytes;
+
+	/* A small input does not fill a large memory. */
+	if (engine->plan.input_nbytes < taken / 2)
+		taken = 2 * engine->plan.input_nbytes;
+	if (nbytes > 0 && (available < taken || nbytes > available - taken))
+		return PAGE_CACHE_IS_TOO_SMALL;
+	/* Processors beside a GPU have nothing else to do than to copy into the cache. */
+	return engine->info.unified && nbytes >= least_either_way_nbytes ? PAGE_CACHE_MAY_HOLD :
+									   PAGE_CACHE_HOLDS;
+}
