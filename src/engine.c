@@ -105,20 +105,12 @@ static void make_plan(struct engine *engine, const struct options *options, bool
 
 static void choose_way_of_spill(struct engine *engine)
 {
-	switch (page_cache_use(engine, engine->plan.temporary_nbytes)) {
-	case PAGE_CACHE_IS_TOO_SMALL:
-		spill_pass_by_cache(engine->spill);
-		break;
-	case PAGE_CACHE_MAY_HOLD:
-		/* What a checkpoint keeps has to be brought to the disk in any case. */
-		if (engine->checkpoint)
-			spill_pass_by_cache(engine->spill);
-		else
-			spill_try_both_ways(engine->spill);
-		break;
-	case PAGE_CACHE_HOLDS:
-		break;
-	}
+	enum page_cache_use use = page_cache_use(engine, engine->plan.temporary_nbytes);
+
+	/* What a checkpoint keeps has to be brought to the disk in any case. */
+	if (engine->checkpoint && use == PAGE_CACHE_MAY_HOLD)
+		use = PAGE_CACHE_IS_TOO_SMALL;
+	page_cache_tell_spill(use, engine->spill);
 }
 
 static int open_spill(struct engine *engine, const struct options *options)

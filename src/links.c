@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/page_cache.h"
 #include "src/status.h"
 #include "src/trial.h"
 
@@ -127,7 +128,8 @@ static void measure_input(const struct engine *engine, struct parts *parts,
  * asked for.
  */
 static double measure_directories(const struct engine *engine, struct parts *parts,
-				  const char *const *directories, size_t n, double *ret_read)
+				  const char *const *directories, size_t n, enum page_cache_use use,
+				  double *ret_read)
 {
 	const uint64_t needed_nbytes = 2 * ROUNDS * N_PARTS * parts->part_nbytes;
 	uint64_t free_nbytes;
@@ -135,12 +137,20 @@ static double measure_directories(const struct engine *engine, struct parts *par
 
 	if (spill_open(engine->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
 		return 0;
+	page_cache_tell_spill(use, parts->spill);
 	if (spill_free_nbytes(parts->spill, &free_nbytes) == 0 && free_nbytes >= needed_nbytes)
 		rate = time_parts(parts, engine->plan.n_writers, write_part);
 	if (rate > 0 && ret_read)
 		*ret_read = time_parts(parts, 1, read_back);
 	spill_close(parts->spill);
 	return rate;
+}
+
+static enum page_cache_use use_for_output(const struct engine *engine)
+{
+	const uint64_t nbytes = engine->plan.input_nbytes;
+
+	return page_cache_use(engine, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
 static void measure_output(const struct engine *engine, const char *path, struct parts *parts,
@@ -150,7 +160,8 @@ static void measure_output(const struct engine *engine, const char *path, struct
 	const char *directory = copy ? dirname(copy) : NULL;
 
 	if (directory)
-		rates->rates[STAGE_WRITE] = measure_directories(engine, parts, &directory, 1, NULL);
+		rates->rates[STAGE_WRITE] = measure_directories(engine, parts, &directory, 1,
+								use_for_output(engine), NULL);
 	free(copy);
 }
 
@@ -162,15 +173,18 @@ static void measure_files(const struct engine *engine, const struct options *opt
 	if (parts.part_nbytes > MOST_PART_NBYTES)
 		parts.part_nbytes = MOST_PART_NBYTES;
 	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
-	parts.data = parts.part_nbytes ? malloc(N_PARTS * parts.part_nbytes) : NULL;
+	parts.data = parts.part_nbytes ?
+			     aligned_alloc(SPILL_ALIGN_NBYTES, N_PARTS * parts.part_nbytes) :
+			     NULL;
 	if (!parts.data)
 		return;
 	memset(parts.data, 1, N_PARTS * parts.part_nbytes);
 	measure_input(engine, &parts, rates);
 	if (!engine->plan.fits && options->temp_dirs && !parts.error)
-		rates->rates[STAGE_SPILL] = measure_directories(engine, &parts, options->temp_dirs,
-								options->n_temp_dirs,
-								&rates->rates[STAGE_FETCH]);
+		rates->rates[STAGE_SPILL] = measure_directories(
+			engine, &parts, options->temp_dirs, options->n_temp_dirs,
+			page_cache_use(engine, engine->plan.temporary_nbytes),
+			&rates->rates[STAGE_FETCH]);
 	if (!parts.error)
 		measure_output(engine, options->output_path, &parts, rates);
 	free(parts.data);

@@ -22,3 +22,17 @@ enum page_cache_use page_cache_use(const struct engine *engine, uint64_t nbytes)
 	return engine->info.unified && nbytes >= least_either_way_nbytes ? PAGE_CACHE_MAY_HOLD :
 									   PAGE_CACHE_HOLDS;
 }
+
+void page_cache_tell_spill(enum page_cache_use use, struct spill *spill)
+{
+	switch (use) {
+	case PAGE_CACHE_IS_TOO_SMALL:
+		spill_pass_by_cache(spill);
+		break;
+	case PAGE_CACHE_MAY_HOLD:
+		spill_try_both_ways(spill);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "io/spill.h"
 #include "src/engine.h"
 
 enum page_cache_use {
@@ -13,3 +14,6 @@ enum page_cache_use {
 
 /* For nbytes of files, of an engine that is planned. */
 enum page_cache_use page_cache_use(const struct engine *engine, uint64_t nbytes);
+
+/* Before anything is stored there. */
+void page_cache_tell_spill(enum page_cache_use use, struct spill *spill);
