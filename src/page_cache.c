@@ -13,8 +13,13 @@ enum page_cache_use page_cache_use(const struct engine *engine, uint64_t nbytes)
 	const uint64_t available = memory_available_nbytes("");
 	uint64_t taken = engine->plan.memory_nbytes;
 
-	/* A small input does not fill a large memory. */
-	if (engine->plan.input_nbytes < taken / 2)
+	/*
+	 * A small input does not fill a large memory. One of unknown size is asked about when it
+	 * has been read, and what it takes is not available any more.
+	 */
+	if (engine->plan.input_nbytes == PLAN_SIZE_UNKNOWN)
+		taken = 0;
+	else if (engine->plan.input_nbytes < taken / 2)
 		taken = 2 * engine->plan.input_nbytes;
 	if (nbytes > 0 && (available < taken || nbytes > available - taken))
 		return PAGE_CACHE_IS_TOO_SMALL;
