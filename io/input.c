@@ -22,6 +22,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "io/input_mapped.h"
 #include "io/input_state.h"
 #include "io/input_stream.h"
 #include "io/zst_stream.h"
@@ -32,8 +33,7 @@ static bool is_serial(const struct input *input)
 	return input->total_nbytes == INPUT_SIZE_UNKNOWN;
 }
 
-/* Remember the first failure; every later reader gets it. */
-static void stop(struct input *input, int r)
+void input_stop(struct input *input, int r)
 {
 	int none = 0;
 
@@ -155,6 +155,7 @@ void input_close(struct input *input)
 {
 	if (!input)
 		return;
+	input_unmap(input);
 	for (size_t i = 0; i < input->n_sources; i++) {
 		source_close(&input->table, &input->sources[i].source);
 		free(input->sources[i].tail);
@@ -278,20 +279,27 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
 	return 0;
 }
 
+size_t input_claim(struct input *input, size_t nbytes, uint64_t *ret_position)
+{
+	uint64_t left;
+
+	pthread_mutex_lock(&input->claim);
+	left = input->total_nbytes - input->next;
+	if (nbytes > left)
+		nbytes = (size_t)left;
+	*ret_position = input->next;
+	input->next += nbytes;
+	pthread_mutex_unlock(&input->claim);
+	return nbytes;
+}
+
 static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
 			 size_t *ret_nbytes)
 {
-	uint64_t position, left;
+	uint64_t position;
 	int r;
 
-	pthread_mutex_lock(&input->claim);
-	position = input->next;
-	left = input->total_nbytes - position;
-	if (nbytes > left)
-		nbytes = (size_t)left;
-	input->next += nbytes;
-	pthread_mutex_unlock(&input->claim);
-
+	nbytes = input_claim(input, nbytes, &position);
 	r = input_read_at(input, position, buffer, nbytes);
 	if (r < 0)
 		return r;
@@ -326,7 +334,7 @@ static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64
 	if (r == 0)
 		r = input_read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
-		stop(input, r);
+		input_stop(input, r);
 	else if (*ret_nbytes == nbytes)
 		atomic_store(&input->is_long, true);
 	pthread_mutex_unlock(&input->claim);
@@ -345,7 +353,7 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 		return read_in_turn(input, buffer, nbytes, ret_position, ret_nbytes);
 	r = read_parallel(input, buffer, nbytes, ret_position, ret_nbytes);
 	if (r < 0)
-		stop(input, r);
+		input_stop(input, r);
 	return r;
 }
 
@@ -376,7 +384,7 @@ void input_cancel(struct input *input)
 {
 	const uint64_t one = 1;
 
-	stop(input, -ECANCELED);
+	input_stop(input, -ECANCELED);
 	if (input->cancel_fd >= 0 && write(input->cancel_fd, &one, sizeof one) < 0)
 		assert(errno == EAGAIN); /* it is readable already */
 }

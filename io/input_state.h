@@ -1,5 +1,5 @@
 /*
- * input_state - what an input consists of; of input.c and input_stream.c only
+ * input_state - what an input consists of; of input*.c only
  */
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "io/input.h"
+#include "io/mapping.h"
 #include "io/source.h"
 
 /* A source, its place in the stream, and what of it is kept apart. */
@@ -15,6 +16,7 @@ struct placed_source {
 	uint64_t position; /* known once it is started */
 	void *tail;
 	size_t tail_nbytes;
+	struct mapping mapping; /* of what it contributes, if the input is mapped */
 };
 
 struct input {
@@ -43,3 +45,12 @@ struct input {
 	struct source_table table;
 	struct placed_source sources[];
 };
+
+/* Remember the first failure; every later reader gets it. */
+void input_stop(struct input *input, int r);
+
+/*
+ * Of regular files: whose is the next part of nbytes, or what is left of the stream? The caller's;
+ * returns how long it is.
+ */
+size_t input_claim(struct input *input, size_t nbytes, uint64_t *ret_position);

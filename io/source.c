@@ -273,7 +273,7 @@ int source_fail_changed(const struct source *source, uint64_t now_nbytes)
 			    source->base + now_nbytes);
 }
 
-static int check_size(const struct source *source)
+int source_check_size(const struct source *source)
 {
 	uint64_t nbytes;
 	const int r = file_size(&source->file, &nbytes);
@@ -348,7 +348,7 @@ static int read_held(struct source_table *table, struct source *source, uint64_t
 	if (r < 0 && r != -ENODATA)
 		return r;
 	if (r < 0 || reaches_end)
-		checked = check_size(source);
+		checked = source_check_size(source);
 	if (checked < 0)
 		return checked;
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 " ends before the file does",
@@ -417,5 +417,5 @@ int source_check_end(const struct source *source)
 	position = lseek(source->file.fd, 0, SEEK_CUR);
 	if ((uint64_t)position != source->zst_end)
 		return fail_changed(source, source->zst_end, (uint64_t)position);
-	return check_size(source);
+	return source_check_size(source);
 }

@@ -118,6 +118,12 @@ void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes)
 int source_fail_changed(const struct source *source, uint64_t now_nbytes);
 
 /*
+ * Is the file of a regular source, which is held, as large as at first? 0, or -EBUSY after a
+ * message.
+ */
+int source_check_size(const struct source *source);
+
+/*
  * A stream has come to its end: if it is a compressed file, is that the file's end, as it was at
  * first? 0, or -EBUSY after a message.
  */
