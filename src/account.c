@@ -9,11 +9,25 @@
 #include "src/status.h"
 #include "src/verify.h"
 
+/* Records that were left in their files, and looked at twice, may not have been the same. */
+static int fail_changed(const struct engine *engine)
+{
+	const char *path;
+	uint64_t record;
+
+	input_path_at(engine->input, 0, &path, &record);
+	return fail(-EBUSY, "%s%s: changed while it was sorted; the output was not written", path,
+		    engine->n_sources > 1 ? ", or another input" : "");
+}
+
 int account_check(const struct account *account, const struct engine *engine)
 {
 	struct digest accounted = account->result.written;
 
 	digest_add(&accounted, account->dropped);
+	if (engine->layout->kind == LAYOUT_REFERENCES &&
+	    (account->result.n_disorders || !digest_equal(account->read, accounted)))
+		return fail_changed(engine);
 	if (account->result.n_disorders)
 		return fail(-EIO,
 			    "internal error: %" PRIu64 " records of the result are out of order; "

@@ -18,7 +18,8 @@
  *
  * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
  * one operation each (sort_records, merge_records), in which a back end uses what elements it
- * likes: what the engine sees are records and items (record.h), in order.
+ * likes: what the engine sees are records and items (record.h), in order. References are sorted and
+ * merged as codes are; where the records are is said to encode and decode.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
@@ -55,6 +56,7 @@ struct backend_config {
 struct device_info {
 	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
+	bool refers;            /* takes LAYOUT_REFERENCES */
 	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
 	unsigned n_lanes;       /* lanes that keep the device busy */
 	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
@@ -84,9 +86,10 @@ struct decode_result {
 	code_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
 };
 
-/* records -> elements. */
+/* records -> elements. Of references the two lie apart. */
 struct encode_op {
 	const struct layout *layout; /* must outlive the operation */
+	uint64_t first_number;       /* of references: that of the first record */
 	/*
 	 * n records of record_nbytes, and room for n elements. Records that are as wide as elements
 	 * are aligned like them, others need not be. The two may be the same memory, or
@@ -98,9 +101,15 @@ struct encode_op {
 	struct digest *ret_digest; /* host; added to; may be NULL */
 };
 
-/* elements -> records, in place if asked (records == elements). */
+/* What references refer to lies in at most so many places. */
+enum { BACKEND_MOST_SOURCES = 16 };
+
+/* elements -> records, in place if asked (records == elements), but for references. */
 struct decode_op {
 	const struct layout *layout;
+	/* Of references: the records, numbered from 0 on; n_sources, host array */
+	const struct slice *sources;
+	uint32_t n_sources;
 	const void *elements;
 	void *records;
 	uint64_t n;

@@ -83,6 +83,7 @@ static void cpu_describe(const struct device *device, struct device_info *ret_in
 {
 	*ret_info = (struct device_info){
 		.unified = true,
+		.refers = true,
 		.n_lanes = device->n_threads,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,

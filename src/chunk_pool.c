@@ -9,6 +9,8 @@
  * A chunk that was not filled has its records too far back for its elements to end where they end,
  * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
  *
+ * Elements that refer to records (LAYOUT_REFERENCES) are made of them where they are.
+ *
  * Records that are sorted as records (LAYOUT_RECORDS) are gathered into another buffer, the lane's
  * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
  * lane does afterwards.
@@ -234,18 +236,62 @@ static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
 	return r;
 }
 
-static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, const void *records)
+static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const void *records;
+	int r = move_records(chunk, lane, room, &records);
+
+	return r < 0 ? r :
+		       engine->backend->encode(lane->lane, &(struct encode_op){
+								   .layout = engine->layout,
+								   .records = records,
+								   .elements = chunk->buffer,
+								   .n = chunk->n,
+								   .ret_digest = &chunk->read,
+							   });
+}
+
+/* Of each source, what of it is in the chunk. */
+static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct layout *layout = engine->layout;
+	const uint64_t first = chunk->number * engine->plan.chunk_records;
+	uint64_t start = 0; /* number of the source's first record */
+	int r = 0;
+
+	for (uint32_t i = 0; i < engine->n_sources && r == 0; i++) {
+		const struct slice source = engine->sources[i];
+		const uint64_t begin = start > first ? start : first;
+		const uint64_t source_end = start + source.n, chunk_end = first + chunk->n;
+		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
+
+		if (begin < end)
+			r = engine->backend->encode(
+				lane->lane,
+				&(struct encode_op){
+					.layout = layout,
+					.first_number = begin,
+					.records = (const char *)source.elements +
+						   (begin - start) * layout->record_nbytes,
+					.elements = (char *)chunk->buffer +
+						    (begin - first) * layout->element_nbytes,
+					.n = end - begin,
+					.ret_digest = &chunk->read,
+				});
+		start = source_end;
+	}
+	return r;
+}
+
+static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
 {
 	const struct engine *engine = chunk->pool->engine;
 	const struct backend *backend = engine->backend;
 	const struct layout *layout = engine->layout;
-	int r = backend->encode(lane->lane, &(struct encode_op){
-						    .layout = layout,
-						    .records = records,
-						    .elements = chunk->buffer,
-						    .n = chunk->n,
-						    .ret_digest = &chunk->read,
-					    });
+	int r = layout->kind == LAYOUT_REFERENCES ? queue_refer(chunk, lane) :
+						    queue_encode(chunk, lane, room);
 
 	if (r == 0)
 		r = backend->sort(lane->lane, &(struct sort_op){
@@ -269,18 +315,13 @@ static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, c
 static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room)
 {
 	const struct engine *engine = chunk->pool->engine;
-	const void *records;
 	int r = 0;
 
 	if (chunk->filled)
 		r = engine->backend->follow(lane->lane, chunk->filled);
-	if (r == 0 && engine->layout->kind == LAYOUT_RECORDS) {
-		r = queue_sort_records(chunk, lane);
-	} else if (r == 0) {
-		r = move_records(chunk, lane, room, &records);
-		if (r == 0)
-			r = queue_sort_codes(chunk, lane, records);
-	}
+	if (r == 0)
+		r = engine->layout->kind == LAYOUT_RECORDS ? queue_sort_records(chunk, lane) :
+							     queue_sort_codes(chunk, lane, room);
 	return r == 0 ? engine->backend->mark(lane->lane, chunk->sorted) : r;
 }
 

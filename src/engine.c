@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "io/input_mapped.h"
 #include "io/zst_writer.h"
 #include "src/checkpoint.h"
 #include "src/chunk_pool.h"
@@ -14,6 +15,8 @@
 
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
+
+_Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be referred to");
 
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
@@ -153,11 +156,57 @@ static void close_device(struct engine *engine)
 	engine->device = NULL;
 }
 
+/* Could elements refer to all records of the input, and be all that is sorted? */
+static bool can_refer(struct engine *engine, const struct options *options)
+{
+	const uint64_t nbytes = input_total_nbytes(engine->input);
+
+	return engine->info.refers && options->mode == MODE_SORT && !engine->unique &&
+	       engine->limit == UINT64_MAX && !options->checkpoint_path &&
+	       nbytes != INPUT_SIZE_UNKNOWN &&
+	       nbytes / engine->layout->record_nbytes <= UINT32_MAX &&
+	       layout_refer(engine->layout, &engine->references);
+}
+
+static void note_sources(struct engine *engine)
+{
+	for (size_t i = 0; i < input_n_files(engine->input); i++)
+		engine->sources[engine->n_sources++] = (struct slice){
+			.elements = input_mapped_file(engine->input, i),
+			.n = input_file_extent(engine->input, i).nbytes /
+			     engine->layout->record_nbytes,
+		};
+}
+
+/*
+ * Records that are in the page cache, and fit into the memory there, are sorted from where they
+ * are. Else they are read.
+ */
+static int choose_layout(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	const struct layout *given = engine->layout;
+	int r = 0;
+
+	if (!can_refer(engine, options))
+		return 0;
+	engine->layout = &engine->references;
+	make_plan(engine, options, ordered_output);
+	if (engine->plan.fits)
+		r = input_map(engine->input);
+	if (r > 0)
+		note_sources(engine);
+	else
+		engine->layout = given;
+	return r < 0 ? r : 0;
+}
+
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
 static int open_sorting(struct engine *engine, const struct options *options, bool ordered_output)
 {
 	int r = open_device(engine, options);
 
+	if (r == 0)
+		r = choose_layout(engine, options, ordered_output);
 	return r < 0 ? r : open_pool(engine, options, ordered_output);
 }
 

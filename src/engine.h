@@ -22,8 +22,8 @@
 struct engine {
 	/* Given */
 	const struct io_engine *io;
-	const struct layout *layout;
-	bool unique;         /* -u */
+	const struct layout *layout; /* engine_open() may make it `references` */
+	bool unique;                 /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	struct checkpoint *checkpoint; /* NULL: none; else runs outlive the process */
@@ -34,12 +34,16 @@ struct engine {
 	const struct backend *backend;
 	struct device *device;
 	struct device_info info;
+	/* If the records stay where they are mapped: what refers to them, and where they are. */
+	struct layout references;
+	struct slice sources[BACKEND_MOST_SOURCES]; /* n_sources */
+	uint32_t n_sources;
 	struct plan_request request;
 	struct plan plan;
 	struct spill *spill;             /* not with --explain */
 	struct compression *compression; /* of what is spilled; NULL: none */
 	struct temporary_space space;
-	struct chunk_pool *pool;         /* only to sort: not with -m or --explain */
+	struct chunk_pool *pool; /* only to sort: not with -m or --explain */
 };
 
 /*

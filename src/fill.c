@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "io/input_mapped.h"
 #include "src/status.h"
 
 struct slot {
@@ -88,16 +89,27 @@ static int claim_chunk(struct fill *fill, struct chunk **ret_chunk)
 	return r < 0 ? r : 1;
 }
 
+/* The next part of the input: into the chunk, or, if the chunk only refers to it, where it is. */
+static int read_part_of(struct fill *fill, struct chunk *chunk, uint64_t *ret_position,
+			size_t *ret_nbytes)
+{
+	const struct engine *engine = fill->engine;
+
+	if (engine->layout->kind == LAYOUT_REFERENCES)
+		return input_claim_mapped(engine->input, fill->chunk_nbytes, ret_position,
+					  ret_nbytes);
+	return input_read(engine->input, chunk_records(chunk, engine->plan.chunk_records),
+			  fill->chunk_nbytes, ret_position, ret_nbytes);
+}
+
 /* Read and sort the chunk. Returns 1, 0 if there was nothing left to read, or a negative errno. */
 static int read_chunk(struct fill *fill, struct chunk *chunk)
 {
 	const struct engine *engine = fill->engine;
-	const uint64_t capacity = engine->plan.chunk_records;
 	struct span span = stats_begin(STAGE_READ, 0);
 	uint64_t position;
 	size_t nbytes;
-	int r = input_read(engine->input, chunk_records(chunk, capacity), fill->chunk_nbytes,
-			   &position, &nbytes);
+	int r = read_part_of(fill, chunk, &position, &nbytes);
 
 	if (r < 0)
 		return r;
@@ -108,7 +120,7 @@ static int read_chunk(struct fill *fill, struct chunk *chunk)
 	chunk->number = span.item = (position - fill->start) / fill->chunk_nbytes;
 	chunk->n = nbytes / engine->layout->record_nbytes;
 	stats_end(engine->stats, span, nbytes);
-	r = chunk_pool_sort(chunk, capacity);
+	r = chunk_pool_sort(chunk, engine->plan.chunk_records);
 	return r < 0 ? r : 1;
 }
 

@@ -48,10 +48,12 @@ static uint64_t round_up(uint64_t value, uint64_t to)
 	return divide_up(value, to) * to;
 }
 
-/* Of the host's memory, what is there for data. */
+/* Of the host's memory, what is there for data; nothing is left by a mapping that is too large. */
 static uint64_t data_nbytes(const struct plan *plan)
 {
-	return plan->memory_nbytes - plan->side_nbytes - plan->index_nbytes;
+	const uint64_t others_nbytes = plan->side_nbytes + plan->index_nbytes + plan->mapped_nbytes;
+
+	return plan->memory_nbytes - at_most(others_nbytes, plan->memory_nbytes);
 }
 
 /* The room of a record in a chunk: it comes as a record, and stays as an element or an item. */
@@ -144,7 +146,8 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 
 	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
 	return windows.n_windows *
-	       (windows.capacity_records * plan->resident_nbytes + windows.scratch_nbytes);
+	       (windows.capacity_records * (plan->resident_nbytes + plan->gathered_nbytes) +
+		windows.scratch_nbytes);
 }
 
 /* What the lanes take that sort chunks. */
@@ -379,6 +382,10 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		.n_readers = (uint32_t)at_most(request->n_threads, MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
+	if (request->layout->kind == LAYOUT_REFERENCES) {
+		plan->mapped_nbytes = request->input_nbytes;
+		plan->gathered_nbytes = plan->record_nbytes;
+	}
 	if (request->ordered_output)
 		plan->n_writers = 1;
 	memcpy(plan->device, info.name, sizeof plan->device);
@@ -412,6 +419,12 @@ static uint64_t block_records(const struct plan *plan)
 	return plan->block_nbytes / plan->resident_nbytes;
 }
 
+/* Of a record in a window, as it is merged or as it leaves. */
+static uint64_t widest_nbytes(const struct plan *plan)
+{
+	return at_least(plan->resident_nbytes, plan->gathered_nbytes);
+}
+
 /* What a window with that quota takes, all in all; fills in *windows. */
 static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
 			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
@@ -420,7 +433,7 @@ static uint64_t window_nbytes(const struct plan *plan, const struct plan_request
 	const uint64_t overhang = n_stored * block_records(plan);
 	const uint64_t n_buffers = n_stored ? 2 : 1;
 	const uint64_t least_stride =
-		at_least(at_most(LEAST_STRIDE_NBYTES / plan->resident_nbytes, 16), 1);
+		at_least(at_most(LEAST_STRIDE_NBYTES / widest_nbytes(plan), 16), 1);
 
 	windows->quota_records = quota;
 	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
@@ -428,7 +441,8 @@ static uint64_t window_nbytes(const struct plan *plan, const struct plan_request
 	windows->scratch_nbytes = at_least(
 		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records),
 		plan->packs ? windows->capacity_records * plan->resident_nbytes : 0);
-	return n_buffers * windows->capacity_records * plan->resident_nbytes +
+	return windows->capacity_records *
+		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
 	       windows->scratch_nbytes;
 }
 
@@ -442,9 +456,9 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 		  struct window_plan *ret_windows)
 {
 	const uint64_t overhang = n_stored * block_records(plan);
-	const uint64_t least =
-		at_least(at_least(overhang, LEAST_WINDOW_NBYTES / plan->resident_nbytes), 1);
-	uint64_t quota = at_least(plan->window_nbytes / plan->resident_nbytes, 4 * overhang);
+	const uint64_t record_nbytes = widest_nbytes(plan);
+	const uint64_t least = at_least(at_least(overhang, LEAST_WINDOW_NBYTES / record_nbytes), 1);
+	uint64_t quota = at_least(plan->window_nbytes / record_nbytes, 4 * overhang);
 
 	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);
 	ret_windows->n_windows = plan->n_windows;

@@ -15,6 +15,9 @@
  * spilled run while the other half fills. A run is therefore about three eighths of the memory
  * long. The chunks that fit at the end are never spilled.
  *
+ * Records that stay where they are mapped (LAYOUT_REFERENCES) are part of the memory, since what of
+ * a mapping has been looked at counts as the process's. They are only referred to if all fits.
+ *
  * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),
  * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
  * way out, and half is the first tier that runs are spilled to, before the disk.
@@ -65,11 +68,13 @@ struct plan {
 	uint64_t memory_nbytes; /* of the host */
 	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
 	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
+	uint64_t mapped_nbytes; /* and for the input itself, if it is mapped; else 0 */
 	uint64_t device_nbytes; /* of the device; the rest of the memory if it is unified */
 	bool unified;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
 	uint64_t resident_nbytes; /* of a record in a run in device memory */
+	uint64_t gathered_nbytes; /* of one that a window has beside its element; 0: it has none */
 	char device[128];
 
 	uint32_t n_readers, n_writers;

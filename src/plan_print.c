@@ -48,6 +48,9 @@ void plan_print(const struct plan *plan, FILE *stream)
 		print_size(stream, "codecs", plan->side_nbytes, " of it");
 	if (plan->index_nbytes)
 		print_size(stream, "index of runs", plan->index_nbytes, " of it");
+	if (plan->mapped_nbytes)
+		print_size(stream, "mapped input", plan->mapped_nbytes,
+			   " of it; records stay there until they are written");
 	if (!plan->unified) {
 		print_size(stream, "device memory", plan->device_nbytes, " at most");
 		print_size(stream, "host tier", plan->host_tier_nbytes,

@@ -253,6 +253,23 @@ int layout_make(const struct layout_request *request, struct layout *ret_layout)
 	return 0;
 }
 
+/*
+ * Of a random place in memory at least a cache line or two are fetched. Records that are shorter
+ * are copied twice for less.
+ */
+enum { LEAST_REFERRED_NBYTES = 32 };
+
+bool layout_refer(const struct layout *records, struct layout *ret_layout)
+{
+	if (records->kind != LAYOUT_RECORDS || !records->intake.is_identity ||
+	    layout_needs_refining(records) || records->record_nbytes < LEAST_REFERRED_NBYTES)
+		return false;
+	*ret_layout = *records;
+	ret_layout->kind = LAYOUT_REFERENCES;
+	ret_layout->resident_nbytes = records->element_nbytes;
+	return true;
+}
+
 void layout_free(struct layout *layout)
 {
 	free((void *)layout->record_keys.fields);

@@ -1,7 +1,7 @@
 /*
  * record - key types, the layout of a record, and what the sort moves in its place
  *
- * A file is a sequence of records of record_nbytes, each with one key or more. There are two
+ * A file is a sequence of records of record_nbytes, each with one key or more. There are three
  * layouts.
  *
  *	codes	The record is one key of at most 16 bytes. It is mapped to an unsigned integer that
@@ -12,6 +12,11 @@
  *		Elements are made of the first bytes of the normalised key (key_word.h) and the
  *		record's number in the chunk or the window, are sorted or merged, refined where they
  *		tie, and then the items are gathered in their order.
+ *
+ *	references  Records that lie in memory as a whole, and stay there, since they are mapped.
+ *		What a run consists of is elements as above, but with the record's number in the
+ *		whole input. They hold all of the key, so they are as good as codes; records are
+ *		gathered once, when the output is made.
  *
  * An item is what of a record must travel: mostly the record as it is. Some results are made of
  * something else, which is put together once, when the record is read, so that a run, a merge and
@@ -51,7 +56,7 @@ typedef uint128_t code_t;
 /* The longest record. */
 enum { LAYOUT_MOST_RECORD_NBYTES = 65536 };
 
-enum layout_kind { LAYOUT_CODES, LAYOUT_RECORDS };
+enum layout_kind { LAYOUT_CODES, LAYOUT_RECORDS, LAYOUT_REFERENCES };
 
 /* nbytes of a record to an item. */
 struct intake_piece {
@@ -72,7 +77,7 @@ struct layout {
 	enum layout_kind kind;
 	uint64_t record_nbytes; /* in the input */
 	uint64_t item_nbytes;   /* of a stored run; record_nbytes for codes */
-	/* Of a run in device memory, for each record: the element, or for records the item. */
+	/* Of a run in device memory, for each record: the element, or of records the item. */
 	uint64_t resident_nbytes;
 	/* What the output takes of an item. */
 	uint64_t output_offset, output_nbytes;
@@ -87,7 +92,7 @@ struct layout {
 	bool stores_elements;
 	struct code_map map;
 
-	/* Records; element_nbytes is 8 or 16 */
+	/* Records and references; element_nbytes is 8 or 16 */
 	struct intake intake;
 	uint64_t body_offset, body_nbytes; /* of an item: what is digested */
 	struct key_fields item_keys;
@@ -130,6 +135,13 @@ void layout_free(struct layout *layout);
  * freed, and has no record_keys. Returns 0, or -ENOTSUP without a message for a wider key.
  */
 int layout_make_plain(const struct key *key, struct layout *ret_layout);
+
+/*
+ * The layout of references to records whose layout is `records`, if elements hold all of their keys
+ * and it pays to leave them where they are. It borrows what the other owns. Returns whether there
+ * is one.
+ */
+bool layout_refer(const struct layout *records, struct layout *ret_layout);
 
 /* --- Codes --- */
 

@@ -154,9 +154,10 @@ static void print_sort(const struct report_facts *facts, FILE *stream)
 	size_format(facts->peak_temp_nbytes, temp);
 	fprintf(stream,
 		"; %s\nruns: %" PRIu64 ", of them spilled: %" PRIu64
-		"; chunks: %s; passes: %" PRIu64 "; windows: %" PRIu64
+		"; chunks: %s%s; passes: %" PRIu64 "; windows: %" PRIu64
 		"; memory for data: %s; temporary space: %s",
-		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk, facts->n_passes,
+		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk,
+		facts->input_is_mapped ? " of the mapped input" : "", facts->n_passes,
 		facts->n_windows, buffer, temp);
 	if (facts->spilled.items_nbytes)
 		print_spilled(&facts->spilled, stream);

@@ -23,7 +23,8 @@ struct report_facts {
 	uint64_t n_records_out;
 	uint64_t buffer_nbytes; /* -S, as decided */
 	uint64_t chunk_nbytes;
-	uint64_t n_runs; /* formed, or given with -m */
+	bool input_is_mapped; /* chunks are of records that stay there */
+	uint64_t n_runs;      /* formed, or given with -m */
 	uint64_t n_runs_spilled;
 	uint64_t n_passes; /* over the data, the final merge included */
 	uint64_t n_windows;

@@ -308,6 +308,7 @@ static void note_facts(struct sort *sort)
 	facts->n_records_out = sort->account.result.n_items;
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	facts->input_is_mapped = plan->mapped_nbytes > 0;
 	facts->n_passes = sort->n_merges ? 2 : 1;
 	if (sort->engine.spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "io/input_mapped.h"
 #include "src/ring.h"
 #include "src/status.h"
 
@@ -17,6 +18,18 @@ static bool moves_records(const struct window_pool *pool)
 static bool decodes(const struct window_pool *pool)
 {
 	return pool->sink->takes_records && !moves_records(pool);
+}
+
+/* Are the records elsewhere than in the windows until they are decoded? */
+static bool refers(const struct window_pool *pool)
+{
+	return pool->engine->layout->kind == LAYOUT_REFERENCES;
+}
+
+/* Is what the sink takes elsewhere than what was merged? */
+static bool leaves_from_apart(const struct window_pool *pool)
+{
+	return !pool->engine->info.unified || refers(pool);
 }
 
 static int alloc(struct window_pool *pool, enum memory kind, size_t nbytes, void **ret_memory)
@@ -71,7 +84,7 @@ static int open_buffers(struct window *window)
 		r = alloc(pool, MEMORY_DEVICE, pool->out_nbytes, &window->out_memory);
 	if (r == 0 && pool->plan.scratch_nbytes)
 		r = alloc(pool, MEMORY_DEVICE, pool->plan.scratch_nbytes, &window->scratch);
-	if (r == 0 && !pool->engine->info.unified)
+	if (r == 0 && leaves_from_apart(pool))
 		r = alloc(pool, MEMORY_HOST, pool->host_nbytes, &window->host_memory);
 	return r;
 }
@@ -121,7 +134,7 @@ int window_pool_open(struct window_pool *pool)
 	int r = 0;
 
 	pool->in_nbytes = pool->plan.capacity_records * engine->layout->resident_nbytes;
-	pool->out_nbytes = pool->in_nbytes + (engine->info.unified ? slack_nbytes : 0);
+	pool->out_nbytes = pool->in_nbytes + (leaves_from_apart(pool) ? 0 : slack_nbytes);
 	pool->host_nbytes = pool->plan.capacity_records * pool->sink->item_nbytes + slack_nbytes;
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
@@ -174,14 +187,14 @@ void window_align(struct window *window, uint64_t position)
 
 	if (sink->align_nbytes)
 		shift = (sink->base + position * sink->item_nbytes) % sink->align_nbytes;
-	if (pool->engine->info.unified) {
+	if (leaves_from_apart(pool)) {
+		window->out = window->out_memory;
+		window->host = (char *)window->host_memory + shift;
+	} else {
 		/* Elements have to be aligned as what they are. */
 		if (!moves_records(pool) && shift % layout->element_nbytes != 0)
 			shift = 0;
 		window->host = window->out = (char *)window->out_memory + shift;
-	} else {
-		window->out = window->out_memory;
-		window->host = (char *)window->host_memory + shift;
 	}
 }
 
@@ -233,10 +246,31 @@ static int merge_codes(struct window *window)
 	return r;
 }
 
+static int decode(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	const struct engine *engine = pool->engine;
+
+	return engine->backend->decode(window->lane,
+				       &(struct decode_op){
+					       .layout = engine->layout,
+					       .sources = engine->sources,
+					       .n_sources = engine->n_sources,
+					       .elements = window->out,
+					       .records = refers(pool) ? window->host : window->out,
+					       .n = window->found.n,
+					       .strict = engine->unique,
+					       .ret = &window->decoded,
+				       });
+}
+
 int window_merge(struct window *window)
 {
 	int r = moves_records(window->pool) ? merge_records(window) : merge_codes(window);
 
+	/* The longer part of the work, and how many there are is known. */
+	if (r == 0 && refers(window->pool))
+		r = decode(window);
 	return r == 0 ? window->pool->engine->backend->mark(window->lane, window->mark) : r;
 }
 
@@ -267,20 +301,6 @@ static int sample(struct window *window)
 					       .element_nbytes = engine->layout->element_nbytes,
 					       .ret_keys = window->first_keys,
 				       });
-}
-
-static int decode(struct window *window)
-{
-	const struct engine *engine = window->pool->engine;
-
-	return engine->backend->decode(window->lane, &(struct decode_op){
-							     .layout = engine->layout,
-							     .elements = window->out,
-							     .records = window->out,
-							     .n = window->found.n,
-							     .strict = engine->unique,
-							     .ret = &window->decoded,
-						     });
 }
 
 static int wait_lane(struct window *window)
@@ -351,9 +371,11 @@ int window_finish(struct window *window)
 
 	if (r == 0 && pool->sink->block_n_items && window->found.n)
 		r = sample(window);
-	if (r == 0 && decodes(pool))
+	if (r == 0 && refers(pool))
+		r = input_check_mapped(pool->engine->input);
+	else if (r == 0 && decodes(pool))
 		r = decode(window);
-	if (r == 0 && window->host != window->out)
+	if (r == 0 && window->host != window->out && !refers(pool))
 		r = download(window);
 	if (r == 0)
 		r = wait_lane(window);

@@ -34,8 +34,8 @@ struct window {
 	struct window_pool *pool;
 	atomic_int n_holds;
 	void *in, *out_memory, *scratch; /* device memory; in and scratch may be NULL */
-	void *host_memory;               /* NULL if the device is unified */
-	void *out, *host; /* where in them the items lie; host is out itself if it is unified */
+	void *host_memory;               /* NULL if items leave from `out` */
+	void *out, *host;                /* where in them the items lie; host may be out itself */
 	struct lane *lane;
 	struct mark *mark;
 

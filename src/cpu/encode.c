@@ -18,6 +18,8 @@
  */
 #include "src/cpu/encode.h"
 
+#include "src/cpu/references.h"
+
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as integers");
@@ -137,10 +139,16 @@ static bool have_avx512(void)
 
 void cpu_encode(const struct encode_op *op)
 {
-	(have_avx512() ? encode_avx512 : encode_plain)(op);
+	if (op->layout->kind == LAYOUT_REFERENCES)
+		cpu_encode_references(op);
+	else
+		(have_avx512() ? encode_avx512 : encode_plain)(op);
 }
 
 void cpu_decode(const struct decode_op *op)
 {
-	(have_avx512() ? decode_avx512 : decode_plain)(op);
+	if (op->layout->kind == LAYOUT_REFERENCES)
+		cpu_decode_references(op);
+	else
+		(have_avx512() ? decode_avx512 : decode_plain)(op);
 }

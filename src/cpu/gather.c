@@ -52,7 +52,7 @@ INLINED void fetch(struct gathering *gathering, uint64_t i)
 	const void *elements = gathering->op->elements;
 	const unsigned char *item;
 
-	if (i >= gathering->items.n)
+	if (i >= gathering->op->n)
 		return;
 	item = sequence_item(&gathering->items,
 			     elements ? element_number(&gathering->form, elements, i) : i);
@@ -150,9 +150,9 @@ static void drop(struct gathering *gathering, struct seen seen)
 static void drop_rest(struct gathering *gathering)
 {
 	const struct gather_op *op = gathering->op;
-	struct digest rest = { .n_records = op->items->n - op->n_ordered };
+	struct digest rest = { .n_records = op->n - op->n_ordered };
 
-	for (uint64_t i = op->n_ordered; i < op->items->n; i++) {
+	for (uint64_t i = op->n_ordered; i < op->n; i++) {
 		const uint32_t number = element_number(&gathering->form, op->elements, i);
 
 		rest.sum += hash_of(op->layout, sequence_item(op->items, number));
@@ -187,7 +187,7 @@ static void gather_some(struct gathering *gathering)
 INLINED void gather_all(struct gathering *gathering, uint32_t n_steps)
 {
 	struct gathering own = *gathering;
-	const uint64_t n = own.items.n;
+	const uint64_t n = own.op->n;
 	struct arranged found = { .n = n, .n_counted = n };
 
 	own.prefix.n_steps = n_steps;
@@ -218,7 +218,7 @@ void cpu_gather(const struct gather_op *op)
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
 	for (uint64_t i = 0; i < AHEAD_N; i++)
 		fetch(&gathering, i);
-	if (op->unique || op->limit < op->items->n || op->layout->intake.has_count)
+	if (op->unique || op->limit < op->n || op->layout->intake.has_count)
 		gather_some(&gathering);
 	else if (gathering.prefix.n_steps == 1)
 		gather_all(&gathering, 1);

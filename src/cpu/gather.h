@@ -9,9 +9,10 @@
 struct gather_op {
 	const struct layout *layout;
 	const struct sequence *items;
-	/* In the order wanted; NULL: the items are in order. */
+	/* n, in the order wanted; NULL: the items are in order, and these are all of them. */
 	const void *elements;
-	uint64_t n_ordered;              /* so many; all items behind these are beyond the limit */
+	uint64_t n;
+	uint64_t n_ordered;              /* so many; all behind these are beyond the limit */
 	const struct element_form *form; /* of the elements */
 	void *out;
 	bool for_output, unique;

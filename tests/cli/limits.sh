@@ -27,6 +27,7 @@ sorts_every_way() {
 	GSORT=./limited
 	gives expected-large large
 	gives expected-large --checkpoint=ck large
+	gives expected-mapped -R 100 -k 0:b10 mapped
 	cat large | "$GSORT" 2> stderr | cmp - expected-large || broken 'pipes'
 	if command -v zstd > zstd-path; then
 		succeeds large.zst -o output.zst
@@ -53,6 +54,8 @@ make_group() {
 if ! grep -q __sanitizer "$GSORT"; then
 	generate -n 12000000 -d few -o large
 	"$GSORT" large -o expected-large
+	generate -n 200000 -R 100 -k 0:b10 -d few -o mapped
+	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
 	! command -v zstd > zstd-path || zstd -q large
 
 	claim 'as many addresses as it may have'

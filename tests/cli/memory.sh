@@ -39,6 +39,12 @@ for size in 100 4096 65536; do
 	within 32 -S 32M -R $size input
 done
 
+claim 'records that stay in the mapped input, which is a part of the memory'
+generate -R 100 -n 900000 -o input
+for memory in 128 112 96; do
+	within $memory -S ${memory}M -R 100 -k0:b10 input
+done
+
 claim 'compressed runs, inputs and outputs'
 generate -b 96M -d nearly -o input
 for mode in delta zstd:1 zstd:5; do

@@ -117,6 +117,7 @@ generate -n 100000 -R 40 -k 0:u64 -d random -o input
 xxd -p -c40 input | sed 's/^................/0000000000000000/' | xxd -r -p > same-keys
 gives same-keys -R 40 -k 0:u64 same-keys
 gives same-keys -R 40 -k 0:u64 -r -S 1M same-keys
+cat same-keys | gives same-keys -R 40 -k 0:u64 -S 64M -
 head -c 40 same-keys > expected
 gives expected -R 40 -k 0:u64 -u -S 1M same-keys
 

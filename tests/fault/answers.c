@@ -23,6 +23,7 @@ static const struct arrangement {
 	[ANSWER_RECORDS] = { 16, 0, 3, .limit = SIZE_MAX },
 	[ANSWER_FIRST_RECORDS] = { 16, 0, 3, .limit = 5000 },
 	[ANSWER_LONG_KEYS] = { 40, 3, 30, .limit = SIZE_MAX },
+	[ANSWER_MEDIUM_RECORDS] = { 40, 8, 3, .limit = SIZE_MAX },
 	[ANSWER_LARGE_RECORDS] = { 400, 200, 2, .limit = SIZE_MAX },
 	[ANSWER_FEW] = { 8, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
 	[ANSWER_FEW_UNIQUE] = { 8, 0, 8, true, .unique = true, .of_few = true, .limit = SIZE_MAX },

@@ -43,6 +43,7 @@ static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool 
 		.layout = &gathered->layout,
 		.items = &items,
 		.elements = gathered->elements,
+		.n = N,
 		.n_ordered = N,
 		.form = &(struct element_form){ .element_nbytes = 8, .number_bits = 32 },
 		.out = gathered->out,
@@ -231,6 +232,7 @@ static void disorder_behind_the_prefix_is_seen(void **state)
 			      &sequence);
 		cpu_gather(&(struct gather_op){ .layout = &gathered.layout,
 						.items = &sequence,
+						.n = 2,
 						.out = out,
 						.limit = UINT64_MAX,
 						.ret = &gathered.found });
@@ -260,6 +262,7 @@ static void items_of_any_length_are_copied(void **state)
 			      &sequence);
 		cpu_gather(&(struct gather_op){ .layout = &layout,
 						.items = &sequence,
+						.n = N_ITEMS,
 						.out = out,
 						.limit = UINT64_MAX,
 						.ret = &found });

@@ -3,6 +3,7 @@
  */
 #include "src/plan.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,6 +121,54 @@ static void elements_take_the_memory_not_records(void **state)
 	assert_true(make_plan("u64", GIB, GIB + GIB / 4).fits);
 	assert_false(make_plan("b5", GIB, GIB + GIB / 4).fits);
 	assert_true(make_plan("b5", GIB, 2 * GIB).fits);
+}
+
+/* For records of record_nbytes that are left where they are, keys of 10 bytes. */
+static struct plan plan_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+{
+	struct plan_request request = request_for("u64", n * record_nbytes, memory_nbytes);
+	struct plan plan;
+
+	layout = (struct layout){
+		.kind = LAYOUT_REFERENCES,
+		.record_nbytes = record_nbytes,
+		.item_nbytes = record_nbytes,
+		.output_nbytes = record_nbytes,
+		.element_nbytes = 16,
+		.resident_nbytes = 16,
+	};
+	plan_make(&request, &plan);
+	return plan;
+}
+
+static void check_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+{
+	const struct plan plan = plan_references(record_nbytes, n, memory_nbytes);
+	const uint64_t chunks_nbytes = plan.n_chunks * plan.chunk_records * 16;
+	const uint64_t nbytes = n * record_nbytes + plan.index_nbytes + chunks_nbytes +
+				plan.n_lanes * plan.sort_scratch_nbytes + plan.merge_nbytes;
+
+	if (!plan.fits)
+		return;
+	assert_true(plan.n_chunks * plan.chunk_records >= n);
+	if (nbytes > memory_nbytes)
+		fail_msg("%" PRIu64 " records of %" PRIu64 " in %" PRIu64 ": planned %" PRIu64, n,
+			 record_nbytes, memory_nbytes, nbytes);
+}
+
+static void mapped_records_are_part_of_the_memory(void **state)
+{
+	(void)state;
+	assert_true(plan_references(100, 10000000, GIB + GIB / 2).fits);
+	assert_false(plan_references(100, 10000000, GIB).fits);
+	assert_false(plan_references(100, 10000000, MIB).fits);
+	assert_true(plan_references(65536, 100, 8 * MIB).fits);
+	assert_true(plan_references(100, 0, MIB).fits);
+	for (uint64_t record_nbytes = 32; record_nbytes <= 65536; record_nbytes *= 2)
+		for (uint64_t input_nbytes = MIB; input_nbytes <= GIB; input_nbytes *= 4)
+			for (uint64_t eighths = 8; eighths <= 16; eighths++)
+				check_references(record_nbytes, input_nbytes / record_nbytes,
+						 input_nbytes / 8 * eighths);
 }
 
 static const char *const types[] = { "u8", "u32", "b5", "u64", "b10", "u128" };
@@ -466,6 +515,7 @@ int main(void)
 		cmocka_unit_test(input_larger_than_memory_is_spilled),
 		cmocka_unit_test(input_of_unknown_size_may_be_large),
 		cmocka_unit_test(elements_take_the_memory_not_records),
+		cmocka_unit_test(mapped_records_are_part_of_the_memory),
 		cmocka_unit_test(all_together_keep_within_memory),
 		cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
 		cmocka_unit_test(thousands_of_runs_take_several_passes),
