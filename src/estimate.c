@@ -21,6 +21,10 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 {
 	const uint64_t n = plan->input_nbytes / layout->record_nbytes;
 	const uint64_t spilled_nbytes = plan->temporary_nbytes;
+	/* Records that are only referred to are gone over before the sort and after the merge. */
+	const uint64_t referred_nbytes = plan->gathered_nbytes ? plan->input_nbytes : 0;
+	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
+							       plan->input_nbytes;
 	uint64_t(*nbytes)[N_STAGES] = ret_loads->nbytes;
 
 	*ret_loads = (struct loads){ 0 };
@@ -28,7 +32,8 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 		return;
 	if (plan->n_chunks) {
 		nbytes[PHASE_RUNS][STAGE_READ] = plan->input_nbytes;
-		nbytes[PHASE_RUNS][STAGE_SORT] = plan->input_nbytes;
+		nbytes[PHASE_RUNS][STAGE_ENCODE] = referred_nbytes;
+		nbytes[PHASE_RUNS][STAGE_SORT] = sorted_nbytes;
 		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->unified ? 0 : plan->input_nbytes;
 		add_merge(plan, 0, spilled_nbytes, nbytes[PHASE_RUNS]);
 		nbytes[PHASE_RUNS][STAGE_SPILL] = spilled_nbytes;
@@ -39,8 +44,9 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 		add_merge(plan, merged_nbytes, merged_nbytes, nbytes[PHASE_PASSES]);
 		nbytes[PHASE_PASSES][STAGE_SPILL] = merged_nbytes;
 	}
-	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->input_nbytes, plan->input_nbytes,
+	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->input_nbytes, sorted_nbytes,
 		  nbytes[PHASE_MERGE]);
+	nbytes[PHASE_MERGE][STAGE_DECODE] = referred_nbytes;
 	nbytes[PHASE_MERGE][STAGE_WRITE] = n * layout->output_nbytes;
 }
 

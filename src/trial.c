@@ -17,11 +17,26 @@ struct trial {
 	uint64_t n;
 	size_t nbytes, scratch_nbytes;
 	void *host, *a, *b, *scratch;
-	struct slice slices[MERGED_RUNS];
+	struct slice slices[MERGED_RUNS], source;
 	struct digest read;
 	struct arranged arranged;
+	struct decode_result decoded;
 	void *edges[2];
 };
+
+/* Are elements sorted that refer to records of `host`? Else a record is what is sorted. */
+static bool refers(const struct trial *trial)
+{
+	return trial->engine->layout->kind == LAYOUT_REFERENCES;
+}
+
+/* Of what is sorted and merged, for each record. */
+static uint64_t sorted_nbytes(const struct trial *trial)
+{
+	const struct layout *layout = trial->engine->layout;
+
+	return refers(trial) ? layout->element_nbytes : layout->record_nbytes;
+}
 
 static int trial_wait(struct trial *trial)
 {
@@ -177,6 +192,45 @@ static int queue_merge(struct trial *trial)
 						   });
 }
 
+/* Elements of the records of `host` to a. */
+static int queue_encode(struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+
+	return engine->backend->encode(trial->lane, &(struct encode_op){
+							    .layout = engine->layout,
+							    .records = trial->host,
+							    .elements = trial->a,
+							    .n = trial->n,
+							    .ret_digest = &trial->read,
+						    });
+}
+
+/* Bring what is to be sorted to a. */
+static int queue_load(struct trial *trial)
+{
+	return refers(trial) ? queue_encode(trial) :
+			       trial->engine->backend->copy(trial->lane, trial->a, trial->host,
+							    trial->nbytes);
+}
+
+/* Of the first n elements of b, the records to a. */
+static int queue_decode(struct trial *trial, uint64_t n)
+{
+	const struct engine *engine = trial->engine;
+
+	trial->source = (struct slice){ trial->host, trial->n };
+	return engine->backend->decode(trial->lane, &(struct decode_op){
+							    .layout = engine->layout,
+							    .sources = &trial->source,
+							    .n_sources = 1,
+							    .elements = trial->b,
+							    .records = trial->a,
+							    .n = n,
+							    .ret = &trial->decoded,
+						    });
+}
+
 /* The rate of what was queued, over the trial's bytes; 0 after an error. */
 static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uint64_t nbytes)
 {
@@ -198,7 +252,7 @@ static double time_sort(struct trial *trial)
 	const uint64_t begin_ns = trace_now_ns();
 	int r = queue_sort(trial, 0, trial->n);
 
-	return trial_rate(trial, r, begin_ns, trial->n * trial->engine->layout->record_nbytes);
+	return trial_rate(trial, r, begin_ns, trial->n * sorted_nbytes(trial));
 }
 
 /* Sort eighths, then merge them. */
@@ -208,7 +262,7 @@ static double time_merge(struct trial *trial)
 	const char *sorted = layout->kind == LAYOUT_RECORDS ? trial->b : trial->a;
 	const uint64_t n = trial->n / MERGED_RUNS;
 	uint64_t begin_ns;
-	int r = trial->engine->backend->copy(trial->lane, trial->a, trial->host, trial->nbytes);
+	int r = queue_load(trial);
 
 	for (uint32_t i = 0; i < MERGED_RUNS && r == 0; i++) {
 		r = queue_sort(trial, i * n, n);
@@ -218,7 +272,26 @@ static double time_merge(struct trial *trial)
 		return 0;
 	begin_ns = trace_now_ns();
 	r = queue_merge(trial);
-	return trial_rate(trial, r, begin_ns, MERGED_RUNS * n * layout->record_nbytes);
+	return trial_rate(trial, r, begin_ns, MERGED_RUNS * n * sorted_nbytes(trial));
+}
+
+/* What comes before a sort of references: a holds elements then. */
+static double time_encode(struct trial *trial)
+{
+	const uint64_t begin_ns = trace_now_ns();
+	int r = queue_encode(trial);
+
+	return trial_rate(trial, r, begin_ns, trial->nbytes);
+}
+
+/* What comes after a merge of them. */
+static double time_decode(struct trial *trial)
+{
+	const uint64_t n = trial->n / MERGED_RUNS * MERGED_RUNS;
+	const uint64_t begin_ns = trace_now_ns();
+	int r = queue_decode(trial, n);
+
+	return trial_rate(trial, r, begin_ns, n * trial->engine->layout->record_nbytes);
 }
 
 void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
@@ -230,7 +303,11 @@ void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rat
 	if (trial_open(&trial, nbytes) == 0) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
 		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
+		if (refers(&trial))
+			rates->rates[STAGE_DECODE] = lanes * time_decode(&trial);
 		upload = time_copy(&trial, trial.a, trial.host);
+		if (refers(&trial))
+			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
 		if (!engine->info.unified) {
 			rates->rates[STAGE_UPLOAD] = upload;

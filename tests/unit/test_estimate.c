@@ -65,6 +65,24 @@ static void output_counts_what_is_written_of_an_item(void **state)
 	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_WRITE], 8 * MIB);
 }
 
+static void of_what_is_referred_to_elements_are_sorted(void **state)
+{
+	const struct layout wide = { .record_nbytes = 64, .output_nbytes = 64 };
+	struct plan plan = plan_of(0, 1, true);
+	struct loads loads;
+
+	(void)state;
+	plan.resident_nbytes = 16;
+	plan.gathered_nbytes = 64;
+	estimate_loads(&plan, &wide, &loads);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_READ], 64 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_ENCODE], 64 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_SORT], 16 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_MERGE], 16 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_DECODE], 64 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_WRITE], 64 * MIB);
+}
+
 static void nothing_is_said_about_an_unknown_size(void **state)
 {
 	const struct loads none = { 0 };
@@ -104,6 +122,7 @@ int main(void)
 		cmocka_unit_test(what_fits_is_read_and_written_once),
 		cmocka_unit_test(what_is_spilled_moves_once_more_in_every_pass),
 		cmocka_unit_test(output_counts_what_is_written_of_an_item),
+		cmocka_unit_test(of_what_is_referred_to_elements_are_sorted),
 		cmocka_unit_test(nothing_is_said_about_an_unknown_size),
 		cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
 	};
