@@ -87,7 +87,7 @@ build gcc gcc --buildtype=release -Dwerror=true &&
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
 	run asan --suite cli --timeout-multiplier 4 \
-		check checkpoint errors full random records reports streams tools zst
+		check checkpoint errors full mapped random records reports streams tools zst
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
