@@ -254,8 +254,8 @@ int layout_make(const struct layout_request *request, struct layout *ret_layout)
 }
 
 /*
- * Of a random place in memory at least a cache line or two are fetched. Records that are shorter
- * are copied twice for less.
+ * Of a random place in memory at least a cache line or two are fetched. Of 400 MB on two cores,
+ * records of 24 bytes took about as long either way, and those of 32 half as long.
  */
 enum { LEAST_REFERRED_NBYTES = 32 };
 
