@@ -16,7 +16,7 @@ enum {
 	MOST_BLOCK_NBYTES = 1 << 20,
 	LEAST_WINDOW_NBYTES = 64 << 10,
 	LEAST_STRIDE_NBYTES = 256,
-	SLOT_NBYTES = 16 << 20,
+	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_READERS = 8,
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
 	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
