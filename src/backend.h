@@ -27,6 +27,7 @@
  */
 #pragma once
 
+#include "src/lane_urgency.h"
 #include "src/record.h"
 #include "src/stats.h"
 
@@ -38,12 +39,6 @@ enum memory {
 	MEMORY_DEVICE,
 	MEMORY_HOST, /* pinned, so that copies run fastest; the same as DEVICE if unified */
 };
-
-/*
- * Of the operations that are ready, those of urgent lanes run first: short ones that somebody waits
- * for.
- */
-enum lane_urgency { LANE_NORMAL, LANE_URGENT };
 
 struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */

@@ -148,7 +148,7 @@ static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 
 static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
 {
-	return lane_pool_lane_open(device->pool, urgency == LANE_URGENT, ret_lane);
+	return lane_pool_lane_open(device->pool, urgency, ret_lane);
 }
 
 static int cpu_mark_open(struct device *device, struct mark **ret_mark)

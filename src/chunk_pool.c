@@ -67,7 +67,7 @@ static int open_lanes(struct chunk_pool *pool)
 	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
 		struct sort_lane *lane = &pool->lanes[i];
 
-		r = engine->backend->lane_open(engine->device, LANE_NORMAL, &lane->lane);
+		r = engine->backend->lane_open(engine->device, LANE_PATIENT, &lane->lane);
 		if (r == 0)
 			r = lane_alloc(engine, plan->sort_scratch_nbytes, &lane->scratch);
 		if (r == 0)

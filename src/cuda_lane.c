@@ -139,7 +139,8 @@ static int stream_open(struct lane *lane, enum lane_urgency urgency)
 	if (r < 0)
 		return r;
 	return cuda_status(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking,
-							urgency == LANE_URGENT ? greatest : least),
+							least + (greatest - least) * (int)urgency /
+									(N_LANE_URGENCIES - 1)),
 			   "cannot make a stream");
 }
 

@@ -42,15 +42,19 @@ struct lane {
 	struct lane_pool *pool;
 	struct lane *next; /* in the ready queue or among a mark's parked lanes */
 	struct task *first, **last;
-	bool urgent;
+	enum lane_urgency urgency;
 	bool busy; /* ready, running or parked: not to be made ready again */
+};
+
+struct queue {
+	struct lane *first, **end;
 };
 
 struct lane_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work;     /* the ready queue has a lane, or closing */
+	pthread_cond_t work;     /* a lane is ready, or closing */
 	pthread_cond_t progress; /* a mark was reached or a lane became idle */
-	struct lane *ready, **ready_end;
+	struct queue ready[N_LANE_URGENCIES];
 	bool closing;
 	void *context;
 	unsigned n_threads;
@@ -60,29 +64,31 @@ struct lane_pool {
 /* With the lock held, as all static functions here unless they say otherwise. */
 static void make_ready(struct lane *lane)
 {
-	struct lane_pool *pool = lane->pool;
+	struct queue *queue = &lane->pool->ready[lane->urgency];
 
 	lane->busy = true;
-	if (lane->urgent) {
-		lane->next = pool->ready;
-		pool->ready = lane;
-		if (!lane->next)
-			pool->ready_end = &lane->next;
-	} else {
-		lane->next = NULL;
-		*pool->ready_end = lane;
-		pool->ready_end = &lane->next;
-	}
-	pthread_cond_signal(&pool->work);
+	lane->next = NULL;
+	*queue->end = lane;
+	queue->end = &lane->next;
+	pthread_cond_signal(&lane->pool->work);
 }
 
-static struct lane *take_ready(struct lane_pool *pool)
+/* The most urgent queue that is not empty, or NULL. */
+static struct queue *find_ready(struct lane_pool *pool)
 {
-	struct lane *lane = pool->ready;
+	for (int i = N_LANE_URGENCIES - 1; i >= 0; i--)
+		if (pool->ready[i].first)
+			return &pool->ready[i];
+	return NULL;
+}
 
-	pool->ready = lane->next;
-	if (!pool->ready)
-		pool->ready_end = &pool->ready;
+static struct lane *take_lane(struct queue *queue)
+{
+	struct lane *lane = queue->first;
+
+	queue->first = lane->next;
+	if (!queue->first)
+		queue->end = &queue->first;
 	return lane;
 }
 
@@ -152,7 +158,7 @@ static void run_lane(struct lane *lane)
 		if (park(lane))
 			return;
 		run_task(lane);
-		if (runs && pool->ready && lane->first && lane->first->kind == TASK_RUN) {
+		if (runs && lane->first && lane->first->kind == TASK_RUN && find_ready(pool)) {
 			make_ready(lane);
 			return;
 		}
@@ -164,14 +170,15 @@ static void run_lane(struct lane *lane)
 static void *thread_main(void *argument)
 {
 	struct lane_pool *pool = argument;
+	struct queue *queue;
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		while (!pool->ready && !pool->closing)
+		while (!(queue = find_ready(pool)) && !pool->closing)
 			pthread_cond_wait(&pool->work, &pool->lock);
-		if (!pool->ready)
+		if (!queue)
 			break;
-		run_lane(take_ready(pool));
+		run_lane(take_lane(queue));
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
@@ -204,7 +211,8 @@ int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_poo
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->progress, NULL);
-	pool->ready_end = &pool->ready;
+	for (int i = 0; i < N_LANE_URGENCIES; i++)
+		pool->ready[i].end = &pool->ready[i].first;
 	pool->context = context;
 	r = start_threads(pool, n_threads);
 	if (r < 0) {
@@ -231,14 +239,14 @@ void lane_pool_close(struct lane_pool *pool)
 	free(pool);
 }
 
-int lane_pool_lane_open(struct lane_pool *pool, bool urgent, struct lane **ret_lane)
+int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane)
 {
 	struct lane *lane = calloc(1, sizeof *lane);
 
 	if (!lane)
 		return -ENOMEM;
 	lane->pool = pool;
-	lane->urgent = urgent;
+	lane->urgency = urgency;
 	lane->last = &lane->first;
 	*ret_lane = lane;
 	return 0;
@@ -320,15 +328,22 @@ int lane_pool_mark(struct lane *lane, struct mark *mark)
 	return 0;
 }
 
+/* The threads may all be at tasks that take long: who waits takes an urgent lane himself. */
 void lane_pool_wait(struct mark *mark)
 {
+	struct lane_pool *pool = mark->pool;
+	struct queue *urgent = &pool->ready[LANE_URGENT];
 	uint64_t ticket;
 
-	pthread_mutex_lock(&mark->pool->lock);
+	pthread_mutex_lock(&pool->lock);
 	ticket = mark->n_set;
-	while (mark->n_reached < ticket)
-		pthread_cond_wait(&mark->pool->progress, &mark->pool->lock);
-	pthread_mutex_unlock(&mark->pool->lock);
+	while (mark->n_reached < ticket) {
+		if (urgent->first)
+			run_lane(take_lane(urgent));
+		else
+			pthread_cond_wait(&pool->progress, &pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
 }
 
 int lane_pool_follow(struct lane *lane, struct mark *mark)

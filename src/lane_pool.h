@@ -5,8 +5,8 @@
  * free; the tasks of different lanes run at the same time. It is to the CPU back end what streams
  * are to CUDA.
  *
- *	lane a   [sort] [mark m]              threads take the lane at the head of the ready
- *	lane b   [follow m] [merge] [mark n]  queue, run one task of it, and put it back
+ *	lane a   [sort] [mark m]              threads take the first of the most urgent lanes that
+ *	lane b   [follow m] [merge] [mark n]  are ready, run one task of it, and put it back
  *	lane c   (empty)
  *
  *	ready:   a -> ...                     b is parked on m until m is reached
@@ -20,8 +20,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include "src/lane_urgency.h"
 
 struct lane_pool;
 struct lane;
@@ -40,8 +41,8 @@ int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_poo
 /* Waits for the threads to end; every lane must be closed. NULL is fine. */
 void lane_pool_close(struct lane_pool *pool);
 
-/* An urgent lane enters the ready queue at its head. -ENOMEM without a message. */
-int lane_pool_lane_open(struct lane_pool *pool, bool urgent, struct lane **ret_lane);
+/* -ENOMEM without a message. */
+int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane);
 /* Waits until all its tasks have run. NULL is fine. */
 void lane_pool_lane_close(struct lane *lane);
 

@@ -63,11 +63,11 @@ static void close_pool(struct lane_pool *pool)
 	assert_int_equal(journal.n_stuck, 0);
 }
 
-static struct lane *open_lane(struct lane_pool *pool, bool urgent)
+static struct lane *open_lane(struct lane_pool *pool, enum lane_urgency urgency)
 {
 	struct lane *lane;
 
-	assert_int_equal(lane_pool_lane_open(pool, urgent, &lane), 0);
+	assert_int_equal(lane_pool_lane_open(pool, urgency, &lane), 0);
 	return lane;
 }
 
@@ -127,7 +127,7 @@ static void lanes_run_at_the_same_time(void **state)
 {
 	struct gate a_began = GATE_CLOSED, b_began = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(2);
-	struct lane *a = open_lane(pool, false), *b = open_lane(pool, false);
+	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
 
 	(void)state;
 	queue(a, (struct action){ .open = &a_began, .wait = &b_began });
@@ -141,7 +141,7 @@ static void lane_that_follows_waits(void **state)
 {
 	struct gate gate = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(2);
-	struct lane *a = open_lane(pool, false), *b = open_lane(pool, false);
+	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
 	struct mark *mark = open_mark(pool);
 
 	(void)state;
@@ -164,7 +164,7 @@ static void parked_lanes_hold_no_thread(void **state)
 {
 	struct gate gate = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(1);
-	struct lane *first = open_lane(pool, false), *lanes[10];
+	struct lane *first = open_lane(pool, LANE_NORMAL), *lanes[10];
 	struct mark *mark = open_mark(pool);
 
 	(void)state;
@@ -184,31 +184,55 @@ static void parked_lanes_hold_no_thread(void **state)
 	ASSERT_NOTES(1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2);
 }
 
-static void urgent_lane_overtakes(void **state)
+static void urgent_lanes_overtake(void **state)
 {
 	struct gate began = GATE_CLOSED, gate = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(1);
-	struct lane *first = open_lane(pool, false), *normal = open_lane(pool, false);
-	struct lane *urgent = open_lane(pool, true);
+	struct lane *first = open_lane(pool, LANE_NORMAL), *normal = open_lane(pool, LANE_NORMAL);
+	struct lane *patient = open_lane(pool, LANE_PATIENT);
+	struct lane *urgent = open_lane(pool, LANE_URGENT);
 
 	(void)state;
 	queue(first, (struct action){ .open = &began, .wait = &gate, .note = 1 });
 	assert_true(gate_pass(&began));
+	queue_note(patient, 4);
 	queue_note(normal, 3);
 	queue_note(urgent, 2);
 	gate_open(&gate, 1);
 	lane_pool_lane_close(first);
+	lane_pool_lane_close(patient);
 	lane_pool_lane_close(normal);
 	lane_pool_lane_close(urgent);
 	close_pool(pool);
-	ASSERT_NOTES(1, 2, 3);
+	ASSERT_NOTES(1, 2, 3, 4);
+}
+
+static void who_waits_runs_urgent_lanes(void **state)
+{
+	struct gate began = GATE_CLOSED, gate = GATE_CLOSED;
+	struct lane_pool *pool = open_pool(1);
+	struct lane *first = open_lane(pool, LANE_NORMAL), *urgent = open_lane(pool, LANE_URGENT);
+	struct mark *mark = open_mark(pool);
+
+	(void)state;
+	queue(first, (struct action){ .open = &began, .wait = &gate, .note = 2 });
+	assert_true(gate_pass(&began));
+	queue_note(urgent, 1);
+	assert_int_equal(lane_pool_mark(urgent, mark), 0);
+	lane_pool_wait(mark);
+	gate_open(&gate, 1);
+	lane_pool_lane_close(first);
+	lane_pool_lane_close(urgent);
+	lane_pool_mark_close(mark);
+	close_pool(pool);
+	ASSERT_NOTES(1, 2);
 }
 
 static void long_lane_lets_others_have_their_turn(void **state)
 {
 	struct gate gate = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(1);
-	struct lane *a = open_lane(pool, false), *b = open_lane(pool, false);
+	struct lane *a = open_lane(pool, LANE_NORMAL), *b = open_lane(pool, LANE_NORMAL);
 
 	(void)state;
 	queue(a, (struct action){ .wait = &gate, .note = 1 });
@@ -226,7 +250,7 @@ static void long_lane_lets_others_have_their_turn(void **state)
 static void mark_never_set_is_reached(void **state)
 {
 	struct lane_pool *pool = open_pool(1);
-	struct lane *lane = open_lane(pool, false);
+	struct lane *lane = open_lane(pool, LANE_NORMAL);
 	struct mark *mark = open_mark(pool);
 
 	(void)state;
@@ -242,7 +266,7 @@ static void mark_never_set_is_reached(void **state)
 static void host_waits_for_a_mark(void **state)
 {
 	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, false);
+	struct lane *lane = open_lane(pool, LANE_NORMAL);
 	struct mark *mark = open_mark(pool);
 
 	(void)state;
@@ -262,7 +286,7 @@ static void mark_that_moves_on_does_not_hold_followers(void **state)
 {
 	struct gate first = GATE_CLOSED, never_before_end = GATE_CLOSED;
 	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, false), *follower = open_lane(pool, false);
+	struct lane *lane = open_lane(pool, LANE_NORMAL), *follower = open_lane(pool, LANE_NORMAL);
 	struct mark *mark = open_mark(pool);
 
 	(void)state;
@@ -316,7 +340,7 @@ static void chain_of_lanes_runs_in_order(void **state)
 static void closing_a_lane_waits_for_its_tasks(void **state)
 {
 	struct lane_pool *pool = open_pool(2);
-	struct lane *lane = open_lane(pool, false);
+	struct lane *lane = open_lane(pool, LANE_NORMAL);
 
 	(void)state;
 	for (int i = 1; i <= 100; i++)
@@ -341,7 +365,8 @@ int main(void)
 		cmocka_unit_test(lanes_run_at_the_same_time),
 		cmocka_unit_test(lane_that_follows_waits),
 		cmocka_unit_test(parked_lanes_hold_no_thread),
-		cmocka_unit_test(urgent_lane_overtakes),
+		cmocka_unit_test(urgent_lanes_overtake),
+		cmocka_unit_test(who_waits_runs_urgent_lanes),
 		cmocka_unit_test(long_lane_lets_others_have_their_turn),
 		cmocka_unit_test(mark_never_set_is_reached),
 		cmocka_unit_test(host_waits_for_a_mark),
