@@ -12,6 +12,7 @@
 #include "src/memory_limit.h"
 #include "src/page_cache.h"
 #include "src/status.h"
+#include "src/window_memory.h"
 
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
@@ -238,6 +239,8 @@ int engine_open(struct engine *engine, const struct options *options, bool order
 	int r = choose_backend(engine, options);
 
 	if (r == 0)
+		r = window_memory_open(&engine->windows);
+	if (r == 0)
 		r = open_some_sorting(engine, options, ordered_output);
 	if (r == -ENOMEM)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
@@ -252,10 +255,12 @@ int engine_open(struct engine *engine, const struct options *options, bool order
 void engine_close(struct engine *engine)
 {
 	chunk_pool_close(engine->pool);
+	window_memory_close(engine->windows);
 	spill_close(engine->spill);
 	compression_close(engine->compression);
 	close_device(engine);
 	engine->pool = NULL;
+	engine->windows = NULL;
 	engine->spill = NULL;
 	engine->compression = NULL;
 }

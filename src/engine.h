@@ -43,7 +43,8 @@ struct engine {
 	struct spill *spill;             /* not with --explain */
 	struct compression *compression; /* of what is spilled; NULL: none */
 	struct temporary_space space;
-	struct chunk_pool *pool; /* only to sort: not with -m or --explain */
+	struct chunk_pool *pool;       /* only to sort: not with -m or --explain */
+	struct window_memory *windows; /* of one merge after the other */
 };
 
 /*

@@ -145,7 +145,9 @@ static int feed_window(struct merge *merge, struct fetch *fetch, struct window *
 
 	ask_clean_cut(merge, fetch);
 	window_align(window, merge->n_cut);
-	r = fetch_next(fetch, &(struct supply_memory){ window->in, window->out, window->scratch },
+	r = fetch_next(fetch,
+		       &(struct supply_memory){ window->buffers.in, window->out,
+						window->buffers.scratch },
 		       window->slices, &window->n_items, ret_last);
 	if (r < 0)
 		return r;

@@ -31,6 +31,7 @@
 #include "src/page_cache.h"
 #include "src/passes.h"
 #include "src/status.h"
+#include "src/window_memory.h"
 
 struct sort {
 	const struct options *options;
@@ -255,6 +256,7 @@ static int merge_all(struct sort *sort)
 	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
 	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
 		       &sort->account.result);
+	window_memory_drop(engine->windows);
 	if (r == 0) {
 		digest_add(&sort->account.read, sort->account.result.read);
 		digest_add(&sort->account.dropped, sort->account.result.dropped);

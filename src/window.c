@@ -32,15 +32,6 @@ static bool leaves_from_apart(const struct window_pool *pool)
 	return !pool->engine->info.unified || refers(pool);
 }
 
-static int alloc(struct window_pool *pool, enum memory kind, size_t nbytes, void **ret_memory)
-{
-	const struct engine *engine = pool->engine;
-	int r = engine->backend->alloc(engine->device, kind, nbytes, ret_memory);
-
-	return r < 0 ? fail(r, "no memory for windows of %zu bytes: %m; try a smaller -S", nbytes) :
-		       0;
-}
-
 /* Host memory for the window's bookkeeping. */
 static int open_arrays(struct window *window)
 {
@@ -73,52 +64,16 @@ static int open_arrays(struct window *window)
 	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
 }
 
-static int open_buffers(struct window *window)
+static int open_window(struct window_pool *pool, struct window *window,
+		       const struct window_buffers *buffers)
 {
-	struct window_pool *pool = window->pool;
-	int r = 0;
-
-	if (pool->reads)
-		r = alloc(pool, MEMORY_DEVICE, pool->in_nbytes, &window->in);
-	if (r == 0)
-		r = alloc(pool, MEMORY_DEVICE, pool->out_nbytes, &window->out_memory);
-	if (r == 0 && pool->plan.scratch_nbytes)
-		r = alloc(pool, MEMORY_DEVICE, pool->plan.scratch_nbytes, &window->scratch);
-	if (r == 0 && leaves_from_apart(pool))
-		r = alloc(pool, MEMORY_HOST, pool->host_nbytes, &window->host_memory);
-	return r;
-}
-
-static int open_window(struct window_pool *pool, struct window *window)
-{
-	const struct engine *engine = pool->engine;
-	int r;
-
 	window->pool = pool;
-	r = open_arrays(window);
-	if (r == 0)
-		r = open_buffers(window);
-	if (r < 0)
-		return r;
-	r = engine->backend->lane_open(engine->device, LANE_NORMAL, &window->lane);
-	if (r == 0)
-		r = engine->backend->mark_open(engine->device, &window->mark);
-	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+	window->buffers = *buffers;
+	return open_arrays(window);
 }
 
-static void close_window(struct window_pool *pool, struct window *window)
+static void close_window(struct window *window)
 {
-	const struct engine *engine = pool->engine;
-	const struct backend *backend = engine->backend;
-
-	if (window->lane)
-		backend->lane_close(window->lane);
-	if (window->mark)
-		backend->mark_close(window->mark);
-	backend->release(engine->device, MEMORY_HOST, window->host_memory, pool->host_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->in, pool->in_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->out_memory, pool->out_nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, window->scratch, pool->plan.scratch_nbytes);
 	free(window->slices);
 	free(window->first_keys);
 	free(window->packed_nbytes);
@@ -127,20 +82,35 @@ static void close_window(struct window_pool *pool, struct window *window)
 	free(window->last);
 }
 
-int window_pool_open(struct window_pool *pool)
+static struct window_sizes sizes_of(const struct window_pool *pool)
 {
 	const struct engine *engine = pool->engine;
+	const uint64_t capacity = pool->plan.capacity_records;
+	const uint64_t items_nbytes = capacity * engine->layout->resident_nbytes;
 	const uint32_t slack_nbytes = pool->sink->align_nbytes;
-	int r = 0;
+	const bool apart = leaves_from_apart(pool);
 
-	pool->in_nbytes = pool->plan.capacity_records * engine->layout->resident_nbytes;
-	pool->out_nbytes = pool->in_nbytes + (leaves_from_apart(pool) ? 0 : slack_nbytes);
-	pool->host_nbytes = pool->plan.capacity_records * pool->sink->item_nbytes + slack_nbytes;
+	return (struct window_sizes){
+		.in = pool->reads ? items_nbytes : 0,
+		.out = items_nbytes + (apart ? 0 : slack_nbytes),
+		.scratch = pool->plan.scratch_nbytes,
+		.host = apart ? capacity * pool->sink->item_nbytes + slack_nbytes : 0,
+	};
+}
+
+int window_pool_open(struct window_pool *pool)
+{
+	const struct window_sizes sizes = sizes_of(pool);
+	const struct window_buffers *buffers;
+	int r;
+
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
+	r = window_memory_take(pool->engine->windows, pool->engine, pool->plan.n_windows, &sizes,
+			       &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
-		r = open_window(pool, &pool->windows[i]);
+		r = open_window(pool, &pool->windows[i], &buffers[i]);
 		if (r == 0)
 			r = ring_push(pool->free, &pool->windows[i]);
 	}
@@ -149,8 +119,11 @@ int window_pool_open(struct window_pool *pool)
 
 void window_pool_close(struct window_pool *pool)
 {
+	/* Operations may still be under way: closing their lanes waits for them. */
+	if (pool->has_failed)
+		window_memory_drop(pool->engine->windows);
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
-		close_window(pool, &pool->windows[i]);
+		close_window(&pool->windows[i]);
 	free(pool->windows);
 	ring_close(pool->free);
 }
@@ -169,6 +142,7 @@ int window_pool_take(struct window_pool *pool, struct window **ret_window)
 
 void window_pool_fail(struct window_pool *pool, int r)
 {
+	atomic_store(&pool->has_failed, true);
 	ring_fail(pool->free, r);
 }
 
@@ -188,13 +162,13 @@ void window_align(struct window *window, uint64_t position)
 	if (sink->align_nbytes)
 		shift = (sink->base + position * sink->item_nbytes) % sink->align_nbytes;
 	if (leaves_from_apart(pool)) {
-		window->out = window->out_memory;
-		window->host = (char *)window->host_memory + shift;
+		window->out = window->buffers.out;
+		window->host = (char *)window->buffers.host + shift;
 	} else {
 		/* Elements have to be aligned as what they are. */
 		if (!moves_records(pool) && shift % layout->element_nbytes != 0)
 			shift = 0;
-		window->host = window->out = (char *)window->out_memory + shift;
+		window->host = window->out = (char *)window->buffers.out + shift;
 	}
 }
 
@@ -203,7 +177,7 @@ static int merge_records(struct window *window)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 
-	return engine->backend->merge_records(window->lane,
+	return engine->backend->merge_records(window->buffers.lane,
 					      &(struct merge_records_op){
 						      .layout = engine->layout,
 						      .slices = window->slices,
@@ -212,7 +186,7 @@ static int merge_records(struct window *window)
 						      .for_output = pool->sink->takes_records,
 						      .unique = engine->unique,
 						      .limit = window->limit,
-						      .scratch = window->scratch,
+						      .scratch = window->buffers.scratch,
 						      .ret_first = window->first,
 						      .ret_last = window->last,
 						      .ret = &window->found,
@@ -227,22 +201,23 @@ static int merge_codes(struct window *window)
 	int r;
 
 	window->found = (struct arranged){ .n = window->n_items };
-	r = backend->merge(window->lane, &(struct merge_op){
-						 .slices = window->slices,
-						 .k = window->pool->n_runs,
-						 .element_nbytes = layout->element_nbytes,
-						 .out = window->out,
-						 .scratch = window->scratch,
-					 });
+	r = backend->merge(window->buffers.lane, &(struct merge_op){
+							 .slices = window->slices,
+							 .k = window->pool->n_runs,
+							 .element_nbytes = layout->element_nbytes,
+							 .out = window->out,
+							 .scratch = window->buffers.scratch,
+						 });
 	if (r == 0 && engine->unique)
-		r = backend->unique(window->lane, &(struct unique_op){
-							  .elements = window->out,
-							  .n = window->n_items,
-							  .element_nbytes = layout->element_nbytes,
-							  .layout = layout,
-							  .ret_n = &window->found.n,
-							  .ret_dropped = &window->found.dropped,
-						  });
+		r = backend->unique(window->buffers.lane,
+				    &(struct unique_op){
+					    .elements = window->out,
+					    .n = window->n_items,
+					    .element_nbytes = layout->element_nbytes,
+					    .layout = layout,
+					    .ret_n = &window->found.n,
+					    .ret_dropped = &window->found.dropped,
+				    });
 	return r;
 }
 
@@ -251,7 +226,7 @@ static int decode(struct window *window)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 
-	return engine->backend->decode(window->lane,
+	return engine->backend->decode(window->buffers.lane,
 				       &(struct decode_op){
 					       .layout = engine->layout,
 					       .sources = engine->sources,
@@ -271,12 +246,14 @@ int window_merge(struct window *window)
 	/* The longer part of the work, and how many there are is known. */
 	if (r == 0 && refers(window->pool))
 		r = decode(window);
-	return r == 0 ? window->pool->engine->backend->mark(window->lane, window->mark) : r;
+	return r == 0 ? window->pool->engine->backend->mark(window->buffers.lane,
+							    window->buffers.mark) :
+			r;
 }
 
 int window_wait_merged(struct window *window)
 {
-	return window->pool->engine->backend->mark_wait(window->mark);
+	return window->pool->engine->backend->mark_wait(window->buffers.mark);
 }
 
 static int sample(struct window *window)
@@ -285,7 +262,7 @@ static int sample(struct window *window)
 	const uint64_t stride = window->pool->sink->block_n_items;
 
 	if (moves_records(window->pool))
-		return engine->backend->sample_records(window->lane,
+		return engine->backend->sample_records(window->buffers.lane,
 						       &(struct sample_records_op){
 							       .layout = engine->layout,
 							       .items = window->out,
@@ -293,7 +270,7 @@ static int sample(struct window *window)
 							       .stride = stride,
 							       .ret_keys = window->first_keys,
 						       });
-	return engine->backend->sample(window->lane,
+	return engine->backend->sample(window->buffers.lane,
 				       &(struct sample_op){
 					       .elements = window->out,
 					       .n = window->found.n,
@@ -306,9 +283,9 @@ static int sample(struct window *window)
 static int wait_lane(struct window *window)
 {
 	const struct backend *backend = window->pool->engine->backend;
-	int r = backend->mark(window->lane, window->mark);
+	int r = backend->mark(window->buffers.lane, window->buffers.mark);
 
-	return r < 0 ? r : backend->mark_wait(window->mark);
+	return r < 0 ? r : backend->mark_wait(window->buffers.mark);
 }
 
 /* Pack the window into its scratch, which the merge does not need any more. */
@@ -317,13 +294,13 @@ static int pack(struct window *window, uint64_t *ret_nbytes)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 	const uint32_t block_n = pool->sink->block_n_items;
-	int r = engine->backend->pack(window->lane,
+	int r = engine->backend->pack(window->buffers.lane,
 				      &(struct pack_op){
 					      .elements = window->out,
 					      .n = window->found.n,
 					      .element_nbytes = engine->layout->element_nbytes,
 					      .block_n = block_n,
-					      .packed = window->scratch,
+					      .packed = window->buffers.scratch,
 					      .ret_nbytes = window->packed_nbytes,
 				      });
 
@@ -339,7 +316,7 @@ static int pack(struct window *window, uint64_t *ret_nbytes)
 static int download(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
-	const void *from = window->packed_nbytes ? window->scratch : window->out;
+	const void *from = window->packed_nbytes ? window->buffers.scratch : window->out;
 	uint64_t nbytes = window->found.n * pool->sink->item_nbytes;
 	int r = 0;
 
@@ -349,7 +326,7 @@ static int download(struct window *window)
 		r = pack(window, &nbytes);
 	if (r < 0)
 		return r;
-	return pool->engine->backend->copy(window->lane, window->host, from, nbytes);
+	return pool->engine->backend->copy(window->buffers.lane, window->host, from, nbytes);
 }
 
 /* What was found out about codes, as it is said of items. */

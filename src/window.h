@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "src/merge.h"
+#include "src/window_memory.h"
 
 struct ring;
 
@@ -24,20 +25,17 @@ struct window_pool {
 	bool reads; /* some runs are not resident: windows have an input buffer */
 	struct window_plan plan;
 
-	uint64_t in_nbytes, out_nbytes, host_nbytes;
 	struct window *windows; /* plan.n_windows */
 	struct ring *free;
+	atomic_bool has_failed;
 };
 
 /* Whoever has taken it from the pool may write to it, and then whoever it is handed to. */
 struct window {
 	struct window_pool *pool;
 	atomic_int n_holds;
-	void *in, *out_memory, *scratch; /* device memory; in and scratch may be NULL */
-	void *host_memory;               /* NULL if items leave from `out` */
-	void *out, *host;                /* where in them the items lie; host may be out itself */
-	struct lane *lane;
-	struct mark *mark;
+	struct window_buffers buffers; /* in: only if windows are read */
+	void *out, *host;              /* where in them the items lie; host may be out itself */
 
 	uint64_t number;      /* 0, 1, ... in the order of the output */
 	struct slice *slices; /* n_runs */
@@ -60,7 +58,7 @@ struct window {
  */
 int window_pool_open(struct window_pool *pool);
 
-/* Everything that was queued has ended when it returns. */
+/* When all windows are finished, or the pool has failed. */
 void window_pool_close(struct window_pool *pool);
 
 /* Wait for a free window, with two holds. 0, or the error that the pool has failed with. */

@@ -15,6 +15,7 @@
 #include "src/engine.h"
 #include "src/merge.h"
 #include "src/run_store.h"
+#include "src/window_memory.h"
 #include "tests/io_fixture.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
@@ -86,6 +87,7 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 	engine.backend->describe(engine.device, &engine.info);
 	assert_int_equal(
 		spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, 0, &engine.spill), 0);
+	assert_int_equal(window_memory_open(&engine.windows), 0);
 	engine_plan(PLAN_SIZE_UNKNOWN, 0);
 	engine.plan.block_nbytes = SMALL_BLOCK_NBYTES;
 }
@@ -93,6 +95,7 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 static inline void engine_stop(void)
 {
 	run_store_free(&store);
+	window_memory_close(engine.windows);
 	spill_close(engine.spill);
 	engine.backend->close(engine.device);
 	engine = (struct engine){ 0 };
