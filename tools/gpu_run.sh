@@ -12,7 +12,7 @@
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
-	tests/kernels/test_delta_kernels tests/kernels/check_cuda'
+	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
 	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
 	tools/gsort-bench-kernels"

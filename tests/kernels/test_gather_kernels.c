@@ -1,0 +1,313 @@
+/*
+ * test_gather_kernels - gathered items against copies made one by one
+ *
+ * Items of every length up to 512 bytes and some beyond, at any address, in one to three slices, go
+ * to any address, with guard bytes around. What else differs from case to case (the key, its ties,
+ * the order, what is kept) follows from the number of the case: a failure names it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "kernels/kernels.h"
+#include "src/digest.h"
+#include "tests/kernels/device.h"
+
+enum { SLICES_MAX = 3, GUARD_NBYTES = 32, GUARD = 0xa5 /* device_alloc() */, UNIT = 16 };
+
+/* One gather. Pointers: to the host's memory, but for what is of the task. */
+struct gather_case {
+	uint64_t seed;
+	uint32_t nbytes, grain; /* of an item; addresses and nbytes are multiples of it */
+	uint64_t n;
+	struct key_field key;
+	uint32_t k;
+	struct kernel_slice slices[SLICES_MAX]; /* on the device */
+	void *buffers[SLICES_MAX];              /* that hold them */
+	size_t buffer_nbytes[SLICES_MAX];
+	unsigned char *items; /* all slices, one behind the other */
+	uint32_t *order;      /* numbers of items */
+	void *tables, *elements;
+	size_t tables_nbytes, elements_nbytes, out_nbytes, out_at;
+	unsigned char *out;
+	struct gather_task task;
+};
+
+static uint64_t draw(struct gather_case *it, uint64_t below)
+{
+	return digest_mix64(++it->seed) % below;
+}
+
+static const unsigned char *item_of(const struct gather_case *it, uint64_t i)
+{
+	return it->items + (uint64_t)it->order[i] * it->nbytes;
+}
+
+static const unsigned char *key_of(const struct gather_case *it, uint32_t number)
+{
+	return it->items + (uint64_t)number * it->nbytes + it->key.offset;
+}
+
+/* Units are loaded whole, and buffers that end at one begin at one. */
+static size_t whole_units(size_t nbytes)
+{
+	return (nbytes + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Bytes of two values tie often, and agree for long. */
+static void make_items(struct gather_case *it)
+{
+	const uint64_t n_values = draw(it, 2) ? 256 : 2;
+	uint64_t left = it->n, at = 0;
+
+	it->items = malloc(it->n * it->nbytes);
+	for (uint64_t i = 0; i < it->n * it->nbytes; i++)
+		it->items[i] = (unsigned char)draw(it, n_values);
+	it->k = 1 + (uint32_t)draw(it, SLICES_MAX);
+	for (uint32_t i = 0; i < it->k; i++) {
+		const uint64_t n = i + 1 == it->k ? left : draw(it, left + 1);
+		const size_t skew = draw(it, UNIT / it->grain) * it->grain;
+		unsigned char *buffer;
+
+		it->buffer_nbytes[i] = whole_units(skew + n * it->nbytes);
+		it->buffers[i] = buffer = device_alloc(it->buffer_nbytes[i]);
+		device_write(buffer + skew, it->items + at, n * it->nbytes);
+		it->slices[i] = (struct kernel_slice){ buffer + skew, n };
+		at += n * it->nbytes;
+		left -= n;
+	}
+}
+
+static int compare_numbers(const void *a, const void *b, void *context)
+{
+	const struct gather_case *it = context;
+
+	return memcmp(key_of(it, *(const uint32_t *)a), key_of(it, *(const uint32_t *)b),
+		      it->key.nbytes);
+}
+
+/* Sorted, nearly so, or not at all; in elements of 8 or 16 bytes, whose upper part is not read. */
+static void make_elements(struct gather_case *it)
+{
+	const uint32_t element_nbytes = draw(it, 2) ? 8 : 16;
+	const uint64_t n_swaps = draw(it, 3);
+	unsigned char *elements;
+
+	it->order = malloc(it->n * sizeof *it->order);
+	for (uint64_t i = 0; i < it->n; i++) {
+		const uint64_t j = draw(it, i + 1);
+
+		it->order[i] = it->order[j];
+		it->order[j] = (uint32_t)i;
+	}
+	if (n_swaps < 2)
+		qsort_r(it->order, it->n, sizeof *it->order, compare_numbers, it);
+	for (uint64_t i = 0; i < n_swaps; i++) {
+		const uint64_t a = draw(it, it->n), b = draw(it, it->n);
+		const uint32_t number = it->order[a];
+
+		it->order[a] = it->order[b];
+		it->order[b] = number;
+	}
+	it->elements_nbytes = it->n * element_nbytes;
+	elements = malloc(it->elements_nbytes);
+	memset(elements, 0x5a, it->elements_nbytes);
+	for (uint64_t i = 0; i < it->n; i++)
+		memcpy(elements + i * element_nbytes, &it->order[i], sizeof *it->order);
+	it->elements = device_alloc(it->elements_nbytes);
+	device_write(it->elements, elements, it->elements_nbytes);
+	it->task.elements = it->elements;
+	it->task.element_nbytes = element_nbytes;
+	free(elements);
+}
+
+/* Mostly all items, whole; else the first ones, or a part of each. */
+static void choose_what_is_kept(struct gather_case *it)
+{
+	struct gather_task *task = &it->task;
+
+	task->items.item_nbytes = task->items.body_nbytes = task->out_nbytes = it->nbytes;
+	task->limit = draw(it, 2) ? UINT64_MAX : it->n;
+	if (draw(it, 6) == 0)
+		task->limit = draw(it, it->n);
+	if (draw(it, 6) == 0) {
+		task->out_offset = (uint32_t)draw(it, it->nbytes);
+		task->out_nbytes -= task->out_offset;
+		/* Behind a count, or without a position. */
+		task->items.body_offset = it->nbytes > 8 && draw(it, 2) ? 8 : 0;
+		task->items.body_nbytes -= task->items.body_offset;
+		task->items.body_nbytes -= (uint32_t)draw(it, task->items.body_nbytes);
+	}
+}
+
+static void make_output(struct gather_case *it)
+{
+	it->out_at = GUARD_NBYTES + draw(it, UNIT / it->grain) * it->grain;
+	it->out_nbytes = whole_units(it->out_at + it->n * it->nbytes + GUARD_NBYTES);
+	it->out = device_alloc(it->out_nbytes);
+	it->task.out = it->out + it->out_at;
+	it->task.findings = device_alloc(sizeof *it->task.findings);
+	it->task.first = device_alloc(it->nbytes);
+	it->task.last = device_alloc(it->nbytes);
+}
+
+static void open_case(struct gather_case *it, uint64_t seed, uint32_t nbytes, uint64_t n)
+{
+	*it = (struct gather_case){ .seed = seed << 32, .nbytes = nbytes, .n = n };
+	it->grain = nbytes % 4 == 0 && draw(it, 4) ? 4 : 1;
+	it->key.nbytes = 1 + (uint32_t)draw(it, nbytes < 20 ? nbytes : 20);
+	it->key.offset = (uint32_t)draw(it, nbytes - it->key.nbytes + 1);
+	make_items(it);
+	make_elements(it);
+	choose_what_is_kept(it);
+	make_output(it);
+	it->task.items.keys = (struct key_fields){ &it->key, 1, it->key.nbytes };
+	it->tables_nbytes = kernel_items_nbytes(it->k, 1);
+	it->tables = device_alloc(it->tables_nbytes);
+	it->task.n = n;
+	assert_int_equal(launch_view_items(&it->task.items, it->slices, it->k, it->tables, NULL),
+			 0);
+}
+
+static void close_case(struct gather_case *it)
+{
+	for (uint32_t i = 0; i < it->k; i++)
+		device_free(it->buffers[i], it->buffer_nbytes[i]);
+	device_free(it->task.last, it->nbytes);
+	device_free(it->task.first, it->nbytes);
+	device_free(it->task.findings, sizeof *it->task.findings);
+	device_free(it->out, it->out_nbytes);
+	device_free(it->tables, it->tables_nbytes);
+	device_free(it->elements, it->elements_nbytes);
+	free(it->order);
+	free(it->items);
+}
+
+static struct gather_findings wanted_findings(const struct gather_case *it)
+{
+	const uint64_t n_kept = it->task.limit < it->n ? it->task.limit : it->n;
+	struct gather_findings wanted = { .n = n_kept, .n_counted = n_kept };
+
+	for (uint64_t i = 0; i < it->n; i++) {
+		struct digest *digest = i < n_kept ? &wanted.digest : &wanted.dropped;
+
+		digest->sum += digest_record(item_of(it, i) + it->task.items.body_offset,
+					     it->task.items.body_nbytes);
+		digest->n_records++;
+		wanted.n_disorders +=
+			0 < i && i < n_kept &&
+			compare_numbers(&it->order[i - 1], &it->order[i], (void *)it) > 0;
+	}
+	return wanted;
+}
+
+/* The whole buffer, guard bytes included. */
+static bool is_output_right(const struct gather_case *it, uint64_t n_kept)
+{
+	const size_t row_nbytes = it->task.out_nbytes;
+	unsigned char *wanted = malloc(it->out_nbytes), *got = malloc(it->out_nbytes);
+	bool is_right;
+
+	memset(wanted, GUARD, it->out_nbytes);
+	for (uint64_t i = 0; i < n_kept; i++)
+		memcpy(wanted + it->out_at + i * row_nbytes, item_of(it, i) + it->task.out_offset,
+		       row_nbytes);
+	device_read(got, it->out, it->out_nbytes);
+	is_right = memcmp(got, wanted, it->out_nbytes) == 0;
+	free(got);
+	free(wanted);
+	return is_right;
+}
+
+/* Item i is at `item` on the device. */
+static bool is_item(const struct gather_case *it, uint64_t i, const void *item)
+{
+	unsigned char *got = malloc(it->nbytes);
+	bool is_same;
+
+	device_read(got, item, it->nbytes);
+	is_same = memcmp(got, item_of(it, i), it->nbytes) == 0;
+	free(got);
+	return is_same;
+}
+
+static const char *what_is_wrong(const struct gather_case *it)
+{
+	const struct gather_findings wanted = wanted_findings(it);
+	struct gather_findings got;
+
+	device_read(&got, it->task.findings, sizeof got);
+	if (!is_output_right(it, wanted.n))
+		return "the output";
+	if (got.n != wanted.n || got.n_counted != wanted.n_counted)
+		return "the number of items";
+	if (!digest_equal(got.digest, wanted.digest) || !digest_equal(got.dropped, wanted.dropped))
+		return "a digest";
+	if (got.n_disorders != wanted.n_disorders)
+		return "the number of disorders";
+	if (wanted.n > 0 &&
+	    (!is_item(it, 0, it->task.first) || !is_item(it, wanted.n - 1, it->task.last)))
+		return "the first or the last item";
+	return NULL;
+}
+
+static void check_case(uint64_t seed, uint32_t nbytes, uint64_t n)
+{
+	struct gather_case it;
+	const char *wrong;
+
+	open_case(&it, seed, nbytes, n);
+	assert_int_equal(launch_gather(&it.task, NULL), 0);
+	wrong = what_is_wrong(&it);
+	if (wrong)
+		fail_msg("case %llu: %s: %llu items of %u bytes in %u slices",
+			 (unsigned long long)seed, wrong, (unsigned long long)n, nbytes, it.k);
+	close_case(&it);
+}
+
+static void items_of_every_length_are_gathered(void **state)
+{
+	(void)state;
+	for (uint32_t nbytes = 1; nbytes <= 512; nbytes++)
+		check_case(nbytes, nbytes, 1 + digest_mix64(nbytes) % 130);
+}
+
+/* Lengths around those at which a unit, a digest's pair, or a lane more is needed. */
+static void short_items_are_gathered_from_and_to_any_address(void **state)
+{
+	const uint64_t n_cases = device_is_fast() ? 4000 : 300;
+
+	(void)state;
+	for (uint64_t i = 0; i < n_cases; i++)
+		check_case(1000 + i, 1 + (uint32_t)(i % 69), 1 + digest_mix64(i) % 100);
+}
+
+/* More than all blocks that run at once take at once. */
+static void warps_go_on_to_the_items_behind_those_of_others(void **state)
+{
+	static const uint32_t sizes[] = { 16, 7, 101, 600 };
+	const uint64_t n = device_is_fast() ? 500000 : 17500;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		check_case(10000 + i, sizes[i], n + i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(items_of_every_length_are_gathered),
+		cmocka_unit_test(short_items_are_gathered_from_and_to_any_address),
+		cmocka_unit_test(warps_go_on_to_the_items_behind_those_of_others),
+	};
+	const char *why;
+
+	if (!device_usable(&why)) {
+		printf("skipped: no device: %s\n", why);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
