@@ -2,13 +2,23 @@
  * gather - the items of sorted elements, in their order, checked on the way
  *
  * The one trip that moves whole items, from anywhere to one place behind the other (gathered.cuh
- * says where). A block stages a tile of them in shared memory (rows.cuh), and the one before the
- * tile, and there takes their digests, compares the keys of neighbours, and writes what the output
- * takes of each as one stretch of bytes (stretch.cuh). So both ends see loads and stores that
- * neighbouring threads do side by side, and what is checked is what is written. Where counts are
- * added up, a last kernel writes them into the items.
+ * says where). They are staged in shared memory (rows.cuh), and there digests are taken and the
+ * keys of neighbours compared, so that both ends see loads and stores that neighbouring threads do
+ * side by side, and what is checked is what is written. Three kernels share the work:
+ *
+ *	gather_narrow	items of 4 to some 240 bytes, all of them, whole and not counted: most
+ *			gathers (narrow_rows.cuh)
+ *	gather_rows	the others that are short, of which only firsts, or so many, or parts are
+ *			kept, or which are counted; and longer ones, whatever is kept of them
+ *	gather_wide	items too long to be staged
+ *
+ * gather_rows is the general one: a block stages a tile and the item before it, and writes what the
+ * output takes of each as one stretch of bytes (stretch.cuh). What has to be looked up for that
+ * makes it slower for short items. Where counts are added up, a last kernel writes them into the
+ * items.
  */
 #include "kernels/gathered.cuh"
+#include "kernels/narrow_rows.cuh"
 #include "kernels/stretch.cuh"
 
 struct gather_memory : staged_rows {
@@ -248,10 +258,13 @@ template <bool WORDS> static int gather_items(const gather_task &task, CUstream_
 int launch_gather(const struct gather_task *task, CUstream_st *stream)
 {
 	struct gather_task counted = *task;
+	struct narrow_shape shape;
 	int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
 
 	if (r || task->n == 0)
 		return r;
+	if (shape_narrow(task, &shape))
+		return launch_narrow(*task, shape, stream);
 	if (!task->has_count || !task->firsts.equal)
 		counted.counts = NULL;
 	if (counted.counts)

@@ -73,18 +73,33 @@ static inline uint32_t lanes_up_to(uint32_t most)
 	return n;
 }
 
+/* Aligned units that hold an item, at most. */
+static inline uint32_t row_units(const struct kernel_items *items)
+{
+	return (uint32_t)divide_up(items->item_nbytes + UNIT - items->alignment, UNIT);
+}
+
+static inline uint32_t slot_nbytes(uint32_t n_units)
+{
+	return (n_units | 1) * UNIT;
+}
+
+/* Lanes that load one row: as many as it has units, rounded up, if a warp has so many. */
+static inline uint32_t row_loaders(uint32_t n_units)
+{
+	return lanes_up_to(2 * n_units - 1);
+}
+
 /* n_more: rows of the shared memory that are not of the tile. */
 static inline struct row_shape shape_rows(const struct kernel_items *items, uint32_t n_more)
 {
-	const uint32_t most_skew = UNIT - items->alignment;
+	const uint32_t n_units = row_units(items);
 	struct row_shape shape = {};
 
 	shape.nbytes = items->item_nbytes;
-	shape.slot_nbytes = (uint32_t)round_up(shape.nbytes + most_skew, UNIT);
-	shape.n_loaders = lanes_up_to(2 * (shape.slot_nbytes / UNIT) - 1);
+	shape.slot_nbytes = slot_nbytes(n_units);
+	shape.n_loaders = row_loaders(n_units);
 	shape.n_loaded = rows::n_threads / shape.n_loaders;
-	if (shape.slot_nbytes / UNIT % 2 == 0)
-		shape.slot_nbytes += UNIT;
 	shape.wide = shape.slot_nbytes > rows::wide_nbytes;
 	if (shape.wide)
 		return shape;

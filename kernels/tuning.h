@@ -43,6 +43,14 @@
 #define GSORT_ROWS 128, 14336, 8
 #endif
 
+/*
+ * Gathering short items: threads of a block, blocks per multiprocessor, and tiles that a warp takes
+ * in a row.
+ */
+#ifndef GSORT_NARROW
+#define GSORT_NARROW 128, 7, 4
+#endif
+
 /* Packed codes: threads of a block, and miniblocks that each of its warps has. */
 #ifndef GSORT_DELTA
 #define GSORT_DELTA 128, 4

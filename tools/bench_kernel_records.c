@@ -257,7 +257,7 @@ static void bench_size(const struct bench_options *options, uint32_t record_nbyt
 
 void bench_kernel_records(const struct bench_options *options)
 {
-	static const uint32_t sizes[] = { 100, 16, 101, 1024, 4096 };
+	static const uint32_t sizes[] = { 100, 16, 24, 60, 101, 200, 1024, 4096 };
 
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		if (!options->element_nbytes || options->element_nbytes == sizes[i])

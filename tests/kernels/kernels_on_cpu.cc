@@ -12,6 +12,7 @@
 #define GSORT_STREAM 64, 2
 #define GSORT_SPLIT 64, 8
 #define GSORT_ROWS 64, 2048, 1
+#define GSORT_NARROW 64, 1, 2
 #define GSORT_DELTA 64, 2
 
 #include "tests/kernels/cuda_on_cpu.h"

@@ -1,0 +1,159 @@
+/*
+ * moved_row - a row copied within shared memory, and hashed on the way
+ *
+ * One thread takes a row word by word from where it was staged to where it is packed. Either may be
+ * at any address, so a word is cut out of two neighbours as it is read, and put together of two as
+ * it is written:
+ *
+ *	from	|...A|AAAA|AAA.|	skew 3: a word is the last byte of one and three of the next
+ *	words	AAAA AAAA		as they go into the digest
+ *	to	|..AA|AAAA|AA..|	head 2: bytes up to the first word, words, what is left
+ *
+ * Bytes of other rows in the first and the last word are not written, as other threads write them.
+ * Where all is aligned (WORDS), nothing of this is left when it is compiled.
+ */
+#pragma once
+
+#include "kernels/stream.cuh"
+
+/* Four bytes from bit `shift` of two words on, shift <= 24. */
+__device__ __forceinline__ uint32_t cut_word(uint32_t low, uint32_t high, uint32_t shift)
+{
+	return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
+}
+
+/* Reads as much as a word past what is taken of it. */
+template <bool WORDS> struct row_source {
+	const uint32_t *words;
+	uint32_t shift, ahead; /* the word whose first bytes are taken already */
+
+	__device__ explicit row_source(const unsigned char *from)
+	    : words((const uint32_t *)(const void *)(from - (WORDS ? 0 : skew(from)))),
+	      shift(WORDS ? 0 : 8 * skew(from)), ahead(0)
+	{
+		if (!WORDS)
+			ahead = *words++;
+	}
+
+	__device__ uint32_t take()
+	{
+		const uint32_t next = *words++, low = ahead;
+
+		ahead = next;
+		return WORDS ? next : cut_word(low, next, shift);
+	}
+};
+
+template <bool WORDS> struct row_sink {
+	unsigned char *to;
+	uint32_t *words;     /* where the next whole word goes */
+	uint32_t head, held; /* bytes up to the first whole word; the last word that was put */
+
+	__device__ explicit row_sink(unsigned char *row)
+	    : to(row), words((uint32_t *)(void *)row), head(0), held(0)
+	{
+		if (WORDS)
+			return;
+		head = (4 - skew(row)) % 4;
+		words = (uint32_t *)(void *)(row + head);
+	}
+
+	__device__ void put(uint32_t word, bool is_first)
+	{
+		if (WORDS)
+			*words++ = word;
+		else if (!is_first)
+			*words++ = cut_word(held, word, 8 * head);
+		else
+			for (uint32_t i = 0; i < head; i++)
+				to[i] = (unsigned char)(word >> 8 * i);
+		held = word;
+	}
+
+	/* Write what is held, and the n < 4 bytes behind it. */
+	__device__ void finish(uint32_t bytes, uint32_t n)
+	{
+		unsigned char *rest = (unsigned char *)words;
+		uint64_t left = ((uint64_t)bytes << 32 | held) >> 8 * head;
+
+		if (WORDS)
+			return;
+		n += 4 - head;
+		if (n >= 4) {
+			*words = (uint32_t)left;
+			rest += 4;
+			left >>= 32;
+			n -= 4;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			rest[i] = (unsigned char)(left >> 8 * i);
+	}
+};
+
+/* digest_record(), sixteen bytes at a time. */
+struct row_hash {
+	uint64_t low, high, sum;
+
+	__device__ row_hash() : low(digest_mask_low(0)), high(digest_mask_high(0)), sum(DIGEST_SEED)
+	{
+	}
+
+	__device__ void add(const uint32_t *w)
+	{
+		sum += digest_fold(((uint64_t)w[1] << 32 | w[0]) ^ low,
+				   ((uint64_t)w[3] << 32 | w[2]) ^ high);
+		low += digest_mask_low(16) - digest_mask_low(0);
+		high += digest_mask_high(16) - digest_mask_high(0);
+	}
+
+	/* Of a row of `nbytes`, all of which are added, or else in w. */
+	__device__ uint64_t finish(const uint32_t *w, uint32_t nbytes)
+	{
+		const uint64_t lo = (uint64_t)w[1] << 32 | w[0], hi = (uint64_t)w[3] << 32 | w[2];
+
+		if (nbytes <= 8)
+			return digest_word8(lo);
+		if (nbytes <= 16)
+			return digest_word16(lo, hi);
+		if (nbytes % 16)
+			add(w);
+		return digest_mix64(sum);
+	}
+};
+
+/*
+ * Copy a row of 4 bytes or more, whole words if WORDS, and return its hash. Of what is behind it, a
+ * word may be read, too.
+ */
+template <bool WORDS>
+__device__ __forceinline__ uint64_t move_row(unsigned char *__restrict__ to,
+					     const unsigned char *__restrict__ from,
+					     uint32_t nbytes)
+{
+	row_source<WORDS> source(from);
+	row_sink<WORDS> sink(to);
+	row_hash hash;
+	const uint32_t whole = nbytes > 16 ? nbytes / 16 * 16 : 0, rest = nbytes - whole;
+	uint32_t w[4], last = 0;
+
+#pragma unroll 2
+	for (uint32_t at = 0; at < whole; at += 16) {
+#pragma unroll
+		for (uint32_t j = 0; j < 4; j++)
+			w[j] = source.take();
+#pragma unroll
+		for (uint32_t j = 0; j < 4; j++)
+			sink.put(w[j], j == 0 && at == 0);
+		hash.add(w);
+	}
+#pragma unroll
+	for (uint32_t j = 0; j < 4; j++) {
+		w[j] = 0;
+		if (4 * j + 4 <= rest)
+			sink.put(w[j] = source.take(), j == 0 && whole == 0);
+		else if (!WORDS && 4 * j < rest)
+			w[j] = last = source.take() & ((1u << 8 * (rest % 4)) - 1);
+	}
+	sink.finish(last, rest % 4);
+	return hash.finish(w, nbytes);
+}

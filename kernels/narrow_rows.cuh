@@ -1,0 +1,287 @@
+/*
+ * narrow_rows - short items that are all kept and written whole, a warp for 32
+ *
+ * What most gathers are made of. Where each item goes is known without asking other threads, so a
+ * warp works alone, at its own pace, on tiles of 32 items:
+ *
+ *	memory	A, B and C, anywhere
+ *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	as rows.cuh says
+ *	packed	|..AAAAAAAAABBBBBBBBBCCCCCCCCC|				as in the output
+ *
+ * The lanes load side by side, a unit of 16 bytes each, past the registers. Then each lane moves a
+ * row of its own from its slot to its packed place, and what it holds on the way goes into the
+ * digest. Now the slots are free, and the next tile is under way while keys of neighbours are
+ * compared in the packed rows, and these are written: a plain copy, as they have the alignment of
+ * the output.
+ *
+ * A tile's first item is compared with the last of the tile before. A warp therefore takes a few
+ * tiles in a row and hands that one on; at the start of such a run it is looked up once more.
+ *
+ * Not for longer items: two copies of 32 rows for each warp leave room for few warps. And not where
+ * items are left out, cut or counted: places and what is hashed then depend on more than the row,
+ * and gather_rows (gather.cu), which is made for that, would be here as well.
+ */
+#pragma once
+
+#include "kernels/gathered.cuh"
+#include "kernels/moved_row.cuh"
+
+template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct narrow_block {
+	static constexpr unsigned n_threads = THREADS;
+	static constexpr unsigned n_warps = THREADS / WARP;
+	static constexpr unsigned n_blocks = BLOCKS;   /* per multiprocessor, at most */
+	static constexpr unsigned n_tiles = RUN;       /* that a warp takes in a row */
+	static constexpr unsigned most_nbytes = 65536; /* of shared memory: three blocks at least */
+
+	static_assert(THREADS % WARP == 0 && THREADS <= streaming::n_threads, "for block_sum()");
+};
+typedef narrow_block<GSORT_NARROW> narrow;
+
+/* Shared memory of a multiprocessor, and what the system takes of it for each block. */
+static constexpr unsigned SHARED_NBYTES = 228 << 10, SHARED_NBYTES_TAKEN = 1 << 10;
+
+struct narrow_shape {
+	uint32_t nbytes;       /* of an item */
+	uint32_t slot_nbytes;  /* of its slot */
+	uint32_t n_loaders;    /* lanes that load one row, a unit each */
+	uint32_t n_loaded;     /* rows that a warp loads at once */
+	uint32_t packed_at;    /* where the rows are packed, in the shared memory of a warp */
+	uint32_t warp_nbytes;  /* of shared memory */
+	uint32_t block_nbytes; /* of shared memory */
+};
+
+static inline bool is_gathered_as_is(const struct gather_task *task)
+{
+	const uint32_t nbytes = task->items.item_nbytes;
+
+	return !task->firsts.equal && task->limit >= task->n && !task->has_count &&
+	       task->out_offset == 0 && task->out_nbytes == nbytes &&
+	       task->items.body_offset == 0 && task->items.body_nbytes == nbytes;
+}
+
+/* The memory of a block's warps is behind this. */
+static constexpr uint32_t NARROW_WARPS_AT = (uint32_t)round_up(sizeof(stream_memory), UNIT);
+
+/* Is the task for gather_narrow()? */
+static inline bool shape_narrow(const struct gather_task *task, struct narrow_shape *ret_shape)
+{
+	const uint32_t n_units = row_units(&task->items);
+	struct narrow_shape shape;
+
+	shape.nbytes = task->items.item_nbytes;
+	shape.slot_nbytes = slot_nbytes(n_units);
+	shape.n_loaders = row_loaders(n_units);
+	shape.n_loaded = WARP / shape.n_loaders;
+	/* A unit more: of what is behind the last row, a word is read, too (moved_row.cuh). */
+	shape.packed_at = WARP * shape.slot_nbytes + UNIT;
+	/* And here: the rows begin where units of the output do. */
+	shape.warp_nbytes = shape.packed_at + WARP * shape.nbytes + UNIT;
+	shape.block_nbytes = NARROW_WARPS_AT + narrow::n_warps * shape.warp_nbytes;
+	*ret_shape = shape;
+	return is_gathered_as_is(task) && shape.nbytes >= 4 && n_units <= WARP &&
+	       shape.block_nbytes <= narrow::most_nbytes;
+}
+
+/* As many as there is work for, and at most as many as run at once. */
+static inline unsigned narrow_blocks(uint64_t n, const narrow_shape &shape)
+{
+	const uint64_t n_blocks = divide_up(n, WARP * narrow::n_tiles * narrow::n_warps);
+	const unsigned room = SHARED_NBYTES / (shape.block_nbytes + SHARED_NBYTES_TAKEN);
+	const unsigned most = 132 * min(room, narrow::n_blocks);
+
+	return (unsigned)(n_blocks < most ? n_blocks : most);
+}
+
+/* The tile that a warp takes behind `tile`. */
+__device__ __forceinline__ uint32_t next_tile(uint32_t tile)
+{
+	const uint32_t n_warps = gridDim.x * narrow::n_warps;
+
+	return (tile + 1) % narrow::n_tiles ? tile + 1 : tile + 1 + (n_warps - 1) * narrow::n_tiles;
+}
+
+/* The number of this lane's item in a tile; 0 behind the end. */
+__device__ __forceinline__ uint32_t number_in_tile(const gather_task &task, uint32_t tile)
+{
+	const uint64_t i = (uint64_t)tile * WARP + threadIdx.x % WARP;
+
+	return i < task.n ? number_at(task.elements, task.element_nbytes, i) : 0;
+}
+
+/* An item in device memory, and the first 8 bytes of its key. */
+struct keyed_item {
+	const unsigned char *item;
+	uint64_t word;
+};
+
+/* The item before a tile that is not the first. */
+__device__ __forceinline__ keyed_item item_before(const gather_task &task, uint32_t tile)
+{
+	const unsigned char *item = item_of(task, (uint64_t)tile * WARP - 1);
+
+	return { item, item_key_word(task.items, item, 0) };
+}
+
+/* What a warp does with a tile. */
+template <bool WORDS> struct narrow_warp {
+	const gather_task &task;
+	const narrow_shape &shape;
+	uint32_t lane;
+	uint32_t first_row, at; /* this lane loads the unit at byte `at` of this row and others */
+	unsigned char *slots, *packed;
+
+	__device__ narrow_warp(const gather_task &task, const narrow_shape &shape,
+			       unsigned char *memory)
+	    : task(task), shape(shape), lane(threadIdx.x % WARP), first_row(lane / shape.n_loaders),
+	      at(lane % shape.n_loaders * UNIT), slots(memory),
+	      packed(memory + shape.packed_at + (uint32_t)((uintptr_t)task.out % UNIT))
+	{
+	}
+
+	__device__ const unsigned char *row(uint32_t i) const
+	{
+		return packed + i * shape.nbytes;
+	}
+
+	/* Begin to load the items of all lanes. */
+	__device__ void begin_loading(const unsigned char *item) const
+	{
+		uint32_t row = first_row;
+
+#pragma unroll 4
+		for (uint32_t i = 0; i < shape.n_loaders; i++, row += shape.n_loaded) {
+			const unsigned char *from = lane_broadcast(item, row, WARP);
+			const uint32_t skew = (uint32_t)((uintptr_t)from % UNIT);
+
+			if (at < skew + shape.nbytes)
+				copy_async(slots + row * shape.slot_nbytes + at, from - skew + at);
+		}
+	}
+
+	/* Move this lane's row; it is loaded. Adds its hash, and returns the item with its key. */
+	__device__ keyed_item move(const unsigned char *item, struct tally &tally) const
+	{
+		const unsigned char *from =
+			slots + lane * shape.slot_nbytes + (uint32_t)((uintptr_t)item % UNIT);
+
+		tally_hash(tally, move_row<WORDS>(packed + lane * shape.nbytes, from, shape.nbytes),
+			   true);
+		return { item, item_key_word(task.items, from, 0) };
+	}
+
+	/*
+	 * Is this lane's item less than the one before it, if there is one? `before`: the one
+	 * before the tile, which is looked at in device memory if need be.
+	 */
+	__device__ bool is_disorder(bool has_before, const keyed_item &mine,
+				    const keyed_item &before) const
+	{
+		const uint64_t left = lane_broadcast(mine.word, (lane - 1) % WARP, WARP);
+		const uint64_t word = lane > 0 ? left : before.word;
+
+		if (!has_before)
+			return false;
+		if (word != mine.word)
+			return word > mine.word;
+		return compare_items(task.items, lane > 0 ? row(lane - 1) : before.item, row(lane),
+				     8) > 0;
+	}
+
+	/* Write the first n packed rows to `to`. */
+	__device__ void write(unsigned char *to, uint32_t n) const
+	{
+		const uint32_t nbytes = n * shape.nbytes;
+		const uint32_t to_unit = (0u - (uint32_t)(uintptr_t)to) % UNIT;
+		const uint32_t head = to_unit < nbytes ? to_unit : nbytes;
+		const uint32_t n_units = (nbytes - head) / UNIT, tail = head + n_units * UNIT;
+		const uint32_t edge = lane < head ? lane : lane - head + tail;
+
+#pragma unroll 4
+		for (uint32_t i = lane; i < n_units; i += WARP)
+			((uint128_t *)(void *)(to + head))[i] =
+				((const uint128_t *)(const void *)(packed + head))[i];
+		if (edge < nbytes)
+			to[edge] = packed[edge];
+	}
+
+	/* Write a tile of n items, and those at the edges of all. */
+	__device__ void write_tile(uint32_t tile, uint32_t n) const
+	{
+		const uint64_t first = (uint64_t)tile * WARP;
+
+		write((unsigned char *)task.out + first * shape.nbytes, n);
+		if (first == 0)
+			copy_item(task.first, row(0), shape.nbytes, lane, WARP);
+		if (first + n == task.n)
+			copy_item(task.last, row(n - 1), shape.nbytes, lane, WARP);
+	}
+};
+
+template <bool WORDS>
+__global__ void __launch_bounds__(narrow::n_threads, narrow::n_blocks)
+	gather_narrow(gather_task task, narrow_shape shape)
+{
+	const uint32_t warp_of_block = threadIdx.x / WARP;
+	const narrow_warp<WORDS> warp(task, shape,
+				      shared_memory<unsigned char>() + NARROW_WARPS_AT +
+					      warp_of_block * shape.warp_nbytes);
+	const uint32_t n_tiles = (uint32_t)divide_up(task.n, WARP);
+	uint32_t tile = (blockIdx.x * narrow::n_warps + warp_of_block) * narrow::n_tiles;
+	uint32_t next = next_tile(tile), number = number_in_tile(task, next);
+	const unsigned char *item = item_at(task.items, number_in_tile(task, tile));
+	keyed_item before = {};
+	struct tally tally = {};
+
+	if (tile < n_tiles)
+		warp.begin_loading(item);
+	while (tile < n_tiles) {
+		const uint32_t n = (uint32_t)min(task.n - (uint64_t)tile * WARP, (uint64_t)WARP);
+		const bool has_item = warp.lane < n, has_before = has_item && tile + warp.lane > 0;
+		const unsigned char *next_item = item_at(task.items, number);
+		keyed_item mine = {};
+
+		number = number_in_tile(task, next_tile(next)); /* is there when it is needed */
+		if (tile > 0 && tile % narrow::n_tiles == 0)
+			before = item_before(task, tile);
+		copies_wait();
+		__syncwarp();
+		if (has_item)
+			mine = warp.move(item, tally);
+		__syncwarp();
+		if (next < n_tiles)
+			warp.begin_loading(next_item);
+		tally.n_disorders += warp.is_disorder(has_before, mine, before);
+		warp.write_tile(tile, n);
+		before = lane_broadcast(mine, WARP - 1, WARP);
+		item = next_item;
+		tile = next;
+		next = next_tile(next);
+	}
+	tally.n_counted = tally.n_kept;
+	report(*shared_memory<stream_memory>(), tally, task);
+}
+
+template <bool WORDS>
+static int gather_narrow_items(const gather_task &task, const narrow_shape &shape,
+			       CUstream_st *stream)
+{
+	int r = prefer_shared_memory(gather_narrow<WORDS>);
+
+	if (!r)
+		r = (int)cudaFuncSetAttribute(gather_narrow<WORDS>,
+					      cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      (int)shape.block_nbytes);
+	if (r)
+		return r;
+	LAUNCH(gather_narrow<WORDS>, narrow_blocks(task.n, shape), narrow::n_threads,
+	       shape.block_nbytes, stream, task, shape);
+	return (int)cudaGetLastError();
+}
+
+static int launch_narrow(const gather_task &task, const narrow_shape &shape, CUstream_st *stream)
+{
+	const bool are_words = task.items.alignment >= 4 && (uintptr_t)task.out % 4 == 0;
+
+	return are_words ? gather_narrow_items<true>(task, shape, stream) :
+			   gather_narrow_items<false>(task, shape, stream);
+}
