@@ -25,6 +25,9 @@
 /* Less than that is not worth a direct transfer. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 
+/* What the two ways of io/ways.h are here. */
+static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
+
 struct output {
 	/* Set at creation. */
 	struct target target;
@@ -256,7 +259,7 @@ static bool can_go_either_way(const struct output *output, uint64_t offset, cons
 static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
 			 size_t nbytes)
 {
-	if (way == WAY_PAST_CACHE)
+	if (way == past_cache)
 		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
 				       data, nbytes);
 	return file_write_at(&output->target.file, offset, data, nbytes);
@@ -269,12 +272,12 @@ static int write_at(struct output *output, uint64_t offset, const void *data, si
 	int r;
 
 	if (can_go_either_way(output, offset, data, nbytes)) {
-		way = output->passes_by_cache ? WAY_PAST_CACHE : ways_choose(&output->ways);
+		way = output->passes_by_cache ? past_cache : ways_choose(&output->ways);
 		r = write_one_way(output, way, offset, data, nbytes);
 		ways_note(&output->ways, way, nbytes, now_ns() - begin_ns);
 		return r;
 	}
-	r = write_one_way(output, WAY_THROUGH_CACHE, offset, data, nbytes);
+	r = write_one_way(output, through_cache, offset, data, nbytes);
 	if (r == 0 && output->passes_by_cache)
 		file_write_behind(&output->target.file, offset, nbytes);
 	return r;

@@ -1,9 +1,9 @@
 /*
- * ways - through the page cache or past it, whichever is found to be faster (see ways.h)
+ * ways - one of two ways, whichever is found to be faster (see ways.h)
  */
 #include "io/ways.h"
 
-/* Writes that each way is tried with at first, and the least number between two trials. */
+/* How often each way is tried at first, and what is done at least between two trials. */
 enum { FIRST_TRIALS = 2, LEAST_BETWEEN_TRIALS = 32 };
 
 /* Of so much, what is older counts half: how fast memory is changes within a second. */
@@ -29,20 +29,20 @@ static double ns_per_byte(const struct ways *ways, enum way way)
 /* Under the lock. */
 static enum way choose(struct ways *ways)
 {
-	const double cached = ns_per_byte(ways, WAY_THROUGH_CACHE);
-	const double direct = ns_per_byte(ways, WAY_PAST_CACHE);
-	const enum way faster = direct < cached ? WAY_PAST_CACHE : WAY_THROUGH_CACHE;
-	const double ratio = direct < cached ? cached / direct : direct / cached;
+	const double usual = ns_per_byte(ways, WAY_USUAL);
+	const double other = ns_per_byte(ways, WAY_OTHER);
+	const enum way faster = other < usual ? WAY_OTHER : WAY_USUAL;
+	const double ratio = other < usual ? usual / other : other / usual;
 
-	if (ways->of[WAY_THROUGH_CACHE].n_begun < FIRST_TRIALS)
-		return WAY_THROUGH_CACHE;
-	if (ways->of[WAY_PAST_CACHE].n_begun < FIRST_TRIALS)
-		return WAY_PAST_CACHE;
+	if (ways->of[WAY_USUAL].n_begun < FIRST_TRIALS)
+		return WAY_USUAL;
+	if (ways->of[WAY_OTHER].n_begun < FIRST_TRIALS)
+		return WAY_OTHER;
 	/* Also while the ratio is not a number: nothing was noted of either. */
 	if (!(++ways->n_since_trial > LEAST_BETWEEN_TRIALS * ratio))
 		return faster;
 	ways->n_since_trial = 0;
-	return faster == WAY_PAST_CACHE ? WAY_THROUGH_CACHE : WAY_PAST_CACHE;
+	return faster == WAY_OTHER ? WAY_USUAL : WAY_OTHER;
 }
 
 enum way ways_choose(struct ways *ways)

@@ -1,12 +1,12 @@
 /*
- * ways - through the page cache or past it, whichever is found to be faster
+ * ways - one of two ways to do the same thing, whichever is found to be faster
  *
- * Which one is, is not known beforehand. Writing through the cache is a copy, at the speed of
- * memory while there are pages at hand, and much slower where they first have to be found and
- * cleared, or to be had from a virtual machine's host; writing directly runs at the speed of the
- * disk, and costs no processor. So both are tried and timed, and then the faster one is taken. The
- * other is tried again from time to time, the less often the slower it was: what trying costs is a
- * thirtieth at most.
+ * Which one is, is not known beforehand. Writing a file through the page cache is a copy, at the
+ * speed of memory while there are pages at hand, and much slower where they first have to be found
+ * and cleared, or to be had from a virtual machine's host; writing directly runs at the speed of
+ * the disk, and costs no processor. So both are tried and timed, and then the faster one is taken.
+ * The other is tried again from time to time, the less often the slower it was: what trying costs
+ * is a thirtieth at most.
  *
  * Not both at once, in proportion: a direct write into a file waits for those through the cache,
  * and these for it.
@@ -16,23 +16,23 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum way { WAY_THROUGH_CACHE, WAY_PAST_CACHE, N_WAYS };
+enum way { WAY_USUAL, WAY_OTHER, N_WAYS }; /* what is usual is tried first */
 
 struct ways {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct {
 		uint32_t n_begun;
-		double nbytes, ns; /* that were written, and what it took; older ones count less */
+		double nbytes, ns; /* that were moved, and what it took; older ones count less */
 	} of[N_WAYS];
-	uint32_t n_since_trial; /* writes that went the faster way */
+	uint32_t n_since_trial; /* times that the faster way was taken */
 };
 
 void ways_init(struct ways *ways);
 void ways_destroy(struct ways *ways);
 
-/* The way of the next write. Thread-safe, as the next. */
+/* The way to go now. Thread-safe, as the next. */
 enum way ways_choose(struct ways *ways);
 
-/* A write of nbytes has gone that way, in ns nanoseconds. */
+/* nbytes have gone that way, in ns nanoseconds. */
 void ways_note(struct ways *ways, enum way way, uint64_t nbytes, uint64_t ns);

@@ -34,7 +34,7 @@ enum way __real_ways_choose(struct ways *ways);
 enum way __wrap_ways_choose(struct ways *ways);
 enum way __wrap_ways_choose(struct ways *ways)
 {
-	return may_be_passed ? WAY_PAST_CACHE : __real_ways_choose(ways);
+	return may_be_passed ? WAY_OTHER : __real_ways_choose(ways);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

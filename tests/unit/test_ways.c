@@ -21,7 +21,7 @@ struct speeds {
 static enum way write_once(struct ways *ways, struct speeds speeds, uint64_t *ns)
 {
 	const enum way way = ways_choose(ways);
-	const uint64_t ps = way == WAY_PAST_CACHE ? speeds.direct_ps : speeds.cached_ps;
+	const uint64_t ps = way == WAY_OTHER ? speeds.direct_ps : speeds.cached_ps;
 	const uint64_t took_ns = WRITE_NBYTES * ps / 1000;
 
 	ways_note(ways, way, WRITE_NBYTES, took_ns);
@@ -35,7 +35,7 @@ static unsigned write_many(struct ways *ways, struct speeds speeds, unsigned n, 
 	unsigned n_direct = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		n_direct += write_once(ways, speeds, ns) == WAY_PAST_CACHE;
+		n_direct += write_once(ways, speeds, ns) == WAY_OTHER;
 	return n_direct;
 }
 
@@ -45,12 +45,12 @@ static void each_way_is_tried_first(void **state)
 
 	(void)state;
 	ways_init(&ways);
-	assert_int_equal(ways_choose(&ways), WAY_THROUGH_CACHE);
-	assert_int_equal(ways_choose(&ways), WAY_THROUGH_CACHE);
-	assert_int_equal(ways_choose(&ways), WAY_PAST_CACHE);
-	assert_int_equal(ways_choose(&ways), WAY_PAST_CACHE);
+	assert_int_equal(ways_choose(&ways), WAY_USUAL);
+	assert_int_equal(ways_choose(&ways), WAY_USUAL);
+	assert_int_equal(ways_choose(&ways), WAY_OTHER);
+	assert_int_equal(ways_choose(&ways), WAY_OTHER);
 	/* Nothing is known yet, and something is chosen. */
-	assert_int_equal(ways_choose(&ways), WAY_THROUGH_CACHE);
+	assert_int_equal(ways_choose(&ways), WAY_USUAL);
 	ways_destroy(&ways);
 }
 
