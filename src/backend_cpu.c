@@ -5,11 +5,10 @@
  * run as one task: chunks and windows are many and small, so the parallelism is between them. The
  * device is unified: its memory is the host's.
  *
- * Memory comes from mmap, so that it goes back to the system when it is released and the process
- * stays within its limit, with huge pages where the system gives them (zeroing 2 MiB at a time is
- * several times faster than taking a fault for each 4 KiB). Parts can go back early: what a merge
- * has passed becomes the page cache of what it writes, which need not find as many pages that
- * nobody has used for long (on a virtual machine these may have to come from its host first).
+ * Memory comes from mmap (pages.h), so that it goes back to the system when it is released and the
+ * process stays within its limit. Parts can go back early: what a merge has passed becomes the page
+ * cache of what it writes, which need not find as many pages that nobody has used for long (on a
+ * virtual machine these may have to come from its host first).
  */
 #include "src/backend.h"
 
@@ -28,6 +27,7 @@
 #include "src/cpu/sort.h"
 #include "src/cpu/unique.h"
 #include "src/lane_pool.h"
+#include "src/pages.h"
 #include "src/status.h"
 
 enum {
@@ -38,13 +38,13 @@ enum {
 	 * nobody has touched for long.
 	 */
 	WINDOW_NBYTES = 8 << 20,
-	HUGE_PAGE_NBYTES = 2 << 20,
 };
 
 struct device {
 	struct lane_pool *pool;
 	struct stats *stats; /* may be NULL */
 	unsigned n_threads;
+	struct pages pages;
 };
 
 static int cpu_probe(const char **ret_why)
@@ -62,8 +62,10 @@ static int cpu_open(const struct backend_config *config, struct device **ret_dev
 		return -ENOMEM;
 	device->n_threads = config->n_threads;
 	device->stats = config->stats;
+	pages_init(&device->pages);
 	r = lane_pool_open(config->n_threads, device, &device->pool);
 	if (r < 0) {
+		pages_destroy(&device->pages);
 		free(device);
 		return r;
 	}
@@ -76,6 +78,7 @@ static void cpu_close(struct device *device)
 	if (!device)
 		return;
 	lane_pool_close(device->pool);
+	pages_destroy(&device->pages);
 	free(device);
 }
 
@@ -92,46 +95,17 @@ static void cpu_describe(const struct device *device, struct device_info *ret_in
 		 device->n_threads == 1 ? "" : "s");
 }
 
-static void *map(size_t nbytes)
-{
-	return mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-/* From a boundary of huge pages on; nbytes is a multiple of the system's pages. */
-static void *map_huge_pages(size_t nbytes)
-{
-	char *memory = map(nbytes + HUGE_PAGE_NBYTES), *aligned;
-	size_t n_before;
-
-	if (memory == MAP_FAILED)
-		return memory;
-	n_before = -(uintptr_t)memory % HUGE_PAGE_NBYTES;
-	aligned = memory + n_before;
-	if (n_before)
-		munmap(memory, n_before);
-	munmap(aligned + nbytes, HUGE_PAGE_NBYTES - n_before);
-	madvise(aligned, nbytes, MADV_HUGEPAGE);
-	return aligned;
-}
-
 static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
-	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t whole_nbytes = (nbytes + page_nbytes - 1) / page_nbytes * page_nbytes;
-	void *memory = nbytes >= HUGE_PAGE_NBYTES ? map_huge_pages(whole_nbytes) : map(nbytes);
-
-	(void)device, (void)kind;
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	*ret_memory = memory;
-	return 0;
+	(void)kind;
+	*ret_memory = pages_map(&device->pages, nbytes);
+	return *ret_memory ? 0 : -ENOMEM;
 }
 
 static void cpu_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
 {
 	(void)device, (void)kind;
-	if (memory)
-		munmap(memory, nbytes);
+	pages_unmap(memory, nbytes);
 }
 
 /* Whole pages only: what lies on the edges of the part stays. */
