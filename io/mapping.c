@@ -44,9 +44,15 @@ static struct mapping_guard *find_guard(uintptr_t address)
 	return NULL;
 }
 
-/* By the bare call: the C library does not promise that its own may be called from a signal. */
-static bool replace_by_zeros(uintptr_t begin, uintptr_t end)
+/*
+ * Noted first: whoever sees the zeros can also see the note. By the bare call, as the C library
+ * does not promise that its own may be called from a signal.
+ */
+static bool replace_by_zeros(struct mapping_guard *guard)
 {
+	const uintptr_t begin = atomic_load(&guard->begin), end = atomic_load(&guard->end);
+
+	atomic_store(&guard->is_damaged, true);
 	return syscall(SYS_mmap, begin, end - begin, PROT_READ,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != -1;
 }
@@ -58,9 +64,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 	struct mapping_guard *guard = is_fault ? find_guard((uintptr_t)info->si_addr) : NULL;
 
 	(void)context;
-	if (guard && replace_by_zeros(atomic_load(&guard->begin), atomic_load(&guard->end))) {
-		atomic_store(&guard->is_damaged, true);
-	} else {
+	if (!guard || !replace_by_zeros(guard)) {
 		/* A fault comes again by itself. */
 		sigaction(signal_number, &older_action, NULL);
 		if (!is_fault)
