@@ -55,8 +55,8 @@ static bool makes_sense(const struct mode *mode, const struct kind *kind)
 	if (mode->is_broken_off)
 		return kind->effect >= EFFECT_LOSE;
 	/* It takes long, and has nothing else that is its own. */
-	if (mode->is_cold && !is_of_rings(kind->point))
-		return run.all;
+	if (mode->is_cold && !is_of_rings(kind->point) && !run.all)
+		return false;
 	if (kind->point == POINT_WRITE &&
 	    (kind->effect == EFFECT_LOSE || kind->effect == EFFECT_ALTER))
 		return mode->verifies;
