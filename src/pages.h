@@ -4,8 +4,8 @@
  * Huge pages cost fewer faults and fewer misses of the TLB, and as a rule are the better ones. But
  * a virtual machine gives large free blocks back to its host, and has to get them from there again,
  * page by page, when they are touched; small pages come from what was in use lately. There huge
- * pages were seen to take four times as long, and more than the sort. So both are tried, and timed,
- * with the first 2 MiB of each piece of memory (io/ways.h).
+ * pages were seen to take as long as the whole sort. So both are tried, and timed, with the first
+ * 2 MiB of each piece of memory (io/ways.h).
  */
 #pragma once
 
