@@ -65,6 +65,22 @@ static int frame_regular(struct input *input, struct placed_source *placed)
 	return r;
 }
 
+/* Positions in the stream are numbers of 64 bits, and the highest says that a size is unknown. */
+static int add_to_total(struct input *input, const struct source *source)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(input->total_nbytes, source->nbytes, &sum) ||
+	    sum == INPUT_SIZE_UNKNOWN)
+		return fail(-EFBIG,
+			    "%s: %" PRIu64 " bytes, after %" PRIu64
+			    " of the inputs before it, are too many: all inputs together can have "
+			    "at most 2^64 - 2",
+			    source->name, source->nbytes, input->total_nbytes);
+	input->total_nbytes = sum;
+	return 0;
+}
+
 /* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
 static int examine_sources(struct input *input, bool *ret_streams)
 {
@@ -86,10 +102,11 @@ static int examine_sources(struct input *input, bool *ret_streams)
 		r = source_examine(&input->table, source);
 		if (r == 0 && !source->is_stream)
 			r = frame_regular(input, &input->sources[i]);
+		if (r == 0)
+			r = add_to_total(input, source);
 		if (r < 0)
 			return r;
 		streams |= source->is_stream;
-		input->total_nbytes += source->nbytes;
 	}
 	*ret_streams = streams;
 	return 0;

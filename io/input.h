@@ -35,7 +35,8 @@ struct input;
  * The paths, n of them, as one stream of records; "-" is standard input (from its current position,
  * if it is a file). n == 0 is an empty stream. What of a file is no record is left out of the
  * stream: the header of the first and the tails that are kept can be asked for. The paths must
- * outlive the input. Returns 0 and an input to input_close(), or a negative errno.
+ * outlive the input. Returns 0 and an input to input_close(), or a negative errno: -EFBIG if the
+ * records of all files together have more bytes than positions can count.
  */
 int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
 		      const struct framing *framing, struct input **ret_input);

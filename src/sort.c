@@ -14,6 +14,7 @@
 #include "src/sort.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,45 @@ struct sort {
 	struct report_facts *facts;
 };
 
+/* Of an input of known size, the records that are written; with -u at most. */
+static uint64_t n_records_out(const struct sort *sort)
+{
+	const uint64_t n = input_total_nbytes(sort->engine.input) / sort->layout.record_nbytes;
+
+	return n < sort->options->limit ? n : sort->options->limit;
+}
+
+/*
+ * The output's size, to reserve it. With -u it is not known before the end; reserving for all
+ * records would be asking for too much. Nor is it if the output is compressed.
+ */
+static uint64_t output_nbytes(const struct sort *sort)
+{
+	if (sort->options->unique || sort->options->zstd_level ||
+	    input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+		return OUTPUT_SIZE_UNKNOWN;
+	return frame_nbytes(sort->engine.input) + n_records_out(sort) * sort->layout.output_nbytes;
+}
+
+/* What is written for a record can be longer than it is: --index, keys that overlap. */
+static int check_output_size(const struct sort *sort)
+{
+	const size_t nbytes_each = sort->layout.output_nbytes;
+	uint64_t n, nbytes;
+
+	if (sort->options->unique || input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+		return 0;
+	n = n_records_out(sort);
+	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
+	    !__builtin_add_overflow(nbytes, frame_nbytes(sort->engine.input), &nbytes) &&
+	    nbytes <= INT64_MAX)
+		return 0;
+	return fail(-EFBIG,
+		    "%" PRIu64 " records of %zu bytes in the output are too many: it can have at "
+		    "most 2^63 - 1 bytes, as any file",
+		    n, nbytes_each);
+}
+
 static int open_inputs(struct sort *sort)
 {
 	const struct options *options = sort->options;
@@ -62,26 +102,11 @@ static int open_inputs(struct sort *sort)
 		return r;
 	r = input_open_framed(engine->io, options->inputs, options->n_inputs, &framing,
 			      &engine->input);
+	if (r == 0)
+		r = check_output_size(sort);
 	if (r == 0 && options->debug)
 		r = debug_print(&options->record, &sort->layout, engine->input);
 	return r;
-}
-
-/*
- * The output's size, to reserve it. With -u it is not known before the end; reserving for all
- * records would be asking for too much. Nor is it if the output is compressed.
- */
-static uint64_t output_nbytes(const struct sort *sort)
-{
-	const uint64_t input_nbytes = input_total_nbytes(sort->engine.input);
-	uint64_t n = input_nbytes / sort->layout.record_nbytes;
-
-	if (sort->options->unique || sort->options->zstd_level ||
-	    input_nbytes == INPUT_SIZE_UNKNOWN)
-		return OUTPUT_SIZE_UNKNOWN;
-	if (n > sort->options->limit)
-		n = sort->options->limit;
-	return frame_nbytes(sort->engine.input) + n * sort->layout.output_nbytes;
 }
 
 static int open_output_file(struct sort *sort)

@@ -217,6 +217,26 @@ changing 'changed: ' truncate -s 0 changed
 changing 'changed: ' truncate -s 4000 changed
 changing 'changed: ' sh -c 'cat packed >> changed'
 
+claim 'sizes that sum up beyond 64 bits are refused'
+# Only a tmpfs has files of 2^63 - 1 bytes, of holes.
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-test.XXXXXX); then
+	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
+	truncate -s 9223372036854775807 "$sparse"
+	head -c 10 /dev/zero > ten
+	refuses 'ten: 10 bytes, .* too many.*2\^64 - 2' -t u8 "$sparse" "$sparse" ten
+	refuses 'ten: 10 bytes, .* too many' -t u8 -m "$sparse" "$sparse" ten
+	refuses 'ten: 10 bytes, .* too many' -t u8 --explain "$sparse" "$sparse" ten
+	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --index "$sparse"
+	refuses ' too many: .*2\^63 - 1' -t u8 "$sparse" ten
+	refuses 'records of 2 bytes .* too many' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
+	"$GSORT_CHECK" -t u8 --same ten "$sparse" "$sparse" ten > stdout 2> stderr
+	[ $? -eq 2 ] || broken 'gsort-check: not status 2'
+	says 'ten: 10 bytes, .* too many' stderr
+	rm -f "$sparse" ten
+else
+	echo 'skipped: files of 2^63 - 1 bytes, for there is no tmpfs'
+fi
+
 same untouched input 'the input'
 
 finish

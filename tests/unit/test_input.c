@@ -38,6 +38,45 @@ static void no_files_and_empty_files_are_an_empty_stream(void **state)
 	}
 }
 
+/* A file of nothing but holes, which stays open; its name goes to `path`. */
+static int make_sparse(uint64_t nbytes, char path[static 32])
+{
+	const int fd = memfd_create("sparse", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, (off_t)nbytes), 0);
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void refuse_sum(const char *const *paths, size_t n)
+{
+	struct input *input;
+
+	status_reset(true);
+	assert_int_equal(input_open(&io_engine_plain, paths, n, 1, &input), -EFBIG);
+	assert_non_null(strstr(status_last(), paths[n - 1]));
+}
+
+/* Wrapped around, the sum would be a size like any other. */
+static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
+{
+	char large[32], one[32], ten[32];
+	const int fds[] = { make_sparse(INT64_MAX, large), make_sparse(1, one),
+			    make_sparse(10, ten) };
+	const char *const and_one[] = { large, large, one }, *const and_ten[] = { large, large,
+										  ten };
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(input_open(&io_engine_plain, and_one, 2, 1, &input), 0);
+	assert_int_equal(input_total_nbytes(input), UINT64_MAX - 1);
+	input_close(input);
+	refuse_sum(and_one, 3); /* it would read as an unknown size */
+	refuse_sum(and_ten, 3);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+}
+
 static struct {
 	struct input *input;
 	atomic_uchar times_seen[N];
@@ -431,6 +470,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(several_files_are_one_stream),
+		FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
 		FIXTURE(no_files_and_empty_files_are_an_empty_stream),
 		FIXTURE(every_byte_goes_to_one_of_several_readers),
 		FIXTURE(pipes_and_files_mix),
