@@ -1,9 +1,9 @@
 /*
  * cut - where one splitter cuts sorted slices, and samples to find splitters with
  */
-#include "kernels/co_rank.h"
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
+#include "src/device/co_rank.h"
 
 /* Slices that one launch carries as its argument. */
 static constexpr unsigned SLICES_MAX = 128;

@@ -1,5 +1,5 @@
 /*
- * delta - sorted codes to packed blocks and back (src/delta.h has the format)
+ * delta - sorted codes to packed blocks and back (src/record/delta.h has the format)
  *
  * A warp has a few miniblocks that are neighbours, and no other warp anything to do with them: it
  * adds up the widths before its first one to know where that is. These are a byte for each
@@ -24,7 +24,7 @@
 #include "kernels/kernels.h"
 #include "kernels/table.cuh"
 #include "kernels/tuning.h"
-#include "src/delta_format.h"
+#include "src/record/delta_format.h"
 
 template <unsigned THREADS, unsigned WARP_MINIBLOCKS> struct delta_shape {
 	static constexpr unsigned n_threads = THREADS;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "src/code.h"
+#include "src/record/code.h"
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>

@@ -4,9 +4,9 @@
  * An item is put together byte by byte: which piece of the record a byte is from must be looked up
  * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
-#include "kernels/co_rank.h"
 #include "kernels/stream.cuh"
 #include "kernels/table.cuh"
+#include "src/device/co_rank.h"
 
 size_t kernel_intake_nbytes(uint32_t n_pieces)
 {

@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include "kernels/co_rank.h"
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
-#include "src/bytes.h"
+#include "src/device/co_rank.h"
+#include "src/record/bytes.h"
 
 static constexpr unsigned NUMBER_BITS = 32;
 

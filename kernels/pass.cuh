@@ -15,10 +15,10 @@
  */
 #pragma once
 
-#include "kernels/co_rank.h"
 #include "kernels/element.cuh"
 #include "kernels/kernels.h"
 #include "kernels/tuning.h"
+#include "src/device/co_rank.h"
 
 static constexpr unsigned FAN_IN_LOG2 = GSORT_FAN_IN_LOG2;
 static constexpr unsigned FAN_IN = 1u << FAN_IN_LOG2;

@@ -23,9 +23,9 @@
  */
 #pragma once
 
-#include "kernels/co_rank.h"
 #include "kernels/element.cuh"
 #include "kernels/network.cuh"
+#include "src/device/co_rank.h"
 
 /* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */
 struct segment_pair {

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "config.h"
-#include "src/status.h"
+#include "src/base/status.h"
 
 /* What stops the parsing. */
 enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION = 2 };

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "src/option_table.h"
-#include "src/record_options.h"
+#include "src/cli/option_table.h"
+#include "src/cli/record_options.h"
 
 struct tool {
 	const char *name;

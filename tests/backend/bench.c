@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "tools/gen.h"
+#include "tools/gen/gen.h"
 
 enum { N_ROUNDS = 9, N_SLICES = 16, SAMPLE_STRIDE = 1 << 16 };
 

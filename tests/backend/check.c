@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/elements.h"
+#include "tests/support/elements.h"
 
 void expect(struct check *check, bool holds, const char *format, ...)
 {

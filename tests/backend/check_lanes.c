@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/status.h"
+#include "src/base/status.h"
 #include "tests/backend/check.h"
-#include "tools/gen.h"
+#include "tools/gen/gen.h"
 
 enum { N_CHAINED = 4, CHAINED_RECORDS = 200000 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tests/backend/subject.h"
-#include "tests/random_keys.h"
+#include "tests/support/random_keys.h"
 
 enum { MOST_KEYS = 6 };
 

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cpu/cut.h"
-#include "src/cpu/encode.h"
-#include "src/cpu/merge.h"
-#include "src/cpu/pack.h"
-#include "src/cpu/records.h"
-#include "src/cpu/sort.h"
-#include "src/cpu/unique.h"
-#include "tests/unit/elements.h"
+#include "src/device/cpu/cut.h"
+#include "src/device/cpu/encode.h"
+#include "src/device/cpu/merge.h"
+#include "src/device/cpu/pack.h"
+#include "src/device/cpu/records.h"
+#include "src/device/cpu/sort.h"
+#include "src/device/cpu/unique.h"
+#include "tests/support/elements.h"
 
 static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, code_t element)
 {

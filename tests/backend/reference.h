@@ -1,14 +1,14 @@
 /*
  * reference - what every operation of a back end must come to
  *
- * A table of functions that take the arguments of the operations (src/backend.h), in host memory,
+ * A table of functions that take the arguments of the operations (backend.h), in host memory,
  * and do them at once. The plain one is made of the definitions in record.h and digest.h, qsort and
  * linear searches: slow, and simple enough to be right. The CPU back end is held against it, and is
  * in turn the reference for other back ends.
  */
 #pragma once
 
-#include "src/backend.h"
+#include "src/device/backend.h"
 
 struct reference {
 	const char *name;

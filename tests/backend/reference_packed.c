@@ -1,11 +1,11 @@
 /*
- * reference_packed - the bytes of packed elements, bit by bit (src/delta.h has the format)
+ * reference_packed - the bytes of packed elements, bit by bit (src/record/delta.h has the format)
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/backend/reference.h"
-#include "tests/unit/elements.h"
+#include "tests/support/elements.h"
 
 enum { MINIBLOCK_N = 256 };
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "src/backend.h"
+#include "src/device/backend.h"
 
 /* A page, so that data without a shift is aligned as what alloc() returns. */
 enum { GUARD_NBYTES = 4096 };

@@ -6,7 +6,8 @@ generate -n 1000 -o other
 "$GSORT" input -o expected
 
 # kill_after TYPE N ARGUMENT...: as soon as N records of that type are there, whose number is the
-# first byte behind a record's magic (src/manifest.c, src/checkpoint_state.h). Was it in time?
+# first byte behind a record's magic (manifest.c and checkpoint_state.h
+# in src/checkpoint/). Was it in time?
 kill_after() {
 	pattern=rmsg\\x0$1
 	n=$2

@@ -6,12 +6,12 @@
  * mark fails after the wait, since what was queued is still under way. A fault "from then on" is
  * the error that sticks to a CUDA context, or a device that is gone.
  */
-#include "src/backend.h"
+#include "src/device/backend.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "src/status.h"
+#include "src/base/status.h"
 #include "tests/fault/points.h"
 
 /* Device memory that a device of the shape "apart" says it has. */

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "src/cuda_device.h"
+#include "src/device/cuda/cuda_device.h"
 #include "tests/fault/kinds.h"
 #include "tests/fault/trap.h"
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/status.h"
+#include "src/base/status.h"
 #include "tests/fault/kept.h"
 #include "tests/fault/pumps.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/status.h"
+#include "src/base/status.h"
 
 void trial_complain(const struct trial *trial, const char *format, ...)
 {

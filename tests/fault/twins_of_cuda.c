@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 
-#include "src/cuda_device.h"
+#include "src/device/cuda/cuda_device.h"
 #include "tests/fault/points.h"
 #include "tests/fault/trap.h"
 

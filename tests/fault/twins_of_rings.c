@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "io/direct.h"
-#include "io/ways.h"
-#include "src/page_cache.h"
+#include "io/file/direct.h"
+#include "src/base/ways.h"
+#include "src/plan/page_cache.h"
 #include "tests/fault/points.h"
 
 struct io_uring;

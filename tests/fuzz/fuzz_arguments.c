@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/options.h"
-#include "src/status.h"
+#include "src/base/status.h"
+#include "src/cli/options.h"
 
 enum { MOST_WORDS = 32 };
 

@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "io/codec.h"
-#include "src/delta.h"
-#include "io/zst_index.h"
-#include "io/zst_reader.h"
-#include "io/zst_stream.h"
-#include "src/status.h"
+#include "io/codec/codec.h"
+#include "io/codec/zst_index.h"
+#include "io/codec/zst_reader.h"
+#include "io/codec/zst_stream.h"
+#include "src/base/status.h"
+#include "src/record/delta.h"
 
 enum { MOST_CONTENT_NBYTES = 1 << 20 };
 

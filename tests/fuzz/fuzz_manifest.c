@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/checkpoint_state.h"
-#include "src/status.h"
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint_state.h"
 
 static void check(bool holds)
 {

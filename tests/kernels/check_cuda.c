@@ -1,13 +1,13 @@
 /*
  * check_cuda - the CUDA back end's operations on records and packed codes, on few data
  *
- * What tests/check_backend.c does with them, on as few data sets as emulated kernels and
+ * What tests/backend/check_backend.c does with them, on as few data sets as emulated kernels and
  * compute-sanitizer get through: each is here for one way through the code.
  */
 #include <stdio.h>
 
 #include "tests/backend/check.h"
-#include "tools/gen.h"
+#include "tools/gen/gen.h"
 
 /* ThreadSanitizer takes half a minute for each: races are looked for in a few, of every kernel. */
 #if defined(__SANITIZE_THREAD__)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "tests/guarded.h"
+#include "tests/support/guarded.h"
 
 bool device_usable(const char **ret_why)
 {

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/kernels.h"
-#include "src/digest.h"
+#include "src/record/digest.h"
 #include "tests/kernels/device.h"
 
 enum { SLICES_MAX = 3, GUARD_NBYTES = 32, GUARD = 0xa5 /* device_alloc() */, UNIT = 16 };

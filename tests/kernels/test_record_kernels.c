@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "kernels/kernels.h"
-#include "src/record.h"
+#include "src/record/record.h"
 #include "tests/kernels/device.h"
-#include "tools/kernel_keys.h"
+#include "tools/bench/kernel_keys.h"
 
 /* Every size of record, both byte orders, signed and float. */
 static const char *const types[] = { "u8",  "i16be", "b3",  "u32",    "f32be", "b5",   "b6",

@@ -13,7 +13,7 @@
 
 #include "kernels/kernels.h"
 #include "tests/kernels/device.h"
-#include "tools/kernel_keys.h"
+#include "tools/bench/kernel_keys.h"
 
 static const uint32_t element_sizes[] = { 4, 8, 16 };
 

@@ -1,0 +1,11 @@
+/*
+ * checksum - 64 bits over stored bytes (see checksum.h)
+ */
+#include "io/codec/checksum.h"
+
+#include <xxhash.h>
+
+uint64_t checksum64(const void *data, size_t nbytes)
+{
+	return XXH3_64bits(data, nbytes);
+}

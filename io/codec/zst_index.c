@@ -1,0 +1,163 @@
+/*
+ * zst_index - where the frames of a .zst file are (see zst_index.h)
+ */
+#include "io/codec/zst_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
+
+enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80 };
+
+static const uint32_t frame_magic = 0xfd2fb528, skippable_magic = 0x184d2a50;
+static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
+
+/* A table of more frames is the work of no sane program, and the memory for it a risk. */
+static const uint32_t most_frames = UINT32_C(1) << 27;
+
+static uint32_t load32(const unsigned char *from)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof value);
+	return value;
+}
+
+static unsigned char *store32(unsigned char *to, uint32_t value)
+{
+	memcpy(to, &value, sizeof value);
+	return to + sizeof value;
+}
+
+bool zst_is_magic(const unsigned char bytes[static ZST_MAGIC_NBYTES])
+{
+	const uint32_t magic = load32(bytes);
+
+	return magic == frame_magic || (magic & ~UINT32_C(15)) == skippable_magic;
+}
+
+int zst_index_add(struct zst_index *index, uint32_t stored_nbytes, uint32_t content_nbytes)
+{
+	struct zst_place *last;
+
+	if (index->n + 1 >= index->n_allocated) {
+		const size_t n = index->n_allocated ? 2 * index->n_allocated : 64;
+		struct zst_place *frames = realloc(index->frames, n * sizeof *frames);
+
+		if (!frames)
+			return -ENOMEM;
+		if (index->n == 0)
+			frames[0] = (struct zst_place){ 0 };
+		index->frames = frames;
+		index->n_allocated = n;
+	}
+	last = &index->frames[index->n++];
+	last[1].stored = last->stored + stored_nbytes;
+	last[1].content = last->content + content_nbytes;
+	return 0;
+}
+
+void zst_index_free(struct zst_index *index)
+{
+	free(index->frames);
+	*index = (struct zst_index){ 0 };
+}
+
+size_t zst_index_most_nbytes(const struct zst_index *index)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < index->n; i++)
+		if (most < zst_index_content_nbytes(index, i))
+			most = zst_index_content_nbytes(index, i);
+	return most;
+}
+
+size_t zst_index_find(const struct zst_index *index, uint64_t offset)
+{
+	size_t lo = 0, hi = index->n;
+
+	/* The last that begins at or before it: frames without content are passed over. */
+	while (hi - lo > 1) {
+		const size_t i = lo + (hi - lo) / 2;
+
+		if (index->frames[i].content <= offset)
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
+}
+
+int zst_index_format(const struct zst_index *index, unsigned char **ret_table, size_t *ret_nbytes)
+{
+	const size_t nbytes = FRAME_HEADER_NBYTES + 8 * index->n + FOOTER_NBYTES;
+	unsigned char *table = malloc(nbytes), *to = table;
+
+	if (!table)
+		return -ENOMEM;
+	to = store32(to, table_magic);
+	to = store32(to, (uint32_t)(nbytes - FRAME_HEADER_NBYTES));
+	for (size_t i = 0; i < index->n; i++) {
+		to = store32(to, (uint32_t)zst_index_stored_nbytes(index, i));
+		to = store32(to, (uint32_t)zst_index_content_nbytes(index, i));
+	}
+	to = store32(to, (uint32_t)index->n);
+	*to++ = 0;
+	store32(to, footer_magic);
+	*ret_table = table;
+	*ret_nbytes = nbytes;
+	return 0;
+}
+
+/* The entries of a table of n frames that begins at `offset` and ends with the file. */
+static int read_entries(const struct file *file, uint64_t offset, size_t n, size_t entry_nbytes,
+			struct zst_index *index)
+{
+	const size_t nbytes = FRAME_HEADER_NBYTES + n * entry_nbytes;
+	unsigned char *table = malloc(nbytes);
+	int r = table ? file_read_at(file, offset, table, nbytes) : -ENOMEM;
+
+	if (r == 0 &&
+	    (load32(table) != table_magic || load32(table + 4) != n * entry_nbytes + FOOTER_NBYTES))
+		r = -ENODATA;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const unsigned char *entry = table + FRAME_HEADER_NBYTES + i * entry_nbytes;
+
+		r = zst_index_add(index, load32(entry), load32(entry + 4));
+	}
+	free(table);
+	return r;
+}
+
+int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
+		   struct zst_index *ret_index)
+{
+	struct zst_index index = { 0 };
+	unsigned char footer[FOOTER_NBYTES];
+	uint64_t table_nbytes;
+	size_t n, entry_nbytes;
+	int r;
+
+	if (nbytes < FRAME_HEADER_NBYTES + FOOTER_NBYTES)
+		return -ENODATA;
+	r = file_read_at(file, base + nbytes - sizeof footer, footer, sizeof footer);
+	if (r < 0)
+		return r;
+	n = load32(footer);
+	entry_nbytes = footer[4] & HAS_CHECKSUMS ? 12 : 8;
+	table_nbytes = FRAME_HEADER_NBYTES + n * entry_nbytes + FOOTER_NBYTES;
+	if (load32(footer + 5) != footer_magic || n == 0 || n > most_frames ||
+	    table_nbytes > nbytes)
+		return -ENODATA;
+	r = read_entries(file, base + nbytes - table_nbytes, n, entry_nbytes, &index);
+	if (r == 0 && index.frames[n].stored != nbytes - table_nbytes)
+		r = -ENODATA;
+	if (r < 0)
+		zst_index_free(&index);
+	else
+		*ret_index = index;
+	return r;
+}

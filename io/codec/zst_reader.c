@@ -1,0 +1,252 @@
+/*
+ * zst_reader - the content of a .zst file with an index (see zst_reader.h)
+ *
+ * What is kept is in slots. A slot is given to a frame under the lock, filled outside of it by the
+ * thread that asked first, while others who want the same frame wait, and copied from outside of
+ * the lock. While somebody fills or copies, the slot is held.
+ */
+#include "io/codec/zst_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+/* As many as there are readers of a file: each has an edge in common with the next. */
+enum { N_SLOTS = 8 };
+
+#define NO_FRAME SIZE_MAX
+
+/* Which slot is taken next: the lowest. Higher ages are the times when a slot was last used. */
+enum { AGE_SPENT, AGE_NEW, AGE_FIRST_USE };
+
+struct slot {
+	size_t frame; /* NO_FRAME: none */
+	unsigned char *content;
+	bool is_loading;
+	unsigned n_holders;
+	size_t n_given; /* bytes of the content that were */
+	uint64_t age;
+};
+
+struct zst_reader {
+	/* Set at creation. */
+	const char *name;
+	struct zst_index index;
+	uint64_t base;
+	struct codec_pool *contexts;
+	size_t slot_nbytes;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a slot was loaded or let go */
+	/* Under the lock. */
+	uint64_t now; /* counts uses of slots */
+	struct slot slots[N_SLOTS];
+};
+
+int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
+		    struct codec_pool *contexts, struct zst_reader **ret_reader)
+{
+	struct zst_reader *reader = calloc(1, sizeof *reader);
+
+	if (!reader) {
+		zst_index_free(&index);
+		return fail(-ENOMEM, "%s: decompression: %m", name);
+	}
+	reader->name = name;
+	reader->index = index;
+	reader->base = base;
+	reader->contexts = contexts;
+	reader->slot_nbytes = zst_index_most_nbytes(&index);
+	reader->now = AGE_FIRST_USE;
+	for (size_t i = 0; i < N_SLOTS; i++)
+		reader->slots[i] = (struct slot){ .frame = NO_FRAME, .age = AGE_NEW };
+	pthread_mutex_init(&reader->lock, NULL);
+	pthread_cond_init(&reader->changed, NULL);
+	*ret_reader = reader;
+	return 0;
+}
+
+size_t zst_reader_memory_nbytes(const struct zst_reader *reader)
+{
+	return N_SLOTS * reader->slot_nbytes;
+}
+
+size_t zst_reader_thread_nbytes(const struct zst_reader *reader)
+{
+	return reader->slot_nbytes + codec_decoding_nbytes();
+}
+
+void zst_reader_close(struct zst_reader *reader)
+{
+	if (!reader)
+		return;
+	for (size_t i = 0; i < N_SLOTS; i++)
+		free(reader->slots[i].content);
+	zst_index_free(&reader->index);
+	pthread_cond_destroy(&reader->changed);
+	pthread_mutex_destroy(&reader->lock);
+	free(reader);
+}
+
+static int fail_frame(const struct zst_reader *reader, size_t i, int r, const char *what)
+{
+	return fail(r, "%s: frame %zu of %zu (%zu bytes at %" PRIu64 ") %s", reader->name, i,
+		    reader->index.n, zst_index_stored_nbytes(&reader->index, i),
+		    reader->base + reader->index.frames[i].stored, what);
+}
+
+/* The content of frame i. */
+static int decode_frame(struct zst_reader *reader, const struct file *file, size_t i, void *content)
+{
+	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
+	const struct codec_items items = { .items = content,
+					   .n = zst_index_content_nbytes(&reader->index, i),
+					   .item_nbytes = 1 };
+	struct codec_context *context;
+	void *stored;
+	int r = codec_pool_acquire(reader->contexts, stored_nbytes, &context);
+
+	if (r < 0)
+		return fail(r, "%s: decompression: %m", reader->name);
+	stored = codec_context_scratch(context);
+	r = file_read_at(file, reader->base + reader->index.frames[i].stored, stored,
+			 stored_nbytes);
+	if (r == -ENODATA)
+		fail_frame(reader, i, r, "is cut off: the file became shorter");
+	else if (r < 0)
+		fail_frame(reader, i, r, "cannot be read: %m");
+	else
+		r = codecs[CODEC_ZSTD].decode(context, stored, stored_nbytes, &items);
+	if (r == -EBADMSG)
+		fail_frame(reader, i, r, "is damaged");
+	else if (r == -ENOMEM)
+		fail(r, "%s: decompression: %m", reader->name);
+	codec_pool_release(reader->contexts, context);
+	return r;
+}
+
+/* --- slots, under the lock --- */
+
+static struct slot *find_slot(struct zst_reader *reader, size_t frame)
+{
+	for (size_t i = 0; i < N_SLOTS; i++)
+		if (reader->slots[i].frame == frame)
+			return &reader->slots[i];
+	return NULL;
+}
+
+/* The slot that is worth least, NULL if all are held. */
+static struct slot *find_victim(struct zst_reader *reader)
+{
+	struct slot *victim = NULL;
+
+	for (size_t i = 0; i < N_SLOTS; i++) {
+		struct slot *slot = &reader->slots[i];
+
+		if (slot->n_holders == 0 && (!victim || slot->age < victim->age))
+			victim = slot;
+	}
+	return victim;
+}
+
+/* Hold the frame's slot; *ret_load: it is a new one, which the caller must load. */
+static struct slot *hold_slot(struct zst_reader *reader, size_t frame, bool *ret_load)
+{
+	struct slot *slot;
+
+	for (;;) {
+		slot = find_slot(reader, frame);
+		*ret_load = !slot;
+		if (!slot)
+			slot = find_victim(reader);
+		if (slot && (*ret_load || !slot->is_loading))
+			break;
+		pthread_cond_wait(&reader->changed, &reader->lock);
+	}
+	if (*ret_load) {
+		slot->frame = frame;
+		slot->is_loading = true;
+		slot->n_given = 0;
+	}
+	slot->n_holders++;
+	slot->age = ++reader->now;
+	return slot;
+}
+
+/* r: of the use that was made of it, which gave n_given bytes. */
+static void let_slot_go(struct zst_reader *reader, struct slot *slot, int r, size_t n_given)
+{
+	slot->n_given += n_given;
+	if (r < 0 || slot->n_given >= zst_index_content_nbytes(&reader->index, slot->frame))
+		slot->age = AGE_SPENT;
+	slot->n_holders--;
+	pthread_cond_broadcast(&reader->changed);
+}
+
+/* --- without --- */
+
+static int load_slot(struct zst_reader *reader, const struct file *file, struct slot *slot,
+		     size_t frame)
+{
+	int r;
+
+	if (!slot->content)
+		slot->content = malloc(reader->slot_nbytes);
+	r = slot->content ? decode_frame(reader, file, frame, slot->content) :
+			    fail(-ENOMEM, "%s: decompression: %m", reader->name);
+	pthread_mutex_lock(&reader->lock);
+	slot->is_loading = false;
+	if (r < 0)
+		slot->frame = NO_FRAME;
+	pthread_cond_broadcast(&reader->changed);
+	pthread_mutex_unlock(&reader->lock);
+	return r;
+}
+
+/* nbytes at `offset` of the content of a frame. */
+static int copy_part(struct zst_reader *reader, const struct file *file, size_t frame,
+		     size_t offset, void *buffer, size_t nbytes)
+{
+	struct slot *slot;
+	bool load;
+	int r = 0;
+
+	pthread_mutex_lock(&reader->lock);
+	slot = hold_slot(reader, frame, &load);
+	pthread_mutex_unlock(&reader->lock);
+	if (load)
+		r = load_slot(reader, file, slot, frame);
+	if (r == 0)
+		memcpy(buffer, slot->content + offset, nbytes);
+	pthread_mutex_lock(&reader->lock);
+	let_slot_go(reader, slot, r, nbytes);
+	pthread_mutex_unlock(&reader->lock);
+	return r;
+}
+
+int zst_reader_read_at(struct zst_reader *reader, const struct file *file, uint64_t offset,
+		       void *buffer, size_t nbytes)
+{
+	unsigned char *to = buffer;
+
+	while (nbytes > 0) {
+		const size_t frame = zst_index_find(&reader->index, offset);
+		const size_t in_frame = (size_t)(offset - reader->index.frames[frame].content);
+		const size_t content_nbytes = zst_index_content_nbytes(&reader->index, frame);
+		const size_t left = content_nbytes - in_frame;
+		const size_t n = nbytes < left ? nbytes : left;
+		const int r = n == content_nbytes ? decode_frame(reader, file, frame, to) :
+						    copy_part(reader, file, frame, in_frame, to, n);
+
+		if (r < 0)
+			return r;
+		offset += n;
+		to += n;
+		nbytes -= n;
+	}
+	return 0;
+}

@@ -1,0 +1,118 @@
+/*
+ * zst_stream - the content of a .zst file or pipe (see zst_stream.h)
+ */
+#include "io/codec/zst_stream.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_estimateDStreamSize() */
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "src/base/status.h"
+
+enum { USUAL_WINDOW_NBYTES = 8 << 20 };
+
+struct zst_stream {
+	const char *name;
+	ZSTD_DStream *decoder;
+	bool in_frame;   /* the frame that was begun is not complete */
+	bool at_end;     /* of the file */
+	uint64_t offset; /* in the file, of the first byte in `stored` */
+	ZSTD_inBuffer in;
+	size_t capacity; /* of stored */
+	unsigned char stored[];
+};
+
+int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
+		    struct zst_stream **ret_stream)
+{
+	const size_t capacity = ZSTD_DStreamInSize();
+	struct zst_stream *stream = calloc(1, sizeof *stream + capacity);
+
+	if (stream)
+		stream->decoder = ZSTD_createDStream();
+	if (!stream || !stream->decoder) {
+		zst_stream_close(stream);
+		return fail(-ENOMEM, "%s: decompression: %m", name);
+	}
+	stream->name = name;
+	stream->capacity = capacity;
+	memcpy(stream->stored, read, read_nbytes);
+	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = read_nbytes };
+	*ret_stream = stream;
+	return 0;
+}
+
+size_t zst_stream_memory_nbytes(void)
+{
+	return sizeof(struct zst_stream) + ZSTD_DStreamInSize() +
+	       ZSTD_estimateDStreamSize(USUAL_WINDOW_NBYTES);
+}
+
+void zst_stream_close(struct zst_stream *stream)
+{
+	if (!stream)
+		return;
+	ZSTD_freeDStream(stream->decoder);
+	free(stream);
+}
+
+/* More stored bytes, all before being used up. */
+static int refill(struct zst_stream *stream, const struct file *file, int cancel_fd)
+{
+	size_t nbytes;
+	const int r = file_read_next(file, stream->stored, stream->capacity, cancel_fd, &nbytes);
+
+	if (r == -ECANCELED)
+		return r;
+	if (r < 0)
+		return fail(r, "%s: read: %m", stream->name);
+	stream->offset += stream->in.size;
+	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = nbytes };
+	stream->at_end = nbytes < stream->capacity;
+	return 0;
+}
+
+static int fail_decoding(const struct zst_stream *stream, size_t code)
+{
+	const uint64_t offset = stream->offset + stream->in.pos;
+
+	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
+		return fail(-ENOMEM, "%s: decompression: %m", stream->name);
+	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s",
+		    stream->name, offset, ZSTD_getErrorName(code));
+}
+
+int zst_stream_read(struct zst_stream *stream, const struct file *file, int cancel_fd, void *buffer,
+		    size_t nbytes, size_t *ret_nbytes)
+{
+	ZSTD_outBuffer out = { .dst = buffer, .size = nbytes };
+
+	while (out.pos < out.size) {
+		const size_t before = out.pos;
+		size_t more;
+		int r = 0;
+
+		if (stream->in.pos == stream->in.size && !stream->at_end)
+			r = refill(stream, file, cancel_fd);
+		if (r < 0)
+			return r;
+		if (stream->in.pos == stream->in.size && !stream->in_frame)
+			break;
+		more = ZSTD_decompressStream(stream->decoder, &out, &stream->in);
+		if (ZSTD_isError(more))
+			return fail_decoding(stream, more);
+		stream->in_frame = more != 0;
+		if (stream->in_frame && stream->at_end && out.pos == before &&
+		    stream->in.pos == stream->in.size)
+			return fail(-EBADMSG,
+				    "%s: compressed data is cut off: it ends at byte %" PRIu64
+				    ", within a frame",
+				    stream->name, stream->offset + stream->in.size);
+	}
+	*ret_nbytes = out.pos;
+	return 0;
+}

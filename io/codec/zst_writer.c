@@ -1,0 +1,348 @@
+/*
+ * zst_writer - bytes to a .zst file (see zst_writer.h)
+ *
+ * Frames are numbered when they are queued, taken from the queue in this order, and given their
+ * places in it; so of all frames that wait for their place, the first is with a thread that has it
+ * compressed already or will: nothing hangs, however few buffers there are.
+ */
+#include "io/codec/zst_writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "io/codec/codec.h"
+#include "src/base/status.h"
+
+enum { FRAME_NBYTES = 1 << 20, MAX_THREADS = 64 };
+
+/* Besides those that are being compressed: one that is filled, and one that waits. */
+enum { SPARE_BUFFERS = 2 };
+
+struct buffer {
+	struct buffer *next; /* free, or in the queue */
+	uint64_t frame;      /* its number */
+	size_t nbytes;       /* of content */
+	unsigned char content[FRAME_NBYTES];
+};
+
+struct zst_writer {
+	/* Set at creation. */
+	const char *name;
+	struct zst_sink sink;
+	int level;
+	struct buffer *buffers[MAX_THREADS + SPARE_BUFFERS];
+	size_t n_buffers;
+
+	struct buffer *filling; /* of append(): NULL or not yet full */
+	uint64_t n_frames;      /* queued */
+	pthread_t threads[MAX_THREADS];
+	unsigned n_threads; /* that have been started and not joined */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* anything of what follows */
+	/* Under the lock. */
+	struct buffer *free, *queue, **queue_end;
+	bool finishing;    /* the queue gets no longer */
+	int r;             /* the first failure, or 0 */
+	uint64_t n_placed; /* frames; those with lower numbers */
+	uint64_t stored_nbytes;
+	struct zst_index index;
+};
+
+/* What a thread works with. */
+struct frame_maker {
+	struct zst_writer *writer;
+	ZSTD_CCtx *compressor;
+	unsigned char *stored;
+	size_t capacity;
+};
+
+static void writer_fail(struct zst_writer *writer, int r)
+{
+	pthread_mutex_lock(&writer->lock);
+	if (writer->r == 0)
+		writer->r = r;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+/* The next of the queue; NULL when there is nothing left to do. */
+static struct buffer *take_queued(struct zst_writer *writer)
+{
+	struct buffer *buffer;
+
+	pthread_mutex_lock(&writer->lock);
+	while (!writer->queue && !writer->finishing && writer->r == 0)
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	buffer = writer->r == 0 ? writer->queue : NULL;
+	if (buffer)
+		writer->queue = buffer->next;
+	if (!writer->queue)
+		writer->queue_end = &writer->queue;
+	pthread_mutex_unlock(&writer->lock);
+	return buffer;
+}
+
+static void give_back(struct zst_writer *writer, struct buffer *buffer)
+{
+	pthread_mutex_lock(&writer->lock);
+	buffer->next = writer->free;
+	writer->free = buffer;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+/* Wait for the frame's turn, and give it the next place. */
+static int place(struct zst_writer *writer, uint64_t frame, size_t stored_nbytes,
+		 size_t content_nbytes, uint64_t *ret_offset)
+{
+	int r;
+
+	pthread_mutex_lock(&writer->lock);
+	while (writer->n_placed != frame && writer->r == 0)
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	r = writer->r;
+	if (r == 0)
+		r = zst_index_add(&writer->index, (uint32_t)stored_nbytes,
+				  (uint32_t)content_nbytes);
+	if (r == 0) {
+		*ret_offset = writer->stored_nbytes;
+		writer->stored_nbytes += stored_nbytes;
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return r == -ENOMEM ? fail(r, "%s: index of frames: %m", writer->name) : r;
+}
+
+/* It is the turn of the frame after the one that was placed. */
+static void pass_turn(struct zst_writer *writer)
+{
+	pthread_mutex_lock(&writer->lock);
+	writer->n_placed++;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+/* Compress a buffer, which is given back, and write the frame. */
+static int make_frame(struct frame_maker *maker, struct buffer *buffer)
+{
+	struct zst_writer *writer = maker->writer;
+	const struct zst_sink *sink = &writer->sink;
+	const uint64_t frame = buffer->frame;
+	const size_t content_nbytes = buffer->nbytes;
+	const size_t nbytes = ZSTD_compress2(maker->compressor, maker->stored, maker->capacity,
+					     buffer->content, content_nbytes);
+	uint64_t offset = 0;
+	int r;
+
+	give_back(writer, buffer);
+	if (ZSTD_isError(nbytes))
+		return fail(-ENOMEM, "%s: compression: %s", writer->name,
+			    ZSTD_getErrorName(nbytes));
+	r = place(writer, frame, nbytes, content_nbytes, &offset);
+	if (r == 0 && !sink->in_order)
+		pass_turn(writer);
+	if (r == 0)
+		r = sink->write(sink->context, offset, maker->stored, nbytes);
+	if (r == 0 && sink->in_order)
+		pass_turn(writer);
+	return r;
+}
+
+static int maker_open(struct frame_maker *maker)
+{
+	maker->capacity = ZSTD_compressBound(FRAME_NBYTES);
+	maker->stored = malloc(maker->capacity);
+	maker->compressor = ZSTD_createCCtx();
+	if (!maker->stored || !maker->compressor)
+		return fail(-ENOMEM, "%s: compression: %m", maker->writer->name);
+	ZSTD_CCtx_setParameter(maker->compressor, ZSTD_c_compressionLevel, maker->writer->level);
+	ZSTD_CCtx_setParameter(maker->compressor, ZSTD_c_checksumFlag, 1);
+	return 0;
+}
+
+static void *maker_main(void *argument)
+{
+	struct frame_maker maker = { .writer = argument };
+	struct buffer *buffer;
+	int r = maker_open(&maker);
+
+	while (r == 0 && (buffer = take_queued(maker.writer)))
+		r = make_frame(&maker, buffer);
+	if (r < 0)
+		writer_fail(maker.writer, r);
+	ZSTD_freeCCtx(maker.compressor);
+	free(maker.stored);
+	return NULL;
+}
+
+static int start(struct zst_writer *writer, unsigned n_threads)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < n_threads + SPARE_BUFFERS; i++) {
+		struct buffer *buffer = malloc(sizeof *buffer);
+
+		if (!buffer)
+			return fail(-ENOMEM, "%s: compression: %m", writer->name);
+		writer->buffers[writer->n_buffers++] = buffer;
+		buffer->next = writer->free;
+		writer->free = buffer;
+	}
+	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
+		r = -pthread_create(&writer->threads[writer->n_threads], NULL, maker_main, writer);
+	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m", writer->name) : 0;
+}
+
+size_t zst_writer_memory_nbytes(int level, unsigned n_threads)
+{
+	const unsigned n = n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
+
+	return (n + SPARE_BUFFERS) * sizeof(struct buffer) +
+	       n * (ZSTD_compressBound(FRAME_NBYTES) + codec_context_nbytes(level, FRAME_NBYTES));
+}
+
+int zst_writer_open(const char *name, const struct zst_sink *sink, int level, unsigned n_threads,
+		    struct zst_writer **ret_writer)
+{
+	struct zst_writer *writer = calloc(1, sizeof *writer);
+	int r;
+
+	if (!writer)
+		return fail(-ENOMEM, "%s: compression: %m", name);
+	writer->name = name;
+	writer->sink = *sink;
+	writer->level = level;
+	writer->queue_end = &writer->queue;
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_cond_init(&writer->changed, NULL);
+	r = start(writer, n_threads < MAX_THREADS ? n_threads : MAX_THREADS);
+	if (r < 0) {
+		zst_writer_close(writer);
+		return r;
+	}
+	*ret_writer = writer;
+	return 0;
+}
+
+static void join_threads(struct zst_writer *writer)
+{
+	while (writer->n_threads)
+		pthread_join(writer->threads[--writer->n_threads], NULL);
+}
+
+void zst_writer_close(struct zst_writer *writer)
+{
+	if (!writer)
+		return;
+	writer_fail(writer, -ECANCELED);
+	join_threads(writer);
+	for (size_t i = 0; i < writer->n_buffers; i++)
+		free(writer->buffers[i]);
+	zst_index_free(&writer->index);
+	pthread_cond_destroy(&writer->changed);
+	pthread_mutex_destroy(&writer->lock);
+	free(writer);
+}
+
+/* Have a buffer to fill. */
+static int take_free(struct zst_writer *writer)
+{
+	int r;
+
+	pthread_mutex_lock(&writer->lock);
+	while (!writer->free && writer->r == 0)
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	r = writer->r;
+	if (r == 0) {
+		writer->filling = writer->free;
+		writer->free = writer->filling->next;
+		writer->filling->nbytes = 0;
+	}
+	pthread_mutex_unlock(&writer->lock);
+	return r;
+}
+
+static void submit(struct zst_writer *writer)
+{
+	struct buffer *buffer = writer->filling;
+
+	writer->filling = NULL;
+	buffer->frame = writer->n_frames++;
+	buffer->next = NULL;
+	pthread_mutex_lock(&writer->lock);
+	*writer->queue_end = buffer;
+	writer->queue_end = &buffer->next;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+}
+
+int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes)
+{
+	const unsigned char *from = data;
+
+	while (nbytes > 0) {
+		const int r = writer->filling ? 0 : take_free(writer);
+		struct buffer *buffer = writer->filling;
+		size_t n;
+
+		if (r < 0)
+			return r;
+		n = FRAME_NBYTES - buffer->nbytes;
+		if (n > nbytes)
+			n = nbytes;
+		memcpy(buffer->content + buffer->nbytes, from, n);
+		buffer->nbytes += n;
+		from += n;
+		nbytes -= n;
+		if (buffer->nbytes == FRAME_NBYTES)
+			submit(writer);
+	}
+	return 0;
+}
+
+static int write_index(struct zst_writer *writer)
+{
+	unsigned char *table;
+	size_t nbytes;
+	int r = zst_index_format(&writer->index, &table, &nbytes);
+
+	if (r < 0)
+		return fail(r, "%s: index of frames: %m", writer->name);
+	r = writer->sink.write(writer->sink.context, writer->stored_nbytes, table, nbytes);
+	free(table);
+	writer->stored_nbytes += nbytes;
+	return r;
+}
+
+int zst_writer_finish(struct zst_writer *writer)
+{
+	int r = 0;
+
+	/* Of no content there is one frame all the same: an index alone is no .zst file. */
+	if (writer->n_frames == 0 && !writer->filling)
+		r = take_free(writer);
+	if (r == 0 && writer->filling)
+		submit(writer);
+	pthread_mutex_lock(&writer->lock);
+	writer->finishing = true;
+	pthread_cond_broadcast(&writer->changed);
+	pthread_mutex_unlock(&writer->lock);
+	join_threads(writer);
+	return writer->r < 0 ? writer->r : write_index(writer);
+}
+
+uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer)
+{
+	return writer->stored_nbytes;
+}
+
+struct zst_index zst_writer_take_index(struct zst_writer *writer)
+{
+	const struct zst_index index = writer->index;
+
+	writer->index = (struct zst_index){ 0 };
+	return index;
+}

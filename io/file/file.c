@@ -1,0 +1,289 @@
+/*
+ * file - whole transfers on a descriptor (see file.h)
+ */
+#include "io/file/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+
+enum { PIPE_NBYTES = 1 << 20 };
+
+#if HAVE_URING
+#include "io/file/uring.h"
+#define RING .ring_init = uring_init, .ring_submit = uring_submit, .ring_take = uring_take
+#else
+#define RING .ring_init = NULL
+#endif
+
+/* The kernel's is variadic, which a table of functions cannot hold. */
+static int plain_openat(int directory, const char *path, int flags, mode_t mode)
+{
+	return openat(directory, path, flags, mode);
+}
+
+const struct io_engine io_engine_plain = {
+	.name = "plain",
+	.openat = plain_openat,
+	.close = close,
+	.read = read,
+	.write = write,
+	.pread = pread,
+	.pwrite = pwrite,
+	.fallocate = fallocate,
+	.ftruncate = ftruncate,
+	.fsync = fsync,
+	.linkat = linkat,
+	.renameat = renameat,
+	.unlinkat = unlinkat,
+	RING,
+};
+
+/* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */
+#define UNINTERRUPTED(call)                                                                        \
+	({                                                                                         \
+		int r_;                                                                            \
+                                                                                                   \
+		do                                                                                 \
+			r_ = (call) < 0 ? -errno : 0;                                              \
+		while (r_ == -EINTR);                                                              \
+		r_;                                                                                \
+	})
+
+int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
+	      mode_t mode, struct file *ret_file)
+{
+	int fd = -1;
+	const int r = UNINTERRUPTED(fd = engine->openat(directory, path, flags | O_CLOEXEC, mode));
+
+	if (r < 0)
+		return r;
+	*ret_file = (struct file){ .engine = engine, .fd = fd };
+	return 0;
+}
+
+int file_reopen(const struct file *file, int flags, struct file *ret_file)
+{
+	char path[sizeof "/proc/self/fd/" + 12];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+	return file_open(file->engine, AT_FDCWD, path, flags, 0, ret_file);
+}
+
+int file_remove(const struct io_engine *engine, int directory, const char *name, int flags)
+{
+	return engine->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
+{
+	uint64_t random = 0;
+
+	/*
+	 * Cannot fail for so few bytes once the system is up; the process and the time do until
+	 * then.
+	 */
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		random = (uint64_t)getpid() << 32 ^ (uint64_t)now.tv_nsec;
+	}
+	snprintf(name, FILE_UNIQUE_NAME_SIZE, ".gsort-%016" PRIx64, random);
+}
+
+int file_close(struct file *file)
+{
+	const int fd = file->fd;
+
+	if (fd < 0)
+		return 0;
+	file->fd = -1;
+	/* Linux has closed it even when it says EINTR; a second close could hit somebody else's. */
+	return file->engine->close(fd) < 0 && errno != EINTR ? -errno : 0;
+}
+
+/*
+ * Wait until the descriptor is ready. Returns 0, or -ECANCELED when cancel_fd (or -1) is readable.
+ */
+static int wait_ready(int fd, short events, int cancel_fd)
+{
+	struct pollfd polled[2] = {
+		{ .fd = fd, .events = events },
+		{ .fd = cancel_fd, .events = POLLIN },
+	};
+	const int r = UNINTERRUPTED(poll(polled, 2, -1));
+
+	if (r < 0)
+		return r;
+	return polled[1].revents ? -ECANCELED : 0;
+}
+
+/*
+ * What a transfer that failed with errno means: 0 to try again (after waiting, if the descriptor
+ * does not block by itself), or a negative errno to give up.
+ */
+static int after_failure(int fd, short events, int cancel_fd)
+{
+	if (errno == EINTR)
+		return 0;
+	if (errno == EAGAIN || errno == EWOULDBLOCK)
+		return wait_ready(fd, events, cancel_fd);
+	return -errno;
+}
+
+enum transfer_kind { READ_AT, WRITE_AT, READ_NEXT, WRITE_NEXT };
+
+struct transfer {
+	enum transfer_kind kind;
+	unsigned char *bytes; /* written to by READ_* only */
+	size_t nbytes;
+	uint64_t offset; /* *_AT */
+	int cancel_fd;   /* or -1 */
+};
+
+static ssize_t transfer_once(const struct file *file, const struct transfer *t)
+{
+	const struct io_engine *engine = file->engine;
+
+	switch (t->kind) {
+	case READ_AT:
+		return engine->pread(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
+	case WRITE_AT:
+		return engine->pwrite(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
+	case READ_NEXT:
+		return engine->read(file->fd, t->bytes, t->nbytes);
+	case WRITE_NEXT:
+		return engine->write(file->fd, t->bytes, t->nbytes);
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+/* Transfer until all is done or nothing moves any more; t->nbytes is then what is left. */
+static int transfer(const struct file *file, struct transfer *t)
+{
+	const short events = t->kind == READ_AT || t->kind == READ_NEXT ? POLLIN : POLLOUT;
+
+	while (t->nbytes > 0) {
+		ssize_t n;
+		int r = t->cancel_fd < 0 ? 0 : wait_ready(file->fd, events, t->cancel_fd);
+
+		if (r < 0)
+			return r;
+		n = transfer_once(file, t);
+		if (n == 0)
+			return 0;
+		if (n < 0) {
+			r = after_failure(file->fd, events, t->cancel_fd);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		t->bytes += n;
+		t->nbytes -= (size_t)n;
+		t->offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes)
+{
+	struct transfer t = { READ_AT, buffer, nbytes, offset, -1 };
+	const int r = transfer(file, &t);
+
+	return r == 0 && t.nbytes > 0 ? -ENODATA : r;
+}
+
+/* A write that takes nothing has no reason to give: call it the disk's end, as coreutils do. */
+static int write_all(const struct file *file, struct transfer t)
+{
+	const int r = transfer(file, &t);
+
+	return r == 0 && t.nbytes > 0 ? -ENOSPC : r;
+}
+
+int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
+{
+	return write_all(file, (struct transfer){ WRITE_AT, (void *)data, nbytes, offset, -1 });
+}
+
+int file_write_next(const struct file *file, const void *data, size_t nbytes)
+{
+	return write_all(file, (struct transfer){ WRITE_NEXT, (void *)data, nbytes, 0, -1 });
+}
+
+int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
+		   size_t *ret_nbytes)
+{
+	struct transfer t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
+	const int r = transfer(file, &t);
+
+	if (r == 0)
+		*ret_nbytes = nbytes - t.nbytes;
+	return r;
+}
+
+int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	int r;
+
+	if (nbytes == 0)
+		return 0;
+	r = UNINTERRUPTED(file->engine->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
+	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
+}
+
+void file_enlarge_pipe(const struct file *file)
+{
+	fcntl(file->fd, F_SETPIPE_SZ, PIPE_NBYTES);
+}
+
+int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	return UNINTERRUPTED(file->engine->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
+}
+
+void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	posix_fadvise(file->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_DONTNEED);
+}
+
+/* By then it is on the disk, or the disk is so slow that a writer has to wait for it anyway. */
+#define FORGET_BEHIND_NBYTES (UINT64_C(64) << 20)
+
+void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	sync_file_range(file->fd, (off_t)offset, (off_t)nbytes, SYNC_FILE_RANGE_WRITE);
+	if (offset >= FORGET_BEHIND_NBYTES)
+		file_forget(file, offset - FORGET_BEHIND_NBYTES, nbytes);
+}
+
+int file_truncate(const struct file *file, uint64_t nbytes)
+{
+	return UNINTERRUPTED(file->engine->ftruncate(file->fd, (off_t)nbytes));
+}
+
+int file_sync(const struct file *file)
+{
+	return UNINTERRUPTED(file->engine->fsync(file->fd));
+}
+
+int file_size(const struct file *file, uint64_t *ret_nbytes)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	*ret_nbytes = (uint64_t)status.st_size;
+	return 0;
+}

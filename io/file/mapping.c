@@ -1,0 +1,165 @@
+/*
+ * mapping - a part of a file as memory, guarded against what can become of the file (see mapping.h)
+ *
+ * What the handler needs is in a table of atomics that it can look through at any moment: it takes
+ * no lock, and calls nothing but the system. A guard's range is set after its pages are mapped and
+ * taken back before they are unmapped, so a fault in a range is always one of its mapping.
+ *
+ * All of a damaged mapping is replaced, not the one page: what was to be made of it is lost anyway,
+ * and of a file that was cut there may be hundreds of thousands of pages to come.
+ */
+#include "io/file/mapping.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Of Linux 5.14; older C libraries do not name it, older kernels refuse it. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+struct mapping_guard {
+	atomic_uintptr_t begin, end; /* whole pages; begin == end: guards nothing */
+	atomic_bool is_damaged;
+	bool is_taken; /* under the lock */
+};
+
+static struct mapping_guard guards[MAPPING_MOST];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned n_taken;              /* under the lock */
+static struct sigaction older_action; /* while n_taken > 0 */
+
+static struct mapping_guard *find_guard(uintptr_t address)
+{
+	for (int i = 0; i < MAPPING_MOST; i++)
+		if (address >= atomic_load(&guards[i].begin) &&
+		    address < atomic_load(&guards[i].end))
+			return &guards[i];
+	return NULL;
+}
+
+/*
+ * Noted first: whoever sees the zeros can also see the note. By the bare call, as the C library
+ * does not promise that its own may be called from a signal.
+ */
+static bool replace_by_zeros(struct mapping_guard *guard)
+{
+	const uintptr_t begin = atomic_load(&guard->begin), end = atomic_load(&guard->end);
+
+	atomic_store(&guard->is_damaged, true);
+	return syscall(SYS_mmap, begin, end - begin, PROT_READ,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != -1;
+}
+
+static void on_bus_error(int signal_number, siginfo_t *info, void *context)
+{
+	const int saved_errno = errno;
+	const bool is_fault = info->si_code > 0; /* else somebody has sent it */
+	struct mapping_guard *guard = is_fault ? find_guard((uintptr_t)info->si_addr) : NULL;
+
+	(void)context;
+	if (!guard || !replace_by_zeros(guard)) {
+		/* A fault comes again by itself. */
+		sigaction(signal_number, &older_action, NULL);
+		if (!is_fault)
+			raise(signal_number);
+	}
+	errno = saved_errno;
+}
+
+/* Under the lock */
+static int start_handling(void)
+{
+	const struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	return sigaction(SIGBUS, &action, &older_action) < 0 ? -errno : 0;
+}
+
+static int take_guard(struct mapping_guard **ret_guard)
+{
+	int r = -EMFILE;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAPPING_MOST && r == -EMFILE; i++) {
+		struct mapping_guard *guard = &guards[i];
+
+		if (guard->is_taken)
+			continue;
+		r = n_taken == 0 ? start_handling() : 0;
+		if (r < 0)
+			break;
+		n_taken++;
+		guard->is_taken = true;
+		atomic_store(&guard->is_damaged, false);
+		*ret_guard = guard;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static void give_back_guard(struct mapping_guard *guard)
+{
+	pthread_mutex_lock(&lock);
+	guard->is_taken = false;
+	if (--n_taken == 0)
+		sigaction(SIGBUS, &older_action, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
+		 struct mapping *ret_mapping)
+{
+	const size_t n_before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
+	struct mapping_guard *guard;
+	unsigned char *pages;
+	int r = take_guard(&guard);
+
+	if (r < 0)
+		return r;
+	pages = mmap(NULL, n_before + nbytes, PROT_READ, MAP_SHARED, file->fd,
+		     (off_t)(offset - n_before));
+	if (pages == MAP_FAILED) {
+		r = -errno;
+		give_back_guard(guard);
+		return r;
+	}
+	atomic_store(&guard->begin, (uintptr_t)pages);
+	atomic_store(&guard->end, (uintptr_t)pages + n_before + nbytes);
+	*ret_mapping = (struct mapping){ pages + n_before, nbytes, guard };
+	return 0;
+}
+
+void mapping_close(struct mapping *mapping)
+{
+	struct mapping_guard *guard = mapping->guard;
+	uintptr_t begin, end;
+
+	if (!guard)
+		return;
+	begin = atomic_load(&guard->begin);
+	end = atomic_exchange(&guard->end, 0);
+	atomic_store(&guard->begin, 0);
+	munmap((void *)begin, end - begin);
+	give_back_guard(guard);
+	*mapping = (struct mapping){ 0 };
+}
+
+void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes)
+{
+	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t begin = (uintptr_t)mapping->bytes + offset;
+	const uintptr_t first_page = begin - begin % page_nbytes;
+
+	madvise((void *)first_page, begin + nbytes - first_page, MADV_POPULATE_READ);
+}
+
+bool mapping_is_damaged(const struct mapping *mapping)
+{
+	return mapping->guard && atomic_load(&mapping->guard->is_damaged);
+}

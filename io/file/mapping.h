@@ -1,0 +1,55 @@
+/*
+ * mapping - a part of a file as memory, guarded against what can become of the file
+ *
+ * A file that is read through a mapping can be cut by somebody else, or its disk can fail, and then
+ * the processor cannot fetch what should be there: the kernel sends SIGBUS, which ends a process.
+ * Here it does not. A handler puts zeros in the place of the whole mapping, notes that it is
+ * damaged, and whoever looked goes on with the zeros. So whoever uses what was seen must ask
+ * afterwards:
+ *
+ *	look at mapping.bytes  ->  mapping_is_damaged()?  ->  believe what was seen
+ *
+ * A SIGBUS that no mapping of this kind is the reason of does what it would have done otherwise.
+ * The handler is there while a mapping is open.
+ *
+ * Bytes that somebody overwrites change in the mapping, too: what is looked at twice need not be
+ * the same.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file/file.h"
+
+/* That can be open at a time: the handler looks through all of them. */
+enum { MAPPING_MOST = 64 };
+
+struct mapping_guard;
+
+/* Plain data; zeroed: not open. */
+struct mapping {
+	const unsigned char *bytes;
+	size_t nbytes;
+	struct mapping_guard *guard;
+};
+
+/*
+ * Map nbytes > 0 at `offset`, to be read only; the descriptor may be closed afterwards. Returns 0
+ * or a negative errno, -EMFILE if too many are open. Any thread, as the rest.
+ */
+int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
+		 struct mapping *ret_mapping);
+
+/* Nobody looks at it any more. One that is not open is fine. */
+void mapping_close(struct mapping *mapping);
+
+/*
+ * The range will be looked at: what of it is in the page cache is made ready at once, which costs a
+ * fraction of the page faults that it saves. A hint.
+ */
+void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes);
+
+/* Has a part of it turned out to be unreadable? Then any of its bytes may have been seen as 0. */
+bool mapping_is_damaged(const struct mapping *mapping);

@@ -1,0 +1,36 @@
+/*
+ * framing - which bytes of a file are records (see framing.h)
+ */
+#include "io/input/framing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "src/base/status.h"
+
+int framing_fail_short(const struct framing *framing, const char *name, uint64_t nbytes)
+{
+	return fail(-EINVAL,
+		    "%s: %" PRIu64 " bytes are less than the %" PRIu64
+		    " in front of the records (--skip-bytes)",
+		    name, nbytes, framing->skip_nbytes);
+}
+
+int framing_measure(const struct framing *framing, const char *name, uint64_t nbytes,
+		    uint64_t *ret_records_nbytes)
+{
+	uint64_t rest;
+
+	if (nbytes < framing->skip_nbytes)
+		return framing_fail_short(framing, name, nbytes);
+	nbytes -= framing->skip_nbytes;
+	rest = nbytes % framing->record_nbytes;
+	if (rest && framing->partial == PARTIAL_ERROR)
+		return fail(-EINVAL,
+			    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64
+			    " bytes: %" PRIu64 " left over",
+			    name, nbytes, framing->skip_nbytes ? " behind the header" : "",
+			    framing->record_nbytes, rest);
+	*ret_records_nbytes = nbytes - rest;
+	return 0;
+}

@@ -1,0 +1,407 @@
+/*
+ * input - several files and pipes as one stream of whole records (see input.h)
+ *
+ * There are two ways to read. With regular files only, a part is claimed by moving `next` and then
+ * read with pread(), through the sources that it touches. With a pipe among the inputs, the claim
+ * lock is held while the current source is read to its end, then the next one (input_stream.c).
+ *
+ * A pipe has a lock of its own, which the kernel holds while it copies. If the memory that it
+ * copies to has yet to be had from the system, whoever writes to the pipe waits for that too, page
+ * after page. So readers have their memory before it is their turn, while another one reads.
+ */
+#include "io/input/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "io/codec/zst_stream.h"
+#include "io/input/input_mapped.h"
+#include "io/input/input_state.h"
+#include "io/input/input_stream.h"
+#include "src/base/status.h"
+
+static bool is_serial(const struct input *input)
+{
+	return input->total_nbytes == INPUT_SIZE_UNKNOWN;
+}
+
+void input_stop(struct input *input, int r)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&input->r, &none, r);
+}
+
+/* --- opening --- */
+
+/* Find the records of a regular source, and keep what else of it is wanted. */
+static int frame_regular(struct input *input, struct placed_source *placed)
+{
+	const struct framing *framing = &input->framing;
+	struct source *source = &placed->source;
+	uint64_t nbytes, end, n_after;
+	int r = framing_measure(framing, source->name, source->nbytes, &nbytes);
+
+	if (r < 0)
+		return r;
+	end = framing->skip_nbytes + nbytes;
+	n_after = source->nbytes - end;
+	if (placed == input->sources && framing->skip_nbytes)
+		r = source_read_at(&input->table, source, 0, input->header, framing->skip_nbytes);
+	if (r == 0 && n_after && framing->partial == PARTIAL_KEEP) {
+		r = input_make_tail(placed, n_after);
+		if (r == 0)
+			r = source_read_at(&input->table, source, end, placed->tail, n_after);
+	}
+	source_narrow(source, framing->skip_nbytes, nbytes);
+	return r;
+}
+
+/* Positions in the stream are numbers of 64 bits, and the highest says that a size is unknown. */
+static int add_to_total(struct input *input, const struct source *source)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(input->total_nbytes, source->nbytes, &sum) ||
+	    sum == INPUT_SIZE_UNKNOWN)
+		return fail(-EFBIG,
+			    "%s: %" PRIu64 " bytes, after %" PRIu64
+			    " of the inputs before it, are too many: all inputs together can have "
+			    "at most 2^64 - 2",
+			    source->name, source->nbytes, input->total_nbytes);
+	input->total_nbytes = sum;
+	return 0;
+}
+
+/* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
+static int examine_sources(struct input *input, bool *ret_streams)
+{
+	const struct source *standard_input = NULL;
+	bool streams = false;
+
+	for (size_t i = 0; i < input->n_sources; i++) {
+		struct source *source = &input->sources[i].source;
+		int r;
+
+		input->sources[i].position = input->total_nbytes;
+		if (!source->path && standard_input) {
+			/* Given again it has nothing left to read, as to every other program. */
+			source->identity = standard_input->identity;
+			continue;
+		}
+		if (!source->path)
+			standard_input = source;
+		r = source_examine(&input->table, source);
+		if (r == 0 && !source->is_stream)
+			r = frame_regular(input, &input->sources[i]);
+		if (r == 0)
+			r = add_to_total(input, source);
+		if (r < 0)
+			return r;
+		streams |= source->is_stream;
+	}
+	*ret_streams = streams;
+	return 0;
+}
+
+static int make_serial(struct input *input)
+{
+	input->total_nbytes = INPUT_SIZE_UNKNOWN;
+	input->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
+}
+
+static struct input *make_input(const struct io_engine *engine, const char *const *paths, size_t n,
+				const struct framing *framing)
+{
+	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
+
+	if (!input)
+		return NULL;
+	input->framing = *framing;
+	input->n_sources = n;
+	input->cancel_fd = -1;
+	input->header = malloc(framing->skip_nbytes + 1);
+	pthread_mutex_init(&input->claim, NULL);
+	source_table_init(&input->table, engine);
+	for (size_t i = 0; i < n; i++)
+		source_prepare(&input->sources[i].source, paths[i]);
+	return input;
+}
+
+int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+		      const struct framing *framing, struct input **ret_input)
+{
+	struct input *input = make_input(engine, paths, n, framing);
+	bool streams = false;
+	int r;
+
+	if (!input)
+		return fail(-ENOMEM, "list of inputs: %m");
+	r = input->header ? examine_sources(input, &streams) :
+			    fail(-ENOMEM, "no memory for a header of %" PRIu64 " bytes",
+				 framing->skip_nbytes);
+	if (r == 0 && streams)
+		r = make_serial(input);
+	else
+		atomic_store(&input->n_started, n);
+	if (r < 0) {
+		input_close(input);
+		return r;
+	}
+	*ret_input = input;
+	return 0;
+}
+
+int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+	       uint64_t record_nbytes, struct input **ret_input)
+{
+	return input_open_framed(engine, paths, n,
+				 &(struct framing){ .record_nbytes = record_nbytes }, ret_input);
+}
+
+void input_close(struct input *input)
+{
+	if (!input)
+		return;
+	input_unmap(input);
+	for (size_t i = 0; i < input->n_sources; i++) {
+		source_close(&input->table, &input->sources[i].source);
+		free(input->sources[i].tail);
+	}
+	source_table_destroy(&input->table);
+	if (input->cancel_fd >= 0)
+		close(input->cancel_fd);
+	pthread_mutex_destroy(&input->claim);
+	free(input->header);
+	free(input);
+}
+
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers)
+{
+	uint64_t nbytes = 0, reader_nbytes = 0;
+
+	if (is_serial(input))
+		nbytes = zst_stream_memory_nbytes(); /* of one after the other */
+	for (size_t i = 0; i < input->n_sources; i++) {
+		const struct zst_reader *reader = input->sources[i].source.zst_reader;
+
+		if (!reader)
+			continue;
+		nbytes += zst_reader_memory_nbytes(reader);
+		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
+			reader_nbytes = zst_reader_thread_nbytes(reader);
+	}
+	return nbytes + n_readers * reader_nbytes;
+}
+
+uint64_t input_total_nbytes(const struct input *input)
+{
+	return input->total_nbytes;
+}
+
+size_t input_n_files(const struct input *input)
+{
+	return input->n_sources;
+}
+
+struct input_extent input_file_extent(const struct input *input, size_t i)
+{
+	const struct placed_source *placed = &input->sources[i];
+
+	assert(!is_serial(input) && i < input->n_sources);
+	return (struct input_extent){ .path = placed->source.name,
+				      .position = placed->position,
+				      .nbytes = placed->source.nbytes };
+}
+
+const struct framing *input_framing(const struct input *input)
+{
+	return &input->framing;
+}
+
+const void *input_header(const struct input *input)
+{
+	return input->header;
+}
+
+struct input_tail input_tail(const struct input *input, size_t i)
+{
+	assert(i < input->n_sources);
+	return (struct input_tail){ input->sources[i].tail, input->sources[i].tail_nbytes };
+}
+
+bool input_has_file(const struct input *input, struct file_identity identity)
+{
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (file_identity_equal(input->sources[i].source.identity, identity))
+			return true;
+	return false;
+}
+
+/* The last of the started sources that begins at or before `position`. */
+static size_t find_source(struct input *input, uint64_t position)
+{
+	size_t lo = 0, hi = atomic_load(&input->n_started);
+
+	while (hi - lo > 1) {
+		const size_t i = lo + (hi - lo) / 2;
+
+		if (input->sources[i].position <= position)
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
+}
+
+void input_path_at(struct input *input, uint64_t position, const char **ret_path,
+		   uint64_t *ret_record)
+{
+	const struct placed_source *placed = &input->sources[find_source(input, position)];
+
+	assert(atomic_load(&input->n_started) > 0);
+	*ret_path = placed->source.name;
+	*ret_record = (position - placed->position) / input->framing.record_nbytes;
+}
+
+/* --- regular files --- */
+
+int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes)
+{
+	unsigned char *to = buffer;
+
+	assert(!is_serial(input) && position + nbytes <= input->total_nbytes);
+	for (size_t i = find_source(input, position); nbytes > 0; i++) {
+		struct source *source = &input->sources[i].source;
+		const uint64_t offset = position - input->sources[i].position;
+		const uint64_t left = source->nbytes - offset;
+		const size_t n = left < nbytes ? (size_t)left : nbytes;
+		const int r = n ? source_read_at(&input->table, source, offset, to, n) : 0;
+
+		if (r < 0)
+			return r;
+		position += n;
+		to += n;
+		nbytes -= n;
+	}
+	return 0;
+}
+
+size_t input_claim(struct input *input, size_t nbytes, uint64_t *ret_position)
+{
+	uint64_t left;
+
+	pthread_mutex_lock(&input->claim);
+	left = input->total_nbytes - input->next;
+	if (nbytes > left)
+		nbytes = (size_t)left;
+	*ret_position = input->next;
+	input->next += nbytes;
+	pthread_mutex_unlock(&input->claim);
+	return nbytes;
+}
+
+static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+			 size_t *ret_nbytes)
+{
+	uint64_t position;
+	int r;
+
+	nbytes = input_claim(input, nbytes, &position);
+	r = input_read_at(input, position, buffer, nbytes);
+	if (r < 0)
+		return r;
+	*ret_position = position;
+	*ret_nbytes = nbytes;
+	return 0;
+}
+
+/* --- both --- */
+
+enum { LEAST_PAGE_NBYTES = 4096 };
+
+/* Have the system give the memory. */
+static void touch(void *buffer, size_t nbytes)
+{
+	volatile char *bytes = buffer;
+
+	for (size_t i = 0; i < nbytes; i += LEAST_PAGE_NBYTES)
+		bytes[i] = 0;
+}
+
+static int read_in_turn(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+			size_t *ret_nbytes)
+{
+	int r;
+
+	/* Of a buffer that a short input does not fill, no more is to be used than it needs. */
+	if (atomic_load(&input->is_long))
+		touch(buffer, nbytes);
+	pthread_mutex_lock(&input->claim);
+	r = atomic_load(&input->r); /* of those who were in turn before us */
+	if (r == 0)
+		r = input_read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
+	if (r < 0)
+		input_stop(input, r);
+	else if (*ret_nbytes == nbytes)
+		atomic_store(&input->is_long, true);
+	pthread_mutex_unlock(&input->claim);
+	return r;
+}
+
+int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+	       size_t *ret_nbytes)
+{
+	int r = atomic_load(&input->r);
+
+	assert(nbytes % input->framing.record_nbytes == 0);
+	if (r < 0)
+		return r;
+	if (is_serial(input))
+		return read_in_turn(input, buffer, nbytes, ret_position, ret_nbytes);
+	r = read_parallel(input, buffer, nbytes, ret_position, ret_nbytes);
+	if (r < 0)
+		input_stop(input, r);
+	return r;
+}
+
+void input_start_at(struct input *input, uint64_t position)
+{
+	assert(!is_serial(input) && position <= input->total_nbytes);
+	pthread_mutex_lock(&input->claim);
+	input->next = position;
+	pthread_mutex_unlock(&input->claim);
+}
+
+void input_prefetch(struct input *input, uint64_t nbytes)
+{
+	for (size_t i = 0; i < input->n_sources && nbytes; i++) {
+		struct source *source = &input->sources[i].source;
+		const uint64_t n = source->nbytes < nbytes ? source->nbytes : nbytes;
+
+		if (source->is_stream || source->zst_reader ||
+		    source_acquire(&input->table, source) < 0)
+			return;
+		posix_fadvise(source->file.fd, (off_t)source->base, (off_t)n, POSIX_FADV_WILLNEED);
+		source_release(&input->table, source);
+		nbytes -= n;
+	}
+}
+
+void input_cancel(struct input *input)
+{
+	const uint64_t one = 1;
+
+	input_stop(input, -ECANCELED);
+	if (input->cancel_fd >= 0 && write(input->cancel_fd, &one, sizeof one) < 0)
+		assert(errno == EAGAIN); /* it is readable already */
+}

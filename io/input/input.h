@@ -1,0 +1,123 @@
+/*
+ * input - several files and pipes as one stream of whole records
+ *
+ * Positions are bytes in the concatenation of all inputs, in the order given. When all of them are
+ * regular files every part's place is known at once: a reader claims the next part under a lock and
+ * reads it outside of it, so that several threads read at the same time. As soon as one input is a
+ * pipe (or a terminal, a device, ...), reading is serial: claim and read are one step under the
+ * lock. Callers see no difference, except in the speed.
+ *
+ * What is compressed (.zst) is its content. A compressed file without an index of its frames counts
+ * as a pipe.
+ *
+ * Regular files are looked at when the input is opened, and what is wrong with them is said then:
+ * missing, unreadable, a directory, not framed as it should be. Later, a short read shows a file
+ * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has
+ * grown.
+ *
+ * All functions print their message, and all but open and close may be called by any number of
+ * threads.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file/file.h"
+#include "io/input/framing.h"
+
+struct input;
+
+#define INPUT_SIZE_UNKNOWN UINT64_MAX
+
+/*
+ * The paths, n of them, as one stream of records; "-" is standard input (from its current position,
+ * if it is a file). n == 0 is an empty stream. What of a file is no record is left out of the
+ * stream: the header of the first and the tails that are kept can be asked for. The paths must
+ * outlive the input. Returns 0 and an input to input_close(), or a negative errno: -EFBIG if the
+ * records of all files together have more bytes than positions can count.
+ */
+int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+		      const struct framing *framing, struct input **ret_input);
+
+/* The same, of files that are nothing but records. */
+int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+	       uint64_t record_nbytes, struct input **ret_input);
+
+/* NULL is fine. No reader may be left. */
+void input_close(struct input *input);
+
+/*
+ * What the files among them that are compressed take beside what they are read to; and a pipe,
+ * which may be, as is only seen when it is read.
+ */
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers);
+
+/* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */
+uint64_t input_total_nbytes(const struct input *input);
+
+/*
+ * Claim and read the next part of the stream: nbytes (a multiple of the record), or what is left of
+ * it. *ret_nbytes is short only at the stream's end and 0 after it; *ret_position is the part's
+ * place in the stream, so readers that all ask for the same nbytes get multiples of it. Every byte
+ * is given to exactly one caller. After a failure nothing is given out any more: every later call
+ * returns the same errno.
+ */
+int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
+	       size_t *ret_nbytes);
+
+/*
+ * Read exactly the nbytes at `position`, which must be inside the stream; only when the total size
+ * is known. Does not move what input_read() gives out.
+ */
+int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes);
+
+/*
+ * Nothing has been read yet: let input_read() begin at `position`, a whole number of records; only
+ * when the total size is known.
+ */
+void input_start_at(struct input *input, uint64_t position);
+
+/*
+ * The first nbytes will be read soon: let the kernel fetch them meanwhile, if it must. A hint.
+ */
+void input_prefetch(struct input *input, uint64_t nbytes);
+
+/* Make input_read() return -ECANCELED, without a message, also where it waits for a pipe. */
+void input_cancel(struct input *input);
+
+/*
+ * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
+ * size only for positions that have been read.
+ */
+void input_path_at(struct input *input, uint64_t position, const char **ret_path,
+		   uint64_t *ret_record);
+
+/* One file's share of the stream; only when the total size is known. */
+struct input_extent {
+	const char *path;
+	uint64_t position;
+	uint64_t nbytes;
+};
+
+size_t input_n_files(const struct input *input);
+struct input_extent input_file_extent(const struct input *input, size_t i);
+
+const struct framing *input_framing(const struct input *input);
+
+/*
+ * What stands in front of the records in the first file: skip_nbytes, once the stream has been
+ * read, at once if the total size is known. The input's.
+ */
+const void *input_header(const struct input *input);
+
+/* What is kept of the end of file i; known when the header is. data is the input's. */
+struct input_tail {
+	const void *data;
+	size_t nbytes; /* 0: nothing */
+};
+struct input_tail input_tail(const struct input *input, size_t i);
+
+/* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
+bool input_has_file(const struct input *input, struct file_identity identity);

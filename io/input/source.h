@@ -1,0 +1,130 @@
+/*
+ * source - one of the files that an input is made of, and the descriptors of all of them
+ *
+ * A source is looked at once, which says what it contributes, and read later. Its descriptor is
+ * held from acquire to release; in between it stays open, but not too many do: a source that nobody
+ * holds may be closed, and is opened again by name, which is an error if the name then leads to
+ * another file. A stream (what is no regular file) is opened when it is first acquired, not before,
+ * since the open of a FIFO waits for its writer; and closed with the release.
+ *
+ * What begins with the magic number of Zstandard is compressed, and contributes its content. A file
+ * with an index of its frames (zst_index.h) has a size and can be read anywhere; every other one is
+ * a stream.
+ *
+ * A large source is not left in the page cache by being read: parts that are not there yet are read
+ * directly (direct.h), or, where little is read at a time (inputs of -m, chunks in little memory),
+ * with what the kernel reads ahead, and are forgotten then (cold_range.h). What is there stays.
+ *
+ * All functions print their message, but may be used by several threads only where it says so.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/codec/codec_pool.h"
+#include "io/codec/zst_index.h"
+#include "io/codec/zst_reader.h"
+#include "io/codec/zst_stream.h"
+#include "io/file/cold_range.h"
+#include "io/file/file.h"
+
+struct source {
+	/* Set by source_prepare(). */
+	const char *name; /* for messages */
+	const char *path; /* NULL: standard input */
+
+	/* Set by source_examine(). */
+	bool is_stream; /* has an end that shows only when it is reached */
+	struct file_identity identity;
+	uint64_t base;    /* where in the file it starts: standard input may have been read from */
+	uint64_t nbytes;  /* from there; 0 for a stream */
+	uint64_t n_after; /* bytes behind them, which are not read here */
+	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
+	struct zst_reader *zst_reader;
+	uint64_t zst_end; /* of a compressed file; 0: it is none */
+
+	/* By who reads it in order: from source_start() to the last release. */
+	struct zst_stream *zst_stream;          /* if it is compressed */
+	unsigned char probed[ZST_MAGIC_NBYTES]; /* else n_probed bytes that were read already */
+	size_t n_probed;
+
+	/* Under the table's lock; constant while it is held. */
+	struct file file;
+	bool is_large;
+	struct file direct; /* past the page cache; closed if it is not large, or refused */
+	unsigned n_holders;
+	struct cold_range cold_range; /* of a large one, where little is read at a time */
+};
+
+/* The open ones. */
+struct source_table {
+	/* Set at creation. */
+	const struct io_engine *engine;
+	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
+	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
+
+	pthread_mutex_t lock;
+	size_t n_open;
+	struct io_queue *queue; /* of direct reads; NULL before the first large source, or failed */
+
+	struct codec_pool contexts; /* has a lock of its own */
+};
+
+void source_table_init(struct source_table *table, const struct io_engine *engine);
+void source_table_destroy(struct source_table *table);
+
+/* path: "-" is standard input; must outlive the source. */
+void source_prepare(struct source *source, const char *path);
+
+/*
+ * What does it contribute? 0, or the errno of what cannot be read: missing, no permission, a
+ * directory.
+ */
+int source_examine(struct source_table *table, struct source *source);
+
+/* Open, and stay open until released as often. Thread-safe. */
+int source_acquire(struct source_table *table, struct source *source);
+void source_release(struct source_table *table, struct source *source);
+
+/* Close it if it is open, and what belongs to it. Nobody holds it. */
+void source_close(struct source_table *table, struct source *source);
+
+/*
+ * Read exactly nbytes at `offset` of what a regular source contributes, all within it. -EBUSY if it
+ * has shrunk, or is not as large as it was when its last byte is read. Thread-safe.
+ */
+int source_read_at(struct source_table *table, struct source *source, uint64_t offset, void *buffer,
+		   size_t nbytes);
+
+/*
+ * The next nbytes that any source contributes, in order; fewer only at its end. It must be held,
+ * and started once, before. One thread at a time. cancel_fd: as file_read_next(), -ECANCELED has no
+ * message.
+ */
+int source_start(struct source *source, int cancel_fd);
+int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
+		     size_t *ret_nbytes);
+
+/*
+ * Of the bytes that a regular source contributes, leave out skip_nbytes in front, and all but
+ * nbytes of the others.
+ */
+void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
+
+/* The failure of a regular source that turned out to have now_nbytes from its base on. */
+int source_fail_changed(const struct source *source, uint64_t now_nbytes);
+
+/*
+ * Is the file of a regular source, which is held, as large as at first? 0, or -EBUSY after a
+ * message.
+ */
+int source_check_size(const struct source *source);
+
+/*
+ * A stream has come to its end: if it is a compressed file, is that the file's end, as it was at
+ * first? 0, or -EBUSY after a message.
+ */
+int source_check_end(const struct source *source);

@@ -1,0 +1,470 @@
+/*
+ * output - a file that appears complete or not at all, or a pipe in order (see output.h)
+ */
+#include "io/output/output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "io/codec/codec_pool.h"
+#include "io/codec/zst_reader.h"
+#include "io/codec/zst_writer.h"
+#include "io/file/direct.h"
+#include "io/output/reservation.h"
+#include "io/output/target.h"
+#include "src/base/now.h"
+#include "src/base/status.h"
+#include "src/base/ways.h"
+
+/* Less than that is not worth a direct transfer. */
+enum { LEAST_DIRECT_NBYTES = 1 << 20 };
+
+/* What the two ways of src/base/ways.h are here. */
+static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
+
+struct output {
+	/* Set at creation. */
+	struct target target;
+	bool is_kept; /* and a regular file: what is written stays, whatever happens */
+	struct reservation reservation; /* of what it will be */
+
+	/* Constant once anything is written. */
+	bool passes_by_cache;   /* as far as it can */
+	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
+	struct io_queue *queue; /* of direct writes; NULL if there is none */
+	struct ways ways;       /* where either way would do */
+
+	atomic_int r; /* the first failure, or 0; set under the lock */
+
+	struct zst_writer *zst_writer; /* NULL: not compressed */
+	struct zst_reader *zst_reader; /* of what was; made under the lock */
+	struct codec_pool contexts;    /* of the reader */
+
+	pthread_mutex_t lock;
+	pthread_cond_t turn; /* ordered: written_nbytes has changed, or r */
+	/* Under the lock. */
+	uint64_t written_nbytes;
+	uint64_t end; /* of the last byte written */
+};
+
+/* Reserve space ahead of the writers, if the file then ends where the output does. */
+static int reserve(struct output *output, uint64_t nbytes)
+{
+	uint64_t free_nbytes;
+	int r;
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->target.is_ordered ||
+	    !output->target.ends_at_base)
+		return 0;
+	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
+			      nbytes, &free_nbytes);
+	if (r == 0)
+		return 0;
+	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
+	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
+		    output->target.name, nbytes, free_nbytes);
+}
+
+static struct output *output_make(const struct io_engine *engine)
+{
+	struct output *output = calloc(1, sizeof *output);
+
+	if (!output) {
+		fail(-ENOMEM, "output: %m");
+		return NULL;
+	}
+	output->direct = (struct file){ .engine = engine, .fd = -1 };
+	pthread_mutex_init(&output->lock, NULL);
+	pthread_cond_init(&output->turn, NULL);
+	codec_pool_init(&output->contexts, 0);
+	reservation_init(&output->reservation);
+	ways_init(&output->ways);
+	return output;
+}
+
+int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		struct output **ret_output)
+{
+	struct output *output = output_make(engine);
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = target_open(engine, path, NULL, &output->target);
+	if (r == 0 && output->target.is_ordered)
+		file_enlarge_pipe(&output->target.file);
+	if (r == 0)
+		r = reserve(output, expected_nbytes);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	*ret_output = output;
+	return 0;
+}
+
+/* Take up the part that is written already. */
+static int restore(struct output *output, const struct output_kept *kept)
+{
+	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
+	const int r = file_truncate(&output->target.file, end);
+
+	output->written_nbytes = kept->nbytes;
+	output->end = end;
+	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
+			    end) :
+		       0;
+}
+
+int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		     const struct output_kept *kept, struct output **ret_output)
+{
+	struct output *output = output_make(engine);
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = target_open(engine, path, kept->name, &output->target);
+	if (r == 0 && !output->target.replacement)
+		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
+	output->is_kept = output->target.replacement;
+	if (r == 0)
+		r = restore(output, kept);
+	if (r == 0)
+		r = reserve(output, expected_nbytes);
+	if (r < 0) {
+		output->is_kept = output->is_kept && kept->nbytes > 0;
+		output_abort(output);
+		return r;
+	}
+	*ret_output = output;
+	return 0;
+}
+
+static void output_free(struct output *output)
+{
+	zst_writer_close(output->zst_writer);
+	zst_reader_close(output->zst_reader);
+	codec_pool_destroy(&output->contexts);
+	reservation_destroy(&output->reservation);
+	ways_destroy(&output->ways);
+	io_queue_close(output->queue);
+	file_close(&output->direct);
+	file_close(&output->target.file);
+	pthread_cond_destroy(&output->turn);
+	pthread_mutex_destroy(&output->lock);
+	free(output);
+}
+
+void output_try_both_ways(struct output *output)
+{
+	if (output_is_ordered(output) ||
+	    file_reopen(&output->target.file, O_WRONLY | O_DIRECT, &output->direct) < 0)
+		return;
+	io_queue_open(output->target.file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+}
+
+void output_pass_by_cache(struct output *output)
+{
+	output->passes_by_cache = true;
+	output_try_both_ways(output);
+}
+
+uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
+{
+	if (output->direct.fd < 0)
+		return 0;
+	*ret_base = output->target.base;
+	return DIRECT_ALIGN_NBYTES;
+}
+
+const char *output_name(const struct output *output)
+{
+	return output->target.name;
+}
+
+bool output_identity(const struct output *output, struct file_identity *ret_identity)
+{
+	if (output->target.has_identity)
+		*ret_identity = output->target.identity;
+	return output->target.has_identity;
+}
+
+int output_new_identity(const struct output *output, struct file_identity *ret_identity)
+{
+	struct stat status;
+
+	if (fstat(output->target.file.fd, &status) < 0)
+		return fail(-errno, "%s: cannot tell which file is its new one: %m",
+			    output->target.name);
+	*ret_identity = file_identity_of(&status);
+	return 0;
+}
+
+bool output_is_atomic(const struct output *output)
+{
+	return output->target.replacement != NULL;
+}
+
+bool output_is_ordered(const struct output *output)
+{
+	return output->target.is_ordered || output->zst_writer;
+}
+
+/*
+ * Wait until all before `offset` is written. Returns 0, or the failure that keeps it from ever
+ * being.
+ */
+static int wait_for_turn(struct output *output, uint64_t offset)
+{
+	int r;
+
+	pthread_mutex_lock(&output->lock);
+	while ((r = atomic_load(&output->r)) == 0 && output->written_nbytes != offset) {
+		assert(output->written_nbytes < offset);
+		pthread_cond_wait(&output->turn, &output->lock);
+	}
+	pthread_mutex_unlock(&output->lock);
+	return r;
+}
+
+/* Account for a write that returned r. */
+static void note_write(struct output *output, int r, uint64_t offset, size_t nbytes)
+{
+	pthread_mutex_lock(&output->lock);
+	if (r == 0) {
+		output->written_nbytes += nbytes;
+		if (output->end < offset + nbytes)
+			output->end = offset + nbytes;
+	} else if (atomic_load(&output->r) == 0) {
+		atomic_store(&output->r, r);
+	}
+	pthread_cond_broadcast(&output->turn);
+	pthread_mutex_unlock(&output->lock);
+}
+
+static bool can_go_either_way(const struct output *output, uint64_t offset, const void *data,
+			      size_t nbytes)
+{
+	return output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
+	       direct_lies_alike(data, offset);
+}
+
+static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
+			 size_t nbytes)
+{
+	if (way == past_cache)
+		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
+				       data, nbytes);
+	return file_write_at(&output->target.file, offset, data, nbytes);
+}
+
+static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	const uint64_t begin_ns = now_ns();
+	enum way way;
+	int r;
+
+	if (can_go_either_way(output, offset, data, nbytes)) {
+		way = output->passes_by_cache ? past_cache : ways_choose(&output->ways);
+		r = write_one_way(output, way, offset, data, nbytes);
+		ways_note(&output->ways, way, nbytes, now_ns() - begin_ns);
+		return r;
+	}
+	r = write_one_way(output, through_cache, offset, data, nbytes);
+	if (r == 0 && output->passes_by_cache)
+		file_write_behind(&output->target.file, offset, nbytes);
+	return r;
+}
+
+/* Bytes as they are to stand in the file, at `offset` from the base. */
+static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
+{
+	struct output *output = context;
+	int r;
+
+	if (output->target.is_ordered) {
+		r = file_write_next(&output->target.file, data, nbytes);
+	} else {
+		reservation_reach(&output->reservation, offset + nbytes);
+		r = write_at(output, output->target.base + offset, data, nbytes);
+	}
+	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->target.name,
+			    nbytes, offset) :
+		       0;
+}
+
+int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	int r = atomic_load(&output->r);
+
+	if (r == 0 && output_is_ordered(output))
+		r = wait_for_turn(output, offset);
+	if (r < 0)
+		return r;
+	if (output->zst_writer)
+		r = zst_writer_append(output->zst_writer, data, nbytes);
+	else
+		r = write_stored(output, offset, data, nbytes);
+	note_write(output, r, offset, nbytes);
+	return r;
+}
+
+int output_compress(struct output *output, int level, unsigned n_threads)
+{
+	const struct zst_sink sink = { .context = output,
+				       .in_order = output->target.is_ordered,
+				       .write = write_stored };
+
+	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
+	       !output->is_kept);
+	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
+}
+
+/* What was compressed is complete in the file; then it can be read. Under the lock. */
+static int finish_compression(struct output *output)
+{
+	int r;
+
+	if (output->zst_reader)
+		return 0;
+	r = zst_writer_finish(output->zst_writer);
+	if (r < 0)
+		return r;
+	return zst_reader_open(output->target.name, zst_writer_take_index(output->zst_writer),
+			       output->target.base, &output->contexts, &output->zst_reader);
+}
+
+/* Wait for all that was written. The first failure stays. */
+static int finish_writes(struct output *output)
+{
+	int r;
+
+	pthread_mutex_lock(&output->lock);
+	r = atomic_load(&output->r);
+	if (r == 0 && output->zst_writer)
+		r = finish_compression(output);
+	atomic_store(&output->r, r);
+	pthread_mutex_unlock(&output->lock);
+	return r;
+}
+
+int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes)
+{
+	int r;
+
+	if (output->target.is_ordered)
+		return -ESPIPE;
+	r = finish_writes(output);
+	if (r < 0)
+		return r;
+	if (output->zst_reader)
+		return zst_reader_read_at(output->zst_reader, &output->target.file, offset, buffer,
+					  nbytes);
+	r = file_read_at(&output->target.file, output->target.base + offset, buffer, nbytes);
+	if (r == -EBADF) /* `> file` is open for writing only */
+		return -ESPIPE;
+	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
+			    nbytes, offset) :
+		       0;
+}
+
+int output_sync(struct output *output)
+{
+	const int r = file_sync(&output->target.file);
+
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->target.name) :
+		       0;
+}
+
+void output_cancel(struct output *output)
+{
+	note_write(output, -ECANCELED, 0, 0);
+}
+
+/* Bring the file itself into its final state; its name is the replacement's business. */
+static int complete(struct output *output, enum output_durability durability)
+{
+	int r;
+
+	if (output->written_nbytes != output->end)
+		return fail(-EIO,
+			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
+			    output->target.name, output->end - output->written_nbytes, output->end);
+	if (output->end < output->reservation.reserved_nbytes) {
+		r = file_truncate(&output->target.file, output->target.base + output->end);
+		if (r < 0)
+			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m",
+				    output->target.name, output->end);
+	}
+	if (durability == OUTPUT_UNSYNCED)
+		return 0;
+	r = file_sync(&output->target.file);
+	if (r == -EINVAL && output->target.is_ordered) /* pipes have no storage */
+		return 0;
+	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->target.name) :
+		       0;
+}
+
+static int close_in_place(struct output *output)
+{
+	const uint64_t nbytes = output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) :
+						     output->end;
+	int r;
+
+	/* Who shares the descriptor goes on after our output. */
+	if (!output->target.is_ordered)
+		lseek(output->target.file.fd, (off_t)(output->target.base + nbytes), SEEK_SET);
+	r = file_close(&output->target.file);
+	return r < 0 ? fail(r, "%s: close: %m", output->target.name) : 0;
+}
+
+int output_commit(struct output *output, enum output_durability durability)
+{
+	struct replacement *replacement = output->target.replacement;
+	int r = finish_writes(output);
+
+	if (r == 0)
+		r = complete(output, durability);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	output->target.replacement = NULL;
+	if (replacement)
+		r = replacement_finish(replacement, &output->target.file,
+				       durability == OUTPUT_SYNC_ALL);
+	else
+		r = close_in_place(output);
+	output_free(output);
+	return r;
+}
+
+void output_abort(struct output *output)
+{
+	if (!output)
+		return;
+	if (!output->target.replacement && output->reservation.reserved_nbytes > 0)
+		file_truncate(&output->target.file, output->target.base);
+	if (output->is_kept)
+		replacement_leave(output->target.replacement);
+	else
+		replacement_drop(output->target.replacement);
+	output_free(output);
+}
+
+void output_forget(struct output *output)
+{
+	output->is_kept = false;
+}
+
+void output_cleanup_from_signal(void)
+{
+	replacement_cleanup_from_signal();
+}

@@ -1,0 +1,147 @@
+/*
+ * output - a file that appears complete or not at all, or a pipe that is written in order
+ *
+ * A regular file is written beside its target and takes the target's name when it is complete:
+ * until output_commit() an older file of that name, which may be an input, is untouched. Where the
+ * system can, the new file has no name until then (O_TMPFILE), so nothing is left behind, whatever
+ * kills the process; else it has a hidden one. A target that is a symbolic link stays one: the file
+ * that it points to is replaced. A new file gets the permissions of the umask; a replacement those
+ * of the old file.
+ *
+ * What is no regular file (a pipe, a device, a terminal's other end) or has no name of ours
+ * (standard output) is written in place. Where writes at offsets are possible they are used; else
+ * the output is ordered: a writer waits until everything before its offset is written. Writers to
+ * an ordered output must therefore be able to proceed in order: whoever has the lowest offset must
+ * not wait for one with a higher.
+ *
+ *	open -> write_at* -> [read_at*] -> commit      the file is there
+ *	                               \-> abort       nothing happened
+ *
+ * All functions print their message. write_at, read_at and cancel may be called by any number of
+ * threads.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file/file.h"
+
+struct output;
+
+#define OUTPUT_SIZE_UNKNOWN UINT64_MAX
+
+enum output_durability {
+	/* The kernel writes it back when it likes. */
+	OUTPUT_UNSYNCED,
+	/*
+	 * The data is on stable storage before it takes the target's name: due when the target is
+	 * an input, which is then the only copy.
+	 */
+	OUTPUT_SYNC_DATA,
+	/* The name too, before output_commit() returns. */
+	OUTPUT_SYNC_ALL,
+};
+
+/*
+ * path: NULL is standard output. expected_nbytes: the size that it will have at most, whose space
+ * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an
+ * output to commit or abort, or a negative errno: a directory, no permission, no space for
+ * expected_nbytes, or a terminal as standard output.
+ */
+int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		struct output **ret_output);
+
+/* A file under construction that outlives the process. */
+struct output_kept {
+	const char *name;        /* hidden, beside the target; must outlive the output */
+	uint64_t offset, nbytes; /* a part of it that an earlier process has written; or 0 */
+};
+
+/*
+ * The same for a regular file, which has a hidden name from the start, under which it is left
+ * unless it is committed. What is behind the part that is written already is cut off.
+ */
+int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+		     const struct output_kept *kept, struct output **ret_output);
+
+/*
+ * What is written from now on is content, which goes to the file compressed: a .zst file with an
+ * index of its frames, made by n_threads. Due before the first write; the size must not have been
+ * given. Offsets and sizes are of the content, the writers proceed in order (see above), and
+ * reading back waits for everything to be written. Not for kept files. Returns 0 or a negative
+ * errno after a message; the output stays open.
+ */
+int output_compress(struct output *output, int level, unsigned n_threads);
+
+/*
+ * Before anything is written: it will be more than the page cache holds. What can be written
+ * directly then is (direct.h), and the rest goes to the disk at once (file_write_behind()).
+ */
+void output_pass_by_cache(struct output *output);
+
+/* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
+void output_try_both_ways(struct output *output);
+
+/*
+ * After that: 0, or the alignment that makes direct writes possible. Then data whose address is
+ * that of its place in the file, *ret_base + offset, modulo the alignment, is written directly, if
+ * it is long.
+ */
+uint32_t output_alignment(const struct output *output, uint64_t *ret_base);
+
+/* What messages call it: its path, or "standard output". */
+const char *output_name(const struct output *output);
+
+/* The existing file that is replaced or written in place; false if there is none. */
+bool output_identity(const struct output *output, struct file_identity *ret_identity);
+
+/* The file that is being written. 0, or a negative errno after a message. */
+int output_new_identity(const struct output *output, struct file_identity *ret_identity);
+
+/* Is the target untouched until output_commit()? If not, it must not be one of the inputs. */
+bool output_is_atomic(const struct output *output);
+
+/* Must the writers proceed in order (see above)? */
+bool output_is_ordered(const struct output *output);
+
+/*
+ * Write at `offset` (from 0 where the output starts). Ranges must not overlap, and together must
+ * leave no gap. Once a write has failed, all others return its errno.
+ */
+int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes);
+
+/*
+ * Read back what was written, once everything is; -ESPIPE without a message if this output cannot
+ * be read.
+ */
+int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes);
+
+/* Writers that wait for their turn, and all later writes, return -ECANCELED. */
+void output_cancel(struct output *output);
+
+/*
+ * Everything is written: cut what was reserved in excess, close, and put it under its name. A gap
+ * between writes is an internal error. Frees the output whether it succeeds or not; on failure
+ * the target is as it was. No writer may be left.
+ */
+int output_commit(struct output *output, enum output_durability durability);
+
+/* Bring what is written to stable storage. */
+int output_sync(struct output *output);
+
+/* A kept file is of no use any more: output_abort() may remove it. */
+void output_forget(struct output *output);
+
+/*
+ * Leave the target as it was, and give all space back, but that of a kept file. NULL is fine. No
+ * writer may be left.
+ */
+void output_abort(struct output *output);
+
+/*
+ * Remove the names that unfinished outputs have at the moment, from the handler of a signal that
+ * will end the process. Async-signal-safe.
+ */
+void output_cleanup_from_signal(void);

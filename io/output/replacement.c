@@ -1,0 +1,384 @@
+/*
+ * replacement - a new file that takes the name of a target when it is complete (see replacement.h)
+ */
+#include "io/output/replacement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/status.h"
+
+/* As many as the kernel follows. */
+#define MAX_LINKS 40
+
+/*
+ * The hidden names that exist now, for a signal's handler. A slot's contents are set before it is
+ * live and never freed. A handler that runs while the slot is given up tries to remove a name that
+ * is gone, and since the names are random, that is nobody's.
+ */
+static struct hidden_name {
+	atomic_bool taken;
+	atomic_bool live;
+	int directory;
+	char name[FILE_UNIQUE_NAME_SIZE];
+} hidden_names[8];
+
+struct replacement {
+	const struct io_engine *engine;
+	const char *path;      /* as given, for messages */
+	struct file directory; /* of the target; by path only */
+	char *name;            /* of the target in it */
+	bool has_old;
+	struct stat old;
+	struct hidden_name *hidden; /* NULL as long as the file has no name, or a kept one */
+	const char *kept_name;      /* or NULL */
+};
+
+/* A name to be created; it is in the table before it exists. NULL if the table is full. */
+static struct hidden_name *hidden_name_take(int directory)
+{
+	for (size_t i = 0; i < sizeof hidden_names / sizeof *hidden_names; i++) {
+		struct hidden_name *hidden = &hidden_names[i];
+
+		if (atomic_exchange(&hidden->taken, true))
+			continue;
+		hidden->directory = directory;
+		file_unique_name(hidden->name);
+		atomic_store(&hidden->live, true);
+		return hidden;
+	}
+	return NULL;
+}
+
+/* The name is gone, or has never been. */
+static void hidden_name_give_up(struct hidden_name *hidden)
+{
+	atomic_store(&hidden->live, false);
+	atomic_store(&hidden->taken, false);
+}
+
+void replacement_cleanup_from_signal(void)
+{
+	for (size_t i = 0; i < sizeof hidden_names / sizeof *hidden_names; i++)
+		if (atomic_load(&hidden_names[i].live))
+			unlinkat(hidden_names[i].directory, hidden_names[i].name, 0);
+}
+
+/* What the symbolic link `path` points to, as seen from where `path` is seen. */
+static int follow_link(const char *path, const char *link, char **ret_path)
+{
+	const char *slash = strrchr(path, '/');
+	const int length = slash && link[0] != '/' ? (int)(slash + 1 - path) : 0;
+
+	return asprintf(ret_path, "%.*s%s", length, path, link) < 0 ? -ENOMEM : 0;
+}
+
+/* The name at the end of all links, which need not exist; to be freed. */
+static int resolve_links(const char *path, char **ret_path)
+{
+	char *current = strdup(path);
+
+	for (int i = 0; current && i < MAX_LINKS; i++) {
+		char link[PATH_MAX];
+		const ssize_t n = readlink(current, link, sizeof link - 1);
+		char *next;
+		int r;
+
+		if (n < 0) {
+			*ret_path = current;
+			return 0;
+		}
+		link[n] = '\0';
+		r = follow_link(current, link, &next);
+		free(current);
+		if (r < 0)
+			return r;
+		current = next;
+	}
+	free(current);
+	return current ? -ELOOP : -ENOMEM;
+}
+
+/* Open the directory part of `path` and keep the rest as the target's name. */
+static int open_directory(struct replacement *replacement, char *path)
+{
+	char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *directory = !slash ? "." : slash == path ? "/" : path;
+
+	if (!*name)
+		return -EISDIR;
+	replacement->name = strdup(name);
+	if (!replacement->name)
+		return -ENOMEM;
+	if (slash)
+		*slash = '\0';
+	return file_open(replacement->engine, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
+			 &replacement->directory);
+}
+
+/*
+ * Would the rename be allowed? It is better to know that before the sorting. In a directory
+ * like /tmp only the owner of the file or of the directory may replace a file.
+ */
+static int check_sticky(const struct replacement *replacement)
+{
+	const uid_t user = geteuid();
+	struct stat directory;
+
+	if (fstat(replacement->directory.fd, &directory) < 0)
+		return -errno;
+	if (!(directory.st_mode & S_ISVTX) || user == 0 || user == directory.st_uid ||
+	    user == replacement->old.st_uid)
+		return 0;
+	return -EPERM;
+}
+
+/* Is the file that was found by the path, through links, the one of that name in the directory? */
+static int check_old(const struct replacement *replacement)
+{
+	struct stat status;
+
+	/*
+	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
+	 * ours.
+	 */
+	if (fstatat(replacement->directory.fd, replacement->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!file_identity_equal(file_identity_of(&status), file_identity_of(&replacement->old)))
+		return -ESTALE;
+	return check_sticky(replacement);
+}
+
+static int find_target(struct replacement *replacement)
+{
+	char *path;
+	int r = resolve_links(replacement->path, &path);
+
+	if (r < 0)
+		return r;
+	r = open_directory(replacement, path);
+	free(path);
+	return r == 0 && replacement->has_old ? check_old(replacement) : r;
+}
+
+static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)
+{
+	int r;
+
+	replacement->hidden = hidden_name_take(replacement->directory.fd);
+	if (!replacement->hidden)
+		return -EMFILE;
+	r = file_open(replacement->engine, replacement->directory.fd, replacement->hidden->name,
+		      O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+	if (r < 0) {
+		hidden_name_give_up(replacement->hidden);
+		replacement->hidden = NULL;
+	}
+	return r;
+}
+
+/*
+ * Take up the file with the kept name. It must be ours: in a shared directory somebody else could
+ * have put something in its place.
+ */
+static int take_up_kept(const struct replacement *replacement, struct file *ret_file)
+{
+	struct file file;
+	struct stat status;
+	int r = file_open(replacement->engine, replacement->directory.fd, replacement->kept_name,
+			  O_RDWR | O_NOFOLLOW, 0, &file);
+
+	if (r < 0)
+		return r;
+	if (fstat(file.fd, &status) < 0)
+		r = -errno;
+	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
+		r = -EEXIST;
+	if (r < 0)
+		file_close(&file);
+	else
+		*ret_file = file;
+	return r;
+}
+
+static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
+{
+	const int r = file_open(replacement->engine, replacement->directory.fd,
+				replacement->kept_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+
+	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
+}
+
+static int make_file(struct replacement *replacement, struct file *ret_file)
+{
+	/* Nobody else reads the contents of a file that was private. */
+	const mode_t mode = replacement->has_old ? 0600 : 0666;
+	int r = -EOPNOTSUPP;
+
+	if (replacement->kept_name)
+		return open_kept(replacement, mode, ret_file);
+	if (access("/proc/self/fd", X_OK) == 0)
+		r = file_open(replacement->engine, replacement->directory.fd, ".",
+			      O_RDWR | O_TMPFILE, mode, ret_file);
+	/* EISDIR is what a kernel says that does not know the flag. */
+	if (r == -EOPNOTSUPP || r == -EISDIR)
+		r = make_hidden(replacement, mode, ret_file);
+	return r;
+}
+
+int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
+		      const char *kept_name, struct file *ret_file,
+		      struct replacement **ret_replacement)
+{
+	struct replacement *replacement = calloc(1, sizeof *replacement);
+	int r;
+
+	if (!replacement)
+		return fail(-ENOMEM, "%s: %m", path);
+	replacement->engine = engine;
+	replacement->path = path;
+	replacement->directory = (struct file){ .engine = engine, .fd = -1 };
+	replacement->has_old = old != NULL;
+	replacement->kept_name = kept_name;
+	if (old)
+		replacement->old = *old;
+	r = find_target(replacement);
+	if (r == 0)
+		r = make_file(replacement, ret_file);
+	if (r < 0) {
+		replacement_leave(replacement); /* there is no file that is ours */
+		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
+	}
+	*ret_replacement = replacement;
+	return 0;
+}
+
+/*
+ * Owner and permissions of the old file, as far as we may. Where the group cannot be kept, its
+ * members get no more than everybody, and the bits that lend an identity are dropped.
+ */
+static int copy_permissions(const struct replacement *replacement, const struct file *file)
+{
+	const struct stat *old = &replacement->old;
+	mode_t mode = old->st_mode & 07777;
+	struct stat status;
+
+	if (fchown(file->fd, old->st_uid, old->st_gid) < 0 &&
+	    fchown(file->fd, (uid_t)-1, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
+		return -errno;
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	if (status.st_uid != old->st_uid)
+		mode &= ~(mode_t)S_ISUID;
+	if (status.st_gid != old->st_gid)
+		mode &= ~(mode_t)S_ISGID & ((mode & 07) << 3 | ~(mode_t)070);
+	return fchmod(file->fd, mode) < 0 ? -errno : 0;
+}
+
+/* Give a nameless file a hidden name. */
+static int link_hidden(struct replacement *replacement, const struct file *file)
+{
+	char descriptor[sizeof "/proc/self/fd/" + 12];
+
+	if (replacement->hidden || replacement->kept_name)
+		return 0;
+	replacement->hidden = hidden_name_take(replacement->directory.fd);
+	if (!replacement->hidden)
+		return -EMFILE;
+	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", file->fd);
+	return replacement->engine->linkat(AT_FDCWD, descriptor, replacement->directory.fd,
+					   replacement->hidden->name, AT_SYMLINK_FOLLOW) < 0 ?
+		       -errno :
+		       0;
+}
+
+static int rename_hidden(struct replacement *replacement)
+{
+	const int directory = replacement->directory.fd;
+	const char *name = replacement->kept_name ? replacement->kept_name :
+						    replacement->hidden->name;
+
+	if (replacement->engine->renameat(directory, name, directory, replacement->name) < 0)
+		return -errno;
+	if (replacement->hidden)
+		hidden_name_give_up(replacement->hidden);
+	replacement->hidden = NULL;
+	replacement->kept_name = NULL;
+	return 0;
+}
+
+static int sync_directory(const struct replacement *replacement)
+{
+	struct file directory;
+	int r = file_open(replacement->engine, replacement->directory.fd, ".",
+			  O_RDONLY | O_DIRECTORY, 0, &directory);
+
+	if (r < 0)
+		return r;
+	r = file_sync(&directory);
+	file_close(&directory);
+	return r;
+}
+
+int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name)
+{
+	int r = 0, closed;
+
+	if (replacement->has_old)
+		r = copy_permissions(replacement, file);
+	if (r == 0)
+		r = link_hidden(replacement, file);
+	/* An error that the file system kept back until now must not reach the target. */
+	closed = file_close(file);
+	if (r == 0)
+		r = closed;
+	if (r == 0)
+		r = rename_hidden(replacement);
+	if (r < 0)
+		fail(r, "%s: cannot be replaced: %m", replacement->path);
+	else if (sync_name && (r = sync_directory(replacement)) < 0)
+		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
+		     replacement->path);
+	if (replacement->kept_name)
+		replacement_leave(replacement);
+	else
+		replacement_drop(replacement);
+	return r;
+}
+
+/* What is unfinished must not stay in silence: it takes as much space as the output. */
+static void remove_unfinished(const struct replacement *replacement, const char *name)
+{
+	const int r = file_remove(replacement->engine, replacement->directory.fd, name, 0);
+
+	if (r < 0)
+		warn("%s: %s beside it is unfinished, and cannot be removed: %s", replacement->path,
+		     name, strerror(-r));
+}
+
+void replacement_drop(struct replacement *replacement)
+{
+	if (!replacement)
+		return;
+	if (replacement->hidden) {
+		remove_unfinished(replacement, replacement->hidden->name);
+		hidden_name_give_up(replacement->hidden);
+	}
+	if (replacement->kept_name)
+		remove_unfinished(replacement, replacement->kept_name);
+	replacement_leave(replacement);
+}
+
+void replacement_leave(struct replacement *replacement)
+{
+	file_close(&replacement->directory);
+	free(replacement->name);
+	free(replacement);
+}

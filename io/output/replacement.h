@@ -1,0 +1,57 @@
+/*
+ * replacement - a new file that takes the name of a target when it is complete
+ *
+ *	start -> (write the file) -> finish     the target's name leads to the new file
+ *	                         \-> drop       the target is as it was
+ *
+ * The new file is made in the target's directory, so that a rename can put it in place. It has no
+ * name until finish (O_TMPFILE), when it is linked under a hidden one for the moment that the
+ * rename takes, since a link cannot replace a file. Where the system does not know nameless files,
+ * or has no /proc to link them by, it has the hidden name from the start; a process that is killed
+ * outright then leaves it behind, and a handler of signals can remove it.
+ *
+ * Symbolic links are followed: the target is the file at their end, there or not.
+ *
+ * All functions print their message.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "io/file/file.h"
+
+struct replacement;
+
+/*
+ * Make the new file, open for reading and writing. old: what stat() said about the target, whose
+ * owner and permissions the new file will get; NULL if it does not exist: permissions then come
+ * from the umask. kept_name: NULL, or the hidden name that the new file has from the start, and
+ * keeps when the process ends before it is finished; a file of that name may be there and is then
+ * taken up as it is. The string must outlive the replacement. On success the file is the caller's
+ * to close, the replacement to finish or drop.
+ */
+int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
+		      const char *kept_name, struct file *ret_file,
+		      struct replacement **ret_replacement);
+
+/*
+ * Put the file under the target's name; closes it. sync_name: and bring the name to stable storage.
+ * Frees the replacement, whether it succeeds or not; on failure nothing is left of the new file,
+ * unless its name is kept.
+ */
+int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name);
+
+/*
+ * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is
+ * fine.
+ */
+void replacement_drop(struct replacement *replacement);
+
+/* Free it and leave a file with a kept name as it is. */
+void replacement_leave(struct replacement *replacement);
+
+/*
+ * Remove the hidden names, but those that are kept, that there are at the moment.
+ * Async-signal-safe.
+ */
+void replacement_cleanup_from_signal(void);

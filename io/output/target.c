@@ -1,0 +1,85 @@
+/*
+ * target - which file an output goes to, and how (see target.h)
+ */
+#include "io/output/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/status.h"
+
+static int open_standard(struct target *target, struct stat *ret_status)
+{
+	/* A duplicate: it can be closed, which reports what the file system kept back. */
+	const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	off_t base;
+
+	target->name = "standard output";
+	if (fd < 0)
+		return fail(-errno, "standard output: %m");
+	target->file.fd = fd;
+	if (isatty(fd))
+		return fail(-ENOTTY, "standard output is a terminal, which is no place for binary "
+				     "records; name a file with -o");
+	if (fstat(fd, ret_status) < 0)
+		return fail(-errno, "standard output: %m");
+	/* With O_APPEND the kernel ignores offsets. */
+	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
+	target->base = target->is_ordered ? 0 : (uint64_t)base;
+	return 0;
+}
+
+static int open_in_place(struct target *target, const char *path)
+{
+	const int r = file_open(target->file.engine, AT_FDCWD, path, O_WRONLY, 0, &target->file);
+
+	target->is_ordered = true;
+	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
+}
+
+static int open_path(struct target *target, const char *path, const char *kept_name,
+		     struct stat *ret_status)
+{
+	const bool exists = stat(path, ret_status) == 0;
+
+	target->name = path;
+	if (!exists && errno != ENOENT)
+		return fail(-errno, "%s: %m", path);
+	if (!exists) {
+		memset(ret_status, 0, sizeof *ret_status);
+		return replacement_start(target->file.engine, path, NULL, kept_name, &target->file,
+					 &target->replacement);
+	}
+	if (S_ISDIR(ret_status->st_mode))
+		return fail(-EISDIR, "%s: %m", path);
+	if (!S_ISREG(ret_status->st_mode))
+		return open_in_place(target, path);
+	/* A rename would replace a file that we may not write. */
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+		return fail(-errno, "%s: %m", path);
+	return replacement_start(target->file.engine, path, ret_status, kept_name, &target->file,
+				 &target->replacement);
+}
+
+int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
+		struct target *ret_target)
+{
+	struct target *target = ret_target;
+	struct stat status;
+	int r;
+
+	*target = (struct target){ .file = { .engine = engine, .fd = -1 } };
+	if (!kept_name && (!path || strcmp(path, "/dev/stdout") == 0))
+		r = open_standard(target, &status);
+	else
+		r = open_path(target, path, kept_name, &status);
+	if (r < 0)
+		return r;
+	target->ends_at_base = target->replacement || target->base == (uint64_t)status.st_size;
+	target->has_identity = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+	target->identity = file_identity_of(&status);
+	return 0;
+}

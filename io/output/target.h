@@ -1,0 +1,28 @@
+/*
+ * target - which file an output goes to, and how
+ *
+ * Three kinds of output come down to two questions: is there a replacement (a regular file with a
+ * name), and is it ordered (no writes at offsets)? Standard output that is a regular file is
+ * neither.
+ */
+#pragma once
+
+#include "io/output/replacement.h"
+
+struct target {
+	const char *name; /* for messages */
+	struct file file;
+	struct replacement *replacement; /* NULL: written in place */
+	bool is_ordered;
+	uint64_t base;     /* where in the file the output starts */
+	bool ends_at_base; /* there is nothing behind that yet */
+	bool has_identity; /* there is a file of that name already: */
+	struct file_identity identity;
+};
+
+/*
+ * path: NULL is standard output. kept_name: of a file that outlives the process, or NULL. Returns
+ * 0, or a negative errno after a message; file and replacement are the caller's in both cases.
+ */
+int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
+		struct target *ret_target);

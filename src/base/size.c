@@ -1,0 +1,120 @@
+/*
+ * size - sizes as people write them (see size.h)
+ */
+#include "src/base/size.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/status.h"
+
+/* Position p stands for a factor of 2^(10 p). */
+static const char suffixes[] = "bKMGTPE";
+
+static uint64_t physical_nbytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int parse_digits(const char **text, uint64_t *ret_n)
+{
+	uint64_t n = 0;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(**text - '0'), &n))
+			return -ERANGE;
+	*ret_n = n;
+	return 0;
+}
+
+/* A percentage is rounded down, and may exceed 100. */
+static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
+{
+	__extension__ const unsigned __int128 nbytes =
+		(unsigned __int128)percent * physical_nbytes() / 100;
+
+	if (nbytes > UINT64_MAX)
+		return -ERANGE;
+	*ret_nbytes = (uint64_t)nbytes;
+	return 0;
+}
+
+/*
+ * GNU takes both cases of the letters up to T; a lone 'B' means 1024 to it, to us it is a mistake.
+ */
+static int suffix_power(char letter)
+{
+	const char *at = memchr(suffixes, letter, sizeof suffixes - 1);
+
+	if (!at && strchr("kmgt", letter))
+		at = strchr(suffixes, letter - 'a' + 'A');
+	return at ? (int)(at - suffixes) : -ENOTSUP;
+}
+
+int size_parse(const char *text, uint64_t unit_nbytes, uint64_t *ret_nbytes)
+{
+	uint64_t n, nbytes;
+	int power, r;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	r = parse_digits(&text, &n);
+	if (r < 0)
+		return r;
+	if (text[0] && text[1])
+		return -ENOTSUP;
+	if (text[0] == '%')
+		return parse_percent(n, ret_nbytes);
+	if (text[0]) {
+		power = suffix_power(text[0]);
+		if (power < 0)
+			return power;
+		unit_nbytes = UINT64_C(1) << 10 * power;
+	}
+	if (__builtin_mul_overflow(n, unit_nbytes, &nbytes))
+		return -ERANGE;
+	*ret_nbytes = nbytes;
+	return 0;
+}
+
+int size_parse_option(const char *option, const char *text, uint64_t unit_nbytes,
+		      uint64_t *ret_nbytes)
+{
+	const int r = size_parse(text, unit_nbytes, ret_nbytes);
+
+	switch (r) {
+	case -ENOTSUP:
+		return fail(r, "%s: invalid suffix in '%s': use one of b, K, M, G, T, P, E or %%",
+			    option, text);
+	case -ERANGE:
+		return fail(r, "%s: '%s' is too large: sizes end at 2^64 - 1 bytes", option, text);
+	case -EINVAL:
+		return fail(r, "%s: '%s' is not a size: give one such as 100b, 64K, 4G or 50%%",
+			    option, text);
+	}
+	return r;
+}
+
+void size_format(uint64_t nbytes, char text[static 32])
+{
+	unsigned power = 0;
+	uint64_t tenths;
+
+	while (power < sizeof suffixes - 2 && nbytes >> 10 * (power + 1))
+		power++;
+	if (power == 0) {
+		snprintf(text, 32, "%" PRIu64 " B", nbytes);
+		return;
+	}
+	/* Rounded down, so that a limit never reads as more than it is. */
+	tenths = (nbytes >> 10 * (power - 1)) * 10 >> 10;
+	if (tenths % 10)
+		snprintf(text, 32, "%" PRIu64 ".%c %ciB", tenths / 10, (char)('0' + tenths % 10),
+			 suffixes[power]);
+	else
+		snprintf(text, 32, "%" PRIu64 " %ciB", tenths / 10, suffixes[power]);
+}

@@ -1,0 +1,227 @@
+/*
+ * stats - what each stage did, and which one held the others up (see stats.h)
+ *
+ * One lock guards all counters. `covered`, the time in which at least one span of a stage ran, is
+ * kept without a list of spans: each stage remembers until when it is covered, and a span that ends
+ * adds what lies between there, or its own beginning if that is later, and its end.
+ *
+ *	  A |-----|            covered  |-----|
+ *	  B    |-----|         adds           |--|
+ *	  C              |--|  adds                 |--|
+ *
+ * Spans come in the order in which they end. Only a span that began before a gap and ends after a
+ * later span has its share of the gap left out, so `covered` is never too large.
+ */
+#include "src/base/stats.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+struct phase_counters {
+	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
+	uint64_t total_nbytes;
+	struct stage_totals stages[N_STAGES];
+	uint64_t covered_until_ns[N_STAGES];
+};
+
+struct stats {
+	/* Set at creation. */
+	struct trace *trace;
+	uint64_t begin_ns;
+
+	pthread_mutex_t lock;
+	/* Under the lock. */
+	enum phase phase; /* the current one, if phases[phase].begin_ns != 0 */
+	struct phase_counters phases[N_PHASES];
+	uint64_t end_ns; /* set by stats_finish(); 0 before */
+};
+
+static const char *const stage_names[N_STAGES] = {
+	[STAGE_READ] = "read",   [STAGE_UPLOAD] = "upload",     [STAGE_ENCODE] = "encode",
+	[STAGE_SORT] = "sort",   [STAGE_FETCH] = "fetch",       [STAGE_UNPACK] = "unpack",
+	[STAGE_CUT] = "cut",     [STAGE_MERGE] = "merge",       [STAGE_DECODE] = "decode",
+	[STAGE_PACK] = "pack",   [STAGE_DOWNLOAD] = "download", [STAGE_SPILL] = "spill",
+	[STAGE_WRITE] = "write", [STAGE_VERIFY] = "verify",
+};
+
+static const struct {
+	const char *name;
+	enum stage measure; /* whose bytes tell how far the phase is */
+} phase_kinds[N_PHASES] = {
+	[PHASE_RUNS] = { "forming runs", STAGE_READ },
+	[PHASE_PASSES] = { "merging runs", STAGE_SPILL },
+	[PHASE_MERGE] = { "merging into the output", STAGE_WRITE },
+	[PHASE_CHECK] = { "checking", STAGE_VERIFY },
+};
+
+int stats_open(struct trace *trace, struct stats **ret_stats)
+{
+	struct stats *stats = calloc(1, sizeof *stats);
+
+	if (!stats)
+		return fail(-ENOMEM, "statistics: %m");
+	stats->trace = trace;
+	stats->begin_ns = trace_now_ns();
+	pthread_mutex_init(&stats->lock, NULL);
+	*ret_stats = stats;
+	return 0;
+}
+
+void stats_close(struct stats *stats)
+{
+	if (!stats)
+		return;
+	pthread_mutex_destroy(&stats->lock);
+	free(stats);
+}
+
+void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes)
+{
+	const uint64_t now_ns = trace_now_ns();
+
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->phases[stats->phase].end_ns = now_ns;
+	stats->phase = phase;
+	stats->phases[phase] =
+		(struct phase_counters){ .begin_ns = now_ns, .total_nbytes = total_nbytes };
+	pthread_mutex_unlock(&stats->lock);
+}
+
+static void add_covered(struct phase_counters *phase, const struct span *span, uint64_t end_ns)
+{
+	uint64_t *until_ns = &phase->covered_until_ns[span->stage];
+	const uint64_t from_ns = span->begin_ns > *until_ns ? span->begin_ns : *until_ns;
+
+	if (end_ns <= from_ns)
+		return;
+	phase->stages[span->stage].covered_ns += end_ns - from_ns;
+	*until_ns = end_ns;
+}
+
+/* Under the lock. */
+static void add_span(struct phase_counters *phase, const struct span *span, uint64_t end_ns,
+		     uint64_t nbytes)
+{
+	struct stage_totals *stage = &phase->stages[span->stage];
+
+	stage->n_spans++;
+	stage->nbytes += nbytes;
+	stage->busy_ns += end_ns - span->begin_ns;
+	add_covered(phase, span, end_ns);
+}
+
+static void add_event(struct stats *stats, const struct span *span, const char *category,
+		      uint64_t end_ns, uint64_t nbytes)
+{
+	const struct trace_event event = {
+		.name = stage_names[span->stage],
+		.category = category,
+		.begin_ns = span->begin_ns,
+		.end_ns = end_ns,
+		.track = span->track,
+		.item = span->item,
+		.nbytes = nbytes,
+	};
+
+	trace_add(stats->trace, &event);
+}
+
+void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes)
+{
+	bool counts;
+
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	counts = stats->end_ns == 0;
+	if (counts)
+		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
+	pthread_mutex_unlock(&stats->lock);
+	if (counts)
+		add_event(stats, &span, "work", end_ns, nbytes);
+}
+
+void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
+{
+	stats_end_at(stats, span, trace_now_ns(), nbytes);
+}
+
+void stats_waited(struct stats *stats, struct span span)
+{
+	const uint64_t end_ns = trace_now_ns();
+
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->phases[stats->phase].stages[span.stage].waited_ns += end_ns - span.begin_ns;
+	pthread_mutex_unlock(&stats->lock);
+	add_event(stats, &span, "wait", end_ns, 0);
+}
+
+void stats_finish(struct stats *stats)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->end_ns = trace_now_ns();
+	stats->phases[stats->phase].end_ns = stats->end_ns;
+	pthread_mutex_unlock(&stats->lock);
+}
+
+const char *stage_name(enum stage stage)
+{
+	return stage_names[stage];
+}
+
+const char *phase_name(enum phase phase)
+{
+	return phase_kinds[phase].name;
+}
+
+void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress)
+{
+	const struct phase_counters *phase;
+
+	*ret_progress = (struct stats_progress){ 0 };
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	phase = &stats->phases[stats->phase];
+	if (phase->begin_ns)
+		*ret_progress = (struct stats_progress){
+			.started = true,
+			.phase = stats->phase,
+			.done_nbytes = phase->stages[phase_kinds[stats->phase].measure].nbytes,
+			.total_nbytes = phase->total_nbytes,
+			.elapsed_ns = trace_now_ns() - phase->begin_ns,
+		};
+	pthread_mutex_unlock(&stats->lock);
+}
+
+void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
+{
+	struct stats_totals totals = { 0 };
+	uint64_t now_ns;
+
+	pthread_mutex_lock(&stats->lock);
+	now_ns = stats->end_ns ? stats->end_ns : trace_now_ns();
+	totals.elapsed_ns = now_ns - stats->begin_ns;
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		const struct phase_counters *phase = &stats->phases[i];
+		struct phase_totals *sum = &totals.phases[i];
+
+		if (!phase->begin_ns)
+			continue;
+		sum->has_begun = true;
+		sum->elapsed_ns = (phase->end_ns ? phase->end_ns : now_ns) - phase->begin_ns;
+		memcpy(sum->stages, phase->stages, sizeof sum->stages);
+	}
+	pthread_mutex_unlock(&stats->lock);
+	*ret_totals = totals;
+}

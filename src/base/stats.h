@@ -1,0 +1,130 @@
+/*
+ * stats - what each stage did, and which one held the others up
+ *
+ * A stage reports each piece of work as a span: when it began, when it ended, how many bytes. Spans
+ * are added up per phase and stage, and become events of the trace when there is one, so that one
+ * call serves both:
+ *
+ *	struct span span = stats_begin(STAGE_READ, chunk);
+ *	r = file_read(...);
+ *	stats_end(stats, span, nbytes);
+ *
+ * Time spent waiting for a slot, for memory or for another stage is a span too, ended with
+ * stats_waited(). Spans are a slot or so in size (hundreds of KiB and more), so a lock per span
+ * costs nothing that could be measured; do not report records.
+ *
+ * Of each stage two times are kept. `busy` adds up all its spans, over all threads. `covered` is
+ * the time in which at least one of its spans ran. A stage that covers nearly all of a phase is the
+ * one that held the others up: while it ran without a pause, the others had time to wait.
+ *
+ * Functions accept NULL for `stats`, and do nothing: tests and tools need not have one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/trace.h"
+
+enum stage {
+	STAGE_READ,     /* input file or pipe to memory */
+	STAGE_UPLOAD,   /* host memory to device memory */
+	STAGE_ENCODE,   /* records to elements */
+	STAGE_SORT,     /* a chunk */
+	STAGE_FETCH,    /* spilled blocks back to memory */
+	STAGE_UNPACK,   /* spilled blocks to elements, on a device apart */
+	STAGE_CUT,      /* splitters of a window */
+	STAGE_MERGE,    /* a window */
+	STAGE_DECODE,   /* elements to records, checked */
+	STAGE_PACK,     /* elements to blocks to be spilled, on a device apart */
+	STAGE_DOWNLOAD, /* device memory to host memory */
+	STAGE_SPILL,    /* blocks to temporary files */
+	STAGE_WRITE,    /* output file or pipe */
+	STAGE_VERIFY,   /* the output, read back */
+	N_STAGES
+};
+
+enum phase {
+	PHASE_RUNS,   /* form runs; spill when memory is full. Measured by STAGE_READ */
+	PHASE_PASSES, /* merge runs into fewer, longer ones. Measured by STAGE_SPILL */
+	PHASE_MERGE,  /* merge into the output. Measured by STAGE_WRITE */
+	PHASE_CHECK,  /* -c, or --verify. Measured by STAGE_VERIFY */
+	N_PHASES
+};
+
+struct stats;
+
+/* One piece of work that has begun. */
+struct span {
+	enum stage stage;
+	uint32_t track;    /* of the trace; TRACE_THIS_THREAD unless set */
+	uint64_t item;     /* number of the chunk, block or window, for the trace */
+	uint64_t begin_ns; /* trace_now_ns() */
+};
+
+/* What the spans of a stage come to. */
+struct stage_totals {
+	uint64_t n_spans, nbytes;
+	uint64_t busy_ns, waited_ns, covered_ns;
+};
+
+struct phase_totals {
+	bool has_begun;
+	uint64_t elapsed_ns; /* to its end, or now */
+	struct stage_totals stages[N_STAGES];
+};
+
+struct stats_totals {
+	uint64_t elapsed_ns; /* since stats_open(), to stats_finish() or now */
+	struct phase_totals phases[N_PHASES];
+};
+
+/* How far the current phase is. */
+struct stats_progress {
+	enum phase phase;
+	uint64_t done_nbytes, total_nbytes; /* total: 0 if unknown */
+	uint64_t elapsed_ns;                /* since the phase began */
+	bool started;                       /* a phase has begun */
+};
+
+/*
+ * trace: where spans go as events, may be NULL; must outlive the stats. 0, or -ENOMEM after a
+ * message.
+ */
+int stats_open(struct trace *trace, struct stats **ret_stats);
+void stats_close(struct stats *stats);
+
+/*
+ * A phase begins, and the one before it ends; each at most once. total_nbytes: what its measuring
+ * stage will have moved in the end, 0 if unknown.
+ */
+void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes);
+
+static inline struct span stats_begin(enum stage stage, uint64_t item)
+{
+	return (struct span){ .stage = stage, .item = item, .begin_ns = trace_now_ns() };
+}
+
+/* The span ends now, having moved nbytes. Thread-safe, as are the next two. */
+void stats_end(struct stats *stats, struct span span, uint64_t nbytes);
+
+/* The same, with the time it ended given: for work of a device that is reported later. */
+void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes);
+
+/* The span was no work: the stage waited, until now, for others. */
+void stats_waited(struct stats *stats, struct span span);
+
+/* Thread-safe. */
+void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);
+
+/* All is done: what follows, measuring say, does not count. */
+void stats_finish(struct stats *stats);
+
+/* Thread-safe. stats: not NULL. */
+void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals);
+
+/* The name of a stage, for a person and in JSON. */
+const char *stage_name(enum stage stage);
+
+/* What a person calls a phase: "forming runs". */
+const char *phase_name(enum phase phase);

@@ -1,0 +1,117 @@
+/*
+ * status - the error vocabulary (see status.h)
+ *
+ * The only mutable global state of gsort lives here: the program's name, and whether its one line
+ * has been printed.
+ */
+#include "src/base/status.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+	pthread_mutex_t lock;
+	const char *program;
+	bool failed;
+	bool quiet;
+	bool muted;
+	char last[1024], last_warning[1024];
+} status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
+
+void status_set_program(const char *name)
+{
+	status.program = name;
+}
+
+int fail(int r, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&status.lock);
+	if (!status.failed) {
+		va_start(args, format);
+		errno = -r;
+		vsnprintf(status.last, sizeof status.last, format, args);
+		va_end(args);
+		status.failed = !status.muted;
+		if (status.failed && !status.quiet)
+			fprintf(stderr, "%s: %s\n", status.program, status.last);
+	}
+	pthread_mutex_unlock(&status.lock);
+	return r;
+}
+
+/* Under the lock: a line that is no failure. */
+static void print(const char *prefix, const char *text)
+{
+	if (!status.quiet && !status.muted)
+		fprintf(stderr, "%s: %s%s\n", status.program, prefix, text);
+}
+
+void warn(const char *format, ...)
+{
+	char text[sizeof status.last_warning];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	pthread_mutex_lock(&status.lock);
+	print("warning: ", text);
+	if (!status.muted)
+		strcpy(status.last_warning, text);
+	pthread_mutex_unlock(&status.lock);
+}
+
+void tell(const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	pthread_mutex_lock(&status.lock);
+	print("", text);
+	pthread_mutex_unlock(&status.lock);
+}
+
+void status_mute(bool muted)
+{
+	pthread_mutex_lock(&status.lock);
+	status.muted = muted;
+	pthread_mutex_unlock(&status.lock);
+}
+
+bool status_failed(void)
+{
+	bool failed;
+
+	pthread_mutex_lock(&status.lock);
+	failed = status.failed;
+	pthread_mutex_unlock(&status.lock);
+	return failed;
+}
+
+void status_reset(bool quiet)
+{
+	pthread_mutex_lock(&status.lock);
+	status.failed = false;
+	status.quiet = quiet;
+	status.last[0] = '\0';
+	status.last_warning[0] = '\0';
+	pthread_mutex_unlock(&status.lock);
+}
+
+const char *status_last(void)
+{
+	return status.last;
+}
+
+const char *status_last_warning(void)
+{
+	return status.last_warning;
+}

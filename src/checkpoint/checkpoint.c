@@ -1,0 +1,334 @@
+/*
+ * checkpoint - what of a sort is finished is kept (see checkpoint.h)
+ *
+ * What is there when the sort begins: all of this is done by one thread before the others start.
+ */
+#include "src/checkpoint/checkpoint_inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "src/base/size.h"
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint_description.h"
+
+int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what)
+{
+	return fail(-EBADMSG,
+		    "%s: the checkpoint is damaged: %s; remove the directory to start again",
+		    checkpoint->files.path, what);
+}
+
+/* A new checkpoint: its first record, and its name. */
+static int begin(struct checkpoint *checkpoint, const struct description *description)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	struct checkpoint_files *files = &checkpoint->files;
+	struct payload_part parts[] = { { &state->header, sizeof state->header },
+					{ description->text, description->nbytes } };
+	uint64_t runs_nbytes;
+	int r = file_size(&files->runs, &runs_nbytes);
+
+	if (r == 0 && runs_nbytes)
+		r = -EEXIST;
+	if (r < 0)
+		return fail(r, "%s/runs: %m, but is not a checkpoint's", files->path);
+	checkpoint->is_new = true;
+	r = manifest_cut(&files->manifest);
+	if (r < 0)
+		return r;
+	file_unique_name(state->header.output_name);
+	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
+	if (r == 0)
+		r = manifest_sync(&files->manifest);
+	return r < 0 ? r : checkpoint_files_sync_names(files);
+}
+
+static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const struct checkpoint *checkpoint = context;
+	struct file file;
+	int r = file_open(checkpoint->io, AT_FDCWD, checkpoint->options->output_path, O_RDONLY, 0,
+			  &file);
+
+	if (r == 0) {
+		r = file_read_at(&file, checkpoint->state.done.offset + offset, buffer, nbytes);
+		file_close(&file);
+	}
+	if (r == -ENODATA)
+		return -EBADMSG;
+	return r < 0 ? fail(r, "%s: read: %m", checkpoint->options->output_path) : 0;
+}
+
+/* Has the output got its name before the process was killed? */
+static int find_complete(struct checkpoint *checkpoint)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	const char *path = checkpoint->options->output_path;
+	struct stat status;
+	size_t bad;
+	int r;
+
+	if (!state->is_done)
+		return 0;
+	if (stat(path, &status) < 0 || status.st_dev != state->output.device ||
+	    status.st_ino != state->output.inode) {
+		checkpoint_state_forget_done(state);
+		return 0;
+	}
+	r = written_parts_check(state->parts, state->n_parts, read_file, checkpoint, &bad);
+	if (r == -EBADMSG)
+		return checkpoint_fail_damaged(
+			checkpoint, "the output has its name, but is not what was written");
+	checkpoint->is_complete = r == 0;
+	return r;
+}
+
+/* A checkpoint that is there: is it of this sort, and not at its end? */
+static int take_up(struct checkpoint *checkpoint, const struct description *now)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct description saved = { state->description, state->description_nbytes };
+	const char *path = checkpoint->files.path;
+	int r = description_compare(path, &saved, now, true);
+
+	/* Nothing may be given up for a record that only the page cache has. */
+	if (r == 0)
+		r = manifest_sync(&checkpoint->files.manifest);
+	if (r == 0)
+		r = find_complete(checkpoint);
+	/* The complete output may have taken the place of an input. */
+	if (r == 0 && !checkpoint->is_complete)
+		r = description_compare(path, &saved, now, false);
+	return r < 0 ? r : manifest_cut(&checkpoint->files.manifest);
+}
+
+/* Does what the records say agree with the sort? */
+static int check_state(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct layout *layout = checkpoint->layout;
+	const uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
+	uint64_t n_in_runs = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++) {
+		const struct saved_run *run = &state->runs[i].run;
+
+		if (run->item_nbytes != layout->item_nbytes)
+			return checkpoint_fail_damaged(checkpoint,
+						       "its runs have items of another size");
+		if (run->origin.n_records > n_records - n_in_runs)
+			return checkpoint_fail_damaged(checkpoint,
+						       "its runs hold more than there is");
+		n_in_runs += run->origin.n_records;
+	}
+	if (!state->has_point)
+		return 0;
+	if (state->key_nbytes != merge_key_nbytes(layout) ||
+	    state->edge_nbytes != merge_edge_nbytes(layout) ||
+	    state->point.result.n_items * layout->output_nbytes !=
+		    output_parts_nbytes(state->parts, state->n_parts) ||
+	    (checkpoint->options->unique && n_in_runs != n_records))
+		return checkpoint_fail_damaged(checkpoint, "its output does not fit the sort");
+	return 0;
+}
+
+static int open_state(struct checkpoint *checkpoint, const struct description *now)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	int r = manifest_read(&checkpoint->files.manifest, checkpoint_state_visit, state);
+
+	if (r == 0)
+		r = state->description ? take_up(checkpoint, now) : begin(checkpoint, now);
+	return r < 0 || checkpoint->is_complete ? r : check_state(checkpoint);
+}
+
+static int open_files(struct checkpoint *checkpoint)
+{
+	struct description now;
+	int r = description_make(checkpoint->options, &now);
+
+	if (r < 0)
+		return r;
+	r = checkpoint_files_open(&checkpoint->files);
+	if (r == 0)
+		r = open_state(checkpoint, &now);
+	free(now.text);
+	return r;
+}
+
+static int check_input(const struct options *options, const struct input *input)
+{
+	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
+		return fail(-ESPIPE,
+			    "--checkpoint=%s: an input is a pipe, or its size is not known for "
+			    "another reason: it cannot be read again from any place",
+			    options->checkpoint_path);
+	return 0;
+}
+
+static struct checkpoint *checkpoint_make(void)
+{
+	struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+
+	if (!checkpoint) {
+		fail(-ENOMEM, "--checkpoint: %m");
+		return NULL;
+	}
+	pthread_mutex_init(&checkpoint->lock, NULL);
+	checkpoint->last_pending = &checkpoint->pending;
+	return checkpoint;
+}
+
+int checkpoint_open(const struct io_engine *io, const struct options *options,
+		    const struct layout *layout, const struct input *input,
+		    struct checkpoint **ret_checkpoint)
+{
+	int r = check_input(options, input);
+	struct checkpoint *checkpoint = r == 0 ? checkpoint_make() : NULL;
+
+	if (!checkpoint)
+		return r < 0 ? r : -ENOMEM;
+	checkpoint->io = io;
+	checkpoint->options = options;
+	checkpoint->layout = layout;
+	checkpoint->input = input;
+	checkpoint_files_init(&checkpoint->files, io, options->checkpoint_path);
+	r = open_files(checkpoint);
+	if (r < 0) {
+		if (checkpoint->is_new)
+			checkpoint_files_remove(&checkpoint->files);
+		else if (!checkpoint->state.description)
+			checkpoint_files_abandon(&checkpoint->files);
+		checkpoint_close(checkpoint);
+		return r;
+	}
+	*ret_checkpoint = checkpoint;
+	return 0;
+}
+
+bool checkpoint_is_complete(const struct checkpoint *checkpoint)
+{
+	return checkpoint->is_complete;
+}
+
+/* An output, from where its records begin. */
+struct records_of {
+	struct output *output;
+	uint64_t offset;
+};
+
+static int read_output(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const struct records_of *records = context;
+
+	return output_read_at(records->output, records->offset + offset, buffer, nbytes);
+}
+
+static int check_output(const struct checkpoint *checkpoint, struct output *output)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	struct records_of records = { output, checkpoint->options->skip_nbytes };
+	size_t bad;
+	int r = written_parts_check(state->parts, state->n_parts, read_output, &records, &bad);
+
+	if (r != -EBADMSG)
+		return r;
+	return fail(r,
+		    "%s: %" PRIu64 " bytes at %" PRIu64
+		    " of the output under construction, %s, are "
+		    "not what was written; remove the directory to start again",
+		    checkpoint->files.path, state->parts[bad].nbytes, state->parts[bad].offset,
+		    state->header.output_name);
+}
+
+/* Remember which file the output is, to know it again when it has its name. */
+static int note_output(struct checkpoint *checkpoint, const struct output *output)
+{
+	struct checkpoint_state *state = &checkpoint->state;
+	struct file_identity identity;
+	struct payload_part part = { &state->output, sizeof state->output };
+	const int r = output_new_identity(output, &identity);
+
+	if (r < 0)
+		return r;
+	if (identity.device == state->output.device && identity.inode == state->output.inode)
+		return 0;
+	state->output = (struct saved_output){ identity.device, identity.inode };
+	return checkpoint_append(&checkpoint->files.manifest, RECORD_OUTPUT, &part, 1);
+}
+
+int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
+			   struct output **ret_output)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct output_kept kept = {
+		.name = state->header.output_name,
+		.offset = checkpoint->options->skip_nbytes,
+		.nbytes = output_parts_nbytes(state->parts, state->n_parts),
+	};
+	int r = output_open_kept(checkpoint->io, checkpoint->options->output_path, expected_nbytes,
+				 &kept, ret_output);
+
+	if (r == 0)
+		r = check_output(checkpoint, *ret_output);
+	return r < 0 ? r : note_output(checkpoint, *ret_output);
+}
+
+static void say_what_is_there(const struct checkpoint *checkpoint, uint64_t n_records)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	char in_runs[32], input[32], written[32];
+
+	if (checkpoint->is_new)
+		return;
+	size_format(n_records * checkpoint->layout->record_nbytes, in_runs);
+	size_format(input_total_nbytes(checkpoint->input), input);
+	size_format(output_parts_nbytes(state->parts, state->n_parts), written);
+	tell("resuming: %zu runs hold %s of %s, and %s of the output are written", state->n_runs,
+	     in_runs, input, written);
+}
+
+static int restore_parts(struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	int r = written_parts_add(&checkpoint->written, state->parts, state->n_parts);
+
+	checkpoint->n_queued = checkpoint->n_saved = state->n_parts;
+	return r;
+}
+
+int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engine,
+		       struct output *output, struct run_store *store, struct digest *ret_read,
+		       struct digest *ret_dropped, uint64_t *ret_n_records)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	uint64_t n_records = 0;
+	int r = restore_parts(checkpoint);
+
+	for (size_t i = 0; i < state->n_runs; i++) {
+		const struct run_origin *origin = &state->runs[i].run.origin;
+
+		digest_add(ret_read, origin->read);
+		digest_add(ret_dropped, origin->dropped);
+		n_records += origin->n_records;
+	}
+	if (r == 0)
+		r = checkpoint_restore_runs(checkpoint, engine, store);
+	if (r < 0)
+		return r;
+	checkpoint->skip.key = state->point.key;
+	atomic_store(&checkpoint->is_worth, state->n_runs > 0);
+	say_what_is_there(checkpoint, n_records);
+	checkpoint_state_free_runs(&checkpoint->state);
+	*ret_n_records = n_records;
+	return saver_open(&checkpoint->files.manifest, checkpoint->spill, output,
+			  &checkpoint->saver);
+}
+
+const struct merge_point *checkpoint_skip(const struct checkpoint *checkpoint)
+{
+	return checkpoint->skip.key ? &checkpoint->skip : NULL;
+}

@@ -1,0 +1,100 @@
+/*
+ * checkpoint - what of a sort is finished is kept, and need not be done again after a kill
+ *
+ *	open -> open_output, open_spill -> restore		what is there already
+ *	     -> add_run*					a spilled run is complete
+ *	     -> start_merge -> { note_point, note_written }*	windows of the output are
+ *	     -> finish -> (the output gets its name) -> remove
+ *	close: after a failure, keeps it all
+ *
+ * docs/checkpoint.md says what is written in which order, and why nothing is lost whenever the
+ * process, or the machine, ends.
+ */
+#pragma once
+
+#include "io/output/output.h"
+#include "src/merge/merge.h"
+#include "src/plan/engine.h"
+#include "src/run/run_store.h"
+
+struct checkpoint;
+
+/*
+ * Begin a checkpoint in options->checkpoint_path, or go on with the one that is there, if it is of
+ * the same sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint
+ * that was begun. What is passed must outlive it; the layout and the input are those of the
+ * options.
+ */
+int checkpoint_open(const struct io_engine *io, const struct options *options,
+		    const struct layout *layout, const struct input *input,
+		    struct checkpoint **ret_checkpoint);
+
+/* The output is complete and has its name: there is nothing to do but checkpoint_remove(). */
+bool checkpoint_is_complete(const struct checkpoint *checkpoint);
+
+/*
+ * The output, with what is written of it, which is read again to see that it still is what was
+ * written. Returns 0, or a negative errno after a message.
+ */
+int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
+			   struct output **ret_output);
+
+/* The spill in the checkpoint's directory. */
+int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
+
+/* The blocks of its runs, as they are in device memory, are at most so large. */
+uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
+
+/*
+ * Add the finished runs to the empty store, and say what is there. *ret_read, *ret_dropped: of
+ * their records, and of what the finished part of the merge has dropped; *ret_n_records: how many
+ * of the input's they hold, from the first on. Starts to save what comes then. Returns 0, or a
+ * negative errno after a message.
+ */
+int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engine,
+		       struct output *output, struct run_store *store, struct digest *ret_read,
+		       struct digest *ret_dropped, uint64_t *ret_n_records);
+
+/*
+ * What every merge of runs can leave out, because it has been written to the output by an earlier
+ * process; only its key is set. NULL: nothing.
+ */
+const struct merge_point *checkpoint_skip(const struct checkpoint *checkpoint);
+
+/*
+ * The spilled run is complete and about to take the place of the n runs from `first` on. Takes
+ * those of them that are stored out of the store, leaving NULL: they are removed when they are not
+ * needed any more. Returns 0, or a negative errno after a message.
+ */
+int checkpoint_add_run(struct checkpoint *checkpoint, struct run_store *store, size_t first,
+		       size_t n, const struct run *run);
+
+/*
+ * The final merge begins: makes the sink start where the last one got to, and tells it which points
+ * are wanted. With -u all runs must be stored if any is. The runs must not change any more.
+ */
+void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_store *store,
+			    struct sink *sink);
+
+/* For the sink: a point (merge.h), and a window that has been written. Thread-safe. */
+int checkpoint_note_point(struct checkpoint *checkpoint, const struct merge_point *point);
+int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
+			    size_t nbytes);
+
+/*
+ * All is written, and the output is about to get its name. Returns 0, or a negative errno after a
+ * message.
+ */
+int checkpoint_finish(struct checkpoint *checkpoint);
+
+/*
+ * Save what was asked for, after a failure, before the runs and the output are closed. If nothing
+ * is worth being kept, the output is told so.
+ */
+void checkpoint_stop(struct checkpoint *checkpoint, struct output *output);
+
+/* The output has its name: remove the checkpoint. */
+void checkpoint_remove(struct checkpoint *checkpoint);
+
+/* NULL is fine. The spill must be closed. */
+void checkpoint_close(struct checkpoint *checkpoint);

@@ -1,0 +1,57 @@
+/*
+ * checkpoint_inside - what the files of a checkpoint's implementation share
+ *
+ *	checkpoint.c		what is there when the sort begins
+ *	checkpoint_runs.c	the runs of that
+ *	checkpoint_save.c	what comes to it while the sort goes on
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "src/checkpoint/checkpoint.h"
+#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/saver.h"
+#include "src/checkpoint/written_parts.h"
+
+struct pending_point;
+
+struct checkpoint {
+	/* Set by open. */
+	const struct io_engine *io;
+	const struct options *options;
+	const struct layout *layout;
+	const struct input *input;
+	struct checkpoint_files files;
+	struct checkpoint_state state; /* as it was found */
+	bool is_new, is_complete;
+	struct merge_point skip;
+
+	/* Set by open_spill, restore and start_merge. */
+	struct spill *spill;
+	struct saver *saver;
+	struct run *const *merged; /* n_merged: the runs of the final merge */
+	size_t n_merged;
+	bool keeps_output;    /* what is written of it can be gone on with */
+	atomic_bool is_worth; /* something is there that need not be done again */
+
+	pthread_mutex_t lock;
+	/* Under the lock. */
+	struct written_parts written;
+	size_t n_queued; /* of the parts: with the points that were handed over ... */
+	size_t n_saved;  /* ... and that are durable */
+	struct pending_point *pending, **last_pending;
+};
+
+/* "the checkpoint is damaged: WHAT"; -EBADMSG. */
+int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what);
+
+/* Add the runs to the store. 0, or a negative errno after a message. */
+int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct engine *engine,
+			    struct run_store *store);
+
+/* The final merge has passed the key: what is before it is not needed any more. */
+void checkpoint_discard_before(const struct layout *layout, const void *key,
+			       struct run *const *runs, size_t n);

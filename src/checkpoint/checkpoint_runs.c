@@ -1,0 +1,173 @@
+/*
+ * checkpoint_runs - the stored runs that a checkpoint holds (see checkpoint.h)
+ */
+#include "src/checkpoint/checkpoint_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/store/run_file.h"
+#include "src/base/status.h"
+#include "src/merge/forecast.h"
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct run_block *x = *(const struct run_block *const *)a;
+	const struct run_block *y = *(const struct run_block *const *)b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static uint64_t count_blocks(const struct checkpoint_state *state)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++)
+		n += state->runs[i].run.n_blocks;
+	return n;
+}
+
+/* All blocks in the order of their places; for free(), NULL after a message. */
+static const struct run_block **sort_blocks(const struct checkpoint_state *state, uint64_t *ret_n)
+{
+	const uint64_t n = count_blocks(state);
+	const struct run_block **blocks = malloc((n + 1) * sizeof *blocks);
+	uint64_t at = 0;
+
+	if (!blocks) {
+		fail(-ENOMEM, "no memory for a list of %" PRIu64 " blocks", n);
+		return NULL;
+	}
+	for (size_t i = 0; i < state->n_runs; i++)
+		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
+			blocks[at++] = &state->runs[i].blocks[j];
+	qsort(blocks, n, sizeof *blocks, compare_offsets);
+	*ret_n = n;
+	return blocks;
+}
+
+/*
+ * Give back what is in no block: of runs that were not complete, or whose removal was interrupted.
+ * *ret_end: of the last block; *ret_used_nbytes: of all.
+ */
+static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
+		      uint64_t *ret_used_nbytes)
+{
+	const struct file *runs = &checkpoint->files.runs;
+	uint64_t n, end = 0, used_nbytes = 0, size;
+	const struct run_block **blocks = sort_blocks(&checkpoint->state, &n);
+	int r;
+
+	if (!blocks)
+		return -ENOMEM;
+	r = file_size(runs, &size);
+	if (r < 0)
+		fail(r, "%s/runs: %m", checkpoint->files.path);
+	for (uint64_t i = 0; i < n && r == 0; i++) {
+		if (blocks[i]->offset < end ||
+		    blocks[i]->offset + blocks[i]->stored_nbytes > size) {
+			r = checkpoint_fail_damaged(checkpoint,
+						    "a block lies on another, or behind the end");
+			break;
+		}
+		if (blocks[i]->offset - end >= SPILL_ALIGN_NBYTES)
+			file_punch(runs, end, blocks[i]->offset - end);
+		end = blocks[i]->offset + blocks[i]->stored_nbytes;
+		used_nbytes += blocks[i]->stored_nbytes;
+	}
+	free(blocks);
+	if (r == 0 && (r = file_truncate(runs, end)) < 0)
+		fail(r, "%s/runs: cannot be cut: %m", checkpoint->files.path);
+	*ret_end = end;
+	*ret_used_nbytes = used_nbytes;
+	return r;
+}
+
+int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)
+{
+	uint64_t end, used_nbytes;
+	int r = sweep_runs(checkpoint, &end, &used_nbytes);
+
+	if (r == 0)
+		r = spill_open_kept(&checkpoint->files.runs, &checkpoint->files.path, end,
+				    used_nbytes, checkpoint->options->temp_limit_nbytes,
+				    &checkpoint->spill);
+	if (r < 0)
+		return r;
+	checkpoint->files.runs.fd = -1; /* it is the spill's now */
+	*ret_spill = checkpoint->spill;
+	return 0;
+}
+
+/* The longest block of the run, in items. */
+static uint32_t block_n_items(const struct checkpoint_run *run)
+{
+	uint32_t most = 1;
+
+	for (uint64_t i = 0; i < run->run.n_blocks; i++)
+		if (run->blocks[i].n_items > most)
+			most = run->blocks[i].n_items;
+	return most;
+}
+
+uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < state->n_runs; i++)
+		if (block_n_items(&state->runs[i]) > most)
+			most = block_n_items(&state->runs[i]);
+	return most * checkpoint->layout->resident_nbytes;
+}
+
+static int restore_run(const struct engine *engine, const struct checkpoint_run *saved,
+		       struct run **ret_run)
+{
+	struct run_file *file;
+	int r = run_file_open(engine->spill, engine->compression, (uint32_t)saved->run.item_nbytes,
+			      block_n_items(saved), &file);
+
+	if (r < 0)
+		return r;
+	r = run_file_restore(file, saved->blocks, saved->run.n_blocks);
+	if (r < 0) {
+		run_file_close(file);
+		return r;
+	}
+	r = run_open_spilled(file, SPILLED_ITEMS, ret_run);
+	if (r == 0)
+		run_set_origin(*ret_run, saved->run.origin);
+	return r;
+}
+
+int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct engine *engine,
+			    struct run_store *store)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+
+	for (size_t i = 0; i < state->n_runs; i++) {
+		struct run *run;
+		int r = restore_run(engine, &state->runs[i], &run);
+
+		if (r == 0)
+			r = run_store_add(store, run);
+		if (r < 0)
+			return r;
+	}
+	if (state->has_point)
+		checkpoint_discard_before(checkpoint->layout, state->point.key, store->runs,
+					  store->n);
+	return 0;
+}
+
+void checkpoint_discard_before(const struct layout *layout, const void *key,
+			       struct run *const *runs, size_t n)
+{
+	struct splitter splitter;
+
+	splitter_make(layout, key, &splitter);
+	for (size_t i = 0; i < n; i++)
+		run_discard_before(runs[i], run_seek(runs[i], splitter.key));
+}

@@ -1,0 +1,106 @@
+/*
+ * checkpoint_state - what the records of a checkpoint's manifest say
+ *
+ *	HEADER	what is being sorted, and the name of the output under construction
+ *	OUTPUT	which file that is
+ *	RUN	a spilled run: what part of the input it holds, and the index of its blocks;
+ *		it takes the place of runs that were merged into it
+ *	POINT	where the final merge can be taken up (merge.h), and the checksums of what has been
+ *		written since the point before
+ *	DONE	the output is complete, and about to be given its name
+ *
+ * Each is written when what it speaks of is on stable storage. Read one after the other they give
+ * the state. Numbers are the machine's own: a checkpoint does not travel.
+ */
+#pragma once
+
+#include "io/store/run_format.h"
+#include "src/checkpoint/manifest.h"
+#include "src/merge/merge.h"
+
+enum checkpoint_record { RECORD_HEADER = 1, RECORD_OUTPUT, RECORD_RUN, RECORD_POINT, RECORD_DONE };
+
+struct saved_header {
+	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output */
+};
+
+struct saved_output {
+	uint64_t device, inode;
+};
+
+struct saved_run {
+	uint64_t first, n_replaced; /* its place among the runs, and how many it replaces there */
+	struct run_origin origin;
+	uint64_t n_items, item_nbytes;
+	uint64_t n_blocks; /* which follow */
+};
+
+/* A part of the output, in bytes from where the records begin. */
+struct output_part {
+	uint64_t offset, nbytes;
+	uint64_t checksum; /* checksum64() */
+};
+
+struct saved_point {
+	struct merge_result result;
+	uint64_t key_nbytes, edge_nbytes;
+	uint64_t n_parts; /* which follow, and then the key and the edge */
+};
+
+struct saved_done {
+	uint64_t offset;  /* where records begin in the output */
+	uint64_t n_parts; /* which follow */
+};
+
+/* A run of the state. */
+struct checkpoint_run {
+	struct saved_run run;
+	struct run_block *blocks;
+};
+
+struct checkpoint_state {
+	struct saved_header header;
+	char *description; /* checkpoint_description.h; NULL: there is no checkpoint yet */
+	size_t description_nbytes;
+	struct saved_output output;
+	struct checkpoint_run *runs; /* n_runs, in the order of the input */
+	size_t n_runs;
+	bool has_point;
+	struct merge_point point;
+	size_t key_nbytes, edge_nbytes; /* its */
+	struct output_part *parts;      /* n_parts, without a gap from 0 */
+	size_t n_parts;
+	bool is_done;
+	struct saved_done done;
+};
+
+/*
+ * A manifest_visitor: take the record into the struct checkpoint_state. -EBADMSG without a message
+ * if it cannot be right, or -ENOMEM after one.
+ */
+int checkpoint_state_visit(void *state, const struct manifest_record *record);
+
+/* The output was complete, but did not get its name: its last part is to be written again. */
+void checkpoint_state_forget_done(struct checkpoint_state *state);
+
+/* Forget the runs: their indexes take memory. */
+void checkpoint_state_free_runs(struct checkpoint_state *state);
+
+/* A zeroed state is fine. */
+void checkpoint_state_free(struct checkpoint_state *state);
+
+/* A part of a payload. */
+struct payload_part {
+	const void *bytes;
+	size_t nbytes;
+};
+
+/* The n parts one after the other, for free(); NULL after a message. */
+void *payload_join(const struct payload_part *parts, size_t n, size_t *ret_nbytes);
+
+/* Append a record that consists of n parts. 0, or a negative errno after a message. */
+int checkpoint_append(struct manifest *manifest, enum checkpoint_record type,
+		      const struct payload_part *parts, size_t n);
+
+/* Bytes of the output that are described by the parts. */
+uint64_t output_parts_nbytes(const struct output_part *parts, size_t n);

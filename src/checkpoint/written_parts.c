@@ -1,0 +1,110 @@
+/*
+ * written_parts - which parts of the output are written, and what they are (see written_parts.h)
+ */
+#include "src/checkpoint/written_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/codec/checksum.h"
+#include "src/base/status.h"
+
+void written_parts_free(struct written_parts *written)
+{
+	free(written->parts);
+	*written = (struct written_parts){ 0 };
+}
+
+size_t written_parts_count(size_t nbytes)
+{
+	return nbytes / WRITTEN_PART_NBYTES + (nbytes % WRITTEN_PART_NBYTES != 0);
+}
+
+void written_parts_describe(uint64_t offset, const void *data, size_t nbytes,
+			    struct output_part *ret_parts)
+{
+	const char *at = data;
+
+	while (nbytes) {
+		const size_t n = nbytes < WRITTEN_PART_NBYTES ? nbytes : WRITTEN_PART_NBYTES;
+
+		*ret_parts++ = (struct output_part){ offset, n, checksum64(at, n) };
+		offset += n;
+		at += n;
+		nbytes -= n;
+	}
+}
+
+static int reserve(struct written_parts *written, size_t n)
+{
+	const size_t n_allocated = 2 * (written->n + n);
+	struct output_part *parts;
+
+	if (written->n + n <= written->n_allocated)
+		return 0;
+	parts = realloc(written->parts, n_allocated * sizeof *parts);
+	if (!parts)
+		return fail(-ENOMEM, "no memory for a list of %zu parts of the output",
+			    n_allocated);
+	written->parts = parts;
+	written->n_allocated = n_allocated;
+	return 0;
+}
+
+int written_parts_add(struct written_parts *written, const struct output_part *parts, size_t n)
+{
+	size_t at = written->n;
+	int r;
+
+	if (n == 0)
+		return 0;
+	r = reserve(written, n);
+	if (r < 0)
+		return r;
+	/* It is mostly the last, or a few windows before it. */
+	while (at > 0 && written->parts[at - 1].offset > parts[0].offset)
+		at--;
+	memmove(written->parts + at + n, written->parts + at,
+		(written->n - at) * sizeof *written->parts);
+	memcpy(written->parts + at, parts, n * sizeof *parts);
+	written->n += n;
+	while (written->n_contiguous < written->n &&
+	       written->parts[written->n_contiguous].offset == written_parts_end(written))
+		written->n_contiguous++;
+	return 0;
+}
+
+uint64_t written_parts_end(const struct written_parts *written)
+{
+	return output_parts_nbytes(written->parts, written->n_contiguous);
+}
+
+size_t written_parts_before(const struct written_parts *written, uint64_t end)
+{
+	size_t n = written->n_contiguous;
+
+	while (n > 0 && written->parts[n - 1].offset >= end)
+		n--;
+	return n;
+}
+
+int written_parts_check(const struct output_part *parts, size_t n,
+			int (*read_at)(void *file, uint64_t offset, void *buffer, size_t nbytes),
+			void *file, size_t *ret_bad)
+{
+	void *buffer = malloc(WRITTEN_PART_NBYTES);
+	int r = buffer ? 0 : fail(-ENOMEM, "no memory for a buffer: %m");
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		*ret_bad = i;
+		if (parts[i].nbytes > WRITTEN_PART_NBYTES)
+			r = -EBADMSG;
+		if (r == 0)
+			r = read_at(file, parts[i].offset, buffer, parts[i].nbytes);
+		if (r == 0 && checksum64(buffer, parts[i].nbytes) != parts[i].checksum)
+			r = -EBADMSG;
+	}
+	free(buffer);
+	return r;
+}

@@ -1,0 +1,48 @@
+/*
+ * written_parts - which parts of the output are written, and what they are
+ *
+ * Windows are written by several threads, in any order. What matters is how far the output is
+ * written without a gap; the parts up to there, with their checksums, can be read again and
+ * compared.
+ *
+ * One thread at a time.
+ */
+#pragma once
+
+#include "src/checkpoint/checkpoint_state.h"
+
+/* Parts are not longer than this. */
+enum { WRITTEN_PART_NBYTES = 4 << 20 };
+
+/* Plain data; zeroed: nothing is written. */
+struct written_parts {
+	struct output_part *parts; /* n, by offset */
+	size_t n, n_allocated;
+	size_t n_contiguous; /* without a gap from 0 */
+};
+
+/* Nothing is written any more. */
+void written_parts_free(struct written_parts *written);
+
+/* The parts of nbytes of the output at `offset`: how many, and into an array of as many. */
+size_t written_parts_count(size_t nbytes);
+void written_parts_describe(uint64_t offset, const void *data, size_t nbytes,
+			    struct output_part *ret_parts);
+
+/* Add n parts, neighbours. -ENOMEM after a message. */
+int written_parts_add(struct written_parts *written, const struct output_part *parts, size_t n);
+
+/* How far the output is written without a gap. */
+uint64_t written_parts_end(const struct written_parts *written);
+
+/* How many of the parts without a gap lie before `end`. */
+size_t written_parts_before(const struct written_parts *written, uint64_t end);
+
+/*
+ * Read the n parts, with read_at(), and compare their checksums. Returns 0; -EBADMSG without a
+ * message, and the first part that is different; or another negative errno, as read_at() returned
+ * it or after a message.
+ */
+int written_parts_check(const struct output_part *parts, size_t n,
+			int (*read_at)(void *file, uint64_t offset, void *buffer, size_t nbytes),
+			void *file, size_t *ret_bad);

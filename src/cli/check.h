@@ -1,0 +1,13 @@
+/*
+ * check - is a file sorted? (-c and -C)
+ */
+#pragma once
+
+#include "src/cli/options.h"
+#include "src/cli/report.h"
+
+/*
+ * What is known about the records goes into *ret_facts. Returns 0, 1 after the message about a
+ * disorder (none for -C), or a negative errno after a message.
+ */
+int check_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts);

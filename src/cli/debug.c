@@ -1,0 +1,110 @@
+/*
+ * debug - how the keys were understood, for --debug (see debug.h)
+ */
+#include "src/cli/debug.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+/* Of so many records, so many bytes at most; a multiple of 8. */
+enum { SHOWN_RECORDS = 5, SHOWN_NBYTES = 32 };
+
+static void print_hex(const unsigned char *bytes, uint64_t n)
+{
+	for (uint64_t i = 0; i < n && i < SHOWN_NBYTES; i++)
+		fprintf(stderr, "%02x", bytes[i]);
+	if (n > SHOWN_NBYTES)
+		fputs("...", stderr);
+}
+
+/* The normalised key as its digits: records sort as these texts do. */
+static void print_code(const struct key_fields *keys, const unsigned char *record)
+{
+	unsigned char code[SHOWN_NBYTES];
+
+	for (uint32_t at = 0; at < SHOWN_NBYTES; at += 8) {
+		const uint64_t word = htobe64(key_word(keys, record, at));
+
+		memcpy(code + at, &word, 8);
+	}
+	print_hex(code, keys->key_nbytes);
+}
+
+static void print_keys(const struct record_options *record)
+{
+	char type[16];
+
+	for (uint32_t i = 0; i < record->n_keys; i++) {
+		const struct key *key = &record->keys[i];
+
+		key_format_type(key, type);
+		fprintf(stderr,
+			"key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s\n",
+			i + 1, key->offset, type, key->nbytes,
+			key->descending ? "descending" : "ascending");
+	}
+}
+
+static void print_layout(const struct layout *layout)
+{
+	fprintf(stderr, "record: %" PRIu64 " bytes, sorted as ", layout->record_nbytes);
+	if (layout->kind == LAYOUT_CODES)
+		fprintf(stderr, "a code in an element of %" PRIu32 " bytes%s\n",
+			layout->element_nbytes,
+			code_map_is_identity(&layout->map) ? ", which is the record itself" : "");
+	else if (layout_needs_refining(layout))
+		fprintf(stderr,
+			"the first %" PRIu32 " bytes of its code of %" PRIu32
+			", the rest where these are equal, in an element of %" PRIu32 " bytes\n",
+			layout_prefix_nbytes(layout), layout->record_keys.key_nbytes,
+			layout->element_nbytes);
+	else
+		fprintf(stderr,
+			"its code of %" PRIu32 " bytes in an element of %" PRIu32 " bytes\n",
+			layout->record_keys.key_nbytes, layout->element_nbytes);
+}
+
+static int print_records(const struct layout *layout, struct input *input, uint64_t n)
+{
+	const uint64_t nbytes = layout->record_nbytes;
+	unsigned char *record = malloc(nbytes);
+	int r = 0;
+
+	if (!record)
+		return fail(-ENOMEM, "--debug: no memory for a record of %" PRIu64 " bytes",
+			    nbytes);
+	for (uint64_t i = 0; i < n && r == 0; i++) {
+		r = input_read_at(input, i * nbytes, record, nbytes);
+		if (r < 0)
+			break;
+		fprintf(stderr, "record %" PRIu64 ": bytes ", i + 1);
+		print_hex(record, nbytes);
+		fputs(" code ", stderr);
+		print_code(&layout->record_keys, record);
+		fputc('\n', stderr);
+	}
+	free(record);
+	return r;
+}
+
+int debug_print(const struct record_options *record, const struct layout *layout,
+		struct input *input)
+{
+	const uint64_t nbytes = input_total_nbytes(input);
+	uint64_t n;
+
+	print_keys(record);
+	print_layout(layout);
+	if (nbytes == INPUT_SIZE_UNKNOWN) {
+		fprintf(stderr, "records: from a pipe, so not shown\n");
+		return 0;
+	}
+	n = nbytes / layout->record_nbytes;
+	return print_records(layout, input, n < SHOWN_RECORDS ? n : SHOWN_RECORDS);
+}

@@ -1,0 +1,113 @@
+/*
+ * files0 - lists of file names (see files0.h)
+ */
+#include "src/cli/files0.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+/* A device that never ends is no list, and is not read until all memory is full. */
+enum { MOST_NBYTES = 256 << 20 };
+
+/*
+ * All of `stream`, with a NUL added. getdelim() with a delimiter per name would copy each name
+ * once more.
+ */
+static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret_nbytes)
+{
+	size_t nbytes = 0, room = 0;
+	char *text = NULL;
+
+	do {
+		char *grown = text;
+
+		if (room - nbytes < 2) {
+			room = room ? 2 * room : 4096;
+			grown = realloc(text, room);
+		}
+		if (!grown) {
+			free(text);
+			return fail(-ENOMEM, "%s: %m", path);
+		}
+		text = grown;
+		nbytes += fread(text + nbytes, 1, room - nbytes - 1, stream);
+	} while (!feof(stream) && !ferror(stream) && nbytes < MOST_NBYTES);
+	if (ferror(stream)) {
+		const int r = fail(-errno, "%s: read of file names: %m", path);
+
+		free(text);
+		return r;
+	}
+	if (!feof(stream)) {
+		free(text);
+		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
+			    path, MOST_NBYTES >> 20);
+	}
+	text[nbytes] = '\0';
+	*ret_text = text;
+	*ret_nbytes = nbytes;
+	return 0;
+}
+
+static size_t count_names(const char *text, size_t nbytes)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < nbytes; at += strlen(text + at) + 1)
+		n++;
+	return n;
+}
+
+static int split(const char *path, const char *text, const char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++, text += strlen(text) + 1) {
+		if (!*text)
+			return fail(-EINVAL, "%s: file name %zu is empty", path, i + 1);
+		if (!strcmp(path, "-") && !strcmp(text, "-"))
+			return fail(-EINVAL,
+				    "--files0-from: file name %zu is '-', but standard input is "
+				    "where the names come from",
+				    i + 1);
+		names[i] = text;
+	}
+	return 0;
+}
+
+int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char **ret_text)
+{
+	FILE *stream = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	const char **names = NULL;
+	char *text = NULL;
+	size_t nbytes = 0, n;
+	int r;
+
+	if (!stream)
+		return fail(-errno, "%s: cannot open this list of file names: %m", path);
+	r = read_all(stream, path, &text, &nbytes);
+	if (r < 0)
+		goto out;
+	n = count_names(text, nbytes);
+	if (n == 0) {
+		r = fail(-EINVAL, "--files0-from: %s: there are no file names in it", path);
+		goto out;
+	}
+	names = calloc(n, sizeof *names);
+	r = names ? split(path, text, names, n) : fail(-ENOMEM, "%s: %m", path);
+	if (r < 0)
+		goto out;
+	*ret_paths = names;
+	*ret_n = n;
+	*ret_text = text;
+out:
+	if (stream != stdin)
+		fclose(stream);
+	if (r < 0) {
+		free(names);
+		free(text);
+	}
+	return r;
+}

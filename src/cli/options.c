@@ -1,0 +1,455 @@
+/*
+ * options - the command line of gsort (see options.h)
+ *
+ * One row per option; rows are numbered by enum option_row so that the rules about combinations can
+ * name them. The order of the rows is the order of --help.
+ */
+#include "src/cli/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "src/base/size.h"
+#include "src/base/status.h"
+#include "src/cli/option_table.h"
+#include "src/cli/options_settle.h"
+#include "src/cli/record_options.h"
+
+/* More threads than any machine of one node has processors are a slip of the finger. */
+enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
+/* What is skipped is kept in memory, for the output. */
+enum { MAX_SKIP_NBYTES = 16 << 20 };
+
+enum option_row {
+	ROW_TYPE,
+	ROW_RECORD_SIZE,
+	ROW_KEY,
+	ROW_REVERSE,
+	ROW_UNIQUE,
+	ROW_STABLE,
+	ROW_OUTPUT,
+	ROW_CHECK,
+	ROW_CHECK_QUIET,
+	ROW_MERGE,
+	ROW_EXPLAIN,
+	ROW_VERIFY,
+	ROW_FSYNC,
+	ROW_FILES0,
+	ROW_SKIP_BYTES,
+	ROW_PARTIAL,
+	ROW_LIMIT,
+	ROW_COUNT,
+	ROW_KEYS_ONLY,
+	ROW_INDEX,
+	ROW_ZSTD,
+	ROW_BUFFER_SIZE,
+	ROW_DEVICE_MEMORY,
+	ROW_TEMP_DIR,
+	ROW_TEMP_LIMIT,
+	ROW_CHECKPOINT,
+	ROW_COMPRESS,
+	ROW_PARALLEL,
+	ROW_BATCH_SIZE,
+	ROW_BACKEND,
+	ROW_GPUS,
+	ROW_PROGRESS,
+	ROW_STATS,
+	ROW_STATS_JSON,
+	ROW_TRACE,
+	ROW_DEBUG,
+	ROW_HELP,
+	ROW_VERSION,
+	N_ROWS
+};
+
+static int take_nothing(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	return 0;
+}
+
+/* Naming two outputs is a slip, naming one twice is not: as in GNU sort. */
+static int take_output(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+
+	if (options->output_path && strcmp(options->output_path, argument))
+		return fail(-EINVAL,
+			    "-o, --output: there can be one output only, not '%s' and '%s'",
+			    options->output_path, argument);
+	return option_take_text(spec, argument, target);
+}
+
+/* Unlike other sizes 0 makes sense: sort in memory or not at all. */
+static int take_temp_limit(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_spell(spec, spelling), argument, 1024,
+				 &options->temp_limit_nbytes);
+}
+
+static int take_compress(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (compression_parse(argument, &options->compression) < 0)
+		return fail(-EINVAL,
+			    "%s: '%s' is none of auto, none, delta, zstd and zstd:LEVEL, "
+			    "with a LEVEL from 1 to %d",
+			    option_spell(spec, spelling), argument, compression_most_level());
+	return 0;
+}
+
+static int take_zstd(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!argument)
+		options->zstd_level = DEFAULT_ZSTD_LEVEL;
+	else if (compression_parse_level(argument, &options->zstd_level) < 0)
+		return fail(-EINVAL, "%s: '%s' is no level from 1 to %d",
+			    option_spell(spec, spelling), argument, compression_most_level());
+	return 0;
+}
+
+static int take_temp_dir(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!*argument)
+		return fail(-EINVAL, "%s: DIR cannot be empty", option_spell(spec, spelling));
+	return options_add_temp_dir(target, argument);
+}
+
+static int take_skip_bytes(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_nbytes(spec, argument, target);
+
+	if (r == 0 && options->skip_nbytes > MAX_SKIP_NBYTES)
+		return fail(-EINVAL, "--skip-bytes: '%s' bytes are too many: at most %d", argument,
+			    MAX_SKIP_NBYTES);
+	return r;
+}
+
+static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_count(spec, argument, target);
+
+	if (r == 0 && options->n_threads > MAX_THREADS)
+		return fail(-EINVAL, "--parallel: '%s' threads are too many: at most %d", argument,
+			    MAX_THREADS);
+	return r;
+}
+
+static int take_batch_size(const struct option_spec *spec, const char *argument, void *target)
+{
+	const struct options *options = target;
+	const int r = option_take_count(spec, argument, target);
+
+	if (r == 0 && options->batch_size < 2)
+		return fail(-EINVAL, "--batch-size: '%s': merging takes at least 2 runs at once",
+			    argument);
+	return r;
+}
+
+/* One number of a list into *ret_gpu; *at moves behind it and its comma. */
+static bool parse_gpu(const char **at, unsigned *ret_gpu)
+{
+	char *end;
+	unsigned long gpu;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	gpu = strtoul(*at, &end, 10);
+	if (gpu > INT_MAX || (*end && *end != ',') || (*end == ',' && !end[1]))
+		return false;
+	*at = end + (*end == ',');
+	*ret_gpu = (unsigned)gpu;
+	return true;
+}
+
+static int take_gpus(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	unsigned gpus[MAX_GPUS], n = 0;
+	const char *at = argument;
+
+	(void)spec;
+	do {
+		if (n == MAX_GPUS || !parse_gpu(&at, &gpus[n]))
+			return fail(-EINVAL,
+				    "--gpus: '%s' is not a list of device numbers, such as 0,1",
+				    argument);
+		for (unsigned i = 0; i < n; i++)
+			if (gpus[i] == gpus[n])
+				return fail(-EINVAL, "--gpus: '%s' names GPU %u twice", argument,
+					    gpus[n]);
+		n++;
+	} while (*at);
+	free(options->gpus);
+	options->n_gpus = 0;
+	options->gpus = malloc(n * sizeof *gpus);
+	if (!options->gpus)
+		return fail(-ENOMEM, "--gpus: %m");
+	memcpy(options->gpus, gpus, n * sizeof *gpus);
+	options->n_gpus = n;
+	return 0;
+}
+
+static int take_help(const struct option_spec *spec, const char *argument, void *target);
+static int take_version(const struct option_spec *spec, const char *argument, void *target);
+
+static const struct option_choice backends[] = {
+	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
+};
+
+static const struct option_choice partials[] = {
+	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }
+};
+
+static const struct option_choice progress_modes[] = {
+	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
+};
+
+#define MEMBER(member) .offset = offsetof(struct options, member)
+
+static const struct option_spec specs[N_ROWS] = {
+	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record) },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, MEMBER(record) },
+	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, MEMBER(record) },
+	[ROW_REVERSE] = { "reverse", 'r', NULL, "descending, all keys; ties still in input order",
+			  .take = option_take_flag, MEMBER(record.reverse) },
+	[ROW_UNIQUE] = { "unique", 'u', NULL, "of records with equal keys, keep the first",
+			 .take = option_take_flag, MEMBER(unique) },
+	[ROW_STABLE] = { "stable", 's', NULL, "accepted; every sort is stable",
+			 .take = take_nothing },
+
+	[ROW_OUTPUT] = { "output", 'o', "FILE",
+			 "write to FILE, which may be an input; it is complete or untouched",
+			 .section = "What to do", .take = take_output, MEMBER(output_path) },
+	[ROW_CHECK] = { "check", 'c', NULL,
+			"only check the order, and report the first disorder; with -u, equals are "
+			"disorder",
+			.take = option_take_value, MEMBER(mode), .value = MODE_CHECK },
+	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
+			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
+	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
+			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE },
+	[ROW_EXPLAIN] = { "explain", 0, NULL, "print the plan and stop", .take = option_take_flag,
+			  MEMBER(explain) },
+	[ROW_VERIFY] = { "verify", 0, NULL,
+			 "after writing, read the output back and check it as well",
+			 .take = option_take_flag, MEMBER(verify) },
+	[ROW_FSYNC] = { "fsync", 0, NULL, "return when the output is on stable storage, not before",
+			.take = option_take_flag, MEMBER(fsync) },
+	[ROW_FILES0] = { "files0-from", 0, "FILE",
+			 "take the names of the inputs, each ended by a NUL, from FILE "
+			 "(-: standard input)",
+			 .take = option_take_text, MEMBER(files0_path) },
+
+	[ROW_SKIP_BYTES] = { "skip-bytes", 0, "N",
+			     "the first N bytes of each input are no records; those of the first "
+			     "input begin the output",
+			     .section = "Shapes of input and output", .take = take_skip_bytes,
+			     MEMBER(skip_nbytes) },
+	[ROW_PARTIAL] = { "partial", 0, "error|keep|drop",
+			  "an incomplete last record: refuse it (the default), append it to the "
+			  "output, or leave it out",
+			  .take = option_take_choice, MEMBER(partial), .choices = partials },
+	[ROW_LIMIT] = { "limit", 0, "N", "only the first N records of the result",
+			.take = option_take_number, MEMBER(limit) },
+	[ROW_COUNT] = { "count", 0, NULL,
+			"with -u: before each record, how many were equal, as a number of 64 bits",
+			.take = option_take_flag, MEMBER(count) },
+	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys, not the records",
+			    .take = option_take_flag, MEMBER(keys_only) },
+	[ROW_INDEX] = { "index", 0, NULL,
+			"write the records' positions in the input, from 0, as u64; not the "
+			"records",
+			.take = option_take_flag, MEMBER(index) },
+
+	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
+		       .argument_is_optional = true, .take = take_zstd },
+
+	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
+			      "host memory for data, a hard limit; default: half of what is "
+			      "available to this process",
+			      .section =
+				      "Resources (SIZE: a number and b, K (default), M, G, T or %)",
+			      .take = option_take_size, MEMBER(buffer_nbytes) },
+	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
+				"the same for each GPU; default: 90 % of what is free",
+				.take = option_take_size, MEMBER(device_memory_nbytes) },
+	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
+			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
+			   .take = take_temp_dir },
+	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
+			     .take = take_temp_limit },
+	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
+			     "keep in DIR, instead of -T, what is finished: after a kill, the same "
+			     "command goes on from there",
+			     .take = option_take_text, MEMBER(checkpoint_path) },
+	[ROW_COMPRESS] = { "compress", 0, "MODE",
+			   "how spilled runs are stored: auto (default), none, delta, "
+			   "zstd[:LEVEL]",
+			   .take = take_compress },
+	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
+			   .take = take_parallel, MEMBER(n_threads) },
+	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once",
+			     .take = take_batch_size, MEMBER(batch_size) },
+	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
+			  .take = option_take_choice, MEMBER(backend), .choices = backends },
+	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
+
+	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
+			   "a line on standard error while it runs; auto (the default): on a "
+			   "terminal, after a second. SIGUSR1 prints it once",
+			   .section = "What it tells", .take = option_take_choice, MEMBER(progress),
+			   .choices = progress_modes },
+	[ROW_STATS] = { "stats", 0, NULL,
+			"at the end, a table on standard error: bytes, time and rate of each stage",
+			.take = option_take_flag, MEMBER(stats) },
+	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
+			     MEMBER(stats_json_path) },
+	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
+			.take = option_take_text, MEMBER(trace_path) },
+	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
+			.take = option_take_flag, MEMBER(debug) },
+	[ROW_HELP] = { "help", 0, NULL, "print this, and stop", .take = take_help },
+	[ROW_VERSION] = { "version", 0, NULL, "print the version, and stop", .take = take_version },
+};
+
+static const struct option_conflict conflicts[] = {
+	{ ROW_CHECK, ROW_CHECK_QUIET, "choose whether disorder is reported" },
+	{ ROW_CHECK, ROW_OUTPUT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_CHECKPOINT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_MERGE, "a check merges nothing" },
+	{ ROW_CHECK, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK, ROW_LIMIT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
+	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
+	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECK, ROW_ZSTD, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_ZSTD, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_CHECKPOINT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_MERGE, "a check merges nothing" },
+	{ ROW_CHECK_QUIET, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK_QUIET, ROW_LIMIT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
+	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
+	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
+	{ ROW_KEYS_ONLY, ROW_INDEX, "choose what is written" },
+	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
+};
+
+static const struct option_table table = {
+	.specs = specs,
+	.n_specs = N_ROWS,
+	.conflicts = conflicts,
+	.n_conflicts = sizeof conflicts / sizeof conflicts[0],
+};
+
+/* What was printed must have arrived: --help to a full disk is an error too. */
+static int answered(void)
+{
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return fail(-errno, "standard output: %m");
+	return OPTIONS_ANSWERED;
+}
+
+static int take_help(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	fputs("Usage: gsort [OPTION]... [FILE]...\n"
+	      "Sort fixed-size binary records, more of them than memory holds.\n"
+	      "\n"
+	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
+	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
+	      stdout);
+	option_table_help(&table, stdout);
+	fputs("\n" RECORD_OPTIONS_TYPES "\n"
+	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
+	      "with a message that says what, where, and what to do.\n",
+	      stdout);
+	return answered();
+}
+
+static int take_version(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	(void)target;
+	printf("gsort %s (back ends: cpu%s)\n", GSORT_VERSION, HAVE_CUDA ? ", cuda" : "");
+	return answered();
+}
+
+int options_parse(int argc, char **argv, struct options *ret_options)
+{
+	struct options options = { .temp_limit_nbytes = UINT64_MAX, .limit = UINT64_MAX };
+	struct option_result result;
+	int r;
+
+	r = option_table_parse(&table, argc, argv, &options, &result);
+	if (r == 0)
+		r = options_settle(&options, &result);
+	if (r != 0) {
+		options_free(&options);
+		return r;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+void options_free(struct options *options)
+{
+	record_options_free(&options->record);
+	free(options->inputs);
+	free(options->files0_names);
+	free(options->temp_dirs);
+	free(options->gpus);
+	*options = (struct options){ 0 };
+}
+
+int options_layout(const struct options *options, struct layout *ret_layout)
+{
+	const struct record_options *record = &options->record;
+	const struct layout_request request = {
+		.record_nbytes = record->record_nbytes,
+		.keys = record->keys,
+		.n_keys = record->n_keys,
+		.keeps_records = options->limit != UINT64_MAX,
+		.count = options->count,
+		.keys_only = options->keys_only,
+		.index = options->index,
+	};
+	const int r = layout_make(&request, ret_layout);
+
+	assert(r == 0 || r == -ENOMEM); /* record_options_settle() has checked the keys */
+	return r;
+}
+
+struct framing options_framing(const struct options *options)
+{
+	return (struct framing){ .record_nbytes = options->record.record_nbytes,
+				 .skip_nbytes = options->skip_nbytes,
+				 .partial = options->partial };
+}

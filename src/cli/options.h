@@ -1,0 +1,89 @@
+/*
+ * options - the command line of gsort
+ *
+ * docs/cli.md describes every option. What the program does is decided here and nowhere else: after
+ * options_parse() the struct is complete, consistent and read-only. The defaults that depend on the
+ * machine (memory, threads) are left at 0 and filled in by the plan.
+ */
+#pragma once
+
+#include "io/input/input.h"
+#include "io/store/compression.h"
+#include "src/cli/progress.h"
+#include "src/cli/record_options.h"
+#include "src/device/backend.h"
+
+enum mode {
+	MODE_SORT,
+	MODE_MERGE,       /* -m: the inputs are sorted already */
+	MODE_CHECK,       /* -c */
+	MODE_CHECK_QUIET, /* -C */
+};
+
+struct options {
+	enum mode mode;
+	const char **inputs;     /* n_inputs, in the order of ties; "-" is standard input */
+	size_t n_inputs;         /* at least 1; 1 when checking */
+	const char *output_path; /* NULL: standard output */
+
+	struct record_options record; /* what a record is, and its keys */
+	bool unique;                  /* -u: of equal records, keep the first */
+
+	uint64_t skip_nbytes; /* at the beginning of each input, before its records */
+	enum partial partial;
+	uint64_t limit; /* write at most so many records; UINT64_MAX: all */
+	bool count;     /* before each record, of how many it is the first; only with unique */
+	bool keys_only; /* write keys, */
+	bool index;     /* or positions; not both, and not with count */
+
+	int zstd_level; /* of the output; 0: it is not compressed */
+
+	uint64_t buffer_nbytes;        /* -S; 0: half of what is available */
+	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
+	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
+	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
+	size_t n_temp_dirs;
+	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
+	struct compression_choice compression; /* of spilled runs */
+	unsigned n_threads;                    /* 0: all that this process may use */
+	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
+	enum backend_choice backend;
+	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
+	unsigned n_gpus;
+
+	bool explain; /* print the plan and stop */
+	bool verify;  /* read the output back; only with output_path */
+	bool fsync;   /* only with output_path */
+	bool debug;
+	bool stats;
+	enum progress_mode progress;
+	const char *stats_json_path; /* NULL: none */
+	const char *trace_path;      /* NULL: none */
+
+	/* Taken apart by options_parse(); nobody else reads these. */
+	const char *files0_path;
+	char *files0_names; /* what `inputs` points into when the names came from a file */
+};
+
+/* What options_parse() returns when it has done all there was to do (--help, --version). */
+enum { OPTIONS_ANSWERED = 1 };
+
+/*
+ * Parse argv (which is permuted: operands last) into *ret_options. The strings of argv and of the
+ * environment are pointed to, not copied.
+ * Returns 0, OPTIONS_ANSWERED, or a negative errno after one message that names the option; only
+ * after 0 is there something to free.
+ */
+int options_parse(int argc, char **argv, struct options *ret_options);
+
+/* Free what options_parse() allocated; a zeroed struct is fine. */
+void options_free(struct options *options);
+
+/*
+ * The layout of the records and of what is written in their place. Returns 0 and a layout to
+ * layout_free(), or -ENOMEM after a message.
+ */
+int options_layout(const struct options *options, struct layout *ret_layout);
+
+/* Which bytes of the inputs are records. */
+struct framing options_framing(const struct options *options);

@@ -1,0 +1,165 @@
+/*
+ * options_settle - what the options of a command line mean together (see options_settle.h)
+ *
+ * Pairs that are refused whatever their values are rows of a table in options.c; here are the
+ * rules that ask for more than whether an option was given.
+ */
+#include "src/cli/options_settle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+#include "src/cli/files0.h"
+
+int options_add_temp_dir(struct options *options, const char *path)
+{
+	const char **dirs =
+		reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
+
+	if (!dirs)
+		return fail(-ENOMEM, "%s: %m", path);
+	options->temp_dirs = dirs;
+	dirs[options->n_temp_dirs++] = path;
+	return 0;
+}
+
+/* The inputs: operands, names from a file, or standard input. */
+static int settle_inputs(struct options *options, const struct option_result *result)
+{
+	if (options->files0_path && result->n_operands)
+		return fail(-EINVAL,
+			    "--files0-from: operand '%s' cannot be given as well: all file names "
+			    "come from '%s'",
+			    result->operands[0], options->files0_path);
+	if (options->files0_path)
+		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
+				   &options->files0_names);
+	options->n_inputs = result->n_operands ? result->n_operands : 1;
+	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
+	if (!options->inputs)
+		return fail(-ENOMEM, "file names: %m");
+	options->inputs[0] = "-";
+	for (unsigned i = 0; i < result->n_operands; i++)
+		options->inputs[i] = result->operands[i];
+	return 0;
+}
+
+static int check_inputs(const struct options *options)
+{
+	size_t n_stdin = 0;
+
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK)
+		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
+		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	for (size_t i = 0; i < options->n_inputs; i++)
+		n_stdin += !strcmp(options->inputs[i], "-");
+	if (n_stdin > 1)
+		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
+			    n_stdin);
+	return 0;
+}
+
+/* No two of the files that are written may be one and the same. */
+static int check_written_paths(const struct options *options)
+{
+	const struct {
+		const char *option, *path;
+	} written[] = { { "-o, --output", options->output_path },
+			{ "--stats-json", options->stats_json_path },
+			{ "--trace", options->trace_path } };
+
+	for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
+		for (size_t j = 0; j < i; j++)
+			if (written[i].path && written[j].path &&
+			    !strcmp(written[i].path, written[j].path))
+				return fail(-EINVAL, "%s and %s cannot both write '%s'",
+					    written[j].option, written[i].option, written[i].path);
+	return 0;
+}
+
+/* What is written in the place of records, and what cannot stand beside it. */
+static int check_shape(const struct options *options)
+{
+	const struct {
+		const char *option;
+		bool given;
+	} shapes[] = { { "--limit", options->limit != UINT64_MAX },
+		       { "--count", options->count },
+		       { "--keys-only", options->keys_only },
+		       { "--index", options->index } };
+
+	if (options->count && !options->unique)
+		return fail(-EINVAL,
+			    "--count needs -u, --unique: it counts the records that are equal");
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+		if (shapes[i].given && options->partial == PARTIAL_KEEP)
+			return fail(-EINVAL,
+				    "--partial=keep and %s cannot be used together: the output "
+				    "has no place for a part of a record",
+				    shapes[i].option);
+	return 0;
+}
+
+/* An output that is called x.zst is one. */
+static void settle_zstd(struct options *options)
+{
+	const char *path = options->output_path;
+	const size_t n = path ? strlen(path) : 0;
+
+	if (!options->zstd_level && n > 4 && !strcmp(path + n - 4, ".zst"))
+		options->zstd_level = DEFAULT_ZSTD_LEVEL;
+}
+
+static int check_needs_output(const struct options *options)
+{
+	if (options->verify && !options->output_path)
+		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
+	if (options->checkpoint_path && !options->output_path)
+		return fail(-EINVAL,
+			    "--checkpoint needs -o: standard output cannot be taken up again");
+	if (options->checkpoint_path && options->zstd_level)
+		return fail(-EINVAL,
+			    "--checkpoint and --zstd cannot be used together: a compressed output "
+			    "cannot be taken up again");
+	if (options->fsync && !options->output_path)
+		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
+	return 0;
+}
+
+int options_settle(struct options *options, const struct option_result *result)
+{
+	const char *tmpdir = getenv("TMPDIR");
+	int r;
+
+	r = record_options_settle(&options->record);
+	if (r < 0)
+		return r;
+	settle_zstd(options);
+	r = settle_inputs(options, result);
+	if (r < 0)
+		return r;
+	r = check_inputs(options);
+	if (r < 0)
+		return r;
+	if (options->n_gpus && options->backend == BACKEND_CPU)
+		return fail(-EINVAL,
+			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
+			    "uses no GPU");
+	r = check_shape(options);
+	if (r < 0)
+		return r;
+	r = check_written_paths(options);
+	if (r < 0)
+		return r;
+	r = check_needs_output(options);
+	if (r < 0 || options->n_temp_dirs)
+		return r;
+	if (options->checkpoint_path)
+		return options_add_temp_dir(options, options->checkpoint_path);
+	return options_add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+}

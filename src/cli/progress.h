@@ -1,0 +1,43 @@
+/*
+ * progress - one line that says how far the sort is
+ *
+ * A thread of its own wakes now and then, asks the stats how far the phase is, and tells on
+ * standard error: phase, part done, rate, time left in the phase. On a terminal it rewrites one
+ * line in place, a few times a second, and removes it at the end; elsewhere each state is a line,
+ * once a second.
+ *
+ * SIGUSR1 makes it print the line once, whatever the mode. There is no signal handler:
+ * progress_open() blocks SIGUSR1 for the calling thread, and so for all threads that are started
+ * later, and the reporting thread waits for the signal with a timeout, which is its clock as well.
+ * So nothing of the program is ever interrupted by it, and nothing need be async-signal-safe.
+ */
+#pragma once
+
+#include "src/base/stats.h"
+
+enum progress_mode {
+	PROGRESS_AUTO, /* if standard error is a terminal, and after a second */
+	PROGRESS_ALWAYS,
+	PROGRESS_NEVER,
+};
+
+struct progress;
+
+/*
+ * Start reporting. To be called before any other thread exists; SIGUSR1 stays blocked until the
+ * process ends. `stats` must outlive it. Returns 0, or a negative errno after a message.
+ */
+int progress_open(enum progress_mode mode, struct stats *stats, struct progress **ret_progress);
+
+/*
+ * Stop, wait for the thread, and remove the line; NULL is fine. To be called before the last words
+ * to the user.
+ */
+void progress_close(struct progress *progress);
+
+/*
+ * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left". Empty if no phase has
+ * begun.
+ */
+enum { PROGRESS_LINE_NBYTES = 128 };
+void progress_format(const struct stats_progress *at, char line[static PROGRESS_LINE_NBYTES]);

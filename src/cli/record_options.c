@@ -1,0 +1,212 @@
+/*
+ * record_options - the options that say what a record is (see record_options.h)
+ */
+#include "src/cli/record_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/size.h"
+#include "src/base/status.h"
+
+static struct record_options *member_of(const struct option_spec *spec, void *target)
+{
+	return (struct record_options *)((char *)target + spec->offset);
+}
+
+/* --- taking them --- */
+
+/* A TYPE by itself or in a key; `argument` is for the message. */
+static int parse_type(const struct option_spec *spec, const char *argument, const char *type,
+		      struct key *ret_key)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (key_parse_type(type, ret_key) < 0)
+		return fail(-EINVAL,
+			    "%s: '%s': unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, "
+			    "i32, i64, i128, f32, f64, each with le or be after it if need be, or "
+			    "bN for N bytes",
+			    option_spell(spec, spelling), argument, type);
+	if (ret_key->nbytes > LAYOUT_MOST_RECORD_NBYTES)
+		return fail(-ENOTSUP, "%s: '%s' is too wide: a record has at most %d bytes",
+			    option_spell(spec, spelling), argument, LAYOUT_MOST_RECORD_NBYTES);
+	return 0;
+}
+
+int record_options_take_type(const struct option_spec *spec, const char *argument, void *target)
+{
+	return parse_type(spec, argument, argument, &member_of(spec, target)->type);
+}
+
+int record_options_take_size(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+	uint64_t nbytes;
+	int r = size_parse_option(option_spell(spec, spelling), argument, 1, &nbytes);
+
+	if (r < 0)
+		return r;
+	if (nbytes < 1 || nbytes > LAYOUT_MOST_RECORD_NBYTES)
+		return fail(-EINVAL, "%s: '%s': a record has 1 to %d bytes", spelling, argument,
+			    LAYOUT_MOST_RECORD_NBYTES);
+	member_of(spec, target)->record_nbytes = nbytes;
+	return 0;
+}
+
+/* The digits in front of the colon. False if there are none, or too many. */
+static bool parse_offset(const char *text, uint64_t *ret_offset, const char **ret_type)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret_offset = strtoull(text, &end, 10);
+	*ret_type = end + 1;
+	return !errno && *end == ':';
+}
+
+static int append(struct record_options *record, struct key key)
+{
+	struct key *keys = reallocarray(record->keys, record->n_keys + 1, sizeof *keys);
+
+	if (!keys)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_keys + 1);
+	record->keys = keys;
+	keys[record->n_keys++] = key;
+	return 0;
+}
+
+int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES], type[16];
+	const char *at, *direction;
+	struct key key;
+	uint64_t offset;
+	int r;
+
+	if (!parse_offset(argument, &offset, &at) || strcspn(at, ":") >= sizeof type)
+		return fail(-EINVAL,
+			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
+			    "8:i32 or 0:b4:r",
+			    option_spell(spec, spelling), argument);
+	direction = strchrnul(at, ':');
+	if (*direction && strcmp(direction, ":r") != 0)
+		return fail(-EINVAL, "%s: '%s': only :r, for descending, can follow the type",
+			    option_spell(spec, spelling), argument);
+	snprintf(type, sizeof type, "%.*s", (int)(direction - at), at);
+	r = parse_type(spec, argument, type, &key);
+	if (r < 0)
+		return r;
+	key.offset = offset;
+	key.descending = *direction != '\0';
+	return append(member_of(spec, target), key);
+}
+
+/* --- settling --- */
+
+/* The record is one key. */
+static int settle_one(struct record_options *record)
+{
+	struct key key = record->type;
+	char type[16];
+
+	if (!key.nbytes && record->record_nbytes)
+		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
+				    .kind = KEY_BYTES,
+				    .big_endian = true };
+	else if (!key.nbytes)
+		key_parse_type("u64", &key);
+	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
+		key_format_type(&key, type);
+		return fail(-EINVAL,
+			    "-R, --record-size=%" PRIu64 " and -t, --type=%s cannot be used "
+			    "together: records of that type have %" PRIu32 " bytes",
+			    record->record_nbytes, type, key.nbytes);
+	}
+	record->record_nbytes = key.nbytes;
+	return append(record, key);
+}
+
+static int check_key(const struct record_options *record, const struct key *key)
+{
+	char type[16];
+
+	if (key->nbytes <= record->record_nbytes &&
+	    key->offset <= record->record_nbytes - key->nbytes)
+		return 0;
+	key_format_type(key, type);
+	return fail(-EINVAL,
+		    "-k, --key=%" PRIu64 ":%s reaches past the record of %" PRIu64
+		    " bytes (-R, --record-size)",
+		    key->offset, type, record->record_nbytes);
+}
+
+static int check_keys(const struct record_options *record)
+{
+	uint64_t nbytes = 0;
+
+	if (record->type.nbytes)
+		return fail(-EINVAL,
+			    "-t, --type and -k, --key cannot be used together: TYPE is the whole "
+			    "record; give its size with -R, --record-size");
+	if (!record->record_nbytes)
+		return fail(-EINVAL,
+			    "-k, --key needs -R, --record-size: how many bytes has a record?");
+	for (uint32_t i = 0; i < record->n_keys; i++) {
+		const int r = check_key(record, &record->keys[i]);
+
+		if (r < 0)
+			return r;
+		nbytes += record->keys[i].nbytes;
+	}
+	if (nbytes > LAYOUT_MOST_RECORD_NBYTES)
+		return fail(-ENOTSUP, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",
+			    nbytes, LAYOUT_MOST_RECORD_NBYTES);
+	return 0;
+}
+
+int record_options_settle(struct record_options *record)
+{
+	const int r = record->n_keys ? check_keys(record) : settle_one(record);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < record->n_keys; i++)
+		record->keys[i].descending |= record->reverse;
+	return 0;
+}
+
+void record_options_format(const struct record_options *record,
+			   char text[static RECORD_OPTIONS_TEXT_NBYTES])
+{
+	size_t n = 0;
+	char type[16];
+
+	if (record->n_keys == 1 && record->keys[0].nbytes == record->record_nbytes) {
+		key_format_type(&record->keys[0], text);
+		return;
+	}
+	for (uint32_t i = 0; i < record->n_keys; i++) {
+		const struct key *key = &record->keys[i];
+
+		key_format_type(key, type);
+		n += (size_t)snprintf(text + n, RECORD_OPTIONS_TEXT_NBYTES - n,
+				      "%s%" PRIu64 ":%s%s", i ? "," : "", key->offset, type,
+				      key->descending ? ":r" : "");
+		if (n >= RECORD_OPTIONS_TEXT_NBYTES) {
+			strcpy(text + RECORD_OPTIONS_TEXT_NBYTES - 4, "...");
+			return;
+		}
+	}
+}
+
+void record_options_free(struct record_options *record)
+{
+	free(record->keys);
+	*record = (struct record_options){ 0 };
+}

@@ -1,0 +1,67 @@
+/*
+ * record_options - the options that say what a record is: -t, -R, -k and -r
+ *
+ * gsort and its tools have the same ones: each keeps a struct record_options among its options, has
+ * the rows below in its table (option_table.h), and settles it when all of them are known.
+ *
+ *	-t TYPE				one key, which is the record
+ *	-R BYTES			one key, the record as bytes
+ *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the first the most significant
+ *	nothing				-t u64
+ *
+ * A key of its own direction (:r) is descending; -r makes all of them descending, and changes
+ * nothing for those that are: as in GNU sort, where -r holds for the keys that have no r.
+ */
+#pragma once
+
+#include "src/cli/option_table.h"
+#include "src/record/record.h"
+
+struct record_options {
+	/* Complete after record_options_settle(). */
+	uint64_t record_nbytes; /* 0: not given */
+	struct key *keys;       /* n_keys, at least 1, the most significant first */
+	uint32_t n_keys;
+
+	/* As they were given. */
+	struct key type; /* nbytes 0: not given */
+	bool reverse;    /* a flag */
+};
+
+/* Rows, but for their section and their member, which is the struct record_options. */
+#define RECORD_OPTIONS_ROW_TYPE                                                                    \
+	.name = "type", .letter = 't', .argument = "TYPE",                                         \
+	.help = "the record is one key of TYPE (see below); default u64",                          \
+	.take = record_options_take_type
+#define RECORD_OPTIONS_ROW_SIZE                                                                    \
+	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
+	.help = "records of BYTES bytes; without -k, the record is the key",                       \
+	.take = record_options_take_size
+#define RECORD_OPTIONS_ROW_KEY                                                                     \
+	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:r]",                               \
+	.help = "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",          \
+	.take = record_options_take_key
+
+/* What the help says of TYPE, below the options. */
+#define RECORD_OPTIONS_TYPES                                                                       \
+	"TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"            \
+	"default) or be after it, or bN: N bytes, compared as memcmp does.\n"                      \
+	"Floats are in IEEE total order.\n"
+
+int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);
+int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);
+int record_options_take_key(const struct option_spec *spec, const char *argument, void *target);
+
+/*
+ * Complete the keys, in the end at least one, and check that they lie within the record. Returns 0,
+ * or a negative errno after a message that names the option.
+ */
+int record_options_settle(struct record_options *record);
+
+/* The keys in few words: the type when the record is one key, else "8:i32be:r,0:b4". */
+enum { RECORD_OPTIONS_TEXT_NBYTES = 64 };
+void record_options_format(const struct record_options *record,
+			   char text[static RECORD_OPTIONS_TEXT_NBYTES]);
+
+/* A zeroed struct is fine. */
+void record_options_free(struct record_options *record);

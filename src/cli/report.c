@@ -1,0 +1,317 @@
+/*
+ * report - what a person and a program are told at the end (see report.h)
+ */
+#include "src/cli/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "config.h"
+#include "src/base/size.h"
+#include "src/base/status.h"
+
+/* In JSON; stages are called there as everywhere. */
+static const char *const phase_keys[N_PHASES] = {
+	[PHASE_RUNS] = "runs",
+	[PHASE_PASSES] = "passes",
+	[PHASE_MERGE] = "merge",
+	[PHASE_CHECK] = "check",
+};
+
+/* What the two reports share, computed once. */
+struct summary {
+	const struct report_facts *facts;
+	struct stats_totals totals;
+	double elapsed_s, user_s, system_s;
+	uint64_t input_nbytes, peak_rss_nbytes;
+};
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns * 1e-9;
+}
+
+static struct summary summarise(struct stats *stats, const struct report_facts *facts)
+{
+	struct summary summary = { .facts = facts };
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	summary.user_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6;
+	summary.system_s = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6;
+	summary.peak_rss_nbytes = (uint64_t)usage.ru_maxrss << 10;
+	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
+	stats_get_totals(stats, &summary.totals);
+	summary.elapsed_s = seconds(summary.totals.elapsed_ns);
+	return summary;
+}
+
+/* The stage that ran for most of the phase; N_STAGES if none ran. */
+static enum stage find_bottleneck(const struct phase_totals *phase)
+{
+	enum stage found = N_STAGES;
+	uint64_t most_ns = 0;
+
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (phase->stages[stage].covered_ns > most_ns) {
+			most_ns = phase->stages[stage].covered_ns;
+			found = stage;
+		}
+	return found;
+}
+
+static bool is_idle(const struct stage_totals *totals)
+{
+	return totals->n_spans == 0 && totals->waited_ns == 0;
+}
+
+/* "1.5 GiB/s", or "-" where nothing was moved. */
+static void format_rate(uint64_t nbytes, double s, char text[static 40])
+{
+	char size[32];
+
+	if (nbytes && s > 0) {
+		size_format((uint64_t)((double)nbytes / s), size);
+		snprintf(text, 40, "%s/s", size);
+	} else {
+		snprintf(text, 40, "-");
+	}
+}
+
+/* ", at 97 % of 5.9 GiB/s": how near it came to what it can do alone. */
+static void print_ceiling(const struct stage_totals *totals, double ceiling, FILE *stream)
+{
+	const double rate = (double)totals->nbytes / seconds(totals->covered_ns);
+	char text[32];
+
+	if (ceiling <= 0 || totals->nbytes == 0)
+		return;
+	size_format((uint64_t)ceiling, text);
+	fprintf(stream, ", at %.0f %% of the %s/s that it can do", 100 * rate / ceiling, text);
+}
+
+static void print_stage(const struct stage_totals *totals, const char *name, uint64_t phase_ns,
+			FILE *stream)
+{
+	char size[32], rate[40];
+
+	size_format(totals->nbytes, size);
+	format_rate(totals->nbytes, seconds(totals->covered_ns), rate);
+	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name, size,
+		seconds(totals->busy_ns), seconds(totals->waited_ns),
+		100 * seconds(totals->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate);
+}
+
+static void print_phase(const struct phase_totals *phase, const struct report_facts *facts,
+			const char *name, FILE *stream)
+{
+	const enum stage bottleneck = find_bottleneck(phase);
+
+	fprintf(stream, "%s: %.3f s\n", name, seconds(phase->elapsed_ns));
+	if (bottleneck == N_STAGES)
+		return;
+	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "waited",
+		"running", "rate");
+	for (enum stage stage = 0; stage < N_STAGES; stage++) {
+		const struct stage_totals *totals = &phase->stages[stage];
+
+		if (is_idle(totals))
+			continue;
+		print_stage(totals, stage_name(stage), phase->elapsed_ns, stream);
+		if (stage == bottleneck) {
+			fputs("  <- held the others up", stream);
+			print_ceiling(totals, facts->ceilings[stage], stream);
+		}
+		fputc('\n', stream);
+	}
+}
+
+static double percent_stored(const struct compression_totals *spilled)
+{
+	return spilled->items_nbytes ?
+		       100.0 * (double)spilled->stored_nbytes / (double)spilled->items_nbytes :
+		       100;
+}
+
+static void print_spilled(const struct compression_totals *spilled, FILE *stream)
+{
+	char items[32], stored[32];
+
+	size_format(spilled->items_nbytes, items);
+	size_format(spilled->stored_nbytes, stored);
+	fprintf(stream, "\nspilled: %s, stored as %s (%.1f %%) with %s", items, stored,
+		percent_stored(spilled), spilled->codec);
+}
+
+/* What only a sort has. */
+static void print_sort(const struct report_facts *facts, FILE *stream)
+{
+	char buffer[32], chunk[32], temp[32];
+
+	size_format(facts->buffer_nbytes, buffer);
+	size_format(facts->chunk_nbytes, chunk);
+	size_format(facts->peak_temp_nbytes, temp);
+	fprintf(stream,
+		"; %s\nruns: %" PRIu64 ", of them spilled: %" PRIu64
+		"; chunks: %s%s; passes: %" PRIu64 "; windows: %" PRIu64
+		"; memory for data: %s; temporary space: %s",
+		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk,
+		facts->input_is_mapped ? " of the mapped input" : "", facts->n_passes,
+		facts->n_windows, buffer, temp);
+	if (facts->spilled.items_nbytes)
+		print_spilled(&facts->spilled, stream);
+}
+
+static void print_facts(const struct summary *summary, FILE *stream)
+{
+	const struct report_facts *facts = summary->facts;
+	const bool is_sort = facts->backend[0];
+	char input[32], rate[40];
+
+	size_format(summary->input_nbytes, input);
+	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
+	fprintf(stream, "%" PRIu64 " records of %s (%s) read", facts->n_records_in, facts->type,
+		input);
+	if (is_sort)
+		fprintf(stream, ", %" PRIu64 " written", facts->n_records_out);
+	fprintf(stream, ", %s", rate);
+	if (is_sort)
+		print_sort(facts, stream);
+	fputc('\n', stream);
+}
+
+static void print_summary(const struct summary *summary, FILE *stream)
+{
+	char rss[32];
+
+	if (summary->facts->record_nbytes)
+		print_facts(summary, stream);
+	size_format(summary->peak_rss_nbytes, rss);
+	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s resident at most\n",
+		summary->elapsed_s, summary->user_s, summary->system_s, rss);
+}
+
+void report_print(struct stats *stats, const struct report_facts *facts, FILE *stream)
+{
+	struct summary summary;
+
+	if (!stats)
+		return;
+	summary = summarise(stats, facts);
+	print_summary(&summary, stream);
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		if (summary.totals.phases[phase].has_begun)
+			print_phase(&summary.totals.phases[phase], facts, phase_name(phase),
+				    stream);
+}
+
+static void write_stage(const struct stage_totals *totals, const char *name, double ceiling,
+			bool is_first, FILE *stream)
+{
+	fprintf(stream,
+		"%s\n        {\"name\": \"%s\", \"spans\": %" PRIu64 ", \"bytes\": %" PRIu64
+		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f",
+		is_first ? "" : ",", name, totals->n_spans, totals->nbytes,
+		seconds(totals->busy_ns), seconds(totals->waited_ns), seconds(totals->covered_ns));
+	if (ceiling > 0)
+		fprintf(stream, ", \"ceiling_bytes_per_s\": %.0f", ceiling);
+	fputc('}', stream);
+}
+
+static void write_phase(const struct phase_totals *phase, const struct report_facts *facts,
+			const char *name, bool is_first, FILE *stream)
+{
+	const enum stage bottleneck = find_bottleneck(phase);
+	bool is_first_stage = true;
+
+	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",",
+		name, seconds(phase->elapsed_ns));
+	if (bottleneck == N_STAGES)
+		fprintf(stream, "\"bottleneck\": null, \"stages\": [");
+	else
+		fprintf(stream, "\"bottleneck\": \"%s\", \"stages\": [", stage_name(bottleneck));
+	for (enum stage stage = 0; stage < N_STAGES; stage++) {
+		if (is_idle(&phase->stages[stage]))
+			continue;
+		write_stage(&phase->stages[stage], stage_name(stage), facts->ceilings[stage],
+			    is_first_stage, stream);
+		is_first_stage = false;
+	}
+	fprintf(stream, "]}");
+}
+
+static void write_facts(const struct report_facts *facts, FILE *stream)
+{
+	fprintf(stream,
+		"  \"type\": \"%s\",\n  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
+		",\n",
+		facts->type, facts->record_nbytes, facts->n_records_in);
+	if (!facts->backend[0])
+		return;
+	fprintf(stream,
+		"  \"backend\": \"%s\",\n  \"records_out\": %" PRIu64 ",\n"
+		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
+		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
+		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
+		",\n  \"windows\": %" PRIu64 ",\n",
+		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
+		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
+		facts->n_windows);
+	if (facts->spilled.codec)
+		fprintf(stream,
+			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64
+			",\n  \"stored_percent\": %.2f,\n  \"codec\": \"%s\",\n",
+			facts->spilled.items_nbytes, facts->spilled.stored_nbytes,
+			percent_stored(&facts->spilled), facts->spilled.codec);
+}
+
+static void write_summary(const struct summary *summary, FILE *stream)
+{
+	fprintf(stream,
+		"  \"version\": \"%s\",\n"
+		"  \"elapsed_s\": %.6f,\n  \"user_s\": %.6f,\n  \"system_s\": %.6f,\n"
+		"  \"peak_rss_bytes\": %" PRIu64 ",\n",
+		GSORT_VERSION, summary->elapsed_s, summary->user_s, summary->system_s,
+		summary->peak_rss_nbytes);
+	if (summary->facts->record_nbytes)
+		write_facts(summary->facts, stream);
+}
+
+static void write_phases(const struct summary *summary, FILE *stream)
+{
+	bool is_first = true;
+
+	fprintf(stream, "  \"phases\": [");
+	for (enum phase phase = 0; phase < N_PHASES; phase++) {
+		if (!summary->totals.phases[phase].has_begun)
+			continue;
+		write_phase(&summary->totals.phases[phase], summary->facts, phase_keys[phase],
+			    is_first, stream);
+		is_first = false;
+	}
+	fprintf(stream, "]\n");
+}
+
+int report_write_json(struct stats *stats, const struct report_facts *facts, const char *path)
+{
+	struct summary summary;
+	bool failed;
+	FILE *stream;
+
+	if (!stats)
+		return 0;
+	stream = fopen(path, "we");
+	if (!stream)
+		return fail(-errno, "%s: cannot write statistics here: %m", path);
+	summary = summarise(stats, facts);
+	fprintf(stream, "{\n");
+	write_summary(&summary, stream);
+	write_phases(&summary, stream);
+	fprintf(stream, "}\n");
+	failed = ferror(stream);
+	/* What was written is less than a buffer of stdio: errors show here. */
+	if (fclose(stream) != 0)
+		return fail(-errno, "%s: write of the statistics: %m", path);
+	return failed ? fail(-EIO, "%s: write of the statistics: %m", path) : 0;
+}

@@ -1,0 +1,346 @@
+/*
+ * backend - the interface behind which a chunk is sorted and runs are merged
+ *
+ * A back end is a table of functions; nothing above it knows which one runs. backend_cpu.c is
+ * complete and is the reference: threads and plain memory. backend_cuda.c does the same on a GPU,
+ * bit for bit.
+ *
+ * Work is asynchronous. A lane is a queue whose operations run in order; different lanes run at the
+ * same time (CUDA: a stream; CPU: operations of a lane run one after the other on any thread of a
+ * pool). A mark is a point in a lane that the host can wait for and that another lane can follow
+ * (CUDA: an event). Operations only queue; an error shows in the return value when it is known at
+ * once, else in mark_wait(), which reports the first error of everything queued in that lane before
+ * the mark. Whatever fails prints its message, except as said below.
+ *
+ * What an operation is given (arrays, results) must stay valid until a mark set after it is
+ * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
+ * it says so.
+ *
+ * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
+ * one operation each (sort_records, merge_records), in which a back end uses what elements it
+ * likes: what the engine sees are records and items (record.h), in order. References are sorted and
+ * merged as codes are; where the records are is said to encode and decode.
+ *
+ * "Device memory" is what elements live in while they are sorted and merged. When the device is
+ * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
+ * read input straight into device memory, and write output straight from it, and skip copy().
+ */
+#pragma once
+
+#include "src/base/stats.h"
+#include "src/device/lane_urgency.h"
+#include "src/record/record.h"
+
+struct device; /* an opened back end */
+struct lane;
+struct mark;
+
+enum memory {
+	MEMORY_DEVICE,
+	MEMORY_HOST, /* pinned, so that copies run fastest; the same as DEVICE if unified */
+};
+
+struct backend_config {
+	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
+	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
+	const unsigned *gpus; /* which GPUs, n_gpus of them; n_gpus == 0: the first usable */
+	unsigned n_gpus;
+	struct stats *stats; /* where operations report their time; may be NULL */
+};
+
+struct device_info {
+	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
+	bool unified;
+	bool refers;            /* takes LAYOUT_REFERENCES */
+	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
+	unsigned n_lanes;       /* lanes that keep the device busy */
+	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
+	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */
+};
+
+/* A sorted range of elements in device memory. */
+struct slice {
+	const void *elements;
+	uint64_t n;
+};
+
+/* Elements of all k slices. */
+static inline uint64_t slices_n(const struct slice *slices, uint32_t k)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < k; i++)
+		n += slices[i].n;
+	return n;
+}
+
+/* What decode found out while it wrote records. */
+struct decode_result {
+	struct digest digest; /* of the records written */
+	uint64_t n_disorders; /* neighbours that are out of order */
+	code_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
+};
+
+/* records -> elements. Of references the two lie apart. */
+struct encode_op {
+	const struct layout *layout; /* must outlive the operation */
+	uint64_t first_number;       /* of references: that of the first record */
+	/*
+	 * n records of record_nbytes, and room for n elements. Records that are as wide as elements
+	 * are aligned like them, others need not be. The two may be the same memory, or
+	 * overlap if the records end where the elements end (then they expand in place).
+	 */
+	const void *records;
+	void *elements;
+	uint64_t n;
+	struct digest *ret_digest; /* host; added to; may be NULL */
+};
+
+/* What references refer to lies in at most so many places. */
+enum { BACKEND_MOST_SOURCES = 16 };
+
+/* elements -> records, in place if asked (records == elements), but for references. */
+struct decode_op {
+	const struct layout *layout;
+	/* Of references: the records, numbered from 0 on; n_sources, host array */
+	const struct slice *sources;
+	uint32_t n_sources;
+	const void *elements;
+	void *records;
+	uint64_t n;
+	bool strict;               /* equal neighbours are disorder too (-u) */
+	struct decode_result *ret; /* host; assigned */
+};
+
+struct sort_op {
+	void *elements; /* sorted in place, stable where it can be told */
+	uint64_t n;
+	void *scratch; /* sort_scratch_nbytes(n) */
+	uint32_t element_nbytes;
+};
+
+/*
+ * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it.
+ * Elements smaller than `key` come before it; equal ones only if their slice's index is below
+ * `slice` (so an earlier slice gives its upper bound of key, `slice` and later ones their lower
+ * bound). That is the order of (key, slice): exact for any data. slice == 0 keeps all equal
+ * elements on the far side.
+ */
+struct cut_op {
+	const struct slice *slices; /* k, host array */
+	uint32_t k;
+	uint32_t element_nbytes;
+	code_t key;
+	uint32_t slice;
+	uint64_t *ret_cuts; /* host; k */
+};
+
+struct merge_op {
+	const struct slice *slices; /* k, host array; earlier ones win ties; may be empty */
+	uint32_t k;
+	uint32_t element_nbytes;
+	void *out;     /* the sum of n elements */
+	void *scratch; /* merge_scratch_nbytes(k, n) */
+};
+
+/* Keep the first of equal elements. */
+struct unique_op {
+	void *elements; /* compacted in place */
+	uint64_t n;
+	uint32_t element_nbytes;
+	const struct layout *layout; /* to digest what is dropped, as records */
+	uint64_t *ret_n;             /* host; elements left */
+	struct digest *ret_dropped;  /* host; assigned */
+};
+
+/*
+ * Every `stride`-th element (the 0th first), widened, to the host: the first keys of a run's
+ * blocks.
+ */
+struct sample_op {
+	const void *elements;
+	uint64_t n, stride;
+	uint32_t element_nbytes;
+	code_t *ret_keys; /* host; ceil(n / stride) */
+};
+
+/*
+ * Sorted elements to the blocks that a run stores: packed as delta.h says, or, where that does not
+ * make them smaller, as they are. They lie one behind the other, without gaps.
+ */
+struct pack_op {
+	const void *elements;
+	uint64_t n;
+	uint32_t element_nbytes;
+	uint32_t block_n;     /* elements of a block, 2^30 bytes at most; the last may have fewer */
+	void *packed;         /* room for the n elements; aligned like them */
+	uint32_t *ret_nbytes; /* host; of each block; of its n elements: it is not packed */
+};
+
+/* A block of n elements: packed, or as they are if it takes as many bytes. */
+struct packed_block {
+	const void *packed; /* aligned like the elements */
+	void *elements;
+	uint32_t packed_nbytes, n;
+};
+
+/* Elements of all blocks. */
+static inline uint64_t packed_blocks_n(const struct packed_block *blocks, uint32_t n_blocks)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < n_blocks; i++)
+		n += blocks[i].n;
+	return n;
+}
+
+/* Back to elements. What is packed may be any bytes. */
+struct unpack_op {
+	const struct packed_block *blocks; /* n_blocks, host array */
+	uint32_t n_blocks, element_nbytes;
+	/*
+	 * Host: the first block that no elements are packed as, whose elements may then be
+	 * anything; UINT32_MAX: none.
+	 */
+	uint32_t *ret_damaged;
+};
+
+/* --- Records (LAYOUT_RECORDS); all fields that are not `ret` are as the layout says --- */
+
+/* What was found out about items while they were put in order. */
+struct arranged {
+	uint64_t n;            /* items kept */
+	uint64_t n_counted;    /* the sum of their counts */
+	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
+	struct digest digest;  /* of the bodies of those kept */
+	struct digest dropped; /* and of those dropped: by -u, or beyond the limit */
+};
+
+/*
+ * n records, in the order of the input, to a sorted run of items. Equal keys stay in order.
+ * With `unique` the first of equal ones is kept, with the sum of their counts.
+ */
+struct sort_records_op {
+	const struct layout *layout; /* must outlive the operation */
+	const void *records;         /* n of record_nbytes; any alignment; may be overwritten */
+	void *items;                 /* n of item_nbytes; overlaps nothing else */
+	uint64_t n;                  /* < 2^32 */
+	uint64_t position;           /* of the first record in the input, in records */
+	bool unique;
+	uint64_t limit;          /* keep at most so many, the first ones */
+	void *scratch;           /* records_scratch_nbytes(layout, 0, n) */
+	struct digest *ret_read; /* host; assigned: of the bodies of all n, taken before the sort */
+	struct arranged *ret;    /* host; assigned */
+};
+
+/*
+ * k sorted slices of items to one sequence: items, or what the output takes of them. Ties are
+ * broken by the order of the slices.
+ */
+struct merge_records_op {
+	const struct layout *layout;
+	const struct slice *slices; /* k, host array; may be empty */
+	uint32_t k;
+	void *out;       /* for the sum of n, < 2^32; overlaps nothing else */
+	bool for_output; /* take output_nbytes from output_offset of each item, not all of it */
+	bool unique;
+	uint64_t limit;
+	void *scratch; /* records_scratch_nbytes(layout, k, n) */
+	/*
+	 * Host, item_nbytes each: the first and the last item kept, if any is (whole, also if
+	 * for_output): the caller compares windows.
+	 */
+	void *ret_first, *ret_last;
+	struct arranged *ret; /* host; assigned */
+};
+
+/* As cut_op, by the whole keys of items. */
+struct cut_records_op {
+	const struct layout *layout;
+	const struct slice *slices; /* k, host array, of items */
+	uint32_t k;
+	const unsigned char *key; /* host; a normalised key, key_nbytes rounded up to 8 by zeros */
+	uint32_t slice;
+	uint64_t *ret_cuts; /* host; k */
+};
+
+/* As sample_op: the first 16 bytes of the normalised key of every `stride`-th item. */
+struct sample_records_op {
+	const struct layout *layout;
+	const void *items;
+	uint64_t n, stride;
+	code_t *ret_keys; /* host; ceil(n / stride) */
+};
+
+struct backend {
+	const char *name; /* "cpu", "cuda" */
+
+	/*
+	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
+	 */
+	int (*probe)(const char **ret_why);
+	/* -ENOMEM without a message: the device has no memory left; else after one. */
+	int (*open)(const struct backend_config *config, struct device **ret_device);
+	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
+	void (*describe)(const struct device *device, struct device_info *ret_info);
+
+	/* -ENOMEM without a message: the caller may plan smaller. Aligned to 256 bytes. */
+	int (*alloc)(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
+	void (*release)(struct device *device, enum memory kind, void *memory, size_t nbytes);
+	/*
+	 * What a part of MEMORY_DEVICE holds is not needed any more: what can go back to the system
+	 * before the whole is released goes back. No operation may be using the part.
+	 */
+	void (*discard)(struct device *device, void *memory, size_t nbytes);
+
+	/* Lanes and marks, too, are refused for want of memory without a message. */
+	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);
+	void (*lane_close)(struct lane *lane); /* waits for it to be empty; NULL is fine */
+	int (*mark_open)(struct device *device, struct mark **ret_mark);
+	void (*mark_close)(struct mark *mark); /* not while a lane may still reach or follow it */
+	int (*mark)(struct lane *lane,
+		    struct mark *mark);      /* set or move it to the end of the lane */
+	int (*mark_wait)(struct mark *mark); /* host; a mark never set is reached */
+	int (*follow)(struct lane *lane, struct mark *mark);
+
+	int (*copy)(struct lane *lane, void *to, const void *from,
+		    size_t nbytes); /* any direction */
+	int (*encode)(struct lane *lane, const struct encode_op *op);
+	int (*decode)(struct lane *lane, const struct decode_op *op);
+	size_t (*sort_scratch_nbytes)(const struct device *device, uint64_t n,
+				      uint32_t element_nbytes);
+	int (*sort)(struct lane *lane, const struct sort_op *op);
+	int (*cut)(struct lane *lane, const struct cut_op *op);
+	size_t (*merge_scratch_nbytes)(const struct device *device, uint32_t k, uint64_t n,
+				       uint32_t element_nbytes);
+	int (*merge)(struct lane *lane, const struct merge_op *op);
+	int (*unique)(struct lane *lane, const struct unique_op *op);
+	int (*sample)(struct lane *lane, const struct sample_op *op);
+	int (*pack)(struct lane *lane, const struct pack_op *op);
+	int (*unpack)(struct lane *lane, const struct unpack_op *op);
+
+	/* Scratch to sort n records (k == 0), or to merge k slices of n items in all. */
+	size_t (*records_scratch_nbytes)(const struct device *device, const struct layout *layout,
+					 uint32_t k, uint64_t n);
+	/*
+	 * These two may wait for the device when the keys are longer than an element's prefix
+	 * (layout_needs_refining()), and then return what they waited for as an error.
+	 */
+	int (*sort_records)(struct lane *lane, const struct sort_records_op *op);
+	int (*merge_records)(struct lane *lane, const struct merge_records_op *op);
+	int (*cut_records)(struct lane *lane, const struct cut_records_op *op);
+	int (*sample_records)(struct lane *lane, const struct sample_records_op *op);
+};
+
+extern const struct backend backend_cpu;
+extern const struct backend backend_cuda; /* only with HAVE_CUDA */
+
+enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
+
+/*
+ * The back end for `choice`. AUTO takes the GPU if there is one and the input is large enough to
+ * pay for starting it, against so many CPU threads. input_nbytes: UINT64_MAX if unknown. Returns 0,
+ * or -ENODEV with a message when CUDA was asked for and cannot be had.
+ */
+int backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
+		   const struct backend **ret_backend);

@@ -1,0 +1,242 @@
+/*
+ * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
+ *
+ * A lane is a queue on a pool of threads (lane_pool.h), an operation is one function of this folder
+ * run as one task: chunks and windows are many and small, so the parallelism is between them. The
+ * device is unified: its memory is the host's.
+ *
+ * Memory comes from mmap (pages.h), so that it goes back to the system when it is released and the
+ * process stays within its limit. Parts can go back early: what a merge has passed becomes the page
+ * cache of what it writes, which need not find as many pages that nobody has used for long (on a
+ * virtual machine these may have to come from its host first).
+ */
+#include "src/device/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/base/status.h"
+#include "src/device/cpu/cut.h"
+#include "src/device/cpu/encode.h"
+#include "src/device/cpu/lane_pool.h"
+#include "src/device/cpu/merge.h"
+#include "src/device/cpu/pack.h"
+#include "src/device/cpu/pages.h"
+#include "src/device/cpu/records.h"
+#include "src/device/cpu/sort.h"
+#include "src/device/cpu/unique.h"
+
+enum {
+	CHUNK_NBYTES = 32 << 20,
+	/*
+	 * A write gets large pages of the page cache for what it covers of them: of 2 MiB on ext4.
+	 * And these are what the kernel has just been given back of the runs, not memory that
+	 * nobody has touched for long.
+	 */
+	WINDOW_NBYTES = 8 << 20,
+};
+
+struct device {
+	struct lane_pool *pool;
+	struct stats *stats; /* may be NULL */
+	unsigned n_threads;
+	struct pages pages;
+};
+
+static int cpu_probe(const char **ret_why)
+{
+	(void)ret_why;
+	return 0;
+}
+
+static int cpu_open(const struct backend_config *config, struct device **ret_device)
+{
+	struct device *device = calloc(1, sizeof *device);
+	int r;
+
+	if (!device)
+		return -ENOMEM;
+	device->n_threads = config->n_threads;
+	device->stats = config->stats;
+	pages_init(&device->pages);
+	r = lane_pool_open(config->n_threads, device, &device->pool);
+	if (r < 0) {
+		pages_destroy(&device->pages);
+		free(device);
+		return r;
+	}
+	*ret_device = device;
+	return 0;
+}
+
+static void cpu_close(struct device *device)
+{
+	if (!device)
+		return;
+	lane_pool_close(device->pool);
+	pages_destroy(&device->pages);
+	free(device);
+}
+
+static void cpu_describe(const struct device *device, struct device_info *ret_info)
+{
+	*ret_info = (struct device_info){
+		.unified = true,
+		.refers = true,
+		.n_lanes = device->n_threads,
+		.chunk_nbytes = CHUNK_NBYTES,
+		.window_nbytes = WINDOW_NBYTES,
+	};
+	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", device->n_threads,
+		 device->n_threads == 1 ? "" : "s");
+}
+
+static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	(void)kind;
+	*ret_memory = pages_map(&device->pages, nbytes);
+	return *ret_memory ? 0 : -ENOMEM;
+}
+
+static void cpu_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+{
+	(void)device, (void)kind;
+	pages_unmap(memory, nbytes);
+}
+
+/* Whole pages only: what lies on the edges of the part stays. */
+static void cpu_discard(struct device *device, void *memory, size_t nbytes)
+{
+	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t begin = ((uintptr_t)memory + page_nbytes - 1) / page_nbytes * page_nbytes;
+	const uintptr_t end = ((uintptr_t)memory + nbytes) / page_nbytes * page_nbytes;
+
+	(void)device;
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
+{
+	return lane_pool_lane_open(device->pool, urgency, ret_lane);
+}
+
+static int cpu_mark_open(struct device *device, struct mark **ret_mark)
+{
+	return lane_pool_mark_open(device->pool, ret_mark);
+}
+
+static int cpu_mark_wait(struct mark *mark)
+{
+	lane_pool_wait(mark);
+	return 0;
+}
+
+struct copy_op {
+	void *to;
+	const void *from;
+	size_t n; /* bytes */
+};
+
+static void cpu_copy(const struct copy_op *op)
+{
+	memcpy(op->to, op->from, op->n);
+}
+
+/*
+ * Each operation: the task that runs it and reports its time and the bytes it went over, and the
+ * function that queues it.
+ */
+#define OPERATION(verb, the_stage, the_nbytes)                                                     \
+	static void run_##verb(void *context, const void *arguments)                               \
+	{                                                                                          \
+		struct device *device = context;                                                   \
+		const struct verb##_op *op = arguments;                                            \
+		struct span span = stats_begin(the_stage, 0);                                      \
+                                                                                                   \
+		cpu_##verb(op);                                                                    \
+		stats_end(device->stats, span, the_nbytes);                                        \
+	}                                                                                          \
+	static int queue_##verb(struct lane *lane, const struct verb##_op *op)                     \
+	{                                                                                          \
+		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
+	}
+
+OPERATION(copy, STAGE_FETCH, op->n)
+OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(sort, STAGE_SORT, op->n * op->element_nbytes)
+OPERATION(cut, STAGE_CUT, 0)
+OPERATION(merge, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
+OPERATION(unique, STAGE_MERGE, op->n * op->element_nbytes)
+OPERATION(sample, STAGE_CUT, 0)
+OPERATION(pack, STAGE_PACK, op->n * op->element_nbytes)
+OPERATION(unpack, STAGE_UNPACK, packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
+OPERATION(sort_records, STAGE_SORT, op->n * op->layout->record_nbytes)
+OPERATION(merge_records, STAGE_MERGE, slices_n(op->slices, op->k) * op->layout->item_nbytes)
+OPERATION(cut_records, STAGE_CUT, 0)
+OPERATION(sample_records, STAGE_CUT, 0)
+
+static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+{
+	return queue_copy(lane, &(struct copy_op){ .to = to, .from = from, .n = nbytes });
+}
+
+static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+{
+	(void)device;
+	return cpu_sort_scratch_nbytes(n, element_nbytes);
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
+				   uint32_t element_nbytes)
+{
+	(void)device;
+	return cpu_merge_scratch_nbytes(k, n, element_nbytes);
+}
+
+static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,
+				     uint32_t k, uint64_t n)
+{
+	(void)device;
+	return cpu_records_scratch_nbytes(layout, k, n);
+}
+
+const struct backend backend_cpu = {
+	.name = "cpu",
+	.probe = cpu_probe,
+	.open = cpu_open,
+	.close = cpu_close,
+	.describe = cpu_describe,
+	.alloc = cpu_alloc,
+	.release = cpu_release,
+	.discard = cpu_discard,
+	.lane_open = cpu_lane_open,
+	.lane_close = lane_pool_lane_close,
+	.mark_open = cpu_mark_open,
+	.mark_close = lane_pool_mark_close,
+	.mark = lane_pool_mark,
+	.mark_wait = cpu_mark_wait,
+	.follow = lane_pool_follow,
+	.copy = copy,
+	.encode = queue_encode,
+	.decode = queue_decode,
+	.sort_scratch_nbytes = sort_scratch_nbytes,
+	.sort = queue_sort,
+	.cut = queue_cut,
+	.merge_scratch_nbytes = merge_scratch_nbytes,
+	.merge = queue_merge,
+	.unique = queue_unique,
+	.sample = queue_sample,
+	.pack = queue_pack,
+	.unpack = queue_unpack,
+	.records_scratch_nbytes = records_scratch_nbytes,
+	.sort_records = queue_sort_records,
+	.merge_records = queue_merge_records,
+	.cut_records = queue_cut_records,
+	.sample_records = queue_sample_records,
+};

@@ -1,0 +1,23 @@
+/*
+ * cut - where a splitter cuts sorted slices, and samples of a slice (see backend.h)
+ */
+#pragma once
+
+#include "src/device/backend.h"
+
+/*
+ * The number of elements of the slice that come before `key`: the smaller ones, and if
+ * equal_before the equal ones. key must be the value of an element of element_nbytes.
+ */
+uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_t key,
+		       bool equal_before);
+
+/* The same for k slices, as cut_op says. */
+void cpu_cut(const struct cut_op *op);
+
+/* As sample_op says. */
+void cpu_sample(const struct sample_op *op);
+
+/* The same of items. */
+void cpu_cut_records(const struct cut_records_op *op);
+void cpu_sample_records(const struct sample_records_op *op);

@@ -1,0 +1,25 @@
+/*
+ * gather - items in their order, checked on the way
+ */
+#pragma once
+
+#include "src/device/cpu/element_form.h"
+#include "src/device/cpu/sequence.h"
+
+struct gather_op {
+	const struct layout *layout;
+	const struct sequence *items;
+	/* n, in the order wanted; NULL: the items are in order, and these are all of them. */
+	const void *elements;
+	uint64_t n;
+	uint64_t n_ordered;              /* so many; all behind these are beyond the limit */
+	const struct element_form *form; /* of the elements */
+	void *out;
+	bool for_output, unique;
+	uint64_t limit;
+	void *ret_first, *ret_last; /* item_nbytes; may be NULL */
+	struct arranged *ret;
+};
+
+/* See sort_records_op and merge_records_op. `out` overlaps nothing else. */
+void cpu_gather(const struct gather_op *op);

@@ -1,0 +1,327 @@
+/*
+ * merge - merge sorted slices into one, with one thread (see merge.h)
+ *
+ * Merging k slices pairwise takes log2(k) levels, and out of the cache each of them would be a
+ * trip through memory. So the output is cut into tiles that fit the second-level cache twice,
+ * each tile is merged through all levels between two buffers, and memory sees one read and one
+ * write:
+ *
+ *	slices    |....:....|  |..:......|  |.....:...|  |...:.....|	read where they are
+ *	               \         /                  \        /
+ *	buffer 0        [  merge  ]                 [  merge  ]
+ *	                        \                    /
+ *	out                     [       merge       ]			or buffer 1, then 0, ...
+ *
+ * A segment without a partner is copied: left where it is, it could be what a later level
+ * overwrites.
+ *
+ * A tree of losers (Knuth, vol. 3, 5.4.1) does the same with log2(k) comparisons per element,
+ * but they form one chain of unpredictable loads; pairs of segments allow merge2 to overlap
+ * several chains, and vectors.
+ *
+ * Where to cut. Every slice is a sequence of blocks of block_n elements; what is looked at is
+ * the last element of each. Take blocks in the order of their last elements (equal ones: of the
+ * earlier slice) while the tile has room. None of their elements is larger than the last
+ * block's last, which becomes the splitter; the next block of every slice, which was not taken,
+ * may begin with elements that are smaller as well: fewer than block_n, found by binary search.
+ * This is Knuth's forecasting (5.4.9), with keys that are in memory anyway. So a tile has room
+ * for k * block_n more elements than are taken in blocks, and never overflows, for any data:
+ * equal elements are cut between slices, and within a slice at the end of a block.
+ *
+ * Not done: exact tiles, as the GPU back end wants them. A buffer does not mind being half full.
+ */
+#include "src/device/cpu/merge.h"
+
+#include <string.h>
+
+#include "src/device/cpu/cut.h"
+#include "src/device/cpu/merge2.h"
+
+enum {
+	CACHE_LINE_NBYTES = 64,
+	TILE_NBYTES = 1 << 19, /* a buffer; two of them fit a second-level cache of 1 MiB */
+	TILE_PART = 4,         /* of what is merged, at most: buffers take half of its memory */
+	MAX_BLOCK_N = 256,     /* longer ones save little: few slices need few steps anyway */
+	MIN_BLOCK_N = 8,       /* shorter ones cost more to cut than to merge */
+};
+
+/* Sorted elements, somewhere. */
+struct segment {
+	const char *elements;
+	uint64_t n;
+};
+
+/*
+ * A slice that is being cut into tiles: [0, cut) is in tiles already, [cut, taken) in blocks
+ * taken since.
+ */
+struct cursor {
+	const char *elements;
+	uint64_t n;
+	uint64_t cut;
+	uint64_t taken;
+};
+
+/* The next block of a slice. */
+struct head {
+	code_t last; /* its last element */
+	uint32_t cursor;
+};
+
+/* The merge; the arrays are in the scratch. */
+struct merge {
+	struct head *heads;       /* a heap, smallest first: slices with blocks to take */
+	struct cursor *cursors;   /* the slices that are not empty */
+	struct segment *segments; /* of one tile */
+	char *buffers[2];         /* tile_n elements each */
+	uint32_t n_heads, n_cursors;
+	uint32_t element_nbytes;
+	uint64_t tile_n, block_n;
+	merge2_fn *merge2;
+};
+
+/* Elements of a tile as it should be, for n elements in all. */
+static uint64_t wanted_tile_n(uint64_t n, uint32_t element_nbytes)
+{
+	const uint64_t most = TILE_NBYTES / element_nbytes;
+
+	return n / TILE_PART < most ? n / TILE_PART : most;
+}
+
+/* Half of a tile for the blocks that are taken, half for the beginnings of those that are not. */
+static uint64_t choose_block_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
+{
+	const uint64_t block_n = wanted_tile_n(n, element_nbytes) / 2 / (k ? k : 1);
+
+	return block_n < MIN_BLOCK_N ? MIN_BLOCK_N : block_n > MAX_BLOCK_N ? MAX_BLOCK_N : block_n;
+}
+
+static uint64_t choose_tile_n(uint32_t k, uint64_t n, uint32_t element_nbytes)
+{
+	const uint64_t wanted = wanted_tile_n(n, element_nbytes);
+	const uint64_t least = 2 * (uint64_t)k * choose_block_n(k, n, element_nbytes);
+
+	return wanted < least ? least : wanted;
+}
+
+size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
+{
+	return (sizeof(struct head) + sizeof(struct cursor) + sizeof(struct segment)) * k +
+	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
+}
+
+static void set_up(const struct merge_op *op, struct merge *merge)
+{
+	const uint64_t n = slices_n(op->slices, op->k);
+	char *scratch = op->scratch;
+	size_t buffer_nbytes;
+
+	*merge = (struct merge){
+		.element_nbytes = op->element_nbytes,
+		.tile_n = choose_tile_n(op->k, n, op->element_nbytes),
+		.block_n = choose_block_n(op->k, n, op->element_nbytes),
+		.merge2 = merge2_choose(op->element_nbytes),
+	};
+	buffer_nbytes = merge->tile_n * op->element_nbytes;
+	merge->heads = (struct head *)scratch;
+	merge->cursors = (struct cursor *)(merge->heads + op->k);
+	merge->segments = (struct segment *)(merge->cursors + op->k);
+	merge->buffers[0] = (char *)(merge->segments + op->k);
+	merge->buffers[1] = merge->buffers[0] + buffer_nbytes;
+}
+
+static bool head_less(const struct head *a, const struct head *b)
+{
+	return a->last < b->last || (a->last == b->last && a->cursor < b->cursor);
+}
+
+/* Let the head at `at` sink to its place in the heap. */
+static void sift_down(struct head *heads, uint32_t n, uint32_t at)
+{
+	const struct head head = heads[at];
+
+	for (uint32_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
+		if (child + 1 < n && head_less(&heads[child + 1], &heads[child]))
+			child++;
+		if (head_less(&head, &heads[child]))
+			break;
+		heads[at] = heads[child];
+		at = child;
+	}
+	heads[at] = head;
+}
+
+/* Elements of the slice's next block; 0 when all are taken. */
+static uint64_t next_block_n(const struct merge *merge, const struct cursor *cursor)
+{
+	const uint64_t n = cursor->n - cursor->taken;
+
+	return n < merge->block_n ? n : merge->block_n;
+}
+
+static code_t last_of_next_block(const struct merge *merge, const struct cursor *cursor)
+{
+	return element_get(cursor->elements, merge->element_nbytes,
+			   cursor->taken + next_block_n(merge, cursor) - 1);
+}
+
+/*
+ * Fetch the block after the next into the cache. Taking and cutting blocks looks at a few of their
+ * elements, here and there, and would wait for memory every time; and then they are merged.
+ */
+static void prefetch_block(const struct merge *merge, const struct cursor *cursor, uint64_t start)
+{
+	const uint64_t block_end = start + merge->block_n;
+	const uint64_t end = block_end < cursor->n ? block_end : cursor->n;
+
+	for (uint64_t i = start; i < end; i += CACHE_LINE_NBYTES / merge->element_nbytes)
+		__builtin_prefetch(cursor->elements + i * merge->element_nbytes, 0, 2);
+}
+
+static void open_cursors(const struct merge_op *op, struct merge *merge)
+{
+	for (uint32_t i = 0; i < op->k; i++) {
+		struct cursor *cursor = &merge->cursors[merge->n_cursors];
+
+		if (op->slices[i].n == 0)
+			continue;
+		*cursor =
+			(struct cursor){ .elements = op->slices[i].elements, .n = op->slices[i].n };
+		merge->heads[merge->n_cursors] = (struct head){
+			.last = last_of_next_block(merge, cursor),
+			.cursor = merge->n_cursors,
+		};
+		merge->n_cursors++;
+	}
+	merge->n_heads = merge->n_cursors;
+	for (uint32_t at = merge->n_heads / 2; at-- > 0;)
+		sift_down(merge->heads, merge->n_heads, at);
+}
+
+/*
+ * Take blocks into the next tile; returns the head of the last one, the splitter. Some must be
+ * left.
+ */
+static struct head take_blocks(struct merge *merge)
+{
+	const uint64_t room = merge->tile_n - merge->n_cursors * merge->block_n;
+	struct head splitter = merge->heads[0];
+	uint64_t n_taken = 0;
+
+	while (merge->n_heads > 0 && n_taken + merge->block_n <= room) {
+		struct head *head = &merge->heads[0];
+		struct cursor *cursor = &merge->cursors[head->cursor];
+		const uint64_t block_n = next_block_n(merge, cursor);
+
+		splitter = *head;
+		cursor->taken += block_n;
+		n_taken += block_n;
+		prefetch_block(merge, cursor, cursor->taken + merge->block_n);
+		if (cursor->taken < cursor->n)
+			head->last = last_of_next_block(merge, cursor);
+		else
+			*head = merge->heads[--merge->n_heads];
+		sift_down(merge->heads, merge->n_heads, 0);
+	}
+	return splitter;
+}
+
+/* How many elements of the slice's next block come before the splitter. */
+static uint64_t n_before(const struct merge *merge, const struct cursor *cursor, code_t splitter,
+			 bool equal_before)
+{
+	const struct slice next = { cursor->elements + cursor->taken * merge->element_nbytes,
+				    next_block_n(merge, cursor) };
+
+	return cpu_cut_slice(&next, merge->element_nbytes, splitter, equal_before);
+}
+
+/* Cut all slices at the splitter: the tile's segments, in the order of the slices. */
+static uint32_t cut_tile(struct merge *merge, const struct head *splitter)
+{
+	uint32_t n_segments = 0;
+
+	for (uint32_t i = 0; i < merge->n_cursors; i++) {
+		struct cursor *cursor = &merge->cursors[i];
+		uint64_t end = cursor->taken;
+
+		if (i != splitter->cursor)
+			end += n_before(merge, cursor, splitter->last, i < splitter->cursor);
+		if (end == cursor->cut)
+			continue;
+		merge->segments[n_segments++] = (struct segment){
+			.elements = cursor->elements + cursor->cut * merge->element_nbytes,
+			.n = end - cursor->cut,
+		};
+		cursor->cut = end;
+	}
+	return n_segments;
+}
+
+/* Is the last element of a no larger than the first of b? */
+static bool in_order(const struct merge *merge, struct segment a, struct segment b)
+{
+	return element_get(a.elements, merge->element_nbytes, a.n - 1) <=
+	       element_get(b.elements, merge->element_nbytes, 0);
+}
+
+/* a before b. */
+static void concatenate(const struct merge *merge, struct segment a, struct segment b, char *out)
+{
+	memcpy(out, a.elements, a.n * merge->element_nbytes);
+	memcpy(out + a.n * merge->element_nbytes, b.elements, b.n * merge->element_nbytes);
+}
+
+static struct segment merge_pair(const struct merge *merge, struct segment a, struct segment b,
+				 char *out)
+{
+	if (in_order(merge, a, b))
+		concatenate(merge, a, b, out);
+	else if (in_order(merge, b, a))
+		concatenate(merge, b, a, out);
+	else
+		merge->merge2(a.elements, a.n, b.elements, b.n, out);
+	return (struct segment){ .elements = out, .n = a.n + b.n };
+}
+
+/* One level: pairs of segments into `to`, one after the other; returns how many there are now. */
+static uint32_t merge_level(const struct merge *merge, uint32_t n_segments, char *to)
+{
+	struct segment *segments = merge->segments;
+
+	for (uint32_t i = 0; i + 1 < n_segments; i += 2) {
+		segments[i / 2] = merge_pair(merge, segments[i], segments[i + 1], to);
+		to += segments[i / 2].n * merge->element_nbytes;
+	}
+	if (n_segments % 2) {
+		const struct segment last = segments[n_segments - 1];
+
+		memcpy(to, last.elements, last.n * merge->element_nbytes);
+		segments[n_segments / 2] = (struct segment){ .elements = to, .n = last.n };
+	}
+	return (n_segments + 1) / 2;
+}
+
+/* Merge the tile's segments to out; returns the number of elements. */
+static uint64_t merge_tile(const struct merge *merge, uint32_t n_segments, char *out)
+{
+	for (unsigned level = 0; n_segments > 2; level++)
+		n_segments = merge_level(merge, n_segments, merge->buffers[level % 2]);
+	merge_level(merge, n_segments, out);
+	return merge->segments[0].n;
+}
+
+void cpu_merge(const struct merge_op *op)
+{
+	struct merge merge;
+	char *out = op->out;
+
+	set_up(op, &merge);
+	open_cursors(op, &merge);
+	while (merge.n_heads > 0) {
+		const struct head splitter = take_blocks(&merge);
+		const uint32_t n_segments = cut_tile(&merge, &splitter);
+
+		out += merge_tile(&merge, n_segments, out) * merge.element_nbytes;
+	}
+}

@@ -1,0 +1,9 @@
+/*
+ * pack - sorted elements to the blocks that runs store, and back (see pack_op, unpack_op)
+ */
+#pragma once
+
+#include "src/device/backend.h"
+
+void cpu_pack(const struct pack_op *op);
+void cpu_unpack(const struct unpack_op *op);

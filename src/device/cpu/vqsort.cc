@@ -1,0 +1,16 @@
+/*
+ * vqsort - Highway's vectorised quicksort behind a C door (see vqsort.h)
+ */
+#include "src/device/cpu/vqsort.h"
+
+#include <hwy/contrib/sort/vqsort.h>
+
+void vqsort_8(void *elements, size_t n)
+{
+	hwy::Sorter()(static_cast<uint64_t *>(elements), n, hwy::SortAscending());
+}
+
+void vqsort_16(void *elements, size_t n)
+{
+	hwy::Sorter()(static_cast<hwy::uint128_t *>(elements), n, hwy::SortAscending());
+}

@@ -1,0 +1,292 @@
+/*
+ * backend_cuda - sorting and merging on a GPU
+ *
+ * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a lane's stream.
+ * The device and its memory are in cuda_device.c; lanes, marks, and how results come to the host,
+ * in cuda_lane.c. Nothing else in the engine knows CUDA.
+ */
+#include "src/device/backend.h"
+
+#include "kernels/kernels.h"
+#include "src/device/cuda/cuda_lane.h"
+#include "src/device/cuda/cuda_records.h"
+
+static enum stage copy_stage(const void *to, const void *from)
+{
+	struct cudaPointerAttributes a, b;
+
+	if (cudaPointerGetAttributes(&a, to) != cudaSuccess ||
+	    cudaPointerGetAttributes(&b, from) != cudaSuccess) {
+		cudaGetLastError();
+		return STAGE_UPLOAD;
+	}
+	if (a.type != cudaMemoryTypeDevice)
+		return STAGE_DOWNLOAD;
+	return b.type == cudaMemoryTypeDevice ? STAGE_FETCH : STAGE_UPLOAD;
+}
+
+static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+{
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, copy_stage(to, from), nbytes, 0, &operation);
+
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	return cuda_operation_queue(
+		&operation, cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault, lane->stream),
+		"copy");
+}
+
+static struct kernel_key key_split(code_t key)
+{
+	return (struct kernel_key){ .lo = (uint64_t)key, .hi = (uint64_t)(key >> 64) };
+}
+
+static void deliver_digest(const struct delivery *delivery)
+{
+	digest_add(delivery->to[0], *(const struct digest *)delivery->from);
+}
+
+static int encode(struct lane *lane, const struct encode_op *op)
+{
+	struct encode_task task = {
+		.records = op->records, .elements = op->elements, .n = op->n, .map = op->layout->map
+	};
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_ENCODE, op->n * op->layout->record_nbytes,
+				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	if (op->ret_digest) {
+		task.digest = operation.result;
+		operation.delivery->to[0] = op->ret_digest;
+		operation.delivery->deliver = deliver_digest;
+	}
+	return cuda_operation_queue(&operation, launch_encode(&task, lane->stream), "encode");
+}
+
+static void deliver_decoded(const struct delivery *delivery)
+{
+	const struct decode_findings *found = delivery->from;
+	struct decode_result *ret = delivery->to[0];
+
+	*ret = (struct decode_result){
+		.digest = found->digest,
+		.n_disorders = found->n_disorders,
+		.first = cuda_widen(found->first),
+		.last = cuda_widen(found->last),
+	};
+}
+
+static int decode(struct lane *lane, const struct decode_op *op)
+{
+	struct decode_task task = { .elements = op->elements,
+				    .records = op->records,
+				    .n = op->n,
+				    .map = op->layout->map,
+				    .strict = op->strict };
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_DECODE, op->n * op->layout->record_nbytes,
+				     sizeof(struct decode_findings), &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.findings = operation.result;
+	operation.delivery->to[0] = op->ret;
+	operation.delivery->deliver = deliver_decoded;
+	return cuda_operation_queue(&operation, launch_decode(&task, lane->stream), "decode");
+}
+
+static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+{
+	(void)device;
+	return kernel_sort_scratch_nbytes(n, element_nbytes);
+}
+
+static int sort(struct lane *lane, const struct sort_op *op)
+{
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_SORT, op->n * op->element_nbytes, 0, &operation);
+
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	return cuda_operation_queue(&operation,
+				    launch_sort(op->elements, op->n, op->element_nbytes,
+						op->scratch, lane->stream),
+				    "sort");
+}
+
+static int cut(struct lane *lane, const struct cut_op *op)
+{
+	const size_t nbytes = op->k * sizeof *op->ret_cuts;
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_CUT, 0, nbytes, &operation);
+
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	operation.delivery->to[0] = op->ret_cuts;
+	operation.delivery->n = nbytes;
+	operation.delivery->deliver = cuda_deliver_bytes;
+	return cuda_operation_queue(&operation,
+				    launch_cut(cuda_slices(op->slices), op->k, op->element_nbytes,
+					       key_split(op->key), op->slice, operation.result,
+					       lane->stream),
+				    "cut");
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
+				   uint32_t element_nbytes)
+{
+	(void)device;
+	return kernel_merge_scratch_nbytes(k, n, element_nbytes);
+}
+
+static int merge(struct lane *lane, const struct merge_op *op)
+{
+	struct operation operation = { 0 };
+	const uint64_t n = slices_n(op->slices, op->k);
+	int r = cuda_operation_begin(lane, STAGE_MERGE, n * op->element_nbytes, 0, &operation);
+
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	return cuda_operation_queue(&operation,
+				    launch_merge(cuda_slices(op->slices), op->k, op->element_nbytes,
+						 op->out, op->scratch, lane->stream),
+				    "merge");
+}
+
+static void deliver_unique(const struct delivery *delivery)
+{
+	const struct unique_findings *found = delivery->from;
+
+	*(uint64_t *)delivery->to[0] = found->n;
+	*(struct digest *)delivery->to[1] = found->dropped;
+}
+
+static int unique(struct lane *lane, const struct unique_op *op)
+{
+	struct unique_task task = { .elements = op->elements, .n = op->n, .map = op->layout->map };
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_MERGE, op->n * op->element_nbytes,
+				     sizeof(struct unique_findings), &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.findings = operation.result;
+	operation.delivery->to[0] = op->ret_n;
+	operation.delivery->to[1] = op->ret_dropped;
+	operation.delivery->deliver = deliver_unique;
+	return cuda_operation_queue(&operation, launch_unique(&task, lane->stream), "unique");
+}
+
+static int sample(struct lane *lane, const struct sample_op *op)
+{
+	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
+				     &operation);
+
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	operation.delivery->to[0] = op->ret_keys;
+	operation.delivery->n = n_keys;
+	operation.delivery->deliver = cuda_deliver_keys;
+	return cuda_operation_queue(&operation,
+				    launch_sample(op->elements, op->n, op->stride,
+						  op->element_nbytes, operation.result,
+						  lane->stream),
+				    "sample");
+}
+
+static int pack(struct lane *lane, const struct pack_op *op)
+{
+	struct delta_pack_task task = { .codes = op->elements,
+					.n = op->n,
+					.code_nbytes = op->element_nbytes,
+					.block_n = op->block_n,
+					.packed = op->packed };
+	const size_t nbytes = (op->n + op->block_n - 1) / op->block_n * sizeof(uint32_t);
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_PACK, op->n * op->element_nbytes, nbytes,
+				     &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
+				      &task.scratch);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.packed_nbytes = operation.result;
+	operation.delivery->to[0] = op->ret_nbytes;
+	operation.delivery->n = nbytes;
+	operation.delivery->deliver = nbytes ? cuda_deliver_bytes : NULL;
+	return cuda_operation_queue(&operation, launch_delta_pack(&task, lane->stream), "pack");
+}
+
+_Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block) &&
+		       offsetof(struct packed_block, n) == offsetof(struct kernel_packed_block, n),
+	       "blocks are handed to the kernels as they are");
+
+static int unpack(struct lane *lane, const struct unpack_op *op)
+{
+	struct delta_unpack_task task = {
+		.blocks = (const struct kernel_packed_block *)op->blocks,
+		.n_blocks = op->n_blocks,
+		.code_nbytes = op->element_nbytes,
+	};
+	const uint64_t n = packed_blocks_n(op->blocks, op->n_blocks);
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_UNPACK, n * op->element_nbytes,
+				     sizeof *task.damaged, &operation);
+
+	if (r == 0)
+		r = cuda_lane_scratch(lane, kernel_delta_unpack_nbytes(op->n_blocks), &task.tables);
+	if (r < 0)
+		return cuda_operation_fail(&operation, r);
+	task.damaged = operation.result;
+	operation.delivery->to[0] = op->ret_damaged;
+	operation.delivery->n = sizeof *task.damaged;
+	operation.delivery->deliver = cuda_deliver_bytes;
+	return cuda_operation_queue(&operation, launch_delta_unpack(&task, lane->stream), "unpack");
+}
+
+const struct backend backend_cuda = {
+	.name = "cuda",
+	.probe = cuda_device_probe,
+	.open = cuda_device_open,
+	.close = cuda_device_close,
+	.describe = cuda_device_describe,
+	.alloc = cuda_device_alloc,
+	.release = cuda_device_release,
+	.discard = cuda_device_discard,
+	.lane_open = cuda_lane_open,
+	.lane_close = cuda_lane_close,
+	.mark_open = cuda_mark_open,
+	.mark_close = cuda_mark_close,
+	.mark = cuda_lane_mark,
+	.mark_wait = cuda_mark_wait,
+	.follow = cuda_lane_follow,
+	.copy = copy,
+	.encode = encode,
+	.decode = decode,
+	.sort_scratch_nbytes = sort_scratch_nbytes,
+	.sort = sort,
+	.cut = cut,
+	.merge_scratch_nbytes = merge_scratch_nbytes,
+	.merge = merge,
+	.unique = unique,
+	.sample = sample,
+	.pack = pack,
+	.unpack = unpack,
+	.records_scratch_nbytes = cuda_records_scratch_nbytes,
+	.sort_records = cuda_sort_records,
+	.merge_records = cuda_merge_records,
+	.cut_records = cuda_cut_records,
+	.sample_records = cuda_sample_records,
+};

@@ -1,0 +1,191 @@
+/*
+ * cuda_device - a GPU, its memory, and its error codes (see cuda_device.h)
+ */
+#include "src/device/cuda/cuda_device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/base/status.h"
+
+enum {
+	LANES = 2, /* chunks sorted at a time: one computes while another's input comes */
+	CHUNK_NBYTES = 512 << 20,
+	WINDOW_NBYTES = 8 << 20, /* all that are in flight stay in the host's last cache */
+};
+
+int cuda_status(int code, const char *what)
+{
+	if (code == cudaSuccess)
+		return 0;
+	cudaGetLastError(); /* what can be cleared is cleared; other errors stay, and come again */
+	if (code == cudaErrorMemoryAllocation)
+		return -ENOMEM;
+	return fail(-EIO, "GPU: %s: %s", what, cudaGetErrorString((cudaError_t)code));
+}
+
+void cuda_pass_over(int code)
+{
+	if (code != cudaSuccess)
+		cudaGetLastError();
+}
+
+int cuda_device_use(const struct device *device)
+{
+	return cuda_status(cudaSetDevice(device->gpu), "cannot be used");
+}
+
+int cuda_device_probe(const char **ret_why)
+{
+	int n = 0;
+	const cudaError_t code = cudaGetDeviceCount(&n);
+
+	if (code == cudaSuccess && n > 0)
+		return 0;
+	cudaGetLastError();
+	*ret_why = code == cudaSuccess ? "no device" : cudaGetErrorString(code);
+	return -ENODEV;
+}
+
+static int find_memory(struct device *device, uint64_t limit_nbytes)
+{
+	size_t free_nbytes, total_nbytes;
+	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "its memory");
+
+	if (r < 0)
+		return r;
+	device->memory_nbytes = free_nbytes - free_nbytes / 10;
+	if (limit_nbytes && limit_nbytes < device->memory_nbytes)
+		device->memory_nbytes = limit_nbytes;
+	return 0;
+}
+
+/* The moment from which the times of events are counted. */
+static int set_origin(struct device *device)
+{
+	int r = cuda_status(cudaEventCreate(&device->origin), "event");
+
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(device->origin, 0), "event");
+	if (r == 0)
+		r = cuda_status(cudaEventSynchronize(device->origin), "start");
+	device->origin_ns = trace_now_ns();
+	return r;
+}
+
+static int open_gpu(struct device *device, const struct backend_config *config)
+{
+	struct cudaDeviceProp properties;
+	int r = cuda_device_use(device);
+
+	if (r == 0)
+		r = cuda_status(cudaGetDeviceProperties(&properties, device->gpu), "properties");
+	if (r < 0)
+		return r;
+	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
+	r = find_memory(device, config->device_memory_nbytes);
+	return r < 0 ? r : set_origin(device);
+}
+
+void cuda_device_close(struct device *device)
+{
+	if (!device)
+		return;
+	if (device->origin)
+		cuda_pass_over(cudaEventDestroy(device->origin));
+	free(device);
+}
+
+int cuda_device_open(const struct backend_config *config, struct device **ret_device)
+{
+	struct device *device;
+	int r;
+
+	if (config->n_gpus > 1)
+		return fail(-ENOTSUP, "--gpus: sorting on more than one GPU is not supported yet");
+	device = calloc(1, sizeof *device);
+	if (!device)
+		return fail(-ENOMEM, "no memory for the CUDA back end");
+	device->gpu = config->n_gpus ? (int)config->gpus[0] : 0;
+	device->stats = config->stats;
+	r = open_gpu(device, config);
+	if (r < 0) {
+		cuda_device_close(device);
+		return r;
+	}
+	*ret_device = device;
+	return 0;
+}
+
+void cuda_device_describe(const struct device *device, struct device_info *ret_info)
+{
+	*ret_info = (struct device_info){
+		.unified = false,
+		.memory_nbytes = device->memory_nbytes,
+		.n_lanes = LANES,
+		.chunk_nbytes = CHUNK_NBYTES,
+		.window_nbytes = WINDOW_NBYTES,
+	};
+	memcpy(ret_info->name, device->name, sizeof ret_info->name);
+}
+
+/*
+ * Huge pages of the host, then registered: an order of magnitude faster than cudaMallocHost(),
+ * which takes 0.1 s for 256 MiB (docs/benchmarks.md, "file to file").
+ */
+int cuda_pinned_alloc(size_t nbytes, void **ret_memory)
+{
+	void *memory =
+		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r;
+
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	madvise(memory, nbytes, MADV_HUGEPAGE);
+	r = cuda_status(cudaHostRegister(memory, nbytes, cudaHostRegisterDefault),
+			"pinning memory");
+	if (r < 0)
+		munmap(memory, nbytes);
+	else
+		*ret_memory = memory;
+	return r;
+}
+
+void cuda_pinned_free(void *memory, size_t nbytes)
+{
+	if (!memory)
+		return;
+	cuda_pass_over(cudaHostUnregister(memory));
+	munmap(memory, nbytes);
+}
+
+int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	int r = cuda_device_use(device);
+
+	if (r < 0)
+		return r;
+	if (kind == MEMORY_DEVICE)
+		return cuda_status(cudaMalloc(ret_memory, nbytes), "allocation");
+	return cuda_pinned_alloc(nbytes, ret_memory);
+}
+
+void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
+{
+	if (!memory)
+		return;
+	cuda_pass_over(cudaSetDevice(device->gpu));
+	if (kind == MEMORY_DEVICE)
+		cuda_pass_over(cudaFree(memory));
+	else
+		cuda_pinned_free(memory, nbytes);
+}
+
+/* What cudaMalloc() gave can only be given back as a whole. */
+void cuda_device_discard(struct device *device, void *memory, size_t nbytes)
+{
+	(void)device, (void)memory, (void)nbytes;
+}

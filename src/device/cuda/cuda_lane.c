@@ -1,0 +1,362 @@
+/*
+ * cuda_lane - streams as lanes, events as marks, and the way of results to the host (see
+ * cuda_lane.h)
+ */
+#include "src/device/cuda/cuda_lane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+enum {
+	LEAST_ARENA_NBYTES = 64 << 10,
+	RESULT_ALIGN_NBYTES = 16,
+};
+
+struct mark {
+	cudaEvent_t event;
+	struct lane *lane; /* that it was last set in; NULL: never */
+	uint64_t n_queued; /* operations before it */
+};
+
+static void arena_free(struct arena *arena)
+{
+	cuda_pass_over(cudaFree(arena->device));
+	cuda_pinned_free(arena->pinned, arena->nbytes);
+	*arena = (struct arena){ 0 };
+}
+
+static int arena_open(struct arena *arena, size_t nbytes)
+{
+	void *device, *pinned;
+	int r = cuda_status(cudaMalloc(&device, nbytes), "allocation");
+
+	if (r < 0)
+		return r;
+	r = cuda_pinned_alloc(nbytes, &pinned);
+	if (r < 0)
+		cuda_pass_over(cudaFree(device));
+	else
+		*arena = (struct arena){ .device = device, .pinned = pinned, .nbytes = nbytes };
+	return r;
+}
+
+/* Two moments on the host's clock; false: the device does not tell. */
+static bool find_times(const struct device *device, const struct delivery *delivery,
+		       uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
+{
+	float begin_ms, end_ms;
+	cudaError_t code = cudaEventElapsedTime(&begin_ms, device->origin, delivery->begin);
+
+	if (code == cudaSuccess)
+		code = cudaEventElapsedTime(&end_ms, device->origin, delivery->end);
+	cuda_pass_over(code);
+	if (code != cudaSuccess)
+		return false;
+	*ret_begin_ns = device->origin_ns + (uint64_t)((double)begin_ms * 1e6);
+	*ret_end_ns = device->origin_ns + (uint64_t)((double)end_ms * 1e6);
+	return true;
+}
+
+static void delivery_free(struct delivery *delivery)
+{
+	if (delivery->begin)
+		cuda_pass_over(cudaEventDestroy(delivery->begin));
+	if (delivery->end)
+		cuda_pass_over(cudaEventDestroy(delivery->end));
+	free(delivery);
+}
+
+/* Hand out what an operation left; it has run. */
+static void delivery_finish(struct lane *lane, struct delivery *delivery)
+{
+	struct stats *stats = lane->gpu->stats;
+	struct span span = { .stage = delivery->stage, .track = lane->track };
+	uint64_t end_ns;
+
+	if (delivery->deliver)
+		delivery->deliver(delivery);
+	if (stats && find_times(lane->gpu, delivery, &span.begin_ns, &end_ns))
+		stats_end_at(stats, span, end_ns, delivery->nbytes);
+	delivery_free(delivery);
+}
+
+/* Under the lane's lock: deliver everything up to the n-th operation. */
+static void deliver(struct lane *lane, uint64_t n)
+{
+	while (lane->n_delivered < n) {
+		struct delivery *delivery = lane->first;
+
+		lane->first = delivery->next;
+		if (!lane->first)
+			lane->last = &lane->first;
+		lane->n_delivered++;
+		delivery_finish(lane, delivery);
+	}
+}
+
+/* Under the lock: wait for all that was queued, and deliver it. */
+static int lane_drain(struct lane *lane)
+{
+	int r = cuda_status(cudaStreamSynchronize(lane->stream), "waiting for a stream");
+
+	deliver(lane, lane->n_queued);
+	return r;
+}
+
+/* What nobody has waited for, nobody wants any more, and its place may be gone. */
+static void forget_results(struct lane *lane)
+{
+	for (struct delivery *delivery = lane->first; delivery; delivery = delivery->next)
+		delivery->deliver = NULL;
+}
+
+void cuda_lane_close(struct lane *lane)
+{
+	if (!lane)
+		return;
+	cuda_pass_over(cudaSetDevice(lane->gpu->gpu));
+	if (lane->stream) {
+		cuda_pass_over(cudaStreamSynchronize(lane->stream));
+		forget_results(lane);
+		deliver(lane, lane->n_queued);
+		cuda_pass_over(cudaStreamDestroy(lane->stream));
+	}
+	arena_free(&lane->results);
+	cuda_pass_over(cudaFree(lane->scratch));
+	pthread_mutex_destroy(&lane->lock);
+	free(lane);
+}
+
+static int stream_open(struct lane *lane, enum lane_urgency urgency)
+{
+	int least, greatest;
+	int r = cuda_status(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+			    "stream priorities");
+
+	if (r < 0)
+		return r;
+	return cuda_status(cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking,
+							least + (greatest - least) * (int)urgency /
+									(N_LANE_URGENCIES - 1)),
+			   "cannot make a stream");
+}
+
+int cuda_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
+{
+	struct lane *lane = calloc(1, sizeof *lane);
+	int r;
+
+	if (!lane)
+		return -ENOMEM;
+	lane->gpu = device;
+	lane->last = &lane->first;
+	lane->track = 1 + atomic_fetch_add(&device->n_lanes, 1);
+	pthread_mutex_init(&lane->lock, NULL);
+	r = cuda_device_use(device);
+	if (r == 0)
+		r = stream_open(lane, urgency);
+	if (r == 0)
+		r = arena_open(&lane->results, LEAST_ARENA_NBYTES);
+	if (r < 0) {
+		cuda_lane_close(lane);
+		return r;
+	}
+	*ret_lane = lane;
+	return 0;
+}
+
+int cuda_mark_open(struct device *device, struct mark **ret_mark)
+{
+	struct mark *mark = calloc(1, sizeof *mark);
+	int r;
+
+	if (!mark)
+		return -ENOMEM;
+	r = cuda_device_use(device);
+	if (r == 0)
+		r = cuda_status(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming),
+				"event");
+	if (r < 0) {
+		free(mark);
+		return r;
+	}
+	*ret_mark = mark;
+	return 0;
+}
+
+void cuda_mark_close(struct mark *mark)
+{
+	if (!mark)
+		return;
+	cuda_pass_over(cudaEventDestroy(mark->event));
+	free(mark);
+}
+
+int cuda_lane_mark(struct lane *lane, struct mark *mark)
+{
+	int r;
+
+	pthread_mutex_lock(&lane->lock);
+	mark->lane = lane;
+	mark->n_queued = lane->n_queued;
+	r = cuda_status(cudaEventRecord(mark->event, lane->stream), "event");
+	pthread_mutex_unlock(&lane->lock);
+	return r;
+}
+
+int cuda_mark_wait(struct mark *mark)
+{
+	int r;
+
+	if (!mark->lane)
+		return 0;
+	r = cuda_status(cudaEventSynchronize(mark->event), "waiting for an event");
+	pthread_mutex_lock(&mark->lane->lock);
+	deliver(mark->lane, mark->n_queued);
+	pthread_mutex_unlock(&mark->lane->lock);
+	return r;
+}
+
+int cuda_lane_follow(struct lane *lane, struct mark *mark)
+{
+	return mark->lane ?
+		       cuda_status(cudaStreamWaitEvent(lane->stream, mark->event, 0), "event") :
+		       0;
+}
+
+/* Under the lock: room for a result in the arena. */
+static int reserve_result(struct operation *operation)
+{
+	struct lane *lane = operation->lane;
+	struct arena *arena = &lane->results;
+	const size_t nbytes = (operation->result_nbytes + RESULT_ALIGN_NBYTES - 1) /
+			      RESULT_ALIGN_NBYTES * RESULT_ALIGN_NBYTES;
+	int r = 0;
+
+	if (arena->used + nbytes > arena->nbytes)
+		r = lane_drain(lane);
+	if (lane->n_delivered == lane->n_queued)
+		arena->used = 0;
+	if (r == 0 && nbytes > arena->nbytes) {
+		arena_free(arena);
+		r = arena_open(arena, 2 * nbytes);
+	}
+	if (r < 0)
+		return r;
+	operation->result = arena->device + arena->used;
+	operation->delivery->from = arena->pinned + arena->used;
+	arena->used += nbytes;
+	return cuda_status(cudaMemsetAsync(operation->result, 0, nbytes, lane->stream),
+			   "clearing a result");
+}
+
+/*
+ * Begin to queue an operation, which has a result of result_nbytes or none. Takes the lane's lock,
+ * which cuda_operation_queue() or cuda_operation_fail() gives back.
+ */
+int cuda_operation_begin(struct lane *lane, enum stage stage, uint64_t nbytes, size_t result_nbytes,
+			 struct operation *ret_operation)
+{
+	struct operation operation = { .lane = lane, .result_nbytes = result_nbytes };
+	int r = cuda_device_use(lane->gpu);
+
+	operation.delivery = calloc(1, sizeof *operation.delivery);
+	if (r < 0 || !operation.delivery) {
+		free(operation.delivery);
+		return r < 0 ? r : -ENOMEM;
+	}
+	operation.delivery->stage = stage;
+	operation.delivery->nbytes = nbytes;
+	pthread_mutex_lock(&lane->lock);
+	r = cuda_status(cudaEventCreate(&operation.delivery->begin), "event");
+	if (r == 0)
+		r = cuda_status(cudaEventCreate(&operation.delivery->end), "event");
+	if (r == 0 && result_nbytes)
+		r = reserve_result(&operation);
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(operation.delivery->begin, lane->stream), "event");
+	*ret_operation = operation;
+	return r;
+}
+
+int cuda_operation_fail(struct operation *operation, int r)
+{
+	if (r == -ENOMEM)
+		fail(r, "GPU: no memory to queue an operation");
+	if (!operation->delivery)
+		return r; /* it did not begin */
+	delivery_free(operation->delivery);
+	pthread_mutex_unlock(&operation->lane->lock);
+	return r;
+}
+
+int cuda_operation_queue(struct operation *operation, int code, const char *what)
+{
+	struct lane *lane = operation->lane;
+	struct delivery *delivery = operation->delivery;
+	int r = cuda_status(code, what);
+
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(delivery->end, lane->stream), "event");
+	if (r == 0 && operation->result_nbytes)
+		r = cuda_status(cudaMemcpyAsync((void *)delivery->from, operation->result,
+						operation->result_nbytes, cudaMemcpyDeviceToHost,
+						lane->stream),
+				"copying a result");
+	if (r < 0)
+		return cuda_operation_fail(operation, r);
+	*lane->last = delivery;
+	lane->last = &delivery->next;
+	lane->n_queued++;
+	pthread_mutex_unlock(&lane->lock);
+	return 0;
+}
+
+int cuda_operation_peek(struct operation *operation, size_t nbytes, const void **ret_result)
+{
+	const cudaStream_t stream = operation->lane->stream;
+	void *const to = (void *)operation->delivery->from;
+	int r = cuda_status(cudaMemcpyAsync(to, operation->result, nbytes, cudaMemcpyDeviceToHost,
+					    stream),
+			    "copying a result");
+
+	if (r == 0)
+		r = cuda_status(cudaStreamSynchronize(stream), "waiting for a result");
+	*ret_result = to;
+	return r;
+}
+
+int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch)
+{
+	int r = 0;
+
+	if (nbytes > lane->scratch_nbytes) {
+		r = lane_drain(lane);
+		cuda_pass_over(cudaFree(lane->scratch));
+		lane->scratch = NULL;
+		lane->scratch_nbytes = 0;
+		if (r == 0)
+			r = cuda_status(cudaMalloc(&lane->scratch, nbytes), "allocation");
+		if (r == 0)
+			lane->scratch_nbytes = nbytes;
+	}
+	*ret_scratch = lane->scratch;
+	return r;
+}
+
+void cuda_deliver_bytes(const struct delivery *delivery)
+{
+	memcpy(delivery->to[0], delivery->from, delivery->n);
+}
+
+void cuda_deliver_keys(const struct delivery *delivery)
+{
+	const struct kernel_key *keys = delivery->from;
+	code_t *ret_keys = delivery->to[0];
+
+	for (uint64_t i = 0; i < delivery->n; i++)
+		ret_keys[i] = cuda_widen(keys[i]);
+}

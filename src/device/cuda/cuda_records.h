@@ -1,0 +1,15 @@
+/*
+ * cuda_records - the operations on records, on a GPU
+ *
+ * For the CUDA back end only (src/device/cuda/backend_cuda.c): members of struct backend.
+ */
+#pragma once
+
+#include "src/device/cuda/cuda_lane.h"
+
+size_t cuda_records_scratch_nbytes(const struct device *device, const struct layout *layout,
+				   uint32_t k, uint64_t n);
+int cuda_sort_records(struct lane *lane, const struct sort_records_op *op);
+int cuda_merge_records(struct lane *lane, const struct merge_records_op *op);
+int cuda_cut_records(struct lane *lane, const struct cut_records_op *op);
+int cuda_sample_records(struct lane *lane, const struct sample_records_op *op);

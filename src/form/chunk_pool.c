@@ -1,0 +1,378 @@
+/*
+ * chunk_pool - the buffers that chunks live in, and the lanes that sort them (see chunk_pool.h)
+ *
+ * Records narrower than elements lie at the end of the elements' room and expand in place, the
+ * first record first:
+ *
+ *	chunk full	[          | r0 r1 r2 r3 ... ]	->  [ e0   e1   e2   e3   ... ]
+ *
+ * A chunk that was not filled has its records too far back for its elements to end where they end,
+ * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
+ *
+ * Elements that refer to records (LAYOUT_REFERENCES) are made of them where they are.
+ *
+ * Records that are sorted as records (LAYOUT_RECORDS) are gathered into another buffer, the lane's
+ * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
+ * lane does afterwards.
+ */
+#include "src/form/chunk_pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+
+void *chunk_records(const struct chunk *chunk, uint64_t n)
+{
+	const struct layout *layout = chunk->pool->engine->layout;
+
+	if (layout->kind == LAYOUT_RECORDS)
+		return chunk->buffer;
+	return (char *)chunk->buffer + n * (layout->element_nbytes - layout->record_nbytes);
+}
+
+static int chunk_alloc(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+
+	return engine->backend->alloc(engine->device, MEMORY_DEVICE, engine->plan.chunk_nbytes,
+				      &chunk->buffer);
+}
+
+static void chunk_free(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+
+	engine->backend->release(engine->device, MEMORY_DEVICE, chunk->buffer,
+				 engine->plan.chunk_nbytes);
+	chunk->buffer = NULL;
+}
+
+static int lane_alloc(const struct engine *engine, uint64_t nbytes, void **ret_memory)
+{
+	return nbytes ? engine->backend->alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory) :
+			0;
+}
+
+static int open_lanes(struct chunk_pool *pool)
+{
+	const struct engine *engine = pool->engine;
+	const struct plan *plan = &engine->plan;
+	int r = 0;
+
+	for (uint32_t i = 0; i < plan->n_lanes; i++)
+		pthread_mutex_init(&pool->lanes[i].queueing, NULL);
+	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
+		struct sort_lane *lane = &pool->lanes[i];
+
+		r = engine->backend->lane_open(engine->device, LANE_PATIENT, &lane->lane);
+		if (r == 0)
+			r = lane_alloc(engine, plan->sort_scratch_nbytes, &lane->scratch);
+		if (r == 0)
+			r = lane_alloc(engine, plan->spare_nbytes, &lane->spare);
+	}
+	return r;
+}
+
+static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
+{
+	const struct engine *engine = pool->engine;
+	int r = engine->backend->mark_open(engine->device, &chunk->sorted);
+
+	chunk->pool = pool;
+	if (r < 0 || engine->info.unified)
+		return r;
+	r = engine->backend->mark_open(engine->device, &chunk->filled);
+	return r < 0 ? r : chunk_alloc(chunk);
+}
+
+static int open_chunks(struct chunk_pool *pool)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < pool->engine->plan.n_chunks && r == 0; i++) {
+		r = chunk_open(pool, &pool->chunks[i]);
+		if (r == 0)
+			r = ring_push(pool->free, &pool->chunks[i]);
+	}
+	return r;
+}
+
+int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool)
+{
+	const struct plan *plan = &engine->plan;
+	struct chunk_pool *pool = calloc(1, sizeof *pool);
+	int r;
+
+	if (!pool)
+		return -ENOMEM;
+	pool->engine = engine;
+	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
+	pool->lanes = calloc(plan->n_lanes, sizeof *pool->lanes);
+	r = pool->chunks && pool->lanes ? ring_open(plan->n_chunks, &pool->free) : -ENOMEM;
+	if (r == 0)
+		r = ring_open(plan->n_chunks, &pool->sorting);
+	if (r == 0)
+		r = open_lanes(pool);
+	if (r == 0)
+		r = open_chunks(pool);
+	if (r < 0) {
+		chunk_pool_close(pool);
+		return r;
+	}
+	*ret_pool = pool;
+	return 0;
+}
+
+void chunk_pool_close_lanes(struct chunk_pool *pool)
+{
+	const struct engine *engine = pool->engine;
+
+	for (uint32_t i = 0; pool->lanes && i < engine->plan.n_lanes; i++) {
+		if (pool->lanes[i].lane)
+			engine->backend->lane_close(pool->lanes[i].lane);
+		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
+					 engine->plan.sort_scratch_nbytes);
+		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].spare,
+					 engine->plan.spare_nbytes);
+		pthread_mutex_destroy(&pool->lanes[i].queueing);
+	}
+	free(pool->lanes);
+	pool->lanes = NULL;
+}
+
+static void chunk_close(struct chunk *chunk)
+{
+	const struct backend *backend = chunk->pool->engine->backend;
+
+	chunk_free(chunk);
+	if (chunk->sorted)
+		backend->mark_close(chunk->sorted);
+	if (chunk->filled)
+		backend->mark_close(chunk->filled);
+}
+
+void chunk_pool_close(struct chunk_pool *pool)
+{
+	if (!pool)
+		return;
+	chunk_pool_close_lanes(pool);
+	for (uint64_t i = 0; pool->chunks && i < pool->engine->plan.n_chunks; i++)
+		if (pool->chunks[i].pool)
+			chunk_close(&pool->chunks[i]);
+	free(pool->chunks);
+	ring_close(pool->free);
+	ring_close(pool->sorting);
+	free(pool);
+}
+
+int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
+{
+	void *item;
+	struct chunk *chunk;
+	int r = ring_pop(pool->free, &item);
+
+	if (r < 0)
+		return r;
+	chunk = item;
+	if (!chunk->buffer)
+		r = chunk_alloc(chunk);
+	if (r < 0)
+		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
+			    pool->engine->plan.chunk_nbytes);
+	chunk->n = 0;
+	chunk->read = chunk->dropped = (struct digest){ 0 };
+	*ret_chunk = chunk;
+	return 0;
+}
+
+void chunk_pool_put(struct chunk *chunk)
+{
+	ring_push(chunk->pool->free, chunk);
+}
+
+/* Records that lie too far back come to where they can expand in place, or to the scratch. */
+static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint64_t room,
+			const void **ret_records)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const size_t nbytes = chunk->n * engine->layout->record_nbytes;
+	void *records = chunk_records(chunk, room), *place = chunk_records(chunk, chunk->n);
+
+	*ret_records = place;
+	if (records == place)
+		return 0;
+	if (engine->info.unified) {
+		memmove(place, records, nbytes);
+		return 0;
+	}
+	*ret_records = lane->scratch;
+	return engine->backend->copy(lane->lane, lane->scratch, records, nbytes);
+}
+
+static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
+{
+	const struct engine *engine = chunk->pool->engine;
+	void *records = chunk->buffer;
+	int r = engine->backend->sort_records(
+		lane->lane, &(struct sort_records_op){
+				    .layout = engine->layout,
+				    .records = records,
+				    .items = lane->spare,
+				    .n = chunk->n,
+				    .position = engine->first_record +
+						chunk->number * engine->plan.chunk_records,
+				    .unique = engine->unique,
+				    .limit = engine->limit,
+				    .scratch = lane->scratch,
+				    .ret_read = &chunk->read,
+				    .ret = &chunk->arranged,
+			    });
+
+	chunk->buffer = lane->spare;
+	lane->spare = records;
+	return r;
+}
+
+static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const void *records;
+	int r = move_records(chunk, lane, room, &records);
+
+	return r < 0 ? r :
+		       engine->backend->encode(lane->lane, &(struct encode_op){
+								   .layout = engine->layout,
+								   .records = records,
+								   .elements = chunk->buffer,
+								   .n = chunk->n,
+								   .ret_digest = &chunk->read,
+							   });
+}
+
+/* Of each source, what of it is in the chunk. */
+static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct layout *layout = engine->layout;
+	const uint64_t first = chunk->number * engine->plan.chunk_records;
+	uint64_t start = 0; /* number of the source's first record */
+	int r = 0;
+
+	for (uint32_t i = 0; i < engine->n_sources && r == 0; i++) {
+		const struct slice source = engine->sources[i];
+		const uint64_t begin = start > first ? start : first;
+		const uint64_t source_end = start + source.n, chunk_end = first + chunk->n;
+		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
+
+		if (begin < end)
+			r = engine->backend->encode(
+				lane->lane,
+				&(struct encode_op){
+					.layout = layout,
+					.first_number = begin,
+					.records = (const char *)source.elements +
+						   (begin - start) * layout->record_nbytes,
+					.elements = (char *)chunk->buffer +
+						    (begin - first) * layout->element_nbytes,
+					.n = end - begin,
+					.ret_digest = &chunk->read,
+				});
+		start = source_end;
+	}
+	return r;
+}
+
+static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct backend *backend = engine->backend;
+	const struct layout *layout = engine->layout;
+	int r = layout->kind == LAYOUT_REFERENCES ? queue_refer(chunk, lane) :
+						    queue_encode(chunk, lane, room);
+
+	if (r == 0)
+		r = backend->sort(lane->lane, &(struct sort_op){
+						      .elements = chunk->buffer,
+						      .n = chunk->n,
+						      .scratch = lane->scratch,
+						      .element_nbytes = layout->element_nbytes,
+					      });
+	if (r == 0 && engine->unique)
+		r = backend->unique(lane->lane, &(struct unique_op){
+							.elements = chunk->buffer,
+							.n = chunk->n,
+							.element_nbytes = layout->element_nbytes,
+							.layout = layout,
+							.ret_n = &chunk->n,
+							.ret_dropped = &chunk->dropped,
+						});
+	return r;
+}
+
+static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room)
+{
+	const struct engine *engine = chunk->pool->engine;
+	int r = 0;
+
+	if (chunk->filled)
+		r = engine->backend->follow(lane->lane, chunk->filled);
+	if (r == 0)
+		r = engine->layout->kind == LAYOUT_RECORDS ? queue_sort_records(chunk, lane) :
+							     queue_sort_codes(chunk, lane, room);
+	return r == 0 ? engine->backend->mark(lane->lane, chunk->sorted) : r;
+}
+
+int chunk_pool_sort(struct chunk *chunk, uint64_t room)
+{
+	struct chunk_pool *pool = chunk->pool;
+	const struct engine *engine = pool->engine;
+	struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
+	int r;
+
+	pthread_mutex_lock(&lane->queueing);
+	r = queue_sort(chunk, lane, room);
+	pthread_mutex_unlock(&lane->queueing);
+	if (r < 0)
+		return fail(r, "cannot sort a chunk: %m");
+	return ring_push(pool->sorting, chunk);
+}
+
+int chunk_pool_collect(struct chunk *chunk)
+{
+	const struct engine *engine = chunk->pool->engine;
+	const struct arranged *found = &chunk->arranged;
+	int r = engine->backend->mark_wait(chunk->sorted);
+
+	if (r < 0 || engine->layout->kind != LAYOUT_RECORDS)
+		return r;
+	if (found->n_disorders)
+		return fail(-EIO,
+			    "internal error: %" PRIu64 " records of a chunk are out of order; "
+			    "the output was not written",
+			    found->n_disorders);
+	chunk->n = found->n;
+	chunk->dropped = found->dropped;
+	return 0;
+}
+
+void chunk_pool_fail(struct chunk_pool *pool, int r)
+{
+	ring_fail(pool->free, r);
+	ring_fail(pool->sorting, r);
+}
+
+uint64_t chunk_pool_trim(struct chunk_pool *pool)
+{
+	uint64_t nbytes = 0;
+	void *chunk;
+
+	ring_finish(pool->free);
+	while (ring_pop(pool->free, &chunk) == 0)
+		chunk_free(chunk);
+	for (uint64_t i = 0; i < pool->engine->plan.n_chunks; i++)
+		nbytes += pool->chunks[i].buffer ? pool->engine->plan.chunk_nbytes : 0;
+	return nbytes;
+}

@@ -1,0 +1,21 @@
+/*
+ * form_runs - the input as sorted runs
+ *
+ *	read -> encode, sort -> collect -> (spill)
+ *
+ * Readers fill chunk buffers; lanes sort them; the caller's thread collects them in input order as
+ * resident runs, and, when the plan says that they do not all fit, merges the oldest into one
+ * spilled run, whose chunk buffers then go back to the readers. All of it at the same time.
+ */
+#pragma once
+
+#include "src/form/chunk_pool.h"
+#include "src/run/run_store.h"
+
+/*
+ * Make runs of all of engine->input, appended to `store`. Resident ones live in chunks of the pool,
+ * which must outlive them. *ret_read: the records read; *ret_dropped: those dropped by -u. Returns
+ * 0, or a negative errno after a message.
+ */
+int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
+	      struct digest *ret_read, struct digest *ret_dropped);

@@ -1,0 +1,27 @@
+/*
+ * estimate - what a plan moves over each link, and how long that will take
+ */
+#pragma once
+
+#include "src/measure/links.h"
+
+/* Bytes that each stage will move in each phase; all 0 for an input of unknown size. */
+struct loads {
+	uint64_t nbytes[N_PHASES][N_STAGES];
+};
+
+/* What the stages of this plan will move; the output is made of the layout's items. */
+void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads);
+
+/*
+ * Seconds that the phase takes by these rates. Stages run at the same time, so it is as long as its
+ * longest stage; on a unified device they share the processors, and it is as long as all of them.
+ * ret_bottleneck: the longest, or N_STAGES if nothing is moved.
+ */
+double estimate_phase_s(const struct plan *plan, const struct loads *loads,
+			const struct link_rates *rates, enum phase phase,
+			enum stage *ret_bottleneck);
+
+/* The table of --explain. */
+void estimate_print(const struct plan *plan, const struct loads *loads,
+		    const struct link_rates *rates, FILE *stream);

@@ -1,0 +1,318 @@
+/*
+ * trial - how fast a device sorts, merges and copies (see trial.h)
+ */
+#include "src/measure/trial.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MERGED_RUNS = 8, MOST_DEVICE_NBYTES = 64 << 20 };
+
+/* Records on the device, and what their operations need. */
+struct trial {
+	const struct engine *engine;
+	struct lane *lane;
+	struct mark *mark;
+	uint64_t n;
+	size_t nbytes, scratch_nbytes;
+	void *host, *a, *b, *scratch;
+	struct slice slices[MERGED_RUNS], source;
+	struct digest read;
+	struct arranged arranged;
+	struct decode_result decoded;
+	void *edges[2];
+};
+
+/* Are elements sorted that refer to records of `host`? Else a record is what is sorted. */
+static bool refers(const struct trial *trial)
+{
+	return trial->engine->layout->kind == LAYOUT_REFERENCES;
+}
+
+/* Of what is sorted and merged, for each record. */
+static uint64_t sorted_nbytes(const struct trial *trial)
+{
+	const struct layout *layout = trial->engine->layout;
+
+	return refers(trial) ? layout->element_nbytes : layout->record_nbytes;
+}
+
+static int trial_wait(struct trial *trial)
+{
+	const struct backend *backend = trial->engine->backend;
+	int r = backend->mark(trial->lane, trial->mark);
+
+	return r < 0 ? r : backend->mark_wait(trial->mark);
+}
+
+static size_t trial_scratch_nbytes(const struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+	const struct backend *backend = engine->backend;
+	const struct layout *layout = engine->layout;
+	size_t sort, merge;
+
+	if (layout->kind == LAYOUT_RECORDS) {
+		sort = backend->records_scratch_nbytes(engine->device, layout, 0, trial->n);
+		merge = backend->records_scratch_nbytes(engine->device, layout, MERGED_RUNS,
+							trial->n);
+	} else {
+		sort = backend->sort_scratch_nbytes(engine->device, trial->n,
+						    layout->element_nbytes);
+		merge = backend->merge_scratch_nbytes(engine->device, MERGED_RUNS, trial->n,
+						      layout->element_nbytes);
+	}
+	return sort > merge ? sort : merge;
+}
+
+static int alloc_memory(struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+	const struct backend *backend = engine->backend;
+	int r = backend->alloc(engine->device, MEMORY_HOST, trial->nbytes, &trial->host);
+
+	if (r == 0)
+		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
+	if (r == 0)
+		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
+	if (r == 0)
+		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->scratch_nbytes,
+				   &trial->scratch);
+	for (int i = 0; i < 2; i++)
+		trial->edges[i] = malloc(engine->layout->item_nbytes);
+	return r == 0 && trial->edges[0] && trial->edges[1] ? 0 : -ENOMEM;
+}
+
+static void fill(struct trial *trial)
+{
+	uint64_t random = 1;
+
+	for (size_t i = 0; i + 8 <= trial->nbytes; i += 8) {
+		random = digest_mix64(random + i);
+		memcpy((char *)trial->host + i, &random, 8);
+	}
+}
+
+static int trial_open(struct trial *trial, uint64_t nbytes)
+{
+	const struct engine *engine = trial->engine;
+	const struct backend *backend = engine->backend;
+	const struct layout *layout = engine->layout;
+	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
+					       layout->record_nbytes :
+					       layout->resident_nbytes;
+	int r;
+
+	nbytes = nbytes / 4 < MOST_DEVICE_NBYTES ? nbytes / 4 : MOST_DEVICE_NBYTES;
+	trial->n = nbytes / record_nbytes;
+	if (trial->n < MERGED_RUNS)
+		return -ENOMEM;
+	trial->nbytes = trial->n * record_nbytes;
+	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
+	r = backend->lane_open(engine->device, LANE_NORMAL, &trial->lane);
+	if (r == 0)
+		r = backend->mark_open(engine->device, &trial->mark);
+	if (r == 0)
+		r = alloc_memory(trial);
+	if (r == 0)
+		fill(trial);
+	return r;
+}
+
+static void trial_close(struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+	const struct backend *backend = engine->backend;
+
+	if (trial->lane)
+		backend->lane_close(trial->lane);
+	if (trial->mark)
+		backend->mark_close(trial->mark);
+	backend->release(engine->device, MEMORY_HOST, trial->host, trial->nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, trial->a, trial->nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, trial->b, trial->nbytes);
+	backend->release(engine->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
+	free(trial->edges[0]);
+	free(trial->edges[1]);
+}
+
+/* Sort n of the records of a, from number `first` on, into b, or in a if they are codes. */
+static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
+{
+	const struct engine *engine = trial->engine;
+	const struct layout *layout = engine->layout;
+
+	if (layout->kind == LAYOUT_RECORDS)
+		return engine->backend->sort_records(
+			trial->lane,
+			&(struct sort_records_op){
+				.layout = layout,
+				.records = (char *)trial->a + first * layout->record_nbytes,
+				.items = (char *)trial->b + first * layout->item_nbytes,
+				.n = n,
+				.limit = UINT64_MAX,
+				.scratch = trial->scratch,
+				.ret_read = &trial->read,
+				.ret = &trial->arranged,
+			});
+	return engine->backend->sort(
+		trial->lane, &(struct sort_op){
+				     .elements = (char *)trial->a + first * layout->element_nbytes,
+				     .n = n,
+				     .scratch = trial->scratch,
+				     .element_nbytes = layout->element_nbytes,
+			     });
+}
+
+static int queue_merge(struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+	const struct layout *layout = engine->layout;
+
+	if (layout->kind == LAYOUT_RECORDS)
+		return engine->backend->merge_records(trial->lane,
+						      &(struct merge_records_op){
+							      .layout = layout,
+							      .slices = trial->slices,
+							      .k = MERGED_RUNS,
+							      .out = trial->a,
+							      .limit = UINT64_MAX,
+							      .scratch = trial->scratch,
+							      .ret_first = trial->edges[0],
+							      .ret_last = trial->edges[1],
+							      .ret = &trial->arranged,
+						      });
+	return engine->backend->merge(trial->lane, &(struct merge_op){
+							   .slices = trial->slices,
+							   .k = MERGED_RUNS,
+							   .element_nbytes = layout->element_nbytes,
+							   .out = trial->b,
+							   .scratch = trial->scratch,
+						   });
+}
+
+/* Elements of the records of `host` to a. */
+static int queue_encode(struct trial *trial)
+{
+	const struct engine *engine = trial->engine;
+
+	return engine->backend->encode(trial->lane, &(struct encode_op){
+							    .layout = engine->layout,
+							    .records = trial->host,
+							    .elements = trial->a,
+							    .n = trial->n,
+							    .ret_digest = &trial->read,
+						    });
+}
+
+/* Bring what is to be sorted to a. */
+static int queue_load(struct trial *trial)
+{
+	return refers(trial) ? queue_encode(trial) :
+			       trial->engine->backend->copy(trial->lane, trial->a, trial->host,
+							    trial->nbytes);
+}
+
+/* Of the first n elements of b, the records to a. */
+static int queue_decode(struct trial *trial, uint64_t n)
+{
+	const struct engine *engine = trial->engine;
+
+	trial->source = (struct slice){ trial->host, trial->n };
+	return engine->backend->decode(trial->lane, &(struct decode_op){
+							    .layout = engine->layout,
+							    .sources = &trial->source,
+							    .n_sources = 1,
+							    .elements = trial->b,
+							    .records = trial->a,
+							    .n = n,
+							    .ret = &trial->decoded,
+						    });
+}
+
+/* The rate of what was queued, over the trial's bytes; 0 after an error. */
+static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uint64_t nbytes)
+{
+	if (queued < 0 || trial_wait(trial) < 0)
+		return 0;
+	return (double)nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
+}
+
+static double time_copy(struct trial *trial, void *to, const void *from)
+{
+	const uint64_t begin_ns = trace_now_ns();
+	int r = trial->engine->backend->copy(trial->lane, to, from, trial->nbytes);
+
+	return trial_rate(trial, r, begin_ns, trial->nbytes);
+}
+
+static double time_sort(struct trial *trial)
+{
+	const uint64_t begin_ns = trace_now_ns();
+	int r = queue_sort(trial, 0, trial->n);
+
+	return trial_rate(trial, r, begin_ns, trial->n * sorted_nbytes(trial));
+}
+
+/* Sort eighths, then merge them. */
+static double time_merge(struct trial *trial)
+{
+	const struct layout *layout = trial->engine->layout;
+	const char *sorted = layout->kind == LAYOUT_RECORDS ? trial->b : trial->a;
+	const uint64_t n = trial->n / MERGED_RUNS;
+	uint64_t begin_ns;
+	int r = queue_load(trial);
+
+	for (uint32_t i = 0; i < MERGED_RUNS && r == 0; i++) {
+		r = queue_sort(trial, i * n, n);
+		trial->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
+	}
+	if (r < 0 || trial_wait(trial) < 0)
+		return 0;
+	begin_ns = trace_now_ns();
+	r = queue_merge(trial);
+	return trial_rate(trial, r, begin_ns, MERGED_RUNS * n * sorted_nbytes(trial));
+}
+
+/* What comes before a sort of references: a holds elements then. */
+static double time_encode(struct trial *trial)
+{
+	const uint64_t begin_ns = trace_now_ns();
+	int r = queue_encode(trial);
+
+	return trial_rate(trial, r, begin_ns, trial->nbytes);
+}
+
+/* What comes after a merge of them. */
+static double time_decode(struct trial *trial)
+{
+	const uint64_t n = trial->n / MERGED_RUNS * MERGED_RUNS;
+	const uint64_t begin_ns = trace_now_ns();
+	int r = queue_decode(trial, n);
+
+	return trial_rate(trial, r, begin_ns, n * trial->engine->layout->record_nbytes);
+}
+
+void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
+{
+	struct trial trial = { .engine = engine };
+	const double lanes = engine->info.unified ? engine->info.n_lanes : 1;
+	double upload;
+
+	if (trial_open(&trial, nbytes) == 0) {
+		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
+		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
+		if (refers(&trial))
+			rates->rates[STAGE_DECODE] = lanes * time_decode(&trial);
+		upload = time_copy(&trial, trial.a, trial.host);
+		if (refers(&trial))
+			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
+		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
+		if (!engine->info.unified) {
+			rates->rates[STAGE_UPLOAD] = upload;
+			rates->rates[STAGE_DOWNLOAD] = time_copy(&trial, trial.host, trial.b);
+		}
+	}
+	trial_close(&trial);
+}

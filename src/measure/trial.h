@@ -1,0 +1,14 @@
+/*
+ * trial - how fast a device sorts, merges and copies
+ *
+ * Part of links.c. The operations of the back end work on random records.
+ */
+#pragma once
+
+#include "src/measure/links.h"
+
+/*
+ * Measure one lane, in at most nbytes; on a unified device all lanes together do so many times as
+ * much. What cannot be measured stays as it is in *rates. Messages are to be muted.
+ */
+void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates);

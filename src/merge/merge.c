@@ -1,0 +1,308 @@
+/*
+ * merge - k runs to one sorted sequence, window by window (see merge.h)
+ */
+#include "src/merge/merge.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/ring.h"
+#include "src/base/status.h"
+#include "src/merge/fetch.h"
+#include "src/merge/placement.h"
+#include "src/merge/window.h"
+
+struct merge {
+	const struct engine *engine;
+	const struct sink *sink;
+	struct window_pool pool;
+	struct placement placement;
+	struct ring *queue; /* of windows that are being merged, in order */
+	pthread_t *writers;
+	uint32_t n_writers;
+
+	/* The caller's thread */
+	uint64_t n_left;        /* until the limit */
+	uint64_t n_since_point; /* items in windows */
+	uint64_t n_cut;         /* items in all windows so far, and those from before the start */
+};
+
+/* The first failure wins; nobody waits any longer. */
+static void merge_fail(struct merge *merge, int r)
+{
+	placement_fail(&merge->placement, r);
+	window_pool_fail(&merge->pool, r);
+	ring_fail(merge->queue, r);
+	if (merge->sink->cancel)
+		merge->sink->cancel(merge->sink->context);
+}
+
+static int write_window(struct merge *merge, struct window *window)
+{
+	const struct sink *sink = merge->sink;
+	struct merged merged = {
+		.number = window->number,
+		.items = window->host,
+		.first_keys = window->first_keys,
+		.packed_nbytes = window->packed_nbytes,
+	};
+	struct span span = stats_begin(sink->stage, window->number);
+	int r = window_finish(window);
+
+	if (r == 0)
+		r = placement_settle(&merge->placement, window, &merged.position);
+	stats_waited(merge->engine->stats, span);
+	if (r < 0 || window->found.n == 0)
+		return r;
+	merged.n_items = window->found.n;
+	span = stats_begin(sink->stage, window->number);
+	r = sink->write(sink->context, &merged);
+	stats_end(merge->engine->stats, span, merged.n_items * sink->item_nbytes);
+	return r;
+}
+
+static void *writer_main(void *argument)
+{
+	struct merge *merge = argument;
+	void *window;
+	int r;
+
+	while ((r = ring_pop(merge->queue, &window)) == 0) {
+		r = write_window(merge, window);
+		if (r < 0)
+			break;
+		window_let_go(window);
+	}
+	if (r != -ENODATA)
+		merge_fail(merge, r);
+	return NULL;
+}
+
+/* With -u only the merge tells how many records the window keeps. */
+static int count_towards_limit(struct merge *merge, struct window *window)
+{
+	uint64_t n = window->n_items;
+	int r = 0;
+
+	if (merge->n_left == UINT64_MAX)
+		return 0;
+	if (merge->engine->unique) {
+		r = window_wait_merged(window);
+		n = window->found.n;
+	}
+	merge->n_left -= n < merge->n_left ? n : merge->n_left;
+	return r;
+}
+
+/* Queue the window behind those before it; empty ones go no further. */
+static int submit(struct merge *merge, struct window *window, uint64_t *n_submitted)
+{
+	int r;
+
+	if (window->n_items == 0) {
+		window_let_go(window);
+		return 0;
+	}
+	window->number = (*n_submitted)++;
+	window->limit = merge->n_left;
+	r = window_merge(window);
+	if (r == 0)
+		r = count_towards_limit(merge, window);
+	return r == 0 ? ring_push(merge->queue, window) : r;
+}
+
+/* Is the window to end so that the merge could be taken up behind it? */
+static void ask_clean_cut(struct merge *merge, struct fetch *fetch)
+{
+	if (merge->sink->point && merge->n_since_point >= merge->sink->point_interval)
+		fetch_ask_clean_cut(fetch);
+}
+
+/* Remember where it ends, if it does. */
+static void note_clean_cut(struct merge *merge, struct window *window, const struct fetch *fetch)
+{
+	const struct splitter *splitter = fetch_clean_cut(fetch);
+	const struct layout *layout = merge->engine->layout;
+	const bool is_code = layout->kind != LAYOUT_RECORDS;
+
+	merge->n_since_point += window->n_items;
+	window->is_clean = merge->sink->point && splitter && window->n_items &&
+			   merge->n_since_point >= merge->sink->point_interval;
+	if (!window->is_clean)
+		return;
+	merge->n_since_point = 0;
+	memcpy(window->clean_cut, is_code ? (const void *)&splitter->key : splitter->normalised,
+	       merge_key_nbytes(layout));
+}
+
+/* Fetch the next window, and queue its merge. */
+static int feed_window(struct merge *merge, struct fetch *fetch, struct window *window,
+		       uint64_t *n_submitted, bool *ret_last)
+{
+	int r;
+
+	ask_clean_cut(merge, fetch);
+	window_align(window, merge->n_cut);
+	r = fetch_next(fetch,
+		       &(struct supply_memory){ window->buffers.in, window->out,
+						window->buffers.scratch },
+		       window->slices, &window->n_items, ret_last);
+	if (r < 0)
+		return r;
+	merge->n_cut += window->n_items;
+	note_clean_cut(merge, window, fetch);
+	return submit(merge, window, n_submitted);
+}
+
+/* The caller's thread: cut one window after the other. */
+static int feed(struct merge *merge, struct fetch *fetch)
+{
+	struct window *previous = NULL;
+	uint64_t n_submitted = 0;
+	bool last = false;
+
+	while (!last) {
+		struct span span = stats_begin(STAGE_FETCH, n_submitted);
+		struct window *window;
+		int r = window_pool_take(&merge->pool, &window);
+
+		stats_waited(merge->engine->stats, span);
+		if (r == 0)
+			r = feed_window(merge, fetch, window, &n_submitted, &last);
+		if (r < 0)
+			return r;
+		if (previous)
+			window_let_go(previous);
+		previous = window;
+	}
+	return 0;
+}
+
+static int start_writers(struct merge *merge)
+{
+	const uint32_t n = merge->engine->plan.n_writers;
+	int r = 0;
+
+	merge->writers = calloc(n, sizeof *merge->writers);
+	if (!merge->writers)
+		return fail(-ENOMEM, "no memory for %u writers", n);
+	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
+		r = -pthread_create(&merge->writers[merge->n_writers], NULL, writer_main, merge);
+	return r < 0 ? fail(r, "cannot start a writer thread: %m") : 0;
+}
+
+static int merge_open(struct merge *merge)
+{
+	int r = placement_open(&merge->placement);
+
+	if (r == 0 && ring_open(merge->pool.plan.n_windows, &merge->queue) < 0)
+		r = fail(-ENOMEM, "no memory for a merge of %u runs", merge->pool.n_runs);
+	if (r == 0)
+		r = window_pool_open(&merge->pool);
+	return r == 0 ? start_writers(merge) : r;
+}
+
+static void join_writers(struct merge *merge)
+{
+	for (uint32_t i = 0; i < merge->n_writers; i++)
+		pthread_join(merge->writers[i], NULL);
+	merge->n_writers = 0;
+}
+
+/* Writers that were started before something failed wait for the queue. */
+static void merge_close(struct merge *merge)
+{
+	if (merge->n_writers)
+		ring_finish(merge->queue);
+	join_writers(merge);
+	free(merge->writers);
+	window_pool_close(&merge->pool);
+	ring_close(merge->queue);
+	placement_close(&merge->placement);
+}
+
+/* Feed the writers, and wait for them. */
+static int merge_run(struct merge *merge, struct fetch *fetch)
+{
+	int r = feed(merge, fetch);
+
+	if (r < 0)
+		merge_fail(merge, r);
+	else
+		ring_finish(merge->queue);
+	join_writers(merge);
+	return merge->placement.error;
+}
+
+static uint64_t count_items(struct run *const *runs, uint32_t n_runs)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < n_runs; i++)
+		n += run_n_items(runs[i]);
+	return n;
+}
+
+static uint32_t count_resident(struct run *const *runs, uint32_t n_runs)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_runs; i++)
+		n += run_is_resident(runs[i]);
+	return n;
+}
+
+static uint64_t left_to_limit(const struct engine *engine, const struct sink *sink)
+{
+	if (engine->limit == UINT64_MAX || !sink->start)
+		return engine->limit;
+	return engine->limit - sink->start->result.n_items;
+}
+
+/* What was found out in placing the windows, and before that in reading. */
+static void collect_result(const struct merge *merge, const struct fetch *fetch,
+			   struct merge_result *ret_result)
+{
+	*ret_result = merge->placement.result;
+	ret_result->read = fetch_digest_read(fetch);
+	digest_add(&ret_result->dropped, fetch_digest_dropped(fetch));
+}
+
+int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
+{
+	const uint32_t n_resident = count_resident(runs, n_runs);
+	struct merge merge = {
+		.engine = engine,
+		.sink = sink,
+		.pool = { .engine = engine,
+			  .sink = sink,
+			  .n_runs = n_runs,
+			  .reads = n_resident < n_runs },
+		.placement = { .engine = engine, .sink = sink, .runs = runs, .n_runs = n_runs },
+		.n_left = left_to_limit(engine, sink),
+		.n_cut = sink->start ? sink->start->result.n_items : 0,
+	};
+	struct window_plan *plan = &merge.pool.plan;
+	struct fetch *fetch = NULL;
+	struct splitter start;
+	int r;
+
+	if (sink->start)
+		splitter_make(engine->layout, sink->start->key, &start);
+	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
+		     n_resident, n_runs - n_resident, plan);
+	r = fetch_open(engine, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);
+	if (r < 0)
+		return r;
+	r = merge_open(&merge);
+	if (r == 0)
+		r = merge_run(&merge, fetch);
+	if (r == 0)
+		collect_result(&merge, fetch, ret_result);
+	fetch_close(fetch);
+	merge_close(&merge);
+	return r;
+}

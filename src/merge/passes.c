@@ -1,0 +1,127 @@
+/*
+ * passes - fewer and longer runs (see passes.h)
+ */
+#include "src/merge/passes.h"
+
+#include "io/store/run_file.h"
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint.h"
+#include "src/merge/merge.h"
+
+static int write_run(void *context, const struct merged *merged)
+{
+	if (merged->packed_nbytes)
+		return run_file_write_packed(context, merged->number, merged->items,
+					     merged->packed_nbytes, merged->n_items,
+					     merged->first_keys);
+	return run_file_write(context, merged->number, merged->items, merged->n_items,
+			      merged->first_keys);
+}
+
+static int merge_into_file(const struct engine *engine, struct run *const *runs, size_t n,
+			   uint64_t memory_nbytes, struct run_file *file, uint32_t block_n_items,
+			   struct merge_result *ret_result)
+{
+	const struct sink sink = {
+		.context = file,
+		.takes_records = engine->layout->kind == LAYOUT_CODES &&
+				 !engine->layout->stores_elements,
+		.takes_packed = engine->plan.packs,
+		.block_n_items = block_n_items,
+		.stage = STAGE_SPILL,
+		.item_nbytes = engine->layout->item_nbytes,
+		.write = write_run,
+		.start = engine->checkpoint ? checkpoint_skip(engine->checkpoint) : NULL,
+	};
+	int r = merge_runs(engine, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
+
+	return r < 0 ? r : run_file_finish(file);
+}
+
+/* What the run holds that n neighbours were merged into, which dropped some. */
+static struct run_origin add_origins(struct run *const *runs, size_t n, struct digest dropped)
+{
+	struct run_origin sum = { .dropped = dropped };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct run_origin origin = run_origin(runs[i]);
+
+		sum.n_records += origin.n_records;
+		digest_add(&sum.read, origin.read);
+		digest_add(&sum.dropped, origin.dropped);
+	}
+	return sum;
+}
+
+int merge_to_run(const struct engine *engine, struct run_store *store, size_t first, size_t n,
+		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped)
+{
+	const struct layout *layout = engine->layout;
+	const uint32_t block_n_items = run_file_block_n_items(engine->plan.block_nbytes,
+							      (uint32_t)layout->resident_nbytes);
+	struct merge_result result;
+	struct run_file *file;
+	struct run *run;
+	int r;
+
+	r = run_file_open(engine->spill, engine->compression, (uint32_t)layout->item_nbytes,
+			  block_n_items, &file);
+	if (r < 0)
+		return r;
+	r = merge_into_file(engine, store->runs + first, n, memory_nbytes, file, block_n_items,
+			    &result);
+	if (r < 0) {
+		run_file_close(file);
+		return r;
+	}
+	digest_add(ret_read, result.read);
+	digest_add(ret_dropped, result.dropped);
+	r = run_open_spilled(file, SPILLED_ITEMS, &run);
+	if (r < 0)
+		return r;
+	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));
+	if (engine->checkpoint)
+		r = checkpoint_add_run(engine->checkpoint, store, first, n, run);
+	run_store_replace(store, first, n, run);
+	return r;
+}
+
+/* Of the stored runs (they come first in the store), the n neighbours with the fewest items. */
+static size_t find_smallest(const struct run_store *store, size_t n_stored, size_t n)
+{
+	uint64_t sum = 0, smallest;
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += run_n_items(store->runs[i]);
+	smallest = sum;
+	for (size_t i = n; i < n_stored; i++) {
+		sum += run_n_items(store->runs[i]) - run_n_items(store->runs[i - n]);
+		if (sum < smallest) {
+			smallest = sum;
+			at = i - n + 1;
+		}
+	}
+	return at;
+}
+
+int merge_passes(const struct engine *engine, struct run_store *store, uint64_t memory_nbytes,
+		 struct digest *ret_read, struct digest *ret_dropped, uint64_t *ret_n_merges)
+{
+	const size_t fan_in = engine->plan.fan_in;
+	size_t n_stored = run_store_n_stored(store);
+
+	*ret_n_merges = 0;
+	for (; n_stored > fan_in; n_stored = run_store_n_stored(store)) {
+		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
+		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
+		const size_t n = excess ? excess + 1 : fan_in;
+		int r = merge_to_run(engine, store, find_smallest(store, n_stored, n), n,
+				     memory_nbytes, ret_read, ret_dropped);
+
+		if (r < 0)
+			return r;
+		++*ret_n_merges;
+	}
+	return 0;
+}

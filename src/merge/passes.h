@@ -1,0 +1,24 @@
+/*
+ * passes - fewer and longer runs
+ *
+ * merge_to_run() makes one spilled run of neighbouring runs; sorted chunks are spilled with it.
+ * When more runs are stored than can be merged at once, merge_passes() merges neighbours until the
+ * rest can: always the neighbours with the fewest bytes, and first as many as make all later merges
+ * full (Knuth, vol. 3, 5.4.9: of k-way merges, the one that is not full belongs at the beginning,
+ * where runs are short).
+ */
+#pragma once
+
+#include "src/run/run_store.h"
+
+/*
+ * Merge the n runs from `first` on into one spilled run that takes their place, with windows in
+ * memory_nbytes. Records read from inputs and records dropped by -u are added to the digests.
+ * Returns 0, or a negative errno after a message.
+ */
+int merge_to_run(const struct engine *engine, struct run_store *store, size_t first, size_t n,
+		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped);
+
+/* Until at most plan.fan_in runs are stored. *ret_n_merges: how often it merged. As above. */
+int merge_passes(const struct engine *engine, struct run_store *store, uint64_t memory_nbytes,
+		 struct digest *ret_read, struct digest *ret_dropped, uint64_t *ret_n_merges);

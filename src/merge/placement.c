@@ -1,0 +1,130 @@
+/*
+ * placement - where each window begins in the output (see placement.h)
+ */
+#include "src/merge/placement.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/status.h"
+#include "src/run/run.h"
+
+int placement_open(struct placement *placement)
+{
+	const size_t edge_nbytes = merge_edge_nbytes(placement->engine->layout);
+	const struct merge_point *start = placement->sink->start;
+
+	pthread_mutex_init(&placement->lock, NULL);
+	pthread_cond_init(&placement->turned, NULL);
+	placement->last = calloc(1, edge_nbytes);
+	if (!placement->last)
+		return fail(-ENOMEM, "no memory for a merge");
+	if (!start)
+		return 0;
+	placement->result = start->result;
+	placement->has_last = start->last;
+	if (start->last)
+		memcpy(placement->last, start->last, edge_nbytes);
+	return 0;
+}
+
+void placement_close(struct placement *placement)
+{
+	free(placement->last);
+	pthread_cond_destroy(&placement->turned);
+	pthread_mutex_destroy(&placement->lock);
+}
+
+/* Of the last item of the window before and this one's first: as memcmp. */
+static int compare_edges(const struct placement *placement, const struct window *window)
+{
+	const struct layout *layout = placement->engine->layout;
+	const code_t *last = placement->last, *first = window->first;
+
+	if (layout->kind == LAYOUT_RECORDS)
+		return key_compare(&layout->item_keys, placement->last, window->first);
+	return *last < *first ? -1 : *last > *first;
+}
+
+static bool edge_is_disorder(const struct placement *placement, const struct window *window)
+{
+	int order;
+
+	if (!placement->has_last)
+		return false;
+	order = compare_edges(placement, window);
+	return order > 0 || (order == 0 && placement->engine->unique);
+}
+
+/* Under the lock */
+static void add_findings(struct placement *placement, const struct window *window)
+{
+	struct merge_result *result = &placement->result;
+	const struct arranged *found = &window->found;
+
+	result->n_items += found->n;
+	result->n_windows++;
+	digest_add(&result->dropped, found->dropped);
+	if (found->n == 0 || !window->last)
+		return;
+	result->n_disorders += edge_is_disorder(placement, window) + found->n_disorders;
+	result->n_counted += found->n_counted;
+	digest_add(&result->written, found->digest);
+	memcpy(placement->last, window->last, merge_edge_nbytes(placement->engine->layout));
+	placement->has_last = true;
+}
+
+/*
+ * Under the lock: tell the sink that the merge can be taken up behind the window. Behind the limit
+ * there is nothing to take up.
+ */
+static int give_point(struct placement *placement, const struct window *window)
+{
+	const struct merge_point point = {
+		.key = window->clean_cut,
+		.last = placement->last,
+		.result = placement->result,
+	};
+
+	if (!window->is_clean || placement->result.n_items == placement->engine->limit)
+		return 0;
+	return placement->sink->point(placement->sink->context, &point);
+}
+
+/* Under the lock */
+static void discard_slices(struct placement *placement, const struct window *window)
+{
+	for (uint32_t i = 0; i < placement->n_runs; i++)
+		run_discard_slice(placement->runs[i], placement->engine, &window->slices[i]);
+}
+
+int placement_settle(struct placement *placement, const struct window *window,
+		     uint64_t *ret_position)
+{
+	int r;
+
+	pthread_mutex_lock(&placement->lock);
+	while (placement->turn != window->number && !placement->error)
+		pthread_cond_wait(&placement->turned, &placement->lock);
+	r = placement->error;
+	if (r == 0) {
+		*ret_position = placement->result.n_items;
+		add_findings(placement, window);
+		discard_slices(placement, window);
+		r = give_point(placement, window);
+		placement->turn++;
+		pthread_cond_broadcast(&placement->turned);
+	}
+	pthread_mutex_unlock(&placement->lock);
+	return r;
+}
+
+void placement_fail(struct placement *placement, int r)
+{
+	pthread_mutex_lock(&placement->lock);
+	if (!placement->error)
+		placement->error = r;
+	pthread_cond_broadcast(&placement->turned);
+	pthread_mutex_unlock(&placement->lock);
+}

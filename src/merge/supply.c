@@ -1,0 +1,466 @@
+/*
+ * supply - what the runs of a merge offer to a window, before it is cut (see supply.h)
+ */
+#include "src/merge/supply.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/store/run_file.h"
+#include "src/base/crew.h"
+#include "src/base/status.h"
+#include "src/merge/unique_part.h"
+#include "src/merge/unpacking.h"
+
+/* One run's share in the windows. */
+struct share {
+	struct run *run;
+	uint64_t next_block; /* the first not taken */
+	uint64_t position;   /* resident: records consumed */
+	const char *rest;    /* stored: n_rest records that the last window left, in its buffer */
+	uint64_t n_rest;
+
+	/* Stored: what is read for this window, by whoever of the crew */
+	uint64_t n_blocks, n_read; /* blocks, records */
+	char *to;                  /* device memory, with room for resident records */
+	char *items;               /* where they are read to: its end, or staging */
+	size_t items_nbytes;       /* what is read */
+	struct digest read;
+
+	struct arranged found; /* by unique_part(): n and dropped */
+};
+
+struct supply {
+	const struct engine *engine;
+	struct lane *lane;
+	struct mark *mark;
+	struct crew *crew; /* that reads; NULL if nothing is read */
+	uint64_t capacity_records;
+	uint64_t number;         /* of the window */
+	struct slice *available; /* n_shares */
+	struct digest dropped;
+	void *edges[2]; /* for unique_part() */
+	char *staging;  /* host memory that is read into, or NULL */
+	size_t staging_nbytes, staging_used;
+	struct unpacking unpacking;
+	uint32_t n_shares;
+	struct share shares[];
+};
+
+static int wait_lane(struct supply *supply)
+{
+	const struct backend *backend = supply->engine->backend;
+	int r = backend->mark(supply->lane, supply->mark);
+
+	return r < 0 ? r : backend->mark_wait(supply->mark);
+}
+
+/* First keys of resident runs: sampled on the device. */
+static int sample_resident(struct supply *supply, uint64_t stride)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
+		if (run_is_resident(supply->shares[i].run))
+			r = run_sample(supply->shares[i].run, supply->engine, supply->lane, stride);
+	return r < 0 ? r : wait_lane(supply);
+}
+
+/* If something is to be read: who reads, and where to if that cannot be device memory. */
+static int open_reading(struct supply *supply)
+{
+	const struct engine *engine = supply->engine;
+	uint32_t n_stored = 0, n_readers = engine->plan.n_readers;
+	void *staging;
+	int r;
+
+	for (uint32_t i = 0; i < supply->n_shares; i++)
+		n_stored += !run_is_resident(supply->shares[i].run);
+	if (n_stored == 0)
+		return 0;
+	r = crew_open(n_readers < n_stored ? n_readers : n_stored, &supply->crew);
+	if (r < 0)
+		return fail(r, "no memory for %u readers", n_readers);
+	if (engine->info.unified)
+		return 0;
+	supply->staging_nbytes = supply->capacity_records * engine->layout->item_nbytes;
+	r = engine->backend->alloc(engine->device, MEMORY_HOST, supply->staging_nbytes, &staging);
+	if (r < 0)
+		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
+	supply->staging = staging;
+	return 0;
+}
+
+static int start(struct supply *supply, uint64_t resident_stride)
+{
+	const struct engine *engine = supply->engine;
+	const struct layout *layout = engine->layout;
+	bool complete;
+	int r;
+
+	supply->available = calloc(supply->n_shares, sizeof *supply->available);
+	complete = supply->available;
+	for (int i = 0; i < 2 && layout->kind == LAYOUT_RECORDS; i++) {
+		supply->edges[i] = malloc(layout->item_nbytes);
+		complete = complete && supply->edges[i];
+	}
+	if (!complete)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
+	r = engine->backend->lane_open(engine->device, LANE_URGENT, &supply->lane);
+	if (r == 0)
+		r = engine->backend->mark_open(engine->device, &supply->mark);
+	if (r < 0)
+		return fail(r, "cannot start a merge: %m");
+	r = open_reading(supply);
+	return r < 0 ? r : sample_resident(supply, resident_stride);
+}
+
+int supply_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, struct supply **ret_supply)
+{
+	struct supply *supply = calloc(1, sizeof *supply + n_runs * sizeof supply->shares[0]);
+	int r;
+
+	if (!supply)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
+	supply->engine = engine;
+	supply->capacity_records = windows->capacity_records;
+	supply->n_shares = n_runs;
+	for (uint32_t i = 0; i < n_runs; i++)
+		supply->shares[i].run = runs[i];
+	r = start(supply, windows->resident_stride);
+	if (r < 0) {
+		supply_close(supply);
+		return r;
+	}
+	*ret_supply = supply;
+	return 0;
+}
+
+void supply_close(struct supply *supply)
+{
+	if (!supply)
+		return;
+	if (supply->lane)
+		supply->engine->backend->lane_close(supply->lane);
+	if (supply->mark)
+		supply->engine->backend->mark_close(supply->mark);
+	crew_close(supply->crew);
+	supply->engine->backend->release(supply->engine->device, MEMORY_HOST, supply->staging,
+					 supply->staging_nbytes);
+	free(supply->edges[0]);
+	free(supply->edges[1]);
+	free(supply->available);
+	unpacking_free(&supply->unpacking);
+	free(supply);
+}
+
+void supply_seek(struct supply *supply, code_t key, uint64_t *ret_first_blocks)
+{
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		struct share *share = &supply->shares[i];
+
+		share->next_block = run_seek(share->run, key);
+		if (run_is_resident(share->run))
+			share->position = run_block_start(share->run, share->next_block);
+		ret_first_blocks[i] = share->next_block;
+	}
+}
+
+int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
+{
+	struct supply *supply = context;
+	const struct engine *engine = supply->engine;
+	const size_t item_nbytes = engine->layout->item_nbytes;
+	int r;
+
+	if (!run_is_resident(run))
+		return run_read_first_item(run, block, item);
+	r = engine->backend->copy(supply->lane, item,
+				  (const char *)run_memory(run) +
+					  run_block_start(run, block) * item_nbytes,
+				  item_nbytes);
+	return r < 0 ? r : wait_lane(supply);
+}
+
+/* Is what is read of it unpacked by the device? */
+static bool comes_packed(const struct supply *supply, const struct share *share)
+{
+	return supply->engine->plan.packs && run_spilled_file(share->run);
+}
+
+/* Of the crew: read what a run has to read, if anything. */
+static int read_share(void *context, uint32_t i)
+{
+	struct supply *supply = context;
+	struct share *share = &supply->shares[i];
+	struct span span;
+	int r;
+
+	if (share->n_blocks == 0)
+		return 0;
+	span = stats_begin(STAGE_FETCH, supply->number);
+	if (comes_packed(supply, share))
+		r = run_file_read_packed(run_spilled_file(share->run), share->next_block,
+					 share->n_blocks, share->items);
+	else
+		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
+			     &share->read);
+	stats_end(supply->engine->stats, span, share->n_read * supply->engine->layout->item_nbytes);
+	return r;
+}
+
+/* Where items are that become records behind the rest. Narrower ones expand in place. */
+static char *items_in_place(const struct supply *supply, const struct share *share)
+{
+	const struct layout *layout = supply->engine->layout;
+
+	return share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
+}
+
+/* Queue the way of what was read to the device; what comes packed has a list for itself. */
+static int upload(struct supply *supply, struct share *share, const struct supply_memory *memory)
+{
+	const struct backend *backend = supply->engine->backend;
+	char *items = items_in_place(supply, share), *packed;
+	int r;
+
+	if (items == share->items)
+		return 0;
+	if (!comes_packed(supply, share))
+		return backend->copy(supply->lane, items, share->items, share->items_nbytes);
+	packed = (char *)memory->other + (share->items - supply->staging);
+	r = backend->copy(supply->lane, packed, share->items, share->items_nbytes);
+	return r < 0 ? r :
+		       unpacking_add(&supply->unpacking, run_spilled_file(share->run),
+				     share->next_block, share->n_blocks, packed, items,
+				     supply->engine->layout->element_nbytes);
+}
+
+/* Queue that a stored run's part of the buffer gets its rest and what was read. */
+static int bring_in(struct supply *supply, struct share *share, const struct slice *slice,
+		    const struct supply_memory *memory)
+{
+	const struct engine *engine = supply->engine;
+	const uint64_t rest_nbytes = share->n_rest * engine->layout->resident_nbytes;
+	int r = 0;
+
+	if (share->n_blocks && !engine->checkpoint)
+		run_discard_before(share->run, share->next_block + share->n_blocks);
+	if (rest_nbytes)
+		r = engine->backend->copy(supply->lane, (void *)slice->elements, share->rest,
+					  rest_nbytes);
+	return r == 0 && share->n_blocks ? upload(supply, share, memory) : r;
+}
+
+/* Queue that records become elements. */
+static int encode(struct supply *supply, struct share *share)
+{
+	const struct engine *engine = supply->engine;
+	const struct layout *layout = engine->layout;
+
+	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(share->run, layout) ||
+	    code_map_is_identity(&layout->map))
+		return 0;
+	return engine->backend->encode(supply->lane,
+				       &(struct encode_op){
+					       .layout = layout,
+					       .records = items_in_place(supply, share),
+					       .elements = share->to,
+					       .n = share->n_read,
+				       });
+}
+
+/* A stored run's part in the buffer, at `elements`: its rest, then the blocks taken. */
+static void place_stored(struct supply *supply, struct share *share, uint64_t n_blocks,
+			 char *elements, struct slice *ret_slice)
+{
+	const struct layout *layout = supply->engine->layout;
+	const uint64_t first = run_block_start(share->run, share->next_block);
+
+	share->n_blocks = n_blocks;
+	share->n_read = run_block_start(share->run, share->next_block + n_blocks) - first;
+	share->to = elements + share->n_rest * layout->resident_nbytes;
+	share->items_nbytes = share->n_read * layout->item_nbytes;
+	if (comes_packed(supply, share))
+		share->items_nbytes = unpacking_read_nbytes(run_spilled_file(share->run),
+							    share->next_block, n_blocks);
+	if (supply->staging) {
+		share->items = supply->staging + supply->staging_used;
+		supply->staging_used += share->items_nbytes;
+	} else {
+		share->items = items_in_place(supply, share);
+	}
+	*ret_slice = (struct slice){ .elements = elements, .n = share->n_rest + share->n_read };
+}
+
+/* Where every run's available records will be, for the blocks taken. */
+static int place_slices(struct supply *supply, const struct supply_memory *memory,
+			const uint64_t *n_blocks)
+{
+	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+	uint64_t n_used = 0;
+
+	supply->staging_used = 0;
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		struct share *share = &supply->shares[i];
+		struct slice *slice = &supply->available[i];
+
+		if (run_is_resident(share->run)) {
+			slice->elements = (const char *)run_memory(share->run) +
+					  share->position * resident_nbytes;
+			slice->n = run_block_start(share->run, share->next_block + n_blocks[i]) -
+				   share->position;
+			continue;
+		}
+		place_stored(supply, share, n_blocks[i],
+			     (char *)memory->in + n_used * resident_nbytes, slice);
+		n_used += slice->n;
+		if (n_used > supply->capacity_records)
+			return fail(-EOVERFLOW,
+				    "internal error: a window of %" PRIu64 " records "
+				    "has room for %" PRIu64,
+				    n_used, supply->capacity_records);
+	}
+	return 0;
+}
+
+/* Queue what makes the stored runs' slices of their rests and of what was read. */
+static int fill_slices(struct supply *supply, const struct supply_memory *memory)
+{
+	const struct engine *engine = supply->engine;
+	int r = 0;
+
+	unpacking_restart(&supply->unpacking);
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
+		if (!run_is_resident(supply->shares[i].run))
+			r = bring_in(supply, &supply->shares[i], &supply->available[i], memory);
+	if (r == 0)
+		r = unpacking_queue(&supply->unpacking, engine, supply->lane);
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
+		struct share *share = &supply->shares[i];
+
+		if (run_is_resident(share->run))
+			continue;
+		if (share->n_blocks)
+			r = encode(supply, share);
+		if (r == 0 && engine->unique && run_holds_duplicates(share->run))
+			r = unique_part(engine, supply->lane, &supply->available[i], memory,
+					supply->edges, &share->found);
+	}
+	return r;
+}
+
+/* With -u, once that is done: what is left of the input runs' parts. */
+static void apply_unique(struct supply *supply)
+{
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		struct share *share = &supply->shares[i];
+
+		if (!run_holds_duplicates(share->run))
+			continue;
+		supply->available[i].n = share->found.n;
+		digest_add(&supply->dropped, share->found.dropped);
+	}
+}
+
+int supply_gather(struct supply *supply, const struct supply_memory *memory,
+		  const uint64_t *n_blocks, uint64_t number)
+{
+	int r = place_slices(supply, memory, n_blocks);
+
+	supply->number = number;
+	if (r == 0 && supply->crew)
+		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
+	if (r == 0)
+		r = fill_slices(supply, memory);
+	if (r == 0)
+		r = wait_lane(supply);
+	if (r == 0)
+		r = unpacking_check(&supply->unpacking);
+	for (uint32_t i = 0; i < supply->n_shares; i++)
+		supply->shares[i].next_block += n_blocks[i];
+	if (r == 0 && supply->engine->unique)
+		apply_unique(supply);
+	return r;
+}
+
+int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t slice,
+	       uint64_t *ret_cuts)
+{
+	const struct engine *engine = supply->engine;
+	int r;
+
+	if (engine->layout->kind == LAYOUT_RECORDS)
+		r = engine->backend->cut_records(supply->lane, &(struct cut_records_op){
+								       .layout = engine->layout,
+								       .slices = supply->available,
+								       .k = supply->n_shares,
+								       .key = splitter->normalised,
+								       .slice = slice,
+								       .ret_cuts = ret_cuts,
+							       });
+	else
+		r = engine->backend->cut(supply->lane,
+					 &(struct cut_op){
+						 .slices = supply->available,
+						 .k = supply->n_shares,
+						 .element_nbytes = engine->layout->element_nbytes,
+						 .key = splitter->key,
+						 .slice = slice,
+						 .ret_cuts = ret_cuts,
+					 });
+	return r < 0 ? r : wait_lane(supply);
+}
+
+uint64_t supply_n_available(const struct supply *supply, uint32_t i)
+{
+	return supply->available[i].n;
+}
+
+void supply_drop(struct supply *supply, const uint64_t *n_dropped)
+{
+	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		struct slice *slice = &supply->available[i];
+
+		slice->elements = (const char *)slice->elements + n_dropped[i] * resident_nbytes;
+		slice->n -= n_dropped[i];
+		supply->shares[i].position += n_dropped[i];
+	}
+}
+
+uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices)
+{
+	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		struct share *share = &supply->shares[i];
+		const struct slice *available = &supply->available[i];
+		const uint64_t taken = cuts ? cuts[i] : available->n;
+
+		slices[i] = (struct slice){ .elements = available->elements, .n = taken };
+		share->rest = (const char *)available->elements + taken * resident_nbytes;
+		share->n_rest = available->n - taken;
+		share->position += taken;
+		n += taken;
+	}
+	return n;
+}
+
+struct digest supply_digest_read(const struct supply *supply)
+{
+	struct digest read = { 0 };
+
+	for (uint32_t i = 0; i < supply->n_shares; i++)
+		digest_add(&read, supply->shares[i].read);
+	return read;
+}
+
+struct digest supply_digest_dropped(const struct supply *supply)
+{
+	return supply->dropped;
+}

@@ -1,0 +1,120 @@
+/*
+ * window_memory - the buffers and lanes of windows (see window_memory.h)
+ */
+#include "src/merge/window_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "src/base/status.h"
+#include "src/plan/engine.h"
+
+struct window_memory {
+	const struct engine *engine;
+	struct window_sizes sizes;
+	uint32_t n;
+	struct window_buffers *buffers; /* n */
+};
+
+static int alloc(const struct engine *engine, enum memory kind, uint64_t nbytes, void **ret_memory)
+{
+	int r = nbytes ? engine->backend->alloc(engine->device, kind, nbytes, ret_memory) : 0;
+
+	return r < 0 ? fail(r, "no memory for windows of %" PRIu64 " bytes: %m; try a smaller -S",
+			    nbytes) :
+		       0;
+}
+
+static int open_buffers(const struct engine *engine, const struct window_sizes *sizes,
+			struct window_buffers *buffers)
+{
+	int r = alloc(engine, MEMORY_DEVICE, sizes->in, &buffers->in);
+
+	if (r == 0)
+		r = alloc(engine, MEMORY_DEVICE, sizes->out, &buffers->out);
+	if (r == 0)
+		r = alloc(engine, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+	if (r == 0)
+		r = alloc(engine, MEMORY_HOST, sizes->host, &buffers->host);
+	if (r < 0)
+		return r;
+	r = engine->backend->lane_open(engine->device, LANE_NORMAL, &buffers->lane);
+	if (r == 0)
+		r = engine->backend->mark_open(engine->device, &buffers->mark);
+	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+}
+
+static void close_buffers(const struct engine *engine, const struct window_sizes *sizes,
+			  struct window_buffers *buffers)
+{
+	const struct backend *backend = engine->backend;
+
+	if (buffers->lane)
+		backend->lane_close(buffers->lane);
+	if (buffers->mark)
+		backend->mark_close(buffers->mark);
+	backend->release(engine->device, MEMORY_HOST, buffers->host, sizes->host);
+	backend->release(engine->device, MEMORY_DEVICE, buffers->in, sizes->in);
+	backend->release(engine->device, MEMORY_DEVICE, buffers->out, sizes->out);
+	backend->release(engine->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+}
+
+int window_memory_open(struct window_memory **ret_memory)
+{
+	*ret_memory = calloc(1, sizeof **ret_memory);
+	return *ret_memory ? 0 : fail(-ENOMEM, "no memory for windows");
+}
+
+void window_memory_drop(struct window_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->n; i++)
+		close_buffers(memory->engine, &memory->sizes, &memory->buffers[i]);
+	free(memory->buffers);
+	*memory = (struct window_memory){ 0 };
+}
+
+void window_memory_close(struct window_memory *memory)
+{
+	if (memory)
+		window_memory_drop(memory);
+	free(memory);
+}
+
+static bool is_enough(const struct window_memory *memory, uint32_t n,
+		      const struct window_sizes *sizes)
+{
+	const struct window_sizes *has = &memory->sizes;
+
+	return memory->n == n && has->in >= sizes->in && has->out >= sizes->out &&
+	       has->scratch >= sizes->scratch && has->host >= sizes->host;
+}
+
+static int open_all(struct window_memory *memory, const struct engine *engine, uint32_t n,
+		    const struct window_sizes *sizes)
+{
+	int r = 0;
+
+	memory->engine = engine;
+	memory->sizes = *sizes;
+	memory->buffers = calloc(n, sizeof *memory->buffers);
+	if (!memory->buffers)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
+	for (; memory->n < n && r == 0; memory->n++)
+		r = open_buffers(engine, sizes, &memory->buffers[memory->n]);
+	return r;
+}
+
+int window_memory_take(struct window_memory *memory, const struct engine *engine, uint32_t n,
+		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers)
+{
+	int r = 0;
+
+	if (!is_enough(memory, n, sizes)) {
+		window_memory_drop(memory);
+		r = open_all(memory, engine, n, sizes);
+	}
+	*ret_buffers = memory->buffers;
+	return r;
+}

@@ -1,0 +1,266 @@
+/*
+ * engine - what every part of one sort shares, and how it is opened (see engine.h)
+ */
+#include "src/plan/engine.h"
+
+#include <errno.h>
+
+#include "io/codec/zst_writer.h"
+#include "io/input/input_mapped.h"
+#include "src/base/memory_limit.h"
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint.h"
+#include "src/form/chunk_pool.h"
+#include "src/merge/window_memory.h"
+#include "src/plan/page_cache.h"
+
+/* With less device memory than this it is not worth trying. */
+static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
+
+_Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be referred to");
+
+/* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
+static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
+
+unsigned engine_n_threads(const struct options *options)
+{
+	return options->n_threads ? options->n_threads : cpus_available("");
+}
+
+static uint64_t memory_limit(const struct options *options)
+{
+	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
+}
+
+static int choose_backend(struct engine *engine, const struct options *options)
+{
+	return backend_choose(options->backend, input_total_nbytes(engine->input),
+			      engine_n_threads(options), &engine->backend);
+}
+
+static int open_device(struct engine *engine, const struct options *options)
+{
+	const struct backend_config config = {
+		.n_threads = engine_n_threads(options),
+		.device_memory_nbytes = options->device_memory_nbytes,
+		.gpus = options->gpus,
+		.n_gpus = options->n_gpus,
+		.stats = engine->stats,
+	};
+	int r;
+
+	if (engine->backend != &backend_cpu)
+		input_prefetch(engine->input, prefetch_nbytes);
+	r = engine->backend->open(&config, &engine->device);
+	if (r == 0)
+		engine->backend->describe(engine->device, &engine->info);
+	return r;
+}
+
+/* Is what is spilled codes? */
+static bool stores_codes(const struct engine *engine)
+{
+	return engine->layout->kind == LAYOUT_CODES && engine->layout->stores_elements;
+}
+
+unsigned engine_n_compressors(const struct options *options)
+{
+	const uint64_t nbytes = memory_limit(options) / 4;
+	unsigned n = engine_n_threads(options);
+
+	while (n > 1 && zst_writer_memory_nbytes(options->zstd_level, n) > nbytes)
+		n--;
+	return n;
+}
+
+/* What compressed inputs take, and a compressed output. */
+static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
+{
+	uint64_t nbytes = input_memory_nbytes(engine->input, engine_n_threads(options));
+
+	if (options->zstd_level)
+		nbytes += zst_writer_memory_nbytes(options->zstd_level,
+						   engine_n_compressors(options));
+	return nbytes;
+}
+
+static void make_plan(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	engine->request = (struct plan_request){
+		.layout = engine->layout,
+		.backend = engine->backend,
+		.device = engine->device,
+		.device_nbytes = engine->info.memory_nbytes,
+		.input_nbytes = input_total_nbytes(engine->input),
+		.n_threads = engine_n_threads(options),
+		.memory_nbytes = memory_limit(options),
+		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
+		.batch_size = options->batch_size,
+		.least_block_nbytes =
+			engine->checkpoint ? checkpoint_block_nbytes(engine->checkpoint) : 0,
+		.ordered_output = ordered_output,
+		.streams_nbytes = streams_nbytes(engine, options),
+		.compression = options->compression,
+		.stores_codes = stores_codes(engine),
+		.keeps_index = engine->checkpoint,
+	};
+	plan_make(&engine->request, &engine->plan);
+}
+
+static void choose_way_of_spill(struct engine *engine)
+{
+	enum page_cache_use use = page_cache_use(engine, engine->plan.temporary_nbytes);
+
+	/* What a checkpoint keeps has to be brought to the disk in any case. */
+	if (engine->checkpoint && use == PAGE_CACHE_MAY_HOLD)
+		use = PAGE_CACHE_IS_TOO_SMALL;
+	page_cache_tell_spill(use, engine->spill);
+}
+
+static int open_spill(struct engine *engine, const struct options *options)
+{
+	int r = engine->checkpoint ? checkpoint_open_spill(engine->checkpoint, &engine->spill) :
+				     spill_open(engine->io, options->temp_dirs,
+						options->n_temp_dirs, options->temp_limit_nbytes,
+						engine->plan.host_tier_nbytes, &engine->spill);
+
+	if (r == 0)
+		choose_way_of_spill(engine);
+	if (r == 0)
+		r = compression_open(&options->compression, stores_codes(engine),
+				     &engine->compression);
+	return r < 0 ? r : temporary_space_check(engine, options);
+}
+
+/* Plan, and get the device memory that is planned; smaller if it cannot be had. */
+static int open_pool(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	int r;
+
+	make_plan(engine, options, ordered_output);
+	if (options->explain || options->mode == MODE_MERGE)
+		return 0;
+	r = chunk_pool_open(engine, &engine->pool);
+	while (r == -ENOMEM && !engine->info.unified &&
+	       engine->info.memory_nbytes > least_device_nbytes) {
+		engine->info.memory_nbytes /= 2;
+		make_plan(engine, options, ordered_output);
+		r = chunk_pool_open(engine, &engine->pool);
+	}
+	return r;
+}
+
+static void close_device(struct engine *engine)
+{
+	if (engine->backend)
+		engine->backend->close(engine->device);
+	engine->device = NULL;
+}
+
+/* Could elements refer to all records of the input, and be all that is sorted? */
+static bool can_refer(struct engine *engine, const struct options *options)
+{
+	const uint64_t nbytes = input_total_nbytes(engine->input);
+
+	return engine->info.refers && options->mode == MODE_SORT && !engine->unique &&
+	       engine->limit == UINT64_MAX && !options->checkpoint_path &&
+	       nbytes != INPUT_SIZE_UNKNOWN &&
+	       nbytes / engine->layout->record_nbytes <= UINT32_MAX &&
+	       layout_refer(engine->layout, &engine->references);
+}
+
+static void note_sources(struct engine *engine)
+{
+	for (size_t i = 0; i < input_n_files(engine->input); i++)
+		engine->sources[engine->n_sources++] = (struct slice){
+			.elements = input_mapped_file(engine->input, i),
+			.n = input_file_extent(engine->input, i).nbytes /
+			     engine->layout->record_nbytes,
+		};
+}
+
+/*
+ * Records that are in the page cache, and fit into the memory there, are sorted from where they
+ * are. Else they are read.
+ */
+static int choose_layout(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	const struct layout *given = engine->layout;
+	int r = 0;
+
+	if (!can_refer(engine, options))
+		return 0;
+	engine->layout = &engine->references;
+	make_plan(engine, options, ordered_output);
+	if (engine->plan.fits)
+		r = input_map(engine->input);
+	if (r > 0)
+		note_sources(engine);
+	else
+		engine->layout = given;
+	return r < 0 ? r : 0;
+}
+
+/* Device, plan and chunk buffers; -ENOMEM without a message. */
+static int open_sorting(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	int r = open_device(engine, options);
+
+	if (r == 0)
+		r = choose_layout(engine, options, ordered_output);
+	return r < 0 ? r : open_pool(engine, options, ordered_output);
+}
+
+/*
+ * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
+ * One that --gpus names is wanted; but not more memory than it has.
+ */
+static int open_some_sorting(struct engine *engine, const struct options *options,
+			     bool ordered_output)
+{
+	const bool has_choice = options->backend == BACKEND_AUTO && engine->backend != &backend_cpu;
+	const bool may_fail = has_choice && options->n_gpus == 0;
+	int r;
+
+	status_mute(may_fail);
+	r = open_sorting(engine, options, ordered_output);
+	status_mute(false);
+	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
+		return r;
+	warn("%s; sorting on the CPU",
+	     r == -ENOMEM ? "the GPU has not enough free memory" : status_last());
+	close_device(engine);
+	engine->backend = &backend_cpu;
+	return open_sorting(engine, options, ordered_output);
+}
+
+int engine_open(struct engine *engine, const struct options *options, bool ordered_output)
+{
+	int r = choose_backend(engine, options);
+
+	if (r == 0)
+		r = window_memory_open(&engine->windows);
+	if (r == 0)
+		r = open_some_sorting(engine, options, ordered_output);
+	if (r == -ENOMEM)
+		return fail(r, "not enough %s memory to sort with; try a smaller %s",
+			    engine->backend == &backend_cpu ? "host" : "GPU",
+			    engine->backend == &backend_cpu ? "-S" :
+							      "--device-memory, or --backend=cpu");
+	if (r < 0 || options->explain)
+		return r;
+	return open_spill(engine, options);
+}
+
+void engine_close(struct engine *engine)
+{
+	chunk_pool_close(engine->pool);
+	window_memory_close(engine->windows);
+	spill_close(engine->spill);
+	compression_close(engine->compression);
+	close_device(engine);
+	engine->pool = NULL;
+	engine->windows = NULL;
+	engine->spill = NULL;
+	engine->compression = NULL;
+}

@@ -1,0 +1,131 @@
+/*
+ * plan - how much of what, before anything starts
+ *
+ * A pure function of the size of the input, the memory limit, the device and the options.
+ * Everything that is allocated later is allocated from these numbers, and --explain prints them.
+ *
+ *	memory (-S)
+ *	+-----------------------------------------------+---------------+-----------+------+
+ *	| chunk buffers: being read, sorted, resident   | sort scratch  | windows   | side |
+ *	+-----------------------------------------------+---------------+-----------+------+
+ *
+ * If the whole input fits into chunk buffers, nothing is spilled: the final merge reads the chunks
+ * where they are, and only its windows need memory. Else a quarter of the memory is set aside for
+ * windows, and as soon as half of the chunk buffers hold sorted chunks, these are merged into one
+ * spilled run while the other half fills. A run is therefore about three eighths of the memory
+ * long. The chunks that fit at the end are never spilled.
+ *
+ * Records that stay where they are mapped (LAYOUT_REFERENCES) are part of the memory, since what of
+ * a mapping has been looked at counts as the process's. They are only referred to if all fits.
+ *
+ * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),
+ * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
+ * way out, and half is the first tier that runs are spilled to, before the disk.
+ *
+ * Such a device also packs what is spilled, if it is to be packed: then less goes over the link. A
+ * window then has scratch that holds it packed.
+ *
+ * What stands at the side is what encodes and decodes: compressed inputs and outputs, and for each
+ * thread that stores or fetches blocks a codec's context with its scratch; and the first keys and
+ * places of the blocks of all runs. With less than some MiB of memory they would leave nothing for
+ * data: then only a half is counted for the first, a sixteenth for the second, and an eighth for
+ * the last.
+ *
+ * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
+ * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
+ * small that the expected number of runs can be merged at once with windows twice as long as that
+ * overhang; when there are more runs than that (fan_in), some are merged to longer runs first.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "io/store/compression.h"
+#include "src/device/backend.h"
+
+#define PLAN_SIZE_UNKNOWN UINT64_MAX
+
+struct plan_request {
+	const struct layout *layout;
+	const struct backend *backend;
+	const struct device *device;
+	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;          /* of the CPU */
+	uint64_t memory_nbytes;      /* -S, or its default */
+	uint64_t device_nbytes;      /* of the device, if it is not unified */
+	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
+	uint32_t batch_size;         /* 0: no limit but memory */
+	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
+	bool ordered_output;         /* a pipe: one writer is all that can be used */
+	uint64_t streams_nbytes;     /* of the memory: what compressed inputs and outputs take */
+	/* How what is spilled is stored; are_codes: see block_writer.h */
+	struct compression_choice compression;
+	bool stores_codes;
+	bool keeps_index; /* also in the records of a checkpoint */
+};
+
+struct plan {
+	uint64_t memory_nbytes; /* of the host */
+	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
+	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
+	uint64_t mapped_nbytes; /* and for the input itself, if it is mapped; else 0 */
+	uint64_t device_nbytes; /* of the device; the rest of the memory if it is unified */
+	bool unified;
+	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
+	uint32_t record_nbytes, element_nbytes;
+	uint64_t resident_nbytes; /* of a record in a run in device memory */
+	uint64_t gathered_nbytes; /* of one that a window has beside its element; 0: it has none */
+	char device[128];
+
+	uint32_t n_readers, n_writers;
+	uint32_t n_lanes; /* chunks sorted at the same time */
+	bool fits;        /* nothing need be spilled */
+
+	uint32_t n_slots; /* pinned, to read into; 0 if the device is unified, as the next two */
+	uint64_t slot_nbytes;
+	uint64_t host_tier_nbytes; /* of spilled runs, that may stay in host memory */
+	bool packs;                /* the device packs and unpacks them */
+
+	uint64_t chunk_records;
+	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
+	uint64_t n_chunks;            /* buffers, of which not all need be used */
+	uint64_t spill_chunks;        /* sorted chunks that make one spilled run */
+	uint64_t sort_scratch_nbytes; /* for each lane */
+	uint64_t spare_nbytes;        /* the same: a chunk that sorted records go to; 0 for codes */
+
+	uint32_t n_windows;     /* in flight */
+	uint64_t window_nbytes; /* output of one window if memory allows */
+	uint64_t merge_nbytes;  /* for windows while the chunk buffers are there too */
+	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
+	uint32_t fan_in;        /* spilled runs merged at once */
+
+	/* What is to be expected; runs and temporary_nbytes are 0 for unknown sizes. */
+	uint64_t n_spilled_runs;
+	uint32_t n_passes; /* over the data, the final merge included */
+	uint64_t temporary_nbytes;
+};
+
+/* The least memory a plan is made for; smaller limits are taken as this. */
+enum { PLAN_LEAST_MEMORY_NBYTES = 1 << 20 };
+
+void plan_make(const struct plan_request *request, struct plan *ret_plan);
+
+/* For --explain. */
+void plan_print(const struct plan *plan, FILE *stream);
+
+/* The windows of one merge. */
+struct window_plan {
+	uint32_t n_windows;
+	uint64_t quota_records;    /* blocks are taken for a window until they hold so many */
+	uint64_t capacity_records; /* what a window may come to: quota and one block of each run */
+	uint64_t resident_stride;  /* records in a block of a resident run */
+	uint64_t scratch_nbytes;
+};
+
+/*
+ * Plan the windows of a merge of n_records in n_resident and n_stored runs, in at most `nbytes` of
+ * memory, or in the least that works if that is more.
+ */
+void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		  struct window_plan *ret_windows);

@@ -1,0 +1,79 @@
+/*
+ * temporary_space - does what is to be spilled fit? (see temporary_space.h)
+ */
+#include "src/plan/temporary_space.h"
+
+#include <errno.h>
+
+#include "src/base/size.h"
+#include "src/base/status.h"
+#include "src/plan/engine.h"
+
+/* Bytes that can be stored, with those that are. */
+static int find_available(const struct engine *engine, uint64_t *ret_nbytes)
+{
+	int r = spill_free_nbytes(engine->spill, ret_nbytes);
+
+	*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(engine->spill);
+	return r;
+}
+
+static int fail_missing(const struct engine *engine, const struct options *options,
+			uint64_t available_nbytes, const char *why)
+{
+	const uint64_t needed_nbytes = engine->plan.temporary_nbytes;
+	char needed[32], available[32], missing[32];
+	const char *where = options->temp_dirs[0], *others = "";
+
+	if (options->temp_limit_nbytes < needed_nbytes)
+		where = "--temp-limit";
+	else if (options->n_temp_dirs > 1)
+		others = " and the other directories";
+	size_format(needed_nbytes, needed);
+	size_format(available_nbytes, available);
+	size_format(needed_nbytes - available_nbytes, missing);
+	return fail(-ENOSPC,
+		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
+		    "missing; use a larger -S, another -T or a larger --temp-limit",
+		    where, others, needed, why, available, missing);
+}
+
+/* Is nothing left out of what is spilled? */
+static bool is_spilled_whole(const struct engine *engine)
+{
+	return !engine->unique && engine->limit == UINT64_MAX;
+}
+
+int temporary_space_check(struct engine *engine, const struct options *options)
+{
+	const bool is_raw = options->compression.mode == COMPRESS_NONE;
+	const uint64_t needed_nbytes = engine->plan.temporary_nbytes;
+	uint64_t available_nbytes;
+	int r = needed_nbytes ? find_available(engine, &available_nbytes) : 0;
+
+	if (r < 0 || needed_nbytes == 0 || needed_nbytes <= available_nbytes)
+		return r;
+	if (is_raw && is_spilled_whole(engine))
+		return fail_missing(engine, options, available_nbytes, "");
+	engine->space = (struct temporary_space){ .options = options, .is_short = true };
+	compression_save_space(engine->compression);
+	return 0;
+}
+
+int temporary_space_check_again(const struct engine *engine)
+{
+	struct compression_totals totals;
+	uint64_t available_nbytes;
+	int r;
+
+	if (!engine->space.is_short || !is_spilled_whole(engine))
+		return 0;
+	totals = compression_totals(engine->compression);
+	if (totals.stored_nbytes < totals.items_nbytes - totals.items_nbytes / 16)
+		return 0;
+	r = find_available(engine, &available_nbytes);
+	if (r < 0 || engine->plan.temporary_nbytes <= available_nbytes)
+		return r;
+	return fail_missing(engine, engine->space.options, available_nbytes,
+			    ", since what is spilled does not shrink");
+}

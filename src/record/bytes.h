@@ -1,0 +1,44 @@
+/*
+ * bytes - integers from bytes at any address, for a GPU
+ *
+ * A GPU loads words from multiples of their size only. Bytes that lie anywhere are loaded as the
+ * aligned words that hold them, and shifted: a load of 8 bytes is two or three loads of 4, not
+ * eight of 1. No word is touched that holds none of the bytes.
+ *
+ *	bytes      .xxx xxxx x...		skew 1, n = 8
+ *	words      0    1    2
+ *
+ * Compiled for the host too, where the kernels are tested; memcpy() is the better way there.
+ */
+#pragma once
+
+#include "src/record/code.h"
+
+/* n <= 8 bytes, the first one lowest. */
+static inline GSORT_HD uint64_t bytes_load(const unsigned char *bytes, uint32_t n)
+{
+	const unsigned skew = (unsigned)((uintptr_t)bytes % 4), end = skew + n;
+	const uint32_t *words = (const uint32_t *)(const void *)(bytes - skew);
+	uint64_t low, high = 0, value;
+
+	if (n == 0)
+		return 0;
+	low = words[0];
+	if (end > 4)
+		low |= (uint64_t)words[1] << 32;
+	if (end > 8)
+		high = words[2];
+	value = skew ? low >> 8 * skew | high << (64 - 8 * skew) : low;
+	return n < 8 ? value & (((uint64_t)1 << 8 * n) - 1) : value;
+}
+
+/* The order of bytes turned around. */
+static inline GSORT_HD uint64_t bytes_swap(uint64_t x)
+{
+#ifdef __CUDA_ARCH__
+	return (uint64_t)__byte_perm((uint32_t)x, 0, 0x0123) << 32 |
+	       __byte_perm((uint32_t)(x >> 32), 0, 0x0123);
+#else
+	return __builtin_bswap64(x);
+#endif
+}

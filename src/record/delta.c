@@ -1,0 +1,98 @@
+/*
+ * delta - sorted codes as the differences of neighbours (see delta.h)
+ *
+ * Encoding takes two passes over a block, which stays in the cache: one for the widths, after which
+ * the exact size is known, and one that packs.
+ *
+ * For codes of 4 and 8 bytes there is an instance of pack and unpack for each width, in which all
+ * shifts and masks are constants; that doubles the speed of packing. For 16 bytes, whose words are
+ * pairs of registers, it does not pay for its size.
+ */
+#include "src/record/delta.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "src/record/delta_format.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "codes are stored as they are");
+
+#define INLINE __attribute__((always_inline)) static inline
+
+static size_t n_groups(size_t n)
+{
+	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N;
+}
+
+/* Of n codes whose miniblocks have these widths, all in all. */
+static size_t encoded_nbytes(size_t n, uint32_t code_nbytes, const unsigned char *widths)
+{
+	size_t nbytes = 0;
+
+	for (size_t first = 0; first < n; first += DELTA_MINIBLOCK_N)
+		nbytes += delta_miniblock_nbytes(delta_miniblock_n(n, first),
+						 widths[first / DELTA_MINIBLOCK_N]);
+	return delta_block_nbytes(n, code_nbytes, nbytes);
+}
+
+static unsigned bit_length(uint128_t value)
+{
+	const uint64_t low = (uint64_t)value, high = (uint64_t)(value >> 64);
+
+	if (high)
+		return 128 - (unsigned)__builtin_clzll(high);
+	return low ? 64 - (unsigned)__builtin_clzll(low) : 0;
+}
+
+#define FOUR_WIDTHS(x, w) x(w) x(w + 1) x(w + 2) x(w + 3)
+#define SIXTEEN_WIDTHS(x, w)                                                                       \
+	FOUR_WIDTHS(x, w) FOUR_WIDTHS(x, w + 4) FOUR_WIDTHS(x, w + 8) FOUR_WIDTHS(x, w + 12)
+
+#define CODE uint32_t
+#define WORD uint64_t
+#define NAME(stem) stem##_4
+#define EACH_WIDTH(x) SIXTEEN_WIDTHS(x, 1) SIXTEEN_WIDTHS(x, 17)
+#include "src/record/delta.inc"
+
+#define CODE uint64_t
+#define WORD uint64_t
+#define NAME(stem) stem##_8
+#define EACH_WIDTH(x)                                                                              \
+	SIXTEEN_WIDTHS(x, 1)                                                                       \
+	SIXTEEN_WIDTHS(x, 17) SIXTEEN_WIDTHS(x, 33) FOUR_WIDTHS(x, 49) FOUR_WIDTHS(x, 53)
+#include "src/record/delta.inc"
+
+#define CODE uint128_t
+#define WORD uint128_t
+#define NAME(stem) stem##_16
+#define EACH_WIDTH(x)
+#include "src/record/delta.inc"
+
+size_t delta_encode(const void *codes, size_t n, uint32_t code_nbytes, void *stored,
+		    size_t capacity)
+{
+	switch (code_nbytes) {
+	case 4:
+		return encode_4(codes, n, stored, capacity);
+	case 8:
+		return encode_8(codes, n, stored, capacity);
+	default:
+		assert(code_nbytes == 16);
+		return encode_16(codes, n, stored, capacity);
+	}
+}
+
+int delta_decode(const void *stored, size_t stored_nbytes, void *codes, size_t n,
+		 uint32_t code_nbytes)
+{
+	switch (code_nbytes) {
+	case 4:
+		return decode_4(stored, stored_nbytes, codes, n);
+	case 8:
+		return decode_8(stored, stored_nbytes, codes, n);
+	default:
+		assert(code_nbytes == 16);
+		return decode_16(stored, stored_nbytes, codes, n);
+	}
+}

@@ -1,0 +1,124 @@
+/*
+ * digest - a checksum of a multiset of records, host and device
+ *
+ * The sum, modulo 2^64, of a strong hash of each record, and the number of records. It does not
+ * depend on the order, so it can be taken in pieces by any number of threads and added up, and it
+ * can be compared between input and output. Records lost, doubled, exchanged for others or changed
+ * in a bit go unseen with probability 2^-64 unless somebody forges them; it is no cryptographic
+ * hash.
+ *
+ * A record is hashed as its bytes stand in the file: little-endian words of 8 bytes, the last one
+ * padded with zeros. Up to 16 bytes they are chained through mix64 (the finaliser "Mix13" of
+ * Stafford 2011, used by SplitMix64, Steele et al., OOPSLA 2014). For records of 8 bytes or fewer
+ * mix64 is a bijection, so different records have different hashes.
+ *
+ * Chaining costs the latency of two multiplications for each word. Longer records are hashed by
+ * pairs of words that do not depend on each other, as XXH3 and wyhash do: each word is exchanged by
+ * an odd multiple of a constant that tells its place, the two are multiplied to 128 bits, and
+ * the halves, folded, are added up.
+ */
+#pragma once
+
+#include <string.h>
+
+#include "src/record/code.h"
+
+struct digest {
+	uint64_t n_records;
+	uint64_t sum;
+};
+
+static inline GSORT_HD uint64_t digest_mix64(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+#define DIGEST_SEED UINT64_C(0x9e3779b97f4a7c15)
+
+/* The word of record bytes [at, at + 8), zero-padded past the record's end; any alignment. */
+static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_t record_nbytes,
+					    uint64_t at)
+{
+	const uint64_t n = at >= record_nbytes    ? 0 :
+			   record_nbytes - at < 8 ? record_nbytes - at :
+						    8;
+	uint64_t word = 0;
+
+#ifndef __CUDA_ARCH__
+	if (n == 8) {
+		memcpy(&word, record + at, 8);
+		return word;
+	}
+#endif
+	for (uint64_t i = 0; i < n; i++)
+		word |= (uint64_t)record[at + i] << 8 * i;
+	return word;
+}
+
+/* The halves of a 128-bit product. */
+static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
+{
+	const uint128_t product = (uint128_t)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+#define DIGEST_HIGH_SEED UINT64_C(0xd6e8feb86659fd93)
+
+/* What the words at `at` are exchanged by. */
+static inline GSORT_HD uint64_t digest_mask_low(uint64_t at)
+{
+	return (2 * at + 1) * DIGEST_SEED;
+}
+
+static inline GSORT_HD uint64_t digest_mask_high(uint64_t at)
+{
+	return (2 * at + 1) * DIGEST_HIGH_SEED;
+}
+
+/* What words [at, at + 16) of a record add to its hash. */
+static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t at)
+{
+	return digest_fold(lo ^ digest_mask_low(at), hi ^ digest_mask_high(at));
+}
+
+/* The definition, for a record of any length; the fast paths elsewhere must agree. */
+static inline GSORT_HD uint64_t digest_record(const unsigned char *record, uint64_t record_nbytes)
+{
+	uint64_t hash = DIGEST_SEED;
+
+	if (record_nbytes <= 16) {
+		for (uint64_t at = 0; at < record_nbytes; at += 8)
+			hash = digest_mix64(hash ^ digest_word(record, record_nbytes, at));
+		return hash;
+	}
+	for (uint64_t at = 0; at < record_nbytes; at += 16)
+		hash += digest_pair(digest_word(record, record_nbytes, at),
+				    digest_word(record, record_nbytes, at + 8), at);
+	return digest_mix64(hash);
+}
+
+/* A record of at most 8 bytes as its (zero-padded) little-endian word. */
+static inline GSORT_HD uint64_t digest_word8(uint64_t word)
+{
+	return digest_mix64(DIGEST_SEED ^ word);
+}
+
+/* A record of 9 to 16 bytes as its two words. */
+static inline GSORT_HD uint64_t digest_word16(uint64_t lo, uint64_t hi)
+{
+	return digest_mix64(digest_word8(lo) ^ hi);
+}
+
+static inline void digest_add(struct digest *to, struct digest more)
+{
+	to->n_records += more.n_records;
+	to->sum += more.sum;
+}
+
+static inline bool digest_equal(struct digest a, struct digest b)
+{
+	return a.n_records == b.n_records && a.sum == b.sum;
+}

@@ -1,0 +1,57 @@
+/*
+ * hash - digest_record(), with loads as wide as there are bytes
+ *
+ * The same sum as its definition in digest.h.
+ */
+#pragma once
+
+#include "src/record/digest.h"
+#include "src/record/load.h"
+
+/* The hash of nbytes <= 16, loaded. */
+static inline uint64_t hash_words(uint128_t words, uint64_t nbytes)
+{
+	if (nbytes > 8)
+		return digest_word16((uint64_t)words, (uint64_t)(words >> 64));
+	return nbytes > 0 ? digest_word8((uint64_t)words) : DIGEST_SEED;
+}
+
+/*
+ * As digest_record(). The bytes are copied to `to` on the way, unless it is NULL: what was loaded
+ * to be hashed has not to be loaded again.
+ */
+static inline uint64_t hash_copied(unsigned char *to, const unsigned char *from, uint64_t nbytes)
+{
+	uint64_t hash = DIGEST_SEED, at = 0;
+
+	if (nbytes <= 16) {
+		const uint128_t words = load_upto_16(from, nbytes);
+
+		if (to)
+			store_upto_16(to, words, nbytes);
+		return hash_words(words, nbytes);
+	}
+	for (; at + 16 <= nbytes; at += 16) {
+		const uint64_t lo = load_8(from + at), hi = load_8(from + at + 8);
+
+		if (to) {
+			memcpy(to + at, &lo, 8);
+			memcpy(to + at + 8, &hi, 8);
+		}
+		hash += digest_pair(lo, hi, at);
+	}
+	if (at < nbytes) {
+		const uint128_t last = load_16(from + nbytes - 16);
+		const uint128_t rest = last >> 8 * (at + 16 - nbytes);
+
+		if (to)
+			memcpy(to + nbytes - 16, &last, 16);
+		hash += digest_pair((uint64_t)rest, (uint64_t)(rest >> 64), at);
+	}
+	return digest_mix64(hash);
+}
+
+static inline uint64_t hash_bytes(const unsigned char *bytes, uint64_t nbytes)
+{
+	return hash_copied(NULL, bytes, nbytes);
+}

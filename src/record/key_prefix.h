@@ -1,0 +1,85 @@
+/*
+ * key_prefix - the first 16 bytes of a record's normalised key, by a prepared plan
+ *
+ * key_word() asks each field what it is, for every record. Here that is asked once: every field
+ * that reaches into the first 16 bytes becomes a step, and each kind of step is the same few
+ * instructions on a 128-bit integer,
+ *
+ *	load 16 bytes of the record that hold the field
+ *	put the most significant byte first, unless the field stands reversed: then it does
+ *	shift the field to the top, cut off what is not the field
+ *	fold, if it is a negative float; flip the sign bit, or all of it
+ *	shift down to its place in the key
+ *
+ * Records shorter than 16 bytes are loaded as a whole, so that nothing past them is read.
+ */
+#pragma once
+
+#include "src/record/key_word.h"
+#include "src/record/load.h"
+
+enum { KEY_PREFIX_NBYTES = 16 };
+
+struct key_prefix_step {
+	uint128_t mask; /* of the field's bytes, at the top */
+	uint128_t fold; /* for a negative float */
+	uint128_t flip;
+	uint32_t load_at; /* in the record */
+	uint8_t shift_up; /* bits, after loading */
+	uint8_t shift_down;
+	bool reversed;
+};
+
+struct key_prefix {
+	struct key_prefix_step steps[KEY_PREFIX_NBYTES];
+	uint32_t n_steps;
+	uint32_t record_nbytes;
+};
+
+/* For records, or items, of record_nbytes. */
+void key_prefix_make(const struct key_fields *keys, uint64_t record_nbytes,
+		     struct key_prefix *ret_prefix);
+
+static inline uint128_t swap_16(uint128_t word)
+{
+	return (uint128_t)__builtin_bswap64((uint64_t)word) << 64 |
+	       __builtin_bswap64((uint64_t)(word >> 64));
+}
+
+/* All ones if the top bit is set: a branch on it would be mispredicted half of the time. */
+static inline uint128_t sign_mask(uint128_t word)
+{
+	const uint64_t mask = (uint64_t)((int64_t)(uint64_t)(word >> 64) >> 63);
+
+	return (uint128_t)mask << 64 | mask;
+}
+
+/* As layout_key_prefix(); reads nothing but the record. */
+static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
+					const unsigned char *record)
+{
+	const bool is_short = prefix->record_nbytes < 16;
+	const uint128_t whole = is_short ? load_upto_16(record, prefix->record_nbytes) : 0;
+	uint128_t key = 0;
+
+	for (uint32_t i = 0; i < prefix->n_steps; i++) {
+		const struct key_prefix_step *step = &prefix->steps[i];
+		const uint128_t loaded = is_short ? whole : load_16(record + step->load_at);
+		uint128_t word = (step->reversed ? loaded : swap_16(loaded)) << step->shift_up;
+
+		word &= step->mask;
+		word ^= (sign_mask(word) & step->fold) ^ step->flip;
+		key |= word >> step->shift_down;
+	}
+	return key;
+}
+
+/* How many bits all keys begin with, if `differences` has those in which they are not the same. */
+static inline unsigned key_prefix_common_bits(uint128_t differences)
+{
+	const uint64_t high = (uint64_t)(differences >> 64), low = (uint64_t)differences;
+
+	if (high)
+		return (unsigned)__builtin_clzll(high);
+	return low ? 64 + (unsigned)__builtin_clzll(low) : 128;
+}

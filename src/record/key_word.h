@@ -1,0 +1,162 @@
+/*
+ * key_word - the keys of a record as one normalised key, eight bytes at a time; host and device
+ *
+ * The keys of a record, most significant first, become one string of bytes that sorts as memcmp
+ * does: integers most significant byte first with the sign bit flipped, floats in IEEE 754's total
+ * order (see code.h), descending keys complemented, one after the other without gaps. It has
+ * key_nbytes, is never stored, and is looked at in words:
+ *
+ *	keys		8:i16  0:b3:r
+ *	fields		{ offset 8, start 0, 2 bytes, reversed, sign } { offset 0, start 2, 3 bytes,
+ *			descending }
+ *	key_word(0)	the 8 bytes from 0: i16 big-endian ^ 0x8000, ~b, ~b, ~b, 0, 0, 0
+ *
+ * as big-endian integers, padded with zeros behind the end, so that comparing two records is
+ * comparing words, front to back, and stops at the first difference. Everything that sorts records
+ * is made of it: the codes of elements are its first bytes, ties are refined by the next word.
+ */
+#pragma once
+
+#include <string.h>
+
+#include "src/record/bytes.h"
+#include "src/record/code.h"
+
+/* One key, at its place in the record and in the normalised key. Plain data. */
+struct key_field {
+	uint32_t offset; /* first byte in the record */
+	uint32_t start;  /* first byte in the normalised key */
+	uint32_t nbytes;
+	bool reversed; /* least significant byte first in the record */
+	bool has_sign; /* the sign bit is flipped */
+	bool is_float; /* negative values are folded */
+	bool descending;
+};
+
+/* All keys of a record, by `start`, without gaps. The array is the owner's: of the layout. */
+struct key_fields {
+	const struct key_field *fields;
+	uint32_t n;
+	uint32_t key_nbytes;
+};
+
+/* 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
+static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
+{
+#ifdef __CUDA_ARCH__
+	return bytes_swap(bytes_load(bytes, n)) >> (64 - 8 * n);
+#else
+	uint64_t word = 0;
+
+	if (n == 8) {
+		memcpy(&word, bytes, 8);
+		return __builtin_bswap64(word);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		word = word << 8 | bytes[i];
+	return word;
+#endif
+}
+
+/* The same, last byte first. */
+static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, uint32_t n)
+{
+#ifdef __CUDA_ARCH__
+	return bytes_load(bytes, n);
+#else
+	uint64_t word = 0;
+
+	if (n == 8) {
+		memcpy(&word, bytes, 8);
+		return word;
+	}
+	for (uint32_t i = n; i-- > 0;)
+		word = word << 8 | bytes[i];
+	return word;
+#endif
+}
+
+/* Bytes [from, from + n) of the field's normalised key, n <= 8, in the low 8 * n bits. */
+static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
+					       const unsigned char *record, uint32_t from,
+					       uint32_t n)
+{
+	const unsigned char *key = record + field->offset;
+	const uint64_t all = n == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * n) - 1;
+	const uint64_t top = from == 0 ? UINT64_C(1) << (8 * n - 1) : 0;
+	uint64_t word = field->reversed ? key_load_reversed(key + field->nbytes - from - n, n) :
+					  key_load(key + from, n);
+
+	if (field->is_float && key[field->reversed ? field->nbytes - 1 : 0] >> 7)
+		word ^= all & ~top;
+	if (field->has_sign)
+		word ^= top;
+	return field->descending ? word ^ all : word;
+}
+
+/* The first field that ends behind `at`; at < key_nbytes. */
+static inline GSORT_HD uint32_t key_field_at(const struct key_fields *keys, uint32_t at)
+{
+	uint32_t first = 0, end = keys->n;
+
+	while (end - first > 1) {
+		const uint32_t middle = first + (end - first) / 2;
+
+		if (keys->fields[middle].start <= at)
+			first = middle;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/*
+ * Bytes [at, at + 8) of the record's normalised key as a big-endian integer, zeros behind its end.
+ */
+static inline GSORT_HD uint64_t key_word(const struct key_fields *keys, const unsigned char *record,
+					 uint32_t at)
+{
+	uint64_t word = 0;
+	uint32_t n_left = 8;
+
+	if (at >= keys->key_nbytes)
+		return 0;
+	for (uint32_t i = key_field_at(keys, at); i < keys->n && n_left > 0; i++) {
+		const struct key_field *field = &keys->fields[i];
+		const uint32_t from = at + (8 - n_left) - field->start;
+		const uint32_t rest = field->nbytes - from;
+		const uint32_t n = rest < n_left ? rest : n_left;
+
+		word = (n == 8 ? 0 : word << 8 * n) | key_field_load(field, record, from, n);
+		n_left -= n;
+	}
+	return n_left == 8 ? 0 : word << 8 * n_left;
+}
+
+/* Less than, equal to or greater than 0, as a's normalised key is to b's. */
+static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsigned char *a,
+				       const unsigned char *b)
+{
+	for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
+		const uint64_t word_a = key_word(keys, a, at), word_b = key_word(keys, b, at);
+
+		if (word_a != word_b)
+			return word_a < word_b ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The same, of a record and a normalised key of key_nbytes, rounded up to 8 with zeros. */
+static inline GSORT_HD int key_compare_normalised(const struct key_fields *keys,
+						  const unsigned char *record,
+						  const unsigned char *normalised)
+{
+	for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
+		const uint64_t word = key_word(keys, record, at);
+		const uint64_t other = key_load(normalised + at, 8);
+
+		if (word != other)
+			return word < other ? -1 : 1;
+	}
+	return 0;
+}

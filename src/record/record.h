@@ -1,0 +1,196 @@
+/*
+ * record - key types, the layout of a record, and what the sort moves in its place
+ *
+ * A file is a sequence of records of record_nbytes, each with one key or more. There are three
+ * layouts.
+ *
+ *	codes	The record is one key of at most 16 bytes. It is mapped to an unsigned integer that
+ *		sorts the same way, its code (code.h), and back: nothing else moves. What a run
+ *		consists of is elements, the codes, or records where these are narrower.
+ *
+ *	records	Everything else. A run consists of items: the records, or what stands for them.
+ *		Elements are made of the first bytes of the normalised key (key_word.h) and the
+ *		record's number in the chunk or the window, are sorted or merged, refined where they
+ *		tie, and then the items are gathered in their order.
+ *
+ *	references  Records that lie in memory as a whole, and stay there, since they are mapped.
+ *		What a run consists of is elements as above, but with the record's number in the
+ *		whole input. They hold all of the key, so they are as good as codes; records are
+ *		gathered once, when the output is made.
+ *
+ * An item is what of a record must travel: mostly the record as it is. Some results are made of
+ * something else, which is put together once, when the record is read, so that a run, a merge and
+ * the output need not know:
+ *
+ *	  u64 count         body                      u64 position
+ *	[ --count only ][ the record, or with       ][ --index only ]
+ *	                  --keys-only or --index
+ *	                  its keys, one after the other ]
+ *
+ * and the output is made of a range of it. The count is of the records that the item stands for,
+ * 1 at first, added up by -u, in the byte order that the user reads; the position is of the record
+ * in the input, counted in records, little-endian.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/record/code.h"
+#include "src/record/digest.h"
+#include "src/record/key_word.h"
+
+enum key_kind { KEY_UNSIGNED, KEY_SIGNED, KEY_FLOAT, KEY_BYTES };
+
+struct key {
+	uint64_t offset; /* first byte in the record */
+	uint32_t nbytes;
+	enum key_kind kind;
+	bool big_endian; /* always true for KEY_BYTES */
+	bool descending;
+};
+
+/* An element of any size, widened: what splitters and samples are made of. */
+typedef uint128_t code_t;
+
+/* The longest record. */
+enum { LAYOUT_MOST_RECORD_NBYTES = 65536 };
+
+enum layout_kind { LAYOUT_CODES, LAYOUT_RECORDS, LAYOUT_REFERENCES };
+
+/* nbytes of a record to an item. */
+struct intake_piece {
+	uint32_t from, to, nbytes;
+};
+
+/* How an item is made of a record. Plain data; the array is the layout's. */
+struct intake {
+	const struct intake_piece *pieces; /* n_pieces, in the order of `to`: the body */
+	uint32_t n_pieces;
+	bool is_identity; /* the item is the record */
+	bool has_count;   /* at offset 0 */
+	bool count_is_be;
+	bool has_position; /* in the last 8 bytes */
+};
+
+struct layout {
+	enum layout_kind kind;
+	uint64_t record_nbytes; /* in the input */
+	uint64_t item_nbytes;   /* of a stored run; record_nbytes for codes */
+	/* Of a run in device memory, for each record: the element, or of records the item. */
+	uint64_t resident_nbytes;
+	/* What the output takes of an item. */
+	uint64_t output_offset, output_nbytes;
+
+	/* Codes */
+	uint32_t element_nbytes; /* 4, 8 or 16 */
+	/*
+	 * What a stored run consists of: the elements when they are as wide as the records
+	 * (stores_elements), else the records, which are encoded again when they are read. So a run
+	 * never takes more room than its records do.
+	 */
+	bool stores_elements;
+	struct code_map map;
+
+	/* Records and references; element_nbytes is 8 or 16 */
+	struct intake intake;
+	uint64_t body_offset, body_nbytes; /* of an item: what is digested */
+	struct key_fields item_keys;
+
+	/* Any */
+	struct key key; /* the first, as it was given */
+	struct key_fields record_keys;
+};
+
+/* What a layout is made for. */
+struct layout_request {
+	uint64_t record_nbytes;
+	const struct key *keys; /* n_keys, at least 1, in the order of their weight; copied */
+	uint32_t n_keys;
+	bool keeps_records; /* LAYOUT_RECORDS also for plain keys: something asks for items */
+	bool count, keys_only, index;
+};
+
+/*
+ * Parse a TYPE of the command line ("u64", "i32be", "f64le", "b10") into *ret_key, at offset 0,
+ * ascending. Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then
+ * untouched.
+ */
+int key_parse_type(const char *text, struct key *ret_key);
+
+/* Write the TYPE of `key` into `text`, "f32be" say. */
+void key_format_type(const struct key *key, char text[static 16]);
+
+/*
+ * Make a layout. Keys must lie within the record. Returns 0; -EINVAL without a message if one does
+ * not; -ENOTSUP without a message for records of more than 64 KiB; -ENOMEM after one. The layout
+ * owns memory: layout_free().
+ */
+int layout_make(const struct layout_request *request, struct layout *ret_layout);
+/* A zeroed layout is fine. */
+void layout_free(struct layout *layout);
+
+/*
+ * The layout of records that are one plain key (offset 0, 1 to 16 bytes); owns nothing that must be
+ * freed, and has no record_keys. Returns 0, or -ENOTSUP without a message for a wider key.
+ */
+int layout_make_plain(const struct key *key, struct layout *ret_layout);
+
+/*
+ * The layout of references to records whose layout is `records`, if elements hold all of their keys
+ * and it pays to leave them where they are. It borrows what the other owns. Returns whether there
+ * is one.
+ */
+bool layout_refer(const struct layout *records, struct layout *ret_layout);
+
+/* --- Codes --- */
+
+/* The code of the record at `record` (record_nbytes, any alignment), widened. */
+code_t layout_encode(const struct layout *layout, const void *record);
+
+/* The record of `code` into `record`. */
+void layout_decode(const struct layout *layout, code_t code, void *record);
+
+/* The element at index i of an array of elements, widened. */
+code_t element_get(const void *elements, uint32_t element_nbytes, uint64_t i);
+
+/* --- Records --- */
+
+/* The most bytes of the key that an element of a record holds; the rest is its number. */
+enum { RECORD_NUMBER_NBYTES = 4 };
+
+static inline uint32_t layout_prefix_nbytes(const struct layout *layout)
+{
+	return layout->element_nbytes - RECORD_NUMBER_NBYTES;
+}
+
+/* May elements tie that are no equals? */
+static inline bool layout_needs_refining(const struct layout *layout)
+{
+	return layout->record_keys.key_nbytes > layout_prefix_nbytes(layout);
+}
+
+/* The first 16 bytes of the normalised key of a record or an item, zeros behind its end. */
+code_t layout_key_prefix(const struct key_fields *keys, const void *record);
+
+/* All of the normalised key: key_nbytes, rounded up to 8 with zeros. */
+void layout_normalise(const struct key_fields *keys, const void *record, unsigned char *key);
+
+/* The item of the record at `position` in the input, with a count of 1. */
+void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
+		      void *item);
+
+/* The same of n records, from `position` on; adds their bodies to *digest. */
+void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+		       uint64_t position, void *items, struct digest *digest);
+
+/* The count of an item, if it has one; else 1. */
+uint64_t layout_item_count(const struct layout *layout, const void *item);
+void layout_set_item_count(const struct layout *layout, void *item, uint64_t count);
+
+/* The hash of an item's body. */
+static inline uint64_t layout_item_hash(const struct layout *layout, const void *item)
+{
+	return digest_record((const unsigned char *)item + layout->body_offset,
+			     layout->body_nbytes);
+}

@@ -1,0 +1,210 @@
+/*
+ * merge_inputs - the inputs of -m as runs (see merge_inputs.h)
+ *
+ * When all inputs are regular files, they are the parts of engine->input, which keeps few
+ * descriptors open however many files there are. With a pipe among them, each path gets an input of
+ * its own.
+ */
+#include "src/run/merge_inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/store/run_file.h"
+#include "src/base/status.h"
+#include "src/check/verify.h"
+
+struct merge_inputs {
+	uint64_t n_records; /* in the inputs opened so far: the position of the next */
+	size_t n;
+	struct input *inputs[]; /* n, opened here */
+};
+
+/* A pipe on its way into a spilled run, one buffer after the other. */
+struct spooler {
+	const struct engine *engine;
+	struct input *input;
+	struct run_file *file;
+	uint32_t block_n_items;
+	size_t buffer_nbytes; /* of records; whole blocks */
+	char *records;
+	char *items;        /* the same as `records` if a record is an item */
+	code_t *first_keys; /* of the blocks of a buffer */
+	uint64_t n_records; /* stored */
+	uint64_t position;  /* of the next record in all inputs */
+	struct verify_edge edge;
+};
+
+static bool makes_items(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS && !layout->intake.is_identity;
+}
+
+/* Check the n records in the buffer and store them. */
+static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
+{
+	const struct layout *layout = spooler->engine->layout;
+	struct digest of_records = { 0 };
+	const uint64_t disorder = verify_records(layout, spooler->records, n, &spooler->edge,
+						 makes_items(layout) ? &of_records : ret_read);
+	const char *path;
+	uint64_t record;
+
+	if (disorder < n) {
+		input_path_at(spooler->input,
+			      (spooler->n_records + disorder) * layout->record_nbytes, &path,
+			      &record);
+		return run_fail_unsorted(path, record);
+	}
+	for (uint64_t i = 0; i < n; i += spooler->block_n_items)
+		spooler->first_keys[i / spooler->block_n_items] =
+			run_record_key(layout, spooler->records + i * layout->record_nbytes);
+	if (makes_items(layout))
+		layout_make_items(layout, spooler->records, n, spooler->position, spooler->items,
+				  ret_read);
+	spooler->n_records += n;
+	spooler->position += n;
+	return run_file_write(spooler->file, spooler->n_records, spooler->items, n,
+			      spooler->first_keys);
+}
+
+static int store_all(struct spooler *spooler, struct digest *ret_read)
+{
+	for (;;) {
+		struct span span = stats_begin(STAGE_READ, 0);
+		uint64_t position;
+		size_t nbytes;
+		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes,
+				   &position, &nbytes);
+
+		stats_end(spooler->engine->stats, span, nbytes);
+		if (r == 0 && nbytes == 0)
+			return run_file_finish(spooler->file);
+		if (r == 0)
+			r = store(spooler, nbytes / spooler->engine->layout->record_nbytes,
+				  ret_read);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int spooler_open(struct spooler *spooler)
+{
+	const struct plan *plan = &spooler->engine->plan;
+	const struct layout *layout = spooler->engine->layout;
+	uint64_t block_nbytes, n_blocks;
+	int r;
+
+	spooler->block_n_items =
+		run_file_block_n_items(plan->block_nbytes, (uint32_t)plan->resident_nbytes);
+	block_nbytes = (uint64_t)spooler->block_n_items * plan->record_nbytes;
+	n_blocks = plan->window_nbytes / block_nbytes + 1;
+	spooler->buffer_nbytes = n_blocks * block_nbytes;
+	spooler->records = spooler->items = malloc(spooler->buffer_nbytes);
+	if (makes_items(layout))
+		spooler->items = malloc(n_blocks * spooler->block_n_items * layout->item_nbytes);
+	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
+	if (!spooler->records || !spooler->items || !spooler->first_keys)
+		return fail(-ENOMEM,
+			    "no memory to read a pipe in parts of %zu bytes; try a smaller -S",
+			    spooler->buffer_nbytes);
+	r = verify_edge_open(layout, &spooler->edge);
+	if (r < 0)
+		return r;
+	return run_file_open(spooler->engine->spill, spooler->engine->compression,
+			     (uint32_t)layout->item_nbytes, spooler->block_n_items, &spooler->file);
+}
+
+/* Store all of a pipe as a run. *position: of its first record, then behind its last. */
+static int spool(const struct engine *engine, struct input *input, uint64_t *position,
+		 struct digest *ret_read, struct run **ret_run)
+{
+	struct spooler spooler = { .engine = engine, .input = input, .position = *position };
+	int r = spooler_open(&spooler);
+
+	if (r == 0)
+		r = store_all(&spooler, ret_read);
+	if (spooler.items != spooler.records)
+		free(spooler.items);
+	free(spooler.records);
+	free(spooler.first_keys);
+	verify_edge_close(&spooler.edge);
+	if (r < 0) {
+		run_file_close(spooler.file);
+		return r;
+	}
+	*position = spooler.position;
+	return run_open_spilled(spooler.file, SPILLED_RECORDS, ret_run);
+}
+
+/* The files of an input of known size, whose first record is at `position` in all inputs. */
+static int add_files(const struct engine *engine, struct input *input, uint64_t position,
+		     struct run_store *runs)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < input_n_files(input) && r == 0; i++) {
+		const struct input_extent extent = input_file_extent(input, i);
+		struct run *run;
+
+		if (extent.nbytes == 0)
+			continue;
+		r = run_open_input(engine, input, extent,
+				   position + extent.position / engine->layout->record_nbytes,
+				   &run);
+		if (r == 0)
+			r = run_store_add(runs, run);
+	}
+	return r;
+}
+
+static int add_path(const struct engine *engine, struct merge_inputs *inputs, const char *path,
+		    struct run_store *runs, struct digest *ret_read)
+{
+	struct input *input;
+	struct run *run;
+	int r = input_open_framed(engine->io, &path, 1, input_framing(engine->input), &input);
+
+	if (r < 0)
+		return r;
+	inputs->inputs[inputs->n++] = input;
+	if (input_total_nbytes(input) != INPUT_SIZE_UNKNOWN) {
+		const uint64_t position = inputs->n_records;
+
+		inputs->n_records += input_total_nbytes(input) / engine->layout->record_nbytes;
+		return add_files(engine, input, position, runs);
+	}
+	r = spool(engine, input, &inputs->n_records, ret_read, &run);
+	return r < 0 ? r : run_store_add(runs, run);
+}
+
+int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,
+		      struct run_store *runs, struct digest *ret_read,
+		      struct merge_inputs **ret_inputs)
+{
+	int r = 0;
+
+	*ret_inputs = NULL;
+	if (input_total_nbytes(engine->input) != INPUT_SIZE_UNKNOWN)
+		return add_files(engine, engine->input, 0, runs);
+	*ret_inputs = calloc(1, sizeof **ret_inputs + n * sizeof(*ret_inputs)->inputs[0]);
+	if (!*ret_inputs)
+		return fail(-ENOMEM, "no memory for %zu inputs", n);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_path(engine, *ret_inputs, paths[i], runs, ret_read);
+	return r;
+}
+
+void merge_inputs_close(struct merge_inputs *inputs)
+{
+	if (!inputs)
+		return;
+	for (size_t i = 0; i < inputs->n; i++)
+		input_close(inputs->inputs[i]);
+	free(inputs);
+}
+
+const struct input *merge_inputs_get(const struct merge_inputs *inputs, size_t i)
+{
+	return inputs->inputs[i];
+}

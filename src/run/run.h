@@ -1,0 +1,122 @@
+/*
+ * run - a sorted sequence of items, wherever it lives
+ *
+ *	resident   a sorted chunk in device memory: elements, or items (LAYOUT_RECORDS)
+ *	spilled    a run in the temporary space (io/store/run_file.h): items
+ *	input      with -m, a file that is said to be sorted: records
+ *
+ * To a merge all are lists of blocks, of each of which it knows the first key and the place. Blocks
+ * of a resident run are a view: every so many elements. Stored runs (the other two) are read by
+ * blocks, one after the other.
+ */
+#pragma once
+
+#include "src/plan/engine.h"
+
+struct run;
+
+/* What part of the input a run holds. Parts of neighbouring runs are neighbours. */
+struct run_origin {
+	uint64_t n_records;
+	struct digest read;    /* of these records */
+	struct digest dropped; /* of those among them that the run does not hold any more */
+};
+
+/*
+ * A run of n elements or items in device memory; release(owner) is called when it is closed.
+ * -ENOMEM after a message; the memory then stays the caller's.
+ */
+int run_open_resident(void *memory, uint64_t n, void (*release)(void *owner), void *owner,
+		      struct run **ret_run);
+
+struct run_file;
+
+/* What a spilled run consists of. */
+enum spilled_items {
+	SPILLED_ITEMS, /* what the layout says (layout.stores_elements), without duplicates if -u */
+	SPILLED_RECORDS, /* records of an input as they came */
+};
+
+/* A spilled run; the file must be finished and is owned from then on, also on failure. */
+int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
+
+/* The first key of a block that begins with this record of an input, as run_first_key() has it. */
+code_t run_record_key(const struct layout *layout, const void *record);
+
+/*
+ * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of
+ * each. position: of its first record among all that are sorted. The input must outlive the run.
+ * Returns 0 or a negative errno after a message.
+ */
+int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
+		   uint64_t position, struct run **ret_run);
+
+/*
+ * Print that an input of -m is not sorted: its record number `item`, from 0, sorts before the last
+ * one. -EINVAL.
+ */
+int run_fail_unsorted(const char *path, uint64_t item);
+
+/* Gives its memory or space back, but the space of a kept spill. NULL is fine. */
+void run_close(struct run *run);
+
+/* Gives the space back in any case. */
+void run_remove(struct run *run);
+
+/* Zero until it is set; only of runs that are made of the input. */
+void run_set_origin(struct run *run, struct run_origin origin);
+struct run_origin run_origin(const struct run *run);
+
+bool run_is_resident(const struct run *run);
+/* The file of a spilled run, owned by it; NULL of others. */
+struct run_file *run_spilled_file(const struct run *run);
+uint64_t run_n_items(const struct run *run);
+uint64_t run_n_blocks(const struct run *run);
+
+/* The elements or items of a resident run. */
+const void *run_memory(const struct run *run);
+
+/*
+ * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
+ * first keys; valid after the next mark of `lane`. -ENOMEM after a message.
+ */
+int run_sample(struct run *run, const struct engine *engine, struct lane *lane, uint64_t stride);
+
+/* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
+code_t run_first_key(const struct run *run, uint64_t i);
+/* The last block whose first key is below `key`, or 0: what comes before it is below `key`. */
+uint64_t run_seek(const struct run *run, code_t key);
+/* Where block i starts, in items; i == n_blocks gives n_items. */
+uint64_t run_block_start(const struct run *run, uint64_t i);
+
+/*
+ * Read the blocks [first, first + n) of a stored run into `items`, one after the other, verified.
+ * Records of an input are checked to be in order, become items, and are added to *ret_digest. One
+ * thread at a time, in order. Returns 0 or a negative errno after a message.
+ */
+int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
+
+/*
+ * The first item of block i of a stored run, which is about to be read, or may be; with
+ * LAYOUT_RECORDS only. The same thread as run_read(). Returns 0 or a negative errno after a
+ * message.
+ */
+int run_read_first_item(struct run *run, uint64_t i, void *item);
+
+/* Are the items that run_read() gives records, and not elements? */
+bool run_holds_records(const struct run *run, const struct layout *layout);
+
+/*
+ * May equal keys follow each other, though -u was asked for? (The runs that gsort makes are free of
+ * them.)
+ */
+bool run_holds_duplicates(const struct run *run);
+
+/* The blocks before `end` are not needed any more: give their space back. */
+void run_discard_before(struct run *run, uint64_t end);
+
+/*
+ * A resident run's slice is merged, and so are all before it: their memory may go back before the
+ * run is closed. Other runs' slices are somebody else's memory: nothing happens.
+ */
+void run_discard_slice(struct run *run, const struct engine *engine, const struct slice *slice);

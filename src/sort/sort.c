@@ -1,0 +1,481 @@
+/*
+ * sort - the whole sort on one page
+ *
+ *	open input, back end		what there is
+ *	plan				what to do with it (engine.c)
+ *	form runs | open runs (-m)	sorted runs: resident, spilled, or the inputs
+ *	passes				until they can be merged at once
+ *	merge				into the output
+ *	check				what was read is what was written, in order
+ *	commit				only now the output has its name
+ *
+ * account.h says what is checked.
+ */
+#include "src/sort/sort.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/output/output.h"
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint.h"
+#include "src/cli/debug.h"
+#include "src/form/chunk_pool.h"
+#include "src/form/form_runs.h"
+#include "src/measure/estimate.h"
+#include "src/merge/merge.h"
+#include "src/merge/passes.h"
+#include "src/merge/window_memory.h"
+#include "src/plan/engine.h"
+#include "src/plan/page_cache.h"
+#include "src/run/merge_inputs.h"
+#include "src/sort/account.h"
+#include "src/sort/frame.h"
+
+struct sort {
+	const struct options *options;
+	struct layout layout;
+	struct engine engine;
+	struct output *output;
+	bool output_is_input;
+	struct run_store store;
+	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
+	struct account account;
+	uint64_t n_merges; /* intermediate */
+	struct report_facts *facts;
+};
+
+/* Of an input of known size, the records that are written; with -u at most. */
+static uint64_t n_records_out(const struct sort *sort)
+{
+	const uint64_t n = input_total_nbytes(sort->engine.input) / sort->layout.record_nbytes;
+
+	return n < sort->options->limit ? n : sort->options->limit;
+}
+
+/*
+ * The output's size, to reserve it. With -u it is not known before the end; reserving for all
+ * records would be asking for too much. Nor is it if the output is compressed.
+ */
+static uint64_t output_nbytes(const struct sort *sort)
+{
+	if (sort->options->unique || sort->options->zstd_level ||
+	    input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+		return OUTPUT_SIZE_UNKNOWN;
+	return frame_nbytes(sort->engine.input) + n_records_out(sort) * sort->layout.output_nbytes;
+}
+
+/* What is written for a record can be longer than it is: --index, keys that overlap. */
+static int check_output_size(const struct sort *sort)
+{
+	const size_t nbytes_each = sort->layout.output_nbytes;
+	uint64_t n, nbytes;
+
+	if (sort->options->unique || input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+		return 0;
+	n = n_records_out(sort);
+	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
+	    !__builtin_add_overflow(nbytes, frame_nbytes(sort->engine.input), &nbytes) &&
+	    nbytes <= INT64_MAX)
+		return 0;
+	return fail(-EFBIG,
+		    "%" PRIu64 " records of %zu bytes in the output are too many: it can have at "
+		    "most 2^63 - 1 bytes, as any file",
+		    n, nbytes_each);
+}
+
+static int open_inputs(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	const struct framing framing = options_framing(options);
+	struct engine *engine = &sort->engine;
+	int r;
+
+	engine->io = &io_engine_plain;
+	engine->layout = &sort->layout;
+	engine->unique = options->unique;
+	engine->limit = options->limit;
+	r = options_layout(options, &sort->layout);
+	if (r < 0)
+		return r;
+	r = input_open_framed(engine->io, options->inputs, options->n_inputs, &framing,
+			      &engine->input);
+	if (r == 0)
+		r = check_output_size(sort);
+	if (r == 0 && options->debug)
+		r = debug_print(&options->record, &sort->layout, engine->input);
+	return r;
+}
+
+static int open_output_file(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+
+	if (engine->checkpoint)
+		return checkpoint_open_output(engine->checkpoint, output_nbytes(sort),
+					      &sort->output);
+	return output_open(engine->io, sort->options->output_path, output_nbytes(sort),
+			   &sort->output);
+}
+
+static int open_output(struct sort *sort)
+{
+	const struct options *options = sort->options;
+	struct engine *engine = &sort->engine;
+	struct file_identity identity;
+	int r = open_output_file(sort);
+
+	if (r == 0 && options->zstd_level)
+		r = output_compress(sort->output, options->zstd_level,
+				    engine_n_compressors(options));
+	if (r < 0)
+		return r;
+	sort->output_is_input = output_identity(sort->output, &identity) &&
+				input_has_file(engine->input, identity);
+	if (sort->output_is_input && !output_is_atomic(sort->output))
+		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
+			    output_name(sort->output));
+	return 0;
+}
+
+/* For an output of nbytes. */
+static void choose_way_out(struct sort *sort, uint64_t nbytes)
+{
+	switch (page_cache_use(&sort->engine, nbytes)) {
+	case PAGE_CACHE_IS_TOO_SMALL:
+		output_pass_by_cache(sort->output);
+		break;
+	case PAGE_CACHE_MAY_HOLD:
+		output_try_both_ways(sort->output);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
+}
+
+/* What an earlier process has finished of the runs. */
+static int restore_runs(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+	int r = checkpoint_restore(engine->checkpoint, engine, sort->output, &sort->store,
+				   &sort->account.read, &sort->account.dropped,
+				   &engine->first_record);
+
+	if (r == 0)
+		input_start_at(engine->input, engine->first_record * sort->layout.record_nbytes);
+	return r;
+}
+
+/*
+ * With -u what is dropped where depends on which records are in which run, and so does where a
+ * merge can be taken up: what is still resident must not be divided otherwise the next time.
+ */
+static int store_runs(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const size_t n_stored = run_store_n_stored(&sort->store);
+
+	if (!engine->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
+		return 0;
+	return merge_to_run(engine, &sort->store, n_stored, sort->store.n - n_stored,
+			    engine->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
+}
+
+static int make_runs(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const uint64_t nbytes = engine->plan.input_nbytes;
+	struct digest read, dropped;
+	int r;
+
+	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	if (sort->options->mode == MODE_MERGE)
+		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
+					 &sort->store, &sort->account.read, &sort->inputs);
+	r = engine->checkpoint ? restore_runs(sort) : 0;
+	if (r == 0)
+		r = form_runs(engine, engine->pool, &sort->store, &read, &dropped);
+	if (r < 0)
+		return r;
+	digest_add(&sort->account.read, read);
+	digest_add(&sort->account.dropped, dropped);
+	return store_runs(sort);
+}
+
+/* What windows may take: everything that no resident run lives in. */
+static uint64_t merge_memory_nbytes(struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+	const uint64_t resident_nbytes = sort->engine.pool ? chunk_pool_trim(sort->engine.pool) : 0;
+	const uint64_t rest =
+		plan->device_nbytes > resident_nbytes ? plan->device_nbytes - resident_nbytes : 0;
+
+	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
+}
+
+static uint64_t count_items(const struct run_store *store)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < store->n; i++)
+		n += run_n_items(store->runs[i]);
+	return n;
+}
+
+static int write_output(void *context, const struct merged *merged)
+{
+	struct sort *sort = context;
+	const uint64_t offset = merged->position * sort->layout.output_nbytes;
+	const uint64_t nbytes = merged->n_items * sort->layout.output_nbytes;
+	int r = output_write_at(sort->output, sort->options->skip_nbytes + offset, merged->items,
+				nbytes);
+
+	if (r == 0 && sort->engine.checkpoint)
+		r = checkpoint_note_written(sort->engine.checkpoint, offset, merged->items, nbytes);
+	return r;
+}
+
+static int note_point(void *context, const struct merge_point *point)
+{
+	struct sort *sort = context;
+
+	return checkpoint_note_point(sort->engine.checkpoint, point);
+}
+
+static void cancel_output(void *context)
+{
+	struct sort *sort = context;
+
+	output_cancel(sort->output);
+}
+
+static int merge_all(struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const uint64_t memory_nbytes = merge_memory_nbytes(sort);
+	struct sink sink = {
+		.context = sort,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = sort->layout.output_nbytes,
+		.write = write_output,
+		.cancel = cancel_output,
+		.point = engine->checkpoint ? note_point : NULL,
+	};
+	int r;
+
+	sink.align_nbytes = output_alignment(sort->output, &sink.base);
+	sink.base += sort->options->skip_nbytes;
+	sort->facts->n_runs = sort->store.n;
+	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
+	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
+		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
+	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->account.read,
+			 &sort->account.dropped, &sort->n_merges);
+	if (r < 0 || sort->store.n == 0)
+		return r;
+	if (engine->checkpoint)
+		checkpoint_start_merge(engine->checkpoint, &sort->store, &sink);
+	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
+	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
+		       &sort->account.result);
+	window_memory_drop(engine->windows);
+	if (r == 0) {
+		digest_add(&sort->account.read, sort->account.result.read);
+		digest_add(&sort->account.dropped, sort->account.result.dropped);
+	}
+	return r;
+}
+
+static struct frame frame_of(const struct sort *sort)
+{
+	return (struct frame){ .input = sort->engine.input, .merged = sort->inputs };
+}
+
+static int commit(struct sort *sort)
+{
+	const enum output_durability durability = sort->options->fsync  ? OUTPUT_SYNC_ALL :
+						  sort->output_is_input ? OUTPUT_SYNC_DATA :
+									  OUTPUT_UNSYNCED;
+	struct checkpoint *checkpoint = sort->engine.checkpoint;
+	int r = checkpoint ? checkpoint_finish(checkpoint) : 0;
+
+	if (r < 0)
+		return r;
+	r = output_commit(sort->output, durability);
+	sort->output = NULL;
+	if (r == 0 && checkpoint)
+		checkpoint_remove(checkpoint);
+	return r;
+}
+
+static void close_all(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+
+	output_abort(sort->output);
+	run_store_free(&sort->store);
+	merge_inputs_close(sort->inputs);
+	engine_close(engine);
+	checkpoint_close(engine->checkpoint);
+	input_close(engine->input);
+	layout_free(&sort->layout);
+}
+
+static void note_facts(struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+	struct report_facts *facts = sort->facts;
+
+	memcpy(facts->backend, plan->device, sizeof facts->backend);
+	facts->record_nbytes = sort->layout.record_nbytes;
+	facts->n_records_in = sort->account.read.n_records;
+	facts->n_records_out = sort->account.result.n_items;
+	facts->buffer_nbytes = plan->memory_nbytes;
+	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	facts->input_is_mapped = plan->mapped_nbytes > 0;
+	facts->n_passes = sort->n_merges ? 2 : 1;
+	if (sort->engine.spill) {
+		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
+		facts->spilled = compression_totals(sort->engine.compression);
+	}
+	facts->n_windows = sort->account.result.n_windows;
+}
+
+/* How much has come through a pipe is known only now. */
+static bool is_known_late(const struct sort *sort)
+{
+	return input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN &&
+	       sort->options->mode != MODE_MERGE && !sort->options->zstd_level;
+}
+
+/* The final merge, and around it what of the inputs is no record. */
+static int write_all(struct sort *sort)
+{
+	const struct frame frame = frame_of(sort);
+	int r;
+
+	if (is_known_late(sort))
+		choose_way_out(sort, count_items(&sort->store) * sort->layout.output_nbytes);
+	r = frame_write_header(&frame, sort->output);
+	if (r == 0)
+		r = merge_all(sort);
+	if (r < 0)
+		return r;
+	return frame_write_tails(&frame, sort->output,
+				 sort->options->skip_nbytes +
+					 sort->account.result.n_items * sort->layout.output_nbytes);
+}
+
+/* --verify */
+static int verify(struct sort *sort)
+{
+	const struct frame frame = frame_of(sort);
+
+	return account_verify(&sort->account, &sort->engine, &frame, sort->output,
+			      sort->options->skip_nbytes);
+}
+
+static int sort_to_output(struct sort *sort)
+{
+	int r = make_runs(sort);
+
+	if (r == 0)
+		r = write_all(sort);
+	if (r == 0)
+		r = account_check(&sort->account, &sort->engine);
+	if (r == 0 && sort->options->verify)
+		r = verify(sort);
+	if (r == 0)
+		r = commit(sort);
+	return r;
+}
+
+/* Of the memory, what measuring may take: a quarter. */
+static uint64_t trial_nbytes(const struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+
+	if (plan->unified || plan->memory_nbytes < plan->device_nbytes)
+		return plan->memory_nbytes / 4;
+	return plan->device_nbytes / 4;
+}
+
+/* For the reports, when all is done and the memory is free again. */
+static void measure_ceilings(struct sort *sort)
+{
+	struct link_rates rates;
+
+	if (!sort->options->stats && !sort->options->stats_json_path)
+		return;
+	stats_finish(sort->engine.stats);
+	run_store_free(&sort->store);
+	chunk_pool_close(sort->engine.pool);
+	sort->engine.pool = NULL;
+	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
+}
+
+static int explain(struct sort *sort)
+{
+	const struct plan *plan = &sort->engine.plan;
+	struct link_rates rates;
+	struct loads loads;
+	int r = engine_open(&sort->engine, sort->options, false);
+
+	if (r < 0)
+		return r;
+	plan_print(plan, stdout);
+	estimate_loads(plan, &sort->layout, &loads);
+	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	estimate_print(plan, &loads, &rates, stdout);
+	return 0;
+}
+
+/* Everything but the inputs, and then the sort. */
+static int open_and_sort(struct sort *sort)
+{
+	struct engine *engine = &sort->engine;
+	const struct options *options = sort->options;
+	int r = 0;
+
+	if (options->checkpoint_path)
+		r = checkpoint_open(engine->io, options, &sort->layout, engine->input,
+				    &engine->checkpoint);
+	if (r == 0 && engine->checkpoint && checkpoint_is_complete(engine->checkpoint)) {
+		tell("resuming: %s is complete", options->output_path);
+		checkpoint_remove(engine->checkpoint);
+		return 0;
+	}
+	if (r == 0)
+		r = open_output(sort);
+	if (r == 0)
+		r = engine_open(engine, options, output_is_ordered(sort->output));
+	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN)
+		choose_way_out(sort, output_nbytes(sort));
+	if (r == 0)
+		r = sort_to_output(sort);
+	if (r < 0)
+		checkpoint_stop(engine->checkpoint, sort->output);
+	return r;
+}
+
+int sort_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
+{
+	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
+	int r = open_inputs(&sort);
+
+	if (r == 0 && options->explain) {
+		r = explain(&sort);
+	} else if (r == 0) {
+		r = open_and_sort(&sort);
+	}
+	if (r == 0)
+		note_facts(&sort);
+	if (r == 0 && !options->explain)
+		measure_ceilings(&sort);
+	close_all(&sort);
+	return r;
+}

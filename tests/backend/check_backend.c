@@ -1,0 +1,195 @@
+/*
+ * check_backend - every operation of a back end, through its interface, against a reference
+ *
+ * usage: check_backend [cpu|cuda] [--bench]
+ *
+ * The CPU back end is compared with plain code, any other with the CPU back end: bit for bit, on
+ * the same data, which goes through a sweep of record types, lengths and distributions. --bench
+ * times the operations instead. Exit status 77 (skipped, to Meson) when there is no such device.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "tests/backend/bench.h"
+#include "tests/backend/check.h"
+#include "tests/support/elements.h"
+
+enum { EXIT_SKIPPED = 77 };
+
+struct operation {
+	const char *name;
+	void (*check)(struct check *check);
+	bool on_data;
+};
+
+static const struct operation operations[] = {
+	{ "alloc", check_alloc, false },
+	{ "alloc of too much", check_alloc_of_too_much, false },
+	{ "lanes and marks", check_lanes, false },
+	{ "lane_close", check_lane_close, false },
+	{ "copy", check_copy, true },
+	{ "encode", check_encode, true },
+	{ "encode in place", check_encode_in_place, true },
+	{ "decode", check_decode, true },
+	{ "decode in place", check_decode_in_place, true },
+	{ "sort", check_sort, true },
+	{ "unique", check_unique, true },
+	{ "sample", check_sample, true },
+	{ "pack", check_pack, true },
+	{ "unpack", check_unpack, true },
+	{ "merge", check_merge, true },
+	{ "cut", check_cut, true },
+};
+
+static void check_operations(struct check *check, const struct data *data)
+{
+	check->data = data;
+	for (unsigned i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+		if (operations[i].on_data != (data != NULL))
+			continue;
+		check->operation = operations[i].name;
+		operations[i].check(check);
+	}
+}
+
+/* Lists that end with their filler. */
+struct sweep {
+	const char *types[41];
+	bool descending; /* too */
+	bool is_long;    /* only where the reference is fast */
+	uint64_t lengths[20];
+	int dists[N_DISTS + 1];
+};
+
+#define END_OF_LENGTHS UINT64_MAX
+#define END_OF_DISTS (-1)
+
+/* clang-format off */
+static const struct sweep sweeps[] = {
+	{
+		/* Every type, around what vector loops and blocks of threads take at once. */
+		.types = {
+			"u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
+			"f32", "f64", "u16be", "u32be", "u64be", "u128be", "i16be", "i32be",
+			"i64be", "i128be", "f32be", "f64be", "b1", "b2", "b3", "b4", "b5", "b6",
+			"b7", "b8", "b9", "b10", "b11", "b12", "b13", "b14", "b15", "b16",
+		},
+		.descending = true,
+		.lengths = { 0, 1, 33, 2049, END_OF_LENGTHS },
+		.dists = { GEN_RANDOM, GEN_FEW, GEN_NAN, END_OF_DISTS },
+	},
+	{
+		/* Every distribution, around the tiles of the kernels (kernels/tuning.h). */
+		.types = { "u32", "u64", "u128" },
+		.lengths = {
+			0, 1, 2, 3, 31, 1000, 2047, 2048, 4351, 4352, 4353, 7935, 7936, 7937,
+			END_OF_LENGTHS,
+		},
+		.dists = {
+			GEN_RANDOM, GEN_SORTED, GEN_REVERSED, GEN_EQUAL, GEN_TWO, GEN_ZIPF,
+			GEN_FEW, GEN_NEARLY, GEN_SAWTOOTH, GEN_ORGAN, GEN_GAPS, GEN_NAN,
+			ELEMENTS_ALL_ONES, END_OF_DISTS,
+		},
+	},
+	{
+		/* A merge pass, full and with an odd end. */
+		.types = { "u32", "u64", "u128", "b10" },
+		.lengths = { 69632, 126977, END_OF_LENGTHS },
+		.dists = { GEN_RANDOM, GEN_EQUAL, END_OF_DISTS },
+	},
+	{
+		/* Several merge passes. */
+		.types = { "u32", "u64", "u128", "b5", "b10" },
+		.is_long = true,
+		.lengths = { 1000003, 4000037, END_OF_LENGTHS },
+		.dists = { GEN_RANDOM, GEN_EQUAL, GEN_ORGAN, GEN_ZIPF, END_OF_DISTS },
+	},
+};
+/* clang-format on */
+
+static void check_sweep_of(struct check *check, const struct sweep *sweep, const char *type,
+			   bool descending)
+{
+	for (const uint64_t *n = sweep->lengths; *n != END_OF_LENGTHS; n++)
+		for (const int *dist = sweep->dists; *dist != END_OF_DISTS; dist++) {
+			struct data data;
+
+			data_make(check->reference, type, descending, *n, *dist, &data);
+			check_operations(check, &data);
+			data_free(&data);
+		}
+}
+
+static void check_sweep(struct check *check, const struct sweep *sweep)
+{
+	for (const char *const *type = sweep->types; *type; type++)
+		for (int descending = 0; descending <= sweep->descending; descending++)
+			check_sweep_of(check, sweep, *type, descending);
+}
+
+static int check_all(const struct subject *subject, const struct reference *reference)
+{
+	struct check check = { .subject = *subject, .reference = reference };
+
+	check_operations(&check, NULL);
+	for (unsigned i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++)
+		if (!sweeps[i].is_long || reference != &reference_plain)
+			check_sweep(&check, &sweeps[i]);
+	check.data = NULL;
+	check_record_sweeps(&check);
+	array_free(&check.subject, &check.in);
+	array_free(&check.subject, &check.out);
+	array_free(&check.subject, &check.scratch);
+	printf("%s against %s: %lu cases, %lu failed\n", subject->info.name, reference->name,
+	       (unsigned long)check.n_cases, (unsigned long)check.n_failures);
+	return check.n_failures ? 1 : 0;
+}
+
+static const struct backend *find_backend(const char *name)
+{
+	if (strcmp(name, "cpu") == 0)
+		return &backend_cpu;
+#if HAVE_CUDA
+	if (strcmp(name, "cuda") == 0)
+		return &backend_cuda;
+#endif
+	return NULL;
+}
+
+/* 0, or why the program ends. */
+static int open_backend(const char *name, struct subject *ret_subject)
+{
+	const struct backend *backend = find_backend(name);
+	const char *why = "built without this back end";
+
+	if (backend && backend->probe(&why) == 0)
+		return subject_open(backend, 2, ret_subject) < 0 ? 1 : 0;
+	printf("%s: no usable device: %s\n", name, why);
+	return EXIT_SKIPPED;
+}
+
+int main(int argc, char **argv)
+{
+	struct subject subject;
+	const char *name = "cpu";
+	bool bench = false;
+	int r;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--bench") == 0)
+			bench = true;
+		else
+			name = argv[i];
+	}
+	r = open_backend(name, &subject);
+	if (r)
+		return r;
+	if (bench)
+		bench_operations(&subject);
+	else
+		r = check_all(&subject,
+			      subject.backend == &backend_cpu ? &reference_plain : &reference_cpu);
+	subject_close(&subject);
+	return r;
+}

@@ -1,0 +1,67 @@
+/*
+ * elements - guarded arrays of elements for the tests of the CPU kernels
+ */
+#pragma once
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/record/record.h"
+#include "tests/support/guarded.h"
+#include "tools/gen/gen.h"
+
+static const uint32_t element_sizes[] = { 4, 8, 16 };
+enum { N_ELEMENT_SIZES = 3 };
+
+/* All distributions of gen.h, and one more. */
+enum { ELEMENTS_ALL_ONES = GEN_NAN + 1, N_DISTS };
+
+/* n elements in a guarded buffer: elements_free() it. */
+static inline void *elements_make(uint32_t element_nbytes, int dist, uint64_t n, uint64_t seed)
+{
+	const struct key key = { .nbytes = element_nbytes, .kind = KEY_UNSIGNED };
+	void *elements = guarded_alloc(n * element_nbytes);
+	struct layout layout;
+	struct gen gen;
+
+	if (dist == ELEMENTS_ALL_ONES)
+		return memset(elements, 0xff, n * element_nbytes);
+	layout_make_plain(&key, &layout);
+	gen_make(&layout, (enum gen_dist)dist, n, seed, &gen);
+	gen_fill(&gen, 0, n, elements);
+	return elements;
+}
+
+static inline void elements_free(void *elements, uint32_t element_nbytes, uint64_t n)
+{
+	guarded_free(elements, n * element_nbytes);
+}
+
+static inline int compare_4(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static inline int compare_8(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static inline int compare_16(const void *a, const void *b)
+{
+	const uint128_t x = *(const uint128_t *)a, y = *(const uint128_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The reference. */
+static inline void elements_sort(void *elements, uint32_t element_nbytes, uint64_t n)
+{
+	qsort(elements, n, element_nbytes,
+	      element_nbytes == 4 ? compare_4 : element_nbytes == 8 ? compare_8 : compare_16);
+}

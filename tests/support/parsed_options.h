@@ -1,0 +1,65 @@
+/*
+ * parsed_options - command lines for tests: those that must be right, and those that must not
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "src/base/status.h"
+#include "src/cli/options.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { MAX_ARGS = 20 };
+
+/* Parse "gsort" and the words given, up to NULL. */
+static inline int parse_list(struct options *ret_options, va_list words)
+{
+	char *argv[MAX_ARGS + 2] = { "gsort" };
+	int argc = 1;
+
+	status_reset(true);
+	while ((argv[argc] = va_arg(words, char *)) != NULL)
+		assert_true(++argc <= MAX_ARGS);
+	return options_parse(argc, argv, ret_options);
+}
+
+/* The options of a command line that must be right; ends with NULL. */
+static inline struct options parsed(const char *word, ...)
+{
+	struct options options;
+	va_list words;
+	int r;
+
+	(void)word;
+	va_start(words, word);
+	r = parse_list(&options, words);
+	va_end(words);
+	if (r != 0)
+		print_error("refused: %s\n", status_last());
+	assert_int_equal(r, 0);
+	return options;
+}
+
+/* The words must be refused, with a message that has both parts in it; ends with NULL. */
+static inline void refused(const char *part, const char *other_part, ...)
+{
+	struct options options;
+	va_list words;
+	int r;
+
+	va_start(words, other_part);
+	r = parse_list(&options, words);
+	va_end(words);
+	assert_true(r < 0);
+	if (!strstr(status_last(), part) || !strstr(status_last(), other_part))
+		fail_msg("message '%s' has no '%s' or no '%s'", status_last(), part, other_part);
+}
+
+/* The first word, argv[0], is not an argument of theirs: this reads better. */
+#define PARSED(...) parsed("gsort", __VA_ARGS__, NULL)
+#define REFUSED(part, other_part, ...) refused(part, other_part, __VA_ARGS__, NULL)

@@ -1,0 +1,66 @@
+/*
+ * record_fixture - layouts, records and items for tests, in guarded buffers
+ */
+#pragma once
+
+#include "src/record/record.h"
+#include "tests/support/guarded.h"
+#include "tests/support/random_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* The layout of records with keys "OFFSET:TYPE[:r]", with what `request` asks for besides them. */
+static inline struct layout layout_of(struct layout_request request, const char *const *texts)
+{
+	struct key keys[8];
+	struct layout layout;
+
+	request.keys = keys;
+	for (; texts[request.n_keys]; request.n_keys++) {
+		struct key *key = &keys[request.n_keys];
+		const char *text = texts[request.n_keys];
+		unsigned offset;
+		char type[16];
+
+		assert_int_equal(sscanf(text, "%u:%15[^:]", &offset, type), 2);
+		assert_int_equal(key_parse_type(type, key), 0);
+		key->offset = offset;
+		key->descending = strcmp(text + strlen(text) - 2, ":r") == 0;
+	}
+	assert_int_equal(layout_make(&request, &layout), 0);
+	return layout;
+}
+
+#define KEYS(...)                                                                                  \
+	(const char *const[])                                                                      \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+
+/* A layout of records with random keys. */
+static inline struct layout random_layout(uint64_t record_nbytes, uint64_t seed)
+{
+	struct key keys[MOST_RANDOM_KEYS];
+	struct layout layout;
+	const struct layout_request request = { .record_nbytes = record_nbytes,
+						.keys = keys,
+						.n_keys = random_keys(record_nbytes, seed, keys),
+						.keeps_records = true };
+
+	assert_int_equal(layout_make(&request, &layout), 0);
+	return layout;
+}
+
+/* nbytes of them in a guarded buffer. */
+static inline unsigned char *random_bytes(uint64_t nbytes, uint64_t seed)
+{
+	unsigned char *bytes = guarded_alloc(nbytes);
+
+	for (uint64_t i = 0; i < nbytes; i++)
+		bytes[i] = (unsigned char)random_number(seed, i);
+	return bytes;
+}

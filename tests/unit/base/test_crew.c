@@ -1,0 +1,84 @@
+/*
+ * test_crew - every part of a job is done once, and the first failure ends it
+ */
+#include "src/base/crew.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { N_PARTS = 1000 };
+
+struct job {
+	atomic_uint n_done[N_PARTS];
+	uint32_t failing; /* part */
+};
+
+static int do_part(void *context, uint32_t i)
+{
+	struct job *job = context;
+
+	atomic_fetch_add(&job->n_done[i], 1);
+	return i == job->failing ? -EIO : 0;
+}
+
+static void every_part_is_done_once(void **state)
+{
+	(void)state;
+	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
+		struct job job = { .failing = N_PARTS };
+		struct crew *crew;
+
+		assert_int_equal(crew_open(n_threads, &crew), 0);
+		for (unsigned round = 1; round <= 20; round++) {
+			assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), 0);
+			for (uint32_t i = 0; i < N_PARTS; i++)
+				assert_int_equal(job.n_done[i], round);
+		}
+		crew_close(crew);
+	}
+}
+
+static void failure_ends_the_job_and_not_the_crew(void **state)
+{
+	enum { N_THREADS = 3 };
+	struct job job = { .failing = 10 };
+	struct crew *crew;
+
+	(void)state;
+	assert_int_equal(crew_open(N_THREADS, &crew), 0);
+	assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), -EIO);
+	assert_int_equal(job.n_done[10], 1);
+	job.failing = N_PARTS;
+	assert_int_equal(crew_run(crew, do_part, &job, N_PARTS), 0);
+	assert_true(job.n_done[N_PARTS - 1] > 0);
+	crew_close(crew);
+}
+
+static void job_without_parts_is_done(void **state)
+{
+	struct job job = { .failing = 0 };
+	struct crew *crew;
+
+	(void)state;
+	assert_int_equal(crew_open(2, &crew), 0);
+	assert_int_equal(crew_run(crew, do_part, &job, 0), 0);
+	assert_int_equal(job.n_done[0], 0);
+	crew_close(crew);
+	crew_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_part_is_done_once),
+		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
+		cmocka_unit_test(job_without_parts_is_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/*
+ * test_size - sizes are parsed as GNU sort parses them, and mistakes are told apart
+ */
+#include "src/base/size.h"
+#include "src/base/status.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+static uint64_t parsed(const char *text, uint64_t unit_nbytes)
+{
+	uint64_t nbytes = 42;
+
+	assert_int_equal(size_parse(text, unit_nbytes, &nbytes), 0);
+	return nbytes;
+}
+
+static int refused(const char *text)
+{
+	uint64_t nbytes = 42;
+	const int r = size_parse(text, 1024, &nbytes);
+
+	assert_int_equal(nbytes, 42);
+	return r;
+}
+
+static void number_alone_counts_in_the_given_unit(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("7", 1024), 7 * 1024);
+	assert_int_equal(parsed("7", 1), 7);
+	assert_int_equal(parsed("0", 1024), 0);
+}
+
+static void suffix_overrides_the_unit(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("7b", 1024), 7);
+	assert_int_equal(parsed("7K", 1), 7 << 10);
+	assert_int_equal(parsed("7k", 1), 7 << 10);
+	assert_int_equal(parsed("7M", 1), 7 << 20);
+	assert_int_equal(parsed("7g", 1), UINT64_C(7) << 30);
+	assert_int_equal(parsed("7T", 1), UINT64_C(7) << 40);
+	assert_int_equal(parsed("7P", 1), UINT64_C(7) << 50);
+	assert_int_equal(parsed("7E", 1), UINT64_C(7) << 60);
+}
+
+static void percent_is_of_physical_memory(void **state)
+{
+	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	assert_int_equal(parsed("100%", 1), all);
+	assert_int_equal(parsed("50%", 1), all / 2);
+	assert_int_equal(refused("99999999999999999%"), -ERANGE);
+}
+
+static void largest_size_fits_and_one_more_does_not(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed("18446744073709551615b", 1024), UINT64_MAX);
+	assert_int_equal(refused("18446744073709551616b"), -ERANGE);
+	assert_int_equal(parsed("15E", 1), UINT64_C(15) << 60);
+	assert_int_equal(refused("16E"), -ERANGE);
+	assert_int_equal(refused("18446744073709551615"), -ERANGE);
+}
+
+static void mistakes_are_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(refused(""), -EINVAL);
+	assert_int_equal(refused("-1"), -EINVAL);
+	assert_int_equal(refused("+1"), -EINVAL);
+	assert_int_equal(refused(" 1"), -EINVAL);
+	assert_int_equal(refused("K"), -EINVAL);
+	assert_int_equal(refused("1x"), -ENOTSUP);
+	assert_int_equal(refused("1p"), -ENOTSUP);
+	assert_int_equal(refused("1B"), -ENOTSUP);
+	assert_int_equal(refused("1KiB"), -ENOTSUP);
+	assert_int_equal(refused("1 K"), -ENOTSUP);
+	assert_int_equal(refused("1.5G"), -ENOTSUP);
+}
+
+static void message_names_the_option_and_the_text(void **state)
+{
+	uint64_t nbytes;
+
+	(void)state;
+	status_reset(true);
+	assert_int_equal(size_parse_option("--buffer-size", "3Q", 1024, &nbytes), -ENOTSUP);
+	assert_string_equal(status_last(), "--buffer-size: invalid suffix in '3Q': "
+					   "use one of b, K, M, G, T, P, E or %");
+}
+
+static void sizes_are_printed_rounded_down(void **state)
+{
+	static const struct {
+		uint64_t nbytes;
+		const char *text;
+	} cases[] = {
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1 KiB" },
+		{ 1536, "1.5 KiB" },
+		{ (1 << 20) - 1, "1023.9 KiB" },
+		{ 64 << 20, "64 MiB" },
+		{ UINT64_MAX, "15.9 EiB" },
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		size_format(cases[i].nbytes, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(number_alone_counts_in_the_given_unit),
+		cmocka_unit_test(suffix_overrides_the_unit),
+		cmocka_unit_test(percent_is_of_physical_memory),
+		cmocka_unit_test(largest_size_fits_and_one_more_does_not),
+		cmocka_unit_test(mistakes_are_told_apart),
+		cmocka_unit_test(message_names_the_option_and_the_text),
+		cmocka_unit_test(sizes_are_printed_rounded_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/*
+ * test_stats - spans add up to the right times, and the reports say so
+ */
+#include "src/base/status.h"
+#include "src/cli/report.h"
+#include "tests/support/captured.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N_THREADS = 4, N_SPANS = 1000 };
+#define S UINT64_C(1000000000)
+
+static const struct report_facts facts = {
+	.backend = "CPU, 2 threads",
+	.type = "u64",
+	.record_nbytes = 8,
+	.n_records_in = 1 << 20,
+	.n_records_out = 1 << 20,
+	.buffer_nbytes = 64 << 20,
+	.chunk_nbytes = 1 << 20,
+	.n_runs = 8,
+	.n_runs_spilled = 5,
+	.n_passes = 2,
+	.n_windows = 3,
+	.peak_temp_nbytes = 5 << 20,
+	.spilled = { .codec = "delta", .items_nbytes = 6 << 20, .stored_nbytes = 3 << 20 },
+};
+
+static char path[32], text[CAPTURED_NBYTES];
+
+/* A span of a stage from `begin` to `end` seconds (of any clock). */
+static void add_span(struct stats *stats, enum stage stage, double begin_s, double end_s,
+		     uint64_t nbytes)
+{
+	const struct span span = { .stage = stage, .begin_ns = (uint64_t)(begin_s * 1e9) };
+
+	stats_end_at(stats, span, (uint64_t)(end_s * 1e9), nbytes);
+}
+
+static struct stats *open_stats(enum phase phase)
+{
+	struct stats *stats;
+
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	stats_begin_phase(stats, phase, 100);
+	return stats;
+}
+
+/* The table of `stats`, in `text`. */
+static void print_report(struct stats *stats, const struct report_facts *of)
+{
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	report_print(stats, of, file);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+}
+
+/* The JSON report of `stats`, in `text`; the stats are closed. */
+static const char *report_json(struct stats *stats)
+{
+	make_file(path);
+	assert_int_equal(report_write_json(stats, &facts, path), 0);
+	stats_close(stats);
+	read_file(path, text);
+	unlink(path);
+	return text;
+}
+
+static void assert_has(const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void overlapping_spans_cover_time_once(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	add_span(stats, STAGE_SORT, 1, 4, 10);
+	add_span(stats, STAGE_SORT, 2, 5, 10);   /* 1 s is new */
+	add_span(stats, STAGE_SORT, 3, 4.5, 10); /* nothing is new */
+	add_span(stats, STAGE_SORT, 7, 8, 10);   /* after a gap */
+	report_json(stats);
+	assert_has("\"name\": \"sort\", \"spans\": 4, \"bytes\": 40, \"busy_s\": 8.500000, "
+		   "\"waited_s\": 0.000000, \"covered_s\": 5.000000");
+}
+
+static void stage_that_ran_longest_held_the_others_up(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	/* Sorting has more busy time, on two threads, but spilling never paused. */
+	add_span(stats, STAGE_SPILL, 0, 10, 100);
+	add_span(stats, STAGE_SORT, 0, 8, 100);
+	add_span(stats, STAGE_SORT, 0, 8, 100);
+	report_json(stats);
+	assert_has("\"bottleneck\": \"spill\"");
+}
+
+static void phases_are_counted_apart(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	add_span(stats, STAGE_MERGE, 1, 2, 11);
+	stats_begin_phase(stats, PHASE_MERGE, 0);
+	add_span(stats, STAGE_MERGE, 3, 4, 22);
+	report_json(stats);
+	assert_has("{\"name\": \"runs\", \"elapsed_s\": ");
+	assert_has("\"bytes\": 11,");
+	assert_has("{\"name\": \"merge\", \"elapsed_s\": ");
+	assert_has("\"bytes\": 22,");
+	assert_null(strstr(text, "passes\", \"elapsed_s"));
+}
+
+static void waiting_is_not_work(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	struct span span = stats_begin(STAGE_WRITE, 0);
+
+	(void)state;
+	span.begin_ns -= 5 * S;
+	stats_waited(stats, span);
+	report_json(stats);
+	assert_has("\"name\": \"write\", \"spans\": 0, \"bytes\": 0, \"busy_s\": 0.000000, "
+		   "\"waited_s\": 5.");
+	assert_has("\"bottleneck\": null");
+}
+
+static void facts_are_in_both_reports(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
+	print_report(stats, &facts);
+	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
+	assert_has("; CPU, 2 threads\n");
+	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; windows: 3; "
+		   "memory for data: 64 MiB; temporary space: 5 MiB\n");
+	assert_has("resident at most\n");
+	assert_has("  read              1 MiB     1.000 s     0.000 s");
+	assert_has("1 MiB/s  <- held the others up");
+
+	report_json(stats);
+	assert_has("\"records_in\": 1048576");
+	assert_has("\"peak_temporary_bytes\": 5242880");
+	assert_has("\"spilled_bytes\": 6291456");
+	assert_has("\"stored_bytes\": 3145728");
+	assert_has("\"stored_percent\": 50.00");
+	assert_has("\"codec\": \"delta\"");
+	assert_has("\"runs_spilled\": 5");
+	assert_has("\"backend\": \"CPU, 2 threads\"");
+}
+
+static void a_check_has_facts_of_its_records_only(void **state)
+{
+	const struct report_facts checked = { .type = "u32be",
+					      .record_nbytes = 4,
+					      .n_records_in = 1000 };
+	struct stats *stats = open_stats(PHASE_CHECK);
+
+	(void)state;
+	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
+	print_report(stats, &checked);
+	assert_has("1000 records of u32be (3.9 KiB) read, ");
+	assert_null(strstr(text, "written"));
+	assert_null(strstr(text, "runs:"));
+	make_file(path);
+	assert_int_equal(report_write_json(stats, &checked, path), 0);
+	read_file(path, text);
+	unlink(path);
+	stats_close(stats);
+	assert_has("\"records_in\": 1000");
+	assert_null(strstr(text, "records_out"));
+}
+
+static void unknown_facts_are_left_out(void **state)
+{
+	const struct report_facts unknown = { 0 };
+	struct stats *stats = open_stats(PHASE_CHECK);
+
+	(void)state;
+	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
+	print_report(stats, &unknown);
+	assert_null(strstr(text, "records"));
+	assert_has("resident at most\nchecking: ");
+	make_file(path);
+	assert_int_equal(report_write_json(stats, &unknown, path), 0);
+	read_file(path, text);
+	unlink(path);
+	stats_close(stats);
+	assert_null(strstr(text, "records"));
+	assert_has("\"peak_rss_bytes\": ");
+	assert_has("\"name\": \"verify\"");
+}
+
+static void progress_follows_the_measuring_stage(void **state)
+{
+	struct stats *stats;
+	struct stats_progress at;
+
+	(void)state;
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	stats_get_progress(stats, &at);
+	assert_false(at.started);
+	stats_begin_phase(stats, PHASE_RUNS, 200);
+	add_span(stats, STAGE_READ, 1, 2, 50);
+	add_span(stats, STAGE_SORT, 1, 2, 20);
+	stats_get_progress(stats, &at);
+	assert_true(at.started);
+	assert_int_equal(at.phase, PHASE_RUNS);
+	assert_int_equal(at.done_nbytes, 50);
+	assert_int_equal(at.total_nbytes, 200);
+	stats_begin_phase(stats, PHASE_MERGE, 300);
+	add_span(stats, STAGE_WRITE, 3, 4, 70);
+	stats_get_progress(stats, &at);
+	assert_int_equal(at.phase, PHASE_MERGE);
+	assert_int_equal(at.done_nbytes, 70);
+	assert_int_equal(at.total_nbytes, 300);
+	stats_close(stats);
+}
+
+static void *add_spans(void *arg)
+{
+	for (int i = 0; i < N_SPANS; i++)
+		stats_end(arg, stats_begin(STAGE_READ, 0), 3);
+	return NULL;
+}
+
+static void spans_of_all_threads_are_counted(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	pthread_t threads[N_THREADS];
+	struct stats_progress at;
+
+	(void)state;
+	for (int i = 0; i < N_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_spans, stats), 0);
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	stats_get_progress(stats, &at);
+	assert_int_equal(at.done_nbytes, N_THREADS * N_SPANS * 3);
+	stats_close(stats);
+}
+
+static void spans_become_events_of_the_trace(void **state)
+{
+	struct trace *trace;
+	struct stats *stats;
+	struct span span;
+
+	(void)state;
+	make_file(path);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(stats_open(trace, &stats), 0);
+	stats_end(stats, stats_begin(STAGE_FETCH, 7), 99);
+	span = stats_begin(STAGE_SORT, 8);
+	span.track = 2;
+	stats_waited(stats, span);
+	stats_close(stats);
+	assert_int_equal(trace_close(trace), 0);
+	read_file(path, text);
+	unlink(path);
+	assert_has("{\"name\":\"fetch\",\"cat\":\"work\"");
+	assert_has("{\"item\":7,\"bytes\":99}");
+	assert_has("{\"name\":\"sort\",\"cat\":\"wait\"");
+	assert_has("\"tid\":1073741826,");
+}
+
+static void no_stats_are_fine(void **state)
+{
+	struct stats_progress at;
+
+	(void)state;
+	stats_begin_phase(NULL, PHASE_RUNS, 1);
+	stats_end(NULL, stats_begin(STAGE_READ, 0), 1);
+	stats_waited(NULL, stats_begin(STAGE_READ, 0));
+	stats_get_progress(NULL, &at);
+	assert_false(at.started);
+	report_print(NULL, &facts, stdout);
+	assert_int_equal(report_write_json(NULL, &facts, "/no/such/directory/s.json"), 0);
+	stats_close(NULL);
+}
+
+static void unwritable_json_is_named(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	status_reset(true);
+	assert_int_equal(report_write_json(stats, &facts, "/no/such/directory/s.json"), -ENOENT);
+	assert_non_null(strstr(status_last(), "/no/such/directory/s.json"));
+	status_reset(true);
+	assert_int_equal(report_write_json(stats, &facts, "/dev/full"), -ENOSPC);
+	assert_non_null(strstr(status_last(), "/dev/full"));
+	stats_close(stats);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overlapping_spans_cover_time_once),
+		cmocka_unit_test(stage_that_ran_longest_held_the_others_up),
+		cmocka_unit_test(phases_are_counted_apart),
+		cmocka_unit_test(waiting_is_not_work),
+		cmocka_unit_test(facts_are_in_both_reports),
+		cmocka_unit_test(a_check_has_facts_of_its_records_only),
+		cmocka_unit_test(unknown_facts_are_left_out),
+		cmocka_unit_test(progress_follows_the_measuring_stage),
+		cmocka_unit_test(spans_of_all_threads_are_counted),
+		cmocka_unit_test(spans_become_events_of_the_trace),
+		cmocka_unit_test(no_stats_are_fine),
+		cmocka_unit_test(unwritable_json_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

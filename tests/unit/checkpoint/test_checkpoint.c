@@ -1,0 +1,456 @@
+/*
+ * test_checkpoint - the parts of a checkpoint: its state, what is written, and who waits for what
+ */
+#include "src/checkpoint/checkpoint_state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "src/checkpoint/checkpoint_description.h"
+#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/saver.h"
+#include "src/checkpoint/written_parts.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+static struct checkpoint_state saved;
+
+static int visit(enum checkpoint_record type, const struct payload_part *parts, size_t n)
+{
+	size_t nbytes;
+	void *payload = payload_join(parts, n, &nbytes);
+	int r;
+
+	assert_non_null(payload);
+	r = checkpoint_state_visit(&saved, &(struct manifest_record){ type, payload, nbytes });
+	free(payload);
+	return r;
+}
+
+static int visit_header(void)
+{
+	struct saved_header header = { .output_name = ".gsort-0123456789abcdef" };
+	const struct payload_part parts[] = { { &header, sizeof header }, { "words", 6 } };
+
+	return visit(RECORD_HEADER, parts, 2);
+}
+
+/* A run of one block of so many items of 8 bytes. */
+static int visit_run(size_t first, size_t n_replaced, uint64_t n_records,
+		     const struct run_block *block)
+{
+	const struct saved_run run = { .first = first,
+				       .n_replaced = n_replaced,
+				       .origin.n_records = n_records,
+				       .n_items = block->n_items,
+				       .item_nbytes = 8,
+				       .n_blocks = 1 };
+	const struct payload_part parts[] = { { &run, sizeof run }, { block, sizeof *block } };
+
+	return visit(RECORD_RUN, parts, 2);
+}
+
+static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
+{
+	const struct run_block block = { .n_items = 10, .stored_nbytes = 80 };
+
+	return visit_run(first, n_replaced, n_records, &block);
+}
+
+static int visit_point(uint64_t offset, uint64_t nbytes)
+{
+	const struct output_part part = { .offset = offset, .nbytes = nbytes };
+	const struct saved_point point = { .result.n_items = (offset + nbytes) / 8,
+					   .key_nbytes = 16,
+					   .edge_nbytes = 16,
+					   .n_parts = 1 };
+	const struct payload_part parts[] = { { &point, sizeof point },
+					      { &part, sizeof part },
+					      { "0123456789abcdef0123456789abcdef", 32 } };
+
+	return visit(RECORD_POINT, parts, 3);
+}
+
+static int visit_done(uint64_t offset, uint64_t nbytes)
+{
+	const struct output_part part = { .offset = offset, .nbytes = nbytes };
+	const struct saved_done done = { .n_parts = 1 };
+	const struct payload_part parts[] = { { &done, sizeof done }, { &part, sizeof part } };
+
+	return visit(RECORD_DONE, parts, 2);
+}
+
+static int start(void **state)
+{
+	int r = fixture_start(state);
+
+	return r < 0 ? r : visit_header();
+}
+
+static int finish(void **state)
+{
+	checkpoint_state_free(&saved);
+	return fixture_finish(state);
+}
+
+static void run_takes_the_place_of_those_it_replaces(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(visit_good_run(i, 0, i), 0);
+	assert_int_equal(visit_good_run(1, 3, 42), 0);
+	assert_int_equal(saved.n_runs, 3);
+	assert_int_equal(saved.runs[0].run.origin.n_records, 0);
+	assert_int_equal(saved.runs[1].run.origin.n_records, 42);
+	assert_int_equal(saved.runs[2].run.origin.n_records, 4);
+}
+
+static void run_that_replaces_what_is_not_there_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(visit_good_run(0, 0, 1), 0);
+	assert_int_equal(visit_good_run(0, 2, 1), -EBADMSG);
+	assert_int_equal(visit_good_run(2, 0, 1), -EBADMSG);
+	assert_int_equal(saved.n_runs, 1);
+}
+
+static void blocks_that_make_no_sense_are_refused(void **state)
+{
+	const struct run_block blocks[] = {
+		{ .n_items = 10, .stored_nbytes = 81 },
+		{ .n_items = 10, .stored_nbytes = 79 },
+		{ .n_items = 0, .stored_nbytes = 0 },
+		{ .n_items = 10, .stored_nbytes = 80, .file = 1 },
+		{ .n_items = 10, .stored_nbytes = 80, .codec = 200 },
+		{ .n_items = 10, .stored_nbytes = 80, .first_item = 1 },
+		{ .n_items = 10, .stored_nbytes = 80, .offset = UINT64_MAX - 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+		assert_int_equal(visit_run(0, 0, 10, &blocks[i]), -EBADMSG);
+	assert_int_equal(saved.n_runs, 0);
+}
+
+static void first_record_is_the_header_and_no_other_is(void **state)
+{
+	(void)state;
+	assert_int_equal(visit_header(), -EBADMSG);
+	checkpoint_state_free(&saved);
+	assert_int_equal(visit_good_run(0, 0, 1), -EBADMSG);
+}
+
+static void parts_of_the_output_have_no_gap(void **state)
+{
+	(void)state;
+	assert_int_equal(visit_point(0, 800), 0);
+	assert_int_equal(visit_point(800, 80), 0);
+	assert_int_equal(saved.point.result.n_items, 110);
+	assert_int_equal(visit_point(888, 80), -EBADMSG);
+}
+
+static void output_without_its_name_is_not_done(void **state)
+{
+	(void)state;
+	assert_int_equal(visit_point(0, 800), 0);
+	assert_int_equal(visit_done(800, 80), 0);
+	assert_true(saved.is_done);
+	assert_int_equal(saved.n_parts, 2);
+	assert_int_equal(visit_point(800, 160), 0);
+	assert_false(saved.is_done);
+	assert_int_equal(output_parts_nbytes(saved.parts, saved.n_parts), 960);
+}
+
+static void output_is_written_up_to_the_first_gap(void **state)
+{
+	static const size_t order[] = { 1, 0, 3, 4, 2 };
+	static const uint64_t ends[] = { 0, 200, 200, 200, 500 };
+	struct written_parts written = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		const struct output_part part = { .offset = 100 * order[i], .nbytes = 100 };
+
+		assert_int_equal(written_parts_add(&written, &part, 1), 0);
+		assert_int_equal(written_parts_end(&written), ends[i]);
+	}
+	assert_int_equal(written_parts_before(&written, 300), 3);
+	written_parts_free(&written);
+}
+
+static int read_memory(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	memcpy(buffer, (char *)context + offset, nbytes);
+	return 0;
+}
+
+static void changed_byte_of_the_output_is_found(void **state)
+{
+	enum { NBYTES = WRITTEN_PART_NBYTES * 2 + 5 };
+	char *data = malloc(NBYTES);
+	struct output_part parts[3];
+	size_t bad;
+
+	(void)state;
+	assert_non_null(data);
+	fill_pattern(data, NBYTES, 1);
+	assert_int_equal(written_parts_count(NBYTES), 3);
+	written_parts_describe(0, data, NBYTES, parts);
+	assert_int_equal(written_parts_check(parts, 3, read_memory, data, &bad), 0);
+	data[NBYTES - 1] ^= 1;
+	assert_int_equal(written_parts_check(parts, 3, read_memory, data, &bad), -EBADMSG);
+	assert_int_equal(bad, 2);
+	free(data);
+}
+
+static void difference_of_the_sort_is_named(void **state)
+{
+	static const char text[] = "-u\0"
+				   "0\0"
+				   "state of input\0"
+				   "old";
+	const struct description old = { (char *)text, sizeof text };
+	struct description now = old;
+
+	(void)state;
+	assert_int_equal(description_compare("dir", &old, &now, false), 0);
+	now.text = "-u\0"
+		   "0\0"
+		   "state of input\0"
+		   "new";
+	assert_int_equal(description_compare("dir", &old, &now, true), 0);
+	assert_int_equal(description_compare("dir", &old, &now, false), -EINVAL);
+	assert_non_null(strstr(status_last(), "state of input was 'old' and is 'new' now"));
+	now.text = "-u\0"
+		   "1\0"
+		   "state of input\0"
+		   "old";
+	status_reset(true);
+	assert_int_equal(description_compare("dir", &old, &now, true), -EINVAL);
+	assert_non_null(strstr(status_last(), "-u was '0' and is '1' now"));
+}
+
+/* --- Files and the saver --- */
+
+static struct checkpoint_files files;
+static struct spill *spill;
+
+static int start_files(void **state)
+{
+	int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	checkpoint_files_init(&files, &faulty_engine, fixture_directory);
+	r = checkpoint_files_open(&files);
+	if (r == 0)
+		r = spill_open_kept(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
+	files.runs.fd = -1;
+	return r;
+}
+
+static int finish_files(void **state)
+{
+	spill_close(spill);
+	checkpoint_files_close(&files);
+	return fixture_finish(state);
+}
+
+/* How saves have ended. */
+static struct {
+	unsigned n_durable, n_lost;
+	uint64_t nbytes; /* of the manifest when the last was durable */
+} ended;
+
+static void note_end(void *context, bool durable)
+{
+	(void)context;
+	if (!durable)
+		ended.n_lost++;
+	else
+		ended.n_durable++;
+	ended.nbytes = files.manifest.end;
+}
+
+static struct save *make_save(void)
+{
+	struct save *save = calloc(1, sizeof *save);
+
+	assert_non_null(save);
+	save->type = RECORD_RUN;
+	save->needs_runs = true;
+	save->payload = strdup("payload");
+	save->nbytes = 8;
+	save->finish = note_end;
+	return save;
+}
+
+static void what_is_saved_is_durable_when_it_says_so(void **state)
+{
+	struct saver *saver;
+
+	(void)state;
+	memset(&ended, 0, sizeof ended);
+	assert_int_equal(saver_open(&files.manifest, spill, NULL, &saver), 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(saver_add(saver, make_save()), 0);
+	saver_close(saver, true);
+	assert_int_equal(ended.n_durable, 10);
+	assert_int_equal(ended.nbytes, 10 * (32 + 16));
+	assert_true(faults.n_syncs >= 2); /* of the runs and of the manifest */
+}
+
+static void record_is_not_written_when_its_data_is_not_durable(void **state)
+{
+	struct saver *saver;
+
+	(void)state;
+	memset(&ended, 0, sizeof ended);
+	faults.fsync_errno = EIO;
+	assert_int_equal(saver_open(&files.manifest, spill, NULL, &saver), 0);
+	assert_int_equal(saver_add(saver, make_save()), 0);
+	saver_close(saver, true);
+	assert_int_equal(ended.n_durable, 0);
+	assert_int_equal(ended.n_lost, 1);
+	assert_int_equal(files.manifest.end, 0);
+	assert_non_null(strstr(status_last(), "stable storage"));
+}
+
+static void checkpoint_belongs_to_one_at_a_time(void **state)
+{
+	struct checkpoint_files others;
+
+	(void)state;
+	checkpoint_files_init(&others, &faulty_engine, fixture_directory);
+	assert_int_equal(checkpoint_files_open(&others), -EBUSY);
+	assert_non_null(strstr(status_last(), "another gsort is using this checkpoint"));
+	checkpoint_files_close(&others);
+}
+
+static void link_is_not_followed(void **state)
+{
+	struct checkpoint_files linked;
+	const char *target = path_of("target");
+
+	(void)state;
+	write_file(target, "theirs", 6);
+	assert_int_equal(mkdir(path_of("dir"), 0700), 0);
+	assert_int_equal(symlink(target, path_of("dir/manifest")), 0);
+	checkpoint_files_init(&linked, &faulty_engine, path_of("dir"));
+	assert_int_equal(checkpoint_files_open(&linked), -ELOOP);
+	checkpoint_files_close(&linked);
+	assert_true(file_holds(target, "theirs", 6));
+	unlink(path_of("dir/manifest"));
+}
+
+/* --- Files that outlive the process --- */
+
+static struct output *open_kept(uint64_t nbytes)
+{
+	const struct output_kept kept = { ".gsort-kept", 0, nbytes };
+	struct output *output;
+
+	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+					  &kept, &output),
+			 0);
+	return output;
+}
+
+static void kept_output_is_taken_up(void **state)
+{
+	struct output *output = open_kept(0);
+
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
+	assert_int_equal(output_write_at(output, 8, "lost", 4), 0);
+	output_cleanup_from_signal();
+	output_abort(output);
+	assert_int_equal(access(path_of("output"), F_OK), -1);
+
+	output = open_kept(8);
+	assert_true(file_holds(path_of(".gsort-kept"), "finished", 8));
+	assert_int_equal(output_write_at(output, 8, " now", 4), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("output"), "finished now", 12));
+	assert_int_equal(count_names(), 1);
+}
+
+static void kept_output_is_removed_when_it_is_of_no_use(void **state)
+{
+	struct output *output = open_kept(0);
+
+	(void)state;
+	output_forget(output);
+	output_abort(output);
+	assert_int_equal(count_names(), 0);
+}
+
+static void kept_output_is_not_what_somebody_put_there(void **state)
+{
+	const struct output_kept kept = { ".gsort-kept", 0, 0 };
+	struct output *output;
+
+	(void)state;
+	write_file(path_of("theirs"), "theirs", 6);
+	assert_int_equal(symlink(path_of("theirs"), path_of(".gsort-kept")), 0);
+	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+					  &kept, &output),
+			 -ELOOP);
+	unlink(path_of(".gsort-kept"));
+	assert_int_equal(link(path_of("theirs"), path_of(".gsort-kept")), 0);
+	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+					  &kept, &output),
+			 -EEXIST);
+	assert_true(file_holds(path_of("theirs"), "theirs", 6));
+}
+
+static void failed_commit_leaves_a_kept_output(void **state)
+{
+	struct output *output = open_kept(0);
+
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
+	faults.rename_errno = EIO;
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
+	assert_true(file_holds(path_of(".gsort-kept"), "finished", 8));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(run_takes_the_place_of_those_it_replaces, start,
+						finish),
+		cmocka_unit_test_setup_teardown(run_that_replaces_what_is_not_there_is_refused,
+						start, finish),
+		cmocka_unit_test_setup_teardown(blocks_that_make_no_sense_are_refused, start,
+						finish),
+		cmocka_unit_test_setup_teardown(first_record_is_the_header_and_no_other_is, start,
+						finish),
+		cmocka_unit_test_setup_teardown(parts_of_the_output_have_no_gap, start, finish),
+		cmocka_unit_test_setup_teardown(output_without_its_name_is_not_done, start, finish),
+		cmocka_unit_test(output_is_written_up_to_the_first_gap),
+		cmocka_unit_test(changed_byte_of_the_output_is_found),
+		cmocka_unit_test_setup_teardown(difference_of_the_sort_is_named, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(what_is_saved_is_durable_when_it_says_so,
+						start_files, finish_files),
+		cmocka_unit_test_setup_teardown(record_is_not_written_when_its_data_is_not_durable,
+						start_files, finish_files),
+		cmocka_unit_test_setup_teardown(checkpoint_belongs_to_one_at_a_time, start_files,
+						finish_files),
+		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(kept_output_is_taken_up, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(kept_output_is_removed_when_it_is_of_no_use,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(kept_output_is_not_what_somebody_put_there,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(failed_commit_leaves_a_kept_output, fixture_start,
+						fixture_finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

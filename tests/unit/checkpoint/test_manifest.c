@@ -1,0 +1,210 @@
+/*
+ * test_manifest - the records that were made durable come back, and nothing else does
+ */
+#include "src/checkpoint/manifest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N_RECORDS = 4, MOST_NBYTES = 4096 };
+
+static const size_t payload_nbytes[N_RECORDS] = { 5, 0, 64, 33 };
+static struct manifest manifest;
+
+/* What has been visited. */
+static struct {
+	unsigned n;
+	bool all_right;
+} seen;
+
+static unsigned char payload_byte(unsigned record, size_t i)
+{
+	return (unsigned char)(record * 16 + i + 1);
+}
+
+static int visit(void *context, const struct manifest_record *record)
+{
+	const unsigned char *payload = record->payload;
+
+	(void)context;
+	if (seen.n >= N_RECORDS || record->type != seen.n + 1 ||
+	    record->nbytes != payload_nbytes[seen.n] ||
+	    (uintptr_t)payload % MANIFEST_ALIGN_NBYTES) {
+		seen.all_right = false;
+		return 0;
+	}
+	for (size_t i = 0; i < record->nbytes; i++)
+		if (payload[i] != payload_byte(seen.n, i))
+			seen.all_right = false;
+	seen.n++;
+	return 0;
+}
+
+static int open_manifest(void)
+{
+	manifest = (struct manifest){ .path = path_of("manifest") };
+	return file_open(&faulty_engine, AT_FDCWD, manifest.path, O_RDWR | O_CREAT, 0600,
+			 &manifest.file);
+}
+
+/* A manifest with all records. */
+static int start(void **state)
+{
+	unsigned char payload[64];
+	int r = fixture_start(state);
+
+	if (r == 0)
+		r = open_manifest();
+	for (unsigned i = 0; i < N_RECORDS && r == 0; i++) {
+		for (size_t j = 0; j < payload_nbytes[i]; j++)
+			payload[j] = payload_byte(i, j);
+		r = manifest_append(&manifest,
+				    &(struct manifest_record){ i + 1, payload, payload_nbytes[i] });
+	}
+	return r < 0 ? r : manifest_sync(&manifest);
+}
+
+static int finish(void **state)
+{
+	file_close(&manifest.file);
+	return fixture_finish(state);
+}
+
+/* The bytes of the manifest; *ret_nbytes of them. */
+static unsigned char *load(uint64_t *ret_nbytes)
+{
+	static _Alignas(16) unsigned char bytes[MOST_NBYTES];
+
+	assert_int_equal(file_size(&manifest.file, ret_nbytes), 0);
+	assert_int_equal(file_read_at(&manifest.file, 0, bytes, *ret_nbytes), 0);
+	return bytes;
+}
+
+/* 0 and so many records, or an error. */
+static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
+{
+	status_reset(true);
+	seen.n = 0;
+	seen.all_right = true;
+	return manifest_parse("manifest", bytes, nbytes, visit, NULL, ret_end);
+}
+
+static void records_come_back(void **state)
+{
+	uint64_t nbytes, end;
+	unsigned char *bytes = load(&nbytes);
+
+	(void)state;
+	assert_int_equal(parse(bytes, nbytes, &end), 0);
+	assert_int_equal(seen.n, N_RECORDS);
+	assert_true(seen.all_right);
+	assert_int_equal(end, nbytes);
+}
+
+static void manifest_that_is_cut_has_the_records_before(void **state)
+{
+	uint64_t nbytes, end, last_end = 0;
+	unsigned char *bytes = load(&nbytes);
+	unsigned n = 0;
+
+	(void)state;
+	for (uint64_t cut = 0; cut < nbytes; cut++) {
+		assert_int_equal(parse(bytes, cut, &end), 0);
+		assert_true(seen.all_right);
+		assert_true(end <= cut && end >= last_end && seen.n >= n);
+		last_end = end;
+		n = seen.n;
+	}
+	assert_int_equal(n, N_RECORDS - 1);
+}
+
+static void damage_of_any_byte_is_found(void **state)
+{
+	uint64_t nbytes, end, last;
+	unsigned char *bytes = load(&nbytes);
+
+	(void)state;
+	assert_int_equal(parse(bytes, nbytes - 1, &last), 0);
+	for (uint64_t at = 0; at < nbytes; at++) {
+		int r;
+
+		bytes[at] ^= 0x10;
+		r = parse(bytes, nbytes, &end);
+		assert_true(seen.all_right);
+		if (r == 0) /* it could be unfinished, and is left out */
+			assert_true(at >= last && seen.n == N_RECORDS - 1);
+		else
+			assert_int_equal(r, -EBADMSG);
+		bytes[at] ^= 0x10;
+	}
+}
+
+static void zeros_behind_the_last_record_are_no_record(void **state)
+{
+	uint64_t nbytes, end;
+	unsigned char *bytes = load(&nbytes);
+
+	(void)state;
+	memset(bytes + nbytes, 0, 100);
+	assert_int_equal(parse(bytes, nbytes + 100, &end), 0);
+	assert_int_equal(end, nbytes);
+	assert_int_equal(seen.n, N_RECORDS);
+}
+
+static void another_file_is_no_manifest(void **state)
+{
+	uint64_t end;
+
+	(void)state;
+	assert_int_equal(parse((const unsigned char *)"hello", 5, &end), -EBADMSG);
+	assert_non_null(strstr(status_last(), "manifest: the checkpoint is damaged at byte 0"));
+}
+
+static void records_go_on_where_an_unfinished_one_was(void **state)
+{
+	uint64_t nbytes;
+
+	(void)state;
+	load(&nbytes);
+	assert_int_equal(file_truncate(&manifest.file, nbytes - 1), 0);
+	file_close(&manifest.file);
+	assert_int_equal(open_manifest(), 0);
+	seen.n = 0;
+	assert_int_equal(manifest_read(&manifest, visit, NULL), 0);
+	assert_int_equal(manifest_cut(&manifest), 0);
+	assert_int_equal(seen.n, N_RECORDS - 1);
+	assert_int_equal(manifest_append(&manifest, &(struct manifest_record){ 9, "again", 5 }), 0);
+	load(&nbytes);
+	assert_int_equal(nbytes, manifest.end);
+}
+
+static void failed_sync_is_an_error(void **state)
+{
+	(void)state;
+	faults.fsync_errno = EIO;
+	assert_int_equal(manifest_sync(&manifest), -EIO);
+	assert_non_null(strstr(status_last(), "manifest: cannot bring it to stable storage"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(records_come_back, start, finish),
+		cmocka_unit_test_setup_teardown(manifest_that_is_cut_has_the_records_before, start,
+						finish),
+		cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
+		cmocka_unit_test_setup_teardown(zeros_behind_the_last_record_are_no_record, start,
+						finish),
+		cmocka_unit_test_setup_teardown(another_file_is_no_manifest, start, finish),
+		cmocka_unit_test_setup_teardown(records_go_on_where_an_unfinished_one_was, start,
+						finish),
+		cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

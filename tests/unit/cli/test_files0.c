@@ -1,0 +1,84 @@
+/*
+ * test_files0 - names of inputs come from a list
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/parsed_options.h"
+
+/* A temporary file with nbytes of text, by name; removed by the next call or by remove_list(). */
+static char list_path[] = "/tmp/test_options.XXXXXX";
+
+static const char *write_list(const char *text, size_t nbytes)
+{
+	int fd;
+
+	strcpy(list_path + strlen(list_path) - 6, "XXXXXX");
+	fd = mkstemp(list_path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, nbytes), (ssize_t)nbytes);
+	close(fd);
+	return list_path;
+}
+
+static void file_names_come_from_a_list(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
+	unlink(list_path);
+	assert_int_equal(options.n_inputs, 3);
+	assert_string_equal(options.inputs[0], "one");
+	assert_string_equal(options.inputs[1], "two words");
+	assert_string_equal(options.inputs[2], "-x");
+	options_free(&options);
+
+	options = PARSED("--files0-from", write_list("one\0two", 7), "-o", "out");
+	unlink(list_path);
+	assert_int_equal(options.n_inputs, 2);
+	assert_string_equal(options.inputs[1], "two");
+	options_free(&options);
+}
+
+static void long_lists_of_file_names_are_read(void **state)
+{
+	enum { N = 20000 };
+	char *text = malloc(N * 8), *end = text;
+	struct options options;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 0; i < N; i++)
+		end += sprintf(end, "f%d", i) + 1;
+	options = PARSED("--files0-from", write_list(text, (size_t)(end - text)), "-o", "out");
+	unlink(list_path);
+	free(text);
+	assert_int_equal(options.n_inputs, N);
+	assert_string_equal(options.inputs[N - 1], "f19999");
+	options_free(&options);
+}
+
+static void wrong_lists_of_file_names_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--files0-from", "'g'", "--files0-from=list", "-o", "out", "g");
+	REFUSED("/no/such/list", "No such file", "--files0-from=/no/such/list", "-o", "out");
+	REFUSED("no file names", "--files0-from", "--files0-from=/dev/null", "-o", "out");
+	REFUSED("file name 2 is empty", "", "--files0-from", write_list("a\0\0b\0", 5), "-o",
+		"out");
+	unlink(list_path);
+	REFUSED("/tmp", "directory", "--files0-from=/tmp", "-o", "out");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file_names_come_from_a_list),
+		cmocka_unit_test(long_lists_of_file_names_are_read),
+		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/*
+ * test_options - what every option means, and that every mistake is refused by name
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/parsed_options.h"
+
+static void defaults_sort_u64_from_standard_input(void **state)
+{
+	struct options options;
+
+	(void)state;
+	setenv("TMPDIR", "/somewhere", 1);
+	options = PARSED("-o", "out");
+	assert_int_equal(options.mode, MODE_SORT);
+	assert_int_equal(options.n_inputs, 1);
+	assert_string_equal(options.inputs[0], "-");
+	assert_string_equal(options.output_path, "out");
+	assert_int_equal(options.record.keys[0].nbytes, 8);
+	assert_int_equal(options.record.keys[0].kind, KEY_UNSIGNED);
+	assert_false(options.record.keys[0].big_endian || options.record.keys[0].descending ||
+		     options.unique);
+	assert_int_equal(options.buffer_nbytes, 0);
+	assert_int_equal(options.n_threads, 0);
+	assert_int_equal(options.batch_size, 0);
+	assert_true(options.temp_limit_nbytes == UINT64_MAX);
+	assert_int_equal(options.n_temp_dirs, 1);
+	assert_string_equal(options.temp_dirs[0], "/somewhere");
+	assert_int_equal(options.compression.mode, COMPRESS_AUTO);
+	assert_int_equal(options.backend, BACKEND_AUTO);
+	assert_int_equal(options.progress, PROGRESS_AUTO);
+	options_free(&options);
+	unsetenv("TMPDIR");
+	options = PARSED("-o", "out");
+	assert_string_equal(options.temp_dirs[0], "/tmp");
+	options_free(&options);
+}
+
+static void every_option_reaches_its_field(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
+			 "--stats", "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
+	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
+	assert_int_equal(options.record.keys[0].nbytes, 4);
+	assert_true(options.record.keys[0].big_endian && options.record.keys[0].descending &&
+		    options.unique);
+	assert_true(options.verify && options.fsync && options.debug && options.stats);
+	assert_true(options.explain);
+	assert_string_equal(options.stats_json_path, "s.json");
+	assert_string_equal(options.trace_path, "t.json");
+	assert_int_equal(options.n_inputs, 2);
+	assert_string_equal(options.inputs[0], "a");
+	assert_string_equal(options.inputs[1], "b");
+	options_free(&options);
+
+	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y",
+			 "--temp-limit=0", "--parallel=3", "--batch-size", "2", "--backend=cuda",
+			 "--gpus=0,12", "--progress=never", "--compress=zstd:7", "-oout");
+	assert_int_equal(options.mode, MODE_MERGE);
+	assert_int_equal(options.buffer_nbytes, 64 << 20);
+	assert_int_equal(options.device_memory_nbytes, 1 << 30);
+	assert_int_equal(options.n_temp_dirs, 2);
+	assert_string_equal(options.temp_dirs[0], "/x");
+	assert_string_equal(options.temp_dirs[1], "/y");
+	assert_int_equal(options.temp_limit_nbytes, 0);
+	assert_int_equal(options.compression.mode, COMPRESS_ZSTD);
+	assert_int_equal(options.compression.zstd_level, 7);
+	assert_int_equal(options.n_threads, 3);
+	assert_int_equal(options.batch_size, 2);
+	assert_int_equal(options.backend, BACKEND_CUDA);
+	assert_int_equal(options.n_gpus, 2);
+	assert_int_equal(options.gpus[0], 0);
+	assert_int_equal(options.gpus[1], 12);
+	assert_int_equal(options.progress, PROGRESS_NEVER);
+	options_free(&options);
+
+	options = PARSED("-c", "f");
+	assert_int_equal(options.mode, MODE_CHECK);
+	options_free(&options);
+	options = PARSED("-C", "f");
+	assert_int_equal(options.mode, MODE_CHECK_QUIET);
+	options_free(&options);
+}
+
+static void sizes_without_suffix_are_kib(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-S", "10", "--device-memory=20", "--temp-limit=30", "-o", "out");
+	assert_int_equal(options.buffer_nbytes, 10 << 10);
+	assert_int_equal(options.device_memory_nbytes, 20 << 10);
+	assert_int_equal(options.temp_limit_nbytes, 30 << 10);
+	options_free(&options);
+	options = PARSED("-S", "100b", "-o", "out");
+	assert_int_equal(options.buffer_nbytes, 100);
+	options_free(&options);
+}
+
+static void options_may_follow_operands_until_a_double_dash(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("a", "-o", "out", "b", "--", "-r");
+	assert_int_equal(options.n_inputs, 3);
+	assert_string_equal(options.inputs[2], "-r");
+	assert_false(options.record.keys[0].descending);
+	options_free(&options);
+}
+
+static void long_names_may_be_shortened(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("--rev", "--out=out");
+	assert_true(options.record.keys[0].descending);
+	options_free(&options);
+	REFUSED("'--st'", "ambiguous", "--st", "-o", "out");
+}
+
+static void unknown_options_are_named(void **state)
+{
+	(void)state;
+	REFUSED("unknown option '-Z'", "--help", "-rZ");
+	REFUSED("unknown option '--nonsense'", "--help", "--nonsense");
+	REFUSED("unknown option '--nothing=zstd'", "", "--nothing=zstd");
+	REFUSED("-S, --buffer-size", "needs an argument", "-S");
+	REFUSED("-o, --output", "needs an argument", "--output");
+	REFUSED("--verify", "takes no argument", "--verify=1");
+}
+
+static void wrong_sizes_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--buffer-size", "'12x'", "-S", "12x");
+	REFUSED("--buffer-size", "'-1'", "-S", "-1");
+	REFUSED("--buffer-size", "''", "-S", "");
+	REFUSED("--buffer-size", "above 0", "-S", "0");
+	REFUSED("--buffer-size", "too large", "-S", "99999999999T");
+	REFUSED("--device-memory", "'G'", "--device-memory=G");
+	REFUSED("--temp-limit", "'1GB'", "--temp-limit=1GB");
+}
+
+static void zstd_has_a_level_or_none(void **state)
+{
+	struct options options = PARSED("--zstd", "-o", "out");
+
+	(void)state;
+	assert_int_equal(options.zstd_level, 3);
+	options_free(&options);
+	options = PARSED("--zstd=9", "-o", "out.zst", "in");
+	assert_int_equal(options.zstd_level, 9);
+	options_free(&options);
+	options = PARSED("--zstd", "5", "-o", "out");
+	assert_int_equal(options.zstd_level, 3);
+	assert_string_equal(options.inputs[0], "5");
+	options_free(&options);
+	options = PARSED("-o", "out.zst");
+	assert_int_equal(options.zstd_level, 3);
+	options_free(&options);
+	options = PARSED("-o", ".zst");
+	assert_int_equal(options.zstd_level, 0);
+	options_free(&options);
+	REFUSED("--zstd", "'0'", "--zstd=0");
+	REFUSED("--zstd", "''", "--zstd=");
+	REFUSED("--zstd", "--check", "-c", "--zstd");
+}
+
+static void unknown_codecs_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("--compress", "'lzo'", "--compress=lzo");
+	REFUSED("--compress", "'zstd:0'", "--compress=zstd:0");
+	REFUSED("--compress", "'delta:2'", "--compress=delta:2");
+	REFUSED("--compress", "''", "--compress=");
+}
+
+static void wrong_numbers_are_refused(void **state)
+{
+	static const char *const numbers[] = {
+		"0", "-1", "", "x", "1x", "4294967296", "99999999999999999999", " 1", "0x10"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		REFUSED("--parallel", numbers[i], "--parallel", numbers[i]);
+		REFUSED("--batch-size", numbers[i], "--batch-size", numbers[i]);
+	}
+	REFUSED("--batch-size", "at least 2", "--batch-size=1");
+	REFUSED("--parallel", "at most 1024", "--parallel=1025");
+}
+
+static void wrong_words_are_refused_with_the_right_ones(void **state)
+{
+	(void)state;
+	REFUSED("--backend", "auto|cuda|cpu", "--backend=gpu");
+	REFUSED("--progress", "auto|always|never", "--progress=yes");
+}
+
+static void gpu_lists_are_checked(void **state)
+{
+	static const char *const lists[] = { "",  ",",  "0,",  ",0",         "0,,1",
+					     "a", "-1", "0 1", "99999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+		REFUSED("--gpus", lists[i], "--gpus", lists[i]);
+	REFUSED("--gpus", "GPU 3 twice", "--gpus=3,1,3");
+	REFUSED("--gpus", "--backend=cpu", "--gpus=0", "--backend=cpu");
+}
+
+static void a_check_takes_no_option_of_a_sort(void **state)
+{
+	(void)state;
+	REFUSED("-c, --check ", "-o, --output", "-c", "-o", "out", "f");
+	REFUSED("-C, --check-quiet ", "-o, --output", "-C", "-o", "out", "f");
+	REFUSED("-c, --check ", "-C, --check-quiet", "-c", "-C", "f");
+	REFUSED("-c, --check ", "-m, --merge", "-m", "-c", "f");
+	REFUSED("-C, --check-quiet ", "-m, --merge", "-m", "-C", "f");
+	REFUSED("-c, --check ", "--explain", "-c", "--explain", "f");
+	REFUSED("-C, --check-quiet ", "--explain", "-C", "--explain", "f");
+	REFUSED("-c, --check", "'g'", "-c", "f", "g");
+	REFUSED("-C, --check-quiet", "'g'", "-C", "f", "g");
+}
+
+static void verify_and_fsync_need_an_output_file(void **state)
+{
+	(void)state;
+	REFUSED("--verify", "-o", "--verify", "f");
+	REFUSED("--fsync", "-o", "--fsync", "f");
+}
+
+static void one_file_cannot_be_written_twice(void **state)
+{
+	struct options options;
+
+	(void)state;
+	REFUSED("'a'", "'b'", "-o", "a", "-o", "b");
+	REFUSED("--output", "--stats-json", "-o", "a", "--stats-json=a");
+	REFUSED("--output", "--trace", "-o", "a", "--trace=a");
+	REFUSED("--stats-json", "--trace", "-o", "a", "--stats-json=b", "--trace=b");
+	REFUSED("-o, --output", "empty", "-o", "");
+	options = PARSED("-o", "a", "-o", "a");
+	assert_string_equal(options.output_path, "a");
+	options_free(&options);
+}
+
+static void standard_input_is_read_once(void **state)
+{
+	(void)state;
+	REFUSED("'-'", "once", "-o", "out", "-", "f", "-");
+}
+
+/* Parse with standard output being `fd`. */
+static int parse_with_stdout(int fd, char **argv, int argc)
+{
+	const int saved = dup(STDOUT_FILENO);
+	struct options options;
+	int r;
+
+	fflush(stdout);
+	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	status_reset(true);
+	r = options_parse(argc, argv, &options);
+	if (r == 0)
+		options_free(&options);
+	clearerr(stdout);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	close(saved);
+	return r;
+}
+
+/* The next number of a sequence (xorshift, Marsaglia 2003). */
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* What may be relied on after a command line was accepted. */
+static void assert_consistent(const struct options *options)
+{
+	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+
+	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
+	assert_true(options->record.n_keys >= 1);
+	for (uint32_t i = 0; i < options->record.n_keys; i++)
+		assert_true(options->record.keys[i].nbytes >= 1 &&
+			    options->record.keys[i].offset + options->record.keys[i].nbytes <=
+				    options->record.record_nbytes);
+	assert_false(options->count && !options->unique);
+	assert_false(options->index && (options->count || options->keys_only || options->verify));
+	assert_true(options->batch_size != 1);
+	assert_false(is_check && (options->n_inputs > 1 || options->output_path));
+	assert_false((options->verify || options->fsync) && !options->output_path);
+	assert_false(options->n_gpus && options->backend == BACKEND_CPU);
+}
+
+/* clang-format off */
+static const char *const words[] = {
+	"-o", "-t", "-S", "-T", "-c", "-C", "-m", "-r", "-u", "-R", "-k", "-R12",
+	"-k4:i64", "0:b3:r", "--count", "--keys-only", "--index", "--limit=3",
+	"--partial", "keep", "--skip-bytes", "-rus", "--explain", "--verify", "--fsync",
+	"--parallel", "--batch-size=2", "--backend", "--gpus", "--progress", "--stats",
+	"--stats-json", "--trace=t", "--debug", "--temp-limit", "--compress", "zstd:3",
+	"--files0-from=/dev/null", "--", "--s", "-", "-x", "", "1", "0,1", "u32be",
+	"f64", "b16", "always", "cpu", "1G", "50%", "file",
+};
+/* clang-format on */
+
+static void random_command_lines_are_consistent_or_refused(void **state)
+{
+	enum { N_WORDS = sizeof words / sizeof words[0], N_ROUNDS = 20000 };
+	uint64_t random = 88172645463325252u;
+	unsigned n_accepted = 0;
+
+	(void)state;
+	for (int round = 0; round < N_ROUNDS; round++) {
+		char *argv[MAX_ARGS + 2] = { "gsort" };
+		const int argc = 1 + (int)(next_random(&random) % 8);
+		struct options options;
+		int r;
+
+		for (int i = 1; i < argc; i++)
+			argv[i] = (char *)words[next_random(&random) % N_WORDS];
+		status_reset(true);
+		r = options_parse(argc, argv, &options);
+		assert_int_equal(r < 0, status_failed());
+		if (r < 0)
+			continue;
+		n_accepted++;
+		assert_consistent(&options);
+		options_free(&options);
+	}
+	assert_true(n_accepted > N_ROUNDS / 100 && n_accepted < N_ROUNDS / 2);
+}
+
+static void help_that_cannot_be_written_is_an_error(void **state)
+{
+	const int full = open("/dev/full", O_WRONLY);
+	char *help[] = { "gsort", "--help", NULL };
+
+	(void)state;
+	assert_true(full >= 0);
+	assert_true(parse_with_stdout(full, help, 2) < 0);
+	assert_non_null(strstr(status_last(), "standard output"));
+	close(full);
+}
+
+static void help_names_every_option_within_80_columns(void **state)
+{
+	static const char *const some[] = { "-t, --type=TYPE", "-S, --buffer-size=SIZE",
+					    "--files0-from=FILE", "--progress=auto|always|never",
+					    "--version" };
+	char *help[] = { "gsort", "--help", NULL }, text[16384];
+	FILE *file = tmpfile();
+	size_t nbytes;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(parse_with_stdout(fileno(file), help, 2), OPTIONS_ANSWERED);
+	rewind(file);
+	nbytes = fread(text, 1, sizeof text - 1, file);
+	text[nbytes] = '\0';
+	fclose(file);
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		assert_non_null(strstr(text, some[i]));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("longer than 80 columns: '%s'", line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_sort_u64_from_standard_input),
+		cmocka_unit_test(every_option_reaches_its_field),
+		cmocka_unit_test(sizes_without_suffix_are_kib),
+		cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
+		cmocka_unit_test(long_names_may_be_shortened),
+		cmocka_unit_test(unknown_options_are_named),
+		cmocka_unit_test(wrong_sizes_are_refused),
+		cmocka_unit_test(zstd_has_a_level_or_none),
+		cmocka_unit_test(unknown_codecs_are_refused),
+		cmocka_unit_test(wrong_numbers_are_refused),
+		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
+		cmocka_unit_test(gpu_lists_are_checked),
+		cmocka_unit_test(a_check_takes_no_option_of_a_sort),
+		cmocka_unit_test(verify_and_fsync_need_an_output_file),
+		cmocka_unit_test(one_file_cannot_be_written_twice),
+		cmocka_unit_test(standard_input_is_read_once),
+		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
+		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
+		cmocka_unit_test(help_names_every_option_within_80_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/*
+ * test_record_options - what the command line says of records, keys and shapes of the output
+ */
+#include <stdlib.h>
+
+#include "tests/support/parsed_options.h"
+
+static void keys_are_taken_in_their_order(void **state)
+{
+	struct options options;
+	const struct key *keys;
+
+	(void)state;
+	options = PARSED("-R", "32", "-k", "8:i32be:r", "--key=0:b4", "-k4:u16", "-o", "out");
+	keys = options.record.keys;
+	assert_int_equal(options.record.record_nbytes, 32);
+	assert_int_equal(options.record.n_keys, 3);
+	assert_true(keys[0].offset == 8 && keys[0].nbytes == 4 && keys[0].kind == KEY_SIGNED);
+	assert_true(keys[0].big_endian && keys[0].descending);
+	assert_true(keys[1].offset == 0 && keys[1].nbytes == 4 && keys[1].kind == KEY_BYTES);
+	assert_false(keys[1].descending);
+	assert_true(keys[2].offset == 4 && keys[2].nbytes == 2 && keys[2].kind == KEY_UNSIGNED);
+	options_free(&options);
+}
+
+static void a_record_without_keys_is_one(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-R", "100", "-o", "out");
+	assert_int_equal(options.record.n_keys, 1);
+	assert_int_equal(options.record.keys[0].kind, KEY_BYTES);
+	assert_int_equal(options.record.keys[0].nbytes, 100);
+	options_free(&options);
+	options = PARSED("-R", "4", "-t", "f32", "-o", "out");
+	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
+	options_free(&options);
+	options = PARSED("-t", "b65536", "-o", "out");
+	options_free(&options);
+}
+
+static void reverse_makes_every_key_descending(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-r", "-R8", "-k0:u32:r", "-k4:u32", "-o", "out");
+	assert_true(options.record.keys[0].descending && options.record.keys[1].descending);
+	options_free(&options);
+}
+
+static void direction_does_not_depend_on_the_order_of_options(void **state)
+{
+	struct options options;
+
+	(void)state;
+	options = PARSED("-r", "-t", "i16", "-o", "out");
+	assert_int_equal(options.record.keys[0].nbytes, 2);
+	assert_true(options.record.keys[0].descending);
+	options_free(&options);
+}
+
+static void any_number_of_keys_is_taken(void **state)
+{
+	enum { N = 5000 };
+	char **argv = calloc(2 * N + 5, sizeof *argv);
+	struct options options;
+	int argc = 0;
+
+	(void)state;
+	assert_non_null(argv);
+	argv[argc++] = "gsort";
+	argv[argc++] = "-R16";
+	argv[argc++] = "-oout";
+	for (int i = 0; i < N; i++) {
+		argv[argc++] = "-k";
+		argv[argc++] = i % 2 ? "3:u8" : "0:b2";
+	}
+	status_reset(true);
+	assert_int_equal(options_parse(argc, argv, &options), 0);
+	assert_int_equal(options.record.n_keys, N);
+	options_free(&options);
+	free(argv);
+}
+
+static void unknown_types_are_refused_with_the_known_ones(void **state)
+{
+	(void)state;
+	REFUSED("'u63'", "u128", "-t", "u63");
+	REFUSED("-t, --type", "f64", "--type=");
+	REFUSED("'f16'", "bN", "-t", "f16");
+	REFUSED("'b65537'", "65536", "-t", "b65537");
+	REFUSED("'b0'", "bN", "-t", "b0");
+	REFUSED("'u64xe'", "be", "-t", "u64xe");
+}
+
+static void wrong_keys_are_refused(void **state)
+{
+	static const char *const keys[] = { "",
+					    "u32",
+					    "0",
+					    ":u32",
+					    "-1:u32",
+					    " 0:u32",
+					    "0:u32:",
+					    "0:u32:x",
+					    "0:u32r",
+					    "0:u32:r:r",
+					    "0:x",
+					    "0:",
+					    "0x1:u32",
+					    "99999999999999999999:u8",
+					    "0:b0000000000000001",
+					    "0:b65537" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
+}
+
+static void keys_lie_within_the_record(void **state)
+{
+	(void)state;
+	REFUSED("-k, --key=29:u32le", "32", "-R32", "-k0:u32", "-k29:u32", "-o", "out");
+	REFUSED("-k, --key=32:u8", "32", "-R32", "-k32:u8", "-o", "out");
+	REFUSED("-k, --key", "reaches", "-R32", "-k18446744073709551615:u64", "-o", "out");
+	REFUSED("-k, --key", "-R, --record-size", "-k0:u32", "-o", "out");
+	REFUSED("-k, --key", "-t, --type", "-tu64", "-k0:u32", "-o", "out");
+	REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
+}
+
+static void wrong_record_sizes_are_refused(void **state)
+{
+	static const char *const sizes[] = {
+		"", "0", "-1", "x", "65537", "1x", "18446744073709551617"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
+	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
+}
+
+static void shapes_that_make_no_sense_are_refused(void **state)
+{
+	static const char *const shapes[] = { "--limit=5", "--keys-only", "--index", "--count" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-C, --check-quiet", shapes[i], "-C", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
+			"--partial=keep", "-o", "out");
+	}
+	REFUSED("--count", "-u, --unique", "--count", "-o", "out");
+	REFUSED("--count", "--index", "-u", "--count", "--index", "-o", "out");
+	REFUSED("--keys-only", "--index", "--keys-only", "--index", "-o", "out");
+	REFUSED("--verify", "--index", "--verify", "--index", "-o", "out");
+	REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
+	REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
+	REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
+	REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
+}
+
+static void shapes_reach_their_fields_and_the_layout(void **state)
+{
+	struct options options;
+	struct layout layout;
+
+	(void)state;
+	options = PARSED("-R32", "-k8:u32be", "-k0:b3", "-u", "--count", "--keys-only", "--limit=0",
+			 "--skip-bytes=1K", "--partial=drop", "-o", "out");
+	assert_true(options.count && options.keys_only && !options.index);
+	assert_int_equal(options.limit, 0);
+	assert_int_equal(options.skip_nbytes, 1024);
+	assert_int_equal(options.partial, PARTIAL_DROP);
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_RECORDS);
+	assert_int_equal(layout.output_nbytes, 8 + 4 + 3);
+	assert_true(layout.intake.count_is_be);
+	layout_free(&layout);
+	options_free(&options);
+
+	options = PARSED("--limit=7", "-o", "out");
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_RECORDS);
+	layout_free(&layout);
+	options_free(&options);
+
+	options = PARSED("-o", "out");
+	assert_true(options.limit == UINT64_MAX);
+	assert_int_equal(options_layout(&options, &layout), 0);
+	assert_int_equal(layout.kind, LAYOUT_CODES);
+	layout_free(&layout);
+	options_free(&options);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_are_taken_in_their_order),
+		cmocka_unit_test(a_record_without_keys_is_one),
+		cmocka_unit_test(reverse_makes_every_key_descending),
+		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
+		cmocka_unit_test(any_number_of_keys_is_taken),
+		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
+		cmocka_unit_test(wrong_keys_are_refused),
+		cmocka_unit_test(keys_lie_within_the_record),
+		cmocka_unit_test(wrong_record_sizes_are_refused),
+		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
+		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,437 @@
+/*
+ * test_zst - .zst files: what was written is read, anywhere and by anybody, or refused
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "io/codec/zst_index.h"
+#include "io/codec/zst_reader.h"
+#include "io/codec/zst_stream.h"
+#include "io/codec/zst_writer.h"
+#include "tests/support/guarded.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frames; two and a half of them */
+
+/* N bytes: of the first frame slow to compress, of the others fast, so that these overtake it. */
+static unsigned char *content;
+static struct file file; /* what is written and read */
+static struct codec_pool contexts;
+
+static int start(void **state)
+{
+	const int r = fixture_start(state);
+
+	content = malloc(N);
+	fill_pattern(content, N, 1);
+	for (size_t i = 0; i < N; i++)
+		content[i] = i < FRAME ? content[i] & 15 : (unsigned char)(i / 4096);
+	codec_pool_init(&contexts, 0);
+	return r < 0 ? r :
+		       file_open(&faulty_engine, AT_FDCWD, path_of("file.zst"), O_RDWR | O_CREAT,
+				 0600, &file);
+}
+
+static int finish(void **state)
+{
+	codec_pool_destroy(&contexts);
+	file_close(&file);
+	free(content);
+	return fixture_finish(state);
+}
+
+/* --- writing --- */
+
+static int write_to_file(void *context, uint64_t offset, const void *data, size_t nbytes)
+{
+	(void)context;
+	return file_write_at(&file, offset, data, nbytes);
+}
+
+static struct zst_writer *open_writer(bool in_order, unsigned n_threads)
+{
+	const struct zst_sink sink = { .in_order = in_order, .write = write_to_file };
+	struct zst_writer *writer;
+
+	assert_int_equal(zst_writer_open("file.zst", &sink, 1, n_threads, &writer), 0);
+	return writer;
+}
+
+/* Append the content in pieces of many sizes, and finish. Returns the stored size. */
+static uint64_t write_content(bool in_order, unsigned n_threads, size_t nbytes)
+{
+	struct zst_writer *writer = open_writer(in_order, n_threads);
+	uint64_t stored_nbytes;
+	size_t at = 0;
+
+	for (size_t n = 1; at < nbytes; n = n * 7 % 400009) {
+		const size_t piece = n < nbytes - at ? n : nbytes - at;
+
+		assert_int_equal(zst_writer_append(writer, content + at, piece), 0);
+		at += piece;
+	}
+	assert_int_equal(zst_writer_finish(writer), 0);
+	stored_nbytes = zst_writer_stored_nbytes(writer);
+	zst_writer_close(writer);
+	return stored_nbytes;
+}
+
+/* --- reading --- */
+
+static struct zst_reader *open_reader(uint64_t stored_nbytes)
+{
+	struct zst_index index;
+	struct zst_reader *reader;
+
+	assert_int_equal(zst_index_read(&file, 0, stored_nbytes, &index), 0);
+	assert_int_equal(zst_reader_open("file.zst", index, 0, &contexts, &reader), 0);
+	return reader;
+}
+
+static void assert_reads(struct zst_reader *reader, uint64_t offset, size_t nbytes)
+{
+	unsigned char *back = guarded_alloc(nbytes);
+
+	assert_int_equal(zst_reader_read_at(reader, &file, offset, back, nbytes), 0);
+	assert_memory_equal(back, content + offset, nbytes);
+	guarded_free(back, nbytes);
+}
+
+static void any_part_can_be_read(void **state)
+{
+	struct zst_reader *reader = open_reader(write_content(false, 2, N));
+
+	(void)state;
+	assert_reads(reader, 0, N);
+	for (size_t offset = 0; offset < N; offset += 99991)
+		for (size_t nbytes = 1; offset + nbytes <= N; nbytes *= 11)
+			assert_reads(reader, offset, nbytes);
+	assert_reads(reader, FRAME - 1, FRAME + 2);
+	assert_reads(reader, N - 1, 1);
+	zst_reader_close(reader);
+}
+
+static void bytes_do_not_depend_on_threads(void **state)
+{
+	const uint64_t nbytes = write_content(false, 1, N);
+	unsigned char *first = malloc(nbytes);
+
+	(void)state;
+	assert_int_equal(file_read_at(&file, 0, first, nbytes), 0);
+	for (unsigned n_threads = 2; n_threads < 9; n_threads += 3) {
+		assert_int_equal(file_truncate(&file, 0), 0);
+		assert_int_equal(write_content(n_threads % 2, n_threads, N), nbytes);
+		assert_true(file_holds(path_of("file.zst"), first, nbytes));
+	}
+	free(first);
+}
+
+static void nothing_is_a_file_too(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, 0);
+	struct zst_index index;
+
+	(void)state;
+	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
+	assert_int_equal(index.n, 1);
+	assert_int_equal(zst_index_total_nbytes(&index), 0);
+	zst_index_free(&index);
+}
+
+static void failing_write_reaches_the_writer(void **state)
+{
+	struct zst_writer *writer = open_writer(false, 2);
+	int r = 0;
+
+	(void)state;
+	faults.transfer_errno = ENOSPC;
+	for (unsigned i = 0; i < 20 && r == 0; i++)
+		r = zst_writer_append(writer, content, N);
+	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(zst_writer_finish(writer), -ENOSPC);
+	zst_writer_close(writer);
+}
+
+static void unfinished_writer_can_be_closed(void **state)
+{
+	struct zst_writer *writer = open_writer(true, 3);
+
+	(void)state;
+	assert_int_equal(zst_writer_append(writer, content, N), 0);
+	zst_writer_close(writer);
+	zst_writer_close(NULL);
+}
+
+struct reading {
+	struct zst_reader *reader;
+	pthread_barrier_t *together;
+	size_t first, step;
+	int r; /* the first failure; -EILSEQ: other bytes */
+};
+
+enum { N_READINGS = 4 };
+
+static void *read_pieces(void *arg)
+{
+	struct reading *reading = arg;
+	unsigned char back[12345];
+
+	pthread_barrier_wait(reading->together);
+	for (size_t at = reading->first; at + sizeof back <= N && reading->r == 0;
+	     at += reading->step) {
+		reading->r = zst_reader_read_at(reading->reader, &file, at, back, sizeof back);
+		if (reading->r == 0 && memcmp(back, content + at, sizeof back) != 0)
+			reading->r = -EILSEQ;
+	}
+	return NULL;
+}
+
+/* All threads begin at once, with the same frame, and come to `expected`. */
+static void assert_all_read(struct zst_reader *reader, int expected)
+{
+	struct reading readings[N_READINGS];
+	pthread_barrier_t together;
+	pthread_t threads[N_READINGS];
+
+	pthread_barrier_init(&together, NULL, N_READINGS);
+	for (size_t i = 0; i < N_READINGS; i++) {
+		readings[i] = (struct reading){ reader, &together, i * 77777, 12345 + i, 0 };
+		assert_int_equal(pthread_create(&threads[i], NULL, read_pieces, &readings[i]), 0);
+	}
+	for (size_t i = 0; i < N_READINGS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(readings[i].r, expected);
+	}
+	pthread_barrier_destroy(&together);
+}
+
+static void several_threads_read(void **state)
+{
+	const uint64_t stored_nbytes = write_content(false, 2, N);
+
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		struct zst_reader *reader = open_reader(stored_nbytes);
+
+		assert_all_read(reader, 0);
+		zst_reader_close(reader);
+	}
+}
+
+/* One of them loads it, and the others wait for that. */
+static void failing_read_ends_the_wait_of_all(void **state)
+{
+	const uint64_t stored_nbytes = write_content(false, 2, N);
+
+	(void)state;
+	for (unsigned round = 0; round < 20; round++) {
+		struct zst_reader *reader = open_reader(stored_nbytes);
+
+		faults.transfer_errno = EIO;
+		assert_all_read(reader, -EIO);
+		faults.transfer_errno = 0;
+		assert_all_read(reader, 0);
+		zst_reader_close(reader);
+	}
+}
+
+static void damaged_frame_is_refused_again_and_again(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, N);
+	struct zst_reader *reader = open_reader(nbytes);
+	unsigned char byte, back[10];
+
+	(void)state;
+	assert_int_equal(file_read_at(&file, nbytes / 2, &byte, 1), 0);
+	byte ^= 0x55;
+	assert_int_equal(file_write_at(&file, nbytes / 2, &byte, 1), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		status_reset(true);
+		assert_int_equal(zst_reader_read_at(reader, &file, 100, back, sizeof back),
+				 -EBADMSG);
+		assert_non_null(strstr(status_last(), "file.zst: frame 0 of 3"));
+		assert_non_null(strstr(status_last(), "damaged"));
+	}
+	assert_reads(reader, FRAME, FRAME);
+	assert_reads(reader, 2 * FRAME, FRAME / 2);
+	zst_reader_close(reader);
+}
+
+/* --- the index --- */
+
+static void entries_come_back(void **state)
+{
+	struct zst_index index = { 0 }, back;
+	unsigned char *table;
+	size_t nbytes;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(zst_index_add(&index, i + 9, i % 3 * 100), 0);
+	assert_int_equal(zst_index_format(&index, &table, &nbytes), 0);
+	/* The frames themselves are not looked at. */
+	assert_int_equal(file_write_at(&file, 7 + index.frames[1000].stored, table, nbytes), 0);
+	assert_int_equal(zst_index_read(&file, 7, index.frames[1000].stored + nbytes, &back), 0);
+	assert_int_equal(back.n, 1000);
+	assert_memory_equal(back.frames, index.frames, 1001 * sizeof *back.frames);
+	for (uint64_t offset = 0; offset < zst_index_total_nbytes(&back); offset++) {
+		const size_t i = zst_index_find(&back, offset);
+
+		assert_true(back.frames[i].content <= offset);
+		assert_true(offset < back.frames[i + 1].content);
+	}
+	zst_index_free(&back);
+	zst_index_free(&index);
+	free(table);
+}
+
+/* With checksums, as other programs write them. */
+static void longer_entries_are_understood(void **state)
+{
+	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 21,   0, 0, 0, /* header */
+					       5,    0,    0,    0,    7,    0, 0, 0, /* sizes */
+					       1,    2,    3,    4,                   /* checksum */
+					       1,    0,    0,    0,    0x80,          /* footer */
+					       0xb1, 0xea, 0x92, 0x8f };
+	struct zst_index index;
+
+	(void)state;
+	assert_int_equal(file_write_at(&file, 5, table, sizeof table), 0);
+	assert_int_equal(zst_index_read(&file, 0, 5 + sizeof table, &index), 0);
+	assert_int_equal(index.n, 1);
+	assert_int_equal(index.frames[1].stored, 5);
+	assert_int_equal(index.frames[1].content, 7);
+	zst_index_free(&index);
+}
+
+/* Whatever one byte of it is made, it is read as something or is none. */
+static void damaged_index_is_none_or_another(void **state)
+{
+	const uint64_t nbytes = write_content(false, 1, N);
+	const uint64_t table_nbytes = 8 + 3 * 8 + 9;
+
+	(void)state;
+	for (uint64_t at = nbytes - table_nbytes; at < nbytes; at++) {
+		unsigned char byte;
+
+		assert_int_equal(file_read_at(&file, at, &byte, 1), 0);
+		for (unsigned bit = 1; bit < 256; bit *= 2) {
+			const unsigned char changed = byte ^ (unsigned char)bit;
+			struct zst_index index;
+			int r;
+
+			assert_int_equal(file_write_at(&file, at, &changed, 1), 0);
+			r = zst_index_read(&file, 0, nbytes, &index);
+			assert_true(r == 0 || r == -ENODATA);
+			if (r == 0)
+				zst_index_free(&index);
+		}
+		assert_int_equal(file_write_at(&file, at, &byte, 1), 0);
+	}
+	for (uint64_t shorter = 0; shorter < nbytes; shorter += 1 + shorter / 8) {
+		struct zst_index index;
+
+		assert_int_equal(zst_index_read(&file, 0, shorter, &index), -ENODATA);
+	}
+}
+
+/* --- streams --- */
+
+/* Read the file, whose first n_read bytes somebody has read before, n at a time. */
+static int read_stream(size_t n_read, size_t n, size_t *ret_nbytes)
+{
+	unsigned char first[64], *back = malloc(n);
+	struct zst_stream *stream;
+	size_t total = 0, got = n;
+	int r;
+
+	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
+	assert_int_equal(read(file.fd, first, n_read), n_read);
+	assert_int_equal(zst_stream_open("file.zst", first, n_read, &stream), 0);
+	do {
+		r = zst_stream_read(stream, &file, -1, back, n, &got);
+		if (r == 0 && memcmp(back, content + total, got) != 0)
+			abort();
+		total += r == 0 ? got : 0;
+	} while (r == 0 && got == n);
+	*ret_nbytes = total;
+	zst_stream_close(stream);
+	free(back);
+	return r;
+}
+
+static void stream_is_the_content(void **state)
+{
+	size_t nbytes;
+
+	(void)state;
+	write_content(false, 2, N);
+	for (size_t n_read = 0; n_read <= 64; n_read += 4) {
+		assert_int_equal(read_stream(n_read, 333333, &nbytes), 0);
+		assert_int_equal(nbytes, N);
+	}
+	faults.most_nbytes = 1000;
+	faults.interrupt_every = 3;
+	assert_int_equal(read_stream(4, N + 1, &nbytes), 0);
+	assert_int_equal(nbytes, N);
+}
+
+static void stream_that_is_cut_off_is_refused(void **state)
+{
+	const uint64_t stored_nbytes = write_content(false, 2, N);
+
+	(void)state;
+	for (uint64_t end = stored_nbytes - 1; end > 4; end -= 1 + end / 9) {
+		size_t nbytes;
+
+		assert_int_equal(file_truncate(&file, end), 0);
+		status_reset(true);
+		assert_int_equal(read_stream(4, 100000, &nbytes), -EBADMSG);
+		assert_non_null(strstr(status_last(), "file.zst"));
+		assert_non_null(strstr(status_last(), "cut off"));
+	}
+}
+
+static void stream_that_cannot_be_read_says_why(void **state)
+{
+	struct zst_stream *stream;
+	unsigned char back[10];
+	size_t nbytes;
+
+	(void)state;
+	write_content(false, 1, N);
+	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
+	assert_int_equal(zst_stream_open("file.zst", back, 0, &stream), 0);
+	faults.transfer_errno = EIO;
+	assert_int_equal(zst_stream_read(stream, &file, -1, back, sizeof back, &nbytes), -EIO);
+	assert_non_null(strstr(status_last(), "file.zst: read"));
+	zst_stream_close(stream);
+	zst_stream_close(NULL);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(any_part_can_be_read),
+		FIXTURE(bytes_do_not_depend_on_threads),
+		FIXTURE(nothing_is_a_file_too),
+		FIXTURE(failing_write_reaches_the_writer),
+		FIXTURE(unfinished_writer_can_be_closed),
+		FIXTURE(several_threads_read),
+		FIXTURE(failing_read_ends_the_wait_of_all),
+		FIXTURE(damaged_frame_is_refused_again_and_again),
+		FIXTURE(entries_come_back),
+		FIXTURE(longer_entries_are_understood),
+		FIXTURE(damaged_index_is_none_or_another),
+		FIXTURE(stream_is_the_content),
+		FIXTURE(stream_that_is_cut_off_is_refused),
+		FIXTURE(stream_that_cannot_be_read_says_why),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/*
+ * test_cpu_merge - merges against a sort of everything, over numbers and shapes of slices; cuts
+ * and samples
+ */
+#include "src/device/cpu/cut.h"
+#include "src/device/cpu/merge.h"
+#include "src/device/cpu/merge2.h"
+#include "tests/support/elements.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const uint64_t lengths[] = {
+	0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 33, 64, 100, 129, 1000
+};
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+static void check_merge2(merge2_fn *merge2, uint32_t element_nbytes, int dist, uint64_t n_a,
+			 uint64_t n_b)
+{
+	const size_t nbytes = (n_a + n_b) * element_nbytes;
+	char *all = elements_make(element_nbytes, dist, n_a + n_b, n_a);
+	void *out = guarded_alloc(nbytes);
+	void *a, *b;
+
+	elements_sort(all, element_nbytes, n_a);
+	elements_sort(all + n_a * element_nbytes, element_nbytes, n_b);
+	a = guarded_copy(all, n_a * element_nbytes);
+	b = guarded_copy(all + n_a * element_nbytes, n_b * element_nbytes);
+	merge2(a, n_a, b, n_b, out);
+	elements_sort(all, element_nbytes, n_a + n_b);
+	if (memcmp(out, all, nbytes) != 0)
+		fail_msg("%u bytes, distribution %d, %lu and %lu", element_nbytes, dist,
+			 (unsigned long)n_a, (unsigned long)n_b);
+	elements_free(a, element_nbytes, n_a);
+	elements_free(b, element_nbytes, n_b);
+	guarded_free(out, nbytes);
+	guarded_free(all, nbytes);
+}
+
+/* Sorted slices of the other distributions look like these. */
+static const int merge_dists[] = { GEN_RANDOM, GEN_SORTED, GEN_TWO, GEN_ZIPF, ELEMENTS_ALL_ONES };
+enum { N_MERGE_DISTS = sizeof merge_dists / sizeof merge_dists[0] };
+
+static void check_merge2_all(merge2_fn *merge2, uint32_t element_nbytes)
+{
+	for (unsigned dist = 0; dist < N_MERGE_DISTS; dist++)
+		for (unsigned i = 0; i < N_LENGTHS; i++)
+			for (unsigned j = 0; j < N_LENGTHS; j++)
+				check_merge2(merge2, element_nbytes, merge_dists[dist], lengths[i],
+					     lengths[j]);
+}
+
+static void two_way_merge_in_plain_c_is_exact(void **state)
+{
+	(void)state;
+	check_merge2_all(merge2_4, 4);
+	check_merge2_all(merge2_8, 8);
+	check_merge2_all(merge2_16, 16);
+}
+
+static void two_way_merge_of_this_machine_is_exact(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++)
+		check_merge2_all(merge2_choose(element_sizes[i]), element_sizes[i]);
+}
+
+/* How n elements are dealt to k slices. */
+enum shape { EVEN, SOME_EMPTY, ONE_LONG, DISJOINT, N_SHAPES };
+
+static uint64_t slice_n(enum shape shape, uint32_t k, uint32_t i, uint64_t n_left)
+{
+	uint64_t n = n_left / (k - i);
+
+	if (i + 1 == k)
+		return n_left;
+	if (shape == SOME_EMPTY)
+		n = i % 3 == 0 ? 0 : n * 3 / 2;
+	else if (shape == ONE_LONG)
+		n = i == 0 ? n_left * 9 / 10 : n;
+	return n;
+}
+
+/* Deal `all` to k sorted slices, each with its own guarded memory. */
+static struct slice *deal(char *all, uint32_t element_nbytes, enum shape shape, uint32_t k,
+			  uint64_t n)
+{
+	struct slice *slices = malloc(k * sizeof *slices);
+
+	assert_non_null(slices);
+	if (shape == DISJOINT)
+		elements_sort(all, element_nbytes, n);
+	for (uint32_t i = 0; i < k; i++) {
+		const uint64_t n_slice = slice_n(shape, k, i, n);
+
+		elements_sort(all, element_nbytes, n_slice);
+		slices[i].elements = guarded_copy(all, n_slice * element_nbytes);
+		slices[i].n = n_slice;
+		all += n_slice * element_nbytes;
+		n -= n_slice;
+	}
+	return slices;
+}
+
+static void free_slices(struct slice *slices, uint32_t k, uint32_t element_nbytes)
+{
+	for (uint32_t i = 0; i < k; i++)
+		elements_free((void *)slices[i].elements, element_nbytes, slices[i].n);
+	free(slices);
+}
+
+static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uint32_t k, uint64_t n)
+{
+	const size_t scratch_nbytes =
+		(cpu_merge_scratch_nbytes(k, n, element_nbytes) + 15) / 16 * 16;
+	void *all = elements_make(element_nbytes, dist, n, k);
+	struct slice *slices = deal(all, element_nbytes, shape, k, n);
+	void *out = guarded_alloc(n * element_nbytes);
+	void *scratch = guarded_alloc(scratch_nbytes);
+
+	cpu_merge(&(struct merge_op){ .slices = slices,
+				      .k = k,
+				      .element_nbytes = element_nbytes,
+				      .out = out,
+				      .scratch = scratch });
+	elements_sort(all, element_nbytes, n);
+	if (memcmp(out, all, n * element_nbytes) != 0)
+		fail_msg("%u bytes, distribution %d, shape %d, k %u, n %lu", element_nbytes, dist,
+			 (int)shape, k, (unsigned long)n);
+	free_slices(slices, k, element_nbytes);
+	guarded_free(scratch, scratch_nbytes);
+	elements_free(out, element_nbytes, n);
+	elements_free(all, element_nbytes, n);
+}
+
+static void check_merges(uint32_t k, uint64_t n)
+{
+	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++)
+		for (unsigned dist = 0; dist < N_MERGE_DISTS; dist++)
+			for (enum shape shape = EVEN; shape < N_SHAPES; shape++)
+				check_merge(element_sizes[i], merge_dists[dist], shape, k, n);
+}
+
+static void any_number_of_slices_is_merged(void **state)
+{
+	static const uint32_t ks[] = { 1, 2, 3, 4, 5, 8, 13, 64, 300 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+		check_merges(ks[i], 0);
+		check_merges(ks[i], ks[i]);
+		check_merges(ks[i], 2000);
+	}
+}
+
+/* Tiles are a quarter of all, and 2^17, 2^16 and 2^15 elements at most. */
+static void merges_of_several_tiles_are_exact(void **state)
+{
+	(void)state;
+	check_merges(3, 300000);
+	check_merges(300, 60000);
+}
+
+/* So many that the shortest blocks still make a tile larger than usual. */
+static void thousands_of_slices_are_merged(void **state)
+{
+	(void)state;
+	check_merge(16, GEN_RANDOM, EVEN, 3000, 100000);
+	check_merge(8, GEN_RANDOM, SOME_EMPTY, 9000, 300000);
+}
+
+static void no_slices_are_merged_to_nothing(void **state)
+{
+	struct merge_op op = { .k = 0, .element_nbytes = 8 };
+
+	(void)state;
+	cpu_merge(&op);
+}
+
+static void cuts_are_bounds_on_key_and_slice(void **state)
+{
+	static const uint32_t a[] = { 1, 5, 5, 9 }, b[] = { 5, 5 }, c[] = { 6, 7 };
+	const struct slice slices[] = { { a, 4 }, { b, 2 }, { c, 0 }, { c, 2 } };
+	static const uint64_t expected[5][4] = {
+		{ 1, 0, 0, 0 }, { 3, 0, 0, 0 }, { 3, 2, 0, 0 }, { 3, 2, 0, 0 }, { 3, 2, 0, 0 },
+	};
+
+	(void)state;
+	for (uint32_t slice = 0; slice < 5; slice++) {
+		uint64_t cuts[4];
+
+		cpu_cut(&(struct cut_op){ .slices = slices,
+					  .k = 4,
+					  .element_nbytes = 4,
+					  .key = 5,
+					  .slice = slice,
+					  .ret_cuts = cuts });
+		assert_memory_equal(cuts, expected[slice], sizeof cuts);
+	}
+}
+
+static void every_stride_th_element_is_sampled(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
+		void *elements = elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
+		code_t keys[4];
+
+		cpu_sample(&(struct sample_op){ .elements = elements,
+						.n = 10,
+						.stride = 3,
+						.element_nbytes = element_sizes[i],
+						.ret_keys = keys });
+		for (unsigned j = 0; j < 4; j++)
+			assert_true(keys[j] == element_get(elements, element_sizes[i], 3 * j));
+		elements_free(elements, element_sizes[i], 10);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_way_merge_in_plain_c_is_exact),
+		cmocka_unit_test(two_way_merge_of_this_machine_is_exact),
+		cmocka_unit_test(any_number_of_slices_is_merged),
+		cmocka_unit_test(merges_of_several_tiles_are_exact),
+		cmocka_unit_test(thousands_of_slices_are_merged),
+		cmocka_unit_test(no_slices_are_merged_to_nothing),
+		cmocka_unit_test(cuts_are_bounds_on_key_and_slice),
+		cmocka_unit_test(every_stride_th_element_is_sampled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/*
+ * test_cpu_sort - chunk sorts against qsort, over sizes, lengths and distributions
+ */
+#include "config.h"
+#include "src/device/cpu/radix_sort.h"
+#include "src/device/cpu/sort.h"
+#if HAVE_HIGHWAY
+#include "src/device/cpu/vqsort.h"
+#endif
+#include "tests/support/elements.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+typedef void sort_fn(void *elements, uint64_t n, uint32_t element_nbytes);
+
+/* Around vectors, networks, pieces of a sweep, and whatever changes the algorithm. */
+static const uint64_t lengths[] = {
+	0,   1,   2,   3,   7,   8,    9,    15,   16,   17,   23,   24,
+	25,  31,  32,  33,  63,  64,   65,   127,  128,  129,  255,  256,
+	257, 383, 511, 512, 513, 1000, 1023, 1024, 2047, 2049, 4099,
+};
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+static void sort_chunk(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	const size_t scratch_nbytes = cpu_sort_scratch_nbytes(n, element_nbytes);
+	void *scratch = guarded_alloc(scratch_nbytes);
+
+	cpu_sort(&(struct sort_op){ .elements = elements,
+				    .n = n,
+				    .scratch = scratch,
+				    .element_nbytes = element_nbytes });
+	guarded_free(scratch, scratch_nbytes);
+}
+
+static void sort_radix(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	void *scratch = guarded_alloc(n * element_nbytes);
+
+	if (element_nbytes == 4)
+		radix_sort_4(elements, n, scratch);
+	else if (element_nbytes == 8)
+		radix_sort_8(elements, n, scratch);
+	else
+		radix_sort_16(elements, n, scratch);
+	guarded_free(scratch, n * element_nbytes);
+}
+
+#if HAVE_HIGHWAY
+/* What the machine at hand may have a faster sort for is used on others. */
+static void sort_vqsort(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	if (element_nbytes == 8)
+		vqsort_8(elements, n);
+	else if (element_nbytes == 16)
+		vqsort_16(elements, n);
+	else
+		sort_radix(elements, n, element_nbytes);
+}
+#endif
+
+/* Sort the elements, and say if they became what they should; frees them. */
+static bool sorts(sort_fn *sort, void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	void *expected = guarded_copy(elements, n * element_nbytes);
+	bool same;
+
+	elements_sort(expected, element_nbytes, n);
+	sort(elements, n, element_nbytes);
+	same = memcmp(elements, expected, n * element_nbytes) == 0;
+	elements_free(elements, element_nbytes, n);
+	elements_free(expected, element_nbytes, n);
+	return same;
+}
+
+static void check(sort_fn *sort, uint32_t element_nbytes, int dist, uint64_t n)
+{
+	void *elements = elements_make(element_nbytes, dist, n, n + 1);
+
+	if (!sorts(sort, elements, n, element_nbytes))
+		fail_msg("%u bytes, distribution %d, n %lu", element_nbytes, dist,
+			 (unsigned long)n);
+}
+
+static void check_all(sort_fn *sort, uint64_t large_n)
+{
+	for (unsigned size = 0; size < N_ELEMENT_SIZES; size++) {
+		for (int dist = 0; dist < N_DISTS; dist++) {
+			for (unsigned i = 0; i < N_LENGTHS; i++)
+				check(sort, element_sizes[size], dist, lengths[i]);
+			check(sort, element_sizes[size], dist, large_n);
+		}
+	}
+}
+
+static void chunks_of_any_data_are_sorted(void **state)
+{
+	(void)state;
+	check_all(sort_chunk, 70001);
+}
+
+static void radix_sort_sorts_any_data(void **state)
+{
+	(void)state;
+	check_all(sort_radix, 70001);
+}
+
+static void vqsort_sorts_any_data(void **state)
+{
+	(void)state;
+#if HAVE_HIGHWAY
+	check_all(sort_vqsort, 70001);
+#else
+	skip();
+#endif
+}
+
+/* Large enough for quicksort, for several pieces, and for uneven ones. */
+static void large_chunks_are_sorted(void **state)
+{
+	(void)state;
+	for (int dist = 0; dist < N_DISTS; dist++)
+		check(sort_chunk, 8, dist, 600001);
+}
+
+/* Elements that double in distance: all but a few always fall into one bucket. */
+static void unevenly_spread_elements_are_sorted(void **state)
+{
+	enum { N = 200000 };
+	uint64_t *elements = elements_make(8, GEN_RANDOM, N, 3);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		elements[i] >>= elements[i] % 64;
+	assert_true(sorts(sort_chunk, elements, N, 8));
+}
+
+/* More than a piece, so that buckets are formed first; equal high bytes make it do so again. */
+static void radix_sort_forms_buckets_of_buckets(void **state)
+{
+	enum { N = 300000 };
+	uint64_t *elements = elements_make(8, GEN_RANDOM, N, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		elements[i] &= i % 16 == 0 ? UINT64_MAX : UINT64_C(0x0fffffff);
+	assert_true(sorts(sort_radix, elements, N, 8));
+}
+
+static void one_element_out_of_order_is_noticed(void **state)
+{
+	enum { N = 1000 };
+
+	(void)state;
+	for (uint64_t at = 0; at < N; at++) {
+		uint64_t elements[N];
+
+		for (uint64_t i = 0; i < N; i++)
+			elements[i] = 2 * i;
+		elements[at] = at < N / 2 ? 2 * N : 0;
+		sort_chunk(elements, N, sizeof *elements);
+		for (uint64_t i = 1; i < N; i++)
+			assert_true(elements[i - 1] <= elements[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_of_any_data_are_sorted),
+		cmocka_unit_test(radix_sort_sorts_any_data),
+		cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
+		cmocka_unit_test(vqsort_sorts_any_data),
+		cmocka_unit_test(large_chunks_are_sorted),
+		cmocka_unit_test(unevenly_spread_elements_are_sorted),
+		cmocka_unit_test(one_element_out_of_order_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/*
+ * test_file - transfers are whole or an error, whatever the engine does
+ */
+#include "io/file/file.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/support/guarded.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 1000 };
+
+static struct file open_file(const char *name, int flags)
+{
+	struct file file;
+
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of(name), flags, 0600, &file), 0);
+	return file;
+}
+
+static void short_and_interrupted_transfers_are_continued(void **state)
+{
+	unsigned char *data = guarded_alloc(N), *back = guarded_alloc(N);
+	struct file file = open_file("f", O_RDWR | O_CREAT);
+
+	(void)state;
+	fill_pattern(data, N, 1);
+	faults.most_nbytes = 7;
+	faults.interrupt_every = 3;
+	assert_int_equal(file_write_at(&file, 5, data, N), 0);
+	assert_true(faults.n_transfers > N / 7);
+	assert_int_equal(file_read_at(&file, 5, back, N), 0);
+	assert_memory_equal(back, data, N);
+	assert_int_equal(file_close(&file), 0);
+	guarded_free(data, N);
+	guarded_free(back, N);
+}
+
+static void end_of_file_is_told_apart(void **state)
+{
+	unsigned char buffer[N] = { 0 };
+	struct file file = open_file("f", O_RDWR | O_CREAT);
+
+	(void)state;
+	assert_int_equal(file_write_at(&file, 0, buffer, N), 0);
+	assert_int_equal(file_read_at(&file, 1, buffer, N), -ENODATA);
+	assert_int_equal(file_read_at(&file, N, buffer, 0), 0);
+	faults.transfer_errno = EIO;
+	assert_int_equal(file_read_at(&file, 0, buffer, N), -EIO);
+	assert_int_equal(file_write_at(&file, 0, buffer, N), -EIO);
+	file_close(&file);
+}
+
+static void closing_twice_closes_once(void **state)
+{
+	struct file file = open_file("f", O_RDWR | O_CREAT);
+	const int fd = file.fd;
+
+	(void)state;
+	assert_int_equal(file_close(&file), 0);
+	assert_int_equal(dup2(STDERR_FILENO, fd), fd); /* somebody else's now */
+	assert_int_equal(file_close(&file), 0);
+	assert_int_equal(close(fd), 0);
+}
+
+struct dribble {
+	int fd;
+	const unsigned char *data;
+	size_t nbytes;
+};
+
+/* Writes to a pipe, a bit now and a bit later. */
+static void *dribble(void *arg)
+{
+	const struct dribble *d = arg;
+
+	for (size_t done = 0; done < d->nbytes; done += 100) {
+		usleep(1000);
+		if (write(d->fd, d->data + done, 100) != 100)
+			abort();
+	}
+	close(d->fd);
+	return NULL;
+}
+
+static void stream_is_read_until_full_or_ended(void **state)
+{
+	unsigned char data[N], back[N];
+	struct dribble d = { .data = data, .nbytes = N };
+	struct file file = { .engine = &faulty_engine };
+	pthread_t writer;
+	size_t n;
+	int ends[2];
+
+	(void)state;
+	fill_pattern(data, N, 2);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* as an inherited one may be */
+	file.fd = ends[0];
+	d.fd = ends[1];
+	assert_int_equal(pthread_create(&writer, NULL, dribble, &d), 0);
+	assert_int_equal(file_read_next(&file, back, 700, -1, &n), 0);
+	assert_int_equal(n, 700);
+	assert_int_equal(file_read_next(&file, back + 700, 700, -1, &n), 0);
+	assert_int_equal(n, 300);
+	assert_memory_equal(back, data, N);
+	assert_true(faults.n_transfers < 100); /* waited for, not spun on */
+	pthread_join(writer, NULL);
+	file_close(&file);
+}
+
+static void cancelled_read_returns(void **state)
+{
+	int ends[2], cancel[2];
+	struct file file = { .engine = &faulty_engine };
+	char byte;
+	size_t n = 42;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(cancel), 0);
+	file.fd = ends[0];
+	assert_int_equal(write(cancel[1], "x", 1), 1);
+	assert_int_equal(file_read_next(&file, &byte, 1, cancel[0], &n), -ECANCELED);
+	assert_int_equal(n, 42);
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(cancel[i]);
+	}
+}
+
+static void space_is_reserved_and_given_back(void **state)
+{
+	const size_t nbytes = 1 << 20;
+	struct file file = open_file("f", O_RDWR | O_CREAT);
+	struct stat status;
+	uint64_t size;
+
+	(void)state;
+	assert_int_equal(file_preallocate(&file, 0, nbytes), 0);
+	assert_int_equal(file_size(&file, &size), 0);
+	assert_int_equal(size, nbytes);
+	assert_int_equal(file_punch(&file, nbytes / 2, nbytes / 2), 0);
+	assert_int_equal(fstat(file.fd, &status), 0);
+	assert_int_equal(status.st_size, nbytes);
+	assert_true((size_t)status.st_blocks * 512 < nbytes * 3 / 4);
+	assert_int_equal(file_truncate(&file, 10), 0);
+	assert_int_equal(file_size(&file, &size), 0);
+	assert_int_equal(size, 10);
+	file_close(&file);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(short_and_interrupted_transfers_are_continued),
+		FIXTURE(end_of_file_is_told_apart),
+		FIXTURE(closing_twice_closes_once),
+		FIXTURE(stream_is_read_until_full_or_ended),
+		FIXTURE(cancelled_read_returns),
+		FIXTURE(space_is_reserved_and_given_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

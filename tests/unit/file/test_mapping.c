@@ -1,0 +1,228 @@
+/*
+ * test_mapping - a mapping shows the file, and a file that is cut ends no process
+ */
+#include "io/file/mapping.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "tests/support/guarded.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 300 * 1000 };
+
+static unsigned char data[N];
+
+static struct file open_data(void)
+{
+	struct file file;
+
+	for (size_t i = 0; i < N; i++)
+		data[i] = (unsigned char)(1 + i * 31 % 255);
+	write_file(path_of("f"), data, N);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDWR, 0, &file), 0);
+	return file;
+}
+
+static struct mapping map_all(struct file *file)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_open(file, 0, N, &mapping), 0);
+	return mapping;
+}
+
+static void any_range_is_that_of_the_file(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		size_t nbytes;
+	} ranges[] = { { 0, N }, { 1, N - 1 }, { 4095, 2 }, { 4096, 4096 }, { N - 1, 1 } };
+	struct file file = open_data();
+	struct mapping mapping;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		assert_int_equal(mapping_open(&file, ranges[i].offset, ranges[i].nbytes, &mapping),
+				 0);
+		assert_int_equal(mapping.nbytes, ranges[i].nbytes);
+		mapping_populate(&mapping, 0, ranges[i].nbytes);
+		assert_memory_equal(mapping.bytes, data + ranges[i].offset, ranges[i].nbytes);
+		assert_false(mapping_is_damaged(&mapping));
+		mapping_close(&mapping);
+		mapping_close(&mapping);
+	}
+	file_close(&file);
+}
+
+static void a_closed_descriptor_leaves_it(void **state)
+{
+	struct file file = open_data();
+	struct mapping mapping = map_all(&file);
+
+	(void)state;
+	file_close(&file);
+	assert_memory_equal(mapping.bytes, data, N);
+	mapping_close(&mapping);
+}
+
+static void what_was_cut_off_is_zeros_and_said(void **state)
+{
+	struct file file = open_data();
+	struct mapping cut = map_all(&file), whole;
+
+	(void)state;
+	write_file(path_of("g"), data, N);
+	file_close(&file);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("g"), O_RDONLY, 0, &file), 0);
+	whole = map_all(&file);
+	assert_int_equal(truncate(path_of("f"), 8192), 0);
+	assert_int_equal(cut.bytes[8191], data[8191]);
+	assert_false(mapping_is_damaged(&cut));
+	errno = ENOTTY;
+	assert_int_equal(cut.bytes[8192], 0);
+	assert_int_equal(errno, ENOTTY);
+	assert_true(mapping_is_damaged(&cut));
+	assert_int_equal(cut.bytes[N - 1], 0);
+	assert_false(mapping_is_damaged(&whole));
+	assert_memory_equal(whole.bytes, data, N);
+	mapping_close(&cut);
+	mapping_close(&whole);
+	file_close(&file);
+}
+
+static void what_takes_its_place_is_undamaged(void **state)
+{
+	struct file file = open_data();
+	struct mapping mapping = map_all(&file);
+
+	(void)state;
+	assert_int_equal(truncate(path_of("f"), 0), 0);
+	assert_int_equal(mapping.bytes[0], 0);
+	assert_true(mapping_is_damaged(&mapping));
+	mapping_close(&mapping);
+	assert_false(mapping_is_damaged(&mapping));
+	file_close(&file);
+	file = open_data();
+	mapping = map_all(&file);
+	assert_false(mapping_is_damaged(&mapping));
+	mapping_close(&mapping);
+	file_close(&file);
+}
+
+/* The signal that ends a process which does `act` while a mapping is open. */
+static int signal_of(void (*act)(struct file *file))
+{
+	static const struct rlimit no_core = { 0 };
+	struct file file = open_data();
+	int status;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGBUS, SIG_DFL);
+		map_all(&file);
+		act(&file);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	file_close(&file);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void look_past_the_end(struct file *file)
+{
+	volatile const char *bytes = mmap(NULL, N, PROT_READ, MAP_SHARED, file->fd, 0);
+
+	if (ftruncate(file->fd, 0) == 0)
+		(void)bytes[0];
+}
+
+static void send_signal(struct file *file)
+{
+	(void)file;
+	raise(SIGBUS);
+}
+
+static void other_bus_errors_are_as_ever(void **state)
+{
+	(void)state;
+	assert_int_equal(signal_of(look_past_the_end), SIGBUS);
+	assert_int_equal(signal_of(send_signal), SIGBUS);
+}
+
+static void the_handler_goes_with_the_last_mapping(void **state)
+{
+	struct sigaction before, during, after;
+	struct file file = open_data();
+	struct mapping first, second;
+
+	(void)state;
+	sigaction(SIGBUS, NULL, &before);
+	first = map_all(&file);
+	second = map_all(&file);
+	mapping_close(&first);
+	sigaction(SIGBUS, NULL, &during);
+	mapping_close(&second);
+	sigaction(SIGBUS, NULL, &after);
+	assert_false(during.sa_handler == before.sa_handler);
+	assert_true(after.sa_handler == before.sa_handler);
+	file_close(&file);
+}
+
+static void there_are_not_more_than_can_be_guarded(void **state)
+{
+	struct mapping mappings[MAPPING_MOST], one_more;
+	struct file file = open_data();
+
+	(void)state;
+	for (int i = 0; i < MAPPING_MOST; i++)
+		mappings[i] = map_all(&file);
+	assert_int_equal(mapping_open(&file, 0, N, &one_more), -EMFILE);
+	mapping_close(&mappings[7]);
+	assert_int_equal(mapping_open(&file, 0, N, &mappings[7]), 0);
+	for (int i = 0; i < MAPPING_MOST; i++)
+		mapping_close(&mappings[i]);
+	file_close(&file);
+}
+
+static void what_cannot_be_mapped_is_refused(void **state)
+{
+	struct sigaction before, after;
+	struct mapping mapping;
+	struct file file;
+
+	(void)state;
+	sigaction(SIGBUS, NULL, &before);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("."), O_RDONLY, 0, &file), 0);
+	assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENODEV);
+	sigaction(SIGBUS, NULL, &after);
+	assert_true(after.sa_handler == before.sa_handler);
+	file_close(&file);
+}
+
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FIXTURE(any_range_is_that_of_the_file),
+		FIXTURE(a_closed_descriptor_leaves_it),
+		FIXTURE(what_was_cut_off_is_zeros_and_said),
+		FIXTURE(what_takes_its_place_is_undamaged),
+		FIXTURE(other_bus_errors_are_as_ever),
+		FIXTURE(the_handler_goes_with_the_last_mapping),
+		FIXTURE(there_are_not_more_than_can_be_guarded),
+		FIXTURE(what_cannot_be_mapped_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

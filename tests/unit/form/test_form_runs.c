@@ -1,0 +1,385 @@
+/*
+ * test_form_runs - whatever the input, its runs hold all of it, in memory or spilled
+ */
+#include "src/form/form_runs.h"
+
+#include "tests/support/engine_fixture.h"
+
+static struct digest digest_read, digest_dropped;
+
+/* The input of the engine: a file, or a thread that writes into a pipe. */
+static unsigned char *input_records;
+static size_t input_nbytes;
+
+static int start(void **state)
+{
+	digest_read = digest_dropped = (struct digest){ 0 };
+	return fixture_start(state);
+}
+
+static int finish(void **state)
+{
+	free(input_records);
+	input_records = NULL;
+	return fixture_finish(state);
+}
+
+typedef code_t number_fn(uint64_t i);
+
+static code_t random_number(uint64_t i)
+{
+	return scramble(i, 1) >> 24;
+}
+
+static code_t few_numbers(uint64_t i)
+{
+	return scramble(i, 2) % 1000;
+}
+
+/* n records, that are to be sorted with an engine for `type`. */
+static void make_input(const char *type, bool unique, enum kind_of_memory memory, number_fn *number,
+		       size_t n)
+{
+	code_t *codes = malloc((n + 1) * sizeof *codes);
+
+	assert_non_null(codes);
+	engine_start(type, unique, memory);
+	for (size_t i = 0; i < n; i++)
+		codes[i] = number(i);
+	remember_input(codes, n);
+	input_records = items_of(codes, n, false);
+	input_nbytes = n * layout.record_nbytes;
+	free(codes);
+}
+
+static void open_input(const char *path)
+{
+	assert_int_equal(input_open(&faulty_engine, &path, 1, layout.record_nbytes, &engine.input),
+			 0);
+	engine_plan(input_total_nbytes(engine.input), 0);
+	engine.plan.block_nbytes = SMALL_BLOCK_NBYTES;
+	assert_int_equal(chunk_pool_open(&engine, &engine.pool), 0);
+}
+
+static void open_file(void)
+{
+	write_file(path_of("input"), input_records, input_nbytes);
+	open_input(path_of("input"));
+}
+
+static int form(void)
+{
+	return form_runs(&engine, engine.pool, &store, &digest_read, &digest_dropped);
+}
+
+static void close_input(void)
+{
+	struct input *input = engine.input;
+
+	run_store_free(&store);
+	chunk_pool_close(engine.pool);
+	engine_stop();
+	input_close(input);
+}
+
+/* The runs hold the input: all of it was digested, and their merge is the input, sorted. */
+static void check_runs(void)
+{
+	assert_int_equal(form(), 0);
+	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
+	chunk_pool_trim(engine.pool);
+	check_output(digest_dropped, NULL);
+}
+
+static void check_file(const char *type, bool unique, enum kind_of_memory memory, number_fn *number,
+		       size_t n, size_t n_spilled_at_least, size_t n_spilled_at_most)
+{
+	size_t n_spilled;
+
+	make_input(type, unique, memory, number, n);
+	open_file();
+	assert_int_equal(form(), 0);
+	n_spilled = run_store_n_stored(&store);
+	assert_in_range(n_spilled, n_spilled_at_least, n_spilled_at_most);
+	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
+	chunk_pool_trim(engine.pool);
+	check_output(digest_dropped, NULL);
+	close_input();
+	free(input_records);
+	input_records = NULL;
+}
+
+static void input_that_fits_is_not_spilled(void **state)
+{
+	(void)state;
+	check_file("u64", false, MEMORY_UNIFIED, random_number, 1, 0, 0);
+	check_file("u64", false, MEMORY_UNIFIED, random_number, 30000, 0, 0);
+	check_file("b5", false, MEMORY_UNIFIED, random_number, 30000, 0, 0);
+}
+
+/* The first `first` records are in runs already. */
+static void check_rest(enum kind_of_memory memory, size_t n, size_t first)
+{
+	make_input("u64", false, memory, random_number, n);
+	open_file();
+	engine.first_record = first;
+	input_start_at(engine.input, first * layout.record_nbytes);
+	n_all -= first;
+	memmove(all, all + first, n_all * sizeof *all);
+	check_runs();
+	close_input();
+	free(input_records);
+	input_records = NULL;
+}
+
+static void input_is_read_from_the_first_record_on(void **state)
+{
+	static const size_t firsts[] = { 1, 4095, 8192, 60001, 119999, 120000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+		check_rest(MEMORY_UNIFIED, 120000, firsts[i]);
+		check_rest(MEMORY_APART, 120000, firsts[i]);
+	}
+}
+
+static void empty_input_makes_no_runs(void **state)
+{
+	(void)state;
+	make_input("u64", false, MEMORY_UNIFIED, random_number, 0);
+	open_file();
+	assert_int_equal(form(), 0);
+	assert_int_equal(store.n, 0);
+	close_input();
+}
+
+static void input_larger_than_memory_is_spilled(void **state)
+{
+	(void)state;
+	check_file("u64", false, MEMORY_UNIFIED, random_number, 400003, 2, 40);
+	check_file("u32", false, MEMORY_UNIFIED, few_numbers, 600011, 2, 40);
+	check_file("b5", false, MEMORY_UNIFIED, random_number, 300007, 2, 40);
+	check_file("u128", false, MEMORY_UNIFIED, random_number, 150001, 2, 40);
+}
+
+static void what_fits_at_the_end_stays_in_memory(void **state)
+{
+	(void)state;
+	make_input("u64", false, MEMORY_UNIFIED, random_number, 500000);
+	open_file();
+	assert_int_equal(form(), 0);
+	assert_int_equal(run_store_n_stored(&store), engine.plan.n_spilled_runs);
+	assert_in_range(run_store_n_resident(&store), engine.plan.n_chunks / 4,
+			engine.plan.n_chunks);
+	chunk_pool_trim(engine.pool);
+	check_output(digest_dropped, NULL);
+	close_input();
+}
+
+static void unique_drops_in_chunks_and_in_spilled_runs(void **state)
+{
+	(void)state;
+	check_file("u64", true, MEMORY_UNIFIED, few_numbers, 400003, 1, 40);
+	check_file("b3", true, MEMORY_UNIFIED, few_numbers, 30001, 0, 0);
+}
+
+static void memory_of_the_device_may_be_apart(void **state)
+{
+	(void)state;
+	check_file("u64", false, MEMORY_APART, random_number, 1, 0, 0);
+	check_file("u64", false, MEMORY_APART, random_number, 30000, 0, 0);
+	check_file("u64", false, MEMORY_APART, random_number, 300007, 1, 40);
+	check_file("b5", false, MEMORY_APART, random_number, 300007, 1, 40);
+	check_file("b10", true, MEMORY_APART, few_numbers, 300001, 1, 40);
+}
+
+/* The CPU back end, which remembers what it was to give back. */
+static struct backend backend_noting;
+static struct discarded {
+	char *memory;
+	size_t nbytes;
+} discarded[64];
+static size_t n_discarded;
+
+static void note_discarded(struct device *device, void *memory, size_t nbytes)
+{
+	assert_true(n_discarded < sizeof discarded / sizeof discarded[0]);
+	discarded[n_discarded++] = (struct discarded){ memory, nbytes };
+	backend_cpu.discard(device, memory, nbytes);
+}
+
+static size_t find_discarded(const char *memory)
+{
+	for (size_t i = 0; i < n_discarded; i++)
+		if (discarded[i].memory == memory)
+			return discarded[i].nbytes;
+	return 0;
+}
+
+/* Form runs that -u makes shorter than their chunks. */
+static void form_short_runs(size_t n)
+{
+	make_input("u64", true, MEMORY_UNIFIED, few_numbers, n);
+	backend_noting = backend_cpu;
+	backend_noting.discard = note_discarded;
+	n_discarded = 0;
+	engine.backend = &backend_noting;
+	open_file();
+	assert_int_equal(form(), 0);
+}
+
+static void what_unique_leaves_of_a_chunk_is_given_back(void **state)
+{
+	(void)state;
+	form_short_runs(30000);
+	assert_true(engine.plan.fits);
+	assert_true(store.n > 1);
+	for (size_t i = 0; i < store.n; i++) {
+		const uint64_t nbytes = run_n_items(store.runs[i]) * layout.resident_nbytes;
+		const char *rest = (const char *)run_memory(store.runs[i]) + nbytes;
+
+		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);
+		assert_int_equal(find_discarded(rest), engine.plan.chunk_nbytes - nbytes);
+	}
+	close_input();
+}
+
+static void chunks_that_are_used_again_are_kept(void **state)
+{
+	(void)state;
+	form_short_runs(400003);
+	assert_false(engine.plan.fits);
+	assert_int_equal(n_discarded, 0);
+	close_input();
+}
+
+static void *write_into_pipe(void *argument)
+{
+	FILE *file = fopen(argument, "w");
+
+	if (!file || fwrite(input_records, 1, input_nbytes, file) != input_nbytes)
+		abort();
+	fclose(file);
+	return NULL;
+}
+
+static void check_pipe(enum kind_of_memory memory, size_t n, bool spills)
+{
+	const char *path = path_of("pipe");
+	pthread_t writer;
+
+	make_input("u64", false, memory, random_number, n);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_into_pipe, (void *)path), 0);
+	open_input(path);
+	assert_int_equal(engine.plan.input_nbytes, PLAN_SIZE_UNKNOWN);
+	check_runs();
+	assert_true((run_store_n_stored(&store) > 0) == spills);
+	pthread_join(writer, NULL);
+	close_input();
+	unlink(path);
+	free(input_records);
+	input_records = NULL;
+}
+
+static void pipe_of_unknown_length_is_read(void **state)
+{
+	(void)state;
+	check_pipe(MEMORY_UNIFIED, 1, false);
+	check_pipe(MEMORY_UNIFIED, 30000, false);
+	check_pipe(MEMORY_UNIFIED, 300007, true);
+	check_pipe(MEMORY_APART, 1, false);
+	check_pipe(MEMORY_APART, 300007, true);
+}
+
+/* The input ends where chunks do, so the end shows only when one more has been asked for. */
+static void pipe_may_end_with_a_chunk(void **state)
+{
+	(void)state;
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
+		uint64_t chunk_records;
+
+		engine_start("u64", false, (enum kind_of_memory)memory);
+		chunk_records = engine.plan.chunk_records;
+		engine_stop();
+		check_pipe((enum kind_of_memory)memory, 3 * chunk_records, false);
+		check_pipe((enum kind_of_memory)memory, 40 * chunk_records, true);
+	}
+}
+
+/* Everybody must come to an end, whoever waits for whom. */
+static void check_failure(enum kind_of_memory memory, int expected)
+{
+	const int r = form();
+
+	if (r != expected)
+		fail_msg("%s, not %s (memory %d): %s", strerror(-r), strerror(-expected), memory,
+			 status_last());
+	close_input();
+	free(input_records);
+	input_records = NULL;
+	status_reset(true);
+}
+
+static void input_that_fails_ends_it(void **state)
+{
+	(void)state;
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
+		make_input("u64", false, (enum kind_of_memory)memory, random_number, 300007);
+		open_file();
+		faults.transfer_errno = EIO;
+		check_failure((enum kind_of_memory)memory, -EIO);
+		faults.transfer_errno = 0;
+	}
+}
+
+static void input_that_was_cut_ends_it(void **state)
+{
+	(void)state;
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
+		make_input("u64", false, (enum kind_of_memory)memory, random_number, 300007);
+		open_file();
+		assert_int_equal(truncate(path_of("input"), (off_t)input_nbytes / 2), 0);
+		assert_true(form() < 0);
+		assert_non_null(strstr(status_last(), "input"));
+		close_input();
+		free(input_records);
+		input_records = NULL;
+		status_reset(true);
+	}
+}
+
+static void full_disk_ends_it(void **state)
+{
+	(void)state;
+	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
+		make_input("u64", false, (enum kind_of_memory)memory, random_number, 300007);
+		open_file();
+		faults.marked_directory = fixture_directory;
+		faults.marked_errno = ENOSPC;
+		check_failure((enum kind_of_memory)memory, -ENOSPC);
+	}
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(input_that_fits_is_not_spilled),
+		FIXTURE(input_is_read_from_the_first_record_on),
+		FIXTURE(empty_input_makes_no_runs),
+		FIXTURE(input_larger_than_memory_is_spilled),
+		FIXTURE(what_fits_at_the_end_stays_in_memory),
+		FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
+		FIXTURE(memory_of_the_device_may_be_apart),
+		FIXTURE(what_unique_leaves_of_a_chunk_is_given_back),
+		FIXTURE(chunks_that_are_used_again_are_kept),
+		FIXTURE(pipe_of_unknown_length_is_read),
+		FIXTURE(pipe_may_end_with_a_chunk),
+		FIXTURE(input_that_fails_ends_it),
+		FIXTURE(input_that_was_cut_ends_it),
+		FIXTURE(full_disk_ends_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,495 @@
+/*
+ * test_input - files and pipes are one stream of whole records, and nothing of it is lost or
+ * doubled
+ */
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "tests/support/input_fixture.h"
+
+static void several_files_are_one_stream(void **state)
+{
+	const char *const paths[] = { part("a", 0, 9), part("empty", 9, 0), part("b", 9, 1500),
+				      part("c", 1509, 3), part("d", 1512, N - 1512) };
+
+	(void)state;
+	faults.most_nbytes = 11;
+	faults.interrupt_every = 2;
+	for (size_t nbytes = R; nbytes < 2 * N; nbytes = nbytes * 2 + R) {
+		struct input *input = open_input(paths, 5);
+
+		assert_int_equal(input_total_nbytes(input), N);
+		assert_stream(input, nbytes, N);
+		input_close(input);
+	}
+}
+
+static void no_files_and_empty_files_are_an_empty_stream(void **state)
+{
+	const char *const paths[] = { part("empty", 0, 0) };
+	struct input *input;
+
+	(void)state;
+	for (size_t n = 0; n < 2; n++) {
+		input = open_input(paths, n);
+		assert_int_equal(input_total_nbytes(input), 0);
+		assert_stream(input, R, 0);
+		input_close(input);
+	}
+}
+
+/* A file of nothing but holes, which stays open; its name goes to `path`. */
+static int make_sparse(uint64_t nbytes, char path[static 32])
+{
+	const int fd = memfd_create("sparse", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, (off_t)nbytes), 0);
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void refuse_sum(const char *const *paths, size_t n)
+{
+	struct input *input;
+
+	status_reset(true);
+	assert_int_equal(input_open(&io_engine_plain, paths, n, 1, &input), -EFBIG);
+	assert_non_null(strstr(status_last(), paths[n - 1]));
+}
+
+/* Wrapped around, the sum would be a size like any other. */
+static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
+{
+	char large[32], one[32], ten[32];
+	const int fds[] = { make_sparse(INT64_MAX, large), make_sparse(1, one),
+			    make_sparse(10, ten) };
+	const char *const and_one[] = { large, large, one }, *const and_ten[] = { large, large,
+										  ten };
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(input_open(&io_engine_plain, and_one, 2, 1, &input), 0);
+	assert_int_equal(input_total_nbytes(input), UINT64_MAX - 1);
+	input_close(input);
+	refuse_sum(and_one, 3); /* it would read as an unknown size */
+	refuse_sum(and_ten, 3);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+}
+
+static struct {
+	struct input *input;
+	atomic_uchar times_seen[N];
+} shared;
+
+static void *read_some(void *arg)
+{
+	unsigned char buffer[10 * R];
+	uint64_t position;
+	size_t n;
+
+	do {
+		if (input_read(shared.input, buffer, sizeof buffer, &position, &n) < 0)
+			abort();
+		for (size_t i = 0; i < n; i++) {
+			atomic_fetch_add(&shared.times_seen[position + i], 1);
+			if (buffer[i] != data[position + i])
+				abort();
+		}
+	} while (n > 0);
+	return arg;
+}
+
+static void assert_given_out_once(const char *const *paths, size_t n)
+{
+	pthread_t threads[3];
+
+	memset(&shared, 0, sizeof shared);
+	shared.input = open_input(paths, n);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_some, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(shared.times_seen[i], 1);
+	input_close(shared.input);
+}
+
+static void every_byte_goes_to_one_of_several_readers(void **state)
+{
+	const char *const files[] = { part("a", 0, 1500), part("b", 1500, N - 1500) };
+	const char *const with_pipe[] = { files[0], path_of("fifo") };
+	struct feed f = { .fifo = with_pipe[1], .from = 1500, .nbytes = N - 1500 };
+
+	(void)state;
+	assert_given_out_once(files, 2);
+	assert_int_equal(mkfifo(with_pipe[1], 0600), 0);
+	start_feed(&f);
+	assert_given_out_once(with_pipe, 2);
+	pthread_join(f.thread, NULL);
+}
+
+static void pipes_and_files_mix(void **state)
+{
+	const char *const paths[] = { part("a", 0, 300), "-", part("b", 900, 300), path_of("fifo"),
+				      "-" };
+	struct feed fifo = { .fifo = paths[3], .from = 1200, .nbytes = N - 1200 };
+	struct feed standard = { .from = 300, .nbytes = 600 };
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(mkfifo(paths[3], 0600), 0);
+	start_feed_of_stdin(&standard);
+	start_feed(&fifo);
+	input = open_input(paths, 5);
+	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
+	assert_stream(input, 210, N);
+	input_close(input);
+	pthread_join(standard.thread, NULL);
+	end_feed_of_stdin(&fifo);
+}
+
+static void standard_input_starts_at_its_position(void **state)
+{
+	const char *const paths[] = { "-", part("b", 900, N - 900), "-" };
+	const int fd = open(part("a", 0, 900), O_RDONLY);
+	unsigned char skipped[30];
+	struct input *input;
+	uint64_t position;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(read(fd, skipped, sizeof skipped), sizeof skipped);
+	replace_stdin(fd);
+	input = open_input(paths, 3);
+	assert_int_equal(input_total_nbytes(input), N - 30);
+	for (uint64_t at = 0; at < N - 30; at += n) {
+		unsigned char buffer[600];
+
+		assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
+		assert_memory_equal(buffer, data + 30 + at, n);
+	}
+	input_close(input);
+	restore_stdin();
+}
+
+static void incomplete_record_is_refused_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(open_refused(part("odd", 0, 100)), -EINVAL);
+	assert_non_null(strstr(status_last(), path_of("odd")));
+	assert_non_null(strstr(status_last(), "100 bytes"));
+	assert_non_null(strstr(status_last(), "1 left over"));
+}
+
+static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
+{
+	const char *const paths[] = { "-", part("b", 0, 300) };
+	struct feed f = { .nbytes = 100 };
+	struct input *input;
+
+	(void)state;
+	start_feed_of_stdin(&f);
+	input = open_input(paths, 2);
+	assert_int_equal(read_refused(input), -EINVAL);
+	assert_non_null(strstr(status_last(), "standard input: 100 bytes"));
+	input_close(input);
+	end_feed_of_stdin(&f);
+}
+
+static void unreadable_inputs_are_named(void **state)
+{
+	(void)state;
+	assert_int_equal(open_refused(path_of("missing")), -ENOENT);
+	assert_non_null(strstr(status_last(), "missing"));
+	status_reset(true);
+	assert_int_equal(open_refused(fixture_directory), -EISDIR);
+	assert_non_null(strstr(status_last(), fixture_directory));
+	if (geteuid() != 0) { /* who may read everything */
+		status_reset(true);
+		assert_int_equal(chmod(part("private", 0, 3), 0), 0);
+		assert_int_equal(open_refused(path_of("private")), -EACCES);
+	}
+}
+
+static void shrinking_input_is_an_error(void **state)
+{
+	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900) };
+	struct input *input = open_input(paths, 2);
+
+	(void)state;
+	assert_int_equal(truncate(paths[0], 600), 0);
+	assert_int_equal(read_refused(input), -EBUSY);
+	assert_non_null(strstr(status_last(), paths[0]));
+	assert_non_null(strstr(status_last(), "900 bytes at first, 600 now"));
+	input_close(input);
+}
+
+static void growing_input_is_an_error(void **state)
+{
+	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900), "-" };
+	struct input *input;
+
+	(void)state;
+	for (size_t n = 2; n <= 3; n++) { /* 3: serial */
+		status_reset(true);
+		replace_stdin(open("/dev/null", O_RDONLY));
+		assert_int_equal(truncate(paths[1], 900), 0);
+		input = open_input(paths, n);
+		assert_int_equal(truncate(paths[1], 903), 0);
+		assert_int_equal(read_refused(input), -EBUSY);
+		assert_non_null(strstr(status_last(), paths[1]));
+		assert_non_null(strstr(status_last(), "900 bytes at first, 903 now"));
+		input_close(input);
+		restore_stdin();
+	}
+}
+
+static void failing_read_is_an_error_for_good(void **state)
+{
+	const char *const paths[] = { part("a", 0, 900) };
+	struct input *input = open_input(paths, 1);
+
+	(void)state;
+	faults.transfer_errno = EIO;
+	assert_int_equal(read_refused(input), -EIO);
+	assert_non_null(strstr(status_last(), paths[0]));
+	input_close(input);
+}
+
+static void read_at_goes_anywhere(void **state)
+{
+	const char *const paths[] = { part("a", 0, 9), part("empty", 9, 0), part("b", 9, N - 9) };
+	struct input *input = open_input(paths, 3);
+	unsigned char *buffer = guarded_alloc(30);
+
+	(void)state;
+	for (uint64_t position = 0; position + 30 <= N; position += 7) {
+		assert_int_equal(input_read_at(input, position, buffer, 30), 0);
+		assert_memory_equal(buffer, data + position, 30);
+	}
+	assert_stream(input, 300, N); /* is where it was */
+	assert_int_equal(input_file_extent(input, 2).position, 9);
+	assert_int_equal(input_file_extent(input, 2).nbytes, N - 9);
+	assert_string_equal(input_file_extent(input, 2).path, paths[2]);
+	guarded_free(buffer, 30);
+	input_close(input);
+}
+
+static void positions_have_names(void **state)
+{
+	const char *const paths[] = { part("a", 0, 9), part("empty", 0, 0), part("b", 0, 90) };
+	const char *const with_pipe[] = { paths[0], "-", paths[2] };
+	struct input *input = open_input(paths, 3);
+	const char *path;
+	unsigned char buffer[30];
+	uint64_t record, position;
+	size_t n;
+
+	(void)state;
+	input_path_at(input, 6, &path, &record);
+	assert_string_equal(path, paths[0]);
+	assert_int_equal(record, 2);
+	input_path_at(input, 9 + 30, &path, &record);
+	assert_string_equal(path, paths[2]);
+	assert_int_equal(record, 10);
+	input_close(input);
+
+	replace_stdin(open("/dev/zero", O_RDONLY));
+	input = open_input(with_pipe, 3);
+	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
+	assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
+	input_path_at(input, 9 + 6, &path, &record);
+	assert_string_equal(path, "standard input");
+	assert_int_equal(record, 2);
+	input_close(input);
+	restore_stdin();
+}
+
+/* With so few descriptors that most files are closed and opened again. */
+static void more_files_than_descriptors(void **state)
+{
+	static char names[40][256];
+	struct rlimit before, few;
+	const char *paths[40];
+	struct input *input;
+
+	(void)state;
+	for (size_t i = 0; i < 40; i++) {
+		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
+		write_file(names[i], data + i * 75, 75);
+		paths[i] = names[i];
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 12;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	input = open_input(paths, 40);
+	assert_stream(input, 60, N);
+	input_close(input);
+
+	/* A file that takes another's place meanwhile is not taken for it. */
+	input = open_input(paths, 40);
+	assert_int_equal(rename(paths[3], paths[39]), 0);
+	assert_int_equal(read_refused(input), -ENOENT);
+	input_close(input);
+	paths[3] = paths[0];
+	status_reset(true);
+	input = open_input(paths, 39);
+	assert_int_equal(rename(part("other", 0, 75), paths[38]), 0);
+	assert_int_equal(read_refused(input), -EBUSY);
+	assert_non_null(strstr(status_last(), paths[38]));
+	input_close(input);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void files_made_up_by_the_kernel_are_streams(void **state)
+{
+	const char *const paths[] = { "/proc/self/status" };
+	struct input *input;
+	unsigned char buffer[30];
+	uint64_t position;
+	size_t n;
+
+	(void)state;
+	input = open_input(paths, 1);
+	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
+	assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
+	assert_int_equal(n, sizeof buffer);
+	assert_memory_equal(buffer, "Name:", 5);
+	input_close(input);
+}
+
+static void *cancel_later(void *arg)
+{
+	usleep(20000);
+	input_cancel(arg);
+	return NULL;
+}
+
+static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
+{
+	const char *const paths[] = { "-" };
+	struct input *input;
+	pthread_t thread;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	replace_stdin(ends[0]);
+	input = open_input(paths, 1);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_later, input), 0);
+	assert_int_equal(read_refused(input), -ECANCELED);
+	assert_false(status_failed());
+	pthread_join(thread, NULL);
+	input_close(input);
+	close(ends[1]);
+	restore_stdin();
+}
+
+/* Three pages that nobody has touched. */
+enum { FRESH_NBYTES = 3 * 4096 };
+
+static void *fresh_memory(void)
+{
+	void *memory = mmap(NULL, FRESH_NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, FRESH_NBYTES, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+static unsigned n_fresh_reads; /* whose last page was not there */
+
+static ssize_t watching_read(int fd, void *buffer, size_t nbytes)
+{
+	const uintptr_t last = (uintptr_t)buffer + nbytes - 1;
+	unsigned char residence;
+
+	assert_int_equal(mincore((void *)(last - last % 4096), 1, &residence), 0);
+	n_fresh_reads += !(residence & 1);
+	return read(fd, buffer, nbytes);
+}
+
+static void memory_is_there_before_a_long_pipe_is_read(void **state)
+{
+	const char *const paths[] = { "-" };
+	struct io_engine engine = faulty_engine;
+	char bytes[2 * FRESH_NBYTES];
+	struct input *input;
+	uint64_t position;
+	int ends[2];
+	size_t n;
+
+	(void)state;
+	fill_pattern(bytes, sizeof bytes, 2);
+	engine.read = watching_read;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
+	close(ends[1]);
+	replace_stdin(ends[0]);
+	assert_int_equal(input_open(&engine, paths, 1, R, &input), 0);
+	n_fresh_reads = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		void *memory = fresh_memory();
+
+		assert_int_equal(input_read(input, memory, FRESH_NBYTES, &position, &n), 0);
+		assert_int_equal(n, FRESH_NBYTES);
+		assert_memory_equal(memory, bytes + position, n);
+		/* How long it is shows when the first buffer is full. */
+		assert_int_equal(n_fresh_reads, 1);
+		munmap(memory, FRESH_NBYTES);
+	}
+	input_close(input);
+	restore_stdin();
+}
+
+static void links_do_not_hide_an_input(void **state)
+{
+	const char *const paths[] = { part("a", 0, 3), path_of("symbolic"), path_of("hard") };
+	struct stat a, other;
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(symlink(paths[0], paths[1]), 0);
+	assert_int_equal(link(paths[0], paths[2]), 0);
+	assert_int_equal(stat(paths[0], &a), 0);
+	assert_int_equal(stat(part("other", 0, 3), &other), 0);
+	for (size_t i = 0; i < 3; i++) {
+		input = open_input(paths + i, 1);
+		assert_true(input_has_file(input, file_identity_of(&a)));
+		assert_false(input_has_file(input, file_identity_of(&other)));
+		input_close(input);
+	}
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(several_files_are_one_stream),
+		FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
+		FIXTURE(no_files_and_empty_files_are_an_empty_stream),
+		FIXTURE(every_byte_goes_to_one_of_several_readers),
+		FIXTURE(pipes_and_files_mix),
+		FIXTURE(standard_input_starts_at_its_position),
+		FIXTURE(incomplete_record_is_refused_at_once),
+		FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
+		FIXTURE(unreadable_inputs_are_named),
+		FIXTURE(shrinking_input_is_an_error),
+		FIXTURE(growing_input_is_an_error),
+		FIXTURE(failing_read_is_an_error_for_good),
+		FIXTURE(read_at_goes_anywhere),
+		FIXTURE(positions_have_names),
+		FIXTURE(more_files_than_descriptors),
+		FIXTURE(files_made_up_by_the_kernel_are_streams),
+		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
+		FIXTURE(memory_is_there_before_a_long_pipe_is_read),
+		FIXTURE(links_do_not_hide_an_input),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

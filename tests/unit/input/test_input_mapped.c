@@ -1,0 +1,167 @@
+/*
+ * test_input_mapped - a mapped input is the same stream, and says what becomes of its files
+ */
+#include "io/input/input_mapped.h"
+
+#include "tests/support/input_fixture.h"
+
+/* Two files of data, with an empty one between them. */
+static struct input *open_two(void)
+{
+	const char *paths[] = { part("a", 0, 900), part("b", 0, 0), part("c", 900, N - 900) };
+
+	return open_input(paths, 3);
+}
+
+/* The stream, claimed in parts of nbytes, and found in the files, is data. */
+static void assert_claims(struct input *input, size_t nbytes)
+{
+	uint64_t position, expected = 0;
+	size_t n;
+
+	do {
+		assert_int_equal(input_claim_mapped(input, nbytes, &position, &n), 0);
+		assert_int_equal(position, expected);
+		expected += n;
+	} while (n > 0);
+	assert_int_equal(expected, N);
+	assert_memory_equal(input_mapped_file(input, 0), data, 900);
+	assert_null(input_mapped_file(input, 1));
+	assert_memory_equal(input_mapped_file(input, 2), data + 900, N - 900);
+	assert_int_equal(input_check_mapped(input), 0);
+}
+
+static void files_are_found_where_they_are(void **state)
+{
+	static const size_t sizes[] = { R, 300, 900, N - R, N };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		struct input *input = open_two();
+
+		assert_int_equal(input_map(input), 1);
+		assert_claims(input, sizes[i]);
+		input_close(input);
+	}
+}
+
+static void what_was_mapped_can_be_read_too(void **state)
+{
+	struct input *input = open_two();
+
+	(void)state;
+	assert_int_equal(input_map(input), 1);
+	input_unmap(input);
+	input_unmap(input);
+	assert_stream(input, 300, N);
+	input_close(input);
+}
+
+static void headers_are_not_part_of_it(void **state)
+{
+	const struct framing framing = { .record_nbytes = R,
+					 .skip_nbytes = 10,
+					 .partial = PARTIAL_DROP };
+	const char *path = part("a", 0, 10 + 300 + 2);
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), 0);
+	assert_int_equal(input_map(input), 1);
+	assert_int_equal(input_file_extent(input, 0).nbytes, 300);
+	assert_memory_equal(input_mapped_file(input, 0), data + 10, 300);
+	input_close(input);
+}
+
+static void what_cannot_be_mapped_is_to_be_read(void **state)
+{
+	const char *many[INPUT_MOST_MAPPED + 1];
+	struct input *input;
+	int ends[2];
+
+	(void)state;
+	for (int i = 0; i <= INPUT_MOST_MAPPED; i++)
+		many[i] = part("a", 0, 300);
+	input = open_input(many, INPUT_MOST_MAPPED + 1);
+	assert_int_equal(input_map(input), 0);
+	assert_null(input_mapped_file(input, 0));
+	input_close(input);
+
+	assert_int_equal(pipe(ends), 0);
+	close(ends[1]);
+	replace_stdin(ends[0]);
+	input = open_input((const char *[]){ many[0], "-" }, 2);
+	assert_int_equal(input_map(input), 0);
+	input_close(input);
+	restore_stdin();
+	assert_false(status_failed());
+}
+
+static void a_file_that_grows_is_named(void **state)
+{
+	struct input *input = open_two();
+	uint64_t position;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(input_map(input), 1);
+	assert_int_equal(input_claim_mapped(input, 600, &position, &n), 0);
+	part("a", 0, 903);
+	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
+	assert_non_null(strstr(status_last(), path_of("a")));
+	assert_non_null(strstr(status_last(), "903"));
+	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
+	input_close(input);
+}
+
+static void a_file_that_is_cut_is_named(void **state)
+{
+	struct input *input = open_two();
+	const volatile unsigned char *seen;
+
+	(void)state;
+	assert_int_equal(input_map(input), 1);
+	assert_int_equal(truncate(path_of("c"), 0), 0);
+	assert_int_equal(input_check_mapped(input), 0);
+	seen = input_mapped_file(input, 2);
+	assert_int_equal(seen[0], 0);
+	assert_int_equal(input_check_mapped(input), -EBUSY);
+	assert_non_null(strstr(status_last(), path_of("c")));
+	assert_non_null(strstr(status_last(), "changed"));
+	input_close(input);
+}
+
+/* As if the disk had failed: the size is what it was. */
+static void a_file_that_was_unreadable_is_named(void **state)
+{
+	struct input *input = open_two();
+	const volatile unsigned char *seen;
+
+	(void)state;
+	assert_int_equal(input_map(input), 1);
+	assert_int_equal(truncate(path_of("c"), 0), 0);
+	seen = input_mapped_file(input, 2);
+	assert_int_equal(seen[0], 0);
+	part("c", 900, N - 900);
+	assert_int_equal(input_check_mapped(input), -EIO);
+	assert_non_null(strstr(status_last(), path_of("c")));
+	input_close(input);
+}
+
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FIXTURE(files_are_found_where_they_are),
+		FIXTURE(what_was_mapped_can_be_read_too),
+		FIXTURE(headers_are_not_part_of_it),
+		FIXTURE(what_cannot_be_mapped_is_to_be_read),
+		FIXTURE(a_file_that_grows_is_named),
+		FIXTURE(a_file_that_is_cut_is_named),
+		FIXTURE(a_file_that_was_unreadable_is_named),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

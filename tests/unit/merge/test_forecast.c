@@ -1,0 +1,207 @@
+/*
+ * test_forecast - blocks in the order of their first keys, in windows that splitters end
+ */
+#include "src/merge/forecast.h"
+
+#include "tests/support/engine_fixture.h"
+
+enum { BLOCK = 4 };
+
+static int start(void **state)
+{
+	const int r = fixture_start(state);
+
+	engine_start("u64", false, MEMORY_UNIFIED);
+	return r;
+}
+
+static int finish(void **state)
+{
+	engine_stop();
+	return fixture_finish(state);
+}
+
+/* A run of blocks with the given first keys, each with BLOCK items. */
+static void add_blocks(const code_t *first_keys, size_t n)
+{
+	code_t codes[64 * BLOCK];
+
+	for (size_t i = 0; i < n * BLOCK; i++)
+		codes[i] = first_keys[i / BLOCK];
+	run_store_add(&store, make_spilled_in_blocks(codes, n * BLOCK, BLOCK));
+}
+
+#define ADD_BLOCKS(...)                                                                            \
+	add_blocks((const code_t[]){ __VA_ARGS__ },                                                \
+		   sizeof((code_t[]){ __VA_ARGS__ }) / sizeof(code_t))
+
+static struct forecast *open_forecast(void)
+{
+	struct forecast *forecast;
+
+	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, NULL, NULL, &forecast), 0);
+	return forecast;
+}
+
+/* The next window takes so many blocks of the first two runs, and ends at (key, run). */
+static void assert_window(struct forecast *forecast, uint64_t quota, uint64_t n_first,
+			  uint64_t n_second, code_t key, uint32_t run)
+{
+	uint64_t n_taken[2];
+	struct splitter splitter;
+
+	assert_true(forecast_take(forecast, quota, n_taken, &splitter));
+	assert_int_equal(n_taken[0], n_first);
+	assert_int_equal(n_taken[1], n_second);
+	assert_true(splitter.key == key);
+	assert_int_equal(splitter.run, run);
+}
+
+static void assert_last_window(struct forecast *forecast, uint64_t quota, uint64_t n_first,
+			       uint64_t n_second)
+{
+	uint64_t n_taken[2];
+	struct splitter splitter;
+
+	assert_false(forecast_take(forecast, quota, n_taken, &splitter));
+	assert_int_equal(n_taken[0], n_first);
+	assert_int_equal(n_taken[1], n_second);
+}
+
+/* The example of forecast.h. */
+static void blocks_are_taken_in_the_order_of_their_first_keys(void **state)
+{
+	struct forecast *forecast;
+
+	(void)state;
+	ADD_BLOCKS(1, 8, 9);
+	ADD_BLOCKS(2, 3, 8);
+	forecast = open_forecast();
+	assert_window(forecast, BLOCK, 1, 0, 2, 1);
+	assert_window(forecast, BLOCK, 0, 1, 3, 1);
+	assert_window(forecast, BLOCK, 0, 1, 8, 0);
+	assert_window(forecast, BLOCK, 1, 0, 8, 1);
+	assert_window(forecast, BLOCK, 0, 1, 9, 0);
+	assert_last_window(forecast, BLOCK, 1, 0);
+	forecast_close(forecast);
+}
+
+static void equal_keys_are_taken_from_the_earlier_run_first(void **state)
+{
+	struct forecast *forecast;
+
+	(void)state;
+	ADD_BLOCKS(5, 5, 5);
+	ADD_BLOCKS(5, 5);
+	forecast = open_forecast();
+	assert_window(forecast, 2 * BLOCK, 2, 0, 5, 0);
+	assert_window(forecast, 2 * BLOCK, 1, 1, 5, 1);
+	assert_last_window(forecast, 2 * BLOCK, 0, 1);
+	forecast_close(forecast);
+}
+
+static void window_keeps_within_its_quota_but_takes_a_block(void **state)
+{
+	struct forecast *forecast;
+
+	(void)state;
+	ADD_BLOCKS(1, 3, 5, 7);
+	ADD_BLOCKS(2, 4, 6, 8);
+	forecast = open_forecast();
+	assert_window(forecast, 0, 1, 0, 2, 1);
+	assert_window(forecast, 3 * BLOCK - 1, 1, 1, 4, 1);
+	assert_window(forecast, 3 * BLOCK, 1, 2, 7, 0);
+	assert_last_window(forecast, 1000, 1, 1);
+	forecast_close(forecast);
+}
+
+static void one_run_with_all_small_keys_goes_first(void **state)
+{
+	struct forecast *forecast;
+
+	(void)state;
+	ADD_BLOCKS(100, 101, 102);
+	ADD_BLOCKS(1, 2, 3, 4);
+	forecast = open_forecast();
+	assert_window(forecast, 4 * BLOCK, 0, 4, 100, 0);
+	assert_last_window(forecast, 4 * BLOCK, 3, 0);
+	forecast_close(forecast);
+}
+
+static void empty_runs_take_no_part(void **state)
+{
+	struct forecast *forecast;
+
+	(void)state;
+	add_blocks(NULL, 0);
+	ADD_BLOCKS(1, 2);
+	forecast = open_forecast();
+	assert_window(forecast, BLOCK, 0, 1, 2, 1);
+	assert_last_window(forecast, BLOCK, 0, 1);
+	assert_last_window(forecast, BLOCK, 0, 0);
+	forecast_close(forecast);
+}
+
+static void no_runs_make_one_empty_window(void **state)
+{
+	struct forecast *forecast = open_forecast();
+	uint64_t n_taken[1];
+	struct splitter splitter;
+
+	(void)state;
+	assert_false(forecast_take(forecast, BLOCK, n_taken, &splitter));
+	forecast_close(forecast);
+	forecast_close(NULL);
+}
+
+/* Take everything block by block: keys never go down, every block comes once. */
+static void many_runs_are_taken_in_order(void **state)
+{
+	enum { N_RUNS = 33, N_BLOCKS = 20 };
+	struct forecast *forecast;
+	struct splitter splitter;
+	uint64_t n_taken[N_RUNS], n_blocks[N_RUNS] = { 0 };
+	code_t last = 0;
+	bool more;
+
+	(void)state;
+	for (uint64_t run = 0; run < N_RUNS; run++) {
+		code_t keys[N_BLOCKS];
+
+		for (uint64_t i = 0; i < N_BLOCKS; i++)
+			keys[i] = scramble(i, run) % 50;
+		qsort(keys, N_BLOCKS, sizeof keys[0], compare_codes);
+		add_blocks(keys, N_BLOCKS);
+	}
+	forecast = open_forecast();
+	do {
+		more = forecast_take(forecast, BLOCK, n_taken, &splitter);
+		for (uint64_t run = 0; run < N_RUNS; run++) {
+			if (!n_taken[run])
+				continue;
+			assert_int_equal(n_taken[run], 1);
+			assert_true(run_first_key(store.runs[run], n_blocks[run]) >= last);
+			last = run_first_key(store.runs[run], n_blocks[run]);
+			n_blocks[run]++;
+		}
+	} while (more);
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		assert_int_equal(n_blocks[run], N_BLOCKS);
+	forecast_close(forecast);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(blocks_are_taken_in_the_order_of_their_first_keys),
+		FIXTURE(equal_keys_are_taken_from_the_earlier_run_first),
+		FIXTURE(window_keeps_within_its_quota_but_takes_a_block),
+		FIXTURE(one_run_with_all_small_keys_goes_first),
+		FIXTURE(empty_runs_take_no_part),
+		FIXTURE(no_runs_make_one_empty_window),
+		FIXTURE(many_runs_are_taken_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

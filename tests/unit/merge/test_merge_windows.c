@@ -1,0 +1,189 @@
+/*
+ * test_merge_windows - windows as sinks get them, what is done behind them, and what ends a merge
+ */
+#include "tests/support/numbered_runs.h"
+
+/* A sink that is a run on disk: it takes elements, and wants its blocks' first keys. */
+static int check_first_keys(void *context, const struct merged *merged)
+{
+	const uint32_t block_n_items = *(const uint32_t *)context;
+
+	for (uint64_t i = 0; i < merged->n_items; i += block_n_items)
+		if (merged->first_keys[i / block_n_items] !=
+		    element_get(merged->items, layout.element_nbytes, i))
+			return -EDOM;
+	return 0;
+}
+
+static void first_keys_of_blocks_are_those_of_the_items(void **state)
+{
+	uint32_t block_n_items = 512;
+	struct merge_result result;
+
+	(void)state;
+	engine_start("u64", false, MEMORY_UNIFIED);
+	for (uint64_t run = 0; run < 4; run++)
+		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
+	assert_int_equal(merge_runs(&engine, store.runs, 4, 0,
+				    &(struct sink){ .context = &block_n_items,
+						    .block_n_items = block_n_items,
+						    .stage = STAGE_SPILL,
+						    .item_nbytes = 8,
+						    .write = check_first_keys },
+				    &result),
+			 0);
+	assert_int_equal(result.n_items, 4 * LONG_RUN);
+}
+
+/* A sink that is a file written directly: is every window where it can be? */
+struct aligned_sink {
+	struct output output; /* first: what write_output() gets */
+	uint64_t base;
+	atomic_uint n_windows;
+};
+
+static int check_alignment(void *context, const struct merged *merged)
+{
+	struct aligned_sink *sink = context;
+	const uint64_t offset = sink->base + merged->position * layout.record_nbytes;
+
+	if (((uintptr_t)merged->items - offset) % 4096 != 0)
+		return -EDOM;
+	sink->n_windows++;
+	return write_output(&sink->output, merged);
+}
+
+static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers tiers,
+					  uint64_t base)
+{
+	struct aligned_sink aligned = {
+		.output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX },
+		.base = base,
+	};
+	const struct sink sink = {
+		.context = &aligned,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = 8,
+		.align_nbytes = 4096,
+		.base = base,
+		.write = check_alignment,
+		.cancel = cancel_output,
+	};
+	struct merge_result result;
+
+	engine_start("u64", false, memory);
+	for (uint64_t run = 0; run < 4; run++)
+		add_numbers(tier_of(tiers, run), random_number, LONG_RUN + run, run);
+	assert_int_equal(merge_runs(&engine, store.runs, 4, 0, &sink, &result), 0);
+	qsort(all, n_all, sizeof *all, compare_codes);
+	for (size_t i = 0; i < n_all; i++)
+		assert_true(element_get(aligned.output.records, 8, i) == all[i]);
+	assert_true(aligned.n_windows >= 3);
+	free(aligned.output.records);
+	engine_stop();
+}
+
+static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
+{
+	(void)state;
+	for (int tiers = 0; tiers < N_TIERS; tiers++) {
+		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 0);
+		check_windows_lie_as_the_file(MEMORY_UNIFIED, (enum tiers)tiers, 1000);
+		check_windows_lie_as_the_file(MEMORY_APART, (enum tiers)tiers, 13);
+	}
+}
+
+/* The CPU back end, but what is discarded is overwritten at once. */
+static struct backend backend_overwriting;
+static atomic_uint_fast64_t n_overwritten_nbytes;
+
+static void overwrite(struct device *device, void *memory, size_t nbytes)
+{
+	(void)device;
+	memset(memory, 0xa5, nbytes);
+	n_overwritten_nbytes += nbytes;
+}
+
+static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
+{
+	enum { N_RUNS = 3, N = 700000, RUN_NBYTES = 8 * N, HUGE_PAGE_NBYTES = 2 << 20 };
+	uint64_t n_windows;
+
+	(void)state;
+	engine_start("u64", false, MEMORY_UNIFIED);
+	backend_overwriting = backend_cpu;
+	backend_overwriting.discard = overwrite;
+	engine.backend = &backend_overwriting;
+	n_overwritten_nbytes = 0;
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		add_numbers(RESIDENT, random_number, N, run);
+	check_output((struct digest){ 0 }, &n_windows);
+	assert_int_equal(n_overwritten_nbytes,
+			 N_RUNS * (RUN_NBYTES - RUN_NBYTES % HUGE_PAGE_NBYTES));
+}
+
+static void failing_write_ends_the_merge(void **state)
+{
+	(void)state;
+	for (uint64_t fails_at = 0; fails_at < 6; fails_at++) {
+		struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = fails_at };
+		struct merge_result result;
+
+		engine_start("u64", false, MEMORY_UNIFIED);
+		for (uint64_t run = 0; run < 4; run++)
+			add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
+		assert_int_equal(merge_store(&output, &result), -EDOM);
+		assert_true(output.cancelled);
+		engine_stop();
+		free(output.records);
+	}
+}
+
+static void failing_read_ends_the_merge(void **state)
+{
+	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct merge_result result;
+
+	(void)state;
+	engine_start("u64", false, MEMORY_UNIFIED);
+	for (uint64_t run = 0; run < 4; run++)
+		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
+	faults.transfer_errno = EIO;
+	assert_int_equal(merge_store(&output, &result), -EIO);
+	free(output.records);
+}
+
+/* What is on disk changes behind the back of the run. */
+static void damaged_run_is_not_merged(void **state)
+{
+	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct merge_result result;
+	unsigned char byte;
+
+	(void)state;
+	engine_start("u64", false, MEMORY_UNIFIED);
+	add_numbers(SPILLED, random_number, 3 * LONG_RUN, 0);
+	add_numbers(RESIDENT, random_number, LONG_RUN, 1);
+	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 60000), 1);
+	byte ^= 1;
+	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 60000), 1);
+	assert_int_equal(merge_store(&output, &result), -EBADMSG);
+	assert_non_null(strstr(status_last(), "damaged"));
+	free(output.records);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(first_keys_of_blocks_are_those_of_the_items),
+		FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
+		FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
+		FIXTURE(failing_write_ends_the_merge),
+		FIXTURE(failing_read_ends_the_merge),
+		FIXTURE(damaged_run_is_not_merged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+/*
+ * test_passes - fewer and longer runs, the cheapest first, and nothing is lost
+ */
+#include "src/merge/passes.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "src/base/status.h"
+#include "tests/support/engine_fixture.h"
+
+static struct digest read_in_passes, dropped_in_passes;
+
+static int start(void **state)
+{
+	read_in_passes = dropped_in_passes = (struct digest){ 0 };
+	return fixture_start(state);
+}
+
+static int finish(void **state)
+{
+	engine_stop();
+	return fixture_finish(state);
+}
+
+static void open_engine(bool unique, uint32_t fan_in)
+{
+	engine_start("u64", unique, MEMORY_UNIFIED);
+	engine.plan.fan_in = fan_in;
+}
+
+/* n numbers without a pattern, of which some are equal. */
+static void add_random(enum tier tier, uint64_t n)
+{
+	code_t *codes = malloc(n * sizeof *codes);
+
+	assert_non_null(codes);
+	for (uint64_t i = 0; i < n; i++)
+		codes[i] = scramble(i, store.n) % (2 * n);
+	add_run(tier, codes, n);
+	free(codes);
+}
+
+static uint64_t merge_all(void)
+{
+	uint64_t n_merges;
+
+	assert_int_equal(merge_passes(&engine, &store, 0, &read_in_passes, &dropped_in_passes,
+				      &n_merges),
+			 0);
+	return n_merges;
+}
+
+static void assert_run_lengths(const uint64_t *lengths, size_t n)
+{
+	assert_int_equal(store.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(run_n_items(store.runs[i]), lengths[i]);
+}
+
+#define ASSERT_RUN_LENGTHS(...)                                                                    \
+	assert_run_lengths((const uint64_t[]){ __VA_ARGS__ },                                      \
+			   sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static void few_runs_are_left_alone(void **state)
+{
+	(void)state;
+	open_engine(false, 3);
+	for (int i = 0; i < 3; i++)
+		add_random(SPILLED, 1000);
+	assert_int_equal(merge_all(), 0);
+	ASSERT_RUN_LENGTHS(1000, 1000, 1000);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void neighbours_with_the_fewest_records_are_merged(void **state)
+{
+	(void)state;
+	open_engine(false, 3);
+	add_random(SPILLED, 5000);
+	add_random(SPILLED, 300);
+	add_random(SPILLED, 200);
+	add_random(SPILLED, 4000);
+	assert_int_equal(merge_all(), 1);
+	ASSERT_RUN_LENGTHS(5000, 500, 4000);
+	check_output(dropped_in_passes, NULL);
+}
+
+/* Six runs three at a time: first two, so that the next merge of three is full. */
+static void merge_that_is_not_full_comes_first(void **state)
+{
+	(void)state;
+	open_engine(false, 3);
+	for (uint64_t i = 0; i < 6; i++)
+		add_random(SPILLED, 1000 + 100 * i);
+	assert_int_equal(merge_all(), 2);
+	ASSERT_RUN_LENGTHS(2100, 1200 + 1300 + 1400, 1500);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void two_at_a_time_is_enough(void **state)
+{
+	(void)state;
+	open_engine(false, 2);
+	for (uint64_t i = 0; i < 17; i++)
+		add_random(SPILLED, 2000 + 7 * i);
+	assert_int_equal(merge_all(), 15);
+	assert_int_equal(store.n, 2);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void runs_in_memory_do_not_count(void **state)
+{
+	(void)state;
+	open_engine(false, 2);
+	for (int i = 0; i < 3; i++)
+		add_random(SPILLED, 1000);
+	for (int i = 0; i < 3; i++)
+		add_random(RESIDENT, 100);
+	assert_int_equal(merge_all(), 1);
+	ASSERT_RUN_LENGTHS(2000, 1000, 100, 100, 100);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void chunks_in_memory_become_one_spilled_run(void **state)
+{
+	(void)state;
+	open_engine(false, 16);
+	for (int i = 0; i < 5; i++)
+		add_random(RESIDENT, 9000);
+	assert_int_equal(
+		merge_to_run(&engine, &store, 1, 3, 0, &read_in_passes, &dropped_in_passes), 0);
+	ASSERT_RUN_LENGTHS(9000, 27000, 9000);
+	assert_true(run_is_resident(store.runs[0]));
+	assert_false(run_is_resident(store.runs[1]));
+	check_output(dropped_in_passes, NULL);
+}
+
+static void what_unique_drops_on_the_way_is_accounted_for(void **state)
+{
+	(void)state;
+	open_engine(true, 2);
+	for (int i = 0; i < 7; i++)
+		add_random(SPILLED, 3000);
+	assert_int_equal(merge_all(), 5);
+	assert_true(dropped_in_passes.n_records > 0);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void records_narrower_than_elements_pass(void **state)
+{
+	(void)state;
+	engine_start("b5", false, MEMORY_APART);
+	engine.plan.fan_in = 2;
+	for (uint64_t i = 0; i < 5; i++)
+		add_random(SPILLED, 20000 + i);
+	assert_int_equal(merge_all(), 3);
+	check_output(dropped_in_passes, NULL);
+}
+
+/* Bytes that were copied between the host and a device apart. */
+static atomic_uint_fast64_t copied_nbytes;
+
+static int counting_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
+{
+	copied_nbytes += nbytes;
+	return backend_cpu.copy(lane, to, from, nbytes);
+}
+
+/* Merge spilled runs of `type` to two on a device apart. Returns the bytes copied for that. */
+static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool unique)
+{
+	engine_start(type, unique, memory);
+	backend_apart.copy = counting_copy;
+	engine.plan.fan_in = 2;
+	for (uint64_t i = 0; i < 6; i++)
+		add_random(SPILLED, 20000 + i);
+	assert_int_equal(merge_all(), 4);
+	copied_nbytes = 0;
+	assert_int_equal(
+		merge_to_run(&engine, &store, 0, 2, 0, &read_in_passes, &dropped_in_passes), 0);
+	return copied_nbytes;
+}
+
+static uint64_t stored_nbytes(const struct run *run)
+{
+	const struct run_file *file = run_spilled_file(run);
+	uint64_t nbytes = 0;
+
+	for (uint64_t i = 0; i < run_file_n_blocks(file); i++)
+		nbytes += run_file_blocks(file)[i].stored_nbytes;
+	return nbytes;
+}
+
+static void packed_runs_take_less_of_link_and_disk(void **state)
+{
+	const uint64_t plain_nbytes = merge_apart(MEMORY_APART, "u64", false);
+	uint64_t nbytes;
+
+	(void)state;
+	check_output(dropped_in_passes, NULL);
+	engine_stop();
+	nbytes = merge_apart(MEMORY_PACKING, "u64", false);
+	assert_true(nbytes < plain_nbytes / 4);
+	assert_true(stored_nbytes(store.runs[0]) < run_n_items(store.runs[0]) * 8 / 4);
+	check_output(dropped_in_passes, NULL);
+}
+
+static void packed_runs_lose_nothing(void **state)
+{
+	static const char *const types[] = { "u32", "i64be", "f32", "u128" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		for (int unique = 0; unique < 2; unique++) {
+			if (i > 0 || unique)
+				engine_stop();
+			read_in_passes = dropped_in_passes = (struct digest){ 0 };
+			merge_apart(MEMORY_PACKING, types[i], unique);
+			check_output(dropped_in_passes, NULL);
+		}
+}
+
+/* The third block that the device is given has lost its end on the way. */
+static int unpack_damaged(struct lane *lane, const struct unpack_op *op)
+{
+	static struct packed_block blocks[1000];
+	struct unpack_op damaged = *op;
+
+	assert_in_range(op->n_blocks, 3, 1000);
+	memcpy(blocks, op->blocks, op->n_blocks * sizeof *blocks);
+	blocks[2].packed_nbytes -= 32;
+	damaged.blocks = blocks;
+	return backend_cpu.unpack(lane, &damaged);
+}
+
+static void block_that_cannot_be_unpacked_is_named(void **state)
+{
+	(void)state;
+	merge_apart(MEMORY_PACKING, "u64", false);
+	backend_apart.unpack = unpack_damaged;
+	assert_int_equal(merge_to_run(&engine, &store, 0, 1, 0, &read_in_passes,
+				      &dropped_in_passes),
+			 -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 2 of"));
+	assert_non_null(strstr(status_last(), "cannot be decoded"));
+}
+
+/* The runs stay as they are, and their space is not lost. */
+static void full_disk_ends_a_pass(void **state)
+{
+	uint64_t n_merges;
+
+	(void)state;
+	open_engine(false, 2);
+	for (int i = 0; i < 3; i++)
+		add_random(SPILLED, 30000);
+	faults.transfer_errno = ENOSPC;
+	assert_true(merge_passes(&engine, &store, 0, &read_in_passes, &dropped_in_passes,
+				 &n_merges) < 0);
+	faults.transfer_errno = 0;
+	assert_int_equal(store.n, 3);
+}
+
+static void space_of_merged_runs_is_given_back(void **state)
+{
+	/* Windows end in pages that they do not fill. */
+	const uint64_t least = 6 * 30000 * 8, most = least + least / 8;
+
+	(void)state;
+	open_engine(false, 2);
+	for (int i = 0; i < 6; i++)
+		add_random(SPILLED, 30000);
+	assert_in_range(spill_used_nbytes(engine.spill), least, most);
+	merge_all();
+	assert_in_range(spill_used_nbytes(engine.spill), least, most);
+	run_store_free(&store);
+	assert_int_equal(spill_used_nbytes(engine.spill), 0);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(few_runs_are_left_alone),
+		FIXTURE(neighbours_with_the_fewest_records_are_merged),
+		FIXTURE(merge_that_is_not_full_comes_first),
+		FIXTURE(two_at_a_time_is_enough),
+		FIXTURE(runs_in_memory_do_not_count),
+		FIXTURE(chunks_in_memory_become_one_spilled_run),
+		FIXTURE(what_unique_drops_on_the_way_is_accounted_for),
+		FIXTURE(records_narrower_than_elements_pass),
+		FIXTURE(packed_runs_take_less_of_link_and_disk),
+		FIXTURE(packed_runs_lose_nothing),
+		FIXTURE(block_that_cannot_be_unpacked_is_named),
+		FIXTURE(full_disk_ends_a_pass),
+		FIXTURE(space_of_merged_runs_is_given_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

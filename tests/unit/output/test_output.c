@@ -1,0 +1,453 @@
+/*
+ * test_output - a file is complete or untouched, and nothing is left behind
+ */
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "io/file/direct.h"
+#include "tests/support/output_fixture.h"
+
+static const char old[] = "what was there before";
+
+static const char *old_file(const char *name)
+{
+	write_file(path_of(name), old, sizeof old);
+	return path_of(name);
+}
+
+static int open_refused(const char *path)
+{
+	struct output *output;
+	const int r = output_open(&faulty_engine, path, OUTPUT_SIZE_UNKNOWN, &output);
+
+	assert_true(r < 0);
+	assert_non_null(strstr(status_last(), path));
+	return r;
+}
+
+/* In pieces, back to front. */
+static void write_data(struct output *output)
+{
+	for (uint64_t at = N; at > 0; at -= PIECE)
+		assert_int_equal(output_write_at(output, at - PIECE, data + at - PIECE, PIECE), 0);
+}
+
+static void old_file_is_untouched_until_commit(void **state)
+{
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		const char *path = old_file("f");
+		struct output *output;
+
+		faults.refuses_nameless = !nameless;
+		faults.most_nbytes = 77;
+		faults.interrupt_every = 2;
+		output = open_output(path, N);
+		assert_true(output_is_atomic(output));
+		write_data(output);
+		assert_true(file_holds(path, old, sizeof old));
+		assert_int_equal(count_names(), nameless ? 1 : 2);
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+		assert_true(file_holds(path, data, N));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
+static void abort_leaves_nothing(void **state)
+{
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		struct output *output;
+
+		faults.refuses_nameless = !nameless;
+		output = open_output(path_of("new"), N);
+		write_data(output);
+		output_abort(output);
+		assert_int_equal(count_names(), 0);
+	}
+	output_abort(NULL);
+}
+
+static void signal_handler_removes_the_hidden_name(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	output = open_output(old_file("f"), N);
+	assert_int_equal(count_names(), 2);
+	output_cleanup_from_signal();
+	assert_int_equal(count_names(), 1);
+	output_abort(output);
+	output_cleanup_from_signal();
+	assert_true(file_holds(path_of("f"), old, sizeof old));
+}
+
+static void threads_write_at_offsets(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+
+	(void)state;
+	assert_false(output_is_ordered(output));
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+}
+
+static void what_was_written_can_be_read_back(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+	unsigned char *back = guarded_alloc(N);
+
+	(void)state;
+	write_data(output);
+	assert_int_equal(output_read_at(output, 0, back, N), 0);
+	assert_memory_equal(back, data, N);
+	output_abort(output);
+	guarded_free(back, N);
+}
+
+static void output_past_the_cache_is_the_same(void **state)
+{
+	struct output *output = open_output(path_of("new"), N);
+
+	(void)state;
+	output_pass_by_cache(output);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+}
+
+/* Pieces with odd edges, large enough to be written directly. */
+static void check_direct_output(bool expect_direct)
+{
+	enum { LONG = (6 << 20) + 4321, FIRST = (2 << 20) + 77, SECOND = (4 << 20) + 99 };
+	static _Alignas(DIRECT_ALIGN_NBYTES) unsigned char long_data[LONG];
+	const char *path = path_of("long");
+	struct output *output = open_output(path, LONG);
+	struct file file;
+	uint64_t base = 1;
+
+	memset(long_data, 0x5a, LONG);
+	for (size_t i = 0; i < LONG; i += 61)
+		long_data[i] = (unsigned char)(i / 61);
+	assert_int_equal(output_alignment(output, &base), 0);
+	output_pass_by_cache(output);
+	assert_int_equal(output_alignment(output, &base), expect_direct ? DIRECT_ALIGN_NBYTES : 0);
+	assert_int_equal(base, expect_direct ? 0 : 1);
+	assert_int_equal(output_write_at(output, SECOND, long_data + SECOND, LONG - SECOND), 0);
+	assert_int_equal(output_write_at(output, 0, long_data, FIRST), 0);
+	assert_int_equal(output_write_at(output, FIRST, long_data + FIRST, SECOND - FIRST), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path, O_RDONLY, 0, &file), 0);
+	if (expect_direct)
+		assert_false(direct_is_cached(&file, 0, LONG));
+	file_close(&file);
+	assert_true(file_holds(path, long_data, LONG));
+}
+
+static void large_writes_are_direct_if_memory_lies_as_the_file(void **state)
+{
+	struct statfs system;
+
+	(void)state;
+	assert_int_equal(statfs(fixture_directory, &system), 0);
+	if (system.f_type == TMPFS_MAGIC) /* is nothing but cache */
+		skip();
+	check_direct_output(true);
+}
+
+static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void **state)
+{
+	(void)state;
+	faults.refuses_direct = true;
+	check_direct_output(false);
+}
+
+/* Through the cache and past it in turn; and once that its memory does not lie as the file. */
+static void output_by_both_ways_is_the_same(void **state)
+{
+	enum { LONG = 96 << 20, STEP = (1 << 20) + 12288 };
+	unsigned char *long_data = aligned_alloc(DIRECT_ALIGN_NBYTES, LONG);
+	struct output *output = open_output(path_of("long"), LONG);
+
+	(void)state;
+	assert_non_null(long_data);
+	for (size_t i = 0; i < LONG; i++)
+		long_data[i] = (unsigned char)(i * 2654435761u >> 19);
+	output_try_both_ways(output);
+	assert_int_equal(output_write_at(output, 0, long_data, 5), 0);
+	for (size_t at = 5; at < LONG; at += STEP) {
+		const size_t nbytes = LONG - at < STEP ? LONG - at : STEP;
+
+		assert_int_equal(output_write_at(output, at, long_data + at, nbytes), 0);
+	}
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("long"), long_data, LONG));
+	free(long_data);
+}
+
+static void excess_reservation_is_cut(void **state)
+{
+	struct output *output = open_output(path_of("new"), 3 * N);
+
+	(void)state;
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+
+	output = open_output(path_of("empty"), 3 * N);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("empty"), data, 0));
+}
+
+static void space_is_reserved_a_step_ahead(void **state)
+{
+	const uint64_t nbytes = UINT64_C(1) << 30, step = nbytes / 128;
+	struct output *output = open_output(path_of("f"), nbytes);
+	struct stat file;
+
+	(void)state;
+	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
+		assert_int_equal(output_write_at(output, at, data, PIECE), 0);
+		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+		assert_in_range(file.st_size, at + PIECE, at + PIECE + step);
+		assert_true((uint64_t)file.st_blocks * 512 <= at + PIECE + 2 * step);
+	}
+	output_abort(output);
+}
+
+static void too_small_a_disk_is_refused_at_once(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(output_open(&faulty_engine, path_of("f"), UINT64_C(1) << 60, &output),
+			 -ENOSPC);
+	assert_non_null(strstr(status_last(), "1152921504606846976 bytes are needed"));
+	assert_int_equal(count_names(), 0);
+}
+
+static void gap_is_never_committed(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output = open_output(path, N);
+
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, data, PIECE), 0);
+	assert_int_equal(output_write_at(output, 2 * PIECE, data, PIECE), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 1);
+}
+
+static void failing_steps_leave_the_old_file(void **state)
+{
+	int *const steps[] = {
+		&faults.transfer_errno, &faults.ftruncate_errno, &faults.fsync_errno,
+		&faults.close_errno,    &faults.link_errno,      &faults.rename_errno,
+	};
+	const char *path = old_file("f");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct output *output = open_output(path, 2 * N);
+		int r;
+
+		status_reset(true);
+		*steps[i] = EDQUOT;
+		r = output_write_at(output, 0, data, N);
+		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
+		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
+		assert_non_null(strstr(status_last(), path));
+		*steps[i] = 0;
+		assert_true(file_holds(path, old, sizeof old));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
+static void unfinished_file_that_cannot_be_removed_is_named(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output = open_output(path, N);
+
+	(void)state;
+	faults.rename_errno = EACCES;
+	faults.unlink_errno = EROFS;
+	assert_int_equal(output_write_at(output, 0, data, N), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EACCES);
+	assert_non_null(strstr(status_last(), "cannot be replaced"));
+	assert_non_null(strstr(status_last_warning(), path));
+	assert_non_null(strstr(status_last_warning(), ".gsort-"));
+	assert_non_null(strstr(status_last_warning(), strerror(EROFS)));
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 2);
+}
+
+static void too_large_an_output_is_refused_at_once(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_true(output_open(&faulty_engine, path_of("new"), UINT64_C(1) << 60, &output) < 0);
+	assert_non_null(strstr(status_last(), path_of("new")));
+	assert_int_equal(count_names(), 0);
+}
+
+static void durability_syncs_data_then_name(void **state)
+{
+	const unsigned n_syncs[] = {
+		[OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1, [OUTPUT_SYNC_ALL] = 2
+	};
+
+	(void)state;
+	for (int durability = OUTPUT_UNSYNCED; durability <= OUTPUT_SYNC_ALL; durability++) {
+		struct output *output = open_output(path_of("new"), N);
+
+		faults.n_syncs = 0;
+		write_data(output);
+		assert_int_equal(output_commit(output, (enum output_durability)durability), 0);
+		assert_int_equal(faults.n_syncs, n_syncs[durability]);
+	}
+}
+
+static void links_stay_and_their_target_is_replaced(void **state)
+{
+	const char *path = old_file("f"), *near = path_of("near"), *far = path_of("far");
+	struct file_identity identity;
+	struct output *output;
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(symlink("f", near), 0);
+	assert_int_equal(symlink(near, far), 0);
+	output = open_output(far, N);
+	assert_int_equal(stat(path, &status), 0);
+	assert_true(output_identity(output, &identity));
+	assert_true(file_identity_equal(identity, file_identity_of(&status)));
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(lstat(far, &status), 0);
+	assert_true(S_ISLNK(status.st_mode));
+	assert_true(file_holds(path, data, N));
+	assert_int_equal(count_names(), 3);
+}
+
+static void link_to_nothing_makes_its_target(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(symlink("new", path_of("link")), 0);
+	output = open_output(path_of("link"), N);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("new"), data, N));
+	assert_int_equal(count_names(), 2);
+}
+
+static void bad_targets_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("circle", path_of("circle")), 0);
+	assert_int_equal(open_refused(path_of("circle")), -ELOOP);
+	status_reset(true);
+	assert_int_equal(open_refused(fixture_directory), -EISDIR);
+	status_reset(true);
+	assert_int_equal(open_refused(path_of("missing/new")), -ENOENT);
+	status_reset(true);
+	assert_int_equal(open_refused(path_of("missing/")), -EISDIR);
+	if (geteuid() != 0) { /* who may write everything */
+		status_reset(true);
+		assert_int_equal(chmod(old_file("f"), 0400), 0);
+		assert_int_equal(open_refused(path_of("f")), -EACCES);
+	}
+}
+
+static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **state)
+{
+	int r;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(old_file("f"), 1234, 1234), 0);
+	assert_int_equal(chmod(path_of("f"), 0666), 0);
+	assert_int_equal(chmod(fixture_directory, 01777), 0);
+	assert_int_equal(seteuid(5678), 0);
+	r = open_refused(path_of("f"));
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, -EPERM);
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void permissions_are_what_a_user_expects(void **state)
+{
+	const mode_t before = umask(027);
+
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		faults.refuses_nameless = !nameless;
+		unlink(path_of("new"));
+		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(mode_of(path_of("new")), 0640);
+		assert_int_equal(chmod(path_of("new"), 0606), 0);
+		assert_int_equal(output_commit(open_output(path_of("new"), 0), OUTPUT_UNSYNCED), 0);
+		assert_int_equal(mode_of(path_of("new")), 0606);
+	}
+	umask(before);
+}
+
+static void owner_is_kept_where_we_may(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(old_file("f"), 1234, 5678), 0);
+	assert_int_equal(output_commit(open_output(path_of("f"), 0), OUTPUT_UNSYNCED), 0);
+	assert_int_equal(stat(path_of("f"), &status), 0);
+	assert_int_equal(status.st_uid, 1234);
+	assert_int_equal(status.st_gid, 5678);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(old_file_is_untouched_until_commit),
+		FIXTURE(abort_leaves_nothing),
+		FIXTURE(signal_handler_removes_the_hidden_name),
+		FIXTURE(threads_write_at_offsets),
+		FIXTURE(what_was_written_can_be_read_back),
+		FIXTURE(output_past_the_cache_is_the_same),
+		FIXTURE(large_writes_are_direct_if_memory_lies_as_the_file),
+		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
+		FIXTURE(output_by_both_ways_is_the_same),
+		FIXTURE(excess_reservation_is_cut),
+		FIXTURE(space_is_reserved_a_step_ahead),
+		FIXTURE(too_small_a_disk_is_refused_at_once),
+		FIXTURE(gap_is_never_committed),
+		FIXTURE(failing_steps_leave_the_old_file),
+		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
+		FIXTURE(too_large_an_output_is_refused_at_once),
+		FIXTURE(durability_syncs_data_then_name),
+		FIXTURE(links_stay_and_their_target_is_replaced),
+		FIXTURE(link_to_nothing_makes_its_target),
+		FIXTURE(bad_targets_are_refused),
+		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
+		FIXTURE(permissions_are_what_a_user_expects),
+		FIXTURE(owner_is_kept_where_we_may),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

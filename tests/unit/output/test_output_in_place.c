@@ -1,0 +1,181 @@
+/*
+ * test_output_in_place - pipes, devices and standard output: in order where order is all there is
+ */
+#include "tests/support/output_fixture.h"
+
+/* Reads a FIFO to its end, slowly, and compares. */
+static void pipe_holds_more_than_usual(void **state)
+{
+	const char *path = path_of("fifo");
+	struct output *output;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	assert_int_equal(fcntl(fd, F_SETPIPE_SZ, 1 << 16), 1 << 16);
+	output = open_output(path, N);
+	assert_int_equal(fcntl(fd, F_GETPIPE_SZ), 1 << 20);
+	output_abort(output);
+	close(fd);
+}
+
+static void *drain(void *arg)
+{
+	const int fd = open(arg, O_RDONLY);
+	unsigned char buffer[PIECE];
+	size_t at = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buffer, sizeof buffer)) > 0) {
+		if (memcmp(buffer, data + at, (size_t)n) != 0)
+			abort();
+		at += (size_t)n;
+	}
+	close(fd);
+	return at == N ? arg : NULL;
+}
+
+static void pipe_is_written_in_order_by_threads_in_any(void **state)
+{
+	const char *path = path_of("fifo");
+	struct output *output;
+	pthread_t reader;
+	void *complete;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(pthread_create(&reader, NULL, drain, (void *)path), 0);
+	faults.most_nbytes = 33;
+	output = open_output(path, N);
+	assert_true(output_is_ordered(output));
+	assert_false(output_is_atomic(output));
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_read_at(output, 0, &complete, 1), -ESPIPE);
+	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
+	pthread_join(reader, &complete);
+	assert_non_null(complete);
+}
+
+static void full_device_fails_every_writer(void **state)
+{
+	struct output *output = open_output("/dev/full", N);
+
+	(void)state;
+	assert_int_equal(write_by_threads(output), -ENOSPC);
+	assert_non_null(strstr(status_last(), "/dev/full"));
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
+
+	output = open_output("/dev/null", N);
+	assert_int_equal(write_by_threads(output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
+}
+
+static void cancel_wakes_those_who_wait_for_their_turn(void **state)
+{
+	struct output *output = open_output("/dev/null", N);
+	struct writer writer = { .output = output, .first = 1, .n = N };
+
+	(void)state;
+	assert_int_equal(pthread_create(&writer.thread, NULL, write_pieces, &writer), 0);
+	usleep(10000);
+	output_cancel(output);
+	pthread_join(writer.thread, NULL);
+	assert_int_equal(writer.r, -ECANCELED);
+	assert_int_equal(output_write_at(output, 0, data, 1), -ECANCELED);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
+	assert_false(status_failed());
+}
+
+/* Runs with standard output at `fd`, whose position is kept; commits unless told not to. */
+static void write_to_stdout(int fd, bool commit, bool expect_ordered)
+{
+	const int saved = dup(STDOUT_FILENO);
+	struct output *output;
+	bool is_ordered, is_atomic;
+	int r = 0;
+
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	output = open_output(NULL, 2 * N);
+	is_ordered = output_is_ordered(output);
+	is_atomic = output_is_atomic(output);
+	r = write_by_threads(output);
+	if (commit)
+		r = output_commit(output, OUTPUT_UNSYNCED);
+	else
+		output_abort(output);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	assert_int_equal(r, 0);
+	assert_int_equal(is_ordered, expect_ordered);
+	assert_false(is_atomic);
+}
+
+static void standard_output_goes_on_where_it_is(void **state)
+{
+	const int flags[] = { O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_APPEND };
+	unsigned char expected[2 + N];
+
+	(void)state;
+	memcpy(expected, "a", 1);
+	memcpy(expected + 1, data, N);
+	memcpy(expected + 1 + N, "b", 1);
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = path_of(i ? "append" : "write");
+		const int fd = open(path, flags[i], 0600);
+
+		assert_int_equal(write(fd, "a", 1), 1);
+		write_to_stdout(fd, true, i == 1);
+		assert_int_equal(write(fd, "b", 1), 1);
+		close(fd);
+		assert_true(file_holds(path, expected, sizeof expected));
+	}
+}
+
+static void aborted_standard_output_gives_space_back(void **state)
+{
+	const char *path = path_of("f");
+	const int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	(void)state;
+	assert_int_equal(write(fd, "a", 1), 1);
+	write_to_stdout(fd, false, false);
+	close(fd);
+	assert_true(file_holds(path, "a", 1));
+}
+
+static void terminal_is_refused(void **state)
+{
+	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
+	struct output *output;
+	int r;
+
+	(void)state;
+	if (terminal < 0)
+		skip();
+	fflush(stdout);
+	dup2(terminal, STDOUT_FILENO);
+	r = output_open(&faulty_engine, NULL, N, &output);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(terminal);
+	assert_int_equal(r, -ENOTTY);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(pipe_holds_more_than_usual),
+		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
+		FIXTURE(full_device_fails_every_writer),
+		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
+		FIXTURE(standard_output_goes_on_where_it_is),
+		FIXTURE(aborted_standard_output_gives_space_back),
+		FIXTURE(terminal_is_refused),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

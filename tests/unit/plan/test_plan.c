@@ -1,0 +1,539 @@
+/*
+ * test_plan - plans keep within memory, and more memory never makes them worse
+ */
+#include "src/plan/plan.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "io/store/run_format.h"
+#include "src/base/size.h"
+#include "tests/support/captured.h"
+
+#include <cmocka.h>
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static struct device *device;
+static struct layout layout;
+
+/* The CPU back end, but as if its memory were not the host's. */
+static struct backend backend_apart;
+static uint64_t apart_nbytes;
+
+static void describe_apart(const struct device *cpu, struct device_info *ret_info)
+{
+	backend_cpu.describe(cpu, ret_info);
+	ret_info->unified = false;
+	ret_info->memory_nbytes = apart_nbytes;
+	ret_info->chunk_nbytes = 256 * MIB;
+	ret_info->window_nbytes = 64 * MIB;
+}
+
+static int open_device(void **state)
+{
+	const struct backend_config config = { .n_threads = 2 };
+
+	(void)state;
+	backend_apart = backend_cpu;
+	backend_apart.describe = describe_apart;
+	return backend_cpu.open(&config, &device);
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	backend_cpu.close(device);
+	return 0;
+}
+
+/* For records of `type`, with nothing special. */
+static struct plan_request request_for(const char *type, uint64_t input_nbytes,
+				       uint64_t memory_nbytes)
+{
+	struct key key;
+
+	assert_int_equal(key_parse_type(type, &key), 0);
+	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	return (struct plan_request){
+		.layout = &layout,
+		.backend = &backend_cpu,
+		.device = device,
+		.input_nbytes = input_nbytes,
+		.n_threads = 2,
+		.memory_nbytes = memory_nbytes,
+	};
+}
+
+static struct plan make_plan(const char *type, uint64_t input_nbytes, uint64_t memory_nbytes)
+{
+	const struct plan_request request = request_for(type, input_nbytes, memory_nbytes);
+	struct plan plan;
+
+	plan_make(&request, &plan);
+	return plan;
+}
+
+static void input_that_fits_is_not_spilled(void **state)
+{
+	const struct plan plan = make_plan("u64", GIB, 2 * GIB);
+
+	(void)state;
+	assert_true(plan.fits);
+	assert_true(plan.n_chunks * plan.chunk_records * 8 >= GIB);
+	assert_int_equal(plan.n_spilled_runs, 0);
+	assert_int_equal(plan.temporary_nbytes, 0);
+	assert_int_equal(plan.n_passes, 1);
+}
+
+static void input_larger_than_memory_is_spilled(void **state)
+{
+	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
+
+	(void)state;
+	assert_false(plan.fits);
+	assert_in_range(plan.temporary_nbytes, 9 * GIB, 10 * GIB);
+	/* A run is about three eighths of the memory. */
+	assert_in_range(plan.n_spilled_runs, 22, 30);
+	assert_in_range(plan.spill_chunks, 1, plan.n_chunks - 1);
+	assert_true(plan.fan_in >= plan.n_spilled_runs);
+	assert_int_equal(plan.n_passes, 1);
+}
+
+static void input_of_unknown_size_may_be_large(void **state)
+{
+	const struct plan plan = make_plan("u64", PLAN_SIZE_UNKNOWN, GIB);
+
+	(void)state;
+	assert_false(plan.fits);
+	assert_true(plan.spill_chunks < plan.n_chunks);
+	assert_int_equal(plan.n_spilled_runs, 0);
+	assert_int_equal(plan.temporary_nbytes, 0);
+}
+
+static void elements_take_the_memory_not_records(void **state)
+{
+	(void)state;
+	assert_true(make_plan("u64", GIB, GIB + GIB / 4).fits);
+	assert_false(make_plan("b5", GIB, GIB + GIB / 4).fits);
+	assert_true(make_plan("b5", GIB, 2 * GIB).fits);
+}
+
+/* For records of record_nbytes that are left where they are, keys of 10 bytes. */
+static struct plan plan_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+{
+	struct plan_request request = request_for("u64", n * record_nbytes, memory_nbytes);
+	struct plan plan;
+
+	layout = (struct layout){
+		.kind = LAYOUT_REFERENCES,
+		.record_nbytes = record_nbytes,
+		.item_nbytes = record_nbytes,
+		.output_nbytes = record_nbytes,
+		.element_nbytes = 16,
+		.resident_nbytes = 16,
+	};
+	plan_make(&request, &plan);
+	return plan;
+}
+
+static void check_references(uint64_t record_nbytes, uint64_t n, uint64_t memory_nbytes)
+{
+	const struct plan plan = plan_references(record_nbytes, n, memory_nbytes);
+	const uint64_t chunks_nbytes = plan.n_chunks * plan.chunk_records * 16;
+	const uint64_t nbytes = n * record_nbytes + plan.index_nbytes + chunks_nbytes +
+				plan.n_lanes * plan.sort_scratch_nbytes + plan.merge_nbytes;
+
+	if (!plan.fits)
+		return;
+	assert_true(plan.n_chunks * plan.chunk_records >= n);
+	if (nbytes > memory_nbytes)
+		fail_msg("%" PRIu64 " records of %" PRIu64 " in %" PRIu64 ": planned %" PRIu64, n,
+			 record_nbytes, memory_nbytes, nbytes);
+}
+
+static void mapped_records_are_part_of_the_memory(void **state)
+{
+	(void)state;
+	assert_true(plan_references(100, 10000000, GIB + GIB / 2).fits);
+	assert_false(plan_references(100, 10000000, GIB).fits);
+	assert_false(plan_references(100, 10000000, MIB).fits);
+	assert_true(plan_references(65536, 100, 8 * MIB).fits);
+	assert_true(plan_references(100, 0, MIB).fits);
+	for (uint64_t record_nbytes = 32; record_nbytes <= 65536; record_nbytes *= 2)
+		for (uint64_t input_nbytes = MIB; input_nbytes <= GIB; input_nbytes *= 4)
+			for (uint64_t eighths = 8; eighths <= 16; eighths++)
+				check_references(record_nbytes, input_nbytes / record_nbytes,
+						 input_nbytes / 8 * eighths);
+}
+
+static const char *const types[] = { "u8", "u32", "b5", "u64", "b10", "u128" };
+enum { N_TYPES = sizeof types / sizeof types[0] };
+
+static const uint64_t input_sizes[] = {
+	0, 1000, MIB, 100 * MIB, 10 * GIB, 1000 * GIB, PLAN_SIZE_UNKNOWN
+};
+enum { N_INPUT_SIZES = sizeof input_sizes / sizeof input_sizes[0] };
+
+static void check_memory(const char *type, uint64_t input_nbytes, uint64_t memory_nbytes)
+{
+	const struct plan plan = make_plan(type, input_nbytes, memory_nbytes);
+	const uint64_t chunks_nbytes = plan.n_chunks * plan.chunk_records * plan.element_nbytes;
+	const uint64_t nbytes =
+		chunks_nbytes + plan.n_lanes * plan.sort_scratch_nbytes + plan.merge_nbytes;
+
+	if (nbytes > memory_nbytes)
+		fail_msg("%s, input of %lu, memory of %lu: %lu in chunks, %u x %lu in scratch, "
+			 "%lu in windows",
+			 type, (unsigned long)input_nbytes, (unsigned long)memory_nbytes,
+			 (unsigned long)chunks_nbytes, plan.n_lanes,
+			 (unsigned long)plan.sort_scratch_nbytes, (unsigned long)plan.merge_nbytes);
+}
+
+static void all_together_keep_within_memory(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_TYPES; i++)
+		for (unsigned j = 0; j < N_INPUT_SIZES; j++)
+			for (uint64_t nbytes = PLAN_LEAST_MEMORY_NBYTES; nbytes <= 64 * GIB;
+			     nbytes += nbytes / 3)
+				check_memory(types[i], input_sizes[j], nbytes);
+}
+
+static void more_memory_never_makes_more_runs_or_passes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_TYPES; i++) {
+		struct plan before = make_plan(types[i], 100 * GIB, PLAN_LEAST_MEMORY_NBYTES);
+
+		for (uint64_t nbytes = 2 * MIB; nbytes <= 512 * GIB; nbytes *= 2) {
+			const struct plan plan = make_plan(types[i], 100 * GIB, nbytes);
+
+			assert_true(plan.n_spilled_runs <= before.n_spilled_runs);
+			assert_true(plan.n_passes <= before.n_passes);
+			assert_true(plan.fits >= before.fits);
+			assert_true(plan.temporary_nbytes <= before.temporary_nbytes);
+			before = plan;
+		}
+		assert_true(before.fits);
+	}
+}
+
+static void thousands_of_runs_take_several_passes(void **state)
+{
+	const struct plan plan = make_plan("u64", 100 * GIB, 4 * MIB);
+
+	(void)state;
+	assert_true(plan.n_spilled_runs > 10000);
+	assert_in_range(plan.n_passes, 2, 20);
+	assert_true(plan.fan_in >= 2);
+}
+
+static void memory_too_small_is_taken_as_the_least(void **state)
+{
+	const struct plan least = make_plan("u64", GIB, PLAN_LEAST_MEMORY_NBYTES);
+	const struct plan smaller = make_plan("u64", GIB, 1000);
+
+	(void)state;
+	assert_int_equal(smaller.memory_nbytes, PLAN_LEAST_MEMORY_NBYTES);
+	assert_int_equal(smaller.chunk_records, least.chunk_records);
+	assert_int_equal(smaller.n_chunks, least.n_chunks);
+}
+
+static void batch_size_limits_the_fan_in(void **state)
+{
+	struct plan_request request = request_for("u64", 100 * GIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	request.batch_size = 2;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.fan_in, 2);
+	assert_in_range(plan.n_passes, 8, 10); /* 260-odd runs */
+	request.batch_size = 1000000;
+	plan_make(&request, &plan);
+	assert_true(plan.fan_in < 1000000);
+}
+
+static void ordered_output_has_one_writer(void **state)
+{
+	struct plan_request request = request_for("u64", GIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_writers, 2);
+	request.ordered_output = true;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_writers, 1);
+}
+
+static void merge_of_inputs_has_all_memory_for_windows(void **state)
+{
+	struct plan_request request = request_for("u64", 10 * GIB, 256 * MIB);
+	struct plan plan;
+
+	(void)state;
+	request.n_input_runs = 10;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.merge_nbytes, 256 * MIB - plan.index_nbytes);
+	assert_int_equal(plan.n_chunks, 0);
+	assert_true(plan.fan_in >= 10);
+	assert_int_equal(plan.n_passes, 1);
+	assert_int_equal(plan.temporary_nbytes, 0);
+	request.batch_size = 3;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_passes, 3);
+	assert_true(plan.temporary_nbytes >= 10 * GIB);
+}
+
+/*
+ * Windows of a merge of so many runs in nbytes, with the plan's blocks. Only where the quota is the
+ * least there is may they take more, and only for the scratch memory.
+ */
+static void check_windows(const struct plan_request *request, const struct plan *plan,
+			  uint64_t nbytes, uint32_t n_resident, uint32_t n_stored)
+{
+	const uint64_t overhang = n_stored * (plan->block_nbytes / plan->element_nbytes);
+	struct window_plan windows;
+	uint64_t buffers_nbytes, scratch_nbytes;
+
+	plan_windows(plan, request, nbytes, UINT64_MAX, n_resident, n_stored, &windows);
+	assert_true(windows.n_windows >= 3);
+	assert_true(windows.quota_records > 0);
+	assert_true(windows.resident_stride > 0);
+	assert_true(windows.capacity_records >=
+		    windows.quota_records + n_resident * windows.resident_stride + overhang);
+	buffers_nbytes = windows.n_windows * (n_stored ? 2 : 1) * windows.capacity_records *
+			 plan->element_nbytes;
+	scratch_nbytes = windows.n_windows * windows.scratch_nbytes;
+	if (buffers_nbytes + scratch_nbytes <= nbytes)
+		return;
+	if (windows.quota_records > overhang || buffers_nbytes > nbytes)
+		fail_msg("%u resident and %u stored runs in %lu: %u windows take %lu and %lu bytes",
+			 n_resident, n_stored, (unsigned long)nbytes, windows.n_windows,
+			 (unsigned long)buffers_nbytes, (unsigned long)scratch_nbytes);
+}
+
+/* With up to plan.fan_in stored runs, in what is set aside for windows. */
+static void windows_of_all_merges_keep_within_their_memory(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < N_TYPES; i++)
+		for (uint64_t nbytes = 64 * MIB; nbytes <= 64 * GIB; nbytes *= 4) {
+			const struct plan_request request =
+				request_for(types[i], 50 * nbytes, nbytes);
+			struct plan plan;
+
+			plan_make(&request, &plan);
+			check_windows(&request, &plan, plan.merge_nbytes, 0, plan.fan_in);
+			check_windows(&request, &plan, plan.merge_nbytes, 0, 2);
+			check_windows(&request, &plan, plan.merge_nbytes,
+				      (uint32_t)plan.spill_chunks, 0);
+			check_windows(&request, &plan, plan.merge_nbytes, (uint32_t)plan.n_chunks,
+				      plan.fan_in);
+		}
+}
+
+/* Short windows would be written in short pieces, each of which ends with part of a page. */
+static void windows_of_little_memory_are_not_all_scratch(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 8 * MIB; nbytes <= 64 * MIB; nbytes *= 2) {
+		const struct plan_request request = request_for("u64", 50 * nbytes, nbytes);
+		struct window_plan windows;
+		struct plan plan;
+
+		plan_make(&request, &plan);
+		plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX,
+			     (uint32_t)plan.spill_chunks, 0, &windows);
+		assert_true(3 * windows.n_windows * windows.quota_records * plan.element_nbytes >=
+			    plan.merge_nbytes);
+	}
+}
+
+static void short_merge_has_a_window_for_every_lane(void **state)
+{
+	const struct plan_request request = request_for("u64", 10 * MIB, GIB);
+	struct window_plan windows;
+	struct plan plan;
+
+	(void)state;
+	plan_make(&request, &plan);
+	plan_windows(&plan, &request, plan.merge_nbytes, 10 * MIB / 8, 4, 0, &windows);
+	assert_true(windows.quota_records * plan.n_lanes <= 10 * MIB / 8);
+}
+
+static void device_apart_packs_what_it_spills(void **state)
+{
+	struct plan_request request = request_for("u64", 100 * GIB, GIB);
+	struct window_plan windows;
+	struct plan plan;
+
+	(void)state;
+	request.stores_codes = true;
+	plan_make(&request, &plan);
+	assert_false(plan.packs); /* nothing would be saved */
+	request.backend = &backend_apart;
+	request.device_nbytes = apart_nbytes = GIB;
+	plan_make(&request, &plan);
+	assert_true(plan.packs);
+	plan_windows(&plan, &request, plan.merge_nbytes, UINT64_MAX, 0, plan.fan_in, &windows);
+	assert_true(windows.scratch_nbytes >= windows.capacity_records * plan.resident_nbytes);
+	assert_true(windows.n_windows * (2 * windows.capacity_records * plan.resident_nbytes +
+					 windows.scratch_nbytes) <=
+		    plan.merge_nbytes);
+	request.input_nbytes = MIB;
+	plan_make(&request, &plan);
+	assert_true(plan.fits);
+	assert_false(plan.packs);
+}
+
+static void device_memory_bounds_what_is_on_the_device(void **state)
+{
+	(void)state;
+	for (apart_nbytes = 64 * MIB; apart_nbytes <= 64 * GIB; apart_nbytes *= 2)
+		for (unsigned i = 0; i < N_TYPES; i++) {
+			struct plan_request request = request_for(types[i], 100 * GIB, GIB);
+			struct plan plan;
+
+			request.backend = &backend_apart;
+			request.device_nbytes = apart_nbytes;
+			plan_make(&request, &plan);
+			assert_false(plan.unified);
+			assert_true(plan.n_chunks * plan.chunk_records * plan.element_nbytes +
+					    plan.n_lanes * plan.sort_scratch_nbytes +
+					    plan.merge_nbytes <=
+				    apart_nbytes);
+			assert_true(plan.sort_scratch_nbytes >=
+				    plan.chunk_records * plan.record_nbytes);
+			assert_true(plan.n_slots * plan.slot_nbytes + plan.host_tier_nbytes <= GIB);
+			assert_int_equal(plan.chunk_records * plan.record_nbytes % plan.slot_nbytes,
+					 0);
+		}
+}
+
+/* Codecs' contexts and compressed streams are part of the memory. */
+static void what_encodes_is_counted(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
+		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
+		struct plan plan, without;
+
+		request.compression.mode = COMPRESS_NONE;
+		plan_make(&request, &without);
+		assert_int_equal(without.side_nbytes, 0);
+		request.compression =
+			(struct compression_choice){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
+		request.streams_nbytes = 3 * MIB;
+		plan_make(&request, &plan);
+		/* 5 blocks of scratch for each of two readers and two writers. */
+		assert_in_range(plan.side_nbytes, 3 * MIB + 4 * 5 * plan.block_nbytes, nbytes / 4);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
+		assert_true(plan.n_spilled_runs >= without.n_spilled_runs);
+	}
+}
+
+/* What a sort of that size holds of the blocks of its runs, at least. */
+static uint64_t index_of_runs_nbytes(const struct plan *plan)
+{
+	const uint64_t stored_nbytes =
+		plan->n_spilled_runs * plan->spill_chunks * plan->chunk_nbytes;
+
+	return stored_nbytes / plan->block_nbytes * sizeof(struct run_block);
+}
+
+static void index_of_runs_is_counted(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
+		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
+		struct plan plan, kept;
+
+		plan_make(&request, &plan);
+		assert_int_equal(plan.n_passes, 1);
+		assert_in_range(plan.index_nbytes, index_of_runs_nbytes(&plan), nbytes / 8);
+		assert_int_equal(plan.device_nbytes, nbytes - plan.side_nbytes - plan.index_nbytes);
+		/* The records of a checkpoint hold another. */
+		request.keeps_index = true;
+		plan_make(&request, &kept);
+		assert_in_range(kept.index_nbytes, 2 * index_of_runs_nbytes(&kept), nbytes / 8);
+	}
+}
+
+static void index_of_much_more_than_memory_has_longer_blocks(void **state)
+{
+	const struct plan plan = make_plan("u64", 100 * GIB, GIB);
+
+	(void)state;
+	assert_true(index_of_runs_nbytes(&plan) <= GIB / 8);
+	assert_true(plan.fan_in >= 32);
+	assert_true(make_plan("u64", 1000 * GIB, 64 * MIB).fan_in >= 32);
+}
+
+static void codecs_take_nothing_if_nothing_is_spilled(void **state)
+{
+	struct plan_request request = request_for("u64", 64 * MIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	request.compression.mode = COMPRESS_ZSTD;
+	plan_make(&request, &plan);
+	assert_true(plan.fits);
+	assert_int_equal(plan.side_nbytes, 0);
+}
+
+static void explanation_says_what_will_happen(void **state)
+{
+	static char text[CAPTURED_NBYTES];
+	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
+	char path[32], size[32];
+	FILE *file;
+
+	(void)state;
+	make_file(path);
+	file = fopen(path, "w");
+	plan_print(&plan, file);
+	fclose(file);
+	read_file(path, text);
+	unlink(path);
+	assert_non_null(strstr(text, "CPU, 2 threads"));
+	assert_non_null(strstr(text, "are spilled, the rest stays in memory"));
+	size_format(10 * GIB, size);
+	assert_non_null(strstr(text, size));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(input_that_fits_is_not_spilled),
+		cmocka_unit_test(input_larger_than_memory_is_spilled),
+		cmocka_unit_test(input_of_unknown_size_may_be_large),
+		cmocka_unit_test(elements_take_the_memory_not_records),
+		cmocka_unit_test(mapped_records_are_part_of_the_memory),
+		cmocka_unit_test(all_together_keep_within_memory),
+		cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
+		cmocka_unit_test(thousands_of_runs_take_several_passes),
+		cmocka_unit_test(memory_too_small_is_taken_as_the_least),
+		cmocka_unit_test(batch_size_limits_the_fan_in),
+		cmocka_unit_test(ordered_output_has_one_writer),
+		cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
+		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
+		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
+		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
+		cmocka_unit_test(device_apart_packs_what_it_spills),
+		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
+		cmocka_unit_test(what_encodes_is_counted),
+		cmocka_unit_test(index_of_runs_is_counted),
+		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
+		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
+		cmocka_unit_test(explanation_says_what_will_happen),
+	};
+
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,371 @@
+/*
+ * test_record - keys, normalised keys, layouts and items
+ */
+#include <errno.h>
+
+#include "src/base/status.h"
+#include "tests/support/record_fixture.h"
+
+/* The normalised key of one key, by its definition: one byte after the other. */
+static void normalise(const struct key *key, const unsigned char *record, unsigned char *to)
+{
+	const bool has_sign = key->kind == KEY_SIGNED || key->kind == KEY_FLOAT;
+	const unsigned char *from = record + key->offset;
+	bool is_negative;
+
+	for (uint32_t i = 0; i < key->nbytes; i++)
+		to[i] = from[key->big_endian ? i : key->nbytes - 1 - i];
+	is_negative = to[0] >> 7;
+	for (uint32_t i = 0; i < key->nbytes; i++) {
+		if (key->kind == KEY_FLOAT && is_negative)
+			to[i] ^= i == 0 ? 0x7f : 0xff;
+		if (has_sign && i == 0)
+			to[i] ^= 0x80;
+		if (key->descending)
+			to[i] ^= 0xff;
+	}
+}
+
+static void words_of_normalised_keys_are_their_bytes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 3000; seed++) {
+		const uint64_t record_nbytes = 1 + seed % 70;
+		unsigned char normalised[MOST_RANDOM_KEYS * 40 + 16] = { 0 };
+		struct key keys[MOST_RANDOM_KEYS];
+		const uint32_t n_keys = random_keys(record_nbytes, seed, keys);
+		struct layout layout = random_layout(record_nbytes, seed);
+		unsigned char *record = random_bytes(record_nbytes, seed);
+		uint32_t key_nbytes = 0;
+
+		for (uint32_t i = 0; i < n_keys; i++) {
+			normalise(&keys[i], record, normalised + key_nbytes);
+			key_nbytes += keys[i].nbytes;
+		}
+		assert_int_equal(layout.record_keys.key_nbytes, key_nbytes);
+		for (uint32_t at = 0; at < key_nbytes + 8; at++)
+			assert_int_equal(key_word(&layout.record_keys, record, at),
+					 key_load(normalised + at, 8));
+		guarded_free(record, record_nbytes);
+		layout_free(&layout);
+	}
+}
+
+static void keys_compare_as_normalised_keys_do(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		struct layout layout = random_layout(24, seed);
+		const struct key_fields *keys = &layout.record_keys;
+		unsigned char *a = random_bytes(24, seed), *b = guarded_copy(a, 24);
+		unsigned char normalised[MOST_RANDOM_KEYS * 40] = { 0 };
+		int order;
+
+		b[seed % 24] ^= (unsigned char)(1 << seed / 24 % 8);
+		for (uint32_t at = 0; at < keys->key_nbytes; at += 8) {
+			const uint64_t word = __builtin_bswap64(key_word(keys, b, at));
+
+			memcpy(normalised + at, &word, 8);
+		}
+		order = key_compare_normalised(keys, a, normalised);
+		assert_int_equal(key_compare(keys, a, b), order);
+		assert_int_equal(key_compare(keys, b, a), -order);
+		assert_int_equal(key_compare(keys, a, a), 0);
+		guarded_free(a, 24);
+		guarded_free(b, 24);
+		layout_free(&layout);
+	}
+}
+
+static void floats_are_in_total_order(void **state)
+{
+	static const uint32_t ascending[] = {
+		0xffc00000,
+		/* -NaN */ 0xff800000,
+		/* -inf */ 0xc0000000,
+		0xbf800000,
+		0x80000001,
+		0x80000000,
+		/* -0.0 */ 0x00000000,
+		0x00000001,
+		0x3f800000,
+		0x40000000,
+		0x7f800000,
+		/* +inf */ 0x7fc00000, /* +NaN */
+	};
+	struct layout up = layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32"));
+	struct layout down =
+		layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32:r"));
+
+	(void)state;
+	for (unsigned i = 1; i < sizeof ascending / sizeof ascending[0]; i++) {
+		unsigned char a[9] = { 0 }, b[9] = { 0 };
+
+		memcpy(a + 3, &ascending[i - 1], 4);
+		memcpy(b + 3, &ascending[i], 4);
+		assert_true(key_compare(&up.record_keys, a, b) < 0);
+		assert_true(key_compare(&down.record_keys, a, b) > 0);
+	}
+	layout_free(&up);
+	layout_free(&down);
+}
+
+static uint32_t n_fields(const char *const *texts)
+{
+	struct layout layout = layout_of((struct layout_request){ .record_nbytes = 32 }, texts);
+	const uint32_t n = layout.record_keys.n;
+
+	layout_free(&layout);
+	return n;
+}
+
+static void neighbours_that_compare_as_bytes_are_one_field(void **state)
+{
+	(void)state;
+	assert_int_equal(n_fields(KEYS("0:b4", "4:b3")), 1);
+	assert_int_equal(n_fields(KEYS("0:u32be", "4:u8", "5:u16be", "7:b9")), 1);
+	assert_int_equal(n_fields(KEYS("0:b4:r", "4:b3:r")), 1);
+	assert_int_equal(n_fields(KEYS("0:u8", "1:u8")), 1);
+}
+
+static void other_neighbours_stay_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(n_fields(KEYS("0:b4", "5:b3")), 2);
+	assert_int_equal(n_fields(KEYS("4:b4", "0:b4")), 2);
+	assert_int_equal(n_fields(KEYS("0:b4", "4:b3:r")), 2);
+	assert_int_equal(n_fields(KEYS("0:u32", "4:b4")), 2);
+	assert_int_equal(n_fields(KEYS("0:b4", "4:u32")), 2);
+	assert_int_equal(n_fields(KEYS("0:i32be", "4:b4")), 2);
+	assert_int_equal(n_fields(KEYS("0:b4", "4:i8")), 2);
+	assert_int_equal(n_fields(KEYS("0:b4", "4:f32be")), 2);
+}
+
+static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
+{
+	struct layout layout = { .record_nbytes = 12345 };
+	struct key key;
+	int r;
+
+	key_parse_type(type, &key);
+	key.offset = offset;
+	r = layout_make(&(struct layout_request){ .record_nbytes = record_nbytes,
+						  .keys = &key,
+						  .n_keys = 1 },
+			&layout);
+	if (r < 0)
+		assert_int_equal(layout.record_nbytes, 12345);
+	else
+		layout_free(&layout);
+	return r;
+}
+
+static void keys_outside_of_the_record_are_refused(void **state)
+{
+	(void)state;
+	status_reset(true);
+	assert_int_equal(try_layout(10, "u64", 2), 0);
+	assert_int_equal(try_layout(10, "u64", 3), -EINVAL);
+	assert_int_equal(try_layout(10, "u64", 11), -EINVAL);
+	assert_int_equal(try_layout(10, "u64", UINT64_MAX), -EINVAL);
+	assert_int_equal(try_layout(10, "b11", 0), -EINVAL);
+	assert_false(status_failed());
+}
+
+static void records_of_more_than_64_kib_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(try_layout(65536, "b65536", 0), 0);
+	assert_int_equal(try_layout(65537, "u8", 0), -ENOTSUP);
+}
+
+static void a_record_that_is_one_short_key_is_a_code(void **state)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = 16 }, KEYS("0:b16"));
+
+	(void)state;
+	assert_int_equal(layout.kind, LAYOUT_CODES);
+	assert_int_equal(layout.record_keys.key_nbytes, 16);
+	layout_free(&layout);
+}
+
+static void everything_else_is_a_record(void **state)
+{
+	const struct layout_request requests[] = {
+		{ .record_nbytes = 8, .count = true },
+		{ .record_nbytes = 8, .index = true },
+		{ .record_nbytes = 8, .keeps_records = true },
+		{ .record_nbytes = 9 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+		struct layout layout = layout_of(requests[i], KEYS("0:u64"));
+
+		assert_int_equal(layout.kind, LAYOUT_RECORDS);
+		layout_free(&layout);
+	}
+}
+
+/* The layout's items of a record of consecutive bytes, the seventh of the input. */
+static void assert_item(struct layout layout, const void *item, uint64_t item_nbytes)
+{
+	unsigned char *record = guarded_alloc(layout.record_nbytes);
+	unsigned char *made = guarded_alloc(layout.item_nbytes);
+
+	for (uint64_t i = 0; i < layout.record_nbytes; i++)
+		record[i] = (unsigned char)i;
+	assert_int_equal(layout.item_nbytes, item_nbytes);
+	layout_make_item(&layout, record, 7, made);
+	assert_memory_equal(made, item, item_nbytes);
+	assert_int_equal(layout_item_count(&layout, made), 1);
+	assert_int_equal(key_compare(&layout.record_keys, record, record), 0);
+	for (uint32_t at = 0; at < layout.record_keys.key_nbytes; at += 8)
+		assert_int_equal(key_word(&layout.item_keys, made, at),
+				 key_word(&layout.record_keys, record, at));
+	guarded_free(record, layout.record_nbytes);
+	guarded_free(made, layout.item_nbytes);
+	layout_free(&layout);
+}
+
+static void items_are_made_of_what_is_asked_for(void **state)
+{
+	const char *const *keys = KEYS("4:u16", "1:b2:r");
+
+	(void)state;
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 6 }, keys), "\0\1\2\3\4\5",
+		    6);
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .count = true }, keys),
+		    "\1\0\0\0\0\0\0\0\0\1\2\3\4\5", 14);
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .keys_only = true },
+			      keys),
+		    "\4\5\1\2", 4);
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 6, .index = true }, keys),
+		    "\4\5\1\2\7\0\0\0\0\0\0\0", 12);
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 6,
+						       .index = true,
+						       .count = true },
+			      keys),
+		    "\1\0\0\0\0\0\0\0\4\5\1\2\7\0\0\0\0\0\0\0", 20);
+}
+
+static void counts_have_the_byte_order_of_the_first_key(void **state)
+{
+	(void)state;
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 3, .count = true },
+			      KEYS("0:u16be", "2:u8")),
+		    "\0\0\0\0\0\0\0\1\0\1\2", 11);
+	assert_item(layout_of((struct layout_request){ .record_nbytes = 3, .count = true },
+			      KEYS("0:b2")),
+		    "\1\0\0\0\0\0\0\0\0\1\2", 11);
+}
+
+static void only_positions_are_written_of_an_index(void **state)
+{
+	struct layout layout = layout_of(
+		(struct layout_request){ .record_nbytes = 10, .index = true }, KEYS("2:u32"));
+
+	(void)state;
+	assert_int_equal(layout.item_nbytes, 12);
+	assert_int_equal(layout.output_offset, 4);
+	assert_int_equal(layout.output_nbytes, 8);
+	layout_free(&layout);
+}
+
+static void elements_are_as_narrow_as_the_key_allows(void **state)
+{
+	static const struct {
+		const char *key;
+		uint32_t element_nbytes;
+		bool needs_refining;
+	} cases[] = { { "0:b4", 8, false },   { "0:u32", 8, false }, { "0:b5", 16, false },
+		      { "0:b12", 16, false }, { "0:b13", 16, true }, { "0:u128", 16, true } };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct layout layout = layout_of((struct layout_request){ .record_nbytes = 32 },
+						 KEYS(cases[i].key));
+
+		assert_int_equal(layout.element_nbytes, cases[i].element_nbytes);
+		assert_int_equal(layout_needs_refining(&layout), cases[i].needs_refining);
+		layout_free(&layout);
+	}
+}
+
+static void any_byte_of_a_record_changes_its_hash(void **state)
+{
+	(void)state;
+	for (uint64_t nbytes = 1; nbytes <= 200; nbytes++) {
+		unsigned char *record = random_bytes(nbytes, nbytes);
+		const uint64_t hash = digest_record(record, nbytes);
+
+		for (uint64_t i = 0; i < nbytes; i++) {
+			record[i] ^= (unsigned char)(1 << i % 8);
+			assert_int_not_equal(digest_record(record, nbytes), hash);
+			record[i] ^= (unsigned char)(1 << i % 8);
+		}
+		guarded_free(record, nbytes);
+	}
+}
+
+static uint64_t hash_of(const uint64_t *words, unsigned n)
+{
+	return digest_record((const unsigned char *)words, n * sizeof *words);
+}
+
+/* Words, or pairs of them, that change places. */
+static void the_place_of_a_word_changes_its_hash(void **state)
+{
+	enum { N_WORDS = 16 };
+
+	(void)state;
+	for (unsigned n = 1; n <= 2; n++)
+		for (unsigned i = 0; i < N_WORDS; i += n)
+			for (unsigned j = 0; j < i; j += n) {
+				uint64_t words[N_WORDS], swapped[N_WORDS];
+
+				for (unsigned k = 0; k < N_WORDS; k++)
+					words[k] = swapped[k] = random_number(1, k);
+				memcpy(swapped + i, words + j, n * sizeof *words);
+				memcpy(swapped + j, words + i, n * sizeof *words);
+				assert_int_not_equal(hash_of(words, N_WORDS),
+						     hash_of(swapped, N_WORDS));
+			}
+}
+
+/* Zeros would take a factor out of the hash, if it were not for the places. */
+static void records_of_zeros_differ_by_their_length(void **state)
+{
+	unsigned char zeros[128] = { 0 };
+
+	(void)state;
+	for (uint64_t a = 1; a <= sizeof zeros / 16; a++)
+		for (uint64_t b = 1; b < a; b++)
+			assert_int_not_equal(digest_record(zeros, 16 * a),
+					     digest_record(zeros, 16 * b));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
+		cmocka_unit_test(keys_compare_as_normalised_keys_do),
+		cmocka_unit_test(floats_are_in_total_order),
+		cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
+		cmocka_unit_test(other_neighbours_stay_apart),
+		cmocka_unit_test(keys_outside_of_the_record_are_refused),
+		cmocka_unit_test(records_of_more_than_64_kib_are_refused),
+		cmocka_unit_test(a_record_that_is_one_short_key_is_a_code),
+		cmocka_unit_test(everything_else_is_a_record),
+		cmocka_unit_test(items_are_made_of_what_is_asked_for),
+		cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
+		cmocka_unit_test(only_positions_are_written_of_an_index),
+		cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
+		cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
+		cmocka_unit_test(the_place_of_a_word_changes_its_hash),
+		cmocka_unit_test(records_of_zeros_differ_by_their_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/*
+ * test_reclaim - ranges are given back, and who waits for that waits no longer than it takes
+ */
+#include "io/store/reclaim.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "tests/support/gate.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+/* Punching takes until the gate is open. */
+struct disk {
+	struct gate begun, gate;
+	atomic_uint_fast64_t punched_nbytes;
+};
+
+static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
+{
+	struct disk *disk = context;
+
+	(void)file, (void)offset;
+	gate_open(&disk->begun, 1);
+	if (!gate_pass(&disk->gate))
+		abort();
+	atomic_fetch_add(&disk->punched_nbytes, nbytes);
+}
+
+static struct reclaim *open_reclaim(struct disk *disk)
+{
+	struct reclaim *reclaim;
+
+	assert_int_equal(reclaim_open(punch, disk, &reclaim), 0);
+	return reclaim;
+}
+
+/* A thread that adds ten bytes, or drains. */
+struct user {
+	struct reclaim *reclaim;
+	struct disk *disk;
+	uint64_t seen_nbytes; /* punched when it had done that */
+	bool drains;
+};
+
+static void *use(void *argument)
+{
+	struct user *user = argument;
+
+	if (user->drains)
+		reclaim_drain(user->reclaim);
+	else
+		reclaim_add(user->reclaim, 0, 1000, 10, 1);
+	user->seen_nbytes = atomic_load(&user->disk->punched_nbytes);
+	return NULL;
+}
+
+/* The thread of the reclaim is punching ten bytes while the user comes. */
+static void assert_waits_for_the_disk(bool drains, uint64_t expected_nbytes)
+{
+	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
+	struct user user = { .reclaim = open_reclaim(&disk), .disk = &disk, .drains = drains };
+	pthread_t thread;
+
+	reclaim_add(user.reclaim, 0, 0, 10, 5);
+	assert_true(gate_pass(&disk.begun));
+	assert_int_equal(pthread_create(&thread, NULL, use, &user), 0);
+	gate_open(&disk.gate, 2);
+	pthread_join(thread, NULL);
+	assert_true(user.seen_nbytes >= expected_nbytes);
+	reclaim_close(user.reclaim);
+}
+
+static void drain_waits_for_what_is_being_given_back(void **state)
+{
+	(void)state;
+	assert_waits_for_the_disk(true, 10);
+}
+
+static void adding_waits_when_too_much_is_pending(void **state)
+{
+	(void)state;
+	assert_waits_for_the_disk(false, 20);
+}
+
+static void neighbours_are_given_back_as_one(void **state)
+{
+	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
+	struct reclaim *reclaim = open_reclaim(&disk);
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		reclaim_add(reclaim, 0, i * 10, 10, 1000);
+	gate_open(&disk.gate, 1);
+	assert_true(reclaim_drain(reclaim));
+	assert_int_equal(disk.punched_nbytes, 100);
+	assert_false(reclaim_drain(reclaim));
+	reclaim_close(reclaim);
+	reclaim_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drain_waits_for_what_is_being_given_back),
+		cmocka_unit_test(adding_waits_when_too_much_is_pending),
+		cmocka_unit_test(neighbours_are_given_back_as_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/*
+ * test_run_file - a run comes back as it was written, in order, or not at all
+ */
+#include <pthread.h>
+
+#include "tests/support/run_file_fixture.h"
+
+/* One window lies in memory, the others in the file. */
+static int start_in_memory(void **state)
+{
+	return start_with_memory(state, SPILL_ALIGN_NBYTES);
+}
+
+static int start_auto(void **state)
+{
+	return start_compressing(state, "auto");
+}
+
+static void windows_come_back_in_order(void **state)
+{
+	struct run_file *run = finished_run(3);
+	const struct run_block *blocks = run_file_blocks(run);
+
+	(void)state;
+	assert_int_equal(run_file_n_items(run), 3 * WINDOW);
+	assert_int_equal(run_file_n_blocks(run), 3 * BLOCKS);
+	for (uint64_t i = 0; i < 3 * BLOCKS; i++) {
+		const uint64_t in_window = i % BLOCKS * BLOCK;
+
+		assert_int_equal(blocks[i].first_item, i / BLOCKS * WINDOW + in_window);
+		assert_true(blocks[i].first_key == i / BLOCKS * 1000 + in_window);
+	}
+	for (uint64_t first = 0; first < 3 * BLOCKS; first++)
+		for (uint64_t n = 1; first + n <= 3 * BLOCKS; n++)
+			assert_reads(run, first, n);
+	run_file_close(run);
+}
+
+/* Blocks that shrink and blocks that do not, in windows of both. */
+static void mixed_blocks_come_back(void **state)
+{
+	enum { N = 4000, IN_BLOCK = 500 };
+	uint64_t *items = malloc(N * sizeof *items), *back = guarded_alloc(N * sizeof *items);
+	const code_t first_keys[N / IN_BLOCK] = { 0 };
+	struct run_file *run;
+
+	(void)state;
+	fill_pattern(items, N * sizeof *items, 1);
+	for (uint64_t i = 0; i < N; i++)
+		if (i / IN_BLOCK % 4 < 2)
+			items[i] = i;
+	assert_int_equal(run_file_open(spill, compression, sizeof *items, IN_BLOCK, &run), 0);
+	for (uint64_t w = 0; w < 2; w++)
+		assert_int_equal(run_file_write(run, w, items, N, first_keys), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	for (uint64_t i = 0; i < 2 * N / IN_BLOCK; i++)
+		assert_int_equal(run_file_blocks(run)[i].codec == CODEC_RAW, i % 4 >= 2);
+	for (uint64_t w = 0; w < 2; w++) {
+		assert_int_equal(run_file_read(run, w * N / IN_BLOCK, N / IN_BLOCK, back), 0);
+		assert_memory_equal(back, items, N * sizeof *items);
+	}
+	assert_true(stored_nbytes(run) < 2 * N * sizeof *items * 6 / 10);
+	run_file_close(run);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	guarded_free(back, N * sizeof *items);
+	free(items);
+}
+
+static void stored_bytes_are_counted(void **state)
+{
+	struct run_file *run = finished_run(3);
+	const struct compression_totals totals = compression_totals(compression);
+
+	(void)state;
+	assert_int_equal(totals.items_nbytes, 3 * WINDOW * sizeof(uint64_t));
+	assert_int_equal(totals.stored_nbytes, stored_nbytes(run));
+	assert_true(totals.stored_nbytes < totals.items_nbytes);
+	run_file_close(run);
+}
+
+static void run_without_items_is_fine(void **state)
+{
+	struct run_file *run = open_run();
+
+	(void)state;
+	assert_int_equal(run_file_write(run, 0, NULL, 0, NULL), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_int_equal(run_file_n_blocks(run), 0);
+	assert_int_equal(run_file_n_items(run), 0);
+	run_file_close(run);
+}
+
+struct writer {
+	struct run_file *run;
+	uint64_t first, step;
+};
+
+static void *write_windows(void *arg)
+{
+	const struct writer *writer = arg;
+
+	for (uint64_t w = writer->first; w < 300; w += writer->step)
+		if (write_window(writer->run, w) < 0)
+			abort();
+	return NULL;
+}
+
+static void several_threads_write_one_run(void **state)
+{
+	struct run_file *run = open_run();
+	struct writer writers[3];
+	pthread_t threads[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		writers[i] = (struct writer){ .run = run, .first = i, .step = 3 };
+		assert_int_equal(pthread_create(&threads[i], NULL, write_windows, &writers[i]), 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_reads(run, 0, 300 * BLOCKS);
+	assert_true(run_file_memory_nbytes(run) < 300 * BLOCKS * 64 + 4096);
+	run_file_close(run);
+}
+
+static void groups_are_larger_than_a_transfer(void **state)
+{
+	/* 5 MiB in blocks of 1 MiB. */
+	const uint32_t n_items = run_file_block_n_items(1 << 20, 8);
+	const size_t nbytes = 5 * (size_t)n_items * 8;
+	const code_t first_keys[5] = { 0 };
+	unsigned char *items = malloc(nbytes), *back = guarded_alloc(nbytes);
+	struct run_file *run;
+
+	(void)state;
+	fill_pattern(items, nbytes, 1);
+	assert_int_equal(run_file_open(spill, compression, 8, n_items, &run), 0);
+	assert_int_equal(run_file_write(run, 0, items, 5 * (uint64_t)n_items, first_keys), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	assert_int_equal(faults.n_transfers, 2);
+	assert_int_equal(run_file_read(run, 0, 5, back), 0);
+	assert_int_equal(faults.n_transfers, 4);
+	assert_memory_equal(back, items, nbytes);
+	run_file_close(run);
+	guarded_free(back, nbytes);
+	free(items);
+}
+
+/* Every byte of block 5, one after the other. */
+static void damaged_block_is_refused(void **state)
+{
+	struct run_file *run = finished_run(2);
+	const struct run_block *block = &run_file_blocks(run)[5];
+	uint64_t items[2 * WINDOW];
+
+	(void)state;
+	for (uint64_t i = 0; i < block->stored_nbytes; i++) {
+		const off_t at = (off_t)(block->offset + i);
+		unsigned char byte;
+
+		assert_int_equal(pread(faults.nameless_fd, &byte, 1, at), 1);
+		byte ^= 0x10;
+		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+		status_reset(true);
+		assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
+		assert_non_null(strstr(status_last(), fixture_directory));
+		assert_non_null(strstr(status_last(), "block 5 of 8"));
+		byte ^= 0x10;
+		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+	}
+	assert_reads(run, 0, 2 * BLOCKS);
+	run_file_close(run);
+}
+
+static void truncated_block_is_refused(void **state)
+{
+	struct run_file *run = finished_run(2);
+	/* Window 1 was written first, so window 0 is at the file's end. */
+	const struct run_block *block = &run_file_blocks(run)[2];
+	uint64_t items[2 * WINDOW];
+
+	(void)state;
+	assert_int_equal(ftruncate(faults.nameless_fd, (off_t)(block->offset + 1)), 0);
+	assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 2 of 8"));
+	assert_non_null(strstr(status_last(), "cut off"));
+	assert_reads(run, 0, 2);
+	run_file_close(run);
+}
+
+static void exchanged_blocks_are_refused(void **state)
+{
+	struct run_file *run = finished_run(1);
+	const struct run_block *blocks = run_file_blocks(run);
+	const size_t nbytes = blocks[0].stored_nbytes < blocks[1].stored_nbytes ?
+				      blocks[0].stored_nbytes :
+				      blocks[1].stored_nbytes;
+	unsigned char a[BLOCK * 8];
+	uint64_t items[WINDOW];
+
+	(void)state;
+	assert_int_equal(pread(faults.nameless_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
+	assert_int_equal(pwrite(faults.nameless_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
+	assert_int_equal(run_file_read(run, 0, BLOCKS, items), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	run_file_close(run);
+}
+
+static void failing_read_names_the_block(void **state)
+{
+	struct run_file *run = finished_run(1);
+	uint64_t items[WINDOW];
+
+	(void)state;
+	faults.transfer_errno = EIO;
+	assert_int_equal(run_file_read(run, 1, 2, items), -EIO);
+	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	run_file_close(run);
+}
+
+/* A window is one page, which goes with the last of its blocks. */
+static void discarded_blocks_leave_the_rest(void **state)
+{
+	struct run_file *run = finished_run(2);
+
+	(void)state;
+	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
+	run_file_discard(run, 0, 3);
+	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
+	assert_reads(run, 3, 5);
+	run_file_discard(run, 3, 3);
+	assert_int_equal(spill_used_nbytes(spill), SPILL_ALIGN_NBYTES);
+	assert_reads(run, 6, 2);
+	run_file_close(run);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+}
+
+static void large_blocks_fill_whole_pages(void **state)
+{
+	(void)state;
+	for (uint32_t item_nbytes = 1; item_nbytes <= 16; item_nbytes++) {
+		const uint32_t n = run_file_block_n_items(1 << 20, item_nbytes);
+
+		assert_int_equal((uint64_t)n * item_nbytes % SPILL_ALIGN_NBYTES, 0);
+		assert_true((uint64_t)n * item_nbytes > (1 << 20) - 16 * SPILL_ALIGN_NBYTES);
+		assert_true((uint64_t)n * item_nbytes <= 1 << 20);
+	}
+	assert_int_equal(run_file_block_n_items(100, 7), 14);
+	assert_int_equal(run_file_block_n_items(3, 7), 1);
+	assert_true((uint64_t)run_file_block_n_items(UINT64_MAX, 16) * 16 < UINT32_MAX);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+#define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, start_in_memory, finish)
+#define ENCODED(name)                                                                              \
+	cmocka_unit_test_setup_teardown(name, start_delta, finish),                                \
+		cmocka_unit_test_setup_teardown(name, start_zstd, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(windows_come_back_in_order),
+		FIXTURE(run_without_items_is_fine),
+		FIXTURE(several_threads_write_one_run),
+		FIXTURE(groups_are_larger_than_a_transfer),
+		FIXTURE(damaged_block_is_refused),
+		FIXTURE(truncated_block_is_refused),
+		FIXTURE(exchanged_blocks_are_refused),
+		FIXTURE(failing_read_names_the_block),
+		FIXTURE(discarded_blocks_leave_the_rest),
+		FIXTURE(large_blocks_fill_whole_pages),
+		IN_MEMORY(windows_come_back_in_order),
+		IN_MEMORY(several_threads_write_one_run),
+		ENCODED(windows_come_back_in_order),
+		ENCODED(run_without_items_is_fine),
+		ENCODED(several_threads_write_one_run),
+		ENCODED(damaged_block_is_refused),
+		ENCODED(truncated_block_is_refused),
+		ENCODED(exchanged_blocks_are_refused),
+		ENCODED(failing_read_names_the_block),
+		ENCODED(discarded_blocks_leave_the_rest),
+		ENCODED(mixed_blocks_come_back),
+		ENCODED(stored_bytes_are_counted),
+		cmocka_unit_test_setup_teardown(several_threads_write_one_run, start_auto, finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

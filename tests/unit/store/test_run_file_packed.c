@@ -1,0 +1,131 @@
+/*
+ * test_run_file_packed - what a device packs is stored as it is, and read as it is stored
+ */
+#include "src/record/delta.h"
+#include "tests/support/run_file_fixture.h"
+
+/* A window like those of write_window(), packed as a device would. */
+static int write_packed_window(struct run_file *run, uint64_t w)
+{
+	uint64_t items[WINDOW];
+	unsigned char packed[sizeof items];
+	uint32_t nbytes[BLOCKS];
+	code_t first_keys[BLOCKS];
+	size_t used = 0;
+
+	for (uint64_t i = 0; i < WINDOW; i++)
+		items[i] = w * 1000 + i;
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		const size_t n = i + 1 < BLOCKS ? BLOCK : WINDOW % BLOCK;
+
+		first_keys[i] = items[i * BLOCK];
+		nbytes[i] = (uint32_t)delta_encode(&items[i * BLOCK], n, sizeof *items,
+						   packed + used, sizeof packed - used);
+		if (i == 1) { /* as if it did not shrink */
+			nbytes[i] = BLOCK * sizeof *items;
+			memcpy(packed + used, &items[i * BLOCK], nbytes[i]);
+		}
+		used += nbytes[i];
+	}
+	return run_file_write_packed(run, w, packed, nbytes, WINDOW, first_keys);
+}
+
+static struct run_file *finished_packed_run(uint64_t n_windows)
+{
+	struct run_file *run = open_run();
+
+	for (uint64_t w = n_windows; w-- > 0;)
+		assert_int_equal(write_packed_window(run, w), 0);
+	assert_int_equal(run_file_finish(run), 0);
+	return run;
+}
+
+static void what_a_device_has_packed_comes_back(void **state)
+{
+	struct run_file *run = finished_packed_run(2);
+	const struct compression_totals totals = compression_totals(compression);
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * BLOCKS; i++)
+		assert_int_equal(run_file_blocks(run)[i].codec,
+				 i % BLOCKS == 1 ? CODEC_RAW : CODEC_DELTA);
+	assert_reads(run, 0, 2 * BLOCKS);
+	assert_int_equal(totals.items_nbytes, 2 * WINDOW * sizeof(uint64_t));
+	assert_int_equal(totals.stored_nbytes, stored_nbytes(run));
+	assert_string_equal(totals.codec, "delta");
+	run_file_close(run);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+}
+
+/* Blocks of the run, as a device is to unpack them; here the processor does. */
+static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n)
+{
+	size_t nbytes = 0;
+	unsigned char *packed, *block;
+
+	for (uint64_t i = first; i < first + n; i++)
+		nbytes += run_file_packed_nbytes(run, i);
+	block = packed = guarded_alloc(nbytes);
+	assert_int_equal(run_file_read_packed(run, first, n, packed), 0);
+	for (uint64_t i = first; i < first + n; i++) {
+		const uint32_t n_items = run_file_blocks(run)[i].n_items;
+		uint64_t items[BLOCK];
+
+		if (run_file_packed_nbytes(run, i) == n_items * sizeof *items)
+			memcpy(items, block, n_items * sizeof *items);
+		else
+			assert_int_equal(delta_decode(block, run_file_packed_nbytes(run, i), items,
+						      n_items, sizeof *items),
+					 0);
+		for (uint64_t j = 0; j < n_items; j++)
+			assert_int_equal(items[j], i / BLOCKS * 1000 + i % BLOCKS * BLOCK + j);
+		block += run_file_packed_nbytes(run, i);
+	}
+	guarded_free(packed, nbytes);
+}
+
+static void blocks_in_delta_can_be_read_packed(void **state)
+{
+	struct run_file *packed = finished_packed_run(3), *run = finished_run(3);
+
+	(void)state;
+	for (uint64_t first = 0; first < 3 * BLOCKS; first++)
+		for (uint64_t n = 1; first + n <= 3 * BLOCKS; n++) {
+			assert_reads_packed(packed, first, n);
+			assert_reads_packed(run, first, n);
+		}
+	run_file_close(packed);
+	run_file_close(run);
+}
+
+static void damaged_packed_block_is_refused(void **state)
+{
+	struct run_file *run = finished_packed_run(2);
+	const struct run_block *block = &run_file_blocks(run)[6];
+	const off_t at = (off_t)(block->offset + block->stored_nbytes - 1);
+	unsigned char packed[2 * WINDOW * sizeof(uint64_t)], byte = 1;
+
+	(void)state;
+	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
+	assert_int_equal(run_file_read_packed(run, 0, 2 * BLOCKS, packed), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 6 of 8"));
+	status_reset(true);
+	assert_int_equal(run_file_fail_packed(run, 3), -EBADMSG);
+	assert_non_null(strstr(status_last(), "block 3 of 8"));
+	run_file_close(run);
+}
+
+int main(void)
+{
+#define DELTA(name) cmocka_unit_test_setup_teardown(name, start_delta, finish)
+#define ZSTD(name) cmocka_unit_test_setup_teardown(name, start_zstd, finish)
+	const struct CMUnitTest tests[] = {
+		DELTA(what_a_device_has_packed_comes_back),
+		DELTA(blocks_in_delta_can_be_read_packed),
+		DELTA(damaged_packed_block_is_refused),
+		ZSTD(blocks_in_delta_can_be_read_packed),
+		ZSTD(damaged_packed_block_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/*
+ * test_spill - temporary space is nameless, bounded, spread, and given back
+ */
+#include <pthread.h>
+#include <sys/mount.h>
+
+#include "tests/support/spill_fixture.h"
+
+static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)
+{
+	struct spill *spill;
+
+	assert_int_equal(spill_open(&faulty_engine, directories, n, limit_nbytes, 0, &spill), 0);
+	return spill;
+}
+
+static void extents_come_back_and_leave_no_name(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill;
+	struct spill_extent a, b;
+
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		faults.refuses_nameless = !nameless;
+		faults.most_nbytes = 7777;
+		faults.interrupt_every = 2;
+		spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		a = store(spill, N);
+		b = store(spill, 1);
+		assert_int_equal(count_names(), 0);
+		assert_true(b.offset % SPILL_ALIGN_NBYTES == 0);
+		assert_stored(spill, a);
+		assert_stored(spill, b);
+		spill_close(spill);
+	}
+}
+
+static void file_that_keeps_its_name_is_not_used(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	faults.unlink_errno = EROFS;
+	assert_int_equal(spill_write(spill, data, N, &extent), -EROFS);
+	assert_non_null(strstr(status_last(), fixture_directory));
+	assert_non_null(strstr(status_last_warning(), path_of(".gsort-")));
+	assert_int_equal(count_names(), 1);
+	spill_close(spill);
+}
+
+static void directories_are_not_touched_until_needed(void **state)
+{
+	const char *const directories[] = { "/nowhere" };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOENT);
+	assert_non_null(strstr(status_last(), "/nowhere"));
+	spill_close(spill);
+}
+
+static void every_directory_is_used(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
+	struct spill *spill = open_spill(directories, 3, SPILL_UNLIMITED);
+	unsigned n_in[3] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		n_in[store(spill, N).file]++;
+	for (int i = 0; i < 3; i++)
+		assert_true(n_in[i] > 0);
+	assert_string_equal(spill_directory(spill, 2), "/var/tmp");
+	spill_close(spill);
+}
+
+static void extents_come_back_past_the_cache(void **state)
+{
+	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char aligned[N];
+	const char *const directories[] = { fixture_directory };
+
+	(void)state;
+	fill_pattern(aligned, N, 1);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		struct spill_extent extent;
+
+		faults.refuses_direct = refuses;
+		spill_pass_by_cache(spill);
+		for (int i = 0; i < 20; i++) {
+			assert_int_equal(spill_write(spill, aligned, N, &extent), 0);
+			assert_stored(spill, extent);
+			assert_stored(spill, store(spill, 1 + 7777 * i % N));
+		}
+		spill_close(spill);
+	}
+}
+
+/* Where direct writes are refused, or no second file can be had, all goes through the cache. */
+static void extents_come_back_by_both_ways(void **state)
+{
+	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
+	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char long_data[LONG], back[LONG];
+	const char *const directories[] = { fixture_directory };
+
+	(void)state;
+	fill_pattern(long_data, LONG, 1);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+		struct spill_extent extents[N_EXTENTS];
+		uint64_t free_nbytes, free_before;
+		bool second = false;
+
+		faults.refuses_direct = refuses;
+		assert_int_equal(spill_free_nbytes(spill, &free_before), 0);
+		spill_try_both_ways(spill);
+		assert_int_equal(spill_free_nbytes(spill, &free_nbytes), 0);
+		assert_true(free_nbytes < free_before + free_before / 2);
+		for (int i = 0; i < N_EXTENTS; i++) {
+			assert_int_equal(spill_write(spill, long_data, LONG - i, &extents[i]), 0);
+			assert_string_equal(spill_directory(spill, extents[i].file),
+					    fixture_directory);
+			second = second || extents[i].file == 1;
+		}
+		assert_true(second == !refuses);
+		for (int i = 0; i < N_EXTENTS; i++) {
+			assert_int_equal(spill_read(spill, extents[i], back), 0);
+			assert_memory_equal(back, long_data, LONG - i);
+			spill_discard(spill, extents[i]);
+		}
+		assert_int_equal(spill_used_nbytes(spill), 0);
+		spill_close(spill);
+	}
+}
+
+static void full_directory_is_passed_over(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_errno = ENOSPC;
+	for (int i = 0; i < 4; i++) {
+		const struct spill_extent extent = store(spill, N);
+
+		assert_int_equal(extent.file, 1);
+		assert_stored(spill, extent);
+	}
+	assert_int_equal(spill_used_nbytes(spill), 4 * N_IN_PAGES);
+	assert_false(status_failed());
+	spill_close(spill);
+}
+
+/* Two threads together store 40 extents of one page. */
+static atomic_int n_stored;
+
+static void *store_pages(void *spill)
+{
+	while (atomic_fetch_add(&n_stored, 1) < 40)
+		store(spill, SPILL_ALIGN_NBYTES);
+	return NULL;
+}
+
+static void one_writer_spares_a_slow_directory(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	unsigned n_slow = 0;
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = 20000;
+	for (int i = 0; i < 20; i++)
+		n_slow += store(spill, SPILL_ALIGN_NBYTES).file == 0;
+	assert_in_range(n_slow, 1, 5);
+	spill_close(spill);
+}
+
+static void slow_directory_gets_less(void **state)
+{
+	const char *const directories[] = { fixture_directory, "/tmp" };
+	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	struct stat slow;
+	pthread_t threads[2];
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = 5000;
+	n_stored = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, store_pages, spill), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(fstat(faults.marked_fd, &slow), 0);
+	assert_true(slow.st_size <= 10 * SPILL_ALIGN_NBYTES);
+	spill_close(spill);
+}
+
+static void no_space_anywhere_names_the_directories(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent;
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_errno = ENOSPC;
+	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
+	assert_non_null(strstr(status_last(), fixture_directory));
+	assert_non_null(strstr(status_last(), "-T"));
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	spill_close(spill);
+}
+
+static void real_full_disk_is_survived(void **state)
+{
+	const char *small = path_of("small");
+	const char *const directories[] = { small, fixture_directory };
+	struct spill *spill;
+	struct spill_extent extents[8];
+	unsigned n_small = 0;
+
+	(void)state;
+	assert_int_equal(mkdir(small, 0700), 0);
+	if (mount("none", small, "tmpfs", 0, "size=256k") < 0)
+		skip(); /* takes root */
+	/* The other one is never the faster. */
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = 20000;
+	spill = open_spill(directories, 2, SPILL_UNLIMITED);
+	for (int i = 0; i < 8; i++) {
+		extents[i] = store(spill, N);
+		n_small += extents[i].file == 0;
+	}
+	assert_int_equal(n_small, 2);
+	for (int i = 0; i < 8; i++)
+		assert_stored(spill, extents[i]);
+	/* What is given back there is used again. */
+	for (int i = 0; i < 8; i++)
+		spill_discard(spill, extents[i]);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	n_small = 0;
+	for (int i = 0; i < 8; i++)
+		n_small += store(spill, N).file == 0;
+	spill_close(spill);
+	assert_int_equal(umount(small), 0);
+	assert_int_equal(n_small, 2);
+}
+
+static void limit_holds_and_counts_what_is_given_back(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
+	struct spill_extent a = store(spill, N), b = store(spill, N);
+	uint64_t nbytes;
+
+	(void)state;
+	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
+	assert_non_null(strstr(status_last(), "--temp-limit"));
+	spill_discard(spill, a);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
+	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
+	assert_int_equal(nbytes, N_IN_PAGES);
+	store(spill, N);
+	assert_int_equal(spill_peak_nbytes(spill), 2 * N_IN_PAGES);
+	spill_close(spill);
+}
+
+static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, N_IN_PAGES);
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		spill_discard(spill, store(spill, N));
+	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
+	assert_false(status_failed());
+	spill_close(spill);
+}
+
+static void discarded_space_returns_to_the_disk(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent = store(spill, N);
+	struct stat before, after;
+
+	(void)state;
+	assert_int_equal(fstat(faults.nameless_fd, &before), 0);
+	spill_discard(spill, extent);
+	assert_int_equal(spill_used_nbytes(spill), 0);
+	assert_int_equal(fstat(faults.nameless_fd, &after), 0);
+	assert_true((before.st_blocks - after.st_blocks) * 512 >= N_IN_PAGES);
+	spill_close(spill);
+}
+
+/* Without being asked for, and soon: a lag of 4 MiB may stay, and as much again on its way. */
+static void little_of_what_is_discarded_stays(void **state)
+{
+	enum { N_EXTENTS = 400, MOST_LAG = 8 << 20 };
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extents[N_EXTENTS];
+	struct stat file;
+
+	(void)state;
+	for (int i = 0; i < N_EXTENTS; i++)
+		extents[i] = store(spill, N);
+	for (int i = 0; i < N_EXTENTS; i++) {
+		spill_discard(spill, extents[i]);
+		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+		assert_true(file.st_blocks * 512 <=
+			    (N_EXTENTS - 1 - i) * N_IN_PAGES + MOST_LAG + N_IN_PAGES);
+	}
+	spill_close(spill);
+}
+
+static void neighbours_are_given_back_together(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extents[9];
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		extents[i] = store(spill, N);
+	/* From both ends to the middle, and one apart. */
+	for (int i = 0; i < 3; i++) {
+		spill_discard(spill, extents[i]);
+		spill_discard(spill, extents[6 - i]);
+	}
+	spill_discard(spill, extents[8]);
+	spill_discard(spill, extents[3]);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
+	assert_int_equal(faults.n_punches, 2);
+	assert_stored(spill, extents[7]);
+	spill_close(spill);
+}
+
+static void space_that_cannot_be_given_back_stays_in_use(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+
+	(void)state;
+	faults.punch_errno = EOPNOTSUPP;
+	spill_discard(spill, store(spill, N));
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
+	spill_close(spill);
+}
+
+static void directories_of_one_disk_count_once(void **state)
+{
+	const char *const directories[] = { fixture_directory, fixture_directory };
+	struct spill *one = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill *two = open_spill(directories, 2, SPILL_UNLIMITED);
+	uint64_t of_one, of_two;
+
+	(void)state;
+	assert_int_equal(spill_free_nbytes(one, &of_one), 0);
+	assert_int_equal(spill_free_nbytes(two, &of_two), 0);
+	assert_true(of_two < of_one + of_one / 2);
+	spill_close(one);
+	spill_close(two);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(extents_come_back_and_leave_no_name),
+		FIXTURE(file_that_keeps_its_name_is_not_used),
+		FIXTURE(directories_are_not_touched_until_needed),
+		FIXTURE(every_directory_is_used),
+		FIXTURE(extents_come_back_past_the_cache),
+		FIXTURE(extents_come_back_by_both_ways),
+		FIXTURE(full_directory_is_passed_over),
+		FIXTURE(one_writer_spares_a_slow_directory),
+		FIXTURE(slow_directory_gets_less),
+		FIXTURE(no_space_anywhere_names_the_directories),
+		FIXTURE(real_full_disk_is_survived),
+		FIXTURE(limit_holds_and_counts_what_is_given_back),
+		FIXTURE(what_is_discarded_is_given_back_before_the_limit_is_passed),
+		FIXTURE(discarded_space_returns_to_the_disk),
+		FIXTURE(little_of_what_is_discarded_stays),
+		FIXTURE(neighbours_are_given_back_together),
+		FIXTURE(space_that_cannot_be_given_back_stays_in_use),
+		FIXTURE(directories_of_one_disk_count_once),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/*
+ * test_gensort - the sort benchmark's records are its own, from any number on
+ *
+ * The checksums (the sum of zlib's crc32 of each record) and the records quoted here were printed
+ * by the benchmark's own gensort 1.5: gensort -c [-a | -s] [-bFIRST] COUNT /dev/null.
+ */
+#include "tools/gen/gensort.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+enum { N_KINDS = GENSORT_SKEWED + 1, PART_RECORDS = 10000 };
+
+static uint64_t sum_of(enum gensort_kind kind, uint64_t first, uint64_t n)
+{
+	unsigned char *part = malloc(PART_RECORDS * GENSORT_RECORD_NBYTES);
+	struct gensort gensort;
+	uint64_t sum = 0;
+
+	assert_non_null(part);
+	gensort_make(kind, first, n, &gensort);
+	for (uint64_t at = 0; at < n; at += PART_RECORDS) {
+		const uint64_t n_part = n - at < PART_RECORDS ? n - at : PART_RECORDS;
+
+		data_set_fill(&gensort.set, at, n_part, part);
+		for (uint64_t i = 0; i < n_part; i++)
+			sum += crc32(0, part + i * GENSORT_RECORD_NBYTES, GENSORT_RECORD_NBYTES);
+	}
+	free(part);
+	return sum;
+}
+
+static void million_records_have_the_published_programs_checksum(void **state)
+{
+	(void)state;
+	assert_int_equal(sum_of(GENSORT_ASCII, 0, 1000000), 0x7a19cff467438);
+	assert_int_equal(sum_of(GENSORT_BINARY, 0, 1000000), 0x7a0e0d4868cd4);
+	assert_int_equal(sum_of(GENSORT_SKEWED, 0, 1000000), 0x79f9a7e6de673);
+}
+
+/* Across 2^32; and, as lengths of numbers decide on the skew, 2^60 and the last numbers. */
+static void records_far_away_have_the_published_programs_checksum(void **state)
+{
+	(void)state;
+	assert_int_equal(sum_of(GENSORT_ASCII, 4294967000, 1000), 0x1fb2272be23);
+	assert_int_equal(sum_of(GENSORT_BINARY, 4294967000, 1000), 0x1ff3abdb77b);
+	assert_int_equal(sum_of(GENSORT_SKEWED, 4294967000, 1000), 0x1f44400e385);
+	assert_int_equal(sum_of(GENSORT_SKEWED, 1152921504606846900, 100), 0x348d22027d);
+	assert_int_equal(sum_of(GENSORT_SKEWED, UINT64_C(18446744073709551000), 100), 0x3366d20ad7);
+}
+
+static void ascii_records_are_lines(void **state)
+{
+	static const char expected[] = "!f'm[z2_8*  000000000000000000000000000000FF  "
+				       "CCCCDDDD1111EEEEDDDDCCCCEEEECCCCBBBB7777FFFF00000000\r\n"
+				       "_jo5Eq&:2x  00000000000000000000000000000100  "
+				       "FFFF00003333FFFFAAAA9999DDDD000033335555BBBB00001111\r\n";
+	char records[2 * GENSORT_RECORD_NBYTES];
+	struct gensort gensort;
+
+	(void)state;
+	gensort_make(GENSORT_ASCII, 255, 2, &gensort);
+	data_set_fill(&gensort.set, 0, 2, records);
+	assert_memory_equal(records, expected, sizeof records);
+}
+
+static void parts_make_the_whole(void **state)
+{
+	enum { N_RECORDS = 2000, N_PART = 301 };
+	unsigned char whole[N_RECORDS * GENSORT_RECORD_NBYTES];
+	unsigned char part[N_PART * GENSORT_RECORD_NBYTES];
+
+	(void)state;
+	for (unsigned kind = 0; kind < N_KINDS; kind++) {
+		struct gensort all, later;
+
+		gensort_make((enum gensort_kind)kind, 0, N_RECORDS, &all);
+		data_set_fill(&all.set, 0, N_RECORDS, whole);
+		for (unsigned first = 0; first + N_PART <= N_RECORDS; first += 100) {
+			const unsigned char *expected = whole + first * GENSORT_RECORD_NBYTES;
+
+			data_set_fill(&all.set, first, N_PART, part);
+			assert_memory_equal(part, expected, sizeof part);
+			gensort_make((enum gensort_kind)kind, first, N_PART, &later);
+			data_set_fill(&later.set, 0, N_PART, part);
+			assert_memory_equal(part, expected, sizeof part);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(million_records_have_the_published_programs_checksum),
+		cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
+		cmocka_unit_test(ascii_records_are_lines),
+		cmocka_unit_test(parts_make_the_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

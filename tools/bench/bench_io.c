@@ -1,0 +1,480 @@
+/*
+ * bench_io - how fast a directory's disk and page cache are, without any sorting
+ *
+ * What an external sort can be held against: it cannot be faster than reading its input, writing
+ * it, reading that and writing it again ("copy twice") by the same means. All cases go through
+ * io_queue.h, and so through what gsort itself uses; they differ in what is read or written, past
+ * the page cache or through it, by which engine, and with how many requests under way.
+ *
+ * The files have no names, and are gone when the program is. Before each case everything that was
+ * written is brought to the disk, so that no case pays for the one before. A case through the page
+ * cache ends when the data is there, as gsort does, not when it is on the disk.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "io/file/io_queue.h"
+#include "src/base/memory_limit.h"
+#include "src/base/size.h"
+#include "src/base/status.h"
+#include "src/base/trace.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/bench_median.h"
+#include "tools/bench/bench_request.h"
+
+enum { MOST_DEPTH = 32 };
+
+enum work { WORK_READ, WORK_WRITE, WORK_COPY, WORK_COPY_TWICE };
+
+/* What the input is found like, or how it and the outputs are accessed. */
+enum way {
+	WAY_CACHED, /* through the page cache, where the input is */
+	WAY_COLD,   /* the same, but the input is not there */
+	WAY_DIRECT, /* past the page cache */
+};
+
+static const struct io_case {
+	enum work work;
+	enum way way;
+	bool reserves; /* space for what is written, before */
+	enum io_queue_kind kind;
+	unsigned depth;
+} cases[] = {
+	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 1 },
+	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 2 },
+	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 4 },
+	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 8 },
+	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 1 },
+	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 2 },
+	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 4 },
+	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 8 },
+	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 1 },
+	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 4 },
+	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 8 },
+	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 16 },
+	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_THREADS, 8 },
+	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 1 },
+	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 2 },
+	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 4 },
+	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 1 },
+	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
+	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 4 },
+	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 1 },
+	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 4 },
+	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
+	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 16 },
+	{ WORK_COPY, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
+	{ WORK_COPY, WAY_COLD, true, IO_QUEUE_THREADS, 4 },
+	{ WORK_COPY, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
+	{ WORK_COPY_TWICE, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
+	{ WORK_COPY_TWICE, WAY_COLD, true, IO_QUEUE_THREADS, 4 },
+	{ WORK_COPY_TWICE, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
+};
+
+enum { N_CASES = sizeof cases / sizeof cases[0] };
+
+static const char *const work_names[] = {
+	[WORK_READ] = "read",
+	[WORK_WRITE] = "write",
+	[WORK_COPY] = "copy",
+	[WORK_COPY_TWICE] = "copy twice",
+};
+
+static const char *const way_names[] = {
+	[WAY_CACHED] = "cached",
+	[WAY_COLD] = "cold",
+	[WAY_DIRECT] = "direct",
+};
+
+struct io_options {
+	struct bench_request whole;
+	uint64_t request_nbytes; /* of a transfer */
+	const char *only;        /* of this kind of work; NULL: of all */
+};
+
+struct times {
+	unsigned n;
+	uint64_t ns[BENCH_MOST_REPEATS];
+};
+
+struct bench {
+	const struct io_options *options;
+	struct file input;
+	unsigned char *memory; /* 2 * MOST_DEPTH requests */
+	struct times times[N_CASES];
+};
+
+/* --- files --- */
+
+static int make_file(const struct bench *bench, struct file *ret_file)
+{
+	const int r = file_open(&io_engine_plain, AT_FDCWD, bench->options->whole.dir,
+				O_RDWR | O_TMPFILE, 0600, ret_file);
+
+	return r < 0 ? fail(r, "%s: cannot make a file without a name here: %m",
+			    bench->options->whole.dir) :
+		       0;
+}
+
+/* Bytes that no disk and no file system makes less of. */
+static int fill_input(struct bench *bench)
+{
+	uint64_t *words = (uint64_t *)bench->memory, x = 1;
+	const uint64_t nbytes = bench->options->whole.nbytes,
+		       at_a_time = bench->options->request_nbytes;
+	int r = 0;
+
+	for (uint64_t offset = 0; offset < nbytes && r == 0; offset += at_a_time) {
+		for (size_t i = 0; i < at_a_time / sizeof *words; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			words[i] = x;
+		}
+		r = file_write_at(&bench->input, offset, words, at_a_time);
+	}
+	return r < 0 ? fail(r, "%s: write: %m", bench->options->whole.dir) : 0;
+}
+
+/* Bring the input to the disk, and into the page cache or out of it. */
+static int prepare_input(struct bench *bench, enum way way)
+{
+	const uint64_t at_a_time = bench->options->request_nbytes;
+	int r = syncfs(bench->input.fd) < 0 ? -errno : 0;
+
+	if (way != WAY_CACHED && r == 0)
+		r = -posix_fadvise(bench->input.fd, 0, 0, POSIX_FADV_DONTNEED);
+	for (uint64_t at = 0; way == WAY_CACHED && at < bench->options->whole.nbytes && r == 0;
+	     at += at_a_time)
+		r = file_read_at(&bench->input, at, bench->memory, at_a_time);
+	return r < 0 ? fail(r, "%s: cannot prepare the input: %m", bench->options->whole.dir) : 0;
+}
+
+/* --- moving bytes --- */
+
+/* From one file to another, either of which may be NULL; both as the case wants them opened. */
+struct move {
+	const struct file *from, *to;
+	struct io_queue *queue;
+	unsigned n_slots;
+	uint64_t n_requests;
+	size_t request_nbytes;
+	unsigned char *memory;
+	struct io_request requests[2 * MOST_DEPTH];
+};
+
+static void move_submit(struct move *move, uint64_t i, const struct file *file, bool is_write)
+{
+	const unsigned slot = (unsigned)(i % move->n_slots);
+
+	move->requests[slot] = (struct io_request){
+		.file = file,
+		.is_write = is_write,
+		.offset = i * move->request_nbytes,
+		.buffer = move->memory + slot * move->request_nbytes,
+		.nbytes = move->request_nbytes,
+	};
+	io_queue_submit(move->queue, &move->requests[slot], 1);
+}
+
+static int move_wait(struct move *move, uint64_t i)
+{
+	return io_queue_wait(move->queue, &move->requests[i % move->n_slots]);
+}
+
+/*
+ * Request i passes two stages, or one: it is begun, n_slots / 2 later turned round from read to
+ * write, and ended as late as its slot is needed again.
+ */
+static int move_all(struct move *move)
+{
+	const uint64_t n = move->n_requests;
+	const uint64_t lag = move->n_slots / (move->from && move->to ? 2 : 1);
+	int r = 0, one;
+
+	for (uint64_t i = 0; i < n + move->n_slots; i++) {
+		if (i >= move->n_slots && i - move->n_slots < n) {
+			one = move_wait(move, i - move->n_slots);
+			r = r < 0 ? r : one;
+		}
+		if (i < n)
+			move_submit(move, i, move->from ? move->from : move->to, !move->from);
+		if (move->from && move->to && i >= lag && i - lag < n) {
+			one = move_wait(move, i - lag);
+			r = r < 0 ? r : one;
+			move_submit(move, i - lag, move->to, true);
+		}
+	}
+	return r;
+}
+
+static int move(struct bench *bench, const struct io_case *one, const struct file *from,
+		const struct file *to)
+{
+	const struct io_options *options = bench->options;
+	const unsigned n_stages = from && to ? 2 : 1;
+	struct move move = {
+		.from = from,
+		.to = to,
+		.n_slots = n_stages * one->depth,
+		.n_requests = options->whole.nbytes / options->request_nbytes,
+		.request_nbytes = options->request_nbytes,
+		.memory = bench->memory,
+	};
+	int r = io_queue_open(&io_engine_plain, one->kind, n_stages * one->depth, &move.queue);
+
+	if (r < 0)
+		return fail(r, "cannot make a queue: %m");
+	r = move_all(&move);
+	io_queue_close(move.queue);
+	return r < 0 ? fail(r, "%s: %m", options->whole.dir) : 0;
+}
+
+/* The file as the case wants it; -EINVAL or -EOPNOTSUPP without a message if that is refused. */
+static int open_way(const struct file *file, enum way way, struct file *ret_file)
+{
+	if (way == WAY_DIRECT)
+		return file_reopen(file, O_RDWR | O_DIRECT, ret_file);
+	return file_reopen(file, O_RDWR, ret_file);
+}
+
+/* Write a new file, from a file or, with NULL, from memory. */
+static int write_new(struct bench *bench, const struct io_case *one, const struct file *from,
+		     struct file *ret_file)
+{
+	struct file file;
+	int r = make_file(bench, &file);
+
+	if (r < 0)
+		return r;
+	r = open_way(&file, one->way, ret_file);
+	file_close(&file);
+	if (r == 0 && one->reserves)
+		r = file_preallocate(ret_file, 0, bench->options->whole.nbytes);
+	return r < 0 ? r : move(bench, one, from, ret_file);
+}
+
+static int work(struct bench *bench, const struct io_case *one, const struct file *input,
+		struct file *written)
+{
+	int r;
+
+	if (one->work == WORK_READ)
+		return move(bench, one, input, NULL);
+	r = write_new(bench, one, one->work == WORK_WRITE ? NULL : input, &written[0]);
+	if (r == 0 && one->work == WORK_COPY_TWICE)
+		r = write_new(bench, one, &written[0], &written[1]);
+	return r;
+}
+
+/* Returns 1 if the file system refuses direct I/O. */
+static int run_case(struct bench *bench, unsigned id)
+{
+	const struct io_case *one = &cases[id];
+	struct times *times = &bench->times[id];
+	struct file input, written[2] = { { .fd = -1 }, { .fd = -1 } };
+	uint64_t begin_ns;
+	int r = open_way(&bench->input, one->way, &input);
+
+	if (r == -EINVAL && one->way == WAY_DIRECT)
+		return 1;
+	if (r < 0)
+		return fail(r, "%s: cannot open: %m", bench->options->whole.dir);
+	r = prepare_input(bench, one->way);
+	begin_ns = trace_now_ns();
+	if (r == 0)
+		r = work(bench, one, &input, written);
+	times->ns[times->n++] = trace_now_ns() - begin_ns;
+	/* Not timed: giving their space back, which depends on how much of it was on the disk. */
+	file_close(&written[0]);
+	file_close(&written[1]);
+	file_close(&input);
+	return r;
+}
+
+static bool is_wanted(const struct bench *bench, unsigned id)
+{
+	const char *only = bench->options->only;
+
+	return !only || strcmp(only, work_names[cases[id].work]) == 0;
+}
+
+static int run_cases(struct bench *bench)
+{
+	int r = 0;
+
+	for (unsigned round = 0; round < bench->options->whole.n_repeats; round++)
+		for (unsigned id = 0; id < N_CASES && r >= 0; id++)
+			if (is_wanted(bench, id))
+				r = run_case(bench, id);
+	return r < 0 ? r : 0;
+}
+
+/* --- what came of it --- */
+
+static double median_s(const struct times *times)
+{
+	uint64_t ns[BENCH_MOST_REPEATS];
+
+	memcpy(ns, times->ns, sizeof ns);
+	return bench_median_ns(ns, times->n) * 1e-9;
+}
+
+static void print_table(const struct bench *bench)
+{
+	printf("%-12s %-8s %-10s %-10s %6s %10s %8s\n", "", "", "engine", "reserved", "depth",
+	       "seconds", "MB/s");
+	for (unsigned id = 0; id < N_CASES; id++) {
+		const struct io_case *one = &cases[id];
+		const struct times *times = &bench->times[id];
+
+		if (!is_wanted(bench, id))
+			continue;
+		printf("%-12s %-8s %-10s %-10s %6u ", work_names[one->work], way_names[one->way],
+		       one->kind == IO_QUEUE_URING ? "io_uring" : "threads",
+		       one->reserves ? "yes" : "no", one->depth);
+		if (times->n)
+			printf("%10.4f %8.0f\n", median_s(times),
+			       (double)bench->options->whole.nbytes * 1e-6 / median_s(times));
+		else
+			printf("%10s\n", "refused");
+	}
+}
+
+static void print_json_case(const struct bench *bench, unsigned id, FILE *stream)
+{
+	const struct io_case *one = &cases[id];
+	const struct times *times = &bench->times[id];
+
+	fprintf(stream,
+		"\n    {\"name\": \"%s\", \"way\": \"%s\", \"engine\": \"%s\", "
+		"\"reserved\": %s, \"depth\": %u, \"seconds\": [",
+		work_names[one->work], way_names[one->way],
+		one->kind == IO_QUEUE_URING ? "io_uring" : "threads",
+		one->reserves ? "true" : "false", one->depth);
+	for (unsigned i = 0; i < times->n; i++)
+		fprintf(stream, "%s%.6f", i ? ", " : "", (double)times->ns[i] * 1e-9);
+	fprintf(stream, "]}");
+}
+
+static int write_json(const struct bench *bench)
+{
+	const char *path = bench->options->whole.json_path;
+	FILE *stream = fopen(path, "w");
+	bool failed;
+
+	if (!stream)
+		return fail(-errno, "%s: cannot be written: %m", path);
+	fprintf(stream,
+		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
+		",\n  \"request_bytes\": %" PRIu64 ",\n  \"cases\": [",
+		GSORT_VERSION, cpus_available(""), bench->options->whole.nbytes,
+		bench->options->request_nbytes);
+	for (unsigned id = 0; id < N_CASES; id++) {
+		fputs(id ? "," : "", stream);
+		print_json_case(bench, id, stream);
+	}
+	fprintf(stream, "\n  ]\n}\n");
+	failed = ferror(stream);
+	if (fclose(stream) != 0 || failed)
+		return fail(-errno, "%s: cannot be written: %m", path);
+	return 0;
+}
+
+static int bench_directory(struct bench *bench)
+{
+	const size_t memory_nbytes = 2 * MOST_DEPTH * bench->options->request_nbytes;
+	int r;
+
+	bench->memory = mmap(NULL, memory_nbytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (bench->memory == MAP_FAILED)
+		return fail(-errno, "no memory for %d requests: %m; try a smaller --request",
+			    2 * MOST_DEPTH);
+	r = make_file(bench, &bench->input);
+	if (r == 0)
+		r = fill_input(bench);
+	if (r == 0)
+		r = run_cases(bench);
+	file_close(&bench->input);
+	munmap(bench->memory, memory_nbytes);
+	if (r == 0)
+		print_table(bench);
+	return r == 0 && bench->options->whole.json_path ? write_json(bench) : r;
+}
+
+static const struct option_spec specs[] = {
+	BENCH_ROW_SIZE("of the files (default 1G); three times as much is needed on the disk"),
+	{ .name = "request",
+	  .argument = "SIZE",
+	  .help = "of a transfer (default 1M)",
+	  .take = option_take_size,
+	  .offset = offsetof(struct io_options, request_nbytes) },
+	{ .name = "only",
+	  .argument = "WORK",
+	  .help = "one of: read, write, copy, 'copy twice' (default: all)",
+	  .take = option_take_text,
+	  .offset = offsetof(struct io_options, only) },
+	BENCH_ROW_DIR("what is measured (default $TMPDIR, else /tmp)"),
+	BENCH_ROW_REPEAT("rounds (default 3)"),
+	BENCH_ROW_JSON,
+	TOOL_ROW_HELP,
+	TOOL_ROW_VERSION,
+};
+
+static const struct tool tool = {
+	.name = "gsort-bench",
+	.usage = "gsort-bench io [OPTION]...\n"
+		 "Time reading and writing in a directory: cached, cold and direct.\n",
+	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
+};
+
+static bool is_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof work_names / sizeof work_names[0]; i++)
+		if (strcmp(name, work_names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int check_options(struct io_options *options)
+{
+	if (options->only && !is_work(options->only))
+		return fail(-EINVAL, "--only: no such work: %s", options->only);
+	if (options->request_nbytes < 4096 || options->request_nbytes % 4096 != 0)
+		return fail(-EINVAL, "--request: must be a multiple of 4 KiB");
+	options->whole.nbytes -= options->whole.nbytes % options->request_nbytes;
+	if (options->whole.nbytes == 0)
+		return fail(-EINVAL, "--size: at least one request of %" PRIu64 " bytes",
+			    options->request_nbytes);
+	return 0;
+}
+
+int bench_io(int argc, char **argv)
+{
+	struct io_options options = {
+		.whole = { .nbytes = UINT64_C(1) << 30, .n_repeats = 3 },
+		.request_nbytes = 1 << 20,
+	};
+	static struct bench bench;
+	int r;
+
+	options.whole.dir = bench_default_dir();
+	r = bench_request_parse(&tool, argc, argv, &options);
+	if (r > 0)
+		return EXIT_SORTED;
+	if (r == 0)
+		r = check_options(&options);
+	bench.options = &options;
+	if (r == 0)
+		r = bench_directory(&bench);
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+}

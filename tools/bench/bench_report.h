@@ -1,0 +1,41 @@
+/*
+ * bench_report - what programs cost, and how that compares: as tables and as JSON
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/bench/bench_request.h"
+#include "tools/bench/timed_run.h"
+
+/* One program on one input. */
+struct bench_case {
+	const char *name;
+	uint64_t input_nbytes;
+	unsigned n_costs;
+	struct run_cost costs[BENCH_MOST_REPEATS]; /* in the order of the rounds */
+};
+
+/* What is promised: cost per byte of `over` against that of `under`; seconds if under is NULL. */
+struct bench_figure {
+	const char *name;
+	const struct bench_case *over, *under;
+	bool at_least; /* the target is a lower bound, not an upper one */
+	double target;
+};
+
+struct bench_report {
+	uint64_t input_nbytes; /* of most cases */
+	unsigned n_processors;
+	const struct bench_case *cases;
+	unsigned n_cases;
+	const struct bench_figure *figures;
+	unsigned n_figures;
+};
+
+/* To standard output. */
+void bench_report_print(const struct bench_report *report);
+
+/* Returns 0, or a negative errno after a message. */
+int bench_report_write_json(const struct bench_report *report, const char *path);

@@ -1,0 +1,35 @@
+/*
+ * bench_request - what is asked of a benchmark (see bench_request.h)
+ */
+#include "tools/bench/bench_request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/status.h"
+
+const char *bench_default_dir(void)
+{
+	const char *tmpdir = getenv("TMPDIR");
+
+	return tmpdir && *tmpdir ? tmpdir : "/tmp";
+}
+
+int bench_request_parse(const struct tool *tool, int argc, char **argv, void *target)
+{
+	const struct bench_request *request = target;
+	struct option_result given;
+	int r = tool_parse(tool, argc, argv, target, &given);
+
+	if (r != 0)
+		return r;
+	if (given.n_operands)
+		return fail(-EINVAL, "unexpected '%s'", given.operands[0]);
+	if (request->n_repeats > BENCH_MOST_REPEATS)
+		return fail(-EINVAL, "--repeat: at most %d rounds", BENCH_MOST_REPEATS);
+	if (request->n_threads > BENCH_MOST_THREADS)
+		return fail(-EINVAL, "--threads: at most %d", BENCH_MOST_THREADS);
+	if (request->nbytes < 1 << 20)
+		return fail(-EINVAL, "--size: at least 1 MiB, or there is nothing to measure");
+	return 0;
+}

@@ -1,0 +1,175 @@
+/*
+ * bench_splitters - splitters alone, and a plain search to compare with (see bench_splitters.h)
+ */
+#include "tools/bench/bench_splitters.h"
+
+#include <vector>
+
+#include "kernels/pass.cuh"
+
+static constexpr unsigned THREADS = 256;
+
+/* Rows that are compared with launch_cut(). */
+static constexpr uint64_t N_SAMPLED = 64;
+
+typedef const uint64_t *cut_at;
+
+int split_pass_open(struct split_pass *split, const uint64_t *elements, uint64_t n, uint32_t k)
+{
+	int r;
+
+	*split = {};
+	split->elements = elements;
+	split->n = n;
+	split->run_n = n / k;
+	split->fan_in = 1u << levels_of_pass(plan_passes(k), 0);
+	split->tile_n = merge_tile_n<uint64_t>();
+	split->n_groups = k / split->fan_in;
+	split->tiles_per_group = divide_up(split->run_n * split->fan_in, split->tile_n);
+	split->n_rows = split->n_groups * (split->tiles_per_group + 1);
+	r = (int)cudaMalloc(&split->cuts, split->n_rows * FAN_IN * sizeof(cut_at));
+	if (!r)
+		r = (int)cudaMalloc(&split->by_keys, split->n_rows * FAN_IN * sizeof(cut_at));
+	if (!r)
+		r = (int)cudaMalloc(&split->keys, split->n_rows * sizeof(uint64_t));
+	return r;
+}
+
+void split_pass_close(struct split_pass *split)
+{
+	cudaFree(split->keys);
+	cudaFree(split->by_keys);
+	cudaFree(split->cuts);
+}
+
+/* Runs side by side are what a sort's passes have: no tables, and no state to skip work by. */
+int split_exactly(const struct split_pass *split)
+{
+	pass<uint64_t> pass = {};
+
+	pass.n = split->n;
+	pass.tile_n = split->tile_n;
+	pass.fan_in = split->fan_in;
+	pass.n_runs = split->n / split->run_n;
+	pass.n_groups = split->n_groups;
+	pass.n_tiles = split->n_groups * split->tiles_per_group;
+	pass.n_windows = split->n_groups * windows_for(split->tiles_per_group);
+	pass.buffers[0] = const_cast<uint64_t *>(split->elements);
+	pass.run_n = split->run_n;
+	pass.tiles_per_group = split->tiles_per_group;
+	pass.cuts = split->cuts;
+	pass.edges = split->keys;
+	return launch_split(pass, nullptr);
+}
+
+__global__ void __launch_bounds__(THREADS) search_runs(split_pass split)
+{
+	const uint64_t thread = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t row = thread / split.fan_in, lane = thread % split.fan_in;
+	const uint64_t group = row / (split.tiles_per_group + 1);
+	const uint64_t *run = split.elements + (group * split.fan_in + lane) * split.run_n;
+
+	if (row < split.n_rows)
+		split.by_keys[row * FAN_IN + lane] =
+			run + co_rank_pivot<uint64_t>(run, 0, split.run_n, split.keys[row], false,
+						      less_than());
+}
+
+int split_by_keys(const struct split_pass *split)
+{
+	LAUNCH(search_runs, (unsigned)divide_up(split->n_rows * split->fan_in, THREADS), THREADS, 0,
+	       nullptr, *split);
+	return (int)cudaGetLastError();
+}
+
+/* What split_check() looks at, on the host. */
+struct rows {
+	std::vector<cut_at> cuts, by_keys;
+	std::vector<uint64_t> keys;
+};
+
+/*
+ * Is the row at `boundary` of a group right: do its cuts sum to the rank, and is each the number of
+ * elements below one key? As keys differ, that is so of the exact cuts only. After a group's last
+ * boundary there is no key.
+ */
+static bool row_is_right(const split_pass &split, const rows &rows, uint64_t group,
+			 uint64_t boundary)
+{
+	const uint64_t row = group * (split.tiles_per_group + 1) + boundary;
+	const uint64_t group_n = split.run_n * split.fan_in, rank = boundary * split.tile_n;
+	uint64_t sum = 0;
+
+	for (unsigned lane = 0; lane < split.fan_in; lane++) {
+		const uint64_t *run = split.elements + (group * split.fan_in + lane) * split.run_n;
+		const cut_at *cut = &rows.cuts[row * FAN_IN + lane];
+
+		sum += (uint64_t)(*cut - run);
+		if (*cut < run || *cut > run + split.run_n)
+			return false;
+		if (boundary && *cut < *(cut - FAN_IN))
+			return false;
+		if (boundary < split.tiles_per_group && *cut != rows.by_keys[row * FAN_IN + lane])
+			return false;
+	}
+	return sum == (rank < group_n ? rank : group_n);
+}
+
+/* Does launch_cut() find the row's cuts by its key? counts: device memory for FAN_IN of them. */
+static int compare_with_cut(const split_pass &split, const rows &rows, uint64_t row,
+			    uint64_t *counts, bool *ret_right)
+{
+	const uint64_t first_run = row / (split.tiles_per_group + 1) * split.fan_in;
+	kernel_slice slices[FAN_IN];
+	uint64_t found[FAN_IN];
+	int r;
+
+	for (unsigned lane = 0; lane < split.fan_in; lane++)
+		slices[lane] = { split.elements + (first_run + lane) * split.run_n, split.run_n };
+	r = launch_cut(slices, split.fan_in, 8, { rows.keys[row], 0 }, 0, counts, nullptr);
+	if (!r)
+		r = (int)cudaMemcpy(found, counts, split.fan_in * sizeof *counts,
+				    cudaMemcpyDeviceToHost);
+	for (unsigned lane = 0; !r && lane < split.fan_in; lane++)
+		if ((cut_at)slices[lane].elements + found[lane] != rows.cuts[row * FAN_IN + lane])
+			*ret_right = false;
+	return r;
+}
+
+template <class T> static int copy_to_host(std::vector<T> *to, const T *from, uint64_t n)
+{
+	to->resize(n);
+	return (int)cudaMemcpy(to->data(), from, n * sizeof(T), cudaMemcpyDeviceToHost);
+}
+
+int split_check(const struct split_pass *split, bool *ret_right)
+{
+	const uint64_t rows_per_group = split->tiles_per_group + 1;
+	const uint64_t stride = divide_up(split->n_rows, N_SAMPLED);
+	uint64_t *counts = nullptr;
+	rows rows;
+	int r = split_exactly(split);
+
+	if (!r)
+		r = split_by_keys(split);
+	if (!r)
+		r = copy_to_host(&rows.cuts, (const cut_at *)split->cuts, split->n_rows * FAN_IN);
+	if (!r)
+		r = copy_to_host(&rows.by_keys, (const cut_at *)split->by_keys,
+				 split->n_rows * FAN_IN);
+	if (!r)
+		r = copy_to_host(&rows.keys, (const uint64_t *)split->keys, split->n_rows);
+	if (!r)
+		r = (int)cudaMalloc(&counts, FAN_IN * sizeof *counts);
+	*ret_right = true;
+	for (uint64_t row = 0; !r && row < split->n_rows; row++) {
+		const uint64_t boundary = row % rows_per_group;
+
+		if (!row_is_right(*split, rows, row / rows_per_group, boundary))
+			*ret_right = false;
+		if (row % stride == 0 && boundary < split->tiles_per_group)
+			r = compare_with_cut(*split, rows, row, counts, ret_right);
+	}
+	cudaFree(counts);
+	return r;
+}

@@ -1,0 +1,100 @@
+/*
+ * bench_threads - the same work on several threads at once (see bench_threads.h)
+ */
+#include "tools/bench/bench_threads.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "src/base/status.h"
+
+enum { HUGE_PAGE_NBYTES = 2 << 20 };
+
+/* One thread. */
+struct timed {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	void (*run)(void *worker);
+	void *worker;
+	uint64_t elapsed_ns;
+};
+
+static void *must_have(void *memory)
+{
+	if (memory && memory != MAP_FAILED)
+		return memory;
+	fail(-1, "no memory for the benchmark");
+	exit(EXIT_TROUBLE);
+}
+
+static uint64_t thread_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void *run_timed(void *argument)
+{
+	struct timed *timed = argument;
+	uint64_t start_ns;
+
+	pthread_barrier_wait(timed->start);
+	start_ns = thread_time_ns();
+	timed->run(timed->worker);
+	timed->elapsed_ns = thread_time_ns() - start_ns;
+	return NULL;
+}
+
+uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t worker_nbytes,
+			   unsigned n)
+{
+	struct timed *timed = must_have(calloc(n, sizeof *timed));
+	pthread_barrier_t start;
+	uint64_t elapsed_ns = 0;
+
+	pthread_barrier_init(&start, NULL, n);
+	for (unsigned i = 0; i < n; i++) {
+		timed[i] = (struct timed){ .start = &start,
+					   .run = run,
+					   .worker = (char *)workers + i * worker_nbytes };
+		if (pthread_create(&timed[i].thread, NULL, run_timed, &timed[i]) != 0) {
+			fail(-1, "cannot start a thread");
+			exit(EXIT_TROUBLE);
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		pthread_join(timed[i].thread, NULL);
+		if (elapsed_ns < timed[i].elapsed_ns)
+			elapsed_ns = timed[i].elapsed_ns;
+	}
+	pthread_barrier_destroy(&start);
+	free(timed);
+	return elapsed_ns;
+}
+
+void bench_threads_print(const struct bench_request *request, const char *what, const char *unit,
+			 uint64_t n, double elapsed_ns)
+{
+	const double nbytes = (double)request->nbytes * request->n_threads;
+
+	printf("%-34s %7.2f ns/%s %7.2f GB/s\n", what, elapsed_ns / (double)n, unit,
+	       nbytes / elapsed_ns);
+	fflush(stdout);
+}
+
+void *bench_map_memory(size_t nbytes)
+{
+	char *memory = must_have(
+		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+
+	if (nbytes >= HUGE_PAGE_NBYTES)
+		madvise(memory, nbytes, MADV_HUGEPAGE);
+	for (size_t at = 0; at < nbytes; at += 4096)
+		memory[at] = 0;
+	return memory;
+}

@@ -1,0 +1,91 @@
+/*
+ * kernel_keys - keys of many distributions, to test and to time the kernels; host and device
+ *
+ * Key i of n is a pure function of (i, n). tools/gen/gen.h makes files; this makes elements, on the
+ * device too, and adds what is hard for the kernels in particular (twins, crowds, the value of a
+ * tile's filler).
+ */
+#pragma once
+
+#include <string.h>
+
+#include "src/record/digest.h"
+
+enum keys {
+	KEYS_RANDOM,
+	KEYS_SORTED,
+	KEYS_REVERSED,
+	KEYS_EQUAL,
+	KEYS_ONES,     /* all bits set: as the filler of a tile */
+	KEYS_TWO,      /* two values */
+	KEYS_FEW,      /* 37 values, far apart */
+	KEYS_ORGAN,    /* ascending, then descending */
+	KEYS_SAWTOOTH, /* ascending over and over */
+	KEYS_NEARLY,   /* sorted, but for one in 50 */
+	KEYS_TWINS,    /* few values in the upper bits, random lower ones */
+	KEYS_CROWD,    /* one in 64 is huge, the others are small */
+	KEYS_LOW_HALF, /* the upper half of the bits is the same in all */
+	N_KEYS
+};
+
+static const char *const key_names[N_KEYS] = { "random", "sorted", "reversed", "equal",    "ones",
+					       "two",    "few",    "organ",    "sawtooth", "nearly",
+					       "twins",  "crowd",  "low half" };
+
+/* i * 2^128 / n, roughly: the i-th of n keys that ascend over the whole range. */
+static inline GSORT_HD uint128_t key_ascending(uint64_t i, uint64_t n)
+{
+	return n ? ~(uint128_t)0 / n * i : 0;
+}
+
+/* Key i of n, over the whole range of 128 bits; keys of b bits are its upper b bits. */
+static inline GSORT_HD uint128_t key_make(enum keys keys, uint64_t i, uint64_t n, unsigned bits)
+{
+	const uint64_t hash = digest_mix64(i + 1);
+	const uint128_t random = (uint128_t)hash << 64 | digest_mix64(hash);
+	const uint128_t unit = (uint128_t)1 << (128 - bits); /* of a key of `bits` */
+
+	switch (keys) {
+	case KEYS_RANDOM:
+		return random;
+	case KEYS_SORTED:
+		return key_ascending(i, n);
+	case KEYS_REVERSED:
+		return key_ascending(n - 1 - i, n);
+	case KEYS_EQUAL:
+		return unit * 42;
+	case KEYS_ONES:
+		return ~(uint128_t)0;
+	case KEYS_TWO:
+		return hash & 1 ? unit * 3 : ~(uint128_t)0 / 5 * 3;
+	case KEYS_FEW:
+		return ~(uint128_t)0 / 37 * (hash % 37);
+	case KEYS_ORGAN:
+		return key_ascending(i < n / 2 ? i : n - 1 - i, n);
+	case KEYS_SAWTOOTH:
+		return key_ascending(i % (n / 10 + 1), n);
+	case KEYS_NEARLY:
+		return hash % 50 ? key_ascending(i, n) : random;
+	case KEYS_TWINS:
+		return (uint128_t)(hash % 61) << 120 | random >> 20;
+	case KEYS_CROWD:
+		return hash % 64 ? unit * (hash >> 40) : random;
+	default:
+		return ~(uint128_t)0 << (128 - bits / 2) | random >> (bits / 2);
+	}
+}
+
+/* Write key i of n as an element. */
+static inline GSORT_HD void key_store(void *elements, uint32_t element_nbytes, uint64_t i,
+				      uint128_t key)
+{
+	const uint128_t element = key >> (128 - element_nbytes * 8);
+
+	memcpy((char *)elements + i * element_nbytes, &element, element_nbytes);
+}
+
+static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n, enum keys keys)
+{
+	for (uint64_t i = 0; i < n; i++)
+		key_store(elements, element_nbytes, i, key_make(keys, i, n, element_nbytes * 8));
+}

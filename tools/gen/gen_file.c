@@ -1,0 +1,93 @@
+/*
+ * gen_file - a data set into a file (see gen_file.h)
+ *
+ * The data set is cut into blocks; threads claim them in order, make them and write them at their
+ * offsets. A pipe makes the threads take turns in writing, not in making (see io/output/output.h).
+ */
+#include "tools/gen/gen_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "io/output/output.h"
+#include "src/base/status.h"
+
+/* A block stays in a core's second-level cache from making to writing. */
+enum { BLOCK_NBYTES = 512 << 10, MAX_THREADS = 64 };
+
+/* What the threads share. */
+struct job {
+	const struct data_set *set;
+	struct output *output;
+	uint64_t block_records;
+	_Atomic uint64_t next_block;
+	_Atomic int error;
+};
+
+/* Returns 1, or 0 when nothing is left to do, or a negative errno after a message. */
+static int write_next_block(struct job *job, void *buffer)
+{
+	const uint64_t record_nbytes = job->set->record_nbytes;
+	const uint64_t first = atomic_fetch_add(&job->next_block, 1) * job->block_records;
+	uint64_t n;
+	int r;
+
+	if (first >= job->set->n_records || atomic_load(&job->error))
+		return 0;
+	n = job->set->n_records - first;
+	if (n > job->block_records)
+		n = job->block_records;
+	data_set_fill(job->set, first, n, buffer);
+	r = output_write_at(job->output, first * record_nbytes, buffer, n * record_nbytes);
+	return r < 0 ? r : 1;
+}
+
+static void *work(void *arg)
+{
+	struct job *job = arg;
+	void *buffer = malloc(BLOCK_NBYTES);
+	int r = buffer ? 1 : fail(-ENOMEM, "no memory for a block: %m");
+
+	while (r > 0)
+		r = write_next_block(job, buffer);
+	if (r < 0) {
+		atomic_store(&job->error, r);
+		output_cancel(job->output);
+	}
+	free(buffer);
+	return NULL;
+}
+
+/* The calling thread works too; threads that cannot be had are done without. */
+static int write_all(struct job *job, unsigned n_threads)
+{
+	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
+	pthread_t threads[MAX_THREADS];
+	unsigned n_started = 0;
+
+	while (n_started < MAX_THREADS && n_started + 1 < n_threads && n_started + 1 < n_blocks &&
+	       pthread_create(&threads[n_started], NULL, work, job) == 0)
+		n_started++;
+	work(job);
+	while (n_started)
+		pthread_join(threads[--n_started], NULL);
+	return atomic_load(&job->error);
+}
+
+int gen_write_file(const struct data_set *set, const char *path, unsigned n_threads)
+{
+	struct job job = { .set = set, .block_records = BLOCK_NBYTES / set->record_nbytes };
+	int r;
+
+	r = output_open(&io_engine_plain, path, set->n_records * set->record_nbytes, &job.output);
+	if (r < 0)
+		return r;
+	r = write_all(&job, n_threads);
+	if (r < 0) {
+		output_abort(job.output);
+		return r;
+	}
+	return output_commit(job.output, OUTPUT_UNSYNCED);
+}

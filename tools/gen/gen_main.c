@@ -1,0 +1,224 @@
+/*
+ * gsort-gen - write test data, the same bytes for the same arguments on every machine
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "src/base/memory_limit.h"
+#include "src/base/size.h"
+#include "src/base/status.h"
+#include "tools/gen/gen.h"
+#include "tools/gen/gen_file.h"
+#include "tools/gen/gensort.h"
+#include "tools/tool.h"
+
+#define DEFAULT_N_RECORDS UINT64_C(1048576)
+
+struct gen_options {
+	struct record_options record;
+	uint64_t prefix_nbytes;
+	uint64_t n_records;
+	uint64_t nbytes; /* -b; with --gensort the number of the first record */
+	int dist;        /* enum gen_dist */
+	uint64_t seed;
+	int gensort; /* enum gensort_kind, or NO_GENSORT */
+	const char *output_path;
+};
+
+enum { NO_GENSORT = -1 };
+
+enum row {
+	ROW_RECORDS,
+	ROW_BYTES,
+	ROW_TYPE,
+	ROW_RECORD_SIZE,
+	ROW_KEY,
+	ROW_PREFIX,
+	ROW_DIST,
+	ROW_SEED,
+	ROW_GENSORT
+};
+
+static const struct option_choice gensort_kinds[] = {
+	{ "ascii", GENSORT_ASCII },
+	{ "binary", GENSORT_BINARY },
+	{ "skewed", GENSORT_SKEWED },
+	{ 0 },
+};
+
+static int take_bytes(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct gen_options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_spell(spec, spelling), argument, 1, &options->nbytes);
+}
+
+static int take_dist(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct gen_options *options = target;
+	char spelling[OPTION_SPELLING_NBYTES], names[GEN_DIST_NAMES_NBYTES];
+	enum gen_dist dist;
+
+	if (gen_parse_dist(argument, &dist) < 0)
+		return fail(-EINVAL, "%s: unknown distribution '%s': use one of %s",
+			    option_spell(spec, spelling), argument, gen_list_dists(names));
+	options->dist = (int)dist;
+	return 0;
+}
+
+static const struct option_spec specs[] = {
+	[ROW_RECORDS] = { .name = "records",
+			  .letter = 'n',
+			  .argument = "COUNT",
+			  .help = "number of records (default 1048576)",
+			  .take = option_take_number,
+			  .offset = offsetof(struct gen_options, n_records) },
+	[ROW_BYTES] = { .name = "bytes",
+			.letter = 'b',
+			.argument = "SIZE",
+			.help = "as many whole records as fit SIZE bytes; suffixes K to E. With "
+				"--gensort: begin with record number SIZE (default 0)",
+			.take = take_bytes },
+	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .offset = offsetof(struct gen_options, record) },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE,
+			      .offset = offsetof(struct gen_options, record) },
+	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, .offset = offsetof(struct gen_options, record) },
+	[ROW_PREFIX] = { .name = "prefix",
+			 .argument = "BYTES",
+			 .help = "the first BYTES of the keys are the same in all records",
+			 .take = option_take_number,
+			 .offset = offsetof(struct gen_options, prefix_nbytes) },
+	[ROW_DIST] = { .name = "dist",
+		       .letter = 'd',
+		       .argument = "DIST",
+		       .help = "distribution (default random): random sorted reversed equal two "
+			       "zipf few nearly sawtooth organ gaps nan",
+		       .take = take_dist },
+	[ROW_SEED] = { .name = "seed",
+		       .argument = "N",
+		       .help = "another N, other data (default 1)",
+		       .take = option_take_number,
+		       .offset = offsetof(struct gen_options, seed) },
+	[ROW_GENSORT] = { .name = "gensort",
+			  .argument = "ascii|binary|skewed",
+			  .help = "records of the sort benchmark, the same bytes as gensort 1.5 "
+				  "with -a, without options, or with -s: 100 bytes, of which the "
+				  "first 10 are the key",
+			  .take = option_take_choice,
+			  .offset = offsetof(struct gen_options, gensort),
+			  .choices = gensort_kinds },
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "FILE",
+	  .help = "write to FILE, not to standard output",
+	  .take = option_take_text,
+	  .offset = offsetof(struct gen_options, output_path) },
+	TOOL_ROW_HELP,
+	TOOL_ROW_VERSION,
+};
+
+static const struct option_conflict conflicts[] = {
+	{ ROW_TYPE, ROW_GENSORT, "each says what a record is" },
+	{ ROW_RECORD_SIZE, ROW_GENSORT, "each says what a record is" },
+	{ ROW_KEY, ROW_GENSORT, "each says what a record is" },
+	{ ROW_PREFIX, ROW_GENSORT, "the sort benchmark's keys have no common beginning" },
+	{ ROW_DIST, ROW_GENSORT, "the sort benchmark's records have their own distribution" },
+	{ ROW_SEED, ROW_GENSORT, "the sort benchmark's records are the same for everybody" },
+};
+
+static const struct tool tool = {
+	.name = "gsort-gen",
+	.usage = "gsort-gen [OPTION]...\n"
+		 "Write test data: the same bytes for the same options on every machine.\n",
+	.notes = RECORD_OPTIONS_TYPES,
+	.options = { .specs = specs,
+		     .n_specs = sizeof specs / sizeof specs[0],
+		     .conflicts = conflicts,
+		     .n_conflicts = sizeof conflicts / sizeof conflicts[0] },
+};
+
+static int write_set(const struct gen_options *options, const struct data_set *set)
+{
+	if (set->n_records > INT64_MAX / set->record_nbytes)
+		return fail(-EFBIG,
+			    "%" PRIu64 " records of %" PRIu64
+			    " bytes are more than a file can hold",
+			    set->n_records, set->record_nbytes);
+	return gen_write_file(set, options->output_path, cpus_available(""));
+}
+
+static int generate_gensort(const struct gen_options *options)
+{
+	const uint64_t first = options->nbytes;
+	struct gensort gensort;
+
+	if (options->n_records > 0 && options->n_records - 1 > UINT64_MAX - first)
+		return fail(-ERANGE,
+			    "-b, --bytes: from record %" PRIu64 " on there are no %" PRIu64
+			    " more: numbers end at 2^64",
+			    first, options->n_records);
+	gensort_make((enum gensort_kind)options->gensort, first, options->n_records, &gensort);
+	return write_set(options, &gensort.set);
+}
+
+static int generate_layout(const struct gen_options *options, const struct layout *layout,
+			   uint64_t n_records)
+{
+	struct gen gen;
+
+	if (options->prefix_nbytes > layout->record_keys.key_nbytes)
+		return fail(-EINVAL,
+			    "--prefix=%" PRIu64 " is longer than the key, which has %" PRIu32
+			    " bytes",
+			    options->prefix_nbytes, layout->record_keys.key_nbytes);
+	gen_make(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
+	gen_set_prefix(&gen, (uint32_t)options->prefix_nbytes);
+	return write_set(options, &gen.set);
+}
+
+static int generate_records(struct gen_options *options, const struct option_result *given)
+{
+	struct layout layout;
+	uint64_t n_records;
+	int r = tool_make_layout(&options->record, &layout);
+
+	if (r < 0)
+		return r;
+	n_records = option_is_given(given, ROW_BYTES) ? options->nbytes / layout.record_nbytes :
+							options->n_records;
+	r = generate_layout(options, &layout, n_records);
+	layout_free(&layout);
+	return r;
+}
+
+static int generate(struct gen_options *options, const struct option_result *given)
+{
+	if (given->n_operands)
+		return fail(-EINVAL, "unexpected '%s': the output's name is given with -o",
+			    given->operands[0]);
+	if (options->gensort != NO_GENSORT)
+		return generate_gensort(options);
+	if (option_is_given(given, ROW_RECORDS) && option_is_given(given, ROW_BYTES))
+		return fail(-EINVAL, "-n, --records and -b, --bytes cannot be used together: "
+				     "each says how much to write");
+	return generate_records(options, given);
+}
+
+int main(int argc, char **argv)
+{
+	struct gen_options options = {
+		.n_records = DEFAULT_N_RECORDS,
+		.dist = GEN_RANDOM,
+		.seed = 1,
+		.gensort = NO_GENSORT,
+	};
+	struct option_result given;
+	int r = tool_parse(&tool, argc, argv, &options, &given);
+
+	if (r == 0)
+		r = generate(&options, &given);
+	record_options_free(&options.record);
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+}
