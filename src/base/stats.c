@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "src/base/status.h"
 
@@ -37,7 +38,8 @@ struct stats {
 	/* Under the lock. */
 	enum phase phase; /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
-	uint64_t end_ns; /* set by stats_finish(); 0 before */
+	uint64_t end_ns;          /* set by stats_finish(); 0 before */
+	struct stats_usage usage; /* valid then */
 };
 
 static const char *const stage_names[N_STAGES] = {
@@ -164,13 +166,33 @@ void stats_waited(struct stats *stats, struct span span)
 	add_event(stats, &span, "wait", end_ns, 0);
 }
 
+static uint64_t ns_of(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+static struct stats_usage usage_now(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (struct stats_usage){
+		.user_ns = ns_of(usage.ru_utime),
+		.system_ns = ns_of(usage.ru_stime),
+		.peak_rss_nbytes = (uint64_t)usage.ru_maxrss << 10,
+	};
+}
+
 void stats_finish(struct stats *stats)
 {
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
-	stats->end_ns = trace_now_ns();
-	stats->phases[stats->phase].end_ns = stats->end_ns;
+	if (!stats->end_ns) {
+		stats->end_ns = trace_now_ns();
+		stats->usage = usage_now();
+		stats->phases[stats->phase].end_ns = stats->end_ns;
+	}
 	pthread_mutex_unlock(&stats->lock);
 }
 
@@ -212,6 +234,7 @@ void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
 	pthread_mutex_lock(&stats->lock);
 	now_ns = stats->end_ns ? stats->end_ns : trace_now_ns();
 	totals.elapsed_ns = now_ns - stats->begin_ns;
+	totals.usage = stats->end_ns ? stats->usage : usage_now();
 	for (enum phase i = 0; i < N_PHASES; i++) {
 		const struct phase_counters *phase = &stats->phases[i];
 		struct phase_totals *sum = &totals.phases[i];

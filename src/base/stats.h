@@ -74,8 +74,15 @@ struct phase_totals {
 	struct stage_totals stages[N_STAGES];
 };
 
+/* Of the process, from its start to stats_finish() or now. */
+struct stats_usage {
+	uint64_t user_ns, system_ns;
+	uint64_t peak_rss_nbytes;
+};
+
 struct stats_totals {
 	uint64_t elapsed_ns; /* since stats_open(), to stats_finish() or now */
+	struct stats_usage usage;
 	struct phase_totals phases[N_PHASES];
 };
 
@@ -117,7 +124,10 @@ void stats_waited(struct stats *stats, struct span span);
 /* Thread-safe. */
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);
 
-/* All is done: what follows, measuring say, does not count. */
+/*
+ * All is done: what follows, measuring say, does not count, neither as time nor as memory. Only the
+ * first call does anything.
+ */
 void stats_finish(struct stats *stats);
 
 /* Thread-safe. stats: not NULL. */

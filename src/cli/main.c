@@ -93,6 +93,7 @@ static int run_reporting(const struct options *options)
 		r = progress_open(options->progress, stats, &progress);
 	if (r == 0)
 		r = run(options, stats, &facts);
+	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)
 		reported = report(options, stats, &facts);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/resource.h>
 
 #include "config.h"
 #include "src/base/size.h"
@@ -35,15 +34,13 @@ static double seconds(uint64_t ns)
 static struct summary summarise(struct stats *stats, const struct report_facts *facts)
 {
 	struct summary summary = { .facts = facts };
-	struct rusage usage;
 
-	getrusage(RUSAGE_SELF, &usage);
-	summary.user_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6;
-	summary.system_s = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6;
-	summary.peak_rss_nbytes = (uint64_t)usage.ru_maxrss << 10;
-	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
 	stats_get_totals(stats, &summary.totals);
+	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
 	summary.elapsed_s = seconds(summary.totals.elapsed_ns);
+	summary.user_s = seconds(summary.totals.usage.user_ns);
+	summary.system_s = seconds(summary.totals.usage.system_ns);
+	summary.peak_rss_nbytes = summary.totals.usage.peak_rss_nbytes;
 	return summary;
 }
 

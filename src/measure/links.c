@@ -19,15 +19,31 @@ enum {
 	N_PARTS = 64, /* of a file, */
 	LEAST_PART_NBYTES = 4 << 10,
 	MOST_PART_NBYTES = 4 << 20,
-	ROUNDS = 3,
 	MOST_THREADS = 16,
+	LEAST_TRIAL_NBYTES = 1 << 20,
+	GROWTH = 4,       /* from one measurement to the next */
+	BUDGET_PART = 10, /* of a sort's time, after it */
 };
 
-/* Work that threads share: parts, taken one by one. */
+/* What takes less is over before anybody asks what held it up. */
+static const uint64_t least_phase_ns = UINT64_C(1000000000);
+
+/* What is measured, for whom, and by when. */
+struct survey {
+	const struct engine *engine;
+	const struct options *options;
+	const struct link_request *request;
+	uint64_t end_ns;
+	struct link_rates *rates;
+};
+
+/* Work that threads share: parts, taken one by one, until the time is over. */
 struct parts {
 	int (*work)(struct parts *parts, uint32_t part);
 	uint64_t part_nbytes;
-	_Atomic uint32_t next;
+	uint64_t end_ns;
+	uint32_t n;
+	_Atomic uint32_t next, n_done;
 	_Atomic int error;
 
 	struct input *input;
@@ -41,25 +57,28 @@ static void *parts_main(void *argument)
 	struct parts *parts = argument;
 	uint32_t part;
 
-	while ((part = parts->next++) < N_PARTS) {
+	while (trace_now_ns() < parts->end_ns && (part = parts->next++) < parts->n) {
 		const int r = parts->work(parts, part);
 
 		if (r < 0)
 			parts->error = r;
+		parts->n_done++;
 	}
 	return NULL;
 }
 
-/* Bytes per second of all parts, by n_threads; 0 if a part failed. */
-static double time_once(struct parts *parts, uint32_t n_threads,
-			int (*work)(struct parts *parts, uint32_t part))
+/* Bytes per second of n parts, or of those done in time, by n_threads; 0 if one failed. */
+static double time_parts(struct parts *parts, uint32_t n, uint32_t n_threads,
+			 int (*work)(struct parts *parts, uint32_t part))
 {
 	const uint64_t begin_ns = trace_now_ns();
 	pthread_t threads[MOST_THREADS];
 	uint32_t n_started = 0;
 
 	parts->work = work;
+	parts->n = n;
 	parts->next = 0;
+	parts->n_done = 0;
 	while (n_started + 1 < n_threads && n_started < MOST_THREADS &&
 	       pthread_create(&threads[n_started], NULL, parts_main, parts) == 0)
 		n_started++;
@@ -68,28 +87,13 @@ static double time_once(struct parts *parts, uint32_t n_threads,
 		pthread_join(threads[i], NULL);
 	if (parts->error)
 		return 0;
-	return (double)(N_PARTS * parts->part_nbytes) /
+	return (double)(parts->n_done * parts->part_nbytes) /
 	       ((double)(trace_now_ns() - begin_ns) * 1e-9);
 }
 
 static char *part_data(const struct parts *parts, uint32_t part)
 {
 	return parts->data + part * parts->part_nbytes;
-}
-
-/* The best of some rounds: others share the machine. */
-static double time_parts(struct parts *parts, uint32_t n_threads,
-			 int (*work)(struct parts *parts, uint32_t part))
-{
-	double best = 0;
-
-	for (int round = 0; round < ROUNDS; round++) {
-		const double rate = time_once(parts, n_threads, work);
-
-		if (rate > best)
-			best = rate;
-	}
-	return best;
 }
 
 /* Parts spread over the input: in the cache or not, as they are. */
@@ -112,38 +116,89 @@ static int read_back(struct parts *parts, uint32_t part)
 	return spill_read(parts->spill, parts->extents[part], part_data(parts, part));
 }
 
-static void measure_input(const struct engine *engine, struct parts *parts,
-			  struct link_rates *rates)
+/* Parts of so many bytes in all, to be done by end_ns; no data if there is no memory. */
+static struct parts parts_open(uint64_t nbytes, uint64_t end_ns)
 {
-	const uint64_t nbytes = input_total_nbytes(engine->input);
+	struct parts parts = { .part_nbytes = nbytes / N_PARTS, .end_ns = end_ns };
 
-	if (nbytes == INPUT_SIZE_UNKNOWN || nbytes < 2 * parts->part_nbytes)
-		return;
-	parts->input = engine->input;
-	rates->rates[STAGE_READ] = time_parts(parts, engine->plan.n_readers, read_part);
+	if (parts.part_nbytes > MOST_PART_NBYTES)
+		parts.part_nbytes = MOST_PART_NBYTES;
+	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
+	if (parts.part_nbytes)
+		parts.data = aligned_alloc(SPILL_ALIGN_NBYTES, N_PARTS * parts.part_nbytes);
+	if (parts.data)
+		memset(parts.data, 1, N_PARTS * parts.part_nbytes);
+	return parts;
 }
 
-/*
- * Writing to new files in the directories, unless they are nearly full; and reading from there, if
- * asked for.
- */
-static double measure_directories(const struct engine *engine, struct parts *parts,
-				  const char *const *directories, size_t n, enum page_cache_use use,
-				  double *ret_read)
+/* Takes the rate if there is one. */
+static bool note_rate(const struct survey *survey, enum stage stage, double rate)
 {
-	const uint64_t needed_nbytes = 2 * ROUNDS * N_PARTS * parts->part_nbytes;
-	uint64_t free_nbytes;
+	if (rate > 0)
+		survey->rates->rates[stage] = rate;
+	return rate > 0;
+}
+
+static bool measure_input(const struct survey *survey, uint64_t nbytes)
+{
+	const struct engine *engine = survey->engine;
+	const uint64_t input_nbytes = input_total_nbytes(engine->input);
+	struct parts parts;
 	double rate = 0;
 
-	if (spill_open(engine->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
-		return 0;
+	if (input_nbytes == INPUT_SIZE_UNKNOWN)
+		return false;
+	parts = parts_open(nbytes, survey->end_ns);
+	parts.input = engine->input;
+	if (parts.data && input_nbytes >= 2 * parts.part_nbytes)
+		rate = time_parts(&parts, N_PARTS, engine->plan.n_readers, read_part);
+	free(parts.data);
+	return note_rate(survey, STAGE_READ, rate);
+}
+
+/* Is there room for some times of what is measured? */
+static bool has_room(struct spill *spill, uint64_t nbytes)
+{
+	uint64_t free_nbytes;
+
+	return spill_free_nbytes(spill, &free_nbytes) == 0 && free_nbytes / 4 >= nbytes;
+}
+
+/* Writing to new files in the directories, unless they are nearly full, and reading from there. */
+static bool measure_directories(const struct survey *survey, const char *const *directories,
+				size_t n, enum page_cache_use use, struct parts *parts,
+				enum stage write, enum stage read)
+{
+	const struct engine *engine = survey->engine;
+	double rate = 0;
+
+	if (!parts->data ||
+	    spill_open(engine->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
+		return false;
 	page_cache_tell_spill(use, parts->spill);
-	if (spill_free_nbytes(parts->spill, &free_nbytes) == 0 && free_nbytes >= needed_nbytes)
-		rate = time_parts(parts, engine->plan.n_writers, write_part);
-	if (rate > 0 && ret_read)
-		*ret_read = time_parts(parts, 1, read_back);
+	if (has_room(parts->spill, N_PARTS * parts->part_nbytes))
+		rate = time_parts(parts, N_PARTS, engine->plan.n_writers, write_part);
+	if (note_rate(survey, write, rate) && read != write)
+		note_rate(survey, read, time_parts(parts, parts->n_done, 1, read_back));
 	spill_close(parts->spill);
-	return rate;
+	return rate > 0;
+}
+
+static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
+{
+	const struct engine *engine = survey->engine;
+	const struct options *options = survey->options;
+	struct parts parts;
+	bool measured;
+
+	if (engine->plan.fits || !options->temp_dirs)
+		return false;
+	parts = parts_open(nbytes, survey->end_ns);
+	measured = measure_directories(survey, options->temp_dirs, options->n_temp_dirs,
+				       page_cache_use(engine, engine->plan.temporary_nbytes),
+				       &parts, STAGE_SPILL, STAGE_FETCH);
+	free(parts.data);
+	return measured;
 }
 
 static enum page_cache_use use_for_output(const struct engine *engine)
@@ -153,49 +208,110 @@ static enum page_cache_use use_for_output(const struct engine *engine)
 	return page_cache_use(engine, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
-static void measure_output(const struct engine *engine, const char *path, struct parts *parts,
-			   struct link_rates *rates)
+static bool measure_output(const struct survey *survey, uint64_t nbytes)
 {
+	const char *path = survey->options->output_path;
 	char *copy = path ? strdup(path) : NULL;
 	const char *directory = copy ? dirname(copy) : NULL;
+	struct parts parts;
+	bool measured;
 
-	if (directory)
-		rates->rates[STAGE_WRITE] = measure_directories(engine, parts, &directory, 1,
-								use_for_output(engine), NULL);
-	free(copy);
-}
-
-static void measure_files(const struct engine *engine, const struct options *options,
-			  uint64_t nbytes, struct link_rates *rates)
-{
-	struct parts parts = { .part_nbytes = nbytes / N_PARTS };
-
-	if (parts.part_nbytes > MOST_PART_NBYTES)
-		parts.part_nbytes = MOST_PART_NBYTES;
-	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
-	parts.data = parts.part_nbytes ?
-			     aligned_alloc(SPILL_ALIGN_NBYTES, N_PARTS * parts.part_nbytes) :
-			     NULL;
-	if (!parts.data)
-		return;
-	memset(parts.data, 1, N_PARTS * parts.part_nbytes);
-	measure_input(engine, &parts, rates);
-	if (!engine->plan.fits && options->temp_dirs && !parts.error)
-		rates->rates[STAGE_SPILL] = measure_directories(
-			engine, &parts, options->temp_dirs, options->n_temp_dirs,
-			page_cache_use(engine, engine->plan.temporary_nbytes),
-			&rates->rates[STAGE_FETCH]);
-	if (!parts.error)
-		measure_output(engine, options->output_path, &parts, rates);
+	if (!directory)
+		return false;
+	parts = parts_open(nbytes, survey->end_ns);
+	measured = measure_directories(survey, &directory, 1, use_for_output(survey->engine),
+				       &parts, STAGE_WRITE, STAGE_WRITE);
 	free(parts.data);
+	free(copy);
+	return measured;
 }
 
-void links_measure(const struct engine *engine, const struct options *options, uint64_t nbytes,
-		   struct link_rates *ret_rates)
+static bool measure_device(const struct survey *survey, uint64_t nbytes)
 {
+	return trial_measure(survey->engine, nbytes, survey->rates);
+}
+
+#define STAGE_BIT(STAGE) (1u << STAGE_##STAGE)
+
+static const struct subject {
+	uint32_t stages; /* any of which asks for it */
+	bool (*measure)(const struct survey *survey, uint64_t nbytes);
+} subjects[] = {
+	{ STAGE_BIT(READ), measure_input },
+	{ STAGE_BIT(SPILL) | STAGE_BIT(FETCH), measure_temporary },
+	{ STAGE_BIT(WRITE), measure_output },
+	{ STAGE_BIT(UPLOAD) | STAGE_BIT(ENCODE) | STAGE_BIT(SORT) | STAGE_BIT(MERGE) |
+		  STAGE_BIT(DECODE) | STAGE_BIT(DOWNLOAD),
+	  measure_device },
+};
+
+enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static bool is_wanted(const struct subject *subject, const struct link_request *request)
+{
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (request->wanted[stage] && subject->stages >> stage & 1)
+			return true;
+	return false;
+}
+
+/* With more and more bytes, as long as the next measurement can be expected to end in time. */
+static void measure_growing(struct survey *survey, const struct subject *subject,
+			    uint64_t budget_ns)
+{
+	const uint64_t most_nbytes = survey->request->nbytes;
+	uint64_t begin_ns = trace_now_ns();
+	uint64_t nbytes = most_nbytes < LEAST_TRIAL_NBYTES ? most_nbytes : LEAST_TRIAL_NBYTES;
+
+	survey->end_ns = begin_ns + budget_ns;
+	for (; nbytes <= most_nbytes; nbytes *= GROWTH) {
+		const uint64_t last_ns = begin_ns;
+
+		if (!subject->measure(survey, nbytes))
+			return;
+		begin_ns = trace_now_ns();
+		if (begin_ns + (GROWTH + 1) * (begin_ns - last_ns) > survey->end_ns)
+			return;
+	}
+}
+
+bool links_request_after(const struct stats_totals *totals, uint64_t nbytes,
+			 struct link_request *ret_request)
+{
+	struct link_request request = {
+		.nbytes = nbytes,
+		.budget_ns = totals->elapsed_ns / BUDGET_PART,
+	};
+	bool is_any_wanted = false;
+
+	for (enum phase i = 0; i < N_PHASES; i++)
+		for (enum stage stage = 0; stage < N_STAGES; stage++)
+			if (totals->phases[i].elapsed_ns >= least_phase_ns &&
+			    totals->phases[i].stages[stage].nbytes > 0)
+				request.wanted[stage] = is_any_wanted = true;
+	*ret_request = request;
+	return is_any_wanted;
+}
+
+void links_measure(const struct engine *engine, const struct options *options,
+		   const struct link_request *request, struct link_rates *ret_rates)
+{
+	const uint64_t end_ns = trace_now_ns() + request->budget_ns;
+	struct survey survey = {
+		.engine = engine,
+		.options = options,
+		.request = request,
+		.rates = ret_rates,
+	};
+
 	*ret_rates = (struct link_rates){ 0 };
 	status_mute(true);
-	measure_files(engine, options, nbytes, ret_rates);
-	trial_measure(engine, nbytes, ret_rates);
+	for (size_t i = 0; i < N_SUBJECTS; i++) {
+		const uint64_t now_ns = trace_now_ns();
+
+		if (is_wanted(&subjects[i], request) && now_ns < end_ns)
+			measure_growing(&survey, &subjects[i],
+					(end_ns - now_ns) / (N_SUBJECTS - i));
+	}
 	status_mute(false);
 }

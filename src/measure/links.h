@@ -1,10 +1,12 @@
 /*
  * links - how fast the machine can do what each stage does
  *
- * A short measurement (some tens of milliseconds for each stage) with what the sort itself would
- * use: the input where it lies, the back end, the directories for temporary files and the output,
- * and as many threads. It says what a plan will take (estimate.h), and afterwards how near a stage
- * came to what it could do.
+ * A short measurement with what the sort itself would use: the input where it lies, the back end,
+ * the directories for temporary files and the output, and as many threads. It says what a plan will
+ * take (estimate.h), and afterwards how near a stage came to what it could do.
+ *
+ * How much can be moved in a given time is what is to be found out, so each thing is measured with
+ * a little first, and then with four times as much, as long as that will be done in time.
  */
 #pragma once
 
@@ -15,9 +17,26 @@ struct link_rates {
 	double rates[N_STAGES];
 };
 
+/* What is to be measured, and how much that may take. */
+struct link_request {
+	uint64_t nbytes;    /* at most, of host memory and of device memory */
+	uint64_t budget_ns; /* in all */
+	bool wanted[N_STAGES];
+};
+
+/* For --explain, which is all that is done then. */
+#define LINKS_EXPLAIN_NS UINT64_C(2000000000)
+
 /*
- * Measure with an open engine, that nothing else uses, in at most nbytes of host memory and of
- * device memory. What cannot be measured stays 0; a measurement is no reason to fail.
+ * After a sort: the stages of phases that took so long that it is worth it, in a tenth of the
+ * sort's time. False if there are none.
  */
-void links_measure(const struct engine *engine, const struct options *options, uint64_t nbytes,
-		   struct link_rates *ret_rates);
+bool links_request_after(const struct stats_totals *totals, uint64_t nbytes,
+			 struct link_request *ret_request);
+
+/*
+ * Measure with an open engine that nothing else uses. What cannot be measured stays 0; a
+ * measurement is no reason to fail.
+ */
+void links_measure(const struct engine *engine, const struct options *options,
+		   const struct link_request *request, struct link_rates *ret_rates);

@@ -294,13 +294,15 @@ static double time_decode(struct trial *trial)
 	return trial_rate(trial, r, begin_ns, n * trial->engine->layout->record_nbytes);
 }
 
-void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
+bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
 {
 	struct trial trial = { .engine = engine };
 	const double lanes = engine->info.unified ? engine->info.n_lanes : 1;
+	bool is_open;
 	double upload;
 
-	if (trial_open(&trial, nbytes) == 0) {
+	is_open = trial_open(&trial, nbytes) == 0;
+	if (is_open) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
 		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
 		if (refers(&trial))
@@ -315,4 +317,5 @@ void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rat
 		}
 	}
 	trial_close(&trial);
+	return is_open;
 }

@@ -9,6 +9,7 @@
 
 /*
  * Measure one lane, in at most nbytes; on a unified device all lanes together do so many times as
- * much. What cannot be measured stays as it is in *rates. Messages are to be muted.
+ * much. What cannot be measured stays as it is in *rates. Returns whether there was memory for it.
+ * Messages are to be muted.
  */
-void trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates);
+bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates);

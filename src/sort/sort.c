@@ -403,24 +403,30 @@ static uint64_t trial_nbytes(const struct sort *sort)
 	return plan->device_nbytes / 4;
 }
 
-/* For the reports, when all is done and the memory is free again. */
+/* For the reports, when all is done and the memory is free again: what took long, briefly. */
 static void measure_ceilings(struct sort *sort)
 {
+	struct stats_totals totals;
+	struct link_request request;
 	struct link_rates rates;
 
+	stats_finish(sort->engine.stats);
 	if (!sort->options->stats && !sort->options->stats_json_path)
 		return;
-	stats_finish(sort->engine.stats);
+	stats_get_totals(sort->engine.stats, &totals);
+	if (!links_request_after(&totals, trial_nbytes(sort), &request))
+		return;
 	run_store_free(&sort->store);
 	chunk_pool_close(sort->engine.pool);
 	sort->engine.pool = NULL;
-	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	links_measure(&sort->engine, sort->options, &request, &rates);
 	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
 }
 
 static int explain(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
+	struct link_request request = { .budget_ns = LINKS_EXPLAIN_NS };
 	struct link_rates rates;
 	struct loads loads;
 	int r = engine_open(&sort->engine, sort->options, false);
@@ -429,7 +435,10 @@ static int explain(struct sort *sort)
 		return r;
 	plan_print(plan, stdout);
 	estimate_loads(plan, &sort->layout, &loads);
-	links_measure(&sort->engine, sort->options, trial_nbytes(sort), &rates);
+	request.nbytes = trial_nbytes(sort);
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		request.wanted[stage] = true;
+	links_measure(&sort->engine, sort->options, &request, &rates);
 	estimate_print(plan, &loads, &rates, stdout);
 	return 0;
 }

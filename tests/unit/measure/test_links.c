@@ -1,0 +1,72 @@
+/*
+ * test_links - how long measuring may take, and when it is worth it
+ */
+#include "src/measure/links.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+#define MS UINT64_C(1000000)
+
+enum { WRITE_MS = 5, WRITERS = 2 };
+
+/* Of a sort whose only phase took so long. */
+static struct stats_totals totals_of(uint64_t elapsed_ns)
+{
+	struct stats_totals totals = { .elapsed_ns = elapsed_ns };
+
+	totals.phases[PHASE_RUNS].has_begun = true;
+	totals.phases[PHASE_RUNS].elapsed_ns = elapsed_ns;
+	totals.phases[PHASE_RUNS].stages[STAGE_READ].nbytes = 1;
+	return totals;
+}
+
+static void what_was_over_soon_is_not_measured(void **state)
+{
+	const struct stats_totals soon = totals_of(900 * MS), late = totals_of(3000 * MS);
+	struct link_request request;
+
+	(void)state;
+	assert_false(links_request_after(&soon, 1, &request));
+	assert_true(links_request_after(&late, 1, &request));
+	assert_int_equal(request.budget_ns, 300 * MS);
+	assert_true(request.wanted[STAGE_READ]);
+	assert_false(request.wanted[STAGE_SORT]);
+}
+
+/* How many writes fit into the time, each of which takes at least WRITE_MS. */
+static void measuring_ends_when_its_time_is_over(void **state)
+{
+	static const char *directories[] = { fixture_directory };
+	const struct options options = { .temp_dirs = directories, .n_temp_dirs = 1 };
+	const struct engine engine = { .io = &faulty_engine, .plan = { .n_writers = WRITERS } };
+	const struct link_request request = {
+		.nbytes = UINT64_C(1) << 30,
+		.budget_ns = 100 * MS,
+		.wanted = { [STAGE_SPILL] = true },
+	};
+	struct link_rates rates;
+
+	(void)state;
+	faults.marked_directory = fixture_directory;
+	faults.marked_delay = WRITE_MS * 1000;
+	links_measure(&engine, &options, &request, &rates);
+	assert_true(rates.rates[STAGE_SPILL] > 0);
+	assert_true(faults.n_transfers <= WRITERS * (2 * 100 / WRITE_MS + 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_over_soon_is_not_measured),
+		cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
+						fixture_finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
