@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,6 +44,7 @@ const struct io_engine io_engine_plain = {
 	.linkat = linkat,
 	.renameat = renameat,
 	.unlinkat = unlinkat,
+	.fsetxattr = fsetxattr,
 	RING,
 };
 

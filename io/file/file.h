@@ -36,6 +36,7 @@ struct io_engine {
 		      int flags);
 	int (*renameat)(int from_directory, const char *from, int to_directory, const char *to);
 	int (*unlinkat)(int directory, const char *name, int flags);
+	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
 	/*
 	 * A ring for io_queue.h, whose transfers then pass the rest of this table by: make it, hand
 	 * its entries over to the kernel, and take a completion off it: whose it is, and what the

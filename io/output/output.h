@@ -6,7 +6,7 @@
  * system can, the new file has no name until then (O_TMPFILE), so nothing is left behind, whatever
  * kills the process; else it has a hidden one. A target that is a symbolic link stays one: the file
  * that it points to is replaced. A new file gets the permissions of the umask; a replacement those
- * of the old file.
+ * of the old file, its access list included.
  *
  * What is no regular file (a pipe, a device, a terminal's other end) or has no name of ours
  * (standard output) is written in place. Where writes at offsets are possible they are used; else

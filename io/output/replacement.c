@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/output/attributes.h"
 #include "src/base/status.h"
 
 /* As many as the kernel follows. */
@@ -36,6 +37,7 @@ struct replacement {
 	char *name;            /* of the target in it */
 	bool has_old;
 	struct stat old;
+	struct file old_file;       /* for its attributes; open if it has_old */
 	struct hidden_name *hidden; /* NULL as long as the file has no name, or a kept one */
 	const char *kept_name;      /* or NULL */
 };
@@ -141,15 +143,19 @@ static int check_sticky(const struct replacement *replacement)
 }
 
 /* Is the file that was found by the path, through links, the one of that name in the directory? */
-static int check_old(const struct replacement *replacement)
+static int open_old(struct replacement *replacement)
 {
 	struct stat status;
-
 	/*
 	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
 	 * ours.
 	 */
-	if (fstatat(replacement->directory.fd, replacement->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+	const int r = attributes_open(replacement->engine, replacement->directory.fd,
+				      replacement->name, &replacement->old_file);
+
+	if (r < 0)
+		return r;
+	if (fstat(replacement->old_file.fd, &status) < 0)
 		return -errno;
 	if (!file_identity_equal(file_identity_of(&status), file_identity_of(&replacement->old)))
 		return -ESTALE;
@@ -165,7 +171,7 @@ static int find_target(struct replacement *replacement)
 		return r;
 	r = open_directory(replacement, path);
 	free(path);
-	return r == 0 && replacement->has_old ? check_old(replacement) : r;
+	return r == 0 && replacement->has_old ? open_old(replacement) : r;
 }
 
 static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)
@@ -245,6 +251,7 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 	replacement->engine = engine;
 	replacement->path = path;
 	replacement->directory = (struct file){ .engine = engine, .fd = -1 };
+	replacement->old_file = replacement->directory;
 	replacement->has_old = old != NULL;
 	replacement->kept_name = kept_name;
 	if (old)
@@ -260,26 +267,20 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 	return 0;
 }
 
-/*
- * Owner and permissions of the old file, as far as we may. Where the group cannot be kept, its
- * members get no more than everybody, and the bits that lend an identity are dropped.
- */
-static int copy_permissions(const struct replacement *replacement, const struct file *file)
+/* The target is no more open than it was, and no less if that can be. */
+static int copy_attributes(const struct replacement *replacement, const struct file *file)
 {
-	const struct stat *old = &replacement->old;
-	mode_t mode = old->st_mode & 07777;
-	struct stat status;
+	struct attributes_lost lost;
+	const int r = attributes_copy(&replacement->old_file, file, &lost);
 
-	if (fchown(file->fd, old->st_uid, old->st_gid) < 0 &&
-	    fchown(file->fd, (uid_t)-1, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
-		return -errno;
-	if (fstat(file->fd, &status) < 0)
-		return -errno;
-	if (status.st_uid != old->st_uid)
-		mode &= ~(mode_t)S_ISUID;
-	if (status.st_gid != old->st_gid)
-		mode &= ~(mode_t)S_ISGID & ((mode & 07) << 3 | ~(mode_t)070);
-	return fchmod(file->fd, mode) < 0 ? -errno : 0;
+	if (r < 0)
+		return r;
+	if (lost.access_list)
+		warn("%s: its access list cannot be kept: only its owner can use the file now",
+		     replacement->path);
+	if (lost.others)
+		warn("%s: not all of its extended attributes can be kept", replacement->path);
+	return 0;
 }
 
 /* Give a nameless file a hidden name. */
@@ -332,7 +333,7 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 	int r = 0, closed;
 
 	if (replacement->has_old)
-		r = copy_permissions(replacement, file);
+		r = copy_attributes(replacement, file);
 	if (r == 0)
 		r = link_hidden(replacement, file);
 	/* An error that the file system kept back until now must not reach the target. */
@@ -378,6 +379,7 @@ void replacement_drop(struct replacement *replacement)
 
 void replacement_leave(struct replacement *replacement)
 {
+	file_close(&replacement->old_file);
 	file_close(&replacement->directory);
 	free(replacement->name);
 	free(replacement);

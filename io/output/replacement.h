@@ -24,11 +24,11 @@ struct replacement;
 
 /*
  * Make the new file, open for reading and writing. old: what stat() said about the target, whose
- * owner and permissions the new file will get; NULL if it does not exist: permissions then come
- * from the umask. kept_name: NULL, or the hidden name that the new file has from the start, and
- * keeps when the process ends before it is finished; a file of that name may be there and is then
- * taken up as it is. The string must outlive the replacement. On success the file is the caller's
- * to close, the replacement to finish or drop.
+ * owner, permissions and other attributes (attributes.h) the new file will get; NULL if it does not
+ * exist: permissions then come from the umask. kept_name: NULL, or the hidden name that the new
+ * file has from the start, and keeps when the process ends before it is finished; a file of that
+ * name may be there and is then taken up as it is. The string must outlive the replacement. On
+ * success the file is the caller's to close, the replacement to finish or drop.
  */
 int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
 		      const char *kept_name, struct file *ret_file,

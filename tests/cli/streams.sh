@@ -83,6 +83,20 @@ chmod 640 file
 succeeds file -o file
 [ "$(stat -c %a file)" = 640 ] || broken "mode $(stat -c %a file)"
 
+if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
+	claim 'the output keeps its access list, and the group gets nothing by losing it'
+	cp a listed
+	chmod 600 listed
+	setfacl -m u:daemon:rw,g::- listed
+	getfacl -c listed > listed.before
+	succeeds listed -o listed
+	getfacl -c listed > listed.after
+	same listed.before listed.after 'access list'
+	[ "$(stat -c %a listed)" = 660 ] || broken "mode $(stat -c %a listed)"
+else
+	echo 'no access lists here: skipped'
+fi
+
 claim 'a new output has the mode of the umask'
 (umask 027 && "$GSORT" a -o new)
 [ "$(stat -c %a new)" = 640 ] || broken "mode $(stat -c %a new)"

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "io/file/file.h"
@@ -30,7 +31,7 @@ static struct {
 	bool refuses_direct;          /* does not know O_DIRECT */
 	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
-	int unlink_errno;
+	int unlink_errno, setxattr_errno;
 
 	/* What was seen. */
 	atomic_uint n_transfers;
@@ -150,6 +151,12 @@ static inline int faulty_unlinkat(int directory, const char *name, int flags)
 	return FAULTY(faults.unlink_errno, unlinkat(directory, name, flags));
 }
 
+static inline int faulty_fsetxattr(int fd, const char *name, const void *value, size_t nbytes,
+				   int flags)
+{
+	return FAULTY(faults.setxattr_errno, fsetxattr(fd, name, value, nbytes, flags));
+}
+
 static const struct io_engine faulty_engine = {
 	.name = "faulty",
 	.openat = faulty_openat,
@@ -164,6 +171,7 @@ static const struct io_engine faulty_engine = {
 	.linkat = faulty_linkat,
 	.renameat = faulty_renameat,
 	.unlinkat = faulty_unlinkat,
+	.fsetxattr = faulty_fsetxattr,
 };
 
 static char fixture_directory[64];
