@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
-enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80 };
+enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80, RESERVED_FLAGS = 0x7c };
+
+/* So many empty frames of a table are looked at, of so many bytes; with others it is of no use. */
+enum { MOST_EMPTY_FRAMES = 16, MOST_EMPTY_NBYTES = 64 };
 
 static const uint32_t frame_magic = 0xfd2fb528, skippable_magic = 0x184d2a50;
 static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
@@ -62,6 +66,7 @@ int zst_index_add(struct zst_index *index, uint32_t stored_nbytes, uint32_t cont
 void zst_index_free(struct zst_index *index)
 {
 	free(index->frames);
+	free(index->checksums);
 	*index = (struct zst_index){ 0 };
 }
 
@@ -123,12 +128,52 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 	if (r == 0 &&
 	    (load32(table) != table_magic || load32(table + 4) != n * entry_nbytes + FOOTER_NBYTES))
 		r = -ENODATA;
+	if (r == 0 && entry_nbytes > 8) {
+		index->checksums = malloc(n * sizeof *index->checksums);
+		r = index->checksums ? 0 : -ENOMEM;
+	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const unsigned char *entry = table + FRAME_HEADER_NBYTES + i * entry_nbytes;
 
+		if (index->checksums)
+			index->checksums[i] = load32(entry + 8);
 		r = zst_index_add(index, load32(entry), load32(entry + 4));
 	}
 	free(table);
+	return r;
+}
+
+/* Is frame i, of which the table says so, really without content? 0 or -ENODATA, or an error. */
+static int check_empty(const struct file *file, uint64_t base, const struct zst_index *index,
+		       size_t i)
+{
+	const size_t nbytes = zst_index_stored_nbytes(index, i);
+	unsigned char frame[MOST_EMPTY_NBYTES];
+	int r;
+
+	if (nbytes > sizeof frame)
+		return -ENODATA;
+	r = file_read_at(file, base + index->frames[i].stored, frame, nbytes);
+	if (r < 0)
+		return r;
+	return ZSTD_findFrameCompressedSize(frame, nbytes) == nbytes &&
+			       ZSTD_getFrameContentSize(frame, nbytes) == 0 ?
+		       0 :
+		       -ENODATA;
+}
+
+/* The same of all such frames: what has no content is never decoded, and so never found wrong. */
+static int check_empties(const struct file *file, uint64_t base, const struct zst_index *index)
+{
+	size_t n_empty = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < index->n && r == 0; i++) {
+		if (zst_index_content_nbytes(index, i) > 0)
+			continue;
+		n_empty++;
+		r = n_empty > MOST_EMPTY_FRAMES ? -ENODATA : check_empty(file, base, index, i);
+	}
 	return r;
 }
 
@@ -149,12 +194,14 @@ int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
 	n = load32(footer);
 	entry_nbytes = footer[4] & HAS_CHECKSUMS ? 12 : 8;
 	table_nbytes = FRAME_HEADER_NBYTES + n * entry_nbytes + FOOTER_NBYTES;
-	if (load32(footer + 5) != footer_magic || n == 0 || n > most_frames ||
-	    table_nbytes > nbytes)
+	if (load32(footer + 5) != footer_magic || footer[4] & RESERVED_FLAGS || n == 0 ||
+	    n > most_frames || table_nbytes > nbytes)
 		return -ENODATA;
 	r = read_entries(file, base + nbytes - table_nbytes, n, entry_nbytes, &index);
 	if (r == 0 && index.frames[n].stored != nbytes - table_nbytes)
 		r = -ENODATA;
+	if (r == 0)
+		r = check_empties(file, base, &index);
 	if (r < 0)
 		zst_index_free(&index);
 	else

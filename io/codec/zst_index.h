@@ -11,7 +11,12 @@
  *	n, flags, 0x8f92eab1
  *
  * all numbers little-endian, of 32 bits but for the 8 flags, of which the highest says that there
- * are checksums. The frames that gsort writes have their own; those in a table are not looked at.
+ * are checksums: the lower half of the XXH64 of a frame's content. The frames that gsort writes
+ * have one of their own.
+ *
+ * A table is trusted for places only. That it ends where the file does, and that its frames fill
+ * the file up to it, is checked when it is read; what has no content, and so would never be
+ * decoded, is looked at then, too; everything else when a frame is decoded (zst_reader.h).
  */
 #pragma once
 
@@ -29,6 +34,7 @@ struct zst_place {
 struct zst_index {
 	struct zst_place *frames; /* n, and one more for the end of the last */
 	size_t n, n_allocated;
+	uint32_t *checksums; /* n, if the table had some; else NULL */
 };
 
 /* A zeroed index is empty. One more frame; -ENOMEM without a message. */
@@ -62,8 +68,8 @@ int zst_index_format(const struct zst_index *index, unsigned char **ret_table, s
 
 /*
  * Read the table of a file whose frames begin at `base` and which ends nbytes behind that. Returns
- * 0 with an index to free; -ENODATA if there is none, or it is not of these nbytes; or what reading
- * returned. Prints nothing.
+ * 0 with an index to free; -ENODATA if there is none, or it is not of these nbytes, or says of a
+ * frame that it is empty which is not; or what reading returned. Prints nothing.
  */
 int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
 		   struct zst_index *ret_index);

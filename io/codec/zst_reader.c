@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
+#include <zstd.h>
 
 #include "src/base/status.h"
 
@@ -99,13 +101,47 @@ static int fail_frame(const struct zst_reader *reader, size_t i, int r, const ch
 		    reader->base + reader->index.frames[i].stored, what);
 }
 
+/*
+ * Is it one frame, with content, and of as much as the index says, if it tells? The decoder would
+ * take several as well, and pass over those that are skippable.
+ */
+static bool is_as_indexed(const struct zst_reader *reader, size_t i, const void *stored)
+{
+	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
+	const unsigned long long said = ZSTD_getFrameContentSize(stored, stored_nbytes);
+
+	return (said == zst_index_content_nbytes(&reader->index, i) ||
+		said == ZSTD_CONTENTSIZE_UNKNOWN) &&
+	       ZSTD_findFrameCompressedSize(stored, stored_nbytes) == stored_nbytes;
+}
+
+static int decode_stored(struct zst_reader *reader, size_t i, struct codec_context *context,
+			 const void *stored, void *content)
+{
+	const size_t nbytes = zst_index_content_nbytes(&reader->index, i);
+	const struct codec_items items = { .items = content, .n = nbytes, .item_nbytes = 1 };
+	int r;
+
+	if (!is_as_indexed(reader, i, stored))
+		return fail_frame(reader, i, -EBADMSG,
+				  "is damaged, or the index of the file is: it is not the frame "
+				  "that the index tells of");
+	r = codecs[CODEC_ZSTD].decode(context, stored, zst_index_stored_nbytes(&reader->index, i),
+				      &items);
+	if (r == 0 && reader->index.checksums &&
+	    (uint32_t)XXH64(content, nbytes, 0) != reader->index.checksums[i])
+		return fail_frame(
+			reader, i, -EBADMSG,
+			"is damaged, or the index of the file is: their checksums differ");
+	if (r == -EBADMSG)
+		return fail_frame(reader, i, r, "is damaged");
+	return r < 0 ? fail(r, "%s: decompression: %m", reader->name) : 0;
+}
+
 /* The content of frame i. */
 static int decode_frame(struct zst_reader *reader, const struct file *file, size_t i, void *content)
 {
 	const size_t stored_nbytes = zst_index_stored_nbytes(&reader->index, i);
-	const struct codec_items items = { .items = content,
-					   .n = zst_index_content_nbytes(&reader->index, i),
-					   .item_nbytes = 1 };
 	struct codec_context *context;
 	void *stored;
 	int r = codec_pool_acquire(reader->contexts, stored_nbytes, &context);
@@ -120,11 +156,7 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 	else if (r < 0)
 		fail_frame(reader, i, r, "cannot be read: %m");
 	else
-		r = codecs[CODEC_ZSTD].decode(context, stored, stored_nbytes, &items);
-	if (r == -EBADMSG)
-		fail_frame(reader, i, r, "is damaged");
-	else if (r == -ENOMEM)
-		fail(r, "%s: decompression: %m", reader->name);
+		r = decode_stored(reader, i, context, stored, content);
 	codec_pool_release(reader->contexts, context);
 	return r;
 }

@@ -152,6 +152,13 @@ cat second | gives both first.zst -
 { cat first.zst && cat second.zst; } > two.zst
 gives both two.zst
 
+claim 'two alike in one file are both sorted, though the index at its end fits the second'
+cat first.zst first.zst > two.zst
+"$GSORT" input input -o twice
+gives twice two.zst
+run -c two.zst
+[ "$status" -eq 1 ] || broken "-c of two alike: status $status"
+
 claim 'output over the input, and with everything that an output can be'
 cp first.zst same.zst
 succeeds -r -o same.zst same.zst
@@ -177,6 +184,30 @@ for at in 2 1000 $((size / 2)) $((size - 20)); do
 		same expected output 'of a damaged index'
 	else
 		one_line 'damaged.zst' "damage at $at"
+	fi
+done
+
+# flipped_bit OFFSET BIT: of first.zst, in flipped.zst
+flipped_bit() {
+	cp first.zst flipped.zst
+	byte=$(od -An -v -j"$1" -N1 -tu1 first.zst)
+	printf "\\$(printf %o $((byte ^ $2)))" |
+		dd of=flipped.zst bs=1 seek="$1" conv=notrunc 2> /dev/null
+}
+
+claim 'one flipped bit in a seek table loses nothing, and is no reason to find disorder'
+table=$((size - 9 - 8 * 4 - 8)) # of four frames; the entry of the second is at 16
+for flipped in '0 1' '4 8' '16 1' '17 128' '20 1' '22 16' '23 64' '30 16' '40 4' '44 128' '48 1'; do
+	at=$((table + ${flipped% *}))
+	flipped_bit $at ${flipped#* }
+	run -o output flipped.zst
+	if [ "$status" -eq 0 ]; then
+		same expected output "bit $flipped"
+		succeeds -c output
+	else
+		one_line 'flipped.zst' "bit $flipped"
+		run -c flipped.zst
+		[ "$status" -eq 2 ] || broken "-c, bit $flipped: status $status"
 	fi
 done
 head -c $((size - 1)) first.zst > cut.zst

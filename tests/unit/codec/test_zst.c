@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <xxhash.h>
 
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
@@ -263,6 +264,13 @@ static void damaged_frame_is_refused_again_and_again(void **state)
 
 /* --- the index --- */
 
+static void add_entries(struct zst_index *index, size_t n, uint32_t least_content_nbytes)
+{
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(zst_index_add(index, i + 9, least_content_nbytes + i % 3 * 100),
+				 0);
+}
+
 static void entries_come_back(void **state)
 {
 	struct zst_index index = { 0 }, back;
@@ -270,23 +278,32 @@ static void entries_come_back(void **state)
 	size_t nbytes;
 
 	(void)state;
-	for (uint32_t i = 0; i < 1000; i++)
-		assert_int_equal(zst_index_add(&index, i + 9, i % 3 * 100), 0);
+	add_entries(&index, 1000, 1);
 	assert_int_equal(zst_index_format(&index, &table, &nbytes), 0);
 	/* The frames themselves are not looked at. */
 	assert_int_equal(file_write_at(&file, 7 + index.frames[1000].stored, table, nbytes), 0);
 	assert_int_equal(zst_index_read(&file, 7, index.frames[1000].stored + nbytes, &back), 0);
 	assert_int_equal(back.n, 1000);
 	assert_memory_equal(back.frames, index.frames, 1001 * sizeof *back.frames);
-	for (uint64_t offset = 0; offset < zst_index_total_nbytes(&back); offset++) {
-		const size_t i = zst_index_find(&back, offset);
-
-		assert_true(back.frames[i].content <= offset);
-		assert_true(offset < back.frames[i + 1].content);
-	}
+	assert_null(back.checksums);
 	zst_index_free(&back);
 	zst_index_free(&index);
 	free(table);
+}
+
+static void every_byte_is_found_behind_empty_frames_too(void **state)
+{
+	struct zst_index index = { 0 };
+
+	(void)state;
+	add_entries(&index, 1000, 0);
+	for (uint64_t offset = 0; offset < zst_index_total_nbytes(&index); offset++) {
+		const size_t i = zst_index_find(&index, offset);
+
+		assert_true(index.frames[i].content <= offset);
+		assert_true(offset < index.frames[i + 1].content);
+	}
+	zst_index_free(&index);
 }
 
 /* With checksums, as other programs write them. */
@@ -305,33 +322,165 @@ static void longer_entries_are_understood(void **state)
 	assert_int_equal(index.n, 1);
 	assert_int_equal(index.frames[1].stored, 5);
 	assert_int_equal(index.frames[1].content, 7);
+	assert_int_equal(index.checksums[0], 0x04030201);
 	zst_index_free(&index);
 }
 
-/* Whatever one byte of it is made, it is read as something or is none. */
-static void damaged_index_is_none_or_another(void **state)
+/* --- an index is trusted for places only --- */
+
+/* Read everything by the index that the file has. -ENODATA: it has none that is of use. */
+static int read_by_index(uint64_t stored_nbytes)
 {
-	const uint64_t nbytes = write_content(false, 1, N);
+	unsigned char *back = malloc(N);
+	struct zst_reader *reader;
+	struct zst_index index;
+	int r = zst_index_read(&file, 0, stored_nbytes, &index);
+
+	status_reset(true);
+	if (r == 0) {
+		const uint64_t nbytes = zst_index_total_nbytes(&index);
+
+		assert_int_equal(zst_reader_open("file.zst", index, 0, &contexts, &reader), 0);
+		for (uint64_t at = 0; at < nbytes && r == 0; at += FRAME) {
+			const uint64_t n = nbytes - at < FRAME ? nbytes - at : FRAME;
+
+			r = zst_reader_read_at(reader, &file, at, back, n);
+			assert_true(r < 0 || (at + n <= N && !memcmp(back, content + at, n)));
+		}
+		assert_true(r < 0 || nbytes == N);
+		zst_reader_close(reader);
+	}
+	free(back);
+	return r;
+}
+
+static void flipped_bit_in_an_index_loses_nothing(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, N);
 	const uint64_t table_nbytes = 8 + 3 * 8 + 9;
+	unsigned n_harmless = 0, n_ignored = 0, n_refused = 0;
 
 	(void)state;
+	assert_int_equal(read_by_index(nbytes), 0);
 	for (uint64_t at = nbytes - table_nbytes; at < nbytes; at++) {
 		unsigned char byte;
 
 		assert_int_equal(file_read_at(&file, at, &byte, 1), 0);
 		for (unsigned bit = 1; bit < 256; bit *= 2) {
 			const unsigned char changed = byte ^ (unsigned char)bit;
-			struct zst_index index;
 			int r;
 
 			assert_int_equal(file_write_at(&file, at, &changed, 1), 0);
-			r = zst_index_read(&file, 0, nbytes, &index);
-			assert_true(r == 0 || r == -ENODATA);
-			if (r == 0)
-				zst_index_free(&index);
+			r = read_by_index(nbytes);
+			n_harmless += r == 0;
+			n_ignored += r == -ENODATA;
+			n_refused += r == -EBADMSG;
 		}
 		assert_int_equal(file_write_at(&file, at, &byte, 1), 0);
 	}
+	assert_int_equal(n_harmless, 2); /* flags that mean nothing */
+	assert_int_equal(n_harmless + n_ignored + n_refused, 8 * table_nbytes);
+	assert_true(n_ignored > 0 && n_refused > 0);
+}
+
+/* The entry of a frame says what, of so many bytes stored, it has for content. */
+static void set_entry(uint64_t stored_nbytes, size_t i, const uint32_t entry[2])
+{
+	const uint64_t at = stored_nbytes - 9 - 3 * 8 + 8 * i;
+
+	assert_int_equal(file_write_at(&file, at, entry, 8), 0);
+}
+
+static void frame_that_the_index_calls_empty_is_not_lost(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, N);
+	struct zst_index index;
+	uint32_t stored;
+
+	(void)state;
+	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
+	stored = (uint32_t)zst_index_stored_nbytes(&index, 1);
+	zst_index_free(&index);
+	set_entry(nbytes, 1, (const uint32_t[]){ stored, 0 });
+	assert_int_equal(read_by_index(nbytes), -ENODATA);
+}
+
+/* Both would be decoded, and have the content that is expected: but it is not the index's frame. */
+static void entry_of_two_frames_is_refused(void **state)
+{
+	uint64_t nbytes = write_content(false, 2, 3 * FRAME / 2), frames_nbytes;
+	struct zst_index index, merged = { 0 };
+	unsigned char *table;
+	size_t table_nbytes;
+
+	(void)state;
+	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
+	frames_nbytes = index.frames[2].stored;
+	assert_int_equal(zst_index_add(&merged, (uint32_t)frames_nbytes, 3 * FRAME / 2), 0);
+	assert_int_equal(zst_index_format(&merged, &table, &table_nbytes), 0);
+	assert_int_equal(file_write_at(&file, frames_nbytes, table, table_nbytes), 0);
+	assert_int_equal(read_by_index(frames_nbytes + table_nbytes), -EBADMSG);
+	assert_non_null(strstr(status_last(), "not the frame that the index tells of"));
+	zst_index_free(&index);
+	zst_index_free(&merged);
+	free(table);
+}
+
+/* The index at the end is of the second alone, and fits it. */
+static void two_alike_in_one_file_have_no_index(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, N);
+	unsigned char *stored = malloc(nbytes);
+
+	(void)state;
+	assert_int_equal(file_read_at(&file, 0, stored, nbytes), 0);
+	assert_int_equal(file_write_at(&file, nbytes, stored, nbytes), 0);
+	assert_int_equal(read_by_index(2 * nbytes), -ENODATA);
+	free(stored);
+}
+
+/* Instead of the writer's index one with checksums, of which the last is `wrong` by so much. */
+static uint64_t add_checksums(uint64_t nbytes, uint32_t wrong)
+{
+	unsigned char table[8 + 3 * 12 + 9], *to = table + 8;
+	struct zst_index index;
+	uint64_t end;
+
+	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
+	end = index.frames[3].stored;
+	assert_int_equal(file_read_at(&file, end, table, 8), 0);
+	memcpy(table + 4, &(uint32_t){ sizeof table - 8 }, 4);
+	for (size_t i = 0; i < 3; i++, to += 12) {
+		const uint64_t n = zst_index_content_nbytes(&index, i);
+		uint32_t entry[3] = { (uint32_t)zst_index_stored_nbytes(&index, i), (uint32_t)n,
+				      (uint32_t)XXH64(content + i * FRAME, n, 0) };
+
+		entry[2] += i == 2 ? wrong : 0;
+		memcpy(to, entry, sizeof entry);
+	}
+	memcpy(to, "\3\0\0\0\x80\xb1\xea\x92\x8f", 9);
+	assert_int_equal(file_write_at(&file, end, table, sizeof table), 0);
+	zst_index_free(&index);
+	return end + sizeof table;
+}
+
+static void checksums_of_an_index_are_compared(void **state)
+{
+	const uint64_t nbytes = write_content(false, 2, N);
+
+	(void)state;
+	assert_int_equal(read_by_index(add_checksums(nbytes, 0)), 0);
+	write_content(false, 2, N);
+	assert_int_equal(read_by_index(add_checksums(nbytes, 1)), -EBADMSG);
+	assert_non_null(strstr(status_last(), "frame 2 of 3"));
+	assert_non_null(strstr(status_last(), "checksums differ"));
+}
+
+static void part_of_a_file_has_no_index(void **state)
+{
+	const uint64_t nbytes = write_content(false, 1, N);
+
+	(void)state;
 	for (uint64_t shorter = 0; shorter < nbytes; shorter += 1 + shorter / 8) {
 		struct zst_index index;
 
@@ -427,7 +576,13 @@ int main(void)
 		FIXTURE(damaged_frame_is_refused_again_and_again),
 		FIXTURE(entries_come_back),
 		FIXTURE(longer_entries_are_understood),
-		FIXTURE(damaged_index_is_none_or_another),
+		FIXTURE(every_byte_is_found_behind_empty_frames_too),
+		FIXTURE(flipped_bit_in_an_index_loses_nothing),
+		FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
+		FIXTURE(entry_of_two_frames_is_refused),
+		FIXTURE(two_alike_in_one_file_have_no_index),
+		FIXTURE(checksums_of_an_index_are_compared),
+		FIXTURE(part_of_a_file_has_no_index),
 		FIXTURE(stream_is_the_content),
 		FIXTURE(stream_that_is_cut_off_is_refused),
 		FIXTURE(stream_that_cannot_be_read_says_why),
