@@ -169,6 +169,13 @@ static int check_input(const struct options *options, const struct input *input)
 	return 0;
 }
 
+static const struct merge_point *skip(void *context)
+{
+	const struct checkpoint *checkpoint = context;
+
+	return checkpoint->skip.key ? &checkpoint->skip : NULL;
+}
+
 static struct checkpoint *checkpoint_make(void)
 {
 	struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
@@ -195,6 +202,7 @@ int checkpoint_open(const struct io_engine *io, const struct options *options,
 	checkpoint->options = options;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
+	checkpoint->keeper = (struct keeper){ checkpoint, skip, checkpoint_run_stored };
 	checkpoint_files_init(&checkpoint->files, io, options->checkpoint_path);
 	r = open_files(checkpoint);
 	if (r < 0) {
@@ -328,7 +336,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engin
 			  &checkpoint->saver);
 }
 
-const struct merge_point *checkpoint_skip(const struct checkpoint *checkpoint)
+const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint)
 {
-	return checkpoint->skip.key ? &checkpoint->skip : NULL;
+	return &checkpoint->keeper;
 }

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "src/merge/merge.h"
+#include "src/merge/keeper.h"
 #include "src/plan/engine.h"
 #include "src/run/run_store.h"
 
@@ -55,19 +55,8 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engin
 		       struct output *output, struct run_store *store, struct digest *ret_read,
 		       struct digest *ret_dropped, uint64_t *ret_n_records);
 
-/*
- * What every merge of runs can leave out, because it has been written to the output by an earlier
- * process; only its key is set. NULL: nothing.
- */
-const struct merge_point *checkpoint_skip(const struct checkpoint *checkpoint);
-
-/*
- * The spilled run is complete and about to take the place of the n runs from `first` on. Takes
- * those of them that are stored out of the store, leaving NULL: they are removed when they are not
- * needed any more. Returns 0, or a negative errno after a message.
- */
-int checkpoint_add_run(struct checkpoint *checkpoint, struct run_store *store, size_t first,
-		       size_t n, const struct run *run);
+/* For merging: who is told of runs, and tells what of the output is there. The checkpoint's. */
+const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint);
 
 /*
  * The final merge begins: makes the sink start where the last one got to, and tells it which points

@@ -27,6 +27,7 @@ struct checkpoint {
 	struct checkpoint_files files;
 	struct checkpoint_state state; /* as it was found */
 	bool is_new, is_complete;
+	struct keeper keeper;
 	struct merge_point skip;
 
 	/* Set by open_spill, restore and start_merge. */
@@ -55,3 +56,7 @@ int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct en
 /* The final merge has passed the key: what is before it is not needed any more. */
 void checkpoint_discard_before(const struct layout *layout, const void *key,
 			       struct run *const *runs, size_t n);
+
+/* What a keeper is told (keeper.h); the context is the checkpoint. */
+int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
+			  const struct run *run);

@@ -102,9 +102,10 @@ static void save_free(struct save *save)
 	free(save);
 }
 
-int checkpoint_add_run(struct checkpoint *checkpoint, struct run_store *store, size_t first,
-		       size_t n, const struct run *run)
+int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
+			  const struct run *run)
 {
+	struct checkpoint *checkpoint = context;
 	const struct run_file *file = run_spilled_file(run);
 	const struct saved_run saved = {
 		.first = first,

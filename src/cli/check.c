@@ -10,7 +10,7 @@
 #include "src/base/status.h"
 #include "src/check/verify.h"
 #include "src/cli/debug.h"
-#include "src/plan/engine.h"
+#include "src/sort/setup.h"
 
 static int check(const struct options *options, const struct layout *layout, struct input *input,
 		 struct stats *stats, struct verify_result *ret_found)
@@ -20,7 +20,7 @@ static int check(const struct options *options, const struct layout *layout, str
 		.layout = layout,
 		.strict = options->unique,
 		.stop_at_disorder = true,
-		.n_threads = engine_n_threads(options),
+		.n_threads = setup_n_threads(options),
 		.stats = stats,
 	};
 	int r = options->debug ? debug_print(&options->record, layout, input) : 0;

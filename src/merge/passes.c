@@ -5,7 +5,7 @@
 
 #include "io/store/run_file.h"
 #include "src/base/status.h"
-#include "src/checkpoint/checkpoint.h"
+#include "src/merge/keeper.h"
 #include "src/merge/merge.h"
 
 static int write_run(void *context, const struct merged *merged)
@@ -31,7 +31,7 @@ static int merge_into_file(const struct engine *engine, struct run *const *runs,
 		.stage = STAGE_SPILL,
 		.item_nbytes = engine->layout->item_nbytes,
 		.write = write_run,
-		.start = engine->checkpoint ? checkpoint_skip(engine->checkpoint) : NULL,
+		.start = engine->keeper ? engine->keeper->skip(engine->keeper->context) : NULL,
 	};
 	int r = merge_runs(engine, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
@@ -80,8 +80,8 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	if (r < 0)
 		return r;
 	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));
-	if (engine->checkpoint)
-		r = checkpoint_add_run(engine->checkpoint, store, first, n, run);
+	if (engine->keeper)
+		r = engine->keeper->run_stored(engine->keeper->context, store, first, n, run);
 	run_store_replace(store, first, n, run);
 	return r;
 }

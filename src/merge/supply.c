@@ -246,7 +246,7 @@ static int bring_in(struct supply *supply, struct share *share, const struct sli
 	const uint64_t rest_nbytes = share->n_rest * engine->layout->resident_nbytes;
 	int r = 0;
 
-	if (share->n_blocks && !engine->checkpoint)
+	if (share->n_blocks && !engine->keeper)
 		run_discard_before(share->run, share->next_block + share->n_blocks);
 	if (rest_nbytes)
 		r = engine->backend->copy(supply->lane, (void *)slice->elements, share->rest,

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "src/merge/merge.h"
+#include "src/merge/sink.h"
 #include "src/merge/window_memory.h"
 
 struct ring;

@@ -33,11 +33,13 @@
 #include "src/run/merge_inputs.h"
 #include "src/sort/account.h"
 #include "src/sort/frame.h"
+#include "src/sort/setup.h"
 
 struct sort {
 	const struct options *options;
 	struct layout layout;
 	struct engine engine;
+	struct checkpoint *checkpoint; /* NULL: none */
 	struct output *output;
 	bool output_is_input;
 	struct run_store store;
@@ -113,9 +115,8 @@ static int open_output_file(struct sort *sort)
 {
 	const struct engine *engine = &sort->engine;
 
-	if (engine->checkpoint)
-		return checkpoint_open_output(engine->checkpoint, output_nbytes(sort),
-					      &sort->output);
+	if (sort->checkpoint)
+		return checkpoint_open_output(sort->checkpoint, output_nbytes(sort), &sort->output);
 	return output_open(engine->io, sort->options->output_path, output_nbytes(sort),
 			   &sort->output);
 }
@@ -129,7 +130,7 @@ static int open_output(struct sort *sort)
 
 	if (r == 0 && options->zstd_level)
 		r = output_compress(sort->output, options->zstd_level,
-				    engine_n_compressors(options));
+				    setup_n_compressors(options));
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&
@@ -159,7 +160,7 @@ static void choose_way_out(struct sort *sort, uint64_t nbytes)
 static int restore_runs(struct sort *sort)
 {
 	struct engine *engine = &sort->engine;
-	int r = checkpoint_restore(engine->checkpoint, engine, sort->output, &sort->store,
+	int r = checkpoint_restore(sort->checkpoint, engine, sort->output, &sort->store,
 				   &sort->account.read, &sort->account.dropped,
 				   &engine->first_record);
 
@@ -177,7 +178,7 @@ static int store_runs(struct sort *sort)
 	const struct engine *engine = &sort->engine;
 	const size_t n_stored = run_store_n_stored(&sort->store);
 
-	if (!engine->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
+	if (!sort->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
 		return 0;
 	return merge_to_run(engine, &sort->store, n_stored, sort->store.n - n_stored,
 			    engine->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
@@ -194,7 +195,7 @@ static int make_runs(struct sort *sort)
 	if (sort->options->mode == MODE_MERGE)
 		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
 					 &sort->store, &sort->account.read, &sort->inputs);
-	r = engine->checkpoint ? restore_runs(sort) : 0;
+	r = sort->checkpoint ? restore_runs(sort) : 0;
 	if (r == 0)
 		r = form_runs(engine, engine->pool, &sort->store, &read, &dropped);
 	if (r < 0)
@@ -232,8 +233,8 @@ static int write_output(void *context, const struct merged *merged)
 	int r = output_write_at(sort->output, sort->options->skip_nbytes + offset, merged->items,
 				nbytes);
 
-	if (r == 0 && sort->engine.checkpoint)
-		r = checkpoint_note_written(sort->engine.checkpoint, offset, merged->items, nbytes);
+	if (r == 0 && sort->checkpoint)
+		r = checkpoint_note_written(sort->checkpoint, offset, merged->items, nbytes);
 	return r;
 }
 
@@ -241,7 +242,7 @@ static int note_point(void *context, const struct merge_point *point)
 {
 	struct sort *sort = context;
 
-	return checkpoint_note_point(sort->engine.checkpoint, point);
+	return checkpoint_note_point(sort->checkpoint, point);
 }
 
 static void cancel_output(void *context)
@@ -262,7 +263,7 @@ static int merge_all(struct sort *sort)
 		.item_nbytes = sort->layout.output_nbytes,
 		.write = write_output,
 		.cancel = cancel_output,
-		.point = engine->checkpoint ? note_point : NULL,
+		.point = sort->checkpoint ? note_point : NULL,
 	};
 	int r;
 
@@ -276,8 +277,8 @@ static int merge_all(struct sort *sort)
 			 &sort->account.dropped, &sort->n_merges);
 	if (r < 0 || sort->store.n == 0)
 		return r;
-	if (engine->checkpoint)
-		checkpoint_start_merge(engine->checkpoint, &sort->store, &sink);
+	if (sort->checkpoint)
+		checkpoint_start_merge(sort->checkpoint, &sort->store, &sink);
 	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
 	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
 		       &sort->account.result);
@@ -299,7 +300,7 @@ static int commit(struct sort *sort)
 	const enum output_durability durability = sort->options->fsync  ? OUTPUT_SYNC_ALL :
 						  sort->output_is_input ? OUTPUT_SYNC_DATA :
 									  OUTPUT_UNSYNCED;
-	struct checkpoint *checkpoint = sort->engine.checkpoint;
+	struct checkpoint *checkpoint = sort->checkpoint;
 	int r = checkpoint ? checkpoint_finish(checkpoint) : 0;
 
 	if (r < 0)
@@ -318,8 +319,8 @@ static void close_all(struct sort *sort)
 	output_abort(sort->output);
 	run_store_free(&sort->store);
 	merge_inputs_close(sort->inputs);
-	engine_close(engine);
-	checkpoint_close(engine->checkpoint);
+	setup_close(engine);
+	checkpoint_close(sort->checkpoint);
 	input_close(engine->input);
 	layout_free(&sort->layout);
 }
@@ -429,7 +430,8 @@ static int explain(struct sort *sort)
 	struct link_request request = { .budget_ns = LINKS_EXPLAIN_NS };
 	struct link_rates rates;
 	struct loads loads;
-	int r = engine_open(&sort->engine, sort->options, false);
+	const struct setup setup = { .options = sort->options };
+	int r = setup_open(&setup, &sort->engine);
 
 	if (r < 0)
 		return r;
@@ -443,6 +445,20 @@ static int explain(struct sort *sort)
 	return 0;
 }
 
+/* Device, plan, memory and temporary space. */
+static int open_rest(struct sort *sort)
+{
+	const struct setup setup = {
+		.options = sort->options,
+		.checkpoint = sort->checkpoint,
+		.ordered_output = output_is_ordered(sort->output),
+	};
+
+	if (sort->checkpoint)
+		sort->engine.keeper = checkpoint_keeper(sort->checkpoint);
+	return setup_open(&setup, &sort->engine);
+}
+
 /* Everything but the inputs, and then the sort. */
 static int open_and_sort(struct sort *sort)
 {
@@ -452,22 +468,22 @@ static int open_and_sort(struct sort *sort)
 
 	if (options->checkpoint_path)
 		r = checkpoint_open(engine->io, options, &sort->layout, engine->input,
-				    &engine->checkpoint);
-	if (r == 0 && engine->checkpoint && checkpoint_is_complete(engine->checkpoint)) {
+				    &sort->checkpoint);
+	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
 		tell("resuming: %s is complete", options->output_path);
-		checkpoint_remove(engine->checkpoint);
+		checkpoint_remove(sort->checkpoint);
 		return 0;
 	}
 	if (r == 0)
 		r = open_output(sort);
 	if (r == 0)
-		r = engine_open(engine, options, output_is_ordered(sort->output));
+		r = open_rest(sort);
 	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN)
 		choose_way_out(sort, output_nbytes(sort));
 	if (r == 0)
 		r = sort_to_output(sort);
 	if (r < 0)
-		checkpoint_stop(engine->checkpoint, sort->output);
+		checkpoint_stop(sort->checkpoint, sort->output);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /*
- * engine - what every part of one sort shares, and how it is opened (see engine.h)
+ * setup - opening what all parts of a sort share (see setup.h)
  */
-#include "src/plan/engine.h"
+#include "src/sort/setup.h"
 
 #include <errno.h>
 
@@ -9,7 +9,6 @@
 #include "io/input/input_mapped.h"
 #include "src/base/memory_limit.h"
 #include "src/base/status.h"
-#include "src/checkpoint/checkpoint.h"
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/page_cache.h"
@@ -22,7 +21,7 @@ _Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be 
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
-unsigned engine_n_threads(const struct options *options)
+unsigned setup_n_threads(const struct options *options)
 {
 	return options->n_threads ? options->n_threads : cpus_available("");
 }
@@ -35,13 +34,13 @@ static uint64_t memory_limit(const struct options *options)
 static int choose_backend(struct engine *engine, const struct options *options)
 {
 	return backend_choose(options->backend, input_total_nbytes(engine->input),
-			      engine_n_threads(options), &engine->backend);
+			      setup_n_threads(options), &engine->backend);
 }
 
 static int open_device(struct engine *engine, const struct options *options)
 {
 	const struct backend_config config = {
-		.n_threads = engine_n_threads(options),
+		.n_threads = setup_n_threads(options),
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.gpus = options->gpus,
 		.n_gpus = options->n_gpus,
@@ -63,10 +62,10 @@ static bool stores_codes(const struct engine *engine)
 	return engine->layout->kind == LAYOUT_CODES && engine->layout->stores_elements;
 }
 
-unsigned engine_n_compressors(const struct options *options)
+unsigned setup_n_compressors(const struct options *options)
 {
 	const uint64_t nbytes = memory_limit(options) / 4;
-	unsigned n = engine_n_threads(options);
+	unsigned n = setup_n_threads(options);
 
 	while (n > 1 && zst_writer_memory_nbytes(options->zstd_level, n) > nbytes)
 		n--;
@@ -76,33 +75,35 @@ unsigned engine_n_compressors(const struct options *options)
 /* What compressed inputs take, and a compressed output. */
 static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
 {
-	uint64_t nbytes = input_memory_nbytes(engine->input, engine_n_threads(options));
+	uint64_t nbytes = input_memory_nbytes(engine->input, setup_n_threads(options));
 
 	if (options->zstd_level)
-		nbytes += zst_writer_memory_nbytes(options->zstd_level,
-						   engine_n_compressors(options));
+		nbytes +=
+			zst_writer_memory_nbytes(options->zstd_level, setup_n_compressors(options));
 	return nbytes;
 }
 
-static void make_plan(struct engine *engine, const struct options *options, bool ordered_output)
+static void make_plan(struct engine *engine, const struct setup *setup)
 {
+	const struct options *options = setup->options;
+
 	engine->request = (struct plan_request){
 		.layout = engine->layout,
 		.backend = engine->backend,
 		.device = engine->device,
 		.device_nbytes = engine->info.memory_nbytes,
 		.input_nbytes = input_total_nbytes(engine->input),
-		.n_threads = engine_n_threads(options),
+		.n_threads = setup_n_threads(options),
 		.memory_nbytes = memory_limit(options),
 		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
 		.batch_size = options->batch_size,
 		.least_block_nbytes =
-			engine->checkpoint ? checkpoint_block_nbytes(engine->checkpoint) : 0,
-		.ordered_output = ordered_output,
+			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
+		.ordered_output = setup->ordered_output,
 		.streams_nbytes = streams_nbytes(engine, options),
 		.compression = options->compression,
 		.stores_codes = stores_codes(engine),
-		.keeps_index = engine->checkpoint,
+		.keeps_index = engine->keeper,
 	};
 	plan_make(&engine->request, &engine->plan);
 }
@@ -112,17 +113,18 @@ static void choose_way_of_spill(struct engine *engine)
 	enum page_cache_use use = page_cache_use(engine, engine->plan.temporary_nbytes);
 
 	/* What a checkpoint keeps has to be brought to the disk in any case. */
-	if (engine->checkpoint && use == PAGE_CACHE_MAY_HOLD)
+	if (engine->keeper && use == PAGE_CACHE_MAY_HOLD)
 		use = PAGE_CACHE_IS_TOO_SMALL;
 	page_cache_tell_spill(use, engine->spill);
 }
 
-static int open_spill(struct engine *engine, const struct options *options)
+static int open_spill(struct engine *engine, const struct setup *setup)
 {
-	int r = engine->checkpoint ? checkpoint_open_spill(engine->checkpoint, &engine->spill) :
-				     spill_open(engine->io, options->temp_dirs,
-						options->n_temp_dirs, options->temp_limit_nbytes,
-						engine->plan.host_tier_nbytes, &engine->spill);
+	const struct options *options = setup->options;
+	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &engine->spill) :
+				    spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
+					       options->temp_limit_nbytes,
+					       engine->plan.host_tier_nbytes, &engine->spill);
 
 	if (r == 0)
 		choose_way_of_spill(engine);
@@ -133,18 +135,19 @@ static int open_spill(struct engine *engine, const struct options *options)
 }
 
 /* Plan, and get the device memory that is planned; smaller if it cannot be had. */
-static int open_pool(struct engine *engine, const struct options *options, bool ordered_output)
+static int open_pool(struct engine *engine, const struct setup *setup)
 {
+	const struct options *options = setup->options;
 	int r;
 
-	make_plan(engine, options, ordered_output);
+	make_plan(engine, setup);
 	if (options->explain || options->mode == MODE_MERGE)
 		return 0;
 	r = chunk_pool_open(engine, &engine->pool);
 	while (r == -ENOMEM && !engine->info.unified &&
 	       engine->info.memory_nbytes > least_device_nbytes) {
 		engine->info.memory_nbytes /= 2;
-		make_plan(engine, options, ordered_output);
+		make_plan(engine, setup);
 		r = chunk_pool_open(engine, &engine->pool);
 	}
 	return r;
@@ -183,15 +186,15 @@ static void note_sources(struct engine *engine)
  * Records that are in the page cache, and fit into the memory there, are sorted from where they
  * are. Else they are read.
  */
-static int choose_layout(struct engine *engine, const struct options *options, bool ordered_output)
+static int choose_layout(struct engine *engine, const struct setup *setup)
 {
 	const struct layout *given = engine->layout;
 	int r = 0;
 
-	if (!can_refer(engine, options))
+	if (!can_refer(engine, setup->options))
 		return 0;
 	engine->layout = &engine->references;
-	make_plan(engine, options, ordered_output);
+	make_plan(engine, setup);
 	if (engine->plan.fits)
 		r = input_map(engine->input);
 	if (r > 0)
@@ -202,28 +205,28 @@ static int choose_layout(struct engine *engine, const struct options *options, b
 }
 
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
-static int open_sorting(struct engine *engine, const struct options *options, bool ordered_output)
+static int open_sorting(struct engine *engine, const struct setup *setup)
 {
-	int r = open_device(engine, options);
+	int r = open_device(engine, setup->options);
 
 	if (r == 0)
-		r = choose_layout(engine, options, ordered_output);
-	return r < 0 ? r : open_pool(engine, options, ordered_output);
+		r = choose_layout(engine, setup);
+	return r < 0 ? r : open_pool(engine, setup);
 }
 
 /*
  * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
  * One that --gpus names is wanted; but not more memory than it has.
  */
-static int open_some_sorting(struct engine *engine, const struct options *options,
-			     bool ordered_output)
+static int open_some_sorting(struct engine *engine, const struct setup *setup)
 {
+	const struct options *options = setup->options;
 	const bool has_choice = options->backend == BACKEND_AUTO && engine->backend != &backend_cpu;
 	const bool may_fail = has_choice && options->n_gpus == 0;
 	int r;
 
 	status_mute(may_fail);
-	r = open_sorting(engine, options, ordered_output);
+	r = open_sorting(engine, setup);
 	status_mute(false);
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
 		return r;
@@ -231,28 +234,28 @@ static int open_some_sorting(struct engine *engine, const struct options *option
 	     r == -ENOMEM ? "the GPU has not enough free memory" : status_last());
 	close_device(engine);
 	engine->backend = &backend_cpu;
-	return open_sorting(engine, options, ordered_output);
+	return open_sorting(engine, setup);
 }
 
-int engine_open(struct engine *engine, const struct options *options, bool ordered_output)
+int setup_open(const struct setup *setup, struct engine *engine)
 {
-	int r = choose_backend(engine, options);
+	int r = choose_backend(engine, setup->options);
 
 	if (r == 0)
 		r = window_memory_open(&engine->windows);
 	if (r == 0)
-		r = open_some_sorting(engine, options, ordered_output);
+		r = open_some_sorting(engine, setup);
 	if (r == -ENOMEM)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
 			    engine->backend == &backend_cpu ? "host" : "GPU",
 			    engine->backend == &backend_cpu ? "-S" :
 							      "--device-memory, or --backend=cpu");
-	if (r < 0 || options->explain)
+	if (r < 0 || setup->options->explain)
 		return r;
-	return open_spill(engine, options);
+	return open_spill(engine, setup);
 }
 
-void engine_close(struct engine *engine)
+void setup_close(struct engine *engine)
 {
 	chunk_pool_close(engine->pool);
 	window_memory_close(engine->windows);

@@ -1,0 +1,27 @@
+/*
+ * keeper - who wants runs to outlive the process
+ *
+ * Merging need not know why: it asks what an earlier process has written already, and says when a
+ * stored run is complete. Whoever keeps runs (src/checkpoint/) plugs this in; without one, runs go
+ * with the process.
+ */
+#pragma once
+
+#include "src/merge/sink.h"
+#include "src/run/run_store.h"
+
+struct keeper {
+	void *context; /* of both functions */
+	/*
+	 * What every merge of runs can leave out, because an earlier process has written it to the
+	 * output; only its key is set. NULL: nothing.
+	 */
+	const struct merge_point *(*skip)(void *context);
+	/*
+	 * The stored run is complete and about to take the place of the n runs from `first` on.
+	 * Takes those of them that are stored out of the store, leaving NULL: they are removed when
+	 * they are not needed any more. 0, or a negative errno after a message.
+	 */
+	int (*run_stored)(void *context, struct run_store *store, size_t first, size_t n,
+			  const struct run *run);
+};

@@ -1,0 +1,83 @@
+/*
+ * sink - where merged windows go, and what is told of them
+ *
+ * Spilling, an intermediate pass and the final merge differ only in the runs and in the sink. It
+ * takes the windows of one merge, from several threads, each with its place; and where it wishes
+ * to, the points at which another process could take the merge up again.
+ */
+#pragma once
+
+#include "src/base/stats.h"
+#include "src/merge/forecast.h"
+
+/* A merged window on its way out. */
+struct merged {
+	uint64_t number;          /* 0, 1, ... in output order */
+	uint64_t position;        /* of its first item in the output, in items */
+	const void *items;        /* as the sink takes them; in host memory */
+	uint64_t n_items;         /* > 0 */
+	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
+	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
+};
+
+struct merge_result {
+	uint64_t n_items; /* written */
+	uint64_t n_windows;
+	uint64_t n_counted;    /* the sum of their counts (record.h) */
+	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
+	struct digest read;    /* records read from input runs (-m) */
+	struct digest written; /* records written; the same */
+	struct digest dropped; /* records dropped by -u, or beyond the engine's limit */
+};
+
+/*
+ * Where a merge can be taken up again, if only the runs hold the same records, in whatever
+ * division: all records whose keys are below `key` are the first result.n_items of the output, and
+ * the others follow. Keys and items are as merge_key_nbytes() and merge_edge_nbytes() say.
+ */
+struct merge_point {
+	const void *key;            /* a code, or a normalised key */
+	const void *last;           /* the last of these items, or its code; NULL: not known */
+	struct merge_result result; /* of them */
+};
+
+static inline size_t merge_key_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? splitter_key_nbytes(layout) : sizeof(code_t);
+}
+
+static inline size_t merge_edge_nbytes(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? layout->item_nbytes : sizeof(code_t);
+}
+
+/* Where merged windows go. */
+struct sink {
+	void *context;
+	/* Records, checked; else what a stored run consists of: elements or items. */
+	bool takes_records;
+	bool takes_packed;      /* elements in blocks of block_n_items, packed (pack_op) */
+	uint32_t block_n_items; /* 0: first_keys are not wanted */
+	enum stage stage;       /* its name in the statistics */
+	uint64_t item_nbytes;   /* of what it takes */
+	/*
+	 * If align_nbytes is not 0: items best lie in memory as they will in a file where the first
+	 * of all is at `base`, modulo align_nbytes. Done where it is possible, and their place
+	 * known in time: with -u it may not be.
+	 */
+	uint32_t align_nbytes;
+	uint64_t base;
+	/*
+	 * Called by several threads, for each window once. 0 or a negative errno after a message.
+	 */
+	int (*write)(void *context, const struct merged *merged);
+	/* The merge has failed: a write that waits must return. */
+	void (*cancel)(void *context);
+	/*
+	 * Called for a window in every point_interval items or so, in order, before it is written:
+	 * the merge can be taken up behind it. Valid during the call. NULL: none are wanted.
+	 */
+	int (*point)(void *context, const struct merge_point *point);
+	uint64_t point_interval;
+	const struct merge_point *start; /* take up there; NULL: begin */
+};

@@ -1,0 +1,33 @@
+/*
+ * setup - opening what all parts of a sort share
+ *
+ * The inputs are open; this opens the rest: back end, plan, temporary space and chunk buffers. What
+ * is opened must fit: when a device has less memory than it said (others use it, too), a smaller
+ * plan is made, and in the end, if the user left the choice to gsort, another back end.
+ */
+#pragma once
+
+#include "src/checkpoint/checkpoint.h"
+#include "src/cli/options.h"
+#include "src/plan/engine.h"
+
+struct setup {
+	const struct options *options;
+	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
+	bool ordered_output;           /* as in plan_request */
+};
+
+/*
+ * Open what is not given in the engine (engine.h). Returns 0, or a negative errno after a message;
+ * setup_close() is due in both cases.
+ */
+int setup_open(const struct setup *setup, struct engine *engine);
+
+/* Close what setup_open() opened; no run may be left. A zeroed engine is fine. */
+void setup_close(struct engine *engine);
+
+/* CPU threads to use: --parallel, or all that this process may use. */
+unsigned setup_n_threads(const struct options *options);
+
+/* Those of them that compress the output: a quarter of the memory has room for them, or it is 1. */
+unsigned setup_n_compressors(const struct options *options);
