@@ -22,9 +22,11 @@
 #include "src/base/status.h"
 
 static struct {
-	size_t most_nbytes;           /* that a transfer moves; 0: all */
-	unsigned interrupt_every;     /* n-th transfer is interrupted; 0: none */
-	int transfer_errno;           /* of every transfer, 0: none */
+	size_t most_nbytes;       /* that a transfer moves; 0: all */
+	unsigned interrupt_every; /* n-th transfer is interrupted; 0: none */
+	int transfer_errno;       /* of every transfer, 0: none */
+	int place_errno;          /* of every read at failing_offset, 0: none */
+	off_t failing_offset;
 	const char *marked_directory; /* writes in files that were opened in it ... */
 	int marked_errno;             /* ... fail */
 	useconds_t marked_delay;      /* ... are slow */
@@ -92,6 +94,10 @@ static inline ssize_t faulty_write(int fd, const void *data, size_t nbytes)
 
 static inline ssize_t faulty_pread(int fd, void *buffer, size_t nbytes, off_t offset)
 {
+	if (faults.place_errno && offset == faults.failing_offset) {
+		errno = faults.place_errno;
+		return -1;
+	}
 	return faulty_transfer(&nbytes) ? -1 : pread(fd, buffer, nbytes, offset);
 }
 

@@ -93,6 +93,26 @@ static void interrupted_and_failing_reads(void **state)
 	file_close(&file);
 }
 
+/* The pieces that come behind the one that fails are read, and do not make up for it. */
+static void read_of_which_any_piece_fails_fails(void **state)
+{
+	enum { PIECE = 1 << 20, N_PIECES = 4 };
+	struct file file = open_cold(O_DIRECT);
+	unsigned char *back = guarded_alloc(N_PIECES * PIECE);
+
+	(void)state;
+	faults.place_errno = EIO;
+	for (int i = 0; i < N_PIECES; i++) {
+		faults.failing_offset = (off_t)i * PIECE;
+		assert_int_equal(direct_read_at(queue, &file, 0, back, N_PIECES * PIECE), -EIO);
+	}
+	faults.place_errno = 0;
+	assert_int_equal(direct_read_at(queue, &file, 0, back, N_PIECES * PIECE), 0);
+	assert_memory_equal(back, data, N_PIECES * PIECE);
+	guarded_free(back, N_PIECES * PIECE);
+	file_close(&file);
+}
+
 static void what_was_read_is_known_to_be_cached(void **state)
 {
 	struct file file = open_cold(0);
@@ -269,6 +289,7 @@ int main(void)
 		THREADS(end_of_the_file_is_read),
 		FIXTURE(interrupted_and_failing_reads),
 		THREADS(interrupted_and_failing_reads),
+		THREADS(read_of_which_any_piece_fails_fails),
 		FIXTURE(any_range_is_written_from_any_place),
 		URING(any_range_is_written_from_any_place),
 		THREADS(any_range_is_written_from_any_place),

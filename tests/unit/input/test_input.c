@@ -344,6 +344,34 @@ static void more_files_than_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* One after the other is read to its end and not needed again. */
+static void more_files_behind_a_pipe_than_descriptors(void **state)
+{
+	enum { N_FILES = 40, PIPED = N - N_FILES * 60 };
+	static char names[N_FILES][256];
+	const char *paths[N_FILES + 1] = { "-" };
+	struct feed f = { .nbytes = PIPED };
+	struct rlimit before, few;
+	struct input *input;
+
+	(void)state;
+	for (size_t i = 0; i < N_FILES; i++) {
+		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
+		write_file(names[i], data + PIPED + i * 60, 60);
+		paths[i + 1] = names[i];
+	}
+	start_feed_of_stdin(&f);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 20;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	input = open_input(paths, N_FILES + 1);
+	assert_stream(input, 60, N);
+	input_close(input);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	end_feed_of_stdin(&f);
+}
+
 static void files_made_up_by_the_kernel_are_streams(void **state)
 {
 	const char *const paths[] = { "/proc/self/status" };
@@ -484,6 +512,7 @@ int main(void)
 		FIXTURE(read_at_goes_anywhere),
 		FIXTURE(positions_have_names),
 		FIXTURE(more_files_than_descriptors),
+		FIXTURE(more_files_behind_a_pipe_than_descriptors),
 		FIXTURE(files_made_up_by_the_kernel_are_streams),
 		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
 		FIXTURE(memory_is_there_before_a_long_pipe_is_read),

@@ -190,6 +190,53 @@ static void many_runs_are_taken_in_order(void **state)
 	forecast_close(forecast);
 }
 
+/* The whole keys of blocks, of which the load number fails_at (from 1) fails. */
+struct failing_loads {
+	uint64_t fails_at, n_loads;
+};
+
+static int load_or_fail(void *context, struct run *run, uint64_t block, void *item)
+{
+	struct failing_loads *loads = context;
+
+	(void)run;
+	memset(item, (int)block, layout.item_nbytes);
+	return ++loads->n_loads == loads->fails_at ? -EIO : 0;
+}
+
+/* All windows of runs that tie: 0, or how it failed. */
+static int take_all(struct failing_loads *loads)
+{
+	const struct item_loader loader = { &layout, load_or_fail, loads };
+	struct forecast *forecast;
+	struct splitter splitter;
+	uint64_t n_taken[2];
+	int r = forecast_open(store.runs, (uint32_t)store.n, &loader, NULL, &forecast);
+
+	if (r < 0)
+		return r;
+	do
+		r = forecast_take(forecast, 2 * BLOCK, n_taken, &splitter);
+	while (r == 1);
+	forecast_close(forecast);
+	return r;
+}
+
+static void whole_key_that_cannot_be_loaded_is_no_end_of_the_runs(void **state)
+{
+	struct failing_loads none = { 0 };
+
+	(void)state;
+	ADD_BLOCKS(5, 5, 5, 5);
+	ADD_BLOCKS(5, 5, 5, 5);
+	layout.item_keys.key_nbytes = 2 * sizeof(code_t);
+	layout.item_nbytes = 2 * sizeof(code_t);
+	assert_int_equal(take_all(&none), 0);
+	assert_true(none.n_loads > 0);
+	for (uint64_t i = 1; i <= none.n_loads; i++)
+		assert_int_equal(take_all(&(struct failing_loads){ .fails_at = i }), -EIO);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
@@ -201,6 +248,7 @@ int main(void)
 		FIXTURE(empty_runs_take_no_part),
 		FIXTURE(no_runs_make_one_empty_window),
 		FIXTURE(many_runs_are_taken_in_order),
+		FIXTURE(whole_key_that_cannot_be_loaded_is_no_end_of_the_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

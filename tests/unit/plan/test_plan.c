@@ -259,6 +259,24 @@ static void batch_size_limits_the_fan_in(void **state)
 	assert_true(plan.fan_in < 1000000);
 }
 
+/* A checkpoint's runs have the blocks that they were written with, whatever -S is now. */
+static void blocks_that_are_there_already_bound_the_fan_in(void **state)
+{
+	struct plan_request request = request_for("u64", 64 * GIB, 64 * MIB);
+	struct plan plan;
+
+	(void)state;
+	request.least_block_nbytes = 4 * MIB;
+	plan_make(&request, &plan);
+	assert_true(plan.block_nbytes >= 4 * MIB);
+	assert_true(plan.fan_in == 2 ||
+		    6 * plan.n_windows * plan.fan_in * 4 * MIB <= plan.merge_nbytes);
+	assert_true(make_plan("u64", 64 * GIB, 64 * MIB).block_nbytes < 4 * MIB);
+	request.least_block_nbytes = 1;
+	plan_make(&request, &plan);
+	assert_true(plan.block_nbytes > 1);
+}
+
 static void ordered_output_has_one_writer(void **state)
 {
 	struct plan_request request = request_for("u64", GIB, GIB);
@@ -488,6 +506,19 @@ static void codecs_take_nothing_if_nothing_is_spilled(void **state)
 	assert_int_equal(plan.side_nbytes, 0);
 }
 
+/* Of a pipe nobody knows that nothing will be spilled. */
+static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
+{
+	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, GIB);
+	struct plan plan;
+
+	(void)state;
+	request.compression.mode = COMPRESS_ZSTD;
+	plan_make(&request, &plan);
+	assert_true(plan.side_nbytes >= 4 * plan.block_nbytes);
+	assert_true(plan.index_nbytes > 0);
+}
+
 static void explanation_says_what_will_happen(void **state)
 {
 	static char text[CAPTURED_NBYTES];
@@ -521,6 +552,7 @@ int main(void)
 		cmocka_unit_test(thousands_of_runs_take_several_passes),
 		cmocka_unit_test(memory_too_small_is_taken_as_the_least),
 		cmocka_unit_test(batch_size_limits_the_fan_in),
+		cmocka_unit_test(blocks_that_are_there_already_bound_the_fan_in),
 		cmocka_unit_test(ordered_output_has_one_writer),
 		cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
 		cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
@@ -532,6 +564,7 @@ int main(void)
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
+		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),
 	};
 

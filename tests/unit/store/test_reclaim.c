@@ -103,12 +103,49 @@ static void neighbours_are_given_back_as_one(void **state)
 	reclaim_close(NULL);
 }
 
+/* Which of many ranges of ten bytes have been given back. */
+enum { MANY = 1000, DISTANCE = 20 };
+
+struct ranges {
+	atomic_uint n_punched;
+	atomic_uint times[MANY];
+};
+
+static void count_range(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
+{
+	struct ranges *ranges = context;
+
+	if (file != 7 || nbytes != 10 || offset % DISTANCE || offset / DISTANCE >= MANY)
+		abort();
+	atomic_fetch_add(&ranges->times[offset / DISTANCE], 1);
+	atomic_fetch_add(&ranges->n_punched, 1);
+}
+
+/* The list has room for 256: for each one more, another is given back at once. */
+static void ranges_without_neighbours_are_no_more_than_the_list_holds(void **state)
+{
+	struct ranges ranges = { 0 };
+	struct reclaim *reclaim;
+
+	(void)state;
+	assert_int_equal(reclaim_open(count_range, &ranges, &reclaim), 0);
+	for (uint64_t i = 0; i < MANY; i++) {
+		reclaim_add(reclaim, 7, i * DISTANCE, 10, UINT64_C(1) << 40);
+		assert_int_equal(ranges.n_punched, i < 256 ? 0 : i - 255);
+	}
+	assert_true(reclaim_drain(reclaim));
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(ranges.times[i], 1);
+	reclaim_close(reclaim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drain_waits_for_what_is_being_given_back),
 		cmocka_unit_test(adding_waits_when_too_much_is_pending),
 		cmocka_unit_test(neighbours_are_given_back_as_one),
+		cmocka_unit_test(ranges_without_neighbours_are_no_more_than_the_list_holds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

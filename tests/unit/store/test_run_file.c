@@ -90,6 +90,37 @@ static void run_without_items_is_fine(void **state)
 	run_file_close(run);
 }
 
+/*
+ * Windows of one page: 0 is in memory at [0, 4096), 1 in the file at [4096, 8192), behind 2. By
+ * their offsets alone 0 and 1 are neighbours.
+ */
+static void neighbours_in_two_places_are_not_read_as_one(void **state)
+{
+	enum { PAGE_ITEMS = SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
+	static const uint64_t order[] = { 0, 2, 1 };
+	uint64_t items[PAGE_ITEMS], *back = guarded_alloc(3 * sizeof items);
+	const code_t first_key = 0;
+	const struct run_block *blocks;
+	struct run_file *run;
+
+	(void)state;
+	assert_int_equal(run_file_open(spill, NULL, sizeof *items, PAGE_ITEMS, &run), 0);
+	for (int i = 0; i < 3; i++) {
+		for (uint64_t j = 0; j < PAGE_ITEMS; j++)
+			items[j] = order[i] * PAGE_ITEMS + j;
+		assert_int_equal(run_file_write(run, order[i], items, PAGE_ITEMS, &first_key), 0);
+	}
+	assert_int_equal(run_file_finish(run), 0);
+	blocks = run_file_blocks(run);
+	assert_true(blocks[0].file != blocks[1].file);
+	assert_int_equal(blocks[0].offset + SPILL_ALIGN_NBYTES, blocks[1].offset);
+	assert_int_equal(run_file_read(run, 0, 3, back), 0);
+	for (uint64_t j = 0; j < 3 * PAGE_ITEMS; j++)
+		assert_int_equal(back[j], j);
+	run_file_close(run);
+	guarded_free(back, 3 * sizeof items);
+}
+
 struct writer {
 	struct run_file *run;
 	uint64_t first, step;
@@ -271,6 +302,7 @@ int main(void)
 		FIXTURE(large_blocks_fill_whole_pages),
 		IN_MEMORY(windows_come_back_in_order),
 		IN_MEMORY(several_threads_write_one_run),
+		IN_MEMORY(neighbours_in_two_places_are_not_read_as_one),
 		ENCODED(windows_come_back_in_order),
 		ENCODED(run_without_items_is_fine),
 		ENCODED(several_threads_write_one_run),

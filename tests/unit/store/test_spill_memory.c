@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "io/store/memory_tier.h"
 #include "tests/support/spill_fixture.h"
 
 /* With memory for n_extents of N bytes, and files for limit_nbytes. */
@@ -164,6 +165,68 @@ static void memory_that_cannot_be_had_is_not_missed(void **state)
 	spill_close(spill);
 }
 
+static uint64_t address_nbytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long n = 0;
+
+	assert_int_equal(fscanf(file, "%lu", &n), 1);
+	fclose(file);
+	return n * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* All that malloc() has or may get, but for what is smaller than that; each begins with the next.
+ */
+static void *exhaust_heap(size_t least_nbytes)
+{
+	void *list = NULL;
+
+	for (size_t nbytes = 1 << 16; nbytes >= least_nbytes; nbytes /= 2)
+		for (void **next; (next = malloc(nbytes)); list = next)
+			*next = list;
+	return list;
+}
+
+static void free_list(void *list)
+{
+	while (list) {
+		void *next = *(void **)list;
+
+		free(list);
+		list = next;
+	}
+}
+
+/* There is memory for the extent, and then none for the table of extents. */
+static void extent_that_cannot_be_noted_leaves_no_mapping(void **state)
+{
+	struct memory_tier *tier;
+	struct rlimit before, limit;
+	uint64_t nbytes, offset;
+	void *list;
+	int r;
+
+	(void)state;
+	if (!CAN_LIMIT_MEMORY)
+		skip();
+	assert_int_equal(memory_tier_open(10 * N_IN_PAGES, &tier), 0);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	nbytes = address_nbytes();
+	limit = (struct rlimit){ .rlim_cur = nbytes, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	list = exhaust_heap(64);
+	limit.rlim_cur += N_IN_PAGES;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	r = memory_tier_write(tier, data, N, &offset);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	free_list(list);
+	assert_int_equal(r, -ENOMEM);
+	assert_true(address_nbytes() <= nbytes);
+	assert_int_equal(memory_tier_free_nbytes(tier), 10 * N_IN_PAGES);
+	assert_int_equal(memory_tier_write(tier, data, N, &offset), 0);
+	memory_tier_close(tier);
+}
+
 /* Store, read back and discard, with room for some in memory. */
 static void *use_memory(void *spill)
 {
@@ -203,6 +266,7 @@ int main(void)
 		FIXTURE(discarded_pages_of_memory_are_used_again),
 		FIXTURE(discarded_memory_returns_to_the_system),
 		FIXTURE(memory_that_cannot_be_had_is_not_missed),
+		FIXTURE(extent_that_cannot_be_noted_leaves_no_mapping),
 		FIXTURE(threads_share_memory),
 	};
 
