@@ -200,8 +200,22 @@ static void elements_are_decoded_in_place(void **state)
 		check_decode(types[t], length(i), true, i % 2);
 }
 
-/* Sorted elements in stretches of equal ones, `stretch` long on average. */
-static void check_unique(const char *type, uint64_t n, uint64_t stretch)
+/* Is element i another than the one before it? */
+typedef bool is_new_fn(uint64_t i, uint64_t parameter);
+
+/* Stretches of equal elements, `stretch` long on average. */
+static bool in_stretches(uint64_t i, uint64_t stretch)
+{
+	return i == 0 || digest_mix64(i) % stretch == 0;
+}
+
+static bool all_but_one(uint64_t i, uint64_t the_one)
+{
+	return i != the_one;
+}
+
+/* Sorted elements, some of them equal. */
+static void check_unique(const char *type, uint64_t n, is_new_fn *is_new, uint64_t parameter)
 {
 	const struct layout layout = layout_of(type, false);
 	const uint64_t R = layout.record_nbytes, E = layout.element_nbytes;
@@ -214,11 +228,11 @@ static void check_unique(const char *type, uint64_t n, uint64_t stretch)
 	uint64_t n_kept = 0, value = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		const bool is_new = i == 0 || digest_mix64(i) % stretch == 0;
+		const bool new = is_new(i, parameter);
 
-		value += is_new;
+		value += new;
 		put_element(elements, E, i, value);
-		if (is_new) {
+		if (new) {
 			put_element(kept, E, n_kept++, value);
 		} else {
 			layout_decode(&layout, value, record);
@@ -246,10 +260,20 @@ static void the_first_of_equal_elements_is_kept(void **state)
 	(void)state;
 	for (size_t t = 0; t < sizeof unique_types / sizeof unique_types[0]; t++)
 		for (size_t i = 0; i < n_lengths(); i++) {
-			check_unique(unique_types[t], length(i), 1);
-			check_unique(unique_types[t], length(i), 3);
-			check_unique(unique_types[t], length(i), 1000000000);
+			check_unique(unique_types[t], length(i), in_stretches, 1);
+			check_unique(unique_types[t], length(i), in_stretches, 3);
+			check_unique(unique_types[t], length(i), in_stretches, 1000000000);
 		}
+}
+
+/* Wherever the two lie: also as the last element of a tile and the first of the next one. */
+static void two_equal_elements_among_others_are_found(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i < 400; i++)
+		check_unique(i % 2 ? "u32" : "u128", 400, all_but_one, i);
+	for (uint64_t i = 1023; device_is_fast() && i <= 8192; i += i % 1024 ? 1 : 1023)
+		check_unique("u64", 10000, all_but_one, i);
 }
 
 /* Slices of even numbers 0, 2, 4 ...; the last one is empty. */
@@ -323,6 +347,7 @@ int main(void)
 		cmocka_unit_test(elements_are_decoded_and_checked),
 		cmocka_unit_test(elements_are_decoded_in_place),
 		cmocka_unit_test(the_first_of_equal_elements_is_kept),
+		cmocka_unit_test(two_equal_elements_among_others_are_found),
 		cmocka_unit_test(splitters_cut_by_key_and_slice),
 		cmocka_unit_test(samples_are_every_stride_th_element),
 	};

@@ -123,6 +123,39 @@ static void every_distribution_is_sorted(void **state)
 	}
 }
 
+/* Ascending, but for the last two: what looks whether there is anything to do must see them. */
+static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
+{
+	const size_t nbytes = n * element_nbytes;
+	const size_t scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
+	void *wanted = malloc(nbytes), *got = malloc(nbytes);
+	void *elements = device_alloc(nbytes), *scratch = device_alloc(scratch_nbytes);
+
+	for (uint64_t i = 0; i < n; i++)
+		key_store(wanted, element_nbytes, i, i < n - 2 ? i : 2 * n - 3 - i);
+	device_write(elements, wanted, nbytes);
+	sort_on_host(wanted, element_nbytes, n);
+	assert_int_equal(launch_sort(elements, n, element_nbytes, scratch, NULL), 0);
+	device_read(got, elements, nbytes);
+	assert_same(got, wanted, element_nbytes, n, "disorder at the end");
+	device_free(scratch, scratch_nbytes);
+	device_free(elements, nbytes);
+	free(got);
+	free(wanted);
+}
+
+static void disorder_of_the_last_two_alone_is_seen(void **state)
+{
+	(void)state;
+	FOR_EACH_SIZE(s)
+	for (uint64_t n = 2; n <= 330; n += n % 64 < 3 || n % 64 > 60 ? 1 : 15)
+		check_disorder_at_the_end(element_sizes[s], n);
+	FOR_EACH_SIZE(s)
+	for (size_t i = 0; device_is_fast() && i < sizeof large_lengths / sizeof large_lengths[0];
+	     i++)
+		check_disorder_at_the_end(element_sizes[s], large_lengths[i]);
+}
+
 static void pairs_with_equal_keys_stay_in_order(void **state)
 {
 	(void)state;
@@ -246,6 +279,7 @@ int main(void)
 		cmocka_unit_test(any_number_of_runs_is_merged),
 		cmocka_unit_test(runs_of_any_lengths_are_merged),
 		cmocka_unit_test(runs_of_every_distribution_are_merged),
+		cmocka_unit_test(disorder_of_the_last_two_alone_is_seen),
 		cmocka_unit_test(pairs_with_equal_keys_stay_in_order),
 		cmocka_unit_test(pairs_with_equal_keys_are_merged_in_order),
 		cmocka_unit_test(no_elements_are_merged_from_empty_runs),
