@@ -14,10 +14,11 @@
 #include "src/base/status.h"
 #include "tests/fault/points.h"
 
-/* Device memory that a device of the shape "apart" says it has. */
+/* Device memory that a device of the shape "apart" says it has without --device-memory. */
 enum { APART_MEMORY_NBYTES = 64 << 20 };
 
 static enum device_shape chosen_shape;
+static uint64_t apart_memory_nbytes;
 
 void points_set_device(enum device_shape shape)
 {
@@ -47,6 +48,8 @@ static int failing_open(const struct backend_config *config, struct device **ret
 
 	if (point_pass(POINT_DEVICE_OPEN) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error();
+	apart_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
+							     APART_MEMORY_NBYTES;
 	r = backend_cpu.open(config, ret_device);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
@@ -63,7 +66,7 @@ static void describe_apart(const struct device *device, struct device_info *ret_
 	backend_cpu.describe(device, ret_info);
 	strcpy(ret_info->name, "a device apart");
 	ret_info->unified = false;
-	ret_info->memory_nbytes = APART_MEMORY_NBYTES;
+	ret_info->memory_nbytes = apart_memory_nbytes;
 }
 
 static int failing_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)

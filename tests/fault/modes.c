@@ -98,9 +98,10 @@ const struct mode modes[] = {
 	{ .name = "device-apart",
 	  .arguments = "-S 16M -T tmp/a --device-memory=1M input -o output",
 	  .shape = SHAPE_APART },
+	/* To the memory of the host, and what that has no room for to a file. */
 	{ .name = "device-apart-passes",
 	  .answer = ANSWER_UNIQUE,
-	  .arguments = "-u -S 1M -T tmp/a --batch-size=2 input -o output",
+	  .arguments = "-u -S 1M -T tmp/a --device-memory=1M --batch-size=2 input -o output",
 	  .shape = SHAPE_APART },
 	{ .name = "device-apart-merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
