@@ -6,8 +6,15 @@
  * turn. Everything that must be known of an item, its key, its hash, is taken while it is in the
  * first-level cache anyway: the order is checked by the keys of the records themselves, not by the
  * elements that brought them here, and the digest is taken of what was written.
+ *
+ * Items in memory that others can write have no content that could be relied on from one load to
+ * the next, only their copies have. So of these each byte is taken once, and everything else is
+ * read from the copy.
  */
 #include "src/device/cpu/gather.h"
+
+#include <assert.h>
+#include <stdatomic.h>
 
 #include "src/record/hash.h"
 #include "src/record/key_prefix.h"
@@ -204,6 +211,44 @@ INLINED void gather_all(struct gathering *gathering, uint32_t n_steps)
 	gathering->found = found;
 }
 
+/* Does the i-th item, which is not the first, come out of order? Equal keys go by their numbers. */
+INLINED bool is_disorder(const struct gathering *gathering, uint64_t i, const struct seen *seen)
+{
+	const int order = compare(gathering, &gathering->last, seen);
+	const void *elements = gathering->op->elements;
+
+	return order > 0 || (order == 0 && element_number(&gathering->form, elements, i - 1) >=
+						   element_number(&gathering->form, elements, i));
+}
+
+/* The same, of items that may be other ones at any time. */
+static void gather_shared(struct gathering *gathering)
+{
+	struct gathering own = *gathering;
+	const uint64_t n = own.op->n, item_nbytes = own.op->layout->item_nbytes;
+	struct arranged found = { .n = n, .n_counted = n };
+
+	assert(own.op->elements && own.is_whole && own.op->limit >= n && !own.op->unique);
+	for (uint64_t i = 0; i < n; i++) {
+		unsigned char *const copy = own.out + i * item_nbytes;
+		const unsigned char *const item = own.ahead[i % AHEAD_N];
+		struct seen seen = { .item = copy };
+
+		fetch(&own, i + AHEAD_N);
+		memcpy(copy, item, item_nbytes);
+		/* The compiler knows that the two are equal; it may not look at the item for it. */
+		atomic_signal_fence(memory_order_seq_cst);
+		seen.prefix = key_prefix_load(&own.prefix, copy);
+		found.n_disorders += i > 0 && is_disorder(&own, i, &seen);
+		found.digest.sum += hash_of(own.op->layout, copy);
+		own.last = seen;
+	}
+	gathering->last = own.last;
+	gathering->found = found;
+	if (n > 0)
+		return_item(gathering, own.out, own.op->ret_first);
+}
+
 void cpu_gather(const struct gather_op *op)
 {
 	struct gathering gathering = {
@@ -218,7 +263,9 @@ void cpu_gather(const struct gather_op *op)
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
 	for (uint64_t i = 0; i < AHEAD_N; i++)
 		fetch(&gathering, i);
-	if (op->unique || op->limit < op->n || op->layout->intake.has_count)
+	if (op->shared)
+		gather_shared(&gathering);
+	else if (op->unique || op->limit < op->n || op->layout->intake.has_count)
 		gather_some(&gathering);
 	else if (gathering.prefix.n_steps == 1)
 		gather_all(&gathering, 1);

@@ -4,9 +4,12 @@
  * The same elements as those by which records are sorted (records.h), made in the same way and
  * gathered in the same way. Only what they number is not a chunk, but all records of the sort.
  *
- * Nothing says that a record is the same when it is gathered as when its element was made: somebody
- * may have overwritten it. So all that is reported, the digest, the order, the edges, is taken from
- * the records as they are written.
+ * Nothing says that a record is the same when it is gathered as when its element was made, or from
+ * one load to the next: somebody may be overwriting it. So all that is reported, the digest, the
+ * order, the edges, is taken from the copies that are written, and never from a record again. The
+ * key in an element and the digest of what was read may be of two records then, and need not agree:
+ * what is written is in the order of its own keys, and of their numbers where they are equal, and
+ * is all that was digested, or it is not written.
  */
 #include "src/device/cpu/references.h"
 
@@ -58,6 +61,7 @@ void cpu_decode_references(const struct decode_op *op)
 					.n_ordered = op->n,
 					.form = &form,
 					.out = op->records,
+					.shared = true,
 					.limit = UINT64_MAX,
 					.ret = &found });
 	*op->ret =

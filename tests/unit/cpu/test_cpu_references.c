@@ -3,6 +3,7 @@
  */
 #include "src/device/cpu/references.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "src/device/cpu/sort.h"
@@ -191,6 +192,172 @@ static void what_is_written_is_what_is_reported(void **state)
 	free(referred);
 }
 
+/*
+ * Somebody who overwrites records at a moment of our choice: when the page at `page` is touched for
+ * the first time, a byte elsewhere changes.
+ */
+struct overwriter {
+	unsigned char *page;
+	unsigned char *byte;
+	unsigned char value; /* that it has then */
+};
+
+static struct overwriter overwriter;
+
+static void on_touch(int signal_number, siginfo_t *info, void *context)
+{
+	(void)signal_number, (void)info, (void)context;
+	/* Any other fault is met again, and ends the test. */
+	signal(SIGSEGV, SIG_DFL);
+	mprotect(overwriter.page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
+	*overwriter.byte = overwriter.value;
+}
+
+/* Records in whole pages. */
+struct pages_of_records {
+	struct layout records, layout;
+	struct slice source;
+	unsigned char *map;
+	size_t map_nbytes;
+};
+
+/* n of them, `shift` bytes behind the beginning of a page. */
+static void lay_records(struct pages_of_records *pages, uint64_t n, uint64_t record_nbytes,
+			uint64_t shift, const char *const *keys)
+{
+	*pages = (struct pages_of_records){
+		.records =
+			layout_of((struct layout_request){ .record_nbytes = record_nbytes }, keys),
+		.map_nbytes = shift + n * record_nbytes,
+	};
+	assert_true(layout_refer(&pages->records, &pages->layout));
+	pages->map = mmap(NULL, pages->map_nbytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(pages->map, MAP_FAILED);
+	for (size_t i = 0; i < pages->map_nbytes; i++)
+		pages->map[i] = (unsigned char)random_number(7, i);
+	pages->source = (struct slice){ pages->map + shift, n };
+}
+
+static void overwrite_when_touched(struct overwriter one)
+{
+	const struct sigaction action = { .sa_sigaction = on_touch, .sa_flags = SA_SIGINFO };
+
+	overwriter = one;
+	assert_int_equal(sigaction(SIGSEGV, &action, NULL), 0);
+	assert_int_equal(mprotect(one.page, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE), 0);
+}
+
+/*
+ * Decode the records, which are in order, under `one`. What is reported must be what can be seen of
+ * what was written; its neighbours out of order are returned.
+ */
+static uint64_t decode_overwritten(const struct pages_of_records *pages, struct overwriter one)
+{
+	const struct layout *layout = &pages->layout;
+	const uint64_t n = pages->source.n, out_nbytes = n * layout->record_nbytes;
+	unsigned char *out = guarded_alloc(out_nbytes);
+	struct digest digest = { 0 };
+	struct decode_result found;
+	uint64_t n_disorders = 0;
+	uint128_t elements[8];
+	const struct encode_op encoding = {
+		.layout = layout,
+		.records = pages->source.elements,
+		.elements = elements,
+		.n = n,
+	};
+
+	cpu_encode_references(&encoding);
+	overwrite_when_touched(one);
+	cpu_decode_references(&(struct decode_op){ .layout = layout,
+						   .sources = &pages->source,
+						   .n_sources = 1,
+						   .elements = elements,
+						   .records = out,
+						   .n = n,
+						   .ret = &found });
+	assert_true(signal(SIGSEGV, SIG_DFL) == SIG_DFL); /* it was touched */
+	for (uint64_t i = 0; i < n; i++) {
+		const unsigned char *record = out + i * layout->record_nbytes;
+
+		digest_add(&digest,
+			   (struct digest){ 1, digest_record(record, layout->record_nbytes) });
+		n_disorders += i > 0 && key_compare(&layout->record_keys,
+						    record - layout->record_nbytes, record) > 0;
+	}
+	assert_true(digest_equal(found.digest, digest));
+	assert_int_equal(found.n_disorders, n_disorders);
+	guarded_free(out, out_nbytes);
+	return n_disorders;
+}
+
+static void tear_down_pages(struct pages_of_records *pages)
+{
+	munmap(pages->map, pages->map_nbytes);
+	layout_free(&pages->records);
+}
+
+/* The first of three records lies in two pages, with the key in the second. */
+static void a_key_overwritten_while_its_record_is_copied_is_disorder(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct pages_of_records pages;
+	unsigned char *keys;
+
+	(void)state;
+	lay_records(&pages, 3, 1000, page - 500, KEYS("900:u8"));
+	keys = pages.map + page - 500 + 900;
+	for (unsigned i = 0; i < 3; i++)
+		keys[i * 1000] = (unsigned char)i;
+	assert_int_equal(decode_overwritten(&pages, (struct overwriter){ pages.map, keys, 0xff }),
+			 1);
+	tear_down_pages(&pages);
+}
+
+/* The last four bytes of 100 lie in a page of their own, and are loaded with some before them. */
+static void bytes_overwritten_between_two_loads_are_digested_as_written(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct pages_of_records pages;
+
+	(void)state;
+	for (uint64_t before = 1; before <= 96; before++) {
+		unsigned char *byte;
+
+		lay_records(&pages, 1, 100, page - 96, KEYS("0:u8"));
+		byte = pages.map + page - before;
+		decode_overwritten(&pages, (struct overwriter){ pages.map + page, byte,
+								(unsigned char)~*byte });
+		tear_down_pages(&pages);
+	}
+}
+
+/* Two records that came to be equal are not in the order of the input. */
+static void records_that_became_equal_keep_their_order(void **state)
+{
+	struct referred *referred = malloc(sizeof *referred);
+	unsigned char *one, *next;
+	struct decode_result found;
+	uint64_t i = 0;
+
+	(void)state;
+	set_up(referred, 100, KEYS("0:b3"));
+	while (i + 1 < referred->n &&
+	       (referred->in_order[i].number < referred->in_order[i + 1].number ||
+		memcmp(referred->in_order[i].record, referred->in_order[i + 1].record, 3) == 0))
+		i++;
+	assert_true(i + 1 < referred->n);
+	one = (unsigned char *)referred->in_order[i].record;
+	next = (unsigned char *)referred->in_order[i + 1].record;
+	/* The first of its key, so that none before it has a larger one now. */
+	memcpy(next, one, 3);
+	guarded_free(decode(referred, i, 2, &found), (size_t)2 * 100);
+	assert_int_equal(found.n_disorders, 1);
+	tear_down(referred);
+	free(referred);
+}
+
 static void what_does_not_pay_or_tell_is_not_referred_to(void **state)
 {
 	static const struct {
@@ -222,6 +389,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_in_the_order_of_their_keys),
 		cmocka_unit_test(what_is_written_is_what_is_reported),
+		cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
+		cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),
+		cmocka_unit_test(records_that_became_equal_keep_their_order),
 		cmocka_unit_test(what_does_not_pay_or_tell_is_not_referred_to),
 	};
 
