@@ -31,7 +31,8 @@
 #include "src/device/lane_urgency.h"
 #include "src/record/record.h"
 
-struct device; /* an opened back end */
+/* What is opened of a back end (device.h), which calls the functions of its table. */
+struct device;
 struct lane;
 struct mark;
 

@@ -37,23 +37,21 @@ static int chunk_alloc(struct chunk *chunk)
 {
 	const struct engine *engine = chunk->pool->engine;
 
-	return engine->backend->alloc(engine->device, MEMORY_DEVICE, engine->plan.chunk_nbytes,
-				      &chunk->buffer);
+	return device_alloc(engine->device, MEMORY_DEVICE, engine->plan.chunk_nbytes,
+			    &chunk->buffer);
 }
 
 static void chunk_free(struct chunk *chunk)
 {
 	const struct engine *engine = chunk->pool->engine;
 
-	engine->backend->release(engine->device, MEMORY_DEVICE, chunk->buffer,
-				 engine->plan.chunk_nbytes);
+	device_release(engine->device, MEMORY_DEVICE, chunk->buffer, engine->plan.chunk_nbytes);
 	chunk->buffer = NULL;
 }
 
 static int lane_alloc(const struct engine *engine, uint64_t nbytes, void **ret_memory)
 {
-	return nbytes ? engine->backend->alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory) :
-			0;
+	return nbytes ? device_alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
 }
 
 static int open_lanes(struct chunk_pool *pool)
@@ -67,7 +65,7 @@ static int open_lanes(struct chunk_pool *pool)
 	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
 		struct sort_lane *lane = &pool->lanes[i];
 
-		r = engine->backend->lane_open(engine->device, LANE_PATIENT, &lane->lane);
+		r = lane_open(engine->device, LANE_PATIENT, &lane->lane);
 		if (r == 0)
 			r = lane_alloc(engine, plan->sort_scratch_nbytes, &lane->scratch);
 		if (r == 0)
@@ -79,12 +77,12 @@ static int open_lanes(struct chunk_pool *pool)
 static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
 {
 	const struct engine *engine = pool->engine;
-	int r = engine->backend->mark_open(engine->device, &chunk->sorted);
+	int r = mark_open(engine->device, &chunk->sorted);
 
 	chunk->pool = pool;
 	if (r < 0 || engine->info.unified)
 		return r;
-	r = engine->backend->mark_open(engine->device, &chunk->filled);
+	r = mark_open(engine->device, &chunk->filled);
 	return r < 0 ? r : chunk_alloc(chunk);
 }
 
@@ -131,12 +129,11 @@ void chunk_pool_close_lanes(struct chunk_pool *pool)
 	const struct engine *engine = pool->engine;
 
 	for (uint32_t i = 0; pool->lanes && i < engine->plan.n_lanes; i++) {
-		if (pool->lanes[i].lane)
-			engine->backend->lane_close(pool->lanes[i].lane);
-		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
-					 engine->plan.sort_scratch_nbytes);
-		engine->backend->release(engine->device, MEMORY_DEVICE, pool->lanes[i].spare,
-					 engine->plan.spare_nbytes);
+		lane_close(pool->lanes[i].lane);
+		device_release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
+			       engine->plan.sort_scratch_nbytes);
+		device_release(engine->device, MEMORY_DEVICE, pool->lanes[i].spare,
+			       engine->plan.spare_nbytes);
 		pthread_mutex_destroy(&pool->lanes[i].queueing);
 	}
 	free(pool->lanes);
@@ -145,13 +142,9 @@ void chunk_pool_close_lanes(struct chunk_pool *pool)
 
 static void chunk_close(struct chunk *chunk)
 {
-	const struct backend *backend = chunk->pool->engine->backend;
-
 	chunk_free(chunk);
-	if (chunk->sorted)
-		backend->mark_close(chunk->sorted);
-	if (chunk->filled)
-		backend->mark_close(chunk->filled);
+	mark_close(chunk->sorted);
+	mark_close(chunk->filled);
 }
 
 void chunk_pool_close(struct chunk_pool *pool)
@@ -209,27 +202,27 @@ static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint6
 		return 0;
 	}
 	*ret_records = lane->scratch;
-	return engine->backend->copy(lane->lane, lane->scratch, records, nbytes);
+	return lane_copy(lane->lane, lane->scratch, records, nbytes);
 }
 
 static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
 {
 	const struct engine *engine = chunk->pool->engine;
 	void *records = chunk->buffer;
-	int r = engine->backend->sort_records(
-		lane->lane, &(struct sort_records_op){
-				    .layout = engine->layout,
-				    .records = records,
-				    .items = lane->spare,
-				    .n = chunk->n,
-				    .position = engine->first_record +
-						chunk->number * engine->plan.chunk_records,
-				    .unique = engine->unique,
-				    .limit = engine->limit,
-				    .scratch = lane->scratch,
-				    .ret_read = &chunk->read,
-				    .ret = &chunk->arranged,
-			    });
+	int r = lane_sort_records(lane->lane,
+				  &(struct sort_records_op){
+					  .layout = engine->layout,
+					  .records = records,
+					  .items = lane->spare,
+					  .n = chunk->n,
+					  .position = engine->first_record +
+						      chunk->number * engine->plan.chunk_records,
+					  .unique = engine->unique,
+					  .limit = engine->limit,
+					  .scratch = lane->scratch,
+					  .ret_read = &chunk->read,
+					  .ret = &chunk->arranged,
+				  });
 
 	chunk->buffer = lane->spare;
 	lane->spare = records;
@@ -243,13 +236,13 @@ static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint6
 	int r = move_records(chunk, lane, room, &records);
 
 	return r < 0 ? r :
-		       engine->backend->encode(lane->lane, &(struct encode_op){
-								   .layout = engine->layout,
-								   .records = records,
-								   .elements = chunk->buffer,
-								   .n = chunk->n,
-								   .ret_digest = &chunk->read,
-							   });
+		       lane_encode(lane->lane, &(struct encode_op){
+						       .layout = engine->layout,
+						       .records = records,
+						       .elements = chunk->buffer,
+						       .n = chunk->n,
+						       .ret_digest = &chunk->read,
+					       });
 }
 
 /* Of each source, what of it is in the chunk. */
@@ -268,18 +261,18 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
 
 		if (begin < end)
-			r = engine->backend->encode(
-				lane->lane,
-				&(struct encode_op){
-					.layout = layout,
-					.first_number = begin,
-					.records = (const char *)source.elements +
-						   (begin - start) * layout->record_nbytes,
-					.elements = (char *)chunk->buffer +
-						    (begin - first) * layout->element_nbytes,
-					.n = end - begin,
-					.ret_digest = &chunk->read,
-				});
+			r = lane_encode(lane->lane,
+					&(struct encode_op){
+						.layout = layout,
+						.first_number = begin,
+						.records = (const char *)source.elements +
+							   (begin - start) * layout->record_nbytes,
+						.elements =
+							(char *)chunk->buffer +
+							(begin - first) * layout->element_nbytes,
+						.n = end - begin,
+						.ret_digest = &chunk->read,
+					});
 		start = source_end;
 	}
 	return r;
@@ -288,27 +281,26 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
 {
 	const struct engine *engine = chunk->pool->engine;
-	const struct backend *backend = engine->backend;
 	const struct layout *layout = engine->layout;
 	int r = layout->kind == LAYOUT_REFERENCES ? queue_refer(chunk, lane) :
 						    queue_encode(chunk, lane, room);
 
 	if (r == 0)
-		r = backend->sort(lane->lane, &(struct sort_op){
-						      .elements = chunk->buffer,
-						      .n = chunk->n,
-						      .scratch = lane->scratch,
-						      .element_nbytes = layout->element_nbytes,
-					      });
+		r = lane_sort(lane->lane, &(struct sort_op){
+						  .elements = chunk->buffer,
+						  .n = chunk->n,
+						  .scratch = lane->scratch,
+						  .element_nbytes = layout->element_nbytes,
+					  });
 	if (r == 0 && engine->unique)
-		r = backend->unique(lane->lane, &(struct unique_op){
-							.elements = chunk->buffer,
-							.n = chunk->n,
-							.element_nbytes = layout->element_nbytes,
-							.layout = layout,
-							.ret_n = &chunk->n,
-							.ret_dropped = &chunk->dropped,
-						});
+		r = lane_unique(lane->lane, &(struct unique_op){
+						    .elements = chunk->buffer,
+						    .n = chunk->n,
+						    .element_nbytes = layout->element_nbytes,
+						    .layout = layout,
+						    .ret_n = &chunk->n,
+						    .ret_dropped = &chunk->dropped,
+					    });
 	return r;
 }
 
@@ -318,11 +310,11 @@ static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room
 	int r = 0;
 
 	if (chunk->filled)
-		r = engine->backend->follow(lane->lane, chunk->filled);
+		r = lane_follow(lane->lane, chunk->filled);
 	if (r == 0)
 		r = engine->layout->kind == LAYOUT_RECORDS ? queue_sort_records(chunk, lane) :
 							     queue_sort_codes(chunk, lane, room);
-	return r == 0 ? engine->backend->mark(lane->lane, chunk->sorted) : r;
+	return r == 0 ? lane_mark(lane->lane, chunk->sorted) : r;
 }
 
 int chunk_pool_sort(struct chunk *chunk, uint64_t room)
@@ -344,7 +336,7 @@ int chunk_pool_collect(struct chunk *chunk)
 {
 	const struct engine *engine = chunk->pool->engine;
 	const struct arranged *found = &chunk->arranged;
-	int r = engine->backend->mark_wait(chunk->sorted);
+	int r = mark_wait(chunk->sorted);
 
 	if (r < 0 || engine->layout->kind != LAYOUT_RECORDS)
 		return r;

@@ -217,13 +217,12 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 		  size_t nbytes)
 {
 	const struct engine *engine = fill->engine;
-	const struct backend *backend = engine->backend;
 	char *records = chunk_records(chunk, engine->plan.chunk_records);
-	int r = backend->copy(fill->upload, records + (position - chunk_start(fill, chunk)),
-			      slot->host, nbytes);
+	int r = lane_copy(fill->upload, records + (position - chunk_start(fill, chunk)), slot->host,
+			  nbytes);
 
 	if (r == 0)
-		r = backend->mark(fill->upload, slot->copied);
+		r = lane_mark(fill->upload, slot->copied);
 	return r < 0 ? fail(r, "cannot copy input to the device: %m") : 0;
 }
 
@@ -231,7 +230,7 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 static int sort_full(struct fill *fill, struct chunk *chunk)
 {
 	const struct engine *engine = fill->engine;
-	int r = engine->backend->mark(fill->upload, chunk->filled);
+	int r = lane_mark(fill->upload, chunk->filled);
 
 	return r < 0 ? fail(r, "cannot mark a chunk: %m") :
 		       chunk_pool_sort(chunk, engine->plan.chunk_records);
@@ -292,7 +291,7 @@ static int use_slot(struct fill *fill)
 	if (r < 0)
 		return r;
 	slot = item;
-	r = fill->engine->backend->mark_wait(slot->copied);
+	r = mark_wait(slot->copied);
 	stats_waited(fill->engine->stats, span);
 	if (r == 0)
 		r = read_part(fill, slot);
@@ -367,18 +366,17 @@ static void *reader_main(void *argument)
 static int open_slots(struct fill *fill)
 {
 	const struct engine *engine = fill->engine;
-	const struct backend *backend = engine->backend;
 	int r;
 
 	fill->slots = calloc(engine->plan.n_slots, sizeof *fill->slots);
 	if (!fill->slots || ring_open(engine->plan.n_slots, &fill->free_slots) < 0)
 		return -ENOMEM;
-	r = backend->lane_open(engine->device, LANE_NORMAL, &fill->upload);
+	r = lane_open(engine->device, LANE_NORMAL, &fill->upload);
 	for (uint32_t i = 0; i < engine->plan.n_slots && r == 0; i++) {
-		r = backend->mark_open(engine->device, &fill->slots[i].copied);
+		r = mark_open(engine->device, &fill->slots[i].copied);
 		if (r == 0)
-			r = backend->alloc(engine->device, MEMORY_HOST, engine->plan.slot_nbytes,
-					   &fill->slots[i].host);
+			r = device_alloc(engine->device, MEMORY_HOST, engine->plan.slot_nbytes,
+					 &fill->slots[i].host);
 		if (r == 0)
 			r = ring_push(fill->free_slots, &fill->slots[i]);
 	}
@@ -389,13 +387,11 @@ static void close_slots(struct fill *fill)
 {
 	const struct engine *engine = fill->engine;
 
-	if (fill->upload)
-		engine->backend->lane_close(fill->upload);
+	lane_close(fill->upload);
 	for (uint32_t i = 0; fill->slots && i < engine->plan.n_slots; i++) {
-		if (fill->slots[i].copied)
-			engine->backend->mark_close(fill->slots[i].copied);
-		engine->backend->release(engine->device, MEMORY_HOST, fill->slots[i].host,
-					 engine->plan.slot_nbytes);
+		mark_close(fill->slots[i].copied);
+		device_release(engine->device, MEMORY_HOST, fill->slots[i].host,
+			       engine->plan.slot_nbytes);
 	}
 	free(fill->slots);
 	ring_close(fill->free_slots);

@@ -44,8 +44,8 @@ static void discard_rest(const struct engine *engine, const struct chunk *chunk)
 	const uint64_t used_nbytes = chunk->n * engine->layout->resident_nbytes;
 
 	if (engine->plan.fits)
-		engine->backend->discard(engine->device, (char *)chunk->buffer + used_nbytes,
-					 engine->plan.chunk_nbytes - used_nbytes);
+		device_discard(engine->device, (char *)chunk->buffer + used_nbytes,
+			       engine->plan.chunk_nbytes - used_nbytes);
 }
 
 /* A sorted chunk whose turn has come becomes a run. */

@@ -38,30 +38,20 @@ static uint64_t sorted_nbytes(const struct trial *trial)
 	return refers(trial) ? layout->element_nbytes : layout->record_nbytes;
 }
 
-static int trial_wait(struct trial *trial)
-{
-	const struct backend *backend = trial->engine->backend;
-	int r = backend->mark(trial->lane, trial->mark);
-
-	return r < 0 ? r : backend->mark_wait(trial->mark);
-}
-
 static size_t trial_scratch_nbytes(const struct trial *trial)
 {
 	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
 	const struct layout *layout = engine->layout;
 	size_t sort, merge;
 
 	if (layout->kind == LAYOUT_RECORDS) {
-		sort = backend->records_scratch_nbytes(engine->device, layout, 0, trial->n);
-		merge = backend->records_scratch_nbytes(engine->device, layout, MERGED_RUNS,
-							trial->n);
+		sort = device_records_scratch_nbytes(engine->device, layout, 0, trial->n);
+		merge = device_records_scratch_nbytes(engine->device, layout, MERGED_RUNS,
+						      trial->n);
 	} else {
-		sort = backend->sort_scratch_nbytes(engine->device, trial->n,
+		sort = device_sort_scratch_nbytes(engine->device, trial->n, layout->element_nbytes);
+		merge = device_merge_scratch_nbytes(engine->device, MERGED_RUNS, trial->n,
 						    layout->element_nbytes);
-		merge = backend->merge_scratch_nbytes(engine->device, MERGED_RUNS, trial->n,
-						      layout->element_nbytes);
 	}
 	return sort > merge ? sort : merge;
 }
@@ -69,16 +59,15 @@ static size_t trial_scratch_nbytes(const struct trial *trial)
 static int alloc_memory(struct trial *trial)
 {
 	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
-	int r = backend->alloc(engine->device, MEMORY_HOST, trial->nbytes, &trial->host);
+	int r = device_alloc(engine->device, MEMORY_HOST, trial->nbytes, &trial->host);
 
 	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
+		r = device_alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
 	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
+		r = device_alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
 	if (r == 0)
-		r = backend->alloc(engine->device, MEMORY_DEVICE, trial->scratch_nbytes,
-				   &trial->scratch);
+		r = device_alloc(engine->device, MEMORY_DEVICE, trial->scratch_nbytes,
+				 &trial->scratch);
 	for (int i = 0; i < 2; i++)
 		trial->edges[i] = malloc(engine->layout->item_nbytes);
 	return r == 0 && trial->edges[0] && trial->edges[1] ? 0 : -ENOMEM;
@@ -97,7 +86,6 @@ static void fill(struct trial *trial)
 static int trial_open(struct trial *trial, uint64_t nbytes)
 {
 	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
 	const struct layout *layout = engine->layout;
 	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
 					       layout->record_nbytes :
@@ -110,9 +98,9 @@ static int trial_open(struct trial *trial, uint64_t nbytes)
 		return -ENOMEM;
 	trial->nbytes = trial->n * record_nbytes;
 	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
-	r = backend->lane_open(engine->device, LANE_NORMAL, &trial->lane);
+	r = lane_open(engine->device, LANE_NORMAL, &trial->lane);
 	if (r == 0)
-		r = backend->mark_open(engine->device, &trial->mark);
+		r = mark_open(engine->device, &trial->mark);
 	if (r == 0)
 		r = alloc_memory(trial);
 	if (r == 0)
@@ -123,16 +111,13 @@ static int trial_open(struct trial *trial, uint64_t nbytes)
 static void trial_close(struct trial *trial)
 {
 	const struct engine *engine = trial->engine;
-	const struct backend *backend = engine->backend;
 
-	if (trial->lane)
-		backend->lane_close(trial->lane);
-	if (trial->mark)
-		backend->mark_close(trial->mark);
-	backend->release(engine->device, MEMORY_HOST, trial->host, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->a, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->b, trial->nbytes);
-	backend->release(engine->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
+	lane_close(trial->lane);
+	mark_close(trial->mark);
+	device_release(engine->device, MEMORY_HOST, trial->host, trial->nbytes);
+	device_release(engine->device, MEMORY_DEVICE, trial->a, trial->nbytes);
+	device_release(engine->device, MEMORY_DEVICE, trial->b, trial->nbytes);
+	device_release(engine->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
 	free(trial->edges[0]);
 	free(trial->edges[1]);
 }
@@ -144,7 +129,7 @@ static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
 	const struct layout *layout = engine->layout;
 
 	if (layout->kind == LAYOUT_RECORDS)
-		return engine->backend->sort_records(
+		return lane_sort_records(
 			trial->lane,
 			&(struct sort_records_op){
 				.layout = layout,
@@ -156,13 +141,13 @@ static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
 				.ret_read = &trial->read,
 				.ret = &trial->arranged,
 			});
-	return engine->backend->sort(
-		trial->lane, &(struct sort_op){
-				     .elements = (char *)trial->a + first * layout->element_nbytes,
-				     .n = n,
-				     .scratch = trial->scratch,
-				     .element_nbytes = layout->element_nbytes,
-			     });
+	return lane_sort(trial->lane,
+			 &(struct sort_op){
+				 .elements = (char *)trial->a + first * layout->element_nbytes,
+				 .n = n,
+				 .scratch = trial->scratch,
+				 .element_nbytes = layout->element_nbytes,
+			 });
 }
 
 static int queue_merge(struct trial *trial)
@@ -171,25 +156,24 @@ static int queue_merge(struct trial *trial)
 	const struct layout *layout = engine->layout;
 
 	if (layout->kind == LAYOUT_RECORDS)
-		return engine->backend->merge_records(trial->lane,
-						      &(struct merge_records_op){
-							      .layout = layout,
-							      .slices = trial->slices,
-							      .k = MERGED_RUNS,
-							      .out = trial->a,
-							      .limit = UINT64_MAX,
-							      .scratch = trial->scratch,
-							      .ret_first = trial->edges[0],
-							      .ret_last = trial->edges[1],
-							      .ret = &trial->arranged,
-						      });
-	return engine->backend->merge(trial->lane, &(struct merge_op){
-							   .slices = trial->slices,
-							   .k = MERGED_RUNS,
-							   .element_nbytes = layout->element_nbytes,
-							   .out = trial->b,
-							   .scratch = trial->scratch,
-						   });
+		return lane_merge_records(trial->lane, &(struct merge_records_op){
+							       .layout = layout,
+							       .slices = trial->slices,
+							       .k = MERGED_RUNS,
+							       .out = trial->a,
+							       .limit = UINT64_MAX,
+							       .scratch = trial->scratch,
+							       .ret_first = trial->edges[0],
+							       .ret_last = trial->edges[1],
+							       .ret = &trial->arranged,
+						       });
+	return lane_merge(trial->lane, &(struct merge_op){
+					       .slices = trial->slices,
+					       .k = MERGED_RUNS,
+					       .element_nbytes = layout->element_nbytes,
+					       .out = trial->b,
+					       .scratch = trial->scratch,
+				       });
 }
 
 /* Elements of the records of `host` to a. */
@@ -197,21 +181,20 @@ static int queue_encode(struct trial *trial)
 {
 	const struct engine *engine = trial->engine;
 
-	return engine->backend->encode(trial->lane, &(struct encode_op){
-							    .layout = engine->layout,
-							    .records = trial->host,
-							    .elements = trial->a,
-							    .n = trial->n,
-							    .ret_digest = &trial->read,
-						    });
+	return lane_encode(trial->lane, &(struct encode_op){
+						.layout = engine->layout,
+						.records = trial->host,
+						.elements = trial->a,
+						.n = trial->n,
+						.ret_digest = &trial->read,
+					});
 }
 
 /* Bring what is to be sorted to a. */
 static int queue_load(struct trial *trial)
 {
 	return refers(trial) ? queue_encode(trial) :
-			       trial->engine->backend->copy(trial->lane, trial->a, trial->host,
-							    trial->nbytes);
+			       lane_copy(trial->lane, trial->a, trial->host, trial->nbytes);
 }
 
 /* Of the first n elements of b, the records to a. */
@@ -220,21 +203,21 @@ static int queue_decode(struct trial *trial, uint64_t n)
 	const struct engine *engine = trial->engine;
 
 	trial->source = (struct slice){ trial->host, trial->n };
-	return engine->backend->decode(trial->lane, &(struct decode_op){
-							    .layout = engine->layout,
-							    .sources = &trial->source,
-							    .n_sources = 1,
-							    .elements = trial->b,
-							    .records = trial->a,
-							    .n = n,
-							    .ret = &trial->decoded,
-						    });
+	return lane_decode(trial->lane, &(struct decode_op){
+						.layout = engine->layout,
+						.sources = &trial->source,
+						.n_sources = 1,
+						.elements = trial->b,
+						.records = trial->a,
+						.n = n,
+						.ret = &trial->decoded,
+					});
 }
 
 /* The rate of what was queued, over the trial's bytes; 0 after an error. */
 static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uint64_t nbytes)
 {
-	if (queued < 0 || trial_wait(trial) < 0)
+	if (queued < 0 || lane_wait(trial->lane, trial->mark) < 0)
 		return 0;
 	return (double)nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
 }
@@ -242,7 +225,7 @@ static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uin
 static double time_copy(struct trial *trial, void *to, const void *from)
 {
 	const uint64_t begin_ns = trace_now_ns();
-	int r = trial->engine->backend->copy(trial->lane, to, from, trial->nbytes);
+	int r = lane_copy(trial->lane, to, from, trial->nbytes);
 
 	return trial_rate(trial, r, begin_ns, trial->nbytes);
 }
@@ -268,7 +251,7 @@ static double time_merge(struct trial *trial)
 		r = queue_sort(trial, i * n, n);
 		trial->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
 	}
-	if (r < 0 || trial_wait(trial) < 0)
+	if (r < 0 || lane_wait(trial->lane, trial->mark) < 0)
 		return 0;
 	begin_ns = trace_now_ns();
 	r = queue_merge(trial);

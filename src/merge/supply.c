@@ -48,14 +48,6 @@ struct supply {
 	struct share shares[];
 };
 
-static int wait_lane(struct supply *supply)
-{
-	const struct backend *backend = supply->engine->backend;
-	int r = backend->mark(supply->lane, supply->mark);
-
-	return r < 0 ? r : backend->mark_wait(supply->mark);
-}
-
 /* First keys of resident runs: sampled on the device. */
 static int sample_resident(struct supply *supply, uint64_t stride)
 {
@@ -64,7 +56,7 @@ static int sample_resident(struct supply *supply, uint64_t stride)
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
 		if (run_is_resident(supply->shares[i].run))
 			r = run_sample(supply->shares[i].run, supply->engine, supply->lane, stride);
-	return r < 0 ? r : wait_lane(supply);
+	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 
 /* If something is to be read: who reads, and where to if that cannot be device memory. */
@@ -85,7 +77,7 @@ static int open_reading(struct supply *supply)
 	if (engine->info.unified)
 		return 0;
 	supply->staging_nbytes = supply->capacity_records * engine->layout->item_nbytes;
-	r = engine->backend->alloc(engine->device, MEMORY_HOST, supply->staging_nbytes, &staging);
+	r = device_alloc(engine->device, MEMORY_HOST, supply->staging_nbytes, &staging);
 	if (r < 0)
 		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
 	supply->staging = staging;
@@ -107,9 +99,9 @@ static int start(struct supply *supply, uint64_t resident_stride)
 	}
 	if (!complete)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
-	r = engine->backend->lane_open(engine->device, LANE_URGENT, &supply->lane);
+	r = lane_open(engine->device, LANE_URGENT, &supply->lane);
 	if (r == 0)
-		r = engine->backend->mark_open(engine->device, &supply->mark);
+		r = mark_open(engine->device, &supply->mark);
 	if (r < 0)
 		return fail(r, "cannot start a merge: %m");
 	r = open_reading(supply);
@@ -142,13 +134,11 @@ void supply_close(struct supply *supply)
 {
 	if (!supply)
 		return;
-	if (supply->lane)
-		supply->engine->backend->lane_close(supply->lane);
-	if (supply->mark)
-		supply->engine->backend->mark_close(supply->mark);
+	lane_close(supply->lane);
+	mark_close(supply->mark);
 	crew_close(supply->crew);
-	supply->engine->backend->release(supply->engine->device, MEMORY_HOST, supply->staging,
-					 supply->staging_nbytes);
+	device_release(supply->engine->device, MEMORY_HOST, supply->staging,
+		       supply->staging_nbytes);
 	free(supply->edges[0]);
 	free(supply->edges[1]);
 	free(supply->available);
@@ -177,11 +167,10 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 
 	if (!run_is_resident(run))
 		return run_read_first_item(run, block, item);
-	r = engine->backend->copy(supply->lane, item,
-				  (const char *)run_memory(run) +
-					  run_block_start(run, block) * item_nbytes,
-				  item_nbytes);
-	return r < 0 ? r : wait_lane(supply);
+	r = lane_copy(supply->lane, item,
+		      (const char *)run_memory(run) + run_block_start(run, block) * item_nbytes,
+		      item_nbytes);
+	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 
 /* Is what is read of it unpacked by the device? */
@@ -222,16 +211,15 @@ static char *items_in_place(const struct supply *supply, const struct share *sha
 /* Queue the way of what was read to the device; what comes packed has a list for itself. */
 static int upload(struct supply *supply, struct share *share, const struct supply_memory *memory)
 {
-	const struct backend *backend = supply->engine->backend;
 	char *items = items_in_place(supply, share), *packed;
 	int r;
 
 	if (items == share->items)
 		return 0;
 	if (!comes_packed(supply, share))
-		return backend->copy(supply->lane, items, share->items, share->items_nbytes);
+		return lane_copy(supply->lane, items, share->items, share->items_nbytes);
 	packed = (char *)memory->other + (share->items - supply->staging);
-	r = backend->copy(supply->lane, packed, share->items, share->items_nbytes);
+	r = lane_copy(supply->lane, packed, share->items, share->items_nbytes);
 	return r < 0 ? r :
 		       unpacking_add(&supply->unpacking, run_spilled_file(share->run),
 				     share->next_block, share->n_blocks, packed, items,
@@ -249,8 +237,7 @@ static int bring_in(struct supply *supply, struct share *share, const struct sli
 	if (share->n_blocks && !engine->keeper)
 		run_discard_before(share->run, share->next_block + share->n_blocks);
 	if (rest_nbytes)
-		r = engine->backend->copy(supply->lane, (void *)slice->elements, share->rest,
-					  rest_nbytes);
+		r = lane_copy(supply->lane, (void *)slice->elements, share->rest, rest_nbytes);
 	return r == 0 && share->n_blocks ? upload(supply, share, memory) : r;
 }
 
@@ -263,13 +250,12 @@ static int encode(struct supply *supply, struct share *share)
 	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(share->run, layout) ||
 	    code_map_is_identity(&layout->map))
 		return 0;
-	return engine->backend->encode(supply->lane,
-				       &(struct encode_op){
-					       .layout = layout,
-					       .records = items_in_place(supply, share),
-					       .elements = share->to,
-					       .n = share->n_read,
-				       });
+	return lane_encode(supply->lane, &(struct encode_op){
+						 .layout = layout,
+						 .records = items_in_place(supply, share),
+						 .elements = share->to,
+						 .n = share->n_read,
+					 });
 }
 
 /* A stored run's part in the buffer, at `elements`: its rest, then the blocks taken. */
@@ -376,7 +362,7 @@ int supply_gather(struct supply *supply, const struct supply_memory *memory,
 	if (r == 0)
 		r = fill_slices(supply, memory);
 	if (r == 0)
-		r = wait_lane(supply);
+		r = lane_wait(supply->lane, supply->mark);
 	if (r == 0)
 		r = unpacking_check(&supply->unpacking);
 	for (uint32_t i = 0; i < supply->n_shares; i++)
@@ -393,25 +379,24 @@ int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t 
 	int r;
 
 	if (engine->layout->kind == LAYOUT_RECORDS)
-		r = engine->backend->cut_records(supply->lane, &(struct cut_records_op){
-								       .layout = engine->layout,
-								       .slices = supply->available,
-								       .k = supply->n_shares,
-								       .key = splitter->normalised,
-								       .slice = slice,
-								       .ret_cuts = ret_cuts,
-							       });
+		r = lane_cut_records(supply->lane, &(struct cut_records_op){
+							   .layout = engine->layout,
+							   .slices = supply->available,
+							   .k = supply->n_shares,
+							   .key = splitter->normalised,
+							   .slice = slice,
+							   .ret_cuts = ret_cuts,
+						   });
 	else
-		r = engine->backend->cut(supply->lane,
-					 &(struct cut_op){
-						 .slices = supply->available,
-						 .k = supply->n_shares,
-						 .element_nbytes = engine->layout->element_nbytes,
-						 .key = splitter->key,
-						 .slice = slice,
-						 .ret_cuts = ret_cuts,
-					 });
-	return r < 0 ? r : wait_lane(supply);
+		r = lane_cut(supply->lane, &(struct cut_op){
+						   .slices = supply->available,
+						   .k = supply->n_shares,
+						   .element_nbytes = engine->layout->element_nbytes,
+						   .key = splitter->key,
+						   .slice = slice,
+						   .ret_cuts = ret_cuts,
+					   });
+	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 
 uint64_t supply_n_available(const struct supply *supply, uint32_t i)

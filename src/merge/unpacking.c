@@ -85,13 +85,12 @@ int unpacking_queue(struct unpacking *unpacking, const struct engine *engine, st
 {
 	if (unpacking->n_blocks == 0)
 		return 0;
-	return engine->backend->unpack(lane,
-				       &(struct unpack_op){
-					       .blocks = unpacking->blocks,
-					       .n_blocks = unpacking->n_blocks,
-					       .element_nbytes = engine->layout->element_nbytes,
-					       .ret_damaged = &unpacking->damaged,
-				       });
+	return lane_unpack(lane, &(struct unpack_op){
+					 .blocks = unpacking->blocks,
+					 .n_blocks = unpacking->n_blocks,
+					 .element_nbytes = engine->layout->element_nbytes,
+					 .ret_damaged = &unpacking->damaged,
+				 });
 }
 
 int unpacking_check(const struct unpacking *unpacking)

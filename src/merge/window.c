@@ -177,47 +177,46 @@ static int merge_records(struct window *window)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 
-	return engine->backend->merge_records(window->buffers.lane,
-					      &(struct merge_records_op){
-						      .layout = engine->layout,
-						      .slices = window->slices,
-						      .k = pool->n_runs,
-						      .out = window->out,
-						      .for_output = pool->sink->takes_records,
-						      .unique = engine->unique,
-						      .limit = window->limit,
-						      .scratch = window->buffers.scratch,
-						      .ret_first = window->first,
-						      .ret_last = window->last,
-						      .ret = &window->found,
-					      });
+	return lane_merge_records(window->buffers.lane,
+				  &(struct merge_records_op){
+					  .layout = engine->layout,
+					  .slices = window->slices,
+					  .k = pool->n_runs,
+					  .out = window->out,
+					  .for_output = pool->sink->takes_records,
+					  .unique = engine->unique,
+					  .limit = window->limit,
+					  .scratch = window->buffers.scratch,
+					  .ret_first = window->first,
+					  .ret_last = window->last,
+					  .ret = &window->found,
+				  });
 }
 
 static int merge_codes(struct window *window)
 {
 	const struct engine *engine = window->pool->engine;
-	const struct backend *backend = engine->backend;
 	const struct layout *layout = engine->layout;
 	int r;
 
 	window->found = (struct arranged){ .n = window->n_items };
-	r = backend->merge(window->buffers.lane, &(struct merge_op){
-							 .slices = window->slices,
-							 .k = window->pool->n_runs,
-							 .element_nbytes = layout->element_nbytes,
-							 .out = window->out,
-							 .scratch = window->buffers.scratch,
-						 });
+	r = lane_merge(window->buffers.lane, &(struct merge_op){
+						     .slices = window->slices,
+						     .k = window->pool->n_runs,
+						     .element_nbytes = layout->element_nbytes,
+						     .out = window->out,
+						     .scratch = window->buffers.scratch,
+					     });
 	if (r == 0 && engine->unique)
-		r = backend->unique(window->buffers.lane,
-				    &(struct unique_op){
-					    .elements = window->out,
-					    .n = window->n_items,
-					    .element_nbytes = layout->element_nbytes,
-					    .layout = layout,
-					    .ret_n = &window->found.n,
-					    .ret_dropped = &window->found.dropped,
-				    });
+		r = lane_unique(window->buffers.lane,
+				&(struct unique_op){
+					.elements = window->out,
+					.n = window->n_items,
+					.element_nbytes = layout->element_nbytes,
+					.layout = layout,
+					.ret_n = &window->found.n,
+					.ret_dropped = &window->found.dropped,
+				});
 	return r;
 }
 
@@ -226,17 +225,17 @@ static int decode(struct window *window)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 
-	return engine->backend->decode(window->buffers.lane,
-				       &(struct decode_op){
-					       .layout = engine->layout,
-					       .sources = engine->sources,
-					       .n_sources = engine->n_sources,
-					       .elements = window->out,
-					       .records = refers(pool) ? window->host : window->out,
-					       .n = window->found.n,
-					       .strict = engine->unique,
-					       .ret = &window->decoded,
-				       });
+	return lane_decode(window->buffers.lane,
+			   &(struct decode_op){
+				   .layout = engine->layout,
+				   .sources = engine->sources,
+				   .n_sources = engine->n_sources,
+				   .elements = window->out,
+				   .records = refers(pool) ? window->host : window->out,
+				   .n = window->found.n,
+				   .strict = engine->unique,
+				   .ret = &window->decoded,
+			   });
 }
 
 int window_merge(struct window *window)
@@ -246,14 +245,12 @@ int window_merge(struct window *window)
 	/* The longer part of the work, and how many there are is known. */
 	if (r == 0 && refers(window->pool))
 		r = decode(window);
-	return r == 0 ? window->pool->engine->backend->mark(window->buffers.lane,
-							    window->buffers.mark) :
-			r;
+	return r == 0 ? lane_mark(window->buffers.lane, window->buffers.mark) : r;
 }
 
 int window_wait_merged(struct window *window)
 {
-	return window->pool->engine->backend->mark_wait(window->buffers.mark);
+	return mark_wait(window->buffers.mark);
 }
 
 static int sample(struct window *window)
@@ -262,30 +259,22 @@ static int sample(struct window *window)
 	const uint64_t stride = window->pool->sink->block_n_items;
 
 	if (moves_records(window->pool))
-		return engine->backend->sample_records(window->buffers.lane,
-						       &(struct sample_records_op){
-							       .layout = engine->layout,
-							       .items = window->out,
-							       .n = window->found.n,
-							       .stride = stride,
-							       .ret_keys = window->first_keys,
-						       });
-	return engine->backend->sample(window->buffers.lane,
-				       &(struct sample_op){
-					       .elements = window->out,
-					       .n = window->found.n,
-					       .stride = stride,
-					       .element_nbytes = engine->layout->element_nbytes,
-					       .ret_keys = window->first_keys,
-				       });
-}
-
-static int wait_lane(struct window *window)
-{
-	const struct backend *backend = window->pool->engine->backend;
-	int r = backend->mark(window->buffers.lane, window->buffers.mark);
-
-	return r < 0 ? r : backend->mark_wait(window->buffers.mark);
+		return lane_sample_records(window->buffers.lane,
+					   &(struct sample_records_op){
+						   .layout = engine->layout,
+						   .items = window->out,
+						   .n = window->found.n,
+						   .stride = stride,
+						   .ret_keys = window->first_keys,
+					   });
+	return lane_sample(window->buffers.lane,
+			   &(struct sample_op){
+				   .elements = window->out,
+				   .n = window->found.n,
+				   .stride = stride,
+				   .element_nbytes = engine->layout->element_nbytes,
+				   .ret_keys = window->first_keys,
+			   });
 }
 
 /* Pack the window into its scratch, which the merge does not need any more. */
@@ -294,18 +283,18 @@ static int pack(struct window *window, uint64_t *ret_nbytes)
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 	const uint32_t block_n = pool->sink->block_n_items;
-	int r = engine->backend->pack(window->buffers.lane,
-				      &(struct pack_op){
-					      .elements = window->out,
-					      .n = window->found.n,
-					      .element_nbytes = engine->layout->element_nbytes,
-					      .block_n = block_n,
-					      .packed = window->buffers.scratch,
-					      .ret_nbytes = window->packed_nbytes,
-				      });
+	int r = lane_pack(window->buffers.lane,
+			  &(struct pack_op){
+				  .elements = window->out,
+				  .n = window->found.n,
+				  .element_nbytes = engine->layout->element_nbytes,
+				  .block_n = block_n,
+				  .packed = window->buffers.scratch,
+				  .ret_nbytes = window->packed_nbytes,
+			  });
 
 	if (r == 0)
-		r = wait_lane(window);
+		r = lane_wait(window->buffers.lane, window->buffers.mark);
 	*ret_nbytes = 0;
 	for (uint64_t i = 0; r == 0 && i * block_n < window->found.n; i++)
 		*ret_nbytes += window->packed_nbytes[i];
@@ -326,7 +315,7 @@ static int download(struct window *window)
 		r = pack(window, &nbytes);
 	if (r < 0)
 		return r;
-	return pool->engine->backend->copy(window->buffers.lane, window->host, from, nbytes);
+	return lane_copy(window->buffers.lane, window->host, from, nbytes);
 }
 
 /* What was found out about codes, as it is said of items. */
@@ -355,7 +344,7 @@ int window_finish(struct window *window)
 	if (r == 0 && window->host != window->out && !refers(pool))
 		r = download(window);
 	if (r == 0)
-		r = wait_lane(window);
+		r = lane_wait(window->buffers.lane, window->buffers.mark);
 	if (r == 0 && decodes(pool))
 		take_in_decoded(window);
 	return r;

@@ -20,7 +20,7 @@ struct window_memory {
 
 static int alloc(const struct engine *engine, enum memory kind, uint64_t nbytes, void **ret_memory)
 {
-	int r = nbytes ? engine->backend->alloc(engine->device, kind, nbytes, ret_memory) : 0;
+	int r = nbytes ? device_alloc(engine->device, kind, nbytes, ret_memory) : 0;
 
 	return r < 0 ? fail(r, "no memory for windows of %" PRIu64 " bytes: %m; try a smaller -S",
 			    nbytes) :
@@ -40,25 +40,21 @@ static int open_buffers(const struct engine *engine, const struct window_sizes *
 		r = alloc(engine, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
-	r = engine->backend->lane_open(engine->device, LANE_NORMAL, &buffers->lane);
+	r = lane_open(engine->device, LANE_NORMAL, &buffers->lane);
 	if (r == 0)
-		r = engine->backend->mark_open(engine->device, &buffers->mark);
+		r = mark_open(engine->device, &buffers->mark);
 	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
 }
 
 static void close_buffers(const struct engine *engine, const struct window_sizes *sizes,
 			  struct window_buffers *buffers)
 {
-	const struct backend *backend = engine->backend;
-
-	if (buffers->lane)
-		backend->lane_close(buffers->lane);
-	if (buffers->mark)
-		backend->mark_close(buffers->mark);
-	backend->release(engine->device, MEMORY_HOST, buffers->host, sizes->host);
-	backend->release(engine->device, MEMORY_DEVICE, buffers->in, sizes->in);
-	backend->release(engine->device, MEMORY_DEVICE, buffers->out, sizes->out);
-	backend->release(engine->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+	lane_close(buffers->lane);
+	mark_close(buffers->mark);
+	device_release(engine->device, MEMORY_HOST, buffers->host, sizes->host);
+	device_release(engine->device, MEMORY_DEVICE, buffers->in, sizes->in);
+	device_release(engine->device, MEMORY_DEVICE, buffers->out, sizes->out);
+	device_release(engine->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
 }
 
 int window_memory_open(struct window_memory **ret_memory)

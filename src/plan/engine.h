@@ -28,7 +28,6 @@ struct engine {
 	struct stats *stats;           /* may be NULL */
 
 	/* Opened by setup_open() */
-	const struct backend *backend;
 	struct device *device;
 	struct device_info info;
 	/* If the records stay where they are mapped: what refers to them, and where they are. */

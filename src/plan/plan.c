@@ -101,15 +101,14 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 /* What each lane needs to sort a chunk. */
 static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	const struct backend *backend = request->backend;
 	const struct layout *layout = request->layout;
 	uint64_t nbytes;
 
 	if (layout->kind == LAYOUT_RECORDS)
-		return backend->records_scratch_nbytes(request->device, layout, 0,
-						       plan->chunk_records);
-	nbytes = backend->sort_scratch_nbytes(request->device, plan->chunk_records,
-					      layout->element_nbytes);
+		return device_records_scratch_nbytes(request->device, layout, 0,
+						     plan->chunk_records);
+	nbytes = device_sort_scratch_nbytes(request->device, plan->chunk_records,
+					    layout->element_nbytes);
 	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
 	return at_least(nbytes, plan->unified ? 0 : plan->chunk_records * plan->record_nbytes);
 }
@@ -370,7 +369,7 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	struct plan *plan = ret_plan;
 	struct device_info info;
 
-	request->backend->describe(request->device, &info);
+	device_describe(request->device, &info);
 	*plan = (struct plan){
 		.memory_nbytes = at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
 		.input_nbytes = request->input_nbytes,
@@ -405,12 +404,9 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 /* Scratch of the merge of k runs of n records in all. */
 static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_t k, uint64_t n)
 {
-	const struct backend *backend = request->backend;
-
 	if (request->layout->kind == LAYOUT_RECORDS)
-		return backend->records_scratch_nbytes(request->device, request->layout, k, n);
-	return backend->merge_scratch_nbytes(request->device, k, n,
-					     request->layout->element_nbytes);
+		return device_records_scratch_nbytes(request->device, request->layout, k, n);
+	return device_merge_scratch_nbytes(request->device, k, n, request->layout->element_nbytes);
 }
 
 /* Records of a block of a stored run. */

@@ -41,13 +41,12 @@
 #include <stdio.h>
 
 #include "io/store/compression.h"
-#include "src/device/backend.h"
+#include "src/device/device.h"
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX
 
 struct plan_request {
 	const struct layout *layout;
-	const struct backend *backend;
 	const struct device *device;
 	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
 	uint32_t n_threads;          /* of the CPU */

@@ -236,21 +236,20 @@ int run_sample(struct run *run, const struct engine *engine, struct lane *lane, 
 	if (r < 0)
 		return r;
 	if (engine->layout->kind == LAYOUT_RECORDS)
-		return engine->backend->sample_records(lane, &(struct sample_records_op){
-								     .layout = engine->layout,
-								     .items = run->memory,
-								     .n = run->n_items,
-								     .stride = stride,
-								     .ret_keys = run->first_keys,
-							     });
-	return engine->backend->sample(lane,
-				       &(struct sample_op){
-					       .elements = run->memory,
-					       .n = run->n_items,
-					       .stride = stride,
-					       .element_nbytes = engine->layout->element_nbytes,
-					       .ret_keys = run->first_keys,
-				       });
+		return lane_sample_records(lane, &(struct sample_records_op){
+							 .layout = engine->layout,
+							 .items = run->memory,
+							 .n = run->n_items,
+							 .stride = stride,
+							 .ret_keys = run->first_keys,
+						 });
+	return lane_sample(lane, &(struct sample_op){
+					 .elements = run->memory,
+					 .n = run->n_items,
+					 .stride = stride,
+					 .element_nbytes = engine->layout->element_nbytes,
+					 .ret_keys = run->first_keys,
+				 });
 }
 
 code_t run_first_key(const struct run *run, uint64_t i)
@@ -400,7 +399,7 @@ void run_discard_slice(struct run *run, const struct engine *engine, const struc
 	passed_nbytes -= passed_nbytes % DISCARD_NBYTES;
 	if (passed_nbytes <= run->n_discarded_nbytes)
 		return;
-	engine->backend->discard(engine->device, memory + run->n_discarded_nbytes,
-				 passed_nbytes - run->n_discarded_nbytes);
+	device_discard(engine->device, memory + run->n_discarded_nbytes,
+		       passed_nbytes - run->n_discarded_nbytes);
 	run->n_discarded_nbytes = passed_nbytes;
 }

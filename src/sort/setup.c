@@ -31,13 +31,15 @@ static uint64_t memory_limit(const struct options *options)
 	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
 }
 
-static int choose_backend(struct engine *engine, const struct options *options)
+static int choose_backend(struct engine *engine, const struct options *options,
+			  const struct backend **ret_backend)
 {
 	return backend_choose(options->backend, input_total_nbytes(engine->input),
-			      setup_n_threads(options), &engine->backend);
+			      setup_n_threads(options), ret_backend);
 }
 
-static int open_device(struct engine *engine, const struct options *options)
+static int open_device(struct engine *engine, const struct backend *backend,
+		       const struct options *options)
 {
 	const struct backend_config config = {
 		.n_threads = setup_n_threads(options),
@@ -48,11 +50,11 @@ static int open_device(struct engine *engine, const struct options *options)
 	};
 	int r;
 
-	if (engine->backend != &backend_cpu)
+	if (backend != &backend_cpu)
 		input_prefetch(engine->input, prefetch_nbytes);
-	r = engine->backend->open(&config, &engine->device);
+	r = device_open(backend, &config, &engine->device);
 	if (r == 0)
-		engine->backend->describe(engine->device, &engine->info);
+		device_describe(engine->device, &engine->info);
 	return r;
 }
 
@@ -89,7 +91,6 @@ static void make_plan(struct engine *engine, const struct setup *setup)
 
 	engine->request = (struct plan_request){
 		.layout = engine->layout,
-		.backend = engine->backend,
 		.device = engine->device,
 		.device_nbytes = engine->info.memory_nbytes,
 		.input_nbytes = input_total_nbytes(engine->input),
@@ -155,8 +156,7 @@ static int open_pool(struct engine *engine, const struct setup *setup)
 
 static void close_device(struct engine *engine)
 {
-	if (engine->backend)
-		engine->backend->close(engine->device);
+	device_close(engine->device);
 	engine->device = NULL;
 }
 
@@ -205,9 +205,10 @@ static int choose_layout(struct engine *engine, const struct setup *setup)
 }
 
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
-static int open_sorting(struct engine *engine, const struct setup *setup)
+static int open_sorting(struct engine *engine, const struct backend *backend,
+			const struct setup *setup)
 {
-	int r = open_device(engine, setup->options);
+	int r = open_device(engine, backend, setup->options);
 
 	if (r == 0)
 		r = choose_layout(engine, setup);
@@ -218,38 +219,39 @@ static int open_sorting(struct engine *engine, const struct setup *setup)
  * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
  * One that --gpus names is wanted; but not more memory than it has.
  */
-static int open_some_sorting(struct engine *engine, const struct setup *setup)
+static int open_some_sorting(struct engine *engine, const struct setup *setup,
+			     const struct backend **backend)
 {
 	const struct options *options = setup->options;
-	const bool has_choice = options->backend == BACKEND_AUTO && engine->backend != &backend_cpu;
+	const bool has_choice = options->backend == BACKEND_AUTO && *backend != &backend_cpu;
 	const bool may_fail = has_choice && options->n_gpus == 0;
 	int r;
 
 	status_mute(may_fail);
-	r = open_sorting(engine, setup);
+	r = open_sorting(engine, *backend, setup);
 	status_mute(false);
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
 		return r;
 	warn("%s; sorting on the CPU",
 	     r == -ENOMEM ? "the GPU has not enough free memory" : status_last());
 	close_device(engine);
-	engine->backend = &backend_cpu;
-	return open_sorting(engine, setup);
+	*backend = &backend_cpu;
+	return open_sorting(engine, *backend, setup);
 }
 
 int setup_open(const struct setup *setup, struct engine *engine)
 {
-	int r = choose_backend(engine, setup->options);
+	const struct backend *backend;
+	int r = choose_backend(engine, setup->options, &backend);
 
 	if (r == 0)
 		r = window_memory_open(&engine->windows);
 	if (r == 0)
-		r = open_some_sorting(engine, setup);
+		r = open_some_sorting(engine, setup, &backend);
 	if (r == -ENOMEM)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
-			    engine->backend == &backend_cpu ? "host" : "GPU",
-			    engine->backend == &backend_cpu ? "-S" :
-							      "--device-memory, or --backend=cpu");
+			    backend == &backend_cpu ? "host" : "GPU",
+			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
 	if (r < 0 || setup->options->explain)
 		return r;
 	return open_spill(engine, setup);

@@ -38,7 +38,7 @@ struct bench {
 
 static int queue_copy(struct bench *bench, void *to, const void *from)
 {
-	return bench->subject->backend->copy(bench->subject->lane, to, from, bench->nbytes);
+	return lane_copy(bench->subject->lane, to, from, bench->nbytes);
 }
 
 static int bench_upload(struct bench *bench)
@@ -58,38 +58,35 @@ static int bench_copy(struct bench *bench)
 
 static int bench_encode(struct bench *bench)
 {
-	return bench->subject->backend->encode(bench->subject->lane,
-					       &(struct encode_op){
-						       .layout = &bench->layout,
-						       .records = array_device(&bench->records),
-						       .elements = array_device(&bench->out),
-						       .n = bench->n,
-						       .ret_digest = &bench->digest,
-					       });
+	return lane_encode(bench->subject->lane, &(struct encode_op){
+							 .layout = &bench->layout,
+							 .records = array_device(&bench->records),
+							 .elements = array_device(&bench->out),
+							 .n = bench->n,
+							 .ret_digest = &bench->digest,
+						 });
 }
 
 static int bench_decode(struct bench *bench)
 {
-	return bench->subject->backend->decode(bench->subject->lane,
-					       &(struct decode_op){
-						       .layout = &bench->layout,
-						       .elements = array_device(&bench->pieces),
-						       .records = array_device(&bench->out),
-						       .n = bench->n,
-						       .ret = &bench->decoded,
-					       });
+	return lane_decode(bench->subject->lane, &(struct decode_op){
+							 .layout = &bench->layout,
+							 .elements = array_device(&bench->pieces),
+							 .records = array_device(&bench->out),
+							 .n = bench->n,
+							 .ret = &bench->decoded,
+						 });
 }
 
 /* The records' elements to `work`, not timed. */
 static int restore_unsorted(struct bench *bench)
 {
-	return bench->subject->backend->encode(bench->subject->lane,
-					       &(struct encode_op){
-						       .layout = &bench->layout,
-						       .records = array_device(&bench->records),
-						       .elements = array_device(&bench->work),
-						       .n = bench->n,
-					       });
+	return lane_encode(bench->subject->lane, &(struct encode_op){
+							 .layout = &bench->layout,
+							 .records = array_device(&bench->records),
+							 .elements = array_device(&bench->work),
+							 .n = bench->n,
+						 });
 }
 
 static int restore_pieces(struct bench *bench)
@@ -99,13 +96,13 @@ static int restore_pieces(struct bench *bench)
 
 static int queue_sort(struct bench *bench, void *elements, uint64_t n)
 {
-	return bench->subject->backend->sort(bench->subject->lane,
-					     &(struct sort_op){
-						     .elements = elements,
-						     .n = n,
-						     .scratch = array_device(&bench->scratch),
-						     .element_nbytes = bench->layout.element_nbytes,
-					     });
+	return lane_sort(bench->subject->lane,
+			 &(struct sort_op){
+				 .elements = elements,
+				 .n = n,
+				 .scratch = array_device(&bench->scratch),
+				 .element_nbytes = bench->layout.element_nbytes,
+			 });
 }
 
 static int bench_sort(struct bench *bench)
@@ -115,65 +112,64 @@ static int bench_sort(struct bench *bench)
 
 static int bench_unique(struct bench *bench)
 {
-	return bench->subject->backend->unique(
-		bench->subject->lane, &(struct unique_op){
-					      .elements = array_device(&bench->work),
-					      .n = bench->n,
-					      .element_nbytes = bench->layout.element_nbytes,
-					      .layout = &bench->layout,
-					      .ret_n = &bench->n_unique,
-					      .ret_dropped = &bench->digest,
-				      });
+	return lane_unique(bench->subject->lane,
+			   &(struct unique_op){
+				   .elements = array_device(&bench->work),
+				   .n = bench->n,
+				   .element_nbytes = bench->layout.element_nbytes,
+				   .layout = &bench->layout,
+				   .ret_n = &bench->n_unique,
+				   .ret_dropped = &bench->digest,
+			   });
 }
 
 static int bench_merge(struct bench *bench)
 {
-	return bench->subject->backend->merge(
-		bench->subject->lane, &(struct merge_op){
-					      .slices = bench->slices,
-					      .k = N_SLICES,
-					      .element_nbytes = bench->layout.element_nbytes,
-					      .out = array_device(&bench->out),
-					      .scratch = array_device(&bench->scratch),
-				      });
+	return lane_merge(bench->subject->lane,
+			  &(struct merge_op){
+				  .slices = bench->slices,
+				  .k = N_SLICES,
+				  .element_nbytes = bench->layout.element_nbytes,
+				  .out = array_device(&bench->out),
+				  .scratch = array_device(&bench->scratch),
+			  });
 }
 
 static int bench_cut(struct bench *bench)
 {
-	return bench->subject->backend->cut(bench->subject->lane,
-					    &(struct cut_op){
-						    .slices = bench->slices,
-						    .k = N_SLICES,
-						    .element_nbytes = bench->layout.element_nbytes,
-						    .key = (code_t)1
-							   << (8 * bench->layout.record_nbytes - 1),
-						    .ret_cuts = bench->cuts,
-					    });
+	return lane_cut(bench->subject->lane,
+			&(struct cut_op){
+				.slices = bench->slices,
+				.k = N_SLICES,
+				.element_nbytes = bench->layout.element_nbytes,
+				.key = (code_t)1 << (8 * bench->layout.record_nbytes - 1),
+				.ret_cuts = bench->cuts,
+			});
 }
 
 static int bench_sample(struct bench *bench)
 {
-	return bench->subject->backend->sample(
-		bench->subject->lane, &(struct sample_op){
-					      .elements = array_device(&bench->pieces),
-					      .n = bench->n,
-					      .stride = SAMPLE_STRIDE,
-					      .element_nbytes = bench->layout.element_nbytes,
-					      .ret_keys = bench->keys,
-				      });
+	return lane_sample(bench->subject->lane,
+			   &(struct sample_op){
+				   .elements = array_device(&bench->pieces),
+				   .n = bench->n,
+				   .stride = SAMPLE_STRIDE,
+				   .element_nbytes = bench->layout.element_nbytes,
+				   .ret_keys = bench->keys,
+			   });
 }
 
 static int bench_pack(struct bench *bench)
 {
-	return bench->subject->backend->pack(bench->subject->lane,
-					     &(struct pack_op){
-						     .elements = array_device(&bench->pieces),
-						     .n = bench->n,
-						     .element_nbytes = bench->layout.element_nbytes,
-						     .block_n = (uint32_t)(bench->n / N_SLICES),
-						     .packed = array_device(&bench->packed),
-						     .ret_nbytes = bench->packed_nbytes,
-					     });
+	return lane_pack(bench->subject->lane,
+			 &(struct pack_op){
+				 .elements = array_device(&bench->pieces),
+				 .n = bench->n,
+				 .element_nbytes = bench->layout.element_nbytes,
+				 .block_n = (uint32_t)(bench->n / N_SLICES),
+				 .packed = array_device(&bench->packed),
+				 .ret_nbytes = bench->packed_nbytes,
+			 });
 }
 
 /* What bench_pack() has left. */
@@ -192,13 +188,13 @@ static int bench_unpack(struct bench *bench)
 		};
 		packed += bench->packed_nbytes[i];
 	}
-	return bench->subject->backend->unpack(
-		bench->subject->lane, &(struct unpack_op){
-					      .blocks = bench->blocks,
-					      .n_blocks = N_SLICES,
-					      .element_nbytes = bench->layout.element_nbytes,
-					      .ret_damaged = &bench->damaged,
-				      });
+	return lane_unpack(bench->subject->lane,
+			   &(struct unpack_op){
+				   .blocks = bench->blocks,
+				   .n_blocks = N_SLICES,
+				   .element_nbytes = bench->layout.element_nbytes,
+				   .ret_damaged = &bench->damaged,
+			   });
 }
 
 static const struct measured {
@@ -283,9 +279,9 @@ static size_t scratch_nbytes(const struct bench *bench)
 	const struct subject *subject = bench->subject;
 	const uint32_t element_nbytes = bench->layout.element_nbytes;
 	const size_t of_sort =
-		subject->backend->sort_scratch_nbytes(subject->device, bench->n, element_nbytes);
-	const size_t of_merge = subject->backend->merge_scratch_nbytes(subject->device, N_SLICES,
-								       bench->n, element_nbytes);
+		device_sort_scratch_nbytes(subject->device, bench->n, element_nbytes);
+	const size_t of_merge =
+		device_merge_scratch_nbytes(subject->device, N_SLICES, bench->n, element_nbytes);
 
 	return of_sort > of_merge ? of_sort : of_merge;
 }

@@ -188,8 +188,8 @@ int main(int argc, char **argv)
 	if (bench)
 		bench_operations(&subject);
 	else
-		r = check_all(&subject,
-			      subject.backend == &backend_cpu ? &reference_plain : &reference_cpu);
+		r = check_all(&subject, subject.device->backend == &backend_cpu ? &reference_plain :
+										  &reference_cpu);
 	subject_close(&subject);
 	return r;
 }

@@ -10,14 +10,13 @@ static void encode_from(struct check *check, const void *records)
 {
 	const struct data *data = check->data;
 	struct digest digest = { .n_records = 3, .sum = 5 };
-	int r = check->subject.backend->encode(check->subject.lane,
-					       &(struct encode_op){
-						       .layout = &data->layout,
-						       .records = records,
-						       .elements = array_device(&check->out),
-						       .n = data->n,
-						       .ret_digest = &digest,
-					       });
+	int r = lane_encode(check->subject.lane, &(struct encode_op){
+							 .layout = &data->layout,
+							 .records = records,
+							 .elements = array_device(&check->out),
+							 .n = data->n,
+							 .ret_digest = &digest,
+						 });
 
 	subject_must(r, "encode");
 	expect_bytes(check, &check->out, data->elements, data->elements_nbytes, "elements");
@@ -78,7 +77,7 @@ static void decode_to(struct check *check, const void *elements, struct array *t
 	op.elements = array_device(&check->in);
 	op.records = array_device(to);
 	op.ret = &result;
-	subject_must(check->subject.backend->decode(check->subject.lane, &op), "decode");
+	subject_must(lane_decode(check->subject.lane, &op), "decode");
 	expect_bytes(check, to, records, data->records_nbytes, "records");
 	expect(check, same_decode_result(&result, &expected, data->n),
 	       "digest, edges or disorders (%lu, not %lu) differ",
@@ -107,15 +106,14 @@ void check_sort(struct check *check)
 	array_set(subject, &check->in, data->elements, data->elements_nbytes,
 		  some_elements_nbytes(data));
 	array_set(subject, &check->scratch, NULL,
-		  subject->backend->sort_scratch_nbytes(subject->device, data->n, element_nbytes),
-		  0);
-	subject_must(subject->backend->sort(subject->lane,
-					    &(struct sort_op){
-						    .elements = array_device(&check->in),
-						    .n = data->n,
-						    .scratch = array_device(&check->scratch),
-						    .element_nbytes = element_nbytes,
-					    }),
+		  device_sort_scratch_nbytes(subject->device, data->n, element_nbytes), 0);
+	subject_must(lane_sort(subject->lane,
+			       &(struct sort_op){
+				       .elements = array_device(&check->in),
+				       .n = data->n,
+				       .scratch = array_device(&check->scratch),
+				       .element_nbytes = element_nbytes,
+			       }),
 		     "sort");
 	expect_bytes(check, &check->in, data->sorted, data->elements_nbytes, "elements");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
@@ -142,7 +140,7 @@ void check_unique(struct check *check)
 	op.elements = array_device(&check->in);
 	op.ret_n = &n;
 	op.ret_dropped = &dropped;
-	subject_must(subject->backend->unique(subject->lane, &op), "unique");
+	subject_must(lane_unique(subject->lane, &op), "unique");
 	expect_bytes(check, &check->in, kept, expected_n * element_nbytes, "elements");
 	expect(check, n == expected_n, "%lu are left, not %lu", (unsigned long)n,
 	       (unsigned long)expected_n);
@@ -166,7 +164,7 @@ static void sample_with_stride(struct check *check, uint64_t stride)
 	check->reference->sample(&op);
 	op.elements = array_device(&check->in);
 	op.ret_keys = keys;
-	subject_must(subject->backend->sample(subject->lane, &op), "sample");
+	subject_must(lane_sample(subject->lane, &op), "sample");
 	subject_wait(subject);
 	expect(check, n_keys == 0 || memcmp(keys, expected, n_keys * sizeof *keys) == 0,
 	       "keys at a stride of %lu differ", (unsigned long)stride);
@@ -191,8 +189,8 @@ void check_copy(struct check *check)
 
 	array_set(subject, &check->in, data->records, data->records_nbytes, 3);
 	array_set(subject, &check->out, NULL, data->records_nbytes, 1);
-	subject_must(subject->backend->copy(subject->lane, array_device(&check->out),
-					    array_device(&check->in), data->records_nbytes),
+	subject_must(lane_copy(subject->lane, array_device(&check->out), array_device(&check->in),
+			       data->records_nbytes),
 		     "copy");
 	expect_bytes(check, &check->out, data->records, data->records_nbytes, "bytes");
 }

@@ -20,27 +20,25 @@ void check_alloc(struct check *check)
 		void **at = &memory[i / 4][i % 4];
 		const enum memory kind = i / 4 ? MEMORY_HOST : MEMORY_DEVICE;
 
-		subject_must(subject->backend->alloc(subject->device, kind, sizes[i % 4], at),
-			     "alloc");
+		subject_must(device_alloc(subject->device, kind, sizes[i % 4], at), "alloc");
 		expect(check, (uintptr_t)*at % 256 == 0, "not aligned: %p", *at);
 		if (kind == MEMORY_HOST)
 			memset(*at, 1, sizes[i % 4]);
 	}
 	for (unsigned i = 0; i < 8; i++)
-		subject->backend->release(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
-					  memory[i / 4][i % 4], sizes[i % 4]);
-	subject->backend->release(subject->device, MEMORY_DEVICE, NULL, 4096);
+		device_release(subject->device, i / 4 ? MEMORY_HOST : MEMORY_DEVICE,
+			       memory[i / 4][i % 4], sizes[i % 4]);
+	device_release(subject->device, MEMORY_DEVICE, NULL, 4096);
 }
 
 void check_alloc_of_too_much(struct check *check)
 {
-	const struct backend *backend = check->subject.backend;
 	void *memory;
 
 	for (int i = 0; i < 2; i++)
 		expect(check,
-		       backend->alloc(check->subject.device, i ? MEMORY_HOST : MEMORY_DEVICE,
-				      (size_t)1 << 60, &memory) == -ENOMEM,
+		       device_alloc(check->subject.device, i ? MEMORY_HOST : MEMORY_DEVICE,
+				    (size_t)1 << 60, &memory) == -ENOMEM,
 		       "an exbibyte was to be had");
 	expect(check, !status_failed(), "a message was printed");
 }
@@ -56,22 +54,21 @@ struct chain {
 static void chain_open(struct check *check, struct chain *chain, uint64_t n)
 {
 	struct subject *subject = &check->subject;
-	const struct backend *backend = subject->backend;
 
 	data_make(check->reference, "u64", false, n, GEN_RANDOM, &chain->data);
-	subject_must(backend->lane_open(subject->device, LANE_URGENT, &chain->lane), "lane_open");
-	subject_must(backend->mark_open(subject->device, &chain->sorted), "mark_open");
-	subject_must(backend->mark_open(subject->device, &chain->copied), "mark_open");
-	subject_must(backend->mark_wait(chain->sorted), "mark_wait, never set");
+	subject_must(lane_open(subject->device, LANE_URGENT, &chain->lane), "lane_open");
+	subject_must(mark_open(subject->device, &chain->sorted), "mark_open");
+	subject_must(mark_open(subject->device, &chain->copied), "mark_open");
+	subject_must(mark_wait(chain->sorted), "mark_wait, never set");
 }
 
 static void chain_close(struct check *check, struct chain *chain)
 {
 	struct subject *subject = &check->subject;
 
-	subject->backend->lane_close(chain->lane);
-	subject->backend->mark_close(chain->sorted);
-	subject->backend->mark_close(chain->copied);
+	lane_close(chain->lane);
+	mark_close(chain->sorted);
+	mark_close(chain->copied);
 	array_free(subject, &chain->elements);
 	array_free(subject, &chain->scratch);
 	array_free(subject, &chain->copy);
@@ -81,33 +78,30 @@ static void chain_close(struct check *check, struct chain *chain)
 static void chain_sort(struct check *check, struct chain *chain)
 {
 	struct subject *subject = &check->subject;
-	const struct backend *backend = subject->backend;
 	const struct data *data = &chain->data;
 
 	array_set(subject, &chain->elements, data->elements, data->elements_nbytes, 0);
 	array_set(subject, &chain->copy, NULL, data->elements_nbytes, 0);
 	array_set(subject, &chain->scratch, NULL,
-		  backend->sort_scratch_nbytes(subject->device, data->n, 8), 0);
-	subject_must(backend->mark(subject->lane, subject->mark), "mark");
-	subject_must(backend->follow(chain->lane, subject->mark), "follow");
-	subject_must(backend->sort(chain->lane,
-				   &(struct sort_op){ .elements = array_device(&chain->elements),
-						      .n = data->n,
-						      .scratch = array_device(&chain->scratch),
-						      .element_nbytes = 8 }),
+		  device_sort_scratch_nbytes(subject->device, data->n, 8), 0);
+	subject_must(lane_mark(subject->lane, subject->mark), "mark");
+	subject_must(lane_follow(chain->lane, subject->mark), "follow");
+	subject_must(lane_sort(chain->lane,
+			       &(struct sort_op){ .elements = array_device(&chain->elements),
+						  .n = data->n,
+						  .scratch = array_device(&chain->scratch),
+						  .element_nbytes = 8 }),
 		     "sort");
-	subject_must(backend->mark(chain->lane, chain->sorted), "mark");
+	subject_must(lane_mark(chain->lane, chain->sorted), "mark");
 }
 
-static void chain_copy(struct check *check, struct chain *chain, const struct chain *next)
+static void chain_copy(struct chain *chain, const struct chain *next)
 {
-	const struct backend *backend = check->subject.backend;
-
-	subject_must(backend->follow(chain->lane, next->sorted), "follow");
-	subject_must(backend->copy(chain->lane, array_device(&chain->copy),
-				   array_device(&next->elements), next->data.elements_nbytes),
+	subject_must(lane_follow(chain->lane, next->sorted), "follow");
+	subject_must(lane_copy(chain->lane, array_device(&chain->copy),
+			       array_device(&next->elements), next->data.elements_nbytes),
 		     "copy");
-	subject_must(backend->mark(chain->lane, chain->copied), "mark");
+	subject_must(lane_mark(chain->lane, chain->copied), "mark");
 }
 
 void check_lanes(struct check *check)
@@ -120,12 +114,11 @@ void check_lanes(struct check *check)
 		for (unsigned i = 0; i < N_CHAINED; i++)
 			chain_sort(check, &chains[i]);
 		for (unsigned i = 0; i < N_CHAINED; i++)
-			chain_copy(check, &chains[i], &chains[(i + 1) % N_CHAINED]);
+			chain_copy(&chains[i], &chains[(i + 1) % N_CHAINED]);
 		for (unsigned i = 0; i < N_CHAINED; i++) {
 			const struct data *data = &chains[(i + 1) % N_CHAINED].data;
 
-			subject_must(check->subject.backend->mark_wait(chains[i].copied),
-				     "mark_wait");
+			subject_must(mark_wait(chains[i].copied), "mark_wait");
 			expect_bytes(check, &chains[i].copy, data->sorted, data->elements_nbytes,
 				     "elements copied by another lane");
 		}
@@ -140,7 +133,7 @@ void check_lane_close(struct check *check)
 
 	chain_open(check, &chain, CHAINED_RECORDS);
 	chain_sort(check, &chain);
-	check->subject.backend->lane_close(chain.lane);
+	lane_close(chain.lane);
 	chain.lane = NULL;
 	expect_bytes(check, &chain.elements, chain.data.sorted, chain.data.elements_nbytes,
 		     "elements of a closed lane");

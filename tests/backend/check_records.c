@@ -71,9 +71,7 @@ static void set_scratch(struct check *check, uint32_t k, uint64_t n)
 	const struct subject *subject = &check->subject;
 
 	array_set(&check->subject, &check->scratch, NULL,
-		  subject->backend->records_scratch_nbytes(subject->device, &check->records->layout,
-							   k, n),
-		  0);
+		  device_records_scratch_nbytes(subject->device, &check->records->layout, k, n), 0);
 }
 
 static void check_sort_records(struct check *check, const struct wish *wish)
@@ -93,7 +91,7 @@ static void check_sort_records(struct check *check, const struct wish *wish)
 		  data->n % 7);
 	array_set(subject, &check->out, NULL, data->n * item_nbytes, data->n % 5 * item_nbytes);
 	set_scratch(check, 0, data->n);
-	subject_must(subject->backend->sort_records(
+	subject_must(lane_sort_records(
 			     subject->lane,
 			     &(struct sort_records_op){ .layout = &data->layout,
 							.records = array_device(&check->in),
@@ -190,7 +188,7 @@ static void check_merge_records(struct check *check, const struct slices *slices
 	op.ret_first = edges + 2 * item_nbytes;
 	op.ret_last = edges + 3 * item_nbytes;
 	op.ret = &arranged;
-	subject_must(subject->backend->merge_records(subject->lane, &op), "merge_records");
+	subject_must(lane_merge_records(subject->lane, &op), "merge_records");
 	expect_bytes(check, &check->out, out, expected.n * out_nbytes, "items");
 	expect_arranged(check, wish, &arranged, &expected);
 	expect(check,
@@ -216,7 +214,7 @@ static void cut_records(struct check *check, const struct slices *slices, const 
 	check->reference->cut_records(&op);
 	op.slices = slices->device;
 	op.ret_cuts = cuts;
-	subject_must(check->subject.backend->cut_records(check->subject.lane, &op), "cut_records");
+	subject_must(lane_cut_records(check->subject.lane, &op), "cut_records");
 	subject_wait(&check->subject);
 	expect(check, memcmp(cuts, expected, slices->k * sizeof *cuts) == 0,
 	       "the cuts of %u slices before slice %u differ", slices->k, slice);
@@ -265,8 +263,7 @@ static void check_sample_records(struct check *check, const struct slices *slice
 	check->reference->sample_records(&op);
 	op.items = array_device(&check->in);
 	op.ret_keys = keys;
-	subject_must(check->subject.backend->sample_records(check->subject.lane, &op),
-		     "sample_records");
+	subject_must(lane_sample_records(check->subject.lane, &op), "sample_records");
 	subject_wait(&check->subject);
 	expect(check, n_keys == 0 || memcmp(keys, expected, n_keys * sizeof *keys) == 0,
 	       "keys at a stride of %lu differ", (unsigned long)stride);

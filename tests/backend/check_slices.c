@@ -82,13 +82,12 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	check->reference->merge(&op);
 	array_set(subject, &check->out, NULL, data->elements_nbytes, some_elements_nbytes(data));
 	array_set(subject, &check->scratch, NULL,
-		  subject->backend->merge_scratch_nbytes(subject->device, slices->k, data->n,
-							 element_nbytes),
+		  device_merge_scratch_nbytes(subject->device, slices->k, data->n, element_nbytes),
 		  0);
 	op.slices = slices->device;
 	op.out = array_device(&check->out);
 	op.scratch = array_device(&check->scratch);
-	subject_must(subject->backend->merge(subject->lane, &op), "merge");
+	subject_must(lane_merge(subject->lane, &op), "merge");
 	expect_bytes(check, &check->out, merged, data->elements_nbytes, "elements");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
 	free(merged);
@@ -124,7 +123,7 @@ static void cut_slices(struct check *check, const struct slices *slices, code_t 
 	check->reference->cut(&op);
 	op.slices = slices->device;
 	op.ret_cuts = cuts;
-	subject_must(subject->backend->cut(subject->lane, &op), "cut");
+	subject_must(lane_cut(subject->lane, &op), "cut");
 	subject_wait(subject);
 	expect(check, memcmp(cuts, expected, slices->k * sizeof *cuts) == 0,
 	       "the cuts of %u slices of shape %d before slice %u differ", slices->k, slices->shape,

@@ -21,55 +21,50 @@ void subject_must(int r, const char *what)
 int subject_open(const struct backend *backend, unsigned n_threads, struct subject *ret_subject)
 {
 	const struct backend_config config = { .n_threads = n_threads };
-	struct subject subject = { .backend = backend };
-	int r = backend->open(&config, &subject.device);
+	struct subject subject;
+	int r = device_open(backend, &config, &subject.device);
 
 	if (r < 0)
 		return r;
-	backend->describe(subject.device, &subject.info);
-	subject_must(backend->lane_open(subject.device, LANE_NORMAL, &subject.lane), "lane_open");
-	subject_must(backend->mark_open(subject.device, &subject.mark), "mark_open");
+	device_describe(subject.device, &subject.info);
+	subject_must(lane_open(subject.device, LANE_NORMAL, &subject.lane), "lane_open");
+	subject_must(mark_open(subject.device, &subject.mark), "mark_open");
 	*ret_subject = subject;
 	return 0;
 }
 
 void subject_close(struct subject *subject)
 {
-	subject->backend->lane_close(subject->lane);
-	subject->backend->mark_close(subject->mark);
-	subject->backend->close(subject->device);
+	lane_close(subject->lane);
+	mark_close(subject->mark);
+	device_close(subject->device);
 }
 
 void subject_wait(struct subject *subject)
 {
-	subject_must(subject->backend->mark(subject->lane, subject->mark), "mark");
-	subject_must(subject->backend->mark_wait(subject->mark), "mark_wait");
+	subject_must(lane_wait(subject->lane, subject->mark), "wait");
 }
 
 void array_free(struct subject *subject, struct array *array)
 {
-	const struct backend *backend = subject->backend;
-
 	if (array->host != array->device)
-		backend->release(subject->device, MEMORY_HOST, array->host,
-				 array->allocated_nbytes);
-	backend->release(subject->device, MEMORY_DEVICE, array->device, array->allocated_nbytes);
+		device_release(subject->device, MEMORY_HOST, array->host, array->allocated_nbytes);
+	device_release(subject->device, MEMORY_DEVICE, array->device, array->allocated_nbytes);
 	*array = (struct array){ 0 };
 }
 
 static void array_reserve(struct subject *subject, struct array *array, size_t nbytes)
 {
-	const struct backend *backend = subject->backend;
 	void *host, *device;
 
 	if (nbytes <= array->allocated_nbytes)
 		return;
 	array_free(subject, array);
 	nbytes += nbytes / 2;
-	subject_must(backend->alloc(subject->device, MEMORY_DEVICE, nbytes, &device), "alloc");
+	subject_must(device_alloc(subject->device, MEMORY_DEVICE, nbytes, &device), "alloc");
 	host = device;
 	if (!subject->info.unified)
-		subject_must(backend->alloc(subject->device, MEMORY_HOST, nbytes, &host), "alloc");
+		subject_must(device_alloc(subject->device, MEMORY_HOST, nbytes, &host), "alloc");
 	*array = (struct array){ .host = host, .device = device, .allocated_nbytes = nbytes };
 }
 
@@ -82,7 +77,7 @@ static size_t watched_nbytes(const struct array *array)
 static void array_copy(struct subject *subject, void *to, const void *from, size_t nbytes)
 {
 	if (!subject->info.unified)
-		subject_must(subject->backend->copy(subject->lane, to, from, nbytes), "copy");
+		subject_must(lane_copy(subject->lane, to, from, nbytes), "copy");
 }
 
 void array_set(struct subject *subject, struct array *array, const void *from, size_t nbytes,

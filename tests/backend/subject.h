@@ -12,13 +12,12 @@
  */
 #pragma once
 
-#include "src/device/backend.h"
+#include "src/device/device.h"
 
 /* A page, so that data without a shift is aligned as what alloc() returns. */
 enum { GUARD_NBYTES = 4096 };
 
 struct subject {
-	const struct backend *backend;
 	struct device *device;
 	struct device_info info;
 	struct lane *lane;

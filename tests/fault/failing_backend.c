@@ -6,7 +6,7 @@
  * mark fails after the wait, since what was queued is still under way. A fault "from then on" is
  * the error that sticks to a CUDA context, or a device that is gone.
  */
-#include "src/device/backend.h"
+#include "src/device/device.h"
 
 #include <errno.h>
 #include <string.h>
@@ -61,9 +61,11 @@ static void failing_close(struct device *device)
 	backend_cpu.close(device);
 }
 
-static void describe_apart(const struct device *device, struct device_info *ret_info)
+static void failing_describe(const struct device *device, struct device_info *ret_info)
 {
 	backend_cpu.describe(device, ret_info);
+	if (chosen_shape != SHAPE_APART)
+		return;
 	strcpy(ret_info->name, "a device apart");
 	ret_info->unified = false;
 	ret_info->memory_nbytes = apart_memory_nbytes;
@@ -159,7 +161,62 @@ QUEUES(POINT_DEVICE_COPY, sample_records, (struct lane * lane, const struct samp
 	(lane, op))
 /* clang-format on */
 
-static struct backend failing_backend;
+/* Sizes of scratch cannot fail, and what goes back early neither. */
+static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+{
+	return backend_cpu.sort_scratch_nbytes(device, n, element_nbytes);
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
+				   uint32_t element_nbytes)
+{
+	return backend_cpu.merge_scratch_nbytes(device, k, n, element_nbytes);
+}
+
+static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,
+				     uint32_t k, uint64_t n)
+{
+	return backend_cpu.records_scratch_nbytes(device, layout, k, n);
+}
+
+static void discard(struct device *device, void *memory, size_t nbytes)
+{
+	backend_cpu.discard(device, memory, nbytes);
+}
+
+static const struct backend failing_backend = {
+	.name = "failing",
+	.open = failing_open,
+	.close = failing_close,
+	.describe = failing_describe,
+	.alloc = failing_alloc,
+	.release = failing_release,
+	.lane_open = failing_lane_open,
+	.lane_close = failing_lane_close,
+	.mark_open = failing_mark_open,
+	.mark_close = failing_mark_close,
+	.mark = failing_mark,
+	.mark_wait = failing_mark_wait,
+	.follow = failing_follow,
+	.copy = failing_copy,
+	.encode = failing_encode,
+	.decode = failing_decode,
+	.sort = failing_sort,
+	.cut = failing_cut,
+	.merge = failing_merge,
+	.unique = failing_unique,
+	.sample = failing_sample,
+	.pack = failing_pack,
+	.unpack = failing_unpack,
+	.sort_records = failing_sort_records,
+	.merge_records = failing_merge_records,
+	.cut_records = failing_cut_records,
+	.sample_records = failing_sample_records,
+	.discard = discard,
+	.sort_scratch_nbytes = sort_scratch_nbytes,
+	.merge_scratch_nbytes = merge_scratch_nbytes,
+	.records_scratch_nbytes = records_scratch_nbytes,
+};
 
 int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,
 			  const struct backend **ret_backend);
@@ -167,35 +224,6 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 			  const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)n_threads;
-	failing_backend = backend_cpu; /* what has no twin: sizes of scratch */
-	failing_backend.name = "failing";
-	failing_backend.open = failing_open;
-	failing_backend.close = failing_close;
-	if (chosen_shape == SHAPE_APART)
-		failing_backend.describe = describe_apart;
-	failing_backend.alloc = failing_alloc;
-	failing_backend.release = failing_release;
-	failing_backend.lane_open = failing_lane_open;
-	failing_backend.lane_close = failing_lane_close;
-	failing_backend.mark_open = failing_mark_open;
-	failing_backend.mark_close = failing_mark_close;
-	failing_backend.mark_wait = failing_mark_wait;
-	failing_backend.mark = failing_mark;
-	failing_backend.follow = failing_follow;
-	failing_backend.copy = failing_copy;
-	failing_backend.encode = failing_encode;
-	failing_backend.decode = failing_decode;
-	failing_backend.sort = failing_sort;
-	failing_backend.cut = failing_cut;
-	failing_backend.merge = failing_merge;
-	failing_backend.unique = failing_unique;
-	failing_backend.sample = failing_sample;
-	failing_backend.pack = failing_pack;
-	failing_backend.unpack = failing_unpack;
-	failing_backend.sort_records = failing_sort_records;
-	failing_backend.merge_records = failing_merge_records;
-	failing_backend.cut_records = failing_cut_records;
-	failing_backend.sample_records = failing_sample_records;
 	/* The fallback of a GPU without memory is the CPU itself. */
 	*ret_backend = choice == BACKEND_CPU || chosen_shape == SHAPE_CPU ? &backend_cpu :
 									    &failing_backend;

@@ -51,7 +51,6 @@ static inline void engine_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 {
 	engine.request = (struct plan_request){
 		.layout = &layout,
-		.backend = engine.backend,
 		.device = engine.device,
 		.input_nbytes = input_nbytes,
 		.n_threads = 2,
@@ -81,10 +80,11 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 		.layout = &layout,
 		.unique = unique,
 		.limit = UINT64_MAX,
-		.backend = memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart,
 	};
-	assert_int_equal(engine.backend->open(&config, &engine.device), 0);
-	engine.backend->describe(engine.device, &engine.info);
+	assert_int_equal(device_open(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart,
+				     &config, &engine.device),
+			 0);
+	device_describe(engine.device, &engine.info);
 	assert_int_equal(
 		spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, 0, &engine.spill), 0);
 	assert_int_equal(window_memory_open(&engine.windows), 0);
@@ -97,7 +97,7 @@ static inline void engine_stop(void)
 	run_store_free(&store);
 	window_memory_close(engine.windows);
 	spill_close(engine.spill);
-	engine.backend->close(engine.device);
+	device_close(engine.device);
 	engine = (struct engine){ 0 };
 	free(all);
 	all = NULL;
@@ -171,7 +171,7 @@ static inline void release_resident(void *owner)
 {
 	struct resident *resident = owner;
 
-	engine.backend->release(engine.device, MEMORY_DEVICE, resident->elements, resident->nbytes);
+	device_release(engine.device, MEMORY_DEVICE, resident->elements, resident->nbytes);
 	free(resident);
 }
 
@@ -183,8 +183,8 @@ static inline struct run *make_resident(const code_t *codes, size_t n)
 
 	assert_non_null(resident);
 	resident->nbytes = n * layout.element_nbytes + 1;
-	assert_int_equal(engine.backend->alloc(engine.device, MEMORY_DEVICE, resident->nbytes,
-					       &resident->elements),
+	assert_int_equal(device_alloc(engine.device, MEMORY_DEVICE, resident->nbytes,
+				      &resident->elements),
 			 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);

@@ -14,7 +14,7 @@ static inline int start(void **state)
 
 static inline int finish(void **state)
 {
-	if (engine.backend)
+	if (engine.device)
 		engine_stop();
 	return fixture_finish(state);
 }

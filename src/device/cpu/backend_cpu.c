@@ -10,7 +10,7 @@
  * cache of what it writes, which need not find as many pages that nobody has used for long (on a
  * virtual machine these may have to come from its host first).
  */
-#include "src/device/backend.h"
+#include "src/device/device.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,12 +40,18 @@ enum {
 	WINDOW_NBYTES = 8 << 20,
 };
 
-struct device {
+struct cpu_device {
+	struct device handle;
 	struct lane_pool *pool;
 	struct stats *stats; /* may be NULL */
 	unsigned n_threads;
 	struct pages pages;
 };
+
+static struct cpu_device *cpu_device(struct device *device)
+{
+	return (struct cpu_device *)device;
+}
 
 static int cpu_probe(const char **ret_why)
 {
@@ -55,7 +61,7 @@ static int cpu_probe(const char **ret_why)
 
 static int cpu_open(const struct backend_config *config, struct device **ret_device)
 {
-	struct device *device = calloc(1, sizeof *device);
+	struct cpu_device *device = calloc(1, sizeof *device);
 	int r;
 
 	if (!device)
@@ -69,12 +75,14 @@ static int cpu_open(const struct backend_config *config, struct device **ret_dev
 		free(device);
 		return r;
 	}
-	*ret_device = device;
+	*ret_device = &device->handle;
 	return 0;
 }
 
-static void cpu_close(struct device *device)
+static void cpu_close(struct device *handle)
 {
+	struct cpu_device *device = cpu_device(handle);
+
 	if (!device)
 		return;
 	lane_pool_close(device->pool);
@@ -82,23 +90,25 @@ static void cpu_close(struct device *device)
 	free(device);
 }
 
-static void cpu_describe(const struct device *device, struct device_info *ret_info)
+static void cpu_describe(const struct device *handle, struct device_info *ret_info)
 {
+	const unsigned n_threads = ((const struct cpu_device *)handle)->n_threads;
+
 	*ret_info = (struct device_info){
 		.unified = true,
 		.refers = true,
-		.n_lanes = device->n_threads,
+		.n_lanes = n_threads,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
 	};
-	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", device->n_threads,
-		 device->n_threads == 1 ? "" : "s");
+	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", n_threads,
+		 n_threads == 1 ? "" : "s");
 }
 
 static int cpu_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
 	(void)kind;
-	*ret_memory = pages_map(&device->pages, nbytes);
+	*ret_memory = pages_map(&cpu_device(device)->pages, nbytes);
 	return *ret_memory ? 0 : -ENOMEM;
 }
 
@@ -122,12 +132,12 @@ static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 
 static int cpu_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
 {
-	return lane_pool_lane_open(device->pool, urgency, ret_lane);
+	return lane_pool_lane_open(cpu_device(device)->pool, urgency, ret_lane);
 }
 
 static int cpu_mark_open(struct device *device, struct mark **ret_mark)
 {
-	return lane_pool_mark_open(device->pool, ret_mark);
+	return lane_pool_mark_open(cpu_device(device)->pool, ret_mark);
 }
 
 static int cpu_mark_wait(struct mark *mark)
@@ -154,7 +164,7 @@ static void cpu_copy(const struct copy_op *op)
 #define OPERATION(verb, the_stage, the_nbytes)                                                     \
 	static void run_##verb(void *context, const void *arguments)                               \
 	{                                                                                          \
-		struct device *device = context;                                                   \
+		struct cpu_device *device = context;                                               \
 		const struct verb##_op *op = arguments;                                            \
 		struct span span = stats_begin(the_stage, 0);                                      \
                                                                                                    \

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "src/base/status.h"
+#include "src/device/device.h"
 
 enum { THREAD_STACK_NBYTES = 512 * 1024 };
 
@@ -26,28 +27,41 @@ enum task_kind { TASK_RUN, TASK_MARK, TASK_FOLLOW };
 struct task {
 	struct task *next;
 	enum task_kind kind;
-	lane_task *run;    /* RUN */
-	struct mark *mark; /* MARK, FOLLOW */
-	uint64_t ticket;   /* FOLLOW: how often the mark must have been reached */
+	lane_task *run;         /* RUN */
+	struct pool_mark *mark; /* MARK, FOLLOW */
+	uint64_t ticket;        /* FOLLOW: how often the mark must have been reached */
 	alignas(16) unsigned char arguments[LANE_ARGUMENTS_NBYTES];
 };
 
-struct mark {
+struct pool_mark {
+	struct mark handle;
 	struct lane_pool *pool;
 	uint64_t n_set, n_reached;
-	struct lane *parked; /* linked by lane->next */
+	struct pool_lane *parked; /* linked by lane->next */
 };
 
-struct lane {
+struct pool_lane {
+	struct lane handle;
 	struct lane_pool *pool;
-	struct lane *next; /* in the ready queue or among a mark's parked lanes */
+	struct pool_lane *next; /* in the ready queue or among a mark's parked lanes */
 	struct task *first, **last;
 	enum lane_urgency urgency;
 	bool busy; /* ready, running or parked: not to be made ready again */
 };
 
+/* Of what the rest of the program knows as a lane, and as a mark. */
+static struct pool_lane *pool_lane(struct lane *lane)
+{
+	return (struct pool_lane *)lane;
+}
+
+static struct pool_mark *pool_mark(struct mark *mark)
+{
+	return (struct pool_mark *)mark;
+}
+
 struct queue {
-	struct lane *first, **end;
+	struct pool_lane *first, **end;
 };
 
 struct lane_pool {
@@ -62,7 +76,7 @@ struct lane_pool {
 };
 
 /* With the lock held, as all static functions here unless they say otherwise. */
-static void make_ready(struct lane *lane)
+static void make_ready(struct pool_lane *lane)
 {
 	struct queue *queue = &lane->pool->ready[lane->urgency];
 
@@ -82,9 +96,9 @@ static struct queue *find_ready(struct lane_pool *pool)
 	return NULL;
 }
 
-static struct lane *take_lane(struct queue *queue)
+static struct pool_lane *take_lane(struct queue *queue)
 {
-	struct lane *lane = queue->first;
+	struct pool_lane *lane = queue->first;
 
 	queue->first = lane->next;
 	if (!queue->first)
@@ -92,7 +106,7 @@ static struct lane *take_lane(struct queue *queue)
 	return lane;
 }
 
-static struct task *take_task(struct lane *lane)
+static struct task *take_task(struct pool_lane *lane)
 {
 	struct task *task = lane->first;
 
@@ -102,14 +116,14 @@ static struct task *take_task(struct lane *lane)
 	return task;
 }
 
-static void reach(struct mark *mark)
+static void reach(struct pool_mark *mark)
 {
-	struct lane *lane = mark->parked;
+	struct pool_lane *lane = mark->parked;
 
 	mark->n_reached++;
 	mark->parked = NULL;
 	while (lane) {
-		struct lane *next = lane->next;
+		struct pool_lane *next = lane->next;
 
 		make_ready(lane);
 		lane = next;
@@ -118,7 +132,7 @@ static void reach(struct mark *mark)
 }
 
 /* Park the lane if its next task must wait. */
-static bool park(struct lane *lane)
+static bool park(struct pool_lane *lane)
 {
 	struct task *task = lane->first;
 
@@ -130,7 +144,7 @@ static bool park(struct lane *lane)
 }
 
 /* Run the first task of a lane that this thread has taken; RUN lets go of the lock meanwhile. */
-static void run_task(struct lane *lane)
+static void run_task(struct pool_lane *lane)
 {
 	struct task *task = take_task(lane);
 
@@ -148,7 +162,7 @@ static void run_task(struct lane *lane)
  * Tasks run until the lane is empty or parked, or, after one that took time, another lane's turn
  * has come.
  */
-static void run_lane(struct lane *lane)
+static void run_lane(struct pool_lane *lane)
 {
 	struct lane_pool *pool = lane->pool;
 
@@ -241,19 +255,21 @@ void lane_pool_close(struct lane_pool *pool)
 
 int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane)
 {
-	struct lane *lane = calloc(1, sizeof *lane);
+	struct pool_lane *lane = calloc(1, sizeof *lane);
 
 	if (!lane)
 		return -ENOMEM;
 	lane->pool = pool;
 	lane->urgency = urgency;
 	lane->last = &lane->first;
-	*ret_lane = lane;
+	*ret_lane = &lane->handle;
 	return 0;
 }
 
-void lane_pool_lane_close(struct lane *lane)
+void lane_pool_lane_close(struct lane *handle)
 {
+	struct pool_lane *lane = pool_lane(handle);
+
 	if (!lane)
 		return;
 	pthread_mutex_lock(&lane->pool->lock);
@@ -275,7 +291,7 @@ static struct task *task_make(enum task_kind kind)
 	return task;
 }
 
-static void append(struct lane *lane, struct task *task)
+static void append(struct pool_lane *lane, struct task *task)
 {
 	*lane->last = task;
 	lane->last = &task->next;
@@ -283,8 +299,9 @@ static void append(struct lane *lane, struct task *task)
 		make_ready(lane);
 }
 
-int lane_pool_queue(struct lane *lane, lane_task *run, const void *arguments, size_t nbytes)
+int lane_pool_queue(struct lane *handle, lane_task *run, const void *arguments, size_t nbytes)
 {
+	struct pool_lane *lane = pool_lane(handle);
 	struct task *task = task_make(TASK_RUN);
 
 	assert(nbytes <= LANE_ARGUMENTS_NBYTES);
@@ -300,22 +317,24 @@ int lane_pool_queue(struct lane *lane, lane_task *run, const void *arguments, si
 
 int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark)
 {
-	struct mark *mark = calloc(1, sizeof *mark);
+	struct pool_mark *mark = calloc(1, sizeof *mark);
 
 	if (!mark)
 		return -ENOMEM;
 	mark->pool = pool;
-	*ret_mark = mark;
+	*ret_mark = &mark->handle;
 	return 0;
 }
 
 void lane_pool_mark_close(struct mark *mark)
 {
-	free(mark);
+	free(pool_mark(mark));
 }
 
-int lane_pool_mark(struct lane *lane, struct mark *mark)
+int lane_pool_mark(struct lane *lane_handle, struct mark *mark_handle)
 {
+	struct pool_lane *lane = pool_lane(lane_handle);
+	struct pool_mark *mark = pool_mark(mark_handle);
 	struct task *task = task_make(TASK_MARK);
 
 	if (!task)
@@ -329,8 +348,9 @@ int lane_pool_mark(struct lane *lane, struct mark *mark)
 }
 
 /* The threads may all be at tasks that take long: who waits takes an urgent lane himself. */
-void lane_pool_wait(struct mark *mark)
+void lane_pool_wait(struct mark *handle)
 {
+	struct pool_mark *mark = pool_mark(handle);
 	struct lane_pool *pool = mark->pool;
 	struct queue *urgent = &pool->ready[LANE_URGENT];
 	uint64_t ticket;
@@ -346,8 +366,10 @@ void lane_pool_wait(struct mark *mark)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-int lane_pool_follow(struct lane *lane, struct mark *mark)
+int lane_pool_follow(struct lane *lane_handle, struct mark *mark_handle)
 {
+	struct pool_lane *lane = pool_lane(lane_handle);
+	struct pool_mark *mark = pool_mark(mark_handle);
 	struct task *task = task_make(TASK_FOLLOW);
 
 	if (!task)

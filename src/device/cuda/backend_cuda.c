@@ -32,9 +32,10 @@ static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
-	return cuda_operation_queue(
-		&operation, cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault, lane->stream),
-		"copy");
+	return cuda_operation_queue(&operation,
+				    cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
+						    operation.lane->stream),
+				    "copy");
 }
 
 static struct kernel_key key_split(code_t key)
@@ -57,7 +58,8 @@ static int encode(struct lane *lane, const struct encode_op *op)
 				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+				      &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	if (op->ret_digest) {
@@ -65,7 +67,8 @@ static int encode(struct lane *lane, const struct encode_op *op)
 		operation.delivery->to[0] = op->ret_digest;
 		operation.delivery->deliver = deliver_digest;
 	}
-	return cuda_operation_queue(&operation, launch_encode(&task, lane->stream), "encode");
+	return cuda_operation_queue(&operation, launch_encode(&task, operation.lane->stream),
+				    "encode");
 }
 
 static void deliver_decoded(const struct delivery *delivery)
@@ -93,13 +96,15 @@ static int decode(struct lane *lane, const struct decode_op *op)
 				     sizeof(struct decode_findings), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+				      &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.findings = operation.result;
 	operation.delivery->to[0] = op->ret;
 	operation.delivery->deliver = deliver_decoded;
-	return cuda_operation_queue(&operation, launch_decode(&task, lane->stream), "decode");
+	return cuda_operation_queue(&operation, launch_decode(&task, operation.lane->stream),
+				    "decode");
 }
 
 static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
@@ -117,7 +122,7 @@ static int sort(struct lane *lane, const struct sort_op *op)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,
 				    launch_sort(op->elements, op->n, op->element_nbytes,
-						op->scratch, lane->stream),
+						op->scratch, operation.lane->stream),
 				    "sort");
 }
 
@@ -135,7 +140,7 @@ static int cut(struct lane *lane, const struct cut_op *op)
 	return cuda_operation_queue(&operation,
 				    launch_cut(cuda_slices(op->slices), op->k, op->element_nbytes,
 					       key_split(op->key), op->slice, operation.result,
-					       lane->stream),
+					       operation.lane->stream),
 				    "cut");
 }
 
@@ -156,7 +161,7 @@ static int merge(struct lane *lane, const struct merge_op *op)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,
 				    launch_merge(cuda_slices(op->slices), op->k, op->element_nbytes,
-						 op->out, op->scratch, lane->stream),
+						 op->out, op->scratch, operation.lane->stream),
 				    "merge");
 }
 
@@ -176,14 +181,16 @@ static int unique(struct lane *lane, const struct unique_op *op)
 				     sizeof(struct unique_findings), &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_record_scratch_nbytes(op->n), &task.scratch);
+		r = cuda_lane_scratch(operation.lane, kernel_record_scratch_nbytes(op->n),
+				      &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.findings = operation.result;
 	operation.delivery->to[0] = op->ret_n;
 	operation.delivery->to[1] = op->ret_dropped;
 	operation.delivery->deliver = deliver_unique;
-	return cuda_operation_queue(&operation, launch_unique(&task, lane->stream), "unique");
+	return cuda_operation_queue(&operation, launch_unique(&task, operation.lane->stream),
+				    "unique");
 }
 
 static int sample(struct lane *lane, const struct sample_op *op)
@@ -201,7 +208,7 @@ static int sample(struct lane *lane, const struct sample_op *op)
 	return cuda_operation_queue(&operation,
 				    launch_sample(op->elements, op->n, op->stride,
 						  op->element_nbytes, operation.result,
-						  lane->stream),
+						  operation.lane->stream),
 				    "sample");
 }
 
@@ -218,7 +225,8 @@ static int pack(struct lane *lane, const struct pack_op *op)
 				     &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
+		r = cuda_lane_scratch(operation.lane,
+				      kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
 				      &task.scratch);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
@@ -226,7 +234,8 @@ static int pack(struct lane *lane, const struct pack_op *op)
 	operation.delivery->to[0] = op->ret_nbytes;
 	operation.delivery->n = nbytes;
 	operation.delivery->deliver = nbytes ? cuda_deliver_bytes : NULL;
-	return cuda_operation_queue(&operation, launch_delta_pack(&task, lane->stream), "pack");
+	return cuda_operation_queue(&operation, launch_delta_pack(&task, operation.lane->stream),
+				    "pack");
 }
 
 _Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block) &&
@@ -246,14 +255,16 @@ static int unpack(struct lane *lane, const struct unpack_op *op)
 				     sizeof *task.damaged, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_delta_unpack_nbytes(op->n_blocks), &task.tables);
+		r = cuda_lane_scratch(operation.lane, kernel_delta_unpack_nbytes(op->n_blocks),
+				      &task.tables);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.damaged = operation.result;
 	operation.delivery->to[0] = op->ret_damaged;
 	operation.delivery->n = sizeof *task.damaged;
 	operation.delivery->deliver = cuda_deliver_bytes;
-	return cuda_operation_queue(&operation, launch_delta_unpack(&task, lane->stream), "unpack");
+	return cuda_operation_queue(&operation, launch_delta_unpack(&task, operation.lane->stream),
+				    "unpack");
 }
 
 const struct backend backend_cuda = {

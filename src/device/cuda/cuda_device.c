@@ -33,7 +33,7 @@ void cuda_pass_over(int code)
 		cudaGetLastError();
 }
 
-int cuda_device_use(const struct device *device)
+int cuda_device_use(const struct cuda_device *device)
 {
 	return cuda_status(cudaSetDevice(device->gpu), "cannot be used");
 }
@@ -50,7 +50,7 @@ int cuda_device_probe(const char **ret_why)
 	return -ENODEV;
 }
 
-static int find_memory(struct device *device, uint64_t limit_nbytes)
+static int find_memory(struct cuda_device *device, uint64_t limit_nbytes)
 {
 	size_t free_nbytes, total_nbytes;
 	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "its memory");
@@ -64,7 +64,7 @@ static int find_memory(struct device *device, uint64_t limit_nbytes)
 }
 
 /* The moment from which the times of events are counted. */
-static int set_origin(struct device *device)
+static int set_origin(struct cuda_device *device)
 {
 	int r = cuda_status(cudaEventCreate(&device->origin), "event");
 
@@ -76,7 +76,7 @@ static int set_origin(struct device *device)
 	return r;
 }
 
-static int open_gpu(struct device *device, const struct backend_config *config)
+static int open_gpu(struct cuda_device *device, const struct backend_config *config)
 {
 	struct cudaDeviceProp properties;
 	int r = cuda_device_use(device);
@@ -90,8 +90,10 @@ static int open_gpu(struct device *device, const struct backend_config *config)
 	return r < 0 ? r : set_origin(device);
 }
 
-void cuda_device_close(struct device *device)
+void cuda_device_close(struct device *handle)
 {
+	struct cuda_device *device = cuda_device(handle);
+
 	if (!device)
 		return;
 	if (device->origin)
@@ -101,7 +103,7 @@ void cuda_device_close(struct device *device)
 
 int cuda_device_open(const struct backend_config *config, struct device **ret_device)
 {
-	struct device *device;
+	struct cuda_device *device;
 	int r;
 
 	if (config->n_gpus > 1)
@@ -113,15 +115,17 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	device->stats = config->stats;
 	r = open_gpu(device, config);
 	if (r < 0) {
-		cuda_device_close(device);
+		cuda_device_close(&device->handle);
 		return r;
 	}
-	*ret_device = device;
+	*ret_device = &device->handle;
 	return 0;
 }
 
-void cuda_device_describe(const struct device *device, struct device_info *ret_info)
+void cuda_device_describe(const struct device *handle, struct device_info *ret_info)
 {
+	const struct cuda_device *device = (const struct cuda_device *)handle;
+
 	*ret_info = (struct device_info){
 		.unified = false,
 		.memory_nbytes = device->memory_nbytes,
@@ -164,7 +168,7 @@ void cuda_pinned_free(void *memory, size_t nbytes)
 
 int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
-	int r = cuda_device_use(device);
+	int r = cuda_device_use(cuda_device(device));
 
 	if (r < 0)
 		return r;
@@ -177,7 +181,7 @@ void cuda_device_release(struct device *device, enum memory kind, void *memory, 
 {
 	if (!memory)
 		return;
-	cuda_pass_over(cudaSetDevice(device->gpu));
+	cuda_pass_over(cudaSetDevice(cuda_device(device)->gpu));
 	if (kind == MEMORY_DEVICE)
 		cuda_pass_over(cudaFree(memory));
 	else

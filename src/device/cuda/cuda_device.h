@@ -10,9 +10,10 @@
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
 
-#include "src/device/backend.h"
+#include "src/device/device.h"
 
-struct device {
+struct cuda_device {
+	struct device handle;
 	int gpu;
 	char name[128];
 	uint64_t memory_nbytes; /* that may be used */
@@ -21,6 +22,11 @@ struct device {
 	uint64_t origin_ns;
 	atomic_uint n_lanes; /* opened so far: tracks of the timeline */
 };
+
+static inline struct cuda_device *cuda_device(struct device *device)
+{
+	return (struct cuda_device *)device;
+}
 
 /*
  * A cudaError_t as a negative errno, after a message that says `what`; -ENOMEM without one. What
@@ -36,7 +42,7 @@ int cuda_status(int code, const char *what);
 void cuda_pass_over(int code);
 
 /* Make it the calling thread's device. */
-int cuda_device_use(const struct device *device);
+int cuda_device_use(const struct cuda_device *device);
 
 /* Members of struct backend. */
 int cuda_device_probe(const char **ret_why);

@@ -15,11 +15,17 @@ enum {
 	RESULT_ALIGN_NBYTES = 16,
 };
 
-struct mark {
+struct cuda_mark {
+	struct mark handle;
 	cudaEvent_t event;
-	struct lane *lane; /* that it was last set in; NULL: never */
-	uint64_t n_queued; /* operations before it */
+	struct cuda_lane *lane; /* that it was last set in; NULL: never */
+	uint64_t n_queued;      /* operations before it */
 };
+
+static struct cuda_mark *cuda_mark(struct mark *mark)
+{
+	return (struct cuda_mark *)mark;
+}
 
 static void arena_free(struct arena *arena)
 {
@@ -44,7 +50,7 @@ static int arena_open(struct arena *arena, size_t nbytes)
 }
 
 /* Two moments on the host's clock; false: the device does not tell. */
-static bool find_times(const struct device *device, const struct delivery *delivery,
+static bool find_times(const struct cuda_device *device, const struct delivery *delivery,
 		       uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
 {
 	float begin_ms, end_ms;
@@ -70,7 +76,7 @@ static void delivery_free(struct delivery *delivery)
 }
 
 /* Hand out what an operation left; it has run. */
-static void delivery_finish(struct lane *lane, struct delivery *delivery)
+static void delivery_finish(struct cuda_lane *lane, struct delivery *delivery)
 {
 	struct stats *stats = lane->gpu->stats;
 	struct span span = { .stage = delivery->stage, .track = lane->track };
@@ -84,7 +90,7 @@ static void delivery_finish(struct lane *lane, struct delivery *delivery)
 }
 
 /* Under the lane's lock: deliver everything up to the n-th operation. */
-static void deliver(struct lane *lane, uint64_t n)
+static void deliver(struct cuda_lane *lane, uint64_t n)
 {
 	while (lane->n_delivered < n) {
 		struct delivery *delivery = lane->first;
@@ -98,7 +104,7 @@ static void deliver(struct lane *lane, uint64_t n)
 }
 
 /* Under the lock: wait for all that was queued, and deliver it. */
-static int lane_drain(struct lane *lane)
+static int lane_drain(struct cuda_lane *lane)
 {
 	int r = cuda_status(cudaStreamSynchronize(lane->stream), "waiting for a stream");
 
@@ -107,14 +113,16 @@ static int lane_drain(struct lane *lane)
 }
 
 /* What nobody has waited for, nobody wants any more, and its place may be gone. */
-static void forget_results(struct lane *lane)
+static void forget_results(struct cuda_lane *lane)
 {
 	for (struct delivery *delivery = lane->first; delivery; delivery = delivery->next)
 		delivery->deliver = NULL;
 }
 
-void cuda_lane_close(struct lane *lane)
+void cuda_lane_close(struct lane *handle)
 {
+	struct cuda_lane *lane = cuda_lane(handle);
+
 	if (!lane)
 		return;
 	cuda_pass_over(cudaSetDevice(lane->gpu->gpu));
@@ -130,7 +138,7 @@ void cuda_lane_close(struct lane *lane)
 	free(lane);
 }
 
-static int stream_open(struct lane *lane, enum lane_urgency urgency)
+static int stream_open(struct cuda_lane *lane, enum lane_urgency urgency)
 {
 	int least, greatest;
 	int r = cuda_status(cudaDeviceGetStreamPriorityRange(&least, &greatest),
@@ -146,36 +154,36 @@ static int stream_open(struct lane *lane, enum lane_urgency urgency)
 
 int cuda_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane)
 {
-	struct lane *lane = calloc(1, sizeof *lane);
+	struct cuda_lane *lane = calloc(1, sizeof *lane);
 	int r;
 
 	if (!lane)
 		return -ENOMEM;
-	lane->gpu = device;
+	lane->gpu = cuda_device(device);
 	lane->last = &lane->first;
-	lane->track = 1 + atomic_fetch_add(&device->n_lanes, 1);
+	lane->track = 1 + atomic_fetch_add(&lane->gpu->n_lanes, 1);
 	pthread_mutex_init(&lane->lock, NULL);
-	r = cuda_device_use(device);
+	r = cuda_device_use(cuda_device(device));
 	if (r == 0)
 		r = stream_open(lane, urgency);
 	if (r == 0)
 		r = arena_open(&lane->results, LEAST_ARENA_NBYTES);
 	if (r < 0) {
-		cuda_lane_close(lane);
+		cuda_lane_close(&lane->handle);
 		return r;
 	}
-	*ret_lane = lane;
+	*ret_lane = &lane->handle;
 	return 0;
 }
 
 int cuda_mark_open(struct device *device, struct mark **ret_mark)
 {
-	struct mark *mark = calloc(1, sizeof *mark);
+	struct cuda_mark *mark = calloc(1, sizeof *mark);
 	int r;
 
 	if (!mark)
 		return -ENOMEM;
-	r = cuda_device_use(device);
+	r = cuda_device_use(cuda_device(device));
 	if (r == 0)
 		r = cuda_status(cudaEventCreateWithFlags(&mark->event, cudaEventDisableTiming),
 				"event");
@@ -183,20 +191,24 @@ int cuda_mark_open(struct device *device, struct mark **ret_mark)
 		free(mark);
 		return r;
 	}
-	*ret_mark = mark;
+	*ret_mark = &mark->handle;
 	return 0;
 }
 
-void cuda_mark_close(struct mark *mark)
+void cuda_mark_close(struct mark *handle)
 {
+	struct cuda_mark *mark = cuda_mark(handle);
+
 	if (!mark)
 		return;
 	cuda_pass_over(cudaEventDestroy(mark->event));
 	free(mark);
 }
 
-int cuda_lane_mark(struct lane *lane, struct mark *mark)
+int cuda_lane_mark(struct lane *lane_handle, struct mark *mark_handle)
 {
+	struct cuda_lane *lane = cuda_lane(lane_handle);
+	struct cuda_mark *mark = cuda_mark(mark_handle);
 	int r;
 
 	pthread_mutex_lock(&lane->lock);
@@ -207,8 +219,9 @@ int cuda_lane_mark(struct lane *lane, struct mark *mark)
 	return r;
 }
 
-int cuda_mark_wait(struct mark *mark)
+int cuda_mark_wait(struct mark *handle)
 {
+	struct cuda_mark *mark = cuda_mark(handle);
 	int r;
 
 	if (!mark->lane)
@@ -220,17 +233,20 @@ int cuda_mark_wait(struct mark *mark)
 	return r;
 }
 
-int cuda_lane_follow(struct lane *lane, struct mark *mark)
+int cuda_lane_follow(struct lane *lane, struct mark *handle)
 {
+	const struct cuda_mark *mark = cuda_mark(handle);
+
 	return mark->lane ?
-		       cuda_status(cudaStreamWaitEvent(lane->stream, mark->event, 0), "event") :
+		       cuda_status(cudaStreamWaitEvent(cuda_lane(lane)->stream, mark->event, 0),
+				   "event") :
 		       0;
 }
 
 /* Under the lock: room for a result in the arena. */
 static int reserve_result(struct operation *operation)
 {
-	struct lane *lane = operation->lane;
+	struct cuda_lane *lane = operation->lane;
 	struct arena *arena = &lane->results;
 	const size_t nbytes = (operation->result_nbytes + RESULT_ALIGN_NBYTES - 1) /
 			      RESULT_ALIGN_NBYTES * RESULT_ALIGN_NBYTES;
@@ -257,9 +273,10 @@ static int reserve_result(struct operation *operation)
  * Begin to queue an operation, which has a result of result_nbytes or none. Takes the lane's lock,
  * which cuda_operation_queue() or cuda_operation_fail() gives back.
  */
-int cuda_operation_begin(struct lane *lane, enum stage stage, uint64_t nbytes, size_t result_nbytes,
-			 struct operation *ret_operation)
+int cuda_operation_begin(struct lane *handle, enum stage stage, uint64_t nbytes,
+			 size_t result_nbytes, struct operation *ret_operation)
 {
+	struct cuda_lane *lane = cuda_lane(handle);
 	struct operation operation = { .lane = lane, .result_nbytes = result_nbytes };
 	int r = cuda_device_use(lane->gpu);
 
@@ -295,7 +312,7 @@ int cuda_operation_fail(struct operation *operation, int r)
 
 int cuda_operation_queue(struct operation *operation, int code, const char *what)
 {
-	struct lane *lane = operation->lane;
+	struct cuda_lane *lane = operation->lane;
 	struct delivery *delivery = operation->delivery;
 	int r = cuda_status(code, what);
 
@@ -329,7 +346,7 @@ int cuda_operation_peek(struct operation *operation, size_t nbytes, const void *
 	return r;
 }
 
-int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch)
+int cuda_lane_scratch(struct cuda_lane *lane, size_t nbytes, void **ret_scratch)
 {
 	int r = 0;
 

@@ -41,8 +41,9 @@ struct arena {
 	size_t nbytes, used;
 };
 
-struct lane {
-	struct device *gpu;
+struct cuda_lane {
+	struct lane handle;
+	struct cuda_device *gpu;
 	cudaStream_t stream;
 	uint32_t track;
 	pthread_mutex_t lock; /* guards all below; several threads may wait for marks of a lane */
@@ -52,6 +53,11 @@ struct lane {
 	void *scratch; /* of short operations */
 	size_t scratch_nbytes;
 };
+
+static inline struct cuda_lane *cuda_lane(struct lane *lane)
+{
+	return (struct cuda_lane *)lane;
+}
 
 /* Members of struct backend. */
 int cuda_lane_open(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);
@@ -64,7 +70,7 @@ int cuda_lane_follow(struct lane *lane, struct mark *mark);
 
 /* An operation that is being queued: its delivery, and where on the device its result goes. */
 struct operation {
-	struct lane *lane;
+	struct cuda_lane *lane;
 	struct delivery *delivery;
 	void *result;
 	size_t result_nbytes;
@@ -79,7 +85,7 @@ int cuda_operation_begin(struct lane *lane, enum stage stage, uint64_t nbytes, s
 			 struct operation *ret_operation);
 
 /* In between: scratch memory of the lane, free again when what was queued has run. */
-int cuda_lane_scratch(struct lane *lane, size_t nbytes, void **ret_scratch);
+int cuda_lane_scratch(struct cuda_lane *lane, size_t nbytes, void **ret_scratch);
 
 /* In between: wait, until the first nbytes of the result are at *ret_result. */
 int cuda_operation_peek(struct operation *operation, size_t nbytes, const void **ret_result);

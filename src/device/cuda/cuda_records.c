@@ -291,7 +291,7 @@ int cuda_cut_records(struct lane *lane, const struct cut_records_op *op)
 	int r = cuda_operation_begin(lane, STAGE_CUT, 0, nbytes, &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, tables_nbytes + key_nbytes, &tables);
+		r = cuda_lane_scratch(operation.lane, tables_nbytes + key_nbytes, &tables);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.cuts = operation.result;
@@ -299,9 +299,10 @@ int cuda_cut_records(struct lane *lane, const struct cut_records_op *op)
 	operation.delivery->to[0] = op->ret_cuts;
 	operation.delivery->n = nbytes;
 	operation.delivery->deliver = cuda_deliver_bytes;
-	r = launch_view_items(&task.items, cuda_slices(op->slices), op->k, tables, lane->stream);
+	r = launch_view_items(&task.items, cuda_slices(op->slices), op->k, tables,
+			      operation.lane->stream);
 	if (!r)
-		r = launch_cut_items(&task, lane->stream);
+		r = launch_cut_items(&task, operation.lane->stream);
 	return cuda_operation_queue(&operation, r, "cut");
 }
 
@@ -316,14 +317,16 @@ int cuda_sample_records(struct lane *lane, const struct sample_records_op *op)
 				     &operation);
 
 	if (r == 0)
-		r = cuda_lane_scratch(lane, kernel_items_nbytes(1, items.keys.n), &tables);
+		r = cuda_lane_scratch(operation.lane, kernel_items_nbytes(1, items.keys.n),
+				      &tables);
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	operation.delivery->to[0] = op->ret_keys;
 	operation.delivery->n = n_keys;
 	operation.delivery->deliver = cuda_deliver_keys;
-	r = launch_view_items(&items, &all, 1, tables, lane->stream);
+	r = launch_view_items(&items, &all, 1, tables, operation.lane->stream);
 	if (!r)
-		r = launch_sample_items(&items, op->n, op->stride, operation.result, lane->stream);
+		r = launch_sample_items(&items, op->n, op->stride, operation.result,
+					operation.lane->stream);
 	return cuda_operation_queue(&operation, r, "sample");
 }

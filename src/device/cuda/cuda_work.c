@@ -85,7 +85,7 @@ int cuda_work_begin(struct work *work, struct lane *lane, enum stage stage, uint
 	int r = cuda_operation_begin(lane, stage, nbytes, sizeof *work->found + edges_nbytes,
 				     &work->operation);
 
-	work->stream = lane->stream;
+	work->stream = cuda_lane(lane)->stream;
 	work->found = work->operation.result;
 	work->items = cuda_describe_items(work->layout);
 	work->element_nbytes = work->as_pairs ? PAIR_NBYTES : work->layout->element_nbytes;

@@ -223,7 +223,7 @@ static void form_short_runs(size_t n)
 	backend_noting = backend_cpu;
 	backend_noting.discard = note_discarded;
 	n_discarded = 0;
-	engine.backend = &backend_noting;
+	engine.device->backend = &backend_noting;
 	open_file();
 	assert_int_equal(form(), 0);
 }

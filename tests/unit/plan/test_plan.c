@@ -18,7 +18,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-static struct device *device;
+static struct device *device, *apart;
 static struct layout layout;
 
 /* The CPU back end, but as if its memory were not the host's. */
@@ -41,13 +41,15 @@ static int open_device(void **state)
 	(void)state;
 	backend_apart = backend_cpu;
 	backend_apart.describe = describe_apart;
-	return backend_cpu.open(&config, &device);
+	return device_open(&backend_cpu, &config, &device) < 0 ||
+	       device_open(&backend_apart, &config, &apart) < 0;
 }
 
 static int close_device(void **state)
 {
 	(void)state;
-	backend_cpu.close(device);
+	device_close(device);
+	device_close(apart);
 	return 0;
 }
 
@@ -61,7 +63,6 @@ static struct plan_request request_for(const char *type, uint64_t input_nbytes,
 	assert_int_equal(layout_make_plain(&key, &layout), 0);
 	return (struct plan_request){
 		.layout = &layout,
-		.backend = &backend_cpu,
 		.device = device,
 		.input_nbytes = input_nbytes,
 		.n_threads = 2,
@@ -396,7 +397,7 @@ static void device_apart_packs_what_it_spills(void **state)
 	request.stores_codes = true;
 	plan_make(&request, &plan);
 	assert_false(plan.packs); /* nothing would be saved */
-	request.backend = &backend_apart;
+	request.device = apart;
 	request.device_nbytes = apart_nbytes = GIB;
 	plan_make(&request, &plan);
 	assert_true(plan.packs);
@@ -419,7 +420,7 @@ static void device_memory_bounds_what_is_on_the_device(void **state)
 			struct plan_request request = request_for(types[i], 100 * GIB, GIB);
 			struct plan plan;
 
-			request.backend = &backend_apart;
+			request.device = apart;
 			request.device_nbytes = apart_nbytes;
 			plan_make(&request, &plan);
 			assert_false(plan.unified);
