@@ -347,10 +347,9 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 			       extent.nbytes);
 }
 
-/* Under the lock: how much may be discarded and not given back. */
-static uint64_t find_lag_nbytes(const struct spill *spill)
+uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
 {
-	const uint64_t lag = spill->peak_nbytes / LAG_PART;
+	const uint64_t lag = peak_nbytes / LAG_PART;
 
 	if (lag < least_lag_nbytes)
 		return least_lag_nbytes;
@@ -370,7 +369,7 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 		return;
 	}
 	pthread_mutex_lock(&spill->lock);
-	lag_nbytes = find_lag_nbytes(spill);
+	lag_nbytes = spill_lag_nbytes(spill->peak_nbytes);
 	pthread_mutex_unlock(&spill->lock);
 	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes, lag_nbytes);
 }

@@ -95,6 +95,12 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
  */
 void spill_discard(struct spill *spill, struct spill_extent extent);
 
+/*
+ * So much that was given back may still be taken, and at times twice that, where so much has been
+ * stored.
+ */
+uint64_t spill_lag_nbytes(uint64_t peak_nbytes);
+
 /* The directory of an extent, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 

@@ -99,13 +99,21 @@ int size_parse_option(const char *option, const char *text, uint64_t unit_nbytes
 	return r;
 }
 
-void size_format(uint64_t nbytes, char text[static 32])
+/* The power of 1024 that sizes like this one are given in. */
+static unsigned power_of(uint64_t nbytes)
 {
 	unsigned power = 0;
-	uint64_t tenths;
 
 	while (power < sizeof suffixes - 2 && nbytes >> 10 * (power + 1))
 		power++;
+	return power;
+}
+
+void size_format(uint64_t nbytes, char text[static 32])
+{
+	const unsigned power = power_of(nbytes);
+	uint64_t tenths;
+
 	if (power == 0) {
 		snprintf(text, 32, "%" PRIu64 " B", nbytes);
 		return;
@@ -117,4 +125,12 @@ void size_format(uint64_t nbytes, char text[static 32])
 			 suffixes[power]);
 	else
 		snprintf(text, 32, "%" PRIu64 " %ciB", tenths / 10, suffixes[power]);
+}
+
+void size_format_up(uint64_t nbytes, char text[static 32])
+{
+	const unsigned power = power_of(nbytes);
+	const uint64_t step = power ? (UINT64_C(1) << 10 * power) / 10 : 0;
+
+	size_format(nbytes > UINT64_MAX - step ? UINT64_MAX : nbytes + step, text);
 }

@@ -24,3 +24,6 @@ int size_parse_option(const char *option, const char *text, uint64_t unit_nbytes
 
 /* Write `nbytes` as a person reads it: "0 B", "1023 B", "1.5 KiB", "64 MiB", "15.9 EiB". */
 void size_format(uint64_t nbytes, char text[static 32]);
+
+/* The same rounded up, for what will be needed: size_format() never writes more than it is. */
+void size_format_up(uint64_t nbytes, char text[static 32]);

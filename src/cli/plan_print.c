@@ -73,7 +73,8 @@ void plan_print(const struct plan *plan, FILE *stream)
 	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge",
 		plan->fan_in, size);
 	fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
-	print_size(stream, "temporary space", plan->temporary_nbytes, "");
+	size_format_up(plan->most_temporary_nbytes, size);
+	fprintf(stream, "%-18s%s\n", "temporary space", size);
 	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
 		plan->n_writers);
 }

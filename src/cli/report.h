@@ -26,7 +26,7 @@ struct report_facts {
 	bool input_is_mapped; /* chunks are of records that stay there */
 	uint64_t n_runs;      /* formed, or given with -m */
 	uint64_t n_runs_spilled;
-	uint64_t n_passes; /* over the data, the final merge included */
+	uint64_t n_passes; /* merges that a record went through, the final one included */
 	uint64_t n_windows;
 	uint64_t peak_temp_nbytes;
 	struct compression_totals spilled; /* codec: NULL if unknown */

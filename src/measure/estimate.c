@@ -20,7 +20,7 @@ static void add_merge(const struct plan *plan, uint64_t fetched_nbytes, uint64_t
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads)
 {
 	const uint64_t n = plan->input_nbytes / layout->record_nbytes;
-	const uint64_t spilled_nbytes = plan->temporary_nbytes;
+	const uint64_t spilled_nbytes = plan->spilled_nbytes;
 	/* Records that are only referred to are gone over before the sort and after the merge. */
 	const uint64_t referred_nbytes = plan->gathered_nbytes ? plan->input_nbytes : 0;
 	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
@@ -39,10 +39,8 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 		nbytes[PHASE_RUNS][STAGE_SPILL] = spilled_nbytes;
 	}
 	if (plan->n_passes > 1) {
-		const uint64_t merged_nbytes = (plan->n_passes - 1) * spilled_nbytes;
-
-		add_merge(plan, merged_nbytes, merged_nbytes, nbytes[PHASE_PASSES]);
-		nbytes[PHASE_PASSES][STAGE_SPILL] = merged_nbytes;
+		add_merge(plan, plan->passes_nbytes, plan->passes_nbytes, nbytes[PHASE_PASSES]);
+		nbytes[PHASE_PASSES][STAGE_SPILL] = plan->passes_nbytes;
 	}
 	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->input_nbytes, sorted_nbytes,
 		  nbytes[PHASE_MERGE]);

@@ -105,23 +105,35 @@ static size_t find_smallest(const struct run_store *store, size_t n_stored, size
 	return at;
 }
 
+/* The most merges that any record of n runs went through. */
+static uint32_t highest_level(struct run *const *runs, size_t n)
+{
+	uint32_t highest = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (run_level(runs[i]) > highest)
+			highest = run_level(runs[i]);
+	return highest;
+}
+
 int merge_passes(const struct engine *engine, struct run_store *store, uint64_t memory_nbytes,
-		 struct digest *ret_read, struct digest *ret_dropped, uint64_t *ret_n_merges)
+		 struct digest *ret_read, struct digest *ret_dropped, uint32_t *ret_n_passes)
 {
 	const size_t fan_in = engine->plan.fan_in;
 	size_t n_stored = run_store_n_stored(store);
 
-	*ret_n_merges = 0;
 	for (; n_stored > fan_in; n_stored = run_store_n_stored(store)) {
 		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
 		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		int r = merge_to_run(engine, store, find_smallest(store, n_stored, n), n,
-				     memory_nbytes, ret_read, ret_dropped);
+		const size_t first = find_smallest(store, n_stored, n);
+		const uint32_t level = highest_level(store->runs + first, n) + 1;
+		int r = merge_to_run(engine, store, first, n, memory_nbytes, ret_read, ret_dropped);
 
 		if (r < 0)
 			return r;
-		++*ret_n_merges;
+		run_set_level(store->runs[first], level);
 	}
+	*ret_n_passes = highest_level(store->runs, store->n);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "io/store/block_writer.h"
 #include "io/store/run_format.h"
+#include "src/plan/expectation.h"
 
 enum {
 	CHUNK_ALIGN_NBYTES = 8 << 10,
@@ -187,11 +188,7 @@ static void plan_spilling(struct plan *plan)
 /* Runs that will be spilled from an input that takes input_nbytes in chunks. */
 static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 {
-	const uint64_t n_chunks = divide_up(input_nbytes, plan->chunk_nbytes);
-
-	if (n_chunks <= plan->n_chunks)
-		return 0;
-	return divide_up(n_chunks - plan->n_chunks, plan->spill_chunks);
+	return expect_runs(plan, divide_up(input_nbytes, plan->chunk_nbytes));
 }
 
 /* The size of the input in chunks, or something to plan with. */
@@ -243,38 +240,6 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
 	if (request->batch_size)
 		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);
-}
-
-static uint32_t count_passes(uint64_t n_runs, uint32_t fan_in)
-{
-	uint32_t n_passes = 1;
-
-	for (; n_runs > fan_in; n_passes++)
-		n_runs = divide_up(n_runs, fan_in);
-	return n_passes;
-}
-
-static void plan_expectations(const struct plan_request *request, struct plan *plan)
-{
-	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
-	uint64_t spilled_records;
-
-	plan->n_spilled_runs = 0;
-	plan->temporary_nbytes = 0;
-	plan->n_passes = 1;
-	if (request->n_input_runs)
-		plan->n_passes = count_passes(request->n_input_runs, plan->fan_in);
-	if (input_nbytes == PLAN_SIZE_UNKNOWN || plan->fits)
-		return;
-	if (request->n_input_runs) {
-		plan->temporary_nbytes = plan->n_passes > 1 ? request->input_nbytes : 0;
-		return;
-	}
-	plan->n_spilled_runs = expected_runs(plan, input_nbytes);
-	plan->n_passes = count_passes(plan->n_spilled_runs, plan->fan_in);
-	spilled_records = plan->n_spilled_runs * plan->spill_chunks * plan->chunk_records;
-	plan->temporary_nbytes =
-		at_most(spilled_records * plan->record_nbytes, request->input_nbytes);
 }
 
 /* Does the device pack what is spilled? It pays for what goes over a link. */
@@ -338,7 +303,7 @@ static void plan_data(const struct plan_request *request, const struct device_in
 		plan_spilling(plan);
 	plan->packs = device_packs(request, plan);
 	plan_blocks(request, plan);
-	plan_expectations(request, plan);
+	plan_expect(request, plan);
 }
 
 /* For those that write and those that fetch blocks. */

@@ -60,7 +60,15 @@ struct plan_request {
 	/* How what is spilled is stored; are_codes: see block_writer.h */
 	struct compression_choice compression;
 	bool stores_codes;
-	bool keeps_index; /* also in the records of a checkpoint */
+	bool keeps_index; /* also in the records of a checkpoint, which keeps runs */
+	bool unique;
+	uint64_t limit; /* of the records of a run; 0: none */
+	/*
+	 * Of a pipe, what is to be said something about: an input of that size, or, if endless, so
+	 * much in the middle of it. 0: nothing.
+	 */
+	uint64_t assumed_nbytes;
+	bool assumes_endless;
 };
 
 struct plan {
@@ -98,10 +106,14 @@ struct plan {
 	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
 	uint32_t fan_in;        /* spilled runs merged at once */
 
-	/* What is to be expected; runs and temporary_nbytes are 0 for unknown sizes. */
+	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
+	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
 	uint64_t n_spilled_runs;
-	uint32_t n_passes; /* over the data, the final merge included */
-	uint64_t temporary_nbytes;
+	uint32_t n_passes;       /* merges that a record goes through, the final one included */
+	uint64_t spilled_nbytes; /* when runs are formed, and ... */
+	uint64_t passes_nbytes;  /* ... by merges before the final one */
+	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
+	uint64_t temporary_nbytes, most_temporary_nbytes;
 };
 
 /* The least memory a plan is made for; smaller limits are taken as this. */

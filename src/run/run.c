@@ -24,6 +24,7 @@ struct run {
 	enum run_kind kind;
 	uint64_t n_items, n_blocks;
 	struct run_origin origin;
+	uint32_t level;
 
 	/* Resident and input runs: blocks of `stride` items, and their first keys. */
 	uint64_t stride;
@@ -185,6 +186,16 @@ void run_remove(struct run *run)
 	if (run && run->kind == RUN_SPILLED)
 		run_file_discard_rest(run->file);
 	run_close(run);
+}
+
+void run_set_level(struct run *run, uint32_t level)
+{
+	run->level = level;
+}
+
+uint32_t run_level(const struct run *run)
+{
+	return run->level;
 }
 
 void run_set_origin(struct run *run, struct run_origin origin)

@@ -63,6 +63,13 @@ void run_close(struct run *run);
 /* Gives the space back in any case. */
 void run_remove(struct run *run);
 
+/*
+ * How many merges of runs, one after the other, have made it: 0 until it is set. (The merge of
+ * sorted chunks that are spilled together is none: the run has only been formed.)
+ */
+void run_set_level(struct run *run, uint32_t level);
+uint32_t run_level(const struct run *run);
+
 /* Zero until it is set; only of runs that are made of the input. */
 void run_set_origin(struct run *run, struct run_origin origin);
 struct run_origin run_origin(const struct run *run);

@@ -104,7 +104,9 @@ static void make_plan(struct engine *engine, const struct setup *setup)
 		.streams_nbytes = streams_nbytes(engine, options),
 		.compression = options->compression,
 		.stores_codes = stores_codes(engine),
-		.keeps_index = engine->keeper,
+		.keeps_index = options->checkpoint_path,
+		.unique = engine->unique,
+		.limit = engine->limit == UINT64_MAX ? 0 : engine->limit,
 	};
 	plan_make(&engine->request, &engine->plan);
 }

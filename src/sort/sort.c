@@ -45,7 +45,7 @@ struct sort {
 	struct run_store store;
 	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
 	struct account account;
-	uint64_t n_merges; /* intermediate */
+	uint32_t n_passes; /* before the final merge */
 	struct report_facts *facts;
 };
 
@@ -274,7 +274,7 @@ static int merge_all(struct sort *sort)
 	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
 		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
 	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->account.read,
-			 &sort->account.dropped, &sort->n_merges);
+			 &sort->account.dropped, &sort->n_passes);
 	if (r < 0 || sort->store.n == 0)
 		return r;
 	if (sort->checkpoint)
@@ -337,7 +337,7 @@ static void note_facts(struct sort *sort)
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->input_is_mapped = plan->mapped_nbytes > 0;
-	facts->n_passes = sort->n_merges ? 2 : 1;
+	facts->n_passes = sort->n_passes + 1;
 	if (sort->engine.spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
 		facts->spilled = compression_totals(sort->engine.compression);

@@ -138,7 +138,8 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	struct digest read, dropped, accounted;
 	struct merge_result result;
 	unsigned char *expected, *output;
-	uint64_t n_expected, n_merges;
+	uint64_t n_expected;
+	uint32_t n_passes;
 	struct sink sink = { .takes_records = true, .stage = STAGE_WRITE, .write = write_items };
 
 	make_records(shape, n);
@@ -151,7 +152,7 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 
 	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), 0);
 	assert_int_equal(read.n_records, n);
-	assert_int_equal(merge_passes(&engine, &store, 0, &read, &dropped, &n_merges), 0);
+	assert_int_equal(merge_passes(&engine, &store, 0, &read, &dropped, &n_passes), 0);
 	chunk_pool_trim(engine.pool);
 	assert_int_equal(merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
 	assert_int_equal(result.n_items, n_expected);

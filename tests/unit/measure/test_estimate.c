@@ -13,12 +13,13 @@
 
 static const struct layout layout = { .record_nbytes = 8, .output_nbytes = 8 };
 
-static struct plan plan_of(uint64_t temporary_nbytes, uint32_t n_passes, bool unified)
+static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool unified)
 {
 	return (struct plan){
 		.input_nbytes = 64 * MIB,
 		.n_chunks = 10,
-		.temporary_nbytes = temporary_nbytes,
+		.spilled_nbytes = spilled_nbytes,
+		.passes_nbytes = (n_passes - 1) * spilled_nbytes,
 		.n_passes = n_passes,
 		.unified = unified,
 	};

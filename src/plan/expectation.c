@@ -1,0 +1,182 @@
+/*
+ * expectation - what a plan will spill and merge, and the temporary space for that
+ * (see expectation.h)
+ *
+ * The space that is taken is more than what is stored: an extent takes whole pages, and while runs
+ * are merged to a longer one, what has been passed is given back late (io/store/reclaim.h).
+ */
+#include "src/plan/expectation.h"
+
+#include "io/store/block_writer.h"
+#include "io/store/run_file.h"
+#include "io/store/spill.h"
+
+static uint64_t at_most(uint64_t value, uint64_t most)
+{
+	return value > most ? most : value;
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+	return value / by + (value % by != 0);
+}
+
+/* UINT64_MAX where that is not enough. */
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return at_most(a, UINT64_MAX - b) + b;
+}
+
+/* Of a value for n_runs, that for `part` of them. */
+static uint64_t part_of(uint64_t value, uint64_t n_runs, uint64_t part)
+{
+	return n_runs ? times(divide_up(value, n_runs), part) : 0;
+}
+
+/*
+ * The tree of merges has the runs as its leaves, and all of its nodes have fan_in children, but for
+ * one at the bottom: so with `full` the largest power of fan_in that is not above n_runs, some
+ * nodes of that level are leaves, and the others hold the rest of the runs, one level below.
+ */
+struct expected_passes expect_passes(uint64_t n_runs, uint32_t fan_in)
+{
+	struct expected_passes passes = { .n = 1 };
+	uint64_t full = fan_in, n_below, depth = 1;
+
+	if (n_runs <= fan_in)
+		return passes;
+	while (n_runs / full >= fan_in) {
+		full *= fan_in;
+		depth++;
+	}
+	n_below = n_runs - full + divide_up(n_runs - full, fan_in - 1);
+	passes.n = (uint32_t)depth + (n_below > 0);
+	passes.n_moved = times(n_runs, depth - 1) + n_below;
+	return passes;
+}
+
+uint64_t expect_runs(const struct plan *plan, uint64_t n_chunks)
+{
+	if (n_chunks <= plan->n_chunks)
+		return 0;
+	return divide_up(n_chunks - plan->n_chunks, plan->spill_chunks);
+}
+
+/* The same of a pipe: a run is spilled whenever three quarters of the buffers are taken. */
+static uint64_t expect_runs_of_pipe(const struct plan *plan, uint64_t n_chunks)
+{
+	const uint64_t n_taken = plan->n_chunks - plan->n_chunks / 4;
+
+	return n_chunks < n_taken ? 0 : (n_chunks - n_taken) / plan->spill_chunks + 1;
+}
+
+static bool is_pipe(const struct plan_request *request)
+{
+	return request->input_nbytes == PLAN_SIZE_UNKNOWN;
+}
+
+static uint64_t count_runs(const struct plan_request *request, const struct plan *plan, uint64_t n)
+{
+	const uint64_t n_chunks = divide_up(n, plan->chunk_records);
+
+	if (request->n_input_runs)
+		return request->n_input_runs;
+	if (plan->fits)
+		return 0;
+	if (request->assumes_endless)
+		return divide_up(n_chunks, plan->spill_chunks);
+	return is_pipe(request) ? expect_runs_of_pipe(plan, n_chunks) : expect_runs(plan, n_chunks);
+}
+
+/* Of n records, those that n_runs hold which are spilled. */
+static uint64_t spilled_records(const struct plan_request *request, const struct plan *plan,
+				uint64_t n, uint64_t n_runs)
+{
+	uint64_t n_spilled = times(n_runs, plan->spill_chunks * plan->chunk_records);
+
+	/* A checkpoint with -u also keeps what stayed in memory. */
+	if (request->keeps_index && request->unique && n_runs)
+		n_spilled = n;
+	if (request->limit)
+		n_spilled = at_most(n_spilled, times(n_runs, request->limit));
+	return at_most(n_spilled, n);
+}
+
+/* Of what a window stores: the least, in most cases. */
+static uint64_t window_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint32_t n_resident = plan->n_chunks ? (uint32_t)plan->spill_chunks : 0;
+	struct window_plan windows;
+
+	plan_windows(plan, request, plan->merge_nbytes, UINT64_MAX, n_resident,
+		     n_resident ? 0 : plan->fan_in, &windows);
+	return windows.quota_records * request->layout->item_nbytes / 2 + 1;
+}
+
+static uint64_t pages_up(uint64_t nbytes)
+{
+	return times(divide_up(nbytes, SPILL_ALIGN_NBYTES), SPILL_ALIGN_NBYTES);
+}
+
+/*
+ * The space for nbytes that are stored, of which nothing shrinks. Neighbouring blocks are one
+ * extent, unless one of them has been encoded and the other has not; the last of a window is short.
+ */
+static uint64_t taken_nbytes(const struct plan_request *request, const struct plan *plan,
+			     uint64_t nbytes)
+{
+	const uint64_t window = at_most(window_nbytes(request, plan), BLOCK_GROUP_NBYTES);
+	const uint64_t item_nbytes = request->layout->item_nbytes;
+	const uint64_t block =
+		run_file_block_n_items(plan->block_nbytes, (uint32_t)item_nbytes) * item_nbytes;
+	uint64_t taken = nbytes;
+
+	if (request->compression.mode != COMPRESS_NONE)
+		taken = times(divide_up(nbytes, block), pages_up(block));
+	return plus(taken, times(divide_up(nbytes, window), SPILL_ALIGN_NBYTES));
+}
+
+/* And that beside it while runs are merged to longer ones. */
+static uint64_t merging_nbytes(const struct plan_request *request, const struct plan *plan,
+			       uint64_t taken)
+{
+	/* A checkpoint gives nothing back before its next record is on the disk. */
+	if (request->keeps_index)
+		return taken_nbytes(request, plan, plan->passes_nbytes);
+	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), taken);
+}
+
+void plan_expect(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t item_nbytes = request->layout->item_nbytes;
+	const uint64_t nbytes = is_pipe(request) ? request->assumed_nbytes : request->input_nbytes;
+	const uint64_t n = nbytes / request->layout->record_nbytes;
+	const uint64_t n_runs = count_runs(request, plan, n);
+	const uint64_t n_spilled =
+		request->n_input_runs ? 0 : spilled_records(request, plan, n, n_runs);
+	struct expected_passes passes = expect_passes(n_runs, plan->fan_in);
+	uint64_t of_runs;
+
+	if (request->assumes_endless)
+		passes = (struct expected_passes){ .n = 1 };
+	plan->expected_nbytes = nbytes;
+	plan->n_spilled_runs = request->n_input_runs ? 0 : n_runs;
+	plan->n_passes = passes.n;
+	plan->spilled_nbytes = times(n_spilled, item_nbytes);
+	of_runs = request->n_input_runs ? times(n, item_nbytes) : plan->spilled_nbytes;
+	plan->passes_nbytes = part_of(of_runs, n_runs, passes.n_moved);
+	plan->temporary_nbytes = request->n_input_runs ? at_most(plan->passes_nbytes, of_runs) :
+							 plan->spilled_nbytes;
+	plan->most_temporary_nbytes = taken_nbytes(request, plan, plan->temporary_nbytes);
+	if (passes.n > 1)
+		plan->most_temporary_nbytes =
+			plus(plan->most_temporary_nbytes,
+			     merging_nbytes(request, plan, plan->most_temporary_nbytes));
+}

@@ -1,0 +1,152 @@
+/*
+ * test_expectation - what a plan will spill, merge and store
+ */
+#include "src/plan/expectation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+#define MIB (UINT64_C(1) << 20)
+
+enum { MOST_RUNS = 400 };
+
+/* Merge `first` and the n - 1 runs behind it: lengths and levels. */
+static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size_t first, size_t n)
+{
+	for (size_t i = first + 1; i < first + n; i++) {
+		lengths[first] += lengths[i];
+		levels[first] = levels[i] > levels[first] ? levels[i] : levels[first];
+	}
+	levels[first]++;
+	for (size_t i = first + n; i < *n_runs; i++) {
+		lengths[i - n + 1] = lengths[i];
+		levels[i - n + 1] = levels[i];
+	}
+	*n_runs -= n - 1;
+}
+
+static uint64_t sum_of(const uint64_t *lengths, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += lengths[i];
+	return sum;
+}
+
+/* As merge_passes() does it: the shortest neighbours, and first as many as make the rest full. */
+static struct expected_passes act_out(size_t n_runs, size_t fan_in)
+{
+	struct expected_passes passes = { .n = 1 };
+	uint64_t lengths[MOST_RUNS];
+	uint32_t levels[MOST_RUNS] = { 0 };
+
+	for (size_t i = 0; i < n_runs; i++)
+		lengths[i] = 1;
+	while (n_runs > fan_in) {
+		const size_t excess = (n_runs - fan_in) % (fan_in - 1);
+		const size_t n = excess ? excess + 1 : fan_in;
+		size_t first = 0;
+
+		for (size_t i = 1; i + n <= n_runs; i++)
+			if (sum_of(lengths + i, n) < sum_of(lengths + first, n))
+				first = i;
+		passes.n_moved += sum_of(lengths + first, n);
+		merge_some(lengths, levels, &n_runs, first, n);
+	}
+	for (size_t i = 0; i < n_runs; i++)
+		passes.n = levels[i] + 1 > passes.n ? levels[i] + 1 : passes.n;
+	return passes;
+}
+
+static void passes_are_those_that_take_place(void **state)
+{
+	(void)state;
+	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
+		for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
+			const struct expected_passes expected = expect_passes(n_runs, fan_in),
+						     acted = act_out(n_runs, fan_in);
+
+			/* Neighbours do not always come out even: a run may be moved once more. */
+			assert_in_range(acted.n, expected.n, expected.n + 1);
+			assert_in_range(acted.n_moved, expected.n_moved,
+					expected.n_moved + expected.n_moved / 5);
+		}
+}
+
+static void passes_over_any_number_of_runs_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(expect_passes(UINT64_MAX, 2).n, 64);
+	assert_int_equal(expect_passes(UINT64_MAX, UINT32_MAX).n, 3);
+	assert_int_equal(expect_passes(100, 10).n, 2);
+	assert_int_equal(expect_passes(100, 10).n_moved, 100);
+	assert_int_equal(expect_passes(101, 10).n, 3);
+}
+
+/* What is expected of a sort of records of one byte in eight MiB, with --index or without. */
+static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
+{
+	const struct backend_config config = { .n_threads = 2 };
+	struct layout_request records = { .record_nbytes = 1, .n_keys = 1, .index = index };
+	struct plan_request request = {
+		.input_nbytes = input_nbytes,
+		.assumed_nbytes = assumed_nbytes,
+		.n_threads = 2,
+		.memory_nbytes = 8 * MIB,
+	};
+	struct device *device;
+	struct layout layout;
+	struct plan plan;
+	struct key key;
+
+	assert_int_equal(key_parse_type("u8", &key), 0);
+	records.keys = &key;
+	assert_int_equal(layout_make(&records, &layout), 0);
+	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
+	request.layout = &layout;
+	request.device = device;
+	plan_make(&request, &plan);
+	device_close(device);
+	layout_free(&layout);
+	return plan;
+}
+
+static void what_is_stored_of_a_record_counts(void **state)
+{
+	const struct plan plain = plan_for_bytes(54 * MIB, false, 0),
+			  index = plan_for_bytes(54 * MIB, true, 0);
+
+	(void)state;
+	assert_in_range(plain.temporary_nbytes, 40 * MIB, 54 * MIB);
+	assert_in_range(index.temporary_nbytes, 9 * 50 * MIB, 9 * 54 * MIB);
+	assert_true(index.most_temporary_nbytes >= index.temporary_nbytes);
+}
+
+static void of_a_pipe_what_is_assumed_is_expected(void **state)
+{
+	const struct plan plan = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 54 * MIB),
+			  none = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 0),
+			  little = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, MIB / 8);
+
+	(void)state;
+	assert_in_range(plan.temporary_nbytes, 40 * MIB, 54 * MIB);
+	assert_int_equal(none.temporary_nbytes, 0);
+	assert_int_equal(little.n_spilled_runs, 0);
+	assert_int_equal(little.temporary_nbytes, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(passes_are_those_that_take_place),
+		cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
+		cmocka_unit_test(what_is_stored_of_a_record_counts),
+		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
