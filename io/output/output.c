@@ -109,6 +109,22 @@ int output_open(const struct io_engine *engine, const char *path, uint64_t expec
 	return 0;
 }
 
+int output_open_text(const struct io_engine *engine, const char *path, struct output **ret_output)
+{
+	struct output *output = output_make(engine);
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = target_open_text(engine, path, &output->target);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	*ret_output = output;
+	return 0;
+}
+
 /* Take up the part that is written already. */
 static int restore(struct output *output, const struct output_kept *kept)
 {

@@ -53,6 +53,13 @@ enum output_durability {
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
 
+/*
+ * The same for a text, such as a report, of a size that is not known. Where the path stands for a
+ * descriptor that the process was given, /dev/stdout or /dev/fd/3, the text goes where that stands,
+ * a terminal and the end of a file included.
+ */
+int output_open_text(const struct io_engine *engine, const char *path, struct output **ret_output);
+
 /* A file under construction that outlives the process. */
 struct output_kept {
 	const char *name;        /* hidden, beside the target; must outlive the output */

@@ -5,18 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/place.h"
 #include "io/output/attributes.h"
 #include "src/base/status.h"
-
-/* As many as the kernel follows. */
-#define MAX_LINKS 40
 
 /*
  * The hidden names that exist now, for a signal's handler. A slot's contents are set before it is
@@ -70,41 +67,6 @@ void replacement_cleanup_from_signal(void)
 	for (size_t i = 0; i < sizeof hidden_names / sizeof *hidden_names; i++)
 		if (atomic_load(&hidden_names[i].live))
 			unlinkat(hidden_names[i].directory, hidden_names[i].name, 0);
-}
-
-/* What the symbolic link `path` points to, as seen from where `path` is seen. */
-static int follow_link(const char *path, const char *link, char **ret_path)
-{
-	const char *slash = strrchr(path, '/');
-	const int length = slash && link[0] != '/' ? (int)(slash + 1 - path) : 0;
-
-	return asprintf(ret_path, "%.*s%s", length, path, link) < 0 ? -ENOMEM : 0;
-}
-
-/* The name at the end of all links, which need not exist; to be freed. */
-static int resolve_links(const char *path, char **ret_path)
-{
-	char *current = strdup(path);
-
-	for (int i = 0; current && i < MAX_LINKS; i++) {
-		char link[PATH_MAX];
-		const ssize_t n = readlink(current, link, sizeof link - 1);
-		char *next;
-		int r;
-
-		if (n < 0) {
-			*ret_path = current;
-			return 0;
-		}
-		link[n] = '\0';
-		r = follow_link(current, link, &next);
-		free(current);
-		if (r < 0)
-			return r;
-		current = next;
-	}
-	free(current);
-	return current ? -ELOOP : -ENOMEM;
 }
 
 /* Open the directory part of `path` and keep the rest as the target's name. */
@@ -165,7 +127,7 @@ static int open_old(struct replacement *replacement)
 static int find_target(struct replacement *replacement)
 {
 	char *path;
-	int r = resolve_links(replacement->path, &path);
+	int r = place_follow_links(replacement->path, &path);
 
 	if (r < 0)
 		return r;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/place.h"
 #include "src/base/status.h"
 
 static int open_standard(struct target *target, struct stat *ret_status)
@@ -64,6 +65,32 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 				 &target->replacement);
 }
 
+/*
+ * What is not closed by an exec is not from who started us, but ours. Writes go where the
+ * descriptor stands: others may share it.
+ */
+static int open_descriptor(struct target *target, const char *path, int given,
+			   struct stat *ret_status)
+{
+	const int flags = fcntl(given, F_GETFD), mode = fcntl(given, F_GETFL);
+
+	target->name = path;
+	target->is_ordered = true;
+	if (flags < 0 || flags & FD_CLOEXEC || (mode & O_ACCMODE) == O_RDONLY)
+		return fail(-EBADF, "%s: was not given to be written to: %m", path);
+	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
+		return fail(-errno, "%s: %m", path);
+	return 0;
+}
+
+static void describe(struct target *target, const struct stat *status)
+{
+	target->ends_at_base = target->replacement || target->base == (uint64_t)status->st_size;
+	target->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
+	target->identity = file_identity_of(status);
+}
+
 int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
 		struct target *ret_target)
 {
@@ -76,10 +103,23 @@ int target_open(const struct io_engine *engine, const char *path, const char *ke
 		r = open_standard(target, &status);
 	else
 		r = open_path(target, path, kept_name, &status);
-	if (r < 0)
-		return r;
-	target->ends_at_base = target->replacement || target->base == (uint64_t)status.st_size;
-	target->has_identity = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
-	target->identity = file_identity_of(&status);
-	return 0;
+	if (r == 0)
+		describe(target, &status);
+	return r;
+}
+
+int target_open_text(const struct io_engine *engine, const char *path, struct target *ret_target)
+{
+	const int given = place_descriptor(path);
+	struct stat status;
+	int r;
+
+	*ret_target = (struct target){ .file = { .engine = engine, .fd = -1 } };
+	if (given >= 0)
+		r = open_descriptor(ret_target, path, given, &status);
+	else
+		r = open_path(ret_target, path, NULL, &status);
+	if (r == 0)
+		describe(ret_target, &status);
+	return r;
 }

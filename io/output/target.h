@@ -26,3 +26,9 @@ struct target {
  */
 int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
 		struct target *ret_target);
+
+/*
+ * The same for a text: a path that stands for a descriptor which the process was given
+ * (place_descriptor()) is written where that stands, whatever it leads to.
+ */
+int target_open_text(const struct io_engine *engine, const char *path, struct target *ret_target);

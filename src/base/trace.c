@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "src/base/status.h"
@@ -24,39 +23,27 @@ enum { FIRST_NUMBERED_TID = 1 << 30 };
 
 struct trace {
 	/* Set at creation. */
-	char *path;
 	uint64_t begin_ns; /* time 0 of the timeline */
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	FILE *stream;
-	int first_error; /* of all writes: a negative errno, or 0 */
+	FILE *stream; /* whose owner finds out what has failed */
 };
 
 static void put(struct trace *trace, const char *text)
 {
 	pthread_mutex_lock(&trace->lock);
-	if (fputs(text, trace->stream) == EOF && trace->first_error == 0)
-		trace->first_error = -errno;
+	fputs(text, trace->stream);
 	pthread_mutex_unlock(&trace->lock);
 }
 
-int trace_open(const char *path, struct trace **ret_trace)
+int trace_open(FILE *stream, struct trace **ret_trace)
 {
 	struct trace *trace = calloc(1, sizeof *trace);
-	int r;
 
-	if (!trace || !(trace->path = strdup(path))) {
-		free(trace);
-		return fail(-ENOMEM, "%s: %m", path);
-	}
-	trace->stream = fopen(path, "we");
-	if (!trace->stream) {
-		r = fail(-errno, "%s: cannot write a trace here: %m", path);
-		free(trace->path);
-		free(trace);
-		return r;
-	}
+	if (!trace)
+		return fail(-ENOMEM, "--trace: %m");
+	trace->stream = stream;
 	trace->begin_ns = trace_now_ns();
 	pthread_mutex_init(&trace->lock, NULL);
 	put(trace, "[\n");
@@ -91,25 +78,17 @@ void trace_add(struct trace *trace, const struct trace_event *event)
 	put(trace, text);
 }
 
-int trace_close(struct trace *trace)
+void trace_close(struct trace *trace)
 {
 	char text[128];
-	int r;
 
 	if (!trace)
-		return 0;
+		return;
 	snprintf(text, sizeof text,
 		 "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,"
 		 "\"args\":{\"name\":\"gsort\"}}\n]\n",
 		 (long)getpid());
 	put(trace, text);
-	r = trace->first_error;
-	if (fclose(trace->stream) != 0 && r == 0)
-		r = -errno;
-	if (r < 0)
-		fail(r, "%s: write of the trace: %m", trace->path);
 	pthread_mutex_destroy(&trace->lock);
-	free(trace->path);
 	free(trace);
-	return r;
 }

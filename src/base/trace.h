@@ -2,9 +2,7 @@
  * trace - a timeline in the Chrome trace event format
  *
  * One JSON array of complete events ("ph":"X"), to be looked at with Perfetto or chrome://tracing.
- * Any thread may add events. They are buffered for a moment and written out, so memory is bounded;
- * the format allows the closing bracket to be missing, so the file is readable even when the
- * process was killed.
+ * Any thread may add events. They go to a stream, whose buffer is all the memory that they take.
  *
  * An event lies on a track: the thread that reports it, or a numbered one for what runs elsewhere
  * (a lane of a device). Events of one track must nest or not overlap.
@@ -12,6 +10,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 struct trace;
@@ -35,11 +34,14 @@ static inline uint64_t trace_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Creates or truncates the file. Returns 0, or a negative errno after a message. */
-int trace_open(const char *path, struct trace **ret_trace);
+/*
+ * The stream is used until the trace is closed, and stays the caller's, who finds out whether it
+ * could be written. Returns 0, or a negative errno after a message.
+ */
+int trace_open(FILE *stream, struct trace **ret_trace);
 
-/* Thread-safe; NULL is fine. A write that fails is reported by trace_close(). */
+/* Thread-safe; NULL is fine. */
 void trace_add(struct trace *trace, const struct trace_event *event);
 
-/* Complete and close the file; NULL is fine. Returns 0, or a negative errno after a message. */
-int trace_close(struct trace *trace);
+/* Complete it; NULL is fine. */
+void trace_close(struct trace *trace);

@@ -15,6 +15,7 @@
 
 static const char manifest_name[] = "manifest";
 static const char runs_name[] = "runs";
+const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = { manifest_name, runs_name };
 
 /*
  * The sticky bit does nothing in a directory that is the user's alone. It says that gsort made it,

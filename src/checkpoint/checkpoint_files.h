@@ -11,6 +11,9 @@
 
 #include "src/checkpoint/manifest.h"
 
+enum { CHECKPOINT_N_FILES = 2 };
+extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
+
 struct checkpoint_files {
 	const char *path; /* of the directory; must outlive it */
 	char *manifest_path;

@@ -14,6 +14,8 @@
 #include "src/cli/check.h"
 #include "src/cli/options.h"
 #include "src/cli/progress.h"
+#include "src/cli/report_file.h"
+#include "src/cli/roles.h"
 #include "src/sort/sort.h"
 
 /* Remove what has a name, and die of the signal, as whoever sent it expects. */
@@ -65,30 +67,63 @@ static int run(const struct options *options, struct stats *stats, struct report
 	return sort_run(options, stats, facts);
 }
 
-static int report(const struct options *options, struct stats *stats,
-		  const struct report_facts *facts)
+/* The files that tell of a run. */
+struct reports {
+	struct report_file *stats_json, *trace_file; /* NULL: none */
+	struct trace *trace;                         /* NULL: none */
+};
+
+static int open_reports(const struct options *options, struct reports *reports)
 {
+	int r = 0;
+
+	if (options->stats_json_path)
+		r = report_file_open(options->stats_json_path, &reports->stats_json);
+	if (r == 0 && options->trace_path)
+		r = report_file_open(options->trace_path, &reports->trace_file);
+	if (r == 0 && options->trace_path)
+		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
+	return r;
+}
+
+static int report(const struct options *options, struct stats *stats,
+		  const struct report_facts *facts, struct reports *reports)
+{
+	int r, committed;
+
 	if (options->stats)
 		report_print(stats, facts, stderr);
-	return options->stats_json_path ?
-		       report_write_json(stats, facts, options->stats_json_path) :
-		       0;
+	if (reports->stats_json)
+		report_write_json(stats, facts, report_file_stream(reports->stats_json));
+	trace_close(reports->trace);
+	r = report_file_commit(reports->stats_json);
+	committed = report_file_commit(reports->trace_file);
+	return r < 0 ? r : committed;
+}
+
+/* There is nothing to tell: what has failed says so, and older reports stay. */
+static void drop_reports(struct reports *reports)
+{
+	trace_close(reports->trace);
+	report_file_abort(reports->stats_json);
+	report_file_abort(reports->trace_file);
 }
 
 static int run_reporting(const struct options *options)
 {
 	char type[RECORD_OPTIONS_TEXT_NBYTES];
 	struct report_facts facts = { .type = type };
-	struct trace *trace = NULL;
+	struct reports reports = { 0 };
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;
-	int r = 0, reported = 0, closed;
+	int r, reported = 0;
 
 	record_options_format(&options->record, type);
-	if (options->trace_path)
-		r = trace_open(options->trace_path, &trace);
+	r = roles_check(options);
 	if (r == 0)
-		r = stats_open(trace, &stats);
+		r = open_reports(options, &reports);
+	if (r == 0)
+		r = stats_open(reports.trace, &stats);
 	if (r == 0)
 		r = progress_open(options->progress, stats, &progress);
 	if (r == 0)
@@ -96,10 +131,11 @@ static int run_reporting(const struct options *options)
 	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)
-		reported = report(options, stats, &facts);
+		reported = report(options, stats, &facts, &reports);
+	else
+		drop_reports(&reports);
 	stats_close(stats);
-	closed = trace_close(trace);
-	return r < 0 ? r : reported < 0 ? reported : closed < 0 ? closed : r;
+	return reported < 0 ? reported : r;
 }
 
 int main(int argc, char **argv)

@@ -64,24 +64,6 @@ static int check_inputs(const struct options *options)
 	return 0;
 }
 
-/* No two of the files that are written may be one and the same. */
-static int check_written_paths(const struct options *options)
-{
-	const struct {
-		const char *option, *path;
-	} written[] = { { "-o, --output", options->output_path },
-			{ "--stats-json", options->stats_json_path },
-			{ "--trace", options->trace_path } };
-
-	for (size_t i = 0; i < sizeof written / sizeof written[0]; i++)
-		for (size_t j = 0; j < i; j++)
-			if (written[i].path && written[j].path &&
-			    !strcmp(written[i].path, written[j].path))
-				return fail(-EINVAL, "%s and %s cannot both write '%s'",
-					    written[j].option, written[i].option, written[i].path);
-	return 0;
-}
-
 /* What is written in the place of records, and what cannot stand beside it. */
 static int check_shape(const struct options *options)
 {
@@ -151,9 +133,6 @@ int options_settle(struct options *options, const struct option_result *result)
 			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
 			    "uses no GPU");
 	r = check_shape(options);
-	if (r < 0)
-		return r;
-	r = check_written_paths(options);
 	if (r < 0)
 		return r;
 	r = check_needs_output(options);

@@ -3,12 +3,10 @@
  */
 #include "src/cli/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "config.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 /* In JSON; stages are called there as everywhere. */
 static const char *const phase_keys[N_PHASES] = {
@@ -290,25 +288,15 @@ static void write_phases(const struct summary *summary, FILE *stream)
 	fprintf(stream, "]\n");
 }
 
-int report_write_json(struct stats *stats, const struct report_facts *facts, const char *path)
+void report_write_json(struct stats *stats, const struct report_facts *facts, FILE *stream)
 {
 	struct summary summary;
-	bool failed;
-	FILE *stream;
 
 	if (!stats)
-		return 0;
-	stream = fopen(path, "we");
-	if (!stream)
-		return fail(-errno, "%s: cannot write statistics here: %m", path);
+		return;
 	summary = summarise(stats, facts);
 	fprintf(stream, "{\n");
 	write_summary(&summary, stream);
 	write_phases(&summary, stream);
 	fprintf(stream, "}\n");
-	failed = ferror(stream);
-	/* What was written is less than a buffer of stdio: errors show here. */
-	if (fclose(stream) != 0)
-		return fail(-errno, "%s: write of the statistics: %m", path);
-	return failed ? fail(-EIO, "%s: write of the statistics: %m", path) : 0;
 }

@@ -38,7 +38,7 @@ struct report_facts {
 void report_print(struct stats *stats, const struct report_facts *facts, FILE *stream);
 
 /*
- * The JSON of --stats-json (schema in docs/cli.md). Nothing if stats is NULL. Returns 0, or a
- * negative errno after a message.
+ * The JSON of --stats-json (schema in docs/cli.md). Nothing if stats is NULL. Whoever owns the
+ * stream finds out whether it could be written.
  */
-int report_write_json(struct stats *stats, const struct report_facts *facts, const char *path);
+void report_write_json(struct stats *stats, const struct report_facts *facts, FILE *stream);

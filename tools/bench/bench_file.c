@@ -20,6 +20,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/status.h"
 #include "src/check/verify.h"
+#include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_program.h"
 #include "tools/bench/bench_report.h"
@@ -277,7 +278,8 @@ static int run_cases(struct bench *bench)
 	return r;
 }
 
-static int report(const struct bench *bench)
+/* json: NULL, or where the figures go as well. */
+static void report(const struct bench *bench, struct report_file *json)
 {
 	const struct bench_case *measured = bench->measured;
 	const struct kind *kind = bench->kind;
@@ -302,9 +304,8 @@ static int report(const struct bench *bench)
 		};
 	}
 	bench_report_print(&all);
-	if (!bench->options->whole.json_path)
-		return 0;
-	return bench_report_write_json(&all, bench->options->whole.json_path);
+	if (json)
+		bench_report_print_json(&all, report_file_stream(json));
 }
 
 static int make_directory(struct bench *bench)
@@ -356,7 +357,7 @@ static void free_layouts(struct bench *bench)
 		layout_free(&bench->layout[data]);
 }
 
-static int bench_files(const struct file_options *options)
+static int bench_files(const struct file_options *options, struct report_file *json)
 {
 	struct bench *bench = calloc(1, sizeof *bench);
 	int r;
@@ -375,7 +376,7 @@ static int bench_files(const struct file_options *options)
 		free_layouts(bench);
 	}
 	if (r == 0)
-		r = report(bench);
+		report(bench, json);
 	free(bench);
 	return r;
 }
@@ -407,6 +408,21 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
+/* Where the figures go is known to be writable before they are measured. */
+static int bench_reporting(const struct file_options *options)
+{
+	const char *path = options->whole.json_path;
+	struct report_file *json = NULL;
+	int r = path ? report_file_open(path, &json) : 0;
+
+	if (r == 0)
+		r = bench_files(options, json);
+	if (r == 0)
+		return report_file_commit(json);
+	report_file_abort(json);
+	return r;
+}
+
 int bench_file(int argc, char **argv)
 {
 	struct file_options options = {
@@ -420,6 +436,6 @@ int bench_file(int argc, char **argv)
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)
-		r = bench_files(&options);
+		r = bench_reporting(&options);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

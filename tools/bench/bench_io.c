@@ -26,6 +26,7 @@
 #include "src/base/size.h"
 #include "src/base/status.h"
 #include "src/base/trace.h"
+#include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_request.h"
@@ -365,14 +366,8 @@ static void print_json_case(const struct bench *bench, unsigned id, FILE *stream
 	fprintf(stream, "]}");
 }
 
-static int write_json(const struct bench *bench)
+static void print_json(const struct bench *bench, FILE *stream)
 {
-	const char *path = bench->options->whole.json_path;
-	FILE *stream = fopen(path, "w");
-	bool failed;
-
-	if (!stream)
-		return fail(-errno, "%s: cannot be written: %m", path);
 	fprintf(stream,
 		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
 		",\n  \"request_bytes\": %" PRIu64 ",\n  \"cases\": [",
@@ -383,10 +378,6 @@ static int write_json(const struct bench *bench)
 		print_json_case(bench, id, stream);
 	}
 	fprintf(stream, "\n  ]\n}\n");
-	failed = ferror(stream);
-	if (fclose(stream) != 0 || failed)
-		return fail(-errno, "%s: cannot be written: %m", path);
-	return 0;
 }
 
 static int bench_directory(struct bench *bench)
@@ -408,7 +399,24 @@ static int bench_directory(struct bench *bench)
 	munmap(bench->memory, memory_nbytes);
 	if (r == 0)
 		print_table(bench);
-	return r == 0 && bench->options->whole.json_path ? write_json(bench) : r;
+	return r;
+}
+
+/* Where the figures go is known to be writable before they are measured. */
+static int bench_reporting(struct bench *bench)
+{
+	const char *path = bench->options->whole.json_path;
+	struct report_file *json = NULL;
+	int r = path ? report_file_open(path, &json) : 0;
+
+	if (r == 0)
+		r = bench_directory(bench);
+	if (r == 0 && json) {
+		print_json(bench, report_file_stream(json));
+		return report_file_commit(json);
+	}
+	report_file_abort(json);
+	return r;
 }
 
 static const struct option_spec specs[] = {
@@ -475,6 +483,6 @@ int bench_io(int argc, char **argv)
 		r = check_options(&options);
 	bench.options = &options;
 	if (r == 0)
-		r = bench_directory(&bench);
+		r = bench_reporting(&bench);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

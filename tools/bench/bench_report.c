@@ -3,13 +3,11 @@
  */
 #include "tools/bench/bench_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "config.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 #include "tools/bench/bench_median.h"
 
 static double elapsed_s(const struct bench_case *one)
@@ -94,7 +92,7 @@ static void print_json_case(const struct bench_case *one, FILE *stream)
 	fprintf(stream, "]}");
 }
 
-static void print_json(const struct bench_report *report, FILE *stream)
+void bench_report_print_json(const struct bench_report *report, FILE *stream)
 {
 	fprintf(stream,
 		"{\n  \"version\": \"%s\",\n  \"processors\": %u,\n  \"size_bytes\": %" PRIu64
@@ -115,18 +113,4 @@ static void print_json(const struct bench_report *report, FILE *stream)
 			is_met(figure) ? "true" : "false");
 	}
 	fprintf(stream, "\n  ]\n}\n");
-}
-
-int bench_report_write_json(const struct bench_report *report, const char *path)
-{
-	FILE *stream = fopen(path, "w");
-	bool failed;
-
-	if (!stream)
-		return fail(-errno, "%s: cannot be written: %m", path);
-	print_json(report, stream);
-	failed = ferror(stream);
-	if (fclose(stream) != 0 || failed)
-		return fail(-errno, "%s: cannot be written: %m", path);
-	return 0;
 }

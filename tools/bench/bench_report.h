@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,5 +39,4 @@ struct bench_report {
 /* To standard output. */
 void bench_report_print(const struct bench_report *report);
 
-/* Returns 0, or a negative errno after a message. */
-int bench_report_write_json(const struct bench_report *report, const char *path);
+void bench_report_print_json(const struct bench_report *report, FILE *stream);

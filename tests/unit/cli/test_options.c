@@ -238,15 +238,12 @@ static void verify_and_fsync_need_an_output_file(void **state)
 	REFUSED("--fsync", "-o", "--fsync", "f");
 }
 
-static void one_file_cannot_be_written_twice(void **state)
+static void there_is_one_output(void **state)
 {
 	struct options options;
 
 	(void)state;
 	REFUSED("'a'", "'b'", "-o", "a", "-o", "b");
-	REFUSED("--output", "--stats-json", "-o", "a", "--stats-json=a");
-	REFUSED("--output", "--trace", "-o", "a", "--trace=a");
-	REFUSED("--stats-json", "--trace", "-o", "a", "--stats-json=b", "--trace=b");
 	REFUSED("-o, --output", "empty", "-o", "");
 	options = PARSED("-o", "a", "-o", "a");
 	assert_string_equal(options.output_path, "a");
@@ -397,7 +394,7 @@ int main(void)
 		cmocka_unit_test(gpu_lists_are_checked),
 		cmocka_unit_test(a_check_takes_no_option_of_a_sort),
 		cmocka_unit_test(verify_and_fsync_need_an_output_file),
-		cmocka_unit_test(one_file_cannot_be_written_twice),
+		cmocka_unit_test(there_is_one_output),
 		cmocka_unit_test(standard_input_is_read_once),
 		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),

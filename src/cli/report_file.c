@@ -1,0 +1,94 @@
+/*
+ * report_file - a text beside the output, which appears when it is complete (see report_file.h)
+ */
+#include "src/cli/report_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/output/output.h"
+#include "src/base/status.h"
+
+struct report_file {
+	const char *path;
+	FILE *stream; /* whose buffer goes to the output */
+	struct output *output;
+	uint64_t nbytes; /* written to it */
+	int r;           /* the first failure of that, or 0 */
+};
+
+/* A cookie_write_function_t: returns how much was written, 0 after a failure. */
+static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
+{
+	struct report_file *file = cookie;
+
+	if (file->r == 0)
+		file->r = output_write_at(file->output, file->nbytes, text, nbytes);
+	if (file->r < 0) {
+		errno = -file->r;
+		return 0;
+	}
+	file->nbytes += nbytes;
+	return (ssize_t)nbytes;
+}
+
+int report_file_open(const char *path, struct report_file **ret_file)
+{
+	struct report_file *file = calloc(1, sizeof *file);
+	int r;
+
+	if (!file)
+		return fail(-ENOMEM, "%s: %m", path);
+	file->path = path;
+	r = output_open_text(&io_engine_plain, path, &file->output);
+	if (r < 0) {
+		free(file);
+		return r;
+	}
+	file->stream = fopencookie(file, "w", (cookie_io_functions_t){ .write = write_text });
+	if (!file->stream) {
+		output_abort(file->output);
+		free(file);
+		return fail(-ENOMEM, "%s: %m", path);
+	}
+	*ret_file = file;
+	return 0;
+}
+
+FILE *report_file_stream(const struct report_file *file)
+{
+	return file->stream;
+}
+
+int report_file_commit(struct report_file *file)
+{
+	bool has_failed;
+	int r, closed;
+
+	if (!file)
+		return 0;
+	has_failed = ferror(file->stream);
+	closed = fclose(file->stream);
+	file->stream = NULL;
+	r = file->r;
+	if (r == 0 && (has_failed || closed != 0))
+		r = fail(has_failed ? -EIO : -errno, "%s: write of the report: %m", file->path);
+	if (r < 0) {
+		report_file_abort(file);
+		return r;
+	}
+	r = output_commit(file->output, OUTPUT_UNSYNCED);
+	free(file);
+	return r;
+}
+
+void report_file_abort(struct report_file *file)
+{
+	if (!file)
+		return;
+	file->r = file->r ? file->r : -ECANCELED; /* what is in the buffer is not wanted */
+	if (file->stream)
+		fclose(file->stream);
+	output_abort(file->output);
+	free(file);
+}

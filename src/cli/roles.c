@@ -1,0 +1,217 @@
+/*
+ * roles - each file of a run in one role, unless nothing is written in it (see roles.h)
+ */
+#include "src/cli/roles.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/status.h"
+#include "src/checkpoint/checkpoint_files.h"
+
+/* A role, and where its file is. */
+struct placed {
+	const struct role *role;
+	const struct place *place;
+};
+
+static bool reads(const struct role *role)
+{
+	return role->kind == ROLE_INPUT || role->kind == ROLE_LIST;
+}
+
+/* A text, or a report that goes on where the stream stands, as a text does. */
+static bool is_on_stream(const struct role *role)
+{
+	return role->kind == ROLE_TEXT ||
+	       (role->kind == ROLE_REPORT && place_descriptor(role->path) >= 0);
+}
+
+/* The file, or whatever it is, is the same. May it be? */
+static bool may_be_one(const struct role *a, const struct role *b, mode_t mode)
+{
+	const bool in_and_out = (a->kind == ROLE_INPUT && b->kind == ROLE_OUTPUT) ||
+				(b->kind == ROLE_INPUT && a->kind == ROLE_OUTPUT);
+
+	if (reads(a) && reads(b))
+		return true;
+	if (S_ISCHR(mode) || (S_ISSOCK(mode) && reads(a) != reads(b)))
+		return true;
+	if (in_and_out)
+		return !S_ISFIFO(mode);
+	return is_on_stream(a) && is_on_stream(b) && (a->kind == ROLE_TEXT || b->kind == ROLE_TEXT);
+}
+
+/* Of two roles the one that is asked to go elsewhere: reports and texts before the data. */
+static const struct role *which_must_go(const struct role *a, const struct role *b)
+{
+	return a->kind > b->kind ? a : b;
+}
+
+#define ROLE_FORMAT "%s%s%s%s"
+#define ROLE_ARGUMENTS(role)                                                                       \
+	(role)->name, (role)->path ? " '" : "", (role)->path ? (role)->path : "",                  \
+		(role)->path ? "'" : ""
+
+static int check_pair(struct placed a, struct placed b)
+{
+	const mode_t mode = a.place->mode;
+
+	if (!place_is_same(a.place, b.place) || may_be_one(a.role, b.role, mode))
+		return 0;
+	return fail(-EINVAL,
+		    ROLE_FORMAT " and " ROLE_FORMAT " are the same %s; let %s go to another one",
+		    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role),
+		    S_ISFIFO(mode) ? "pipe" : "file", which_must_go(a.role, b.role)->name);
+}
+
+static int check_all(const struct roles *roles, struct placed placed)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < roles->n && r == 0; i++)
+		r = check_pair((struct placed){ &roles->roles[i], &roles->places[i] }, placed);
+	return r;
+}
+
+static int find_place(const struct role *role, struct place *ret_place)
+{
+	const int r = role->path ? place_of_path(role->path, ret_place) :
+				   place_of_descriptor(role->fd, ret_place);
+
+	return r < 0 ? fail(r, "%s: %m", role->path ? role->path : role->name) : 0;
+}
+
+int roles_add(struct roles *roles, const struct role *role)
+{
+	struct place place;
+	int r = find_place(role, &place);
+
+	assert(roles->n < ROLES_MOST && role->kind != ROLE_INPUT);
+	if (r < 0)
+		return r;
+	r = check_all(roles, (struct placed){ role, &place });
+	if (r < 0) {
+		place_free(&place);
+		return r;
+	}
+	roles->roles[roles->n] = *role;
+	roles->places[roles->n] = place;
+	roles->n++;
+	return 0;
+}
+
+/* Of an input that is not there nothing else is to be said later. */
+static int fail_missing(const char *path)
+{
+	return fail(-ENOENT, "%s: cannot open: %m", path);
+}
+
+int roles_check_input(const struct roles *roles, const char *path)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+	const struct role role = { .kind = ROLE_INPUT,
+				   .name = is_stdin ? "standard input" : "input",
+				   .path = is_stdin ? NULL : path,
+				   .fd = STDIN_FILENO };
+	struct place place;
+	int r = find_place(&role, &place);
+
+	if (r < 0)
+		return r;
+	r = place.exists ? check_all(roles, (struct placed){ &role, &place }) : fail_missing(path);
+	place_free(&place);
+	return r;
+}
+
+void roles_free(struct roles *roles)
+{
+	for (size_t i = 0; i < roles->n; i++)
+		place_free(&roles->places[i]);
+	roles->n = 0;
+}
+
+/* --- The roles of a run of gsort --- */
+
+static int add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path)
+{
+	if (!path)
+		return 0;
+	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .path = path });
+}
+
+static int add_list(struct roles *roles, const char *path)
+{
+	if (path && strcmp(path, "-") == 0)
+		return roles_add(roles, &(struct role){ .kind = ROLE_LIST,
+							.name = "--files0-from, standard input",
+							.fd = STDIN_FILENO });
+	return add_path(roles, ROLE_LIST, "--files0-from", path);
+}
+
+static int add_output(struct roles *roles, const struct options *options)
+{
+	const struct role stream = { .kind = options->explain ? ROLE_TEXT : ROLE_OUTPUT,
+				     .name = "standard output",
+				     .fd = STDOUT_FILENO };
+	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+	int r = add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
+
+	if (r < 0 || is_check || (options->output_path && !options->explain))
+		return r;
+	return roles_add(roles, &stream);
+}
+
+/* The roles outlive the paths, but what may be said about them is said here. */
+static int add_kept(struct roles *roles, const char *directory,
+		    char *paths[static CHECKPOINT_N_FILES])
+{
+	int r = 0;
+
+	for (size_t i = 0; directory && i < CHECKPOINT_N_FILES && r == 0; i++) {
+		if (asprintf(&paths[i], "%s/%s", directory, checkpoint_file_names[i]) < 0) {
+			paths[i] = NULL;
+			return fail(-ENOMEM, "%s: %m", directory);
+		}
+		r = add_path(roles, ROLE_KEPT, "--checkpoint's", paths[i]);
+	}
+	return r;
+}
+
+static int check(struct roles *roles, const struct options *options,
+		 char *paths[static CHECKPOINT_N_FILES])
+{
+	int r = add_list(roles, options->files0_path);
+
+	if (r == 0)
+		r = add_output(roles, options);
+	if (r == 0)
+		r = add_path(roles, ROLE_REPORT, "--stats-json", options->stats_json_path);
+	if (r == 0)
+		r = add_path(roles, ROLE_REPORT, "--trace", options->trace_path);
+	if (r == 0)
+		r = add_kept(roles, options->checkpoint_path, paths);
+	if (r == 0)
+		r = roles_add(roles, &(struct role){ .kind = ROLE_TEXT,
+						     .name = "standard error",
+						     .fd = STDERR_FILENO });
+	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
+		r = roles_check_input(roles, options->inputs[i]);
+	return r;
+}
+
+int roles_check(const struct options *options)
+{
+	char *paths[CHECKPOINT_N_FILES] = { 0 };
+	struct roles roles = { 0 };
+	const int r = check(&roles, options, paths);
+
+	roles_free(&roles);
+	for (size_t i = 0; i < CHECKPOINT_N_FILES; i++)
+		free(paths[i]);
+	return r;
+}

@@ -1,0 +1,62 @@
+/*
+ * roles - each file of a run in one role, unless nothing is written in it
+ *
+ * A run reads inputs and the list of their names, and writes an output, reports, what it keeps in a
+ * checkpoint's directory, and text to the standard streams. A file in two of these roles, of which
+ * one writes, would be read as something else than it was, or be replaced by something else than it
+ * should be, and nobody would be told. So before anything is written all files are found
+ * (io/file/place.h, so that neither links nor other spellings hide one), and two that are one are
+ * refused. What may be:
+ *
+ * - an input is the output: it is replaced when the sort is done (sort.c sees to that);
+ * - two texts go to one stream;
+ * - a device of characters, such as a terminal or /dev/null: it holds nothing;
+ * - the two directions of a socket.
+ */
+#pragma once
+
+#include "io/file/place.h"
+#include "src/cli/options.h"
+
+enum role_kind {
+	ROLE_INPUT,
+	ROLE_LIST, /* of the inputs' names */
+	ROLE_OUTPUT,
+	ROLE_REPORT,
+	ROLE_KEPT, /* in a checkpoint's directory */
+	ROLE_TEXT, /* for a person, on a standard stream */
+};
+
+/* A file in its role. The strings must outlive it. */
+struct role {
+	enum role_kind kind;
+	const char *name; /* what messages call it: "--trace", "standard output" */
+	const char *path; /* NULL: */
+	int fd;           /* the one that is open there */
+};
+
+enum { ROLES_MOST = 12 };
+
+/* Plain data; zeroed, there are none yet. */
+struct roles {
+	size_t n;
+	struct role roles[ROLES_MOST];
+	struct place places[ROLES_MOST];
+};
+
+/*
+ * Add the role; not ROLE_INPUT. Returns 0, or a negative errno after a message: -EINVAL if the file
+ * has another role, which the message names with both files.
+ */
+int roles_add(struct roles *roles, const struct role *role);
+
+/*
+ * The input of that path ("-": standard input) must be nothing that is in the roles, and be there.
+ * As above; inputs may share a file, and are not kept.
+ */
+int roles_check_input(const struct roles *roles, const char *path);
+
+void roles_free(struct roles *roles);
+
+/* All of a run with these options. 0, or a negative errno after a message. */
+int roles_check(const struct options *options);

@@ -1,0 +1,201 @@
+#!/bin/sh
+# roles - no file of a run is two things at once, and reports appear when they are complete
+. "$(dirname "$0")/prelude.sh"
+
+# begin: inputs, a list of names, an older output and an older report, with links to them.
+begin() {
+	cd "$work" || exit 99
+	rm -rf files
+	mkdir files files/d
+	cd files || exit 99
+	cp ../v v
+	printf 'v\0' > l
+	echo 'an older output' > o
+	echo 'an older report' > r
+	ln v hard
+	ln -s v soft
+	ln -s new to-new
+	ln l hard-list
+	is_new=no
+}
+
+# everything: what all files hold, for a comparison.
+everything() {
+	cksum * d/* .[!.]* 2>&1
+}
+
+generate -n 5000 -o v
+"$GSORT" v -o expected
+
+# everything: what all files hold, for a comparison.
+everything() {
+	find . -type f -exec cksum {} + | sort
+	find . | sort
+}
+
+# clash REGEX COMMAND: refused with one line, and all files are as they were. In the command, $g is
+# gsort.
+clash() {
+	regex=$1
+	shift
+	if [ $is_new = yes ]; then
+		cd files || exit 99
+	else
+		begin
+		everything > ../before
+	fi
+	(eval "$*") > ../stdout 2> ../stderr < /dev/null
+	status=$?
+	everything > ../after
+	cd "$work" || exit 99
+	[ $status -eq 2 ] || broken "$*: status $status"
+	one_line "$regex" "$*"
+	is_new=yes
+	cmp -s before after || {
+		broken "$*: $(diff before after | tr '\n' ' ')"
+		is_new=no
+	}
+}
+is_new=no
+g=$GSORT
+
+claim 'a report over an input'
+clash "--trace 'v' and input 'v' are the same file" '$g v --trace=v -o o'
+clash "--stats-json 'v' and input 'v' are the same file" '$g v --stats-json=v -o o'
+clash "--trace 'v' and input 'v' are the same file" '$g -c --trace=v v'
+clash "--stats-json 'v' and input './v' are the same file" '$g -m ./v --stats-json=v'
+clash "--stats-json 'hard' and input 'v' are the same file" '$g --explain v --stats-json=hard'
+clash "--trace 'soft' and input 'v' are the same file" '$g v v --trace=soft -o o'
+clash "--trace 'd/../v' and input 'soft' are" '$g soft --trace=d/../v -o o'
+clash "--trace 'v' and standard input are the same file" '$g --trace=v -o o < v'
+clash "--stats-json 'v' and standard input are" '$g --stats-json=v - >> o < v'
+clash "--trace 'v' and input '/dev/fd/7' are" '$g --trace=v -o o /dev/fd/7 7< v'
+clash "--trace 'v' and input '/dev/stdin' are" '$g --trace=v -o o /dev/stdin < v'
+clash "--trace '/dev/fd/7' and input 'v' are" '$g --trace=/dev/fd/7 -o o v 7<> v'
+clash "--stats-json '/dev/fd/7' and input 'v'" '$g --stats-json=/dev/fd/7 -o o v 7>> v'
+
+claim 'a report over the list of names'
+clash "--files0-from 'l' and --trace 'l' are the same file" '$g --files0-from=l --trace=l -o o'
+clash "--files0-from 'l' and --stats-json 'hard-list' are" \
+	'$g --files0-from=l --stats-json=hard-list'
+clash '--files0-from, standard input and --trace' '$g --files0-from=- --trace=l < l'
+
+claim 'the output over the list of names'
+clash "--files0-from 'l' and -o 'l' are the same file" '$g --files0-from=l -o l'
+
+claim 'a report over the output, there or not'
+clash "-o 'o' and --stats-json './o' are the same file" '$g v -o o --stats-json=./o'
+clash "-o 'new' and --stats-json './new' are the same file" '$g v -o new --stats-json=./new'
+clash "-o 'd/new' and --trace 'd/../d//new' are" '$g v -o d/new --trace=d/../d//new'
+clash "-o 'new' and --trace 'to-new' are the same file" '$g v -o new --trace=to-new'
+clash "standard output and --trace 'o' are the same file" '$g v --trace=o >> o'
+clash "standard output and --trace '/dev/stdout' are the same file" \
+	'$g v --trace=/dev/stdout >> o'
+begin
+{ "$g" v --trace=/dev/fd/1 2> ../stderr || echo $? > ../code; } | cat > /dev/null
+cd ..
+[ "$(cat code)" = 2 ] || broken 'a report among the records'
+one_line "standard output and --trace '/dev/fd/1' are the same pipe" 'a report among the records'
+
+claim 'two reports in one file'
+clash "--stats-json 'new' and --trace './new' are" '$g v -o o --stats-json=new --trace=./new'
+clash "--stats-json 'r' and --trace 'r' are" '$g v -o o --stats-json=r --trace=r'
+
+claim 'messages among the records, or over an input'
+begin
+"$g" v >> o 2>&1
+status=$?
+tail -n 1 o > ../stderr
+cd ..
+[ $status -eq 2 ] || broken '2>&1: status not 2'
+one_line 'standard output and standard error are the same file' '2>&1'
+begin
+"$g" v -o o 2>> v
+status=$?
+tail -c +40001 v > ../stderr
+cd ..
+[ $status -eq 2 ] || broken '2>> v: status not 2'
+one_line "standard error and input 'v' are the same file" '2>> v'
+clash "standard output and input 'v' are the same file" '$g --explain v >> v'
+
+claim 'a pipe into itself'
+begin
+mkfifo p
+exec 5<> p
+"$g" < p > p 2> ../stderr
+status=$?
+exec 5>&-
+cd ..
+[ $status -eq 2 ] || broken "status $status"
+one_line 'standard output and standard input are the same pipe' '< p > p'
+
+claim "a checkpoint's files"
+clash "-o 'd/runs' and --checkpoint's 'd/runs' are" '$g --checkpoint=d v -o d/runs'
+clash "-o 'e/manifest' and --checkpoint's 'e/manifest'" '$g --checkpoint=e v -o e/manifest'
+clash "--trace './runs' and --checkpoint's './runs' are" '$g --checkpoint=. v -o o --trace=./runs'
+
+claim 'what may be one'
+begin
+for arguments in 'v -o v' 'v -o hard' 'v v -o o' 'soft -o soft' \
+	'v -o o --trace=/dev/null --stats-json=/dev/null'; do
+	"$g" $arguments 2> ../stderr || broken "$arguments: status $?"
+done
+"$g" -c --trace=o --stats-json=new v || broken '-c with reports'
+is_json o
+is_json new
+cd ..
+
+claim 'a report that cannot be written is known before the sort'
+for report in --trace --stats-json; do
+	clash 'nowhere/r: ' "\$g v -o o $report=nowhere/r"
+	clash 'd: Is a directory' "\$g v -o o $report=d"
+	clash '/dev/fd/77: was not given' "\$g v -o o $report=/dev/fd/77"
+	clash '/dev/stdin: was not given' "\$g v -o o $report=/dev/stdin"
+	[ "$(id -u)" -ne 0 ] || continue
+	clash 'r: Permission denied' \
+		"chmod 0444 r; \$g v -o o $report=r; s=\$?; chmod 0644 r; exit \$s"
+	clash 'd/r: ' "chmod 0555 d; \$g v -o o $report=d/r; s=\$?; chmod 0755 d; exit \$s"
+done
+
+claim 'an older report survives a sort that fails, and appears complete'
+for report in --trace --stats-json; do
+	clash 'missing' "\$g missing -o o $report=r"
+	clash 'nowhere/o' "\$g v -o nowhere/o $report=r"
+	clash 'v: .*40000.*7' "\$g -t b7 v -o o $report=r"
+	clash 'File too large' "ulimit -f 8; \$g v -o o $report=r"
+	begin
+	"$g" v -o o $report=r || broken "$report: status $?"
+	is_json r
+	same ../expected o "$report"
+	cd ..
+done
+
+claim 'a report goes on where a descriptor stands'
+begin
+echo before > log
+"$g" v -o o --stats-json=/dev/stdout >> log || broken "status $?"
+[ "$(head -n 1 log)" = before ] || broken 'what was there before is gone'
+tail -n +2 log > json
+is_json json
+"$g" v -o o --trace=/dev/fd/7 7> json || broken "status $?"
+is_json json
+"$g" v -o o --stats-json=/dev/stderr 2> json || broken "status $?"
+is_json json
+"$g" v -o o --trace=/dev/fd/7 7>&1 > /dev/null | cat > json
+is_json json
+"$g" v --trace=/dev/fd/2 2> json > o || broken "status $?"
+is_json json
+same ../expected o 'to standard output'
+cd ..
+
+claim 'a named pipe takes a report'
+begin
+mkfifo p
+cat p > json &
+"$g" v -o o --stats-json=p || broken "status $?"
+wait
+is_json json
+cd ..
+
+nothing_left everything
+finish
