@@ -10,7 +10,7 @@ set -eu
 packages='meson ninja-build pkg-config gcc g++'
 packages="$packages libxxhash-dev libzstd-dev zlib1g-dev liburing-dev libhwy-dev"
 if [ "${1:-}" = test ]; then
-	packages="$packages clang libcmocka-dev acl strace xxd"
+	packages="$packages clang libcmocka-dev acl qemu-user strace xxd"
 fi
 
 is_installed() {

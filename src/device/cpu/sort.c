@@ -3,9 +3,11 @@
  *
  * Which sort is the best depends on the element:
  *
- *	8 bytes       sort_avx512; without AVX-512 Highway's vqsort; else the radix sort
- *	16 bytes      Highway's vqsort; else the radix sort
+ *	8 bytes       sort_avx512; without AVX-512 Highway's vqsort
+ *	16 bytes      Highway's vqsort
  *	4 bytes       the radix sort: vqsort is slow there (see vqsort.h), and four bytes are few
+ *
+ * and where the processor, or the build, has none of these, the radix sort for all of them.
  *
  * Elements are codes: equal ones cannot be told apart, so that every sort is stable here.
  *
@@ -25,6 +27,29 @@
 #endif
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
+
+/* Returns false, with nothing done, where there is none. */
+static bool sort_by_vqsort(const struct sort_op *op)
+{
+	if (!vqsort_usable())
+		return false;
+	if (op->element_nbytes == 8)
+		vqsort_8(op->elements, op->n);
+	else
+		vqsort_16(op->elements, op->n);
+	return true;
+}
+#else
+static bool vqsort_usable(void)
+{
+	return false;
+}
+
+static bool sort_by_vqsort(const struct sort_op *op)
+{
+	(void)op;
+	return false;
+}
 #endif
 
 /* Elements between two looks at whether the order still holds: the loop within has no branches. */
@@ -77,7 +102,7 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 	if (element_nbytes == 8 && avx512_usable())
 		return sort_8_avx512_scratch_n(n) * sizeof(uint64_t);
 #endif
-	if (HAVE_HIGHWAY && element_nbytes != 4)
+	if (element_nbytes != 4 && vqsort_usable())
 		return 0;
 	return n * element_nbytes;
 }
@@ -90,20 +115,14 @@ static void sort_8(const struct sort_op *op)
 		return;
 	}
 #endif
-#if HAVE_HIGHWAY
-	vqsort_8(op->elements, op->n);
-#else
-	radix_sort_8(op->elements, op->n, op->scratch);
-#endif
+	if (!sort_by_vqsort(op))
+		radix_sort_8(op->elements, op->n, op->scratch);
 }
 
 static void sort_16(const struct sort_op *op)
 {
-#if HAVE_HIGHWAY
-	vqsort_16(op->elements, op->n);
-#else
-	radix_sort_16(op->elements, op->n, op->scratch);
-#endif
+	if (!sort_by_vqsort(op))
+		radix_sort_16(op->elements, op->n, op->scratch);
 }
 
 void cpu_sort(const struct sort_op *op)

@@ -4,6 +4,15 @@
 #include "src/device/cpu/vqsort.h"
 
 #include <hwy/contrib/sort/vqsort.h>
+#include <hwy/targets.h>
+
+/* Found out once: it takes instructions that trap in a virtual machine. */
+bool vqsort_usable(void)
+{
+	static const bool usable = (hwy::SupportedTargets() & ~(HWY_SCALAR | HWY_EMU128)) != 0;
+
+	return usable;
+}
 
 void vqsort_8(void *elements, size_t n)
 {

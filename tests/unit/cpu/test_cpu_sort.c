@@ -7,6 +7,10 @@
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
 #endif
+#ifdef __x86_64__
+#include "src/device/cpu/x86/network_avx512.h"
+#include "src/device/cpu/x86/sort_avx512.h"
+#endif
 #include "tests/support/elements.h"
 
 #include <setjmp.h>
@@ -63,6 +67,30 @@ static void sort_vqsort(void *elements, uint64_t n, uint32_t element_nbytes)
 }
 #endif
 
+#ifdef __x86_64__
+/* As if every pivot had been bad, from the first level on, and from the sixth. */
+static void sort_to_depth(void *elements, uint64_t n, unsigned depth)
+{
+	const size_t scratch_nbytes = sort_8_avx512_scratch_n(n) * sizeof(uint64_t);
+	void *scratch = guarded_alloc(scratch_nbytes);
+
+	sort_8_avx512_to_depth(elements, n, scratch, depth);
+	guarded_free(scratch, scratch_nbytes);
+}
+
+static void sort_without_quicksort(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	(void)element_nbytes;
+	sort_to_depth(elements, n, 0);
+}
+
+static void sort_with_little_quicksort(void *elements, uint64_t n, uint32_t element_nbytes)
+{
+	(void)element_nbytes;
+	sort_to_depth(elements, n, 5);
+}
+#endif
+
 /* Sort the elements, and say if they became what they should; frees them. */
 static bool sorts(sort_fn *sort, void *elements, uint64_t n, uint32_t element_nbytes)
 {
@@ -113,10 +141,30 @@ static void vqsort_sorts_any_data(void **state)
 {
 	(void)state;
 #if HAVE_HIGHWAY
-	check_all(sort_vqsort, 70001);
-#else
-	skip();
+	if (vqsort_usable()) {
+		check_all(sort_vqsort, 70001);
+		return;
+	}
 #endif
+	skip();
+}
+
+/* No data that we have makes all pivots bad: heapsort then does what is left. */
+static void bad_pivots_end_in_heapsort(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	if (avx512_usable()) {
+		for (int dist = 0; dist < N_DISTS; dist++) {
+			for (unsigned i = 0; i < N_LENGTHS; i++)
+				check(sort_without_quicksort, 8, dist, lengths[i]);
+			check(sort_without_quicksort, 8, dist, 150001);
+			check(sort_with_little_quicksort, 8, dist, 600001);
+		}
+		return;
+	}
+#endif
+	skip();
 }
 
 /* Large enough for quicksort, for several pieces, and for uneven ones. */
@@ -176,6 +224,7 @@ int main(void)
 		cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
 		cmocka_unit_test(vqsort_sorts_any_data),
 		cmocka_unit_test(large_chunks_are_sorted),
+		cmocka_unit_test(bad_pivots_end_in_heapsort),
 		cmocka_unit_test(unevenly_spread_elements_are_sorted),
 		cmocka_unit_test(one_element_out_of_order_is_noticed),
 	};

@@ -213,11 +213,16 @@ uint64_t sort_8_avx512_scratch_n(uint64_t n)
 	return n < PIECE_N ? n : PIECE_N;
 }
 
+void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth)
+{
+	sort_range(elements, n, scratch, (struct limits){ .depth = depth, .n_tries = 3 });
+}
+
 void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch)
 {
-	struct limits limits = { .depth = 8, .n_tries = 3 };
+	unsigned depth = 8;
 
 	for (uint64_t left = n; left > 0; left /= 2)
-		limits.depth += 2;
-	sort_range(elements, n, scratch, limits);
+		depth += 2;
+	sort_8_avx512_to_depth(elements, n, scratch, depth);
 }

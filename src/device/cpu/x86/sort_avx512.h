@@ -12,3 +12,9 @@ uint64_t sort_8_avx512_scratch_n(uint64_t n);
 
 /* Sort n elements in place, ascending. Everything aligned to 8 bytes. */
 void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch);
+
+/*
+ * The same, with `depth` levels of quicksort before heapsort takes over: sort_8_avx512() allows so
+ * many that hardly any data gets there.
+ */
+void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth);
