@@ -26,8 +26,8 @@
 #endif
 
 /* Threads and records of each in the kernels that only stream: encode, decode, unique. */
-#ifndef GSORT_STREAM
-#define GSORT_STREAM 256, 4
+#ifndef GSORT_SWEEP
+#define GSORT_SWEEP 256, 4
 #endif
 
 /* Splitters: threads of a block, and boundaries that it cuts. */
@@ -47,8 +47,8 @@
  * Gathering short items: threads of a block, blocks per multiprocessor, and tiles that a warp takes
  * in a row.
  */
-#ifndef GSORT_NARROW
-#define GSORT_NARROW 128, 7, 4
+#ifndef GSORT_SHORT_ROWS
+#define GSORT_SHORT_ROWS 128, 7, 4
 #endif
 
 /* Packed codes: threads of a block, and miniblocks that each of its warps has. */

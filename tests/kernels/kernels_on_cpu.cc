@@ -9,44 +9,44 @@
 #define GSORT_TILE_8 64, 5, 1
 #define GSORT_TILE_16 64, 3, 1
 #define GSORT_FAN_IN_LOG2 3
-#define GSORT_STREAM 64, 2
+#define GSORT_SWEEP 64, 2
 #define GSORT_SPLIT 64, 8
 #define GSORT_ROWS 64, 2048, 1
-#define GSORT_NARROW 64, 1, 2
+#define GSORT_SHORT_ROWS 64, 1, 2
 #define GSORT_DELTA 64, 2
 
 #include "tests/kernels/cuda_on_cpu.h"
 
-#include "kernels/tile_sort.cu"
+#include "kernels/sort/tile_sort.cu"
 
-#include "kernels/splitters.cu"
+#include "kernels/sort/splitters.cu"
 
-#include "kernels/merge_pass.cu"
+#include "kernels/sort/merge_pass.cu"
 
-#include "kernels/sort.cu"
+#include "kernels/sort/sort.cu"
 
-#include "kernels/merge.cu"
+#include "kernels/sort/merge.cu"
 
-#include "kernels/encode.cu"
+#include "kernels/codes/encode.cu"
 
-#include "kernels/decode.cu"
+#include "kernels/codes/decode.cu"
 
-#include "kernels/unique.cu"
+#include "kernels/codes/unique.cu"
 
-#include "kernels/cut.cu"
+#include "kernels/sort/cut.cu"
 
-#include "kernels/items.cu"
+#include "kernels/records/items.cu"
 
-#include "kernels/intake.cu"
+#include "kernels/records/intake.cu"
 
-#include "kernels/index.cu"
+#include "kernels/records/index.cu"
 
-#include "kernels/refine.cu"
+#include "kernels/records/refine.cu"
 
-#include "kernels/firsts.cu"
+#include "kernels/records/firsts.cu"
 
-#include "kernels/gather.cu"
+#include "kernels/records/gather.cu"
 
-#include "kernels/pairs.cu"
+#include "kernels/records/pairs.cu"
 
-#include "kernels/delta.cu"
+#include "kernels/codes/delta.cu"

@@ -2,7 +2,7 @@
  * bench_merge_steps - the steps by which a merge kernel becomes fast, for the benchmark only
  *
  * Merges of two sorted slices of u64, each step in the simplest form that shows it. What the
- * product uses is kernels/merge_pass.cu.
+ * product uses is kernels/sort/merge_pass.cu.
  */
 #pragma once
 

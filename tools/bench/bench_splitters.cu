@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/pass.cuh"
+#include "kernels/sort/pass.cuh"
 
 static constexpr unsigned THREADS = 256;
 
@@ -53,7 +53,7 @@ int split_exactly(const struct split_pass *split)
 	pass.n_runs = split->n / split->run_n;
 	pass.n_groups = split->n_groups;
 	pass.n_tiles = split->n_groups * split->tiles_per_group;
-	pass.n_windows = split->n_groups * windows_for(split->tiles_per_group);
+	pass.n_spans = split->n_groups * spans_for(split->tiles_per_group);
 	pass.buffers[0] = const_cast<uint64_t *>(split->elements);
 	pass.run_n = split->run_n;
 	pass.tiles_per_group = split->tiles_per_group;

@@ -5,7 +5,7 @@
  *	merge	slices  --index--> slices of elements --merge--> refine --gather--> items
  *
  * Small records with a small key need neither a number nor a gather: a pair is the key and the rest
- * of the record (kernels/pairs.cu), sorted or merged like elements. Only -u goes the long way.
+ * of the record (pairs.cu), sorted or merged like elements. Only -u goes the long way.
  *
  * Intake is left out when records are items, refine when an element has room for the whole key.
  */

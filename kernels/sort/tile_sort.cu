@@ -8,8 +8,8 @@
  * Before it, a look at the whole input: when that is sorted, nothing else of the sort is executed.
  * The look ends as soon as anybody finds a disorder, which in unsorted data is at once.
  */
-#include "kernels/pass.cuh"
-#include "kernels/tile_kernel.cuh"
+#include "kernels/sort/pass.cuh"
+#include "kernels/sort/tile_kernel.cuh"
 
 static constexpr unsigned CHECK_THREADS = 256;
 static constexpr unsigned CHECK_ITEMS = 16; /* between two looks at what others have found */
@@ -149,16 +149,16 @@ __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 	}
 	block_extremes(memory, least, greatest);
 
-	const narrowing<key_type<E>, shape::n> narrow(least, greatest);
+	const tag_form<key_type<E>, shape::n> form(least, greatest);
 
 #pragma unroll
 	for (unsigned i = 0; i < shape::items; i++) {
 		const uint32_t at = i * shape::n_threads + threadIdx.x;
 
-		v[i] = at < n ? narrow.tag(key_of(elements[i]), at) : past_all<uint32_t>::value;
+		v[i] = at < n ? form.tag(key_of(elements[i]), at) : past_all<uint32_t>::value;
 	}
 	sort_tile<shape::n_threads>(memory.tags, memory.cuts, v);
-	return !narrow.shift ||
+	return !form.shift ||
 	       arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v);
 }
 
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	__syncthreads();
 
 	if (!tile_is_in_order(memory.elements, n)) {
-		if constexpr (!is_narrowed<E>) {
+		if constexpr (!is_tagged<E>) {
 			sort_tile<shape::n_threads>(memory.elements, memory.cuts, elements);
 		} else if (sort_tags(memory, n, elements)) {
 			__syncthreads();

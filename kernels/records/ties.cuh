@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 
 static constexpr unsigned STRETCH = WARP * WARP;
 
@@ -26,12 +26,12 @@ static inline GSORT_HD uint64_t stretches_for(uint64_t n)
 /* The first element of this warp's first stretch, and how far it is to its next one. */
 __device__ __forceinline__ uint64_t first_stretch()
 {
-	return (uint64_t)blockIdx.x * streaming::n_warps + threadIdx.x / WARP;
+	return (uint64_t)blockIdx.x * sweep::n_warps + threadIdx.x / WARP;
 }
 
 __device__ __forceinline__ uint64_t stretch_step()
 {
-	return (uint64_t)gridDim.x * streaming::n_warps;
+	return (uint64_t)gridDim.x * sweep::n_warps;
 }
 
 /* The word of this lane's row: bit j of row r is agrees(r * 32 + j of the stretch). */
@@ -67,11 +67,11 @@ __device__ __forceinline__ uint32_t real_of(uint64_t base, uint64_t n)
 }
 
 struct scan_memory {
-	uint64_t sums[streaming::n_warps];
+	uint64_t sums[sweep::n_warps];
 };
 
 /* One block: every sum becomes the sum of those before it; *total that of all. */
-static __global__ void __launch_bounds__(streaming::n_threads)
+static __global__ void __launch_bounds__(sweep::n_threads)
 	scan_sums(uint64_t *sums, uint64_t n, uint64_t *total)
 {
 	scan_memory &memory = *shared_memory<scan_memory>();
@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(streaming::n_threads)
 	const unsigned warp = threadIdx.x / WARP;
 	uint64_t before = 0;
 
-	for (uint64_t base = 0; base < n; base += ITEMS * streaming::n_threads) {
+	for (uint64_t base = 0; base < n; base += ITEMS * sweep::n_threads) {
 		const uint64_t first = base + ITEMS * threadIdx.x;
 		uint64_t value[ITEMS], mine = 0, warp_before = 0, all = 0;
 
@@ -93,7 +93,7 @@ static __global__ void __launch_bounds__(streaming::n_threads)
 		if (threadIdx.x % WARP == WARP - 1)
 			memory.sums[warp] = lanes_before + mine;
 		__syncthreads();
-		for (unsigned i = 0; i < streaming::n_warps; i++) {
+		for (unsigned i = 0; i < sweep::n_warps; i++) {
 			warp_before += i < warp ? memory.sums[i] : 0;
 			all += memory.sums[i];
 		}
@@ -111,6 +111,6 @@ static __global__ void __launch_bounds__(streaming::n_threads)
 
 static inline int launch_scan(uint64_t *sums, uint64_t n, uint64_t *total, CUstream_st *stream)
 {
-	LAUNCH(scan_sums, 1, streaming::n_threads, sizeof(scan_memory), stream, sums, n, total);
+	LAUNCH(scan_sums, 1, sweep::n_threads, sizeof(scan_memory), stream, sums, n, total);
 	return (int)cudaGetLastError();
 }

@@ -18,14 +18,14 @@
  * data. Ties are decided by the run's number, so the cut is exact and the merge stable for any
  * data, all equal included.
  *
- * A search in device memory drags in a sector for each key it looks at. So a block cuts a window of
- * 64 neighbouring boundaries: first the window's two ends, over whole runs; then each boundary in
+ * A search in device memory drags in a sector for each key it looks at. So a block cuts a span of
+ * 64 neighbouring boundaries: first the span's two ends, over whole runs; then each boundary in
  * what is left of the runs, where all the block's searches begin with the same keys and find them
  * in the cache.
  *
  * All lanes of a warp go round together until both halves are done: collectives stay convergent.
  */
-#include "kernels/pass.cuh"
+#include "kernels/sort/pass.cuh"
 
 static constexpr unsigned CUT_LANES = 16; /* for one boundary */
 static constexpr unsigned N_CUTTERS = splitting::n_threads / CUT_LANES;
@@ -120,7 +120,7 @@ __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lan
 	return lanes_sum((uint32_t)disorder, CUT_LANES) == 0;
 }
 
-/* The first key after the cut, for narrowing; after the last cut of a group its greatest key. */
+/* The first key after the cut, for tag_form; after the last cut of a group its greatest key. */
 template <class E>
 __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut, bool last)
 {
@@ -132,35 +132,35 @@ __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut,
 	return lanes_min(cut < run.n ? key_of(elements[cut]) : (key) ~(key)0, CUT_LANES);
 }
 
-/* A window of one group: boundaries [first, end), numbered in the group. */
-struct window {
+/* A span of one group: boundaries [first, end), numbered in the group. */
+struct span {
 	group_view group;
 	uint64_t first, end;
 };
 
-/* What the block knows of each run: the part of it that lies in the window. */
+/* What the block knows of each run: the part of it that lies in the span. */
 template <class E> struct split_memory {
 	const E *part[CUT_LANES];
 	uint32_t n[CUT_LANES];
 };
 
 template <class E>
-__device__ __forceinline__ uint64_t rank_of(const pass<E> &pass, const window &window,
+__device__ __forceinline__ uint64_t rank_of(const pass<E> &pass, const span &span,
 					    uint64_t boundary)
 {
 	const uint64_t rank = boundary * pass.tile_n;
 
-	return rank < window.group.n ? rank : window.group.n;
+	return rank < span.group.n ? rank : span.group.n;
 }
 
-/* The first warp cuts the runs at both ends of the window, a half each. */
+/* The first warp cuts the runs at both ends of the span, a half each. */
 template <class E>
-__device__ __forceinline__ void cut_window(split_memory<E> &memory, const pass<E> &pass,
-					   const window &window, kernel_slice run)
+__device__ __forceinline__ void cut_span(split_memory<E> &memory, const pass<E> &pass,
+					 const span &span, kernel_slice run)
 {
 	const unsigned lane = threadIdx.x % CUT_LANES;
 	const bool is_end = threadIdx.x >= CUT_LANES;
-	const uint64_t rank = rank_of(pass, window, is_end ? window.end - 1 : window.first);
+	const uint64_t rank = rank_of(pass, span, is_end ? span.end - 1 : span.first);
 	const uint64_t cut =
 		find_cut<uint64_t>((const E *)run.elements, 0, run.n < rank ? run.n : rank, rank);
 	const uint64_t end = lane_broadcast(cut, lane + CUT_LANES, WARP);
@@ -179,23 +179,23 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 	uint64_t index, n_boundaries, first_rank;
 	const E *part;
 	uint32_t n;
-	window window;
+	span span;
 
 	if (pass.state && !pass.state->disordered)
 		return;
-	window.group = group_of_window(pass, blockIdx.x, &index);
-	n_boundaries = divide_up(window.group.n, pass.tile_n) + 1;
-	window.first = index * splitting::n_boundaries;
-	window.end = window.first + splitting::n_boundaries;
-	if (window.first >= n_boundaries)
+	span.group = group_of_span(pass, blockIdx.x, &index);
+	n_boundaries = divide_up(span.group.n, pass.tile_n) + 1;
+	span.first = index * splitting::n_boundaries;
+	span.end = span.first + splitting::n_boundaries;
+	if (span.first >= n_boundaries)
 		return;
-	if (window.end > n_boundaries)
-		window.end = n_boundaries;
+	if (span.end > n_boundaries)
+		span.end = n_boundaries;
 	if (lane < pass.fan_in)
-		run = view_run(pass, window.group.index * pass.fan_in + lane);
+		run = view_run(pass, span.group.index * pass.fan_in + lane);
 
 	if (threadIdx.x < WARP) {
-		cut_window(memory, pass, window, run);
+		cut_span(memory, pass, span, run);
 		if (pass.state && index == 0 && !runs_are_in_order<E>(run, lane) &&
 		    threadIdx.x == 0)
 			atomicExch(&pass.state->merged[pass.index], 1u);
@@ -204,16 +204,16 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 
 	part = memory.part[lane];
 	n = memory.n[lane];
-	first_rank = rank_of(pass, window, window.first);
-	for (uint64_t i = window.first; i < window.end; i += N_CUTTERS) {
+	first_rank = rank_of(pass, span, span.first);
+	for (uint64_t i = span.first; i < span.end; i += N_CUTTERS) {
 		/* Both halves of a warp go on together, even past the end. */
 		const uint64_t mine = i + threadIdx.x / CUT_LANES;
-		const uint64_t boundary = mine < window.end ? mine : window.end - 1;
-		const uint32_t rank = (uint32_t)(rank_of(pass, window, boundary) - first_rank);
+		const uint64_t boundary = mine < span.end ? mine : span.end - 1;
+		const uint32_t rank = (uint32_t)(rank_of(pass, span, boundary) - first_rank);
 		const E *at = part + find_cut<uint32_t>(part, 0, n < rank ? n : rank, rank);
 		const key_type<E> edge = find_edge<E>(run, (uint64_t)(at - (const E *)run.elements),
 						      boundary == n_boundaries - 1);
-		const uint64_t row = window.group.first_tile + window.group.index + boundary;
+		const uint64_t row = span.group.first_tile + span.group.index + boundary;
 
 		if (mine == boundary && lane < FAN_IN)
 			pass.cuts[row * FAN_IN + lane] = at;
@@ -224,7 +224,7 @@ template <class E> __global__ void __launch_bounds__(splitting::n_threads) split
 
 template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream)
 {
-	LAUNCH(split<E>, (unsigned)pass.n_windows, splitting::n_threads, sizeof(split_memory<E>),
+	LAUNCH(split<E>, (unsigned)pass.n_spans, splitting::n_threads, sizeof(split_memory<E>),
 	       stream, pass);
 	return (int)cudaGetLastError();
 }

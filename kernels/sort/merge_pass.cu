@@ -15,8 +15,8 @@
  * If the slices are in order as they come, which the ends of neighbours tell, they are only
  * copied.
  */
-#include "kernels/pass.cuh"
-#include "kernels/tile_kernel.cuh"
+#include "kernels/sort/pass.cuh"
+#include "kernels/sort/tile_kernel.cuh"
 
 static constexpr unsigned PAIRS_MAX = FAN_IN / 2;
 
@@ -27,7 +27,7 @@ static constexpr uint32_t merge_n = (tile_of<E>::n_threads - (PAIRS_MAX - 1)) * 
  * The unit of loading: up to a warp's worth of elements that are neighbours in one slice. Lane i
  * has from[i], natural position natural + i, and place + i * step in the tile: odd slices descend.
  */
-template <class E> struct alignas(16) chunk {
+template <class E> struct alignas(16) piece {
 	const E *from;
 	uint16_t natural, place;
 	uint16_t n;
@@ -35,15 +35,15 @@ template <class E> struct alignas(16) chunk {
 };
 
 /* Chunks of a tile at most (all slices may end in one that is not full), and of each warp. */
-template <class E> static constexpr uint32_t chunks_max = merge_n<E> / WARP + FAN_IN;
+template <class E> static constexpr uint32_t pieces_max = merge_n<E> / WARP + FAN_IN;
 template <class E>
-static constexpr uint32_t warp_chunks = divide_up(chunks_max<E>, tile_of<E>::n_threads / WARP);
+static constexpr uint32_t warp_pieces = divide_up(pieces_max<E>, tile_of<E>::n_threads / WARP);
 
 template <class E> struct merge_memory : tile_memory<E> {
-	chunk<E> chunks[chunks_max<E>];
+	piece<E> pieces[pieces_max<E>];
 	const E *from[FAN_IN];
 	uint32_t begin[FAN_IN + 1]; /* natural position of each slice; at the end, of none */
-	uint32_t first_chunk[FAN_IN + 1];
+	uint32_t first_piece[FAN_IN + 1];
 	uint32_t bounds[PAIRS_MAX + 1]; /* first thread of each pair */
 };
 
@@ -60,14 +60,14 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 	constexpr unsigned items = tile_of<E>::items;
 	const unsigned lane = threadIdx.x, n_pairs = pairs_for(pass.fan_in);
 	const E *from = nullptr;
-	uint32_t n = 0, n_pair, begin, first_chunk, first_thread;
+	uint32_t n = 0, n_pair, begin, first_piece, first_thread;
 
 	if (lane < FAN_IN) {
 		from = pass.cuts[boundary * FAN_IN + lane];
 		n = (uint32_t)(pass.cuts[(boundary + 1) * FAN_IN + lane] - from);
 	}
 	begin = lanes_sum_before(n, WARP);
-	first_chunk = lanes_sum_before((n + WARP - 1) / WARP, WARP);
+	first_piece = lanes_sum_before((n + WARP - 1) / WARP, WARP);
 	n_pair = n + __shfl_xor_sync(ALL_LANES, n, 1);
 	n_pair = (n_pair + items - 1) / items; /* in threads */
 	first_thread = lanes_sum_before(lane % 2 ? 0u : n_pair, WARP);
@@ -75,70 +75,70 @@ __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pa
 		memory.from[lane] = from;
 	if (lane <= FAN_IN) {
 		memory.begin[lane] = begin;
-		memory.first_chunk[lane] = first_chunk;
+		memory.first_piece[lane] = first_piece;
 		if (lane % 2 == 0)
 			memory.bounds[lane / 2] = lane / 2 < n_pairs ? first_thread :
 								       tile_of<E>::n_threads;
 	}
 }
 
-/* List the chunks of all slices; all threads do. */
-template <class E> __device__ __forceinline__ void lay_out_chunks(merge_memory<E> &memory)
+/* List the pieces of all slices; all threads do. */
+template <class E> __device__ __forceinline__ void lay_out_pieces(merge_memory<E> &memory)
 {
-	const uint32_t n_chunks = memory.first_chunk[FAN_IN];
+	const uint32_t n_pieces = memory.first_piece[FAN_IN];
 
-	for (uint32_t i = threadIdx.x; i < n_chunks; i += tile_of<E>::n_threads) {
-		const uint32_t slice = co_rank_pivot<uint32_t>(memory.first_chunk, 0, FAN_IN, i,
+	for (uint32_t i = threadIdx.x; i < n_pieces; i += tile_of<E>::n_threads) {
+		const uint32_t slice = co_rank_pivot<uint32_t>(memory.first_piece, 0, FAN_IN, i,
 							       true, less_than()) -
 				       1;
-		const uint32_t offset = (i - memory.first_chunk[slice]) * WARP;
+		const uint32_t offset = (i - memory.first_piece[slice]) * WARP;
 		const uint32_t left = memory.begin[slice + 1] - memory.begin[slice] - offset;
 		const uint32_t pair = slice / 2;
-		chunk<E> chunk;
+		piece<E> piece;
 
-		chunk.from = memory.from[slice] + offset;
-		chunk.natural = (uint16_t)(memory.begin[slice] + offset);
-		chunk.n = (uint16_t)(left < WARP ? left : WARP);
+		piece.from = memory.from[slice] + offset;
+		piece.natural = (uint16_t)(memory.begin[slice] + offset);
+		piece.n = (uint16_t)(left < WARP ? left : WARP);
 		if (slice % 2) {
-			chunk.place = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
+			piece.place = (uint16_t)(memory.bounds[pair + 1] * tile_of<E>::items - 1 -
 						 offset);
-			chunk.step = -1;
+			piece.step = -1;
 		} else {
-			chunk.place = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
-			chunk.step = 1;
+			piece.place = (uint16_t)(memory.bounds[pair] * tile_of<E>::items + offset);
+			piece.step = 1;
 		}
-		memory.chunks[i] = chunk;
+		memory.pieces[i] = piece;
 	}
 }
 
-/* Call `visit(j, chunk)` for each chunk of this thread's warp that has an element for this lane. */
+/* Call `visit(j, piece)` for each piece of this thread's warp that has an element for this lane. */
 template <class E, class Visit>
-__device__ __forceinline__ void for_each_chunk(const merge_memory<E> &memory, Visit visit)
+__device__ __forceinline__ void for_each_piece(const merge_memory<E> &memory, Visit visit)
 {
-	const uint32_t n_chunks = memory.first_chunk[FAN_IN];
+	const uint32_t n_pieces = memory.first_piece[FAN_IN];
 
 #pragma unroll
-	for (unsigned j = 0; j < warp_chunks<E>; j++) {
+	for (unsigned j = 0; j < warp_pieces<E>; j++) {
 		const uint32_t i = j * (tile_of<E>::n_threads / WARP) + threadIdx.x / WARP;
 
-		if (i < n_chunks) {
-			const chunk<E> chunk = memory.chunks[i];
+		if (i < n_pieces) {
+			const piece<E> piece = memory.pieces[i];
 
-			if (threadIdx.x % WARP < chunk.n)
-				visit(j, chunk);
+			if (threadIdx.x % WARP < piece.n)
+				visit(j, piece);
 		}
 	}
 }
 
-/* Where this lane's element of a chunk lies: in the tile, and in its natural order. */
-template <class E> __device__ __forceinline__ uint32_t place(const chunk<E> &chunk)
+/* Where this lane's element of a piece lies: in the tile, and in its natural order. */
+template <class E> __device__ __forceinline__ uint32_t place(const piece<E> &piece)
 {
-	return (uint32_t)(chunk.place + (int32_t)(threadIdx.x % WARP) * chunk.step);
+	return (uint32_t)(piece.place + (int32_t)(threadIdx.x % WARP) * piece.step);
 }
 
-template <class E> __device__ __forceinline__ uint32_t natural(const chunk<E> &chunk)
+template <class E> __device__ __forceinline__ uint32_t natural(const piece<E> &piece)
 {
-	return chunk.natural + threadIdx.x % WARP;
+	return piece.natural + threadIdx.x % WARP;
 }
 
 /* Fill what is between the slices of each pair. */
@@ -202,14 +202,14 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 template <class E>
 __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs, E *to)
 {
-	E elements[warp_chunks<E>], v[tile_of<E>::items];
+	E elements[warp_pieces<E>], v[tile_of<E>::items];
 
-	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
-		elements[j] = memory.elements[natural(chunk)];
+	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
+		elements[j] = memory.elements[natural(piece)];
 	});
 	__syncthreads();
-	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
-		memory.elements[place(chunk)] = elements[j];
+	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
+		memory.elements[place(piece)] = elements[j];
 	});
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
@@ -222,15 +222,15 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 					    pair_element *to)
 {
 	typedef tile_of<pair_element> shape;
-	uint128_t elements[warp_chunks<pair_element>], v[shape::items];
+	uint128_t elements[warp_pieces<pair_element>], v[shape::items];
 	uint128_t *tile = &memory.elements[0].bits;
 
-	for_each_chunk(memory, [&](unsigned j, const chunk<pair_element> &chunk) {
-		elements[j] = with_place(memory.elements[natural(chunk)], natural(chunk));
+	for_each_piece(memory, [&](unsigned j, const piece<pair_element> &piece) {
+		elements[j] = with_place(memory.elements[natural(piece)], natural(piece));
 	});
 	__syncthreads();
-	for_each_chunk(memory, [&](unsigned j, const chunk<pair_element> &chunk) {
-		tile[place(chunk)] = elements[j];
+	for_each_piece(memory, [&](unsigned j, const piece<pair_element> &piece) {
+		tile[place(piece)] = elements[j];
 	});
 	fill_gaps(memory, tile, n_pairs);
 	__syncthreads();
@@ -248,18 +248,18 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 
 /* A tile of wide elements, by tags. edges: the keys that the tile's are between. */
 template <class E>
-__device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned n_pairs,
-					       const key_type<E> *edges,
-					       const E (&elements)[warp_chunks<E>], E *to)
+__device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned n_pairs,
+					      const key_type<E> *edges,
+					      const E (&elements)[warp_pieces<E>], E *to)
 {
 	typedef tile_of<E> shape;
-	const narrowing<key_type<E>, shape::n> narrow(edges[0], edges[1]);
+	const tag_form<key_type<E>, shape::n> form(edges[0], edges[1]);
 	const uint32_t n = memory.begin[FAN_IN];
 	uint32_t v[shape::items];
 
-	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
-		memory.elements[natural(chunk)] = elements[j];
-		memory.tags[place(chunk)] = narrow.tag(key_of(elements[j]), natural(chunk));
+	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
+		memory.elements[natural(piece)] = elements[j];
+		memory.tags[place(piece)] = form.tag(key_of(elements[j]), natural(piece));
 	});
 	fill_gaps(memory, memory.tags, n_pairs);
 	__syncthreads();
@@ -269,7 +269,7 @@ __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned
 		return;
 	}
 	merge_tile(memory, memory.tags, n_pairs, v);
-	if (narrow.shift &&
+	if (form.shift &&
 	    !arrange_twins(twins<E, shape::n>{ memory.elements, memory.tags, n }, memory.cuts, v)) {
 		merge_elements(memory, n_pairs, to);
 		return;
@@ -280,12 +280,12 @@ __device__ __forceinline__ void merge_narrowed(merge_memory<E> &memory, unsigned
 /* A tile of elements that are sorted themselves. */
 template <class E>
 __device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_pairs,
-					    const E (&elements)[warp_chunks<E>], E *to)
+					    const E (&elements)[warp_pieces<E>], E *to)
 {
 	E v[tile_of<E>::items];
 
-	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
-		memory.elements[place(chunk)] = elements[j];
+	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
+		memory.elements[place(piece)] = elements[j];
 	});
 	fill_gaps(memory, memory.elements, n_pairs);
 	__syncthreads();
@@ -295,8 +295,8 @@ __device__ __forceinline__ void merge_plain(merge_memory<E> &memory, unsigned n_
 
 		    return slice % 2 ? first - 1 - offset : first + offset;
 	    })) {
-		for_each_chunk(memory, [&](unsigned, const chunk<E> &chunk) {
-			to[natural(chunk)] = chunk.from[threadIdx.x % WARP];
+		for_each_piece(memory, [&](unsigned, const piece<E> &piece) {
+			to[natural(piece)] = piece.from[threadIdx.x % WARP];
 		});
 		return;
 	}
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	const group_view group = group_of_tile(pass, blockIdx.x);
 	const uint64_t tile = blockIdx.x - group.first_tile, boundary = blockIdx.x + group.index;
 	const unsigned n_pairs = pairs_for(pass.fan_in);
-	E elements[warp_chunks<E>];
+	E elements[warp_pieces<E>];
 	E *to = pass.out;
 
 	if (pass.state) {
@@ -324,13 +324,13 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	if (threadIdx.x < WARP)
 		lay_out_slices(memory, pass, boundary);
 	__syncthreads();
-	lay_out_chunks(memory);
+	lay_out_pieces(memory);
 	__syncthreads();
-	for_each_chunk(memory, [&](unsigned j, const chunk<E> &chunk) {
-		elements[j] = chunk.from[threadIdx.x % WARP];
+	for_each_piece(memory, [&](unsigned j, const piece<E> &piece) {
+		elements[j] = piece.from[threadIdx.x % WARP];
 	});
-	if constexpr (is_narrowed<E>)
-		merge_narrowed(memory, n_pairs, pass.edges + boundary, elements, to);
+	if constexpr (is_tagged<E>)
+		merge_by_tags(memory, n_pairs, pass.edges + boundary, elements, to);
 	else
 		merge_plain(memory, n_pairs, elements, to);
 }

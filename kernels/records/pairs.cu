@@ -7,9 +7,9 @@
  * A pair holds all of its record, so there is nothing to gather after the sort: records are put
  * together again in order, one trip from side to side. Codes are those of src/record/code.h.
  */
-#include "kernels/element.cuh"
-#include "kernels/items.cuh"
-#include "kernels/stream.cuh"
+#include "kernels/records/items.cuh"
+#include "kernels/sort/element.cuh"
+#include "kernels/sweep.cuh"
 
 static constexpr unsigned KEY_BITS = 64;
 
@@ -77,15 +77,15 @@ __device__ __forceinline__ uint128_t record_of(const pair_shape &shape, pair_ele
 	       shift_left(rest >> key_at, key_at + key_bits);
 }
 
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	make_pairs(kernel_items items, pair_shape shape, uint64_t n, pair_element *pairs,
 		   digest *digest)
 {
-	stream_memory &memory = *shared_memory<stream_memory>();
+	sweep_memory &memory = *shared_memory<sweep_memory>();
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n;
-	     i += (uint64_t)gridDim.x * streaming::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n;
+	     i += (uint64_t)gridDim.x * sweep::n_threads) {
 		const uint128_t word = load_record(item_at(items, i), items.item_nbytes);
 
 		pairs[i] = pair_of(shape, word);
@@ -101,21 +101,21 @@ int launch_make_pairs(const struct kernel_items *items, const struct pair_shape 
 {
 	if (n == 0)
 		return 0;
-	LAUNCH(make_pairs, blocks_for(n), streaming::n_threads, sizeof(stream_memory), stream,
-	       *items, *shape, n, (pair_element *)pairs, digest);
+	LAUNCH(make_pairs, blocks_for(n), sweep::n_threads, sizeof(sweep_memory), stream, *items,
+	       *shape, n, (pair_element *)pairs, digest);
 	return (int)cudaGetLastError();
 }
 
-__global__ void __launch_bounds__(streaming::n_threads) unmake_pairs(unmake_pairs_task task)
+__global__ void __launch_bounds__(sweep::n_threads) unmake_pairs(unmake_pairs_task task)
 {
-	stream_memory &memory = *shared_memory<stream_memory>();
+	sweep_memory &memory = *shared_memory<sweep_memory>();
 	const pair_element *pairs = (const pair_element *)task.pairs;
 	const uint64_t n_kept = task.n < task.limit ? task.n : task.limit;
 	const uint32_t nbytes = task.record_nbytes;
 	uint64_t kept_sum = 0, count = 0, dropped_sum = 0, n_dropped = 0, n_disorders = 0;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < task.n;
-	     i += (uint64_t)gridDim.x * streaming::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < task.n;
+	     i += (uint64_t)gridDim.x * sweep::n_threads) {
 		const pair_element pair = pairs[i];
 		const uint128_t word = record_of(task.shape, pair);
 		const uint64_t hash = hash_record(word, nbytes);
@@ -150,7 +150,7 @@ int launch_unmake_pairs(const struct unmake_pairs_task *task, CUstream_st *strea
 
 	if (r || task->n == 0)
 		return r;
-	LAUNCH(unmake_pairs, blocks_for(task->n), streaming::n_threads, sizeof(stream_memory),
-	       stream, *task);
+	LAUNCH(unmake_pairs, blocks_for(task->n), sweep::n_threads, sizeof(sweep_memory), stream,
+	       *task);
 	return (int)cudaGetLastError();
 }

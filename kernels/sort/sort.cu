@@ -8,7 +8,7 @@
  * is not executed, as the device alone knows, and then settle copies if need be: sort_state tells
  * all kernels what has been executed before them, and the host never waits to find out.
  */
-#include "kernels/pass.cuh"
+#include "kernels/sort/pass.cuh"
 
 /* Cut points of one pass, as bytes of scratch. */
 template <class E> static size_t cuts_nbytes(uint64_t n_boundaries)
@@ -34,7 +34,7 @@ template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigne
 	pass->n_tiles =
 		(pass->n_groups - 1) * pass->tiles_per_group +
 		divide_up(pass->n - (pass->n_groups - 1) * run_n * pass->fan_in, pass->tile_n);
-	pass->n_windows = pass->n_groups * windows_for(pass->tiles_per_group);
+	pass->n_spans = pass->n_groups * spans_for(pass->tiles_per_group);
 }
 
 /* The most boundaries of any pass. */

@@ -5,8 +5,8 @@
  * key goes further. The answer is a bit for each element and a count for every 32 (ties.cuh), from
  * which gather knows where an item goes.
  */
-#include "kernels/items.cuh"
-#include "kernels/ties.cuh"
+#include "kernels/records/items.cuh"
+#include "kernels/records/ties.cuh"
 
 struct firsts_memory {
 	uint32_t *equal, *before; /* a word for each row */
@@ -50,7 +50,7 @@ template <class E> struct keys_agree {
 };
 
 template <class E>
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	mark_equal(kernel_items items, const E *elements, uint64_t n, firsts_memory firsts)
 {
 	const unsigned lane = threadIdx.x % WARP;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 }
 
 /* What comes before every row, from what comes before every stretch. */
-static __global__ void __launch_bounds__(streaming::n_threads)
+static __global__ void __launch_bounds__(sweep::n_threads)
 	spread_sums(uint64_t n, firsts_memory firsts)
 {
 	const unsigned lane = threadIdx.x % WARP;
@@ -88,15 +88,14 @@ template <class E>
 static int find_firsts(const kernel_items *items, const E *elements, uint64_t n,
 		       const firsts_memory &firsts, CUstream_st *stream)
 {
-	const unsigned n_blocks = blocks_for(n, STRETCH * streaming::n_warps);
+	const unsigned n_blocks = blocks_for(n, STRETCH * sweep::n_warps);
 	int r;
 
-	LAUNCH(mark_equal<E>, n_blocks, streaming::n_threads, 0, stream, *items, elements, n,
-	       firsts);
+	LAUNCH(mark_equal<E>, n_blocks, sweep::n_threads, 0, stream, *items, elements, n, firsts);
 	r = launch_scan(firsts.sums, stretches_for(n), firsts.n, stream);
 	if (r)
 		return r;
-	LAUNCH(spread_sums, n_blocks, streaming::n_threads, 0, stream, n, firsts);
+	LAUNCH(spread_sums, n_blocks, sweep::n_threads, 0, stream, n, firsts);
 	return (int)cudaGetLastError();
 }
 

@@ -4,9 +4,9 @@
  * When the bodies are digested too, all of every item is read, so items are staged (rows.cuh).
  * Else only the keys are looked at, where they are.
  */
-#include "kernels/rows.cuh"
+#include "kernels/records/rows.cuh"
 
-struct index_memory : stream_memory {
+struct index_memory : sweep_memory {
 	const unsigned char *from[rows::n_rows];
 	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
@@ -52,7 +52,7 @@ template <class E, bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads)
 	index_wide(kernel_items items, uint64_t n_items, E *elements, digest *digest)
 {
-	stream_memory &memory = *shared_memory<stream_memory>();
+	sweep_memory &memory = *shared_memory<sweep_memory>();
 	const body_hash<WORDS> body(items.body_nbytes, WARP);
 	const uint64_t first = (uint64_t)blockIdx.x * rows::n_warps + threadIdx.x / WARP;
 	uint64_t sum = 0, count = 0;
@@ -72,11 +72,11 @@ __global__ void __launch_bounds__(rows::n_threads)
 
 /* Only the keys. */
 template <class E>
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	index_keys(kernel_items items, uint64_t n_items, E *elements)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n_items;
-	     i += (uint64_t)gridDim.x * streaming::n_threads)
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n_items;
+	     i += (uint64_t)gridDim.x * sweep::n_threads)
 		elements[i] = make_element<E>(items, item_at(items, i), (uint32_t)i);
 }
 
@@ -91,7 +91,7 @@ static int index_and_digest(const kernel_items *items, uint64_t n, E *elements, 
 		return r;
 	if (shape.wide)
 		LAUNCH((index_wide<E, WORDS>), row_blocks(n, rows::n_warps), rows::n_threads,
-		       sizeof(stream_memory), stream, *items, n, elements, digest);
+		       sizeof(sweep_memory), stream, *items, n, elements, digest);
 	else
 		LAUNCH((index_rows<E, WORDS>), row_blocks(n, shape.n), rows::n_threads,
 		       sizeof(index_memory), stream, *items, shape, n, elements, digest);
@@ -106,7 +106,7 @@ static int index_items(const kernel_items *items, uint64_t n, E *elements, diges
 		return items->alignment >= 4 ?
 			       index_and_digest<E, true>(items, n, elements, digest, stream) :
 			       index_and_digest<E, false>(items, n, elements, digest, stream);
-	LAUNCH(index_keys<E>, blocks_for(n), streaming::n_threads, 0, stream, *items, n, elements);
+	LAUNCH(index_keys<E>, blocks_for(n), sweep::n_threads, 0, stream, *items, n, elements);
 	return (int)cudaGetLastError();
 }
 

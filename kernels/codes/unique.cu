@@ -9,10 +9,10 @@
  * Compacting in place is safe because of the same order: a block writes after all before it have
  * published, hence loaded, and never past its own tile. The element before a tile is copied first.
  */
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 
 /* Rows of a tile are counted warp by warp: one lane of the first warp for each count. */
-static constexpr unsigned N_COUNTS = streaming::items * streaming::n_warps;
+static constexpr unsigned N_COUNTS = sweep::items * sweep::n_warps;
 
 static_assert(N_COUNTS <= WARP, "one warp adds up the counts");
 
@@ -22,8 +22,8 @@ static constexpr unsigned long long KNOWN_COUNT = 1ull << KNOWN_SHIFT; /* of the
 static constexpr unsigned long long KNOWN_SUM = 2ull << KNOWN_SHIFT;   /* up to its end */
 static constexpr unsigned long long NUMBER = KNOWN_COUNT - 1;
 
-template <class E> struct unique_memory : stream_memory {
-	E elements[streaming::n];
+template <class E> struct unique_memory : sweep_memory {
+	E elements[sweep::n];
 	uint32_t counts[WARP];
 	uint32_t n_kept;
 	uint64_t before;
@@ -67,8 +67,8 @@ __device__ __forceinline__ uint64_t look_back(uint64_t *status, uint64_t tile, u
 }
 
 template <class E>
-__global__ void __launch_bounds__(streaming::n_threads)
-	keep_first(unique_task task, stream_scratch scratch)
+__global__ void __launch_bounds__(sweep::n_threads)
+	keep_first(unique_task task, sweep_scratch scratch)
 {
 	unique_memory<E> &memory = *shared_memory<unique_memory<E>>();
 	const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -76,27 +76,26 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	const E *edges = (const E *)scratch.edges;
 	uint64_t sum = 0, count = 0;
 
-	for (uint64_t tile = take_tile(memory, scratch, true, UINT64_MAX);
-	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, true, tile)) {
-		const uint64_t base = tile * streaming::n;
-		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
-								  streaming::n;
-		uint32_t before[streaming::items];
-		bool keep[streaming::items];
+	for (uint64_t tile = take_tile(memory, scratch, true, UINT64_MAX); tile * sweep::n < task.n;
+	     tile = take_tile(memory, scratch, true, tile)) {
+		const uint64_t base = tile * sweep::n;
+		const uint32_t n = task.n - base < sweep::n ? (uint32_t)(task.n - base) : sweep::n;
+		uint32_t before[sweep::items];
+		bool keep[sweep::items];
 
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+		for (uint32_t i = threadIdx.x; i < n; i += sweep::n_threads)
 			memory.elements[i] = elements[base + i];
 		__syncthreads();
 #pragma unroll
-		for (unsigned i = 0; i < streaming::items; i++) {
-			const uint32_t at = i * streaming::n_threads + threadIdx.x;
+		for (unsigned i = 0; i < sweep::items; i++) {
+			const uint32_t at = i * sweep::n_threads + threadIdx.x;
 
 			keep[i] = at < n && (base + at == 0 ||
 					     memory.elements[at] !=
 						     (at ? memory.elements[at - 1] : edges[tile]));
 			before[i] = lanes_sum_before((uint32_t)keep[i], WARP);
 			if (lane == WARP - 1)
-				memory.counts[i * streaming::n_warps + warp] = before[i] + keep[i];
+				memory.counts[i * sweep::n_warps + warp] = before[i] + keep[i];
 			if (at < n && !keep[i]) {
 				sum += digest_of_word(decode_word(memory.elements[at], task.map));
 				count++;
@@ -117,24 +116,24 @@ __global__ void __launch_bounds__(streaming::n_threads)
 		}
 		__syncthreads();
 #pragma unroll
-		for (unsigned i = 0; i < streaming::items; i++)
+		for (unsigned i = 0; i < sweep::items; i++)
 			if (keep[i])
-				elements[memory.before +
-					 memory.counts[i * streaming::n_warps + warp] + before[i]] =
-					memory.elements[i * streaming::n_threads + threadIdx.x];
+				elements[memory.before + memory.counts[i * sweep::n_warps + warp] +
+					 before[i]] =
+					memory.elements[i * sweep::n_threads + threadIdx.x];
 	}
 	block_add_digest(memory, count, sum, &task.findings->dropped);
 }
 
 template <class E> static int keep_first_elements(const unique_task &task, CUstream_st *stream)
 {
-	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
-	int r = stream_clear(scratch, task.n, stream);
+	const sweep_scratch scratch = sweep_lay_out(task.scratch, task.n);
+	int r = sweep_clear(scratch, task.n, stream);
 
 	if (!r)
 		r = launch_edges<E>(task.elements, task.n, scratch, stream);
 	if (!r) {
-		LAUNCH(keep_first<E>, stream_blocks(task.n), streaming::n_threads,
+		LAUNCH(keep_first<E>, sweep_blocks(task.n), sweep::n_threads,
 		       sizeof(unique_memory<E>), stream, task, scratch);
 		r = (int)cudaGetLastError();
 	}

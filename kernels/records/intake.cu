@@ -4,7 +4,7 @@
  * An item is put together byte by byte: which piece of the record a byte is from must be looked up
  * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 #include "kernels/table.cuh"
 #include "src/device/co_rank.h"
 
@@ -38,13 +38,13 @@ item_byte(const intake_task &task, const unsigned char *record, uint64_t positio
 	return record[piece->from + (at - piece->to)];
 }
 
-__global__ void __launch_bounds__(streaming::n_threads) make_items(intake_task task)
+__global__ void __launch_bounds__(sweep::n_threads) make_items(intake_task task)
 {
 	const uint64_t n_bytes = task.n * task.item_nbytes;
-	const uint64_t n_threads = (uint64_t)gridDim.x * streaming::n_threads;
+	const uint64_t n_threads = (uint64_t)gridDim.x * sweep::n_threads;
 	unsigned char *items = (unsigned char *)task.items;
 
-	for (uint64_t word = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x;
+	for (uint64_t word = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x;
 	     word * 4 < n_bytes; word += n_threads) {
 		uint64_t i = word * 4 / task.item_nbytes;
 		uint32_t at = (uint32_t)(word * 4 - i * task.item_nbytes), bytes = 0;
@@ -78,7 +78,7 @@ int launch_intake(const struct intake_task *task, CUstream_st *stream)
 	writer_flush(&writer);
 	if (writer.r)
 		return writer.r;
-	LAUNCH(make_items, blocks_for(divide_up(task->n * task->item_nbytes, 4)),
-	       streaming::n_threads, 0, stream, on_device);
+	LAUNCH(make_items, blocks_for(divide_up(task->n * task->item_nbytes, 4)), sweep::n_threads,
+	       0, stream, on_device);
 	return (int)cudaGetLastError();
 }

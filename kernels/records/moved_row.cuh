@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 
 /* Four bytes from bit `shift` of two words on, shift <= 24. */
 __device__ __forceinline__ uint32_t cut_word(uint32_t low, uint32_t high, uint32_t shift)

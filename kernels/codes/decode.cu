@@ -4,11 +4,11 @@
  * The element before each tile is copied first (copy_edges): when records take the elements' place,
  * it may be gone when the tile is checked.
  */
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 
-template <class E> struct decode_memory : stream_memory {
-	E elements[streaming::n];
-	alignas(16) unsigned char bytes[streaming::n * sizeof(E) + 4];
+template <class E> struct decode_memory : sweep_memory {
+	E elements[sweep::n];
+	alignas(16) unsigned char bytes[sweep::n * sizeof(E) + 4];
 };
 
 template <class E>
@@ -24,8 +24,8 @@ template <class E> __device__ __forceinline__ bool is_disorder(E before, E after
 }
 
 template <class E>
-__global__ void __launch_bounds__(streaming::n_threads)
-	decode(decode_task task, stream_scratch scratch, bool ordered)
+__global__ void __launch_bounds__(sweep::n_threads)
+	decode(decode_task task, sweep_scratch scratch, bool ordered)
 {
 	decode_memory<E> &memory = *shared_memory<decode_memory<E>>();
 	const unsigned record_nbytes = task.map.record_nbytes;
@@ -33,21 +33,20 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	uint64_t sum = 0, count = 0, n_disorders = 0;
 
 	for (uint64_t tile = take_tile(memory, scratch, ordered, UINT64_MAX);
-	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
-		const uint64_t base = tile * streaming::n;
-		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
-								  streaming::n;
+	     tile * sweep::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
+		const uint64_t base = tile * sweep::n;
+		const uint32_t n = task.n - base < sweep::n ? (uint32_t)(task.n - base) : sweep::n;
 		unsigned char *to = (unsigned char *)task.records + base * record_nbytes;
 		unsigned char *bytes = memory.bytes + skew(to);
 
 		__syncthreads();
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads)
+		for (uint32_t i = threadIdx.x; i < n; i += sweep::n_threads)
 			memory.elements[i] = elements[base + i];
 		if (ordered)
 			wait_for_tiles(scratch, tile, tile * record_nbytes / sizeof(E));
 		else
 			__syncthreads();
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads) {
+		for (uint32_t i = threadIdx.x; i < n; i += sweep::n_threads) {
 			const E element = memory.elements[i];
 			const E word = decode_word(element, task.map);
 
@@ -80,17 +79,17 @@ __global__ void __launch_bounds__(streaming::n_threads)
 template <class E> static int decode_elements(const decode_task &task, CUstream_st *stream)
 {
 	const bool ordered = task.elements == task.records && task.map.record_nbytes < sizeof(E);
-	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
+	const sweep_scratch scratch = sweep_lay_out(task.scratch, task.n);
 	int r = (int)cudaFuncSetAttribute(decode<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
 					  (int)sizeof(decode_memory<E>));
 
 	if (!r && ordered)
-		r = stream_clear(scratch, task.n, stream);
+		r = sweep_clear(scratch, task.n, stream);
 	if (!r)
 		r = launch_edges<E>(task.elements, task.n, scratch, stream);
 	if (!r) {
-		LAUNCH(decode<E>, stream_blocks(task.n), streaming::n_threads,
-		       sizeof(decode_memory<E>), stream, task, scratch, ordered);
+		LAUNCH(decode<E>, sweep_blocks(task.n), sweep::n_threads, sizeof(decode_memory<E>),
+		       stream, task, scratch, ordered);
 		r = (int)cudaGetLastError();
 	}
 	return r;
@@ -114,6 +113,6 @@ int launch_decode(const struct decode_task *task, CUstream_st *stream)
 
 size_t kernel_record_scratch_nbytes(uint64_t n)
 {
-	return round_up(stream_tiles(n) * (sizeof(uint128_t) + sizeof(uint64_t)) + sizeof(uint64_t),
+	return round_up(sweep_tiles(n) * (sizeof(uint128_t) + sizeof(uint64_t)) + sizeof(uint64_t),
 			sizeof(uint128_t));
 }

@@ -15,8 +15,8 @@
  * Long keys that agree for long would cost a round for every eight bytes. So when all of a
  * list ties the host asks how far keys agree, and goes on there.
  */
-#include "kernels/items.cuh"
-#include "kernels/ties.cuh"
+#include "kernels/records/items.cuh"
+#include "kernels/records/ties.cuh"
 
 /* In the scratch of ties. */
 struct tie_marks {
@@ -48,7 +48,7 @@ struct prefix_agrees {
 	}
 };
 
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	mark_ties(const uint128_t *list, uint64_t n, tie_marks marks)
 {
 	const unsigned lane = threadIdx.x % WARP;
@@ -77,13 +77,13 @@ int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct ti
 
 	if (n == 0)
 		return (int)cudaMemsetAsync(ties, 0, sizeof *ties, stream);
-	LAUNCH(mark_ties, blocks_for(n, STRETCH * streaming::n_warps), streaming::n_threads, 0,
-	       stream, (const uint128_t *)elements, n, marks);
+	LAUNCH(mark_ties, blocks_for(n, STRETCH * sweep::n_warps), sweep::n_threads, 0, stream,
+	       (const uint128_t *)elements, n, marks);
 	return launch_scan(marks.sums, stretches_for(n), (uint64_t *)(void *)ties, stream);
 }
 
 /* Copy what is tied out, and give it the next bytes of its key. */
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	take_ties(kernel_items items, const uint128_t *list, const uint32_t *places, uint64_t n,
 		  tie_marks marks, uint32_t at, uint128_t *next, uint32_t *next_places)
 {
@@ -126,11 +126,11 @@ __global__ void __launch_bounds__(streaming::n_threads)
 }
 
 /* Put the numbers of a sorted list into the elements that it was taken from. */
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	put_numbers(const uint128_t *list, const uint32_t *places, uint32_t n, uint128_t *elements)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n;
-	     i += (uint64_t)gridDim.x * streaming::n_threads)
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n;
+	     i += (uint64_t)gridDim.x * sweep::n_threads)
 		*(uint32_t *)(void *)&elements[places[i]] = number_of(list[i]);
 }
 
@@ -138,8 +138,8 @@ int launch_refine(const struct refine_task *task, CUstream_st *stream)
 {
 	int r;
 
-	LAUNCH(take_ties, blocks_for(task->n, STRETCH * streaming::n_warps), streaming::n_threads,
-	       0, stream, *task->items, (const uint128_t *)task->list, task->places, task->n,
+	LAUNCH(take_ties, blocks_for(task->n, STRETCH * sweep::n_warps), sweep::n_threads, 0,
+	       stream, *task->items, (const uint128_t *)task->list, task->places, task->n,
 	       lay_out_marks(task->ties_scratch, task->n), task->at, (uint128_t *)task->next,
 	       task->next_places);
 	r = (int)cudaGetLastError();
@@ -148,7 +148,7 @@ int launch_refine(const struct refine_task *task, CUstream_st *stream)
 				stream);
 	if (r)
 		return r;
-	LAUNCH(put_numbers, blocks_for(task->n_ties), streaming::n_threads, 0, stream,
+	LAUNCH(put_numbers, blocks_for(task->n_ties), sweep::n_threads, 0, stream,
 	       (const uint128_t *)task->next, task->next_places, task->n_ties,
 	       (uint128_t *)task->elements);
 	return (int)cudaGetLastError();
@@ -163,12 +163,12 @@ __device__ __forceinline__ uint32_t reach_of(const kernel_items &items, const un
 	return at;
 }
 
-__global__ void __launch_bounds__(streaming::n_threads)
+__global__ void __launch_bounds__(sweep::n_threads)
 	find_reach(kernel_items items, const uint128_t *list, uint64_t n, uint32_t at,
 		   uint32_t *reach)
 {
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x + 1; i < n;
-	     i += (uint64_t)gridDim.x * streaming::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x + 1; i < n;
+	     i += (uint64_t)gridDim.x * sweep::n_threads) {
 		const uint128_t a = list[i - 1], b = list[i];
 
 		if (a >> NUMBER_BITS == b >> NUMBER_BITS)
@@ -190,7 +190,7 @@ int launch_find_reach(const struct kernel_items *items, const void *list, uint64
 
 	LAUNCH(set_reach, 1, 1, 0, stream, reach, at + (uint32_t)round_up(n_left, 8));
 	if (n > 1)
-		LAUNCH(find_reach, blocks_for(n), streaming::n_threads, 0, stream, *items,
+		LAUNCH(find_reach, blocks_for(n), sweep::n_threads, 0, stream, *items,
 		       (const uint128_t *)list, n, at, reach);
 	return (int)cudaGetLastError();
 }

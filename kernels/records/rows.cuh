@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "kernels/items.cuh"
-#include "kernels/stream.cuh"
+#include "kernels/records/items.cuh"
+#include "kernels/sweep.cuh"
 
 static constexpr unsigned UNIT = 16;
 
@@ -29,7 +29,7 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 	static constexpr unsigned slots_nbytes = SLOTS_NBYTES;
 	static constexpr unsigned wide_nbytes = SLOTS_NBYTES / 8; /* slots from here on: wide */
 
-	static_assert(THREADS % WARP == 0 && THREADS <= streaming::n_threads, "for block_sum()");
+	static_assert(THREADS % WARP == 0 && THREADS <= sweep::n_threads, "for block_sum()");
 	static_assert(SLOTS_NBYTES % UNIT == 0, "whole units");
 	static_assert(SLOTS_NBYTES < 1u << 16, "places in slots are 16 bits");
 };

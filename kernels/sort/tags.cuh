@@ -1,5 +1,5 @@
 /*
- * narrow - sort 32-bit tags in place of wide keys
+ * tags - sort 32-bit tags in place of wide keys
  *
  * A tile of keys of 8 or 16 bytes is sorted by tags of 4 bytes, the keys lying still in shared
  * memory:
@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "kernels/tile.cuh"
+#include "kernels/sort/tile.cuh"
 
 static constexpr GSORT_HD unsigned bits_for(unsigned n)
 {
@@ -35,14 +35,14 @@ static constexpr GSORT_HD unsigned bits_for(unsigned n)
 static constexpr uint32_t TWINS_MAX = 12;
 
 /* PLACES: number of places in the tile. The tag of all ones is past all others. */
-template <class K, unsigned PLACES> struct narrowing {
+template <class K, unsigned PLACES> struct tag_form {
 	static constexpr unsigned place_bits = bits_for(PLACES);
 	static constexpr uint32_t place_mask = (1u << place_bits) - 1;
 
 	K least;
 	unsigned shift;
 
-	__device__ narrowing(K least_key, K greatest_key) : least(least_key), shift(0)
+	__device__ tag_form(K least_key, K greatest_key) : least(least_key), shift(0)
 	{
 		const unsigned bits = bit_length(greatest_key - least_key);
 
@@ -58,7 +58,7 @@ template <class K, unsigned PLACES> struct narrowing {
 
 /* The sorted tags of a tile, and the elements they stand for. */
 template <class E, unsigned PLACES> struct twins {
-	static constexpr uint32_t place_mask = narrowing<key_type<E>, PLACES>::place_mask;
+	static constexpr uint32_t place_mask = tag_form<key_type<E>, PLACES>::place_mask;
 
 	const E *elements;
 	uint32_t *tags;

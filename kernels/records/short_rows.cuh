@@ -1,5 +1,5 @@
 /*
- * narrow_rows - short items that are all kept and written whole, a warp for 32
+ * short_rows - short items that are all kept and written whole, a warp for 32
  *
  * What most gathers are made of. Where each item goes is known without asking other threads, so a
  * warp works alone, at its own pace, on tiles of 32 items:
@@ -23,24 +23,24 @@
  */
 #pragma once
 
-#include "kernels/gathered.cuh"
-#include "kernels/moved_row.cuh"
+#include "kernels/records/gathered.cuh"
+#include "kernels/records/moved_row.cuh"
 
-template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct narrow_block {
+template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct short_rows_block {
 	static constexpr unsigned n_threads = THREADS;
 	static constexpr unsigned n_warps = THREADS / WARP;
 	static constexpr unsigned n_blocks = BLOCKS;   /* per multiprocessor, at most */
 	static constexpr unsigned n_tiles = RUN;       /* that a warp takes in a row */
 	static constexpr unsigned most_nbytes = 65536; /* of shared memory: three blocks at least */
 
-	static_assert(THREADS % WARP == 0 && THREADS <= streaming::n_threads, "for block_sum()");
+	static_assert(THREADS % WARP == 0 && THREADS <= sweep::n_threads, "for block_sum()");
 };
-typedef narrow_block<GSORT_NARROW> narrow;
+typedef short_rows_block<GSORT_SHORT_ROWS> short_rows;
 
 /* Shared memory of a multiprocessor, and what the system takes of it for each block. */
 static constexpr unsigned SHARED_NBYTES = 228 << 10, SHARED_NBYTES_TAKEN = 1 << 10;
 
-struct narrow_shape {
+struct short_rows_shape {
 	uint32_t nbytes;       /* of an item */
 	uint32_t slot_nbytes;  /* of its slot */
 	uint32_t n_loaders;    /* lanes that load one row, a unit each */
@@ -60,13 +60,14 @@ static inline bool is_gathered_as_is(const struct gather_task *task)
 }
 
 /* The memory of a block's warps is behind this. */
-static constexpr uint32_t NARROW_WARPS_AT = (uint32_t)round_up(sizeof(stream_memory), UNIT);
+static constexpr uint32_t SHORT_ROWS_WARPS_AT = (uint32_t)round_up(sizeof(sweep_memory), UNIT);
 
-/* Is the task for gather_narrow()? */
-static inline bool shape_narrow(const struct gather_task *task, struct narrow_shape *ret_shape)
+/* Is the task for gather_short_rows()? */
+static inline bool shape_short_rows(const struct gather_task *task,
+				    struct short_rows_shape *ret_shape)
 {
 	const uint32_t n_units = row_units(&task->items);
-	struct narrow_shape shape;
+	struct short_rows_shape shape;
 
 	shape.nbytes = task->items.item_nbytes;
 	shape.slot_nbytes = slot_nbytes(n_units);
@@ -76,18 +77,18 @@ static inline bool shape_narrow(const struct gather_task *task, struct narrow_sh
 	shape.packed_at = WARP * shape.slot_nbytes + UNIT;
 	/* And here: the rows begin where units of the output do. */
 	shape.warp_nbytes = shape.packed_at + WARP * shape.nbytes + UNIT;
-	shape.block_nbytes = NARROW_WARPS_AT + narrow::n_warps * shape.warp_nbytes;
+	shape.block_nbytes = SHORT_ROWS_WARPS_AT + short_rows::n_warps * shape.warp_nbytes;
 	*ret_shape = shape;
 	return is_gathered_as_is(task) && shape.nbytes >= 4 && n_units <= WARP &&
-	       shape.block_nbytes <= narrow::most_nbytes;
+	       shape.block_nbytes <= short_rows::most_nbytes;
 }
 
 /* As many as there is work for, and at most as many as run at once. */
-static inline unsigned narrow_blocks(uint64_t n, const narrow_shape &shape)
+static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &shape)
 {
-	const uint64_t n_blocks = divide_up(n, WARP * narrow::n_tiles * narrow::n_warps);
+	const uint64_t n_blocks = divide_up(n, WARP * short_rows::n_tiles * short_rows::n_warps);
 	const unsigned room = SHARED_NBYTES / (shape.block_nbytes + SHARED_NBYTES_TAKEN);
-	const unsigned most = 132 * min(room, narrow::n_blocks);
+	const unsigned most = 132 * min(room, short_rows::n_blocks);
 
 	return (unsigned)(n_blocks < most ? n_blocks : most);
 }
@@ -95,9 +96,10 @@ static inline unsigned narrow_blocks(uint64_t n, const narrow_shape &shape)
 /* The tile that a warp takes behind `tile`. */
 __device__ __forceinline__ uint32_t next_tile(uint32_t tile)
 {
-	const uint32_t n_warps = gridDim.x * narrow::n_warps;
+	const uint32_t n_warps = gridDim.x * short_rows::n_warps;
 
-	return (tile + 1) % narrow::n_tiles ? tile + 1 : tile + 1 + (n_warps - 1) * narrow::n_tiles;
+	return (tile + 1) % short_rows::n_tiles ? tile + 1 :
+						  tile + 1 + (n_warps - 1) * short_rows::n_tiles;
 }
 
 /* The number of this lane's item in a tile; 0 behind the end. */
@@ -123,15 +125,15 @@ __device__ __forceinline__ keyed_item item_before(const gather_task &task, uint3
 }
 
 /* What a warp does with a tile. */
-template <bool WORDS> struct narrow_warp {
+template <bool WORDS> struct short_rows_warp {
 	const gather_task &task;
-	const narrow_shape &shape;
+	const short_rows_shape &shape;
 	uint32_t lane;
 	uint32_t first_row, at; /* this lane loads the unit at byte `at` of this row and others */
 	unsigned char *slots, *packed;
 
-	__device__ narrow_warp(const gather_task &task, const narrow_shape &shape,
-			       unsigned char *memory)
+	__device__ short_rows_warp(const gather_task &task, const short_rows_shape &shape,
+				   unsigned char *memory)
 	    : task(task), shape(shape), lane(threadIdx.x % WARP), first_row(lane / shape.n_loaders),
 	      at(lane % shape.n_loaders * UNIT), slots(memory),
 	      packed(memory + shape.packed_at + (uint32_t)((uintptr_t)task.out % UNIT))
@@ -218,15 +220,15 @@ template <bool WORDS> struct narrow_warp {
 };
 
 template <bool WORDS>
-__global__ void __launch_bounds__(narrow::n_threads, narrow::n_blocks)
-	gather_narrow(gather_task task, narrow_shape shape)
+__global__ void __launch_bounds__(short_rows::n_threads, short_rows::n_blocks)
+	gather_short_rows(gather_task task, short_rows_shape shape)
 {
 	const uint32_t warp_of_block = threadIdx.x / WARP;
-	const narrow_warp<WORDS> warp(task, shape,
-				      shared_memory<unsigned char>() + NARROW_WARPS_AT +
-					      warp_of_block * shape.warp_nbytes);
+	const short_rows_warp<WORDS> warp(task, shape,
+					  shared_memory<unsigned char>() + SHORT_ROWS_WARPS_AT +
+						  warp_of_block * shape.warp_nbytes);
 	const uint32_t n_tiles = (uint32_t)divide_up(task.n, WARP);
-	uint32_t tile = (blockIdx.x * narrow::n_warps + warp_of_block) * narrow::n_tiles;
+	uint32_t tile = (blockIdx.x * short_rows::n_warps + warp_of_block) * short_rows::n_tiles;
 	uint32_t next = next_tile(tile), number = number_in_tile(task, next);
 	const unsigned char *item = item_at(task.items, number_in_tile(task, tile));
 	keyed_item before = {};
@@ -241,7 +243,7 @@ __global__ void __launch_bounds__(narrow::n_threads, narrow::n_blocks)
 		keyed_item mine = {};
 
 		number = number_in_tile(task, next_tile(next)); /* is there when it is needed */
-		if (tile > 0 && tile % narrow::n_tiles == 0)
+		if (tile > 0 && tile % short_rows::n_tiles == 0)
 			before = item_before(task, tile);
 		copies_wait();
 		__syncwarp();
@@ -258,30 +260,31 @@ __global__ void __launch_bounds__(narrow::n_threads, narrow::n_blocks)
 		next = next_tile(next);
 	}
 	tally.n_counted = tally.n_kept;
-	report(*shared_memory<stream_memory>(), tally, task);
+	report(*shared_memory<sweep_memory>(), tally, task);
 }
 
 template <bool WORDS>
-static int gather_narrow_items(const gather_task &task, const narrow_shape &shape,
-			       CUstream_st *stream)
+static int gather_short_items(const gather_task &task, const short_rows_shape &shape,
+			      CUstream_st *stream)
 {
-	int r = prefer_shared_memory(gather_narrow<WORDS>);
+	int r = prefer_shared_memory(gather_short_rows<WORDS>);
 
 	if (!r)
-		r = (int)cudaFuncSetAttribute(gather_narrow<WORDS>,
+		r = (int)cudaFuncSetAttribute(gather_short_rows<WORDS>,
 					      cudaFuncAttributeMaxDynamicSharedMemorySize,
 					      (int)shape.block_nbytes);
 	if (r)
 		return r;
-	LAUNCH(gather_narrow<WORDS>, narrow_blocks(task.n, shape), narrow::n_threads,
+	LAUNCH(gather_short_rows<WORDS>, short_rows_blocks(task.n, shape), short_rows::n_threads,
 	       shape.block_nbytes, stream, task, shape);
 	return (int)cudaGetLastError();
 }
 
-static int launch_narrow(const gather_task &task, const narrow_shape &shape, CUstream_st *stream)
+static int launch_short_rows(const gather_task &task, const short_rows_shape &shape,
+			     CUstream_st *stream)
 {
 	const bool are_words = task.items.alignment >= 4 && (uintptr_t)task.out % 4 == 0;
 
-	return are_words ? gather_narrow_items<true>(task, shape, stream) :
-			   gather_narrow_items<false>(task, shape, stream);
+	return are_words ? gather_short_items<true>(task, shape, stream) :
+			   gather_short_items<false>(task, shape, stream);
 }

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "kernels/rows.cuh"
+#include "kernels/records/rows.cuh"
 
 static constexpr uint32_t NOWHERE = UINT32_MAX;
 
@@ -86,7 +86,7 @@ __device__ __forceinline__ void tally_count(struct tally &tally, const gather_ta
 		atomicAdd((unsigned long long *)&task.counts[stands], (unsigned long long)count);
 }
 
-__device__ __forceinline__ void report(stream_memory &memory, const struct tally &tally,
+__device__ __forceinline__ void report(sweep_memory &memory, const struct tally &tally,
 				       const gather_task &task)
 {
 	gather_findings *found = task.findings;

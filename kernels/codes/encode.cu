@@ -4,10 +4,10 @@
  * Records as wide as their elements are loaded as they are. Others go through shared memory as
  * bytes, and every thread puts its records together from there.
  */
-#include "kernels/stream.cuh"
+#include "kernels/sweep.cuh"
 
-template <class E> struct encode_memory : stream_memory {
-	alignas(16) unsigned char bytes[streaming::n * sizeof(E) + 4];
+template <class E> struct encode_memory : sweep_memory {
+	alignas(16) unsigned char bytes[sweep::n * sizeof(E) + 4];
 };
 
 /* Add a record's word to the digest and return its element. */
@@ -35,12 +35,12 @@ __device__ __forceinline__ uint64_t first_tile_hit(const encode_task &task, uint
 	const uint64_t R = task.map.record_nbytes, gap = task.n * (sizeof(E) - R);
 	const uint64_t byte = begin_element * sizeof(E);
 
-	return byte > gap ? (byte - gap) / R / streaming::n : 0;
+	return byte > gap ? (byte - gap) / R / sweep::n : 0;
 }
 
 template <class E>
-__global__ void __launch_bounds__(streaming::n_threads)
-	encode(encode_task task, stream_scratch scratch, bool ordered)
+__global__ void __launch_bounds__(sweep::n_threads)
+	encode(encode_task task, sweep_scratch scratch, bool ordered)
 {
 	encode_memory<E> &memory = *shared_memory<encode_memory<E>>();
 	const unsigned record_nbytes = task.map.record_nbytes;
@@ -48,10 +48,9 @@ __global__ void __launch_bounds__(streaming::n_threads)
 	uint64_t sum = 0, count = 0;
 
 	for (uint64_t tile = take_tile(memory, scratch, ordered, UINT64_MAX);
-	     tile * streaming::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
-		const uint64_t base = tile * streaming::n;
-		const uint32_t n = task.n - base < streaming::n ? (uint32_t)(task.n - base) :
-								  streaming::n;
+	     tile * sweep::n < task.n; tile = take_tile(memory, scratch, ordered, tile)) {
+		const uint64_t base = tile * sweep::n;
+		const uint32_t n = task.n - base < sweep::n ? (uint32_t)(task.n - base) : sweep::n;
 		const unsigned char *from =
 			(const unsigned char *)task.records + base * record_nbytes;
 		unsigned char *bytes = memory.bytes + skew(from);
@@ -64,7 +63,7 @@ __global__ void __launch_bounds__(streaming::n_threads)
 			else
 				__syncthreads();
 		}
-		for (uint32_t i = threadIdx.x; i < n; i += streaming::n_threads) {
+		for (uint32_t i = threadIdx.x; i < n; i += sweep::n_threads) {
 			const E word =
 				record_nbytes < sizeof(E) ?
 					load_word<E>(bytes + i * record_nbytes, record_nbytes) :
@@ -84,12 +83,12 @@ template <class E> static int encode_elements(const encode_task &task, CUstream_
 	const bool overlap = records < elements + task.n * sizeof(E) &&
 			     elements < records + task.n * task.map.record_nbytes;
 	const bool ordered = overlap && task.map.record_nbytes < sizeof(E);
-	const stream_scratch scratch = stream_lay_out(task.scratch, task.n);
-	int r = ordered ? stream_clear(scratch, task.n, stream) : 0;
+	const sweep_scratch scratch = sweep_lay_out(task.scratch, task.n);
+	int r = ordered ? sweep_clear(scratch, task.n, stream) : 0;
 
 	if (!r) {
-		LAUNCH(encode<E>, stream_blocks(task.n), streaming::n_threads,
-		       sizeof(encode_memory<E>), stream, task, scratch, ordered);
+		LAUNCH(encode<E>, sweep_blocks(task.n), sweep::n_threads, sizeof(encode_memory<E>),
+		       stream, task, scratch, ordered);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -15,8 +15,8 @@
  */
 #pragma once
 
-#include "kernels/element.cuh"
 #include "kernels/kernels.h"
+#include "kernels/sort/element.cuh"
 #include "kernels/tuning.h"
 #include "src/device/co_rank.h"
 
@@ -60,12 +60,12 @@ struct sort_state {
 /* Geometry of the splitters (splitters.cu). */
 template <unsigned THREADS, unsigned BOUNDARIES> struct split_shape {
 	static constexpr unsigned n_threads = THREADS;
-	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a window, cut by one block */
+	static constexpr unsigned n_boundaries = BOUNDARIES; /* of a span, cut by one block */
 };
 typedef split_shape<GSORT_SPLIT> splitting;
 
 /* Windows of a group of n_tiles tiles, which has n_tiles + 1 boundaries. */
-static constexpr GSORT_HD uint64_t windows_for(uint64_t n_tiles)
+static constexpr GSORT_HD uint64_t spans_for(uint64_t n_tiles)
 {
 	return n_tiles / splitting::n_boundaries + 1;
 }
@@ -74,7 +74,7 @@ static constexpr GSORT_HD uint64_t windows_for(uint64_t n_tiles)
 struct group {
 	uint64_t first_tile;
 	uint64_t first_element;
-	uint64_t first_window;
+	uint64_t first_span;
 };
 
 template <class E> struct pass {
@@ -85,7 +85,7 @@ template <class E> struct pass {
 	uint64_t n_runs;
 	uint64_t n_groups;
 	uint64_t n_tiles;
-	uint64_t n_windows;
+	uint64_t n_spans;
 
 	/* Of a sort. */
 	E *buffers[2];
@@ -119,12 +119,12 @@ struct first_tiles {
 	}
 };
 
-struct first_windows {
+struct first_spans {
 	const group *groups;
 
 	__device__ uint64_t operator[](uint64_t i) const
 	{
-		return groups[i].first_window;
+		return groups[i].first_span;
 	}
 };
 
@@ -170,23 +170,23 @@ __device__ __forceinline__ group_view group_of_tile(const pass<E> &pass, uint64_
 	return view_group(pass, tile / pass.tiles_per_group);
 }
 
-/* ret_window: the window's number in its group. */
+/* ret_span: the span's number in its group. */
 template <class E>
-__device__ __forceinline__ group_view group_of_window(const pass<E> &pass, uint64_t window,
-						      uint64_t *ret_window)
+__device__ __forceinline__ group_view group_of_span(const pass<E> &pass, uint64_t span,
+						    uint64_t *ret_span)
 {
 	uint64_t index;
 
 	if (pass.runs) {
-		index = co_rank_pivot<uint64_t>(first_windows{ pass.groups }, 0, pass.n_groups,
-						window, true, less_than()) -
+		index = co_rank_pivot<uint64_t>(first_spans{ pass.groups }, 0, pass.n_groups, span,
+						true, less_than()) -
 			1;
-		*ret_window = window - pass.groups[index].first_window;
+		*ret_span = span - pass.groups[index].first_span;
 	} else {
-		const uint64_t n_windows = windows_for(pass.tiles_per_group);
+		const uint64_t n_spans = spans_for(pass.tiles_per_group);
 
-		index = window / n_windows;
-		*ret_window = window % n_windows;
+		index = span / n_spans;
+		*ret_span = span % n_spans;
 	}
 	return view_group(pass, index);
 }

@@ -6,8 +6,9 @@
  * keys of neighbours compared, so that both ends see loads and stores that neighbouring threads do
  * side by side, and what is checked is what is written. Three kernels share the work:
  *
- *	gather_narrow	items of 4 to some 240 bytes, all of them, whole and not counted: most
- *			gathers (narrow_rows.cuh)
+ *	gather_short_rows
+ *			items of 4 to some 240 bytes, all of them, whole and not counted: most
+ *			gathers (short_rows.cuh)
  *	gather_rows	the others that are short, of which only firsts, or so many, or parts are
  *			kept, or which are counted; and longer ones, whatever is kept of them
  *	gather_wide	items too long to be staged
@@ -17,9 +18,9 @@
  * makes it slower for short items. Where counts are added up, a last kernel writes them into the
  * items.
  */
-#include "kernels/gathered.cuh"
-#include "kernels/narrow_rows.cuh"
-#include "kernels/stretch.cuh"
+#include "kernels/records/gathered.cuh"
+#include "kernels/records/short_rows.cuh"
+#include "kernels/records/stretch.cuh"
 
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
@@ -179,7 +180,7 @@ __device__ __forceinline__ bool is_disorder_wide(const kernel_items &items, cons
 template <bool WORDS>
 __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 {
-	stream_memory &memory = *shared_memory<stream_memory>();
+	sweep_memory &memory = *shared_memory<sweep_memory>();
 	const unsigned lane = threadIdx.x % WARP;
 	const uint32_t item_nbytes = task.items.item_nbytes;
 	const body_hash<WORDS> body(task.items.body_nbytes, WARP);
@@ -220,13 +221,13 @@ __device__ __forceinline__ void store_count(const gather_task &task, void *item,
 		((unsigned char *)item)[i] = (unsigned char)(count >> 8 * i);
 }
 
-__global__ void __launch_bounds__(streaming::n_threads) store_counts(gather_task task)
+__global__ void __launch_bounds__(sweep::n_threads) store_counts(gather_task task)
 {
 	const uint64_t n_kept = kept_before(task, task.n);
 	const bool are_written = task.out_nbytes == task.items.item_nbytes;
 
-	for (uint64_t i = (uint64_t)blockIdx.x * streaming::n_threads + threadIdx.x; i < n_kept;
-	     i += (uint64_t)gridDim.x * streaming::n_threads) {
+	for (uint64_t i = (uint64_t)blockIdx.x * sweep::n_threads + threadIdx.x; i < n_kept;
+	     i += (uint64_t)gridDim.x * sweep::n_threads) {
 		if (are_written)
 			store_count(task, (unsigned char *)task.out + i * task.out_nbytes,
 				    task.counts[i]);
@@ -244,7 +245,7 @@ template <bool WORDS> static int gather_items(const gather_task &task, CUstream_
 
 	if (shape.wide) {
 		LAUNCH(gather_wide<WORDS>, row_blocks(task.n, rows::n_warps), rows::n_threads,
-		       sizeof(stream_memory), stream, task);
+		       sizeof(sweep_memory), stream, task);
 		return (int)cudaGetLastError();
 	}
 	r = prefer_shared_memory(gather_rows<WORDS>);
@@ -258,13 +259,13 @@ template <bool WORDS> static int gather_items(const gather_task &task, CUstream_
 int launch_gather(const struct gather_task *task, CUstream_st *stream)
 {
 	struct gather_task counted = *task;
-	struct narrow_shape shape;
+	struct short_rows_shape shape;
 	int r = (int)cudaMemsetAsync(task->findings, 0, sizeof *task->findings, stream);
 
 	if (r || task->n == 0)
 		return r;
-	if (shape_narrow(task, &shape))
-		return launch_narrow(*task, shape, stream);
+	if (shape_short_rows(task, &shape))
+		return launch_short_rows(*task, shape, stream);
 	if (!task->has_count || !task->firsts.equal)
 		counted.counts = NULL;
 	if (counted.counts)
@@ -274,7 +275,7 @@ int launch_gather(const struct gather_task *task, CUstream_st *stream)
 		r = task->items.alignment >= 4 ? gather_items<true>(counted, stream) :
 						 gather_items<false>(counted, stream);
 	if (!r && counted.counts) {
-		LAUNCH(store_counts, blocks_for(task->n), streaming::n_threads, 0, stream, counted);
+		LAUNCH(store_counts, blocks_for(task->n), sweep::n_threads, 0, stream, counted);
 		r = (int)cudaGetLastError();
 	}
 	return r;

@@ -23,8 +23,8 @@
  */
 #pragma once
 
-#include "kernels/element.cuh"
-#include "kernels/network.cuh"
+#include "kernels/sort/element.cuh"
+#include "kernels/sort/network.cuh"
 #include "src/device/co_rank.h"
 
 /* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */

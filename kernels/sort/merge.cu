@@ -8,7 +8,7 @@
  *	slices -> buffer -> out            two passes
  *	slices -> out -> buffer -> out     three passes
  */
-#include "kernels/pass.cuh"
+#include "kernels/sort/pass.cuh"
 #include "kernels/table.cuh"
 
 /* At least one pass: even a single slice must get to `out`. */
@@ -85,7 +85,7 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 	pass->n_runs = divide_up(k, stride);
 	pass->n_groups = divide_up(pass->n_runs, pass->fan_in);
 	pass->n_tiles = 0;
-	pass->n_windows = 0;
+	pass->n_spans = 0;
 	pass->runs = (const kernel_slice *)writer_at(writer);
 	for (uint64_t i = 0; i < pass->n_runs; i++) {
 		const uint64_t n = count_elements(slices, k, i * stride, (i + 1) * stride);
@@ -104,9 +104,9 @@ static void write_tables(struct table_writer *writer, pass<E> *pass, const kerne
 
 		writer_put(writer, pass->n_tiles);
 		writer_put(writer, first_element);
-		writer_put(writer, pass->n_windows);
+		writer_put(writer, pass->n_spans);
 		pass->n_tiles += divide_up(n, pass->tile_n);
-		pass->n_windows += windows_for(divide_up(n, pass->tile_n));
+		pass->n_spans += spans_for(divide_up(n, pass->tile_n));
 		first_element += n;
 	}
 }

@@ -2,12 +2,12 @@
  * tile_kernel - what the tile sort and the merge pass share around tile.cuh
  *
  * A tile's geometry per element size, its shared memory, and its two ways of being sorted:
- * elements of 4 bytes are sorted themselves; wider ones by tags (narrow.cuh), and themselves only
+ * elements of 4 bytes are sorted themselves; wider ones by tags (tags.cuh), and themselves only
  * when tags do not tell them apart.
  */
 #pragma once
 
-#include "kernels/narrow.cuh"
+#include "kernels/sort/tags.cuh"
 #include "kernels/tuning.h"
 
 template <unsigned THREADS, unsigned THREAD_ITEMS, unsigned BLOCKS> struct tile_shape {
@@ -32,13 +32,13 @@ template <> struct tile_of<pair_element> : tile_shape<GSORT_TILE_16> {
 };
 
 /* What rounds of a merge move in place of elements of type E. */
-template <class E> static constexpr bool is_narrowed = sizeof(E) > 4;
+template <class E> static constexpr bool is_tagged = sizeof(E) > 4;
 
 template <class E> struct tile_memory {
 	typedef tile_of<E> shape;
 
 	E elements[shape::n];
-	uint32_t tags[is_narrowed<E> ? shape::n : 1];
+	uint32_t tags[is_tagged<E> ? shape::n : 1];
 	uint16_t cuts[shape::n_threads];
 };
 
@@ -59,7 +59,7 @@ __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *
 template <class E>
 __device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
 {
-	constexpr uint32_t place_mask = narrowing<key_type<E>, tile_of<E>::n>::place_mask;
+	constexpr uint32_t place_mask = tag_form<key_type<E>, tile_of<E>::n>::place_mask;
 
 #pragma unroll
 	for (unsigned i = 0; i < tile_of<E>::items; i++) {

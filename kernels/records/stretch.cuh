@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "kernels/rows.cuh"
+#include "kernels/records/rows.cuh"
 
-struct staged_rows : stream_memory {
+struct staged_rows : sweep_memory {
 	uint16_t kept[rows::n_rows + 1]; /* places in slots, in the order of the output */
 	alignas(UNIT) unsigned char slots[rows::slots_nbytes];
 };
