@@ -136,7 +136,7 @@ static int restore_run(const struct engine *engine, const struct checkpoint_run 
 		run_file_close(file);
 		return r;
 	}
-	r = run_open_spilled(file, SPILLED_ITEMS, ret_run);
+	r = run_open_stored(file, STORED_ITEMS, ret_run);
 	if (r == 0)
 		run_set_origin(*ret_run, saved->run.origin);
 	return r;

@@ -106,7 +106,7 @@ int checkpoint_run_stored(void *context, struct run_store *store, size_t first, 
 			  const struct run *run)
 {
 	struct checkpoint *checkpoint = context;
-	const struct run_file *file = run_spilled_file(run);
+	const struct run_file *file = run_stored_file(run);
 	const struct saved_run saved = {
 		.first = first,
 		.n_replaced = count_stored(store, first, n),

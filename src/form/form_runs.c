@@ -59,7 +59,7 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	forming->n_collected++;
 	forming->n_resident++;
 	discard_rest(forming->engine, chunk);
-	r = run_open_resident(chunk->buffer, chunk->n, release_chunk, chunk, &run);
+	r = run_open_resident(forming->engine, chunk->buffer, chunk->n, release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
 	run_set_origin(run, (struct run_origin){ .n_records = chunk->read.n_records,

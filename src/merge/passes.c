@@ -76,7 +76,7 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	}
 	digest_add(ret_read, result.read);
 	digest_add(ret_dropped, result.dropped);
-	r = run_open_spilled(file, SPILLED_ITEMS, &run);
+	r = run_open_stored(file, STORED_ITEMS, &run);
 	if (r < 0)
 		return r;
 	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));

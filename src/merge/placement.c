@@ -96,7 +96,7 @@ static int give_point(struct placement *placement, const struct window *window)
 static void discard_slices(struct placement *placement, const struct window *window)
 {
 	for (uint32_t i = 0; i < placement->n_runs; i++)
-		run_discard_slice(placement->runs[i], placement->engine, &window->slices[i]);
+		run_discard_slice(placement->runs[i], &window->slices[i]);
 }
 
 int placement_settle(struct placement *placement, const struct window *window,

@@ -55,7 +55,7 @@ static int sample_resident(struct supply *supply, uint64_t stride)
 
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
 		if (run_is_resident(supply->shares[i].run))
-			r = run_sample(supply->shares[i].run, supply->engine, supply->lane, stride);
+			r = run_sample(supply->shares[i].run, supply->lane, stride);
 	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 
@@ -176,7 +176,7 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 /* Is what is read of it unpacked by the device? */
 static bool comes_packed(const struct supply *supply, const struct share *share)
 {
-	return supply->engine->plan.packs && run_spilled_file(share->run);
+	return supply->engine->plan.packs && run_stored_file(share->run);
 }
 
 /* Of the crew: read what a run has to read, if anything. */
@@ -191,7 +191,7 @@ static int read_share(void *context, uint32_t i)
 		return 0;
 	span = stats_begin(STAGE_FETCH, supply->number);
 	if (comes_packed(supply, share))
-		r = run_file_read_packed(run_spilled_file(share->run), share->next_block,
+		r = run_file_read_packed(run_stored_file(share->run), share->next_block,
 					 share->n_blocks, share->items);
 	else
 		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
@@ -221,7 +221,7 @@ static int upload(struct supply *supply, struct share *share, const struct suppl
 	packed = (char *)memory->other + (share->items - supply->staging);
 	r = lane_copy(supply->lane, packed, share->items, share->items_nbytes);
 	return r < 0 ? r :
-		       unpacking_add(&supply->unpacking, run_spilled_file(share->run),
+		       unpacking_add(&supply->unpacking, run_stored_file(share->run),
 				     share->next_block, share->n_blocks, packed, items,
 				     supply->engine->layout->element_nbytes);
 }
@@ -270,7 +270,7 @@ static void place_stored(struct supply *supply, struct share *share, uint64_t n_
 	share->to = elements + share->n_rest * layout->resident_nbytes;
 	share->items_nbytes = share->n_read * layout->item_nbytes;
 	if (comes_packed(supply, share))
-		share->items_nbytes = unpacking_read_nbytes(run_spilled_file(share->run),
+		share->items_nbytes = unpacking_read_nbytes(run_stored_file(share->run),
 							    share->next_block, n_blocks);
 	if (supply->staging) {
 		share->items = supply->staging + supply->staging_used;

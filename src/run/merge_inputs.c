@@ -134,7 +134,7 @@ static int spool(const struct engine *engine, struct input *input, uint64_t *pos
 		return r;
 	}
 	*position = spooler.position;
-	return run_open_spilled(spooler.file, SPILLED_RECORDS, ret_run);
+	return run_open_stored(spooler.file, STORED_RECORDS, ret_run);
 }
 
 /* The files of an input of known size, whose first record is at `position` in all inputs. */

@@ -2,12 +2,12 @@
  * run - a sorted sequence of items, wherever it lives
  *
  *	resident   a sorted chunk in device memory: elements, or items (LAYOUT_RECORDS)
- *	spilled    a run in the temporary space (io/store/run_file.h): items
+ *	stored     a run in the temporary space (io/store/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
  * To a merge all are lists of blocks, of each of which it knows the first key and the place. Blocks
- * of a resident run are a view: every so many elements. Stored runs (the other two) are read by
- * blocks, one after the other.
+ * of a resident run are a view: every so many elements. The others are read by blocks, one after
+ * the other. What differs between them is in a table of functions for each kind (run_kind.h).
  */
 #pragma once
 
@@ -23,28 +23,28 @@ struct run_origin {
 };
 
 /*
- * A run of n elements or items in device memory; release(owner) is called when it is closed.
- * -ENOMEM after a message; the memory then stays the caller's.
+ * A run of n elements or items in memory of the engine's device; release(owner) is called when it
+ * is closed. -ENOMEM after a message; the memory then stays the caller's.
  */
-int run_open_resident(void *memory, uint64_t n, void (*release)(void *owner), void *owner,
-		      struct run **ret_run);
+int run_open_resident(const struct engine *engine, void *memory, uint64_t n,
+		      void (*release)(void *owner), void *owner, struct run **ret_run);
 
 struct run_file;
 
-/* What a spilled run consists of. */
-enum spilled_items {
-	SPILLED_ITEMS, /* what the layout says (layout.stores_elements), without duplicates if -u */
-	SPILLED_RECORDS, /* records of an input as they came */
+/* What a stored run consists of. */
+enum stored_items {
+	STORED_ITEMS, /* what the layout says (layout.stores_elements), without duplicates if -u */
+	STORED_RECORDS, /* records of an input as they came */
 };
 
-/* A spilled run; the file must be finished and is owned from then on, also on failure. */
-int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
+/* A stored run; the file must be finished and is owned from then on, also on failure. */
+int run_open_stored(struct run_file *file, enum stored_items items, struct run **ret_run);
 
 /* The first key of a block that begins with this record of an input, as run_first_key() has it. */
 code_t run_record_key(const struct layout *layout, const void *record);
 
 /*
- * A regular file of `input` as a run, in blocks like those of spilled runs; reads the first key of
+ * A regular file of `input` as a run, in blocks like those of stored runs; reads the first key of
  * each. position: of its first record among all that are sorted. The input must outlive the run.
  * Returns 0 or a negative errno after a message.
  */
@@ -75,8 +75,8 @@ void run_set_origin(struct run *run, struct run_origin origin);
 struct run_origin run_origin(const struct run *run);
 
 bool run_is_resident(const struct run *run);
-/* The file of a spilled run, owned by it; NULL of others. */
-struct run_file *run_spilled_file(const struct run *run);
+/* The file of a stored run, owned by it; NULL of others. */
+struct run_file *run_stored_file(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 
@@ -87,7 +87,7 @@ const void *run_memory(const struct run *run);
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
  * first keys; valid after the next mark of `lane`. -ENOMEM after a message.
  */
-int run_sample(struct run *run, const struct engine *engine, struct lane *lane, uint64_t stride);
+int run_sample(struct run *run, struct lane *lane, uint64_t stride);
 
 /* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
 code_t run_first_key(const struct run *run, uint64_t i);
@@ -97,14 +97,14 @@ uint64_t run_seek(const struct run *run, code_t key);
 uint64_t run_block_start(const struct run *run, uint64_t i);
 
 /*
- * Read the blocks [first, first + n) of a stored run into `items`, one after the other, verified.
- * Records of an input are checked to be in order, become items, and are added to *ret_digest. One
- * thread at a time, in order. Returns 0 or a negative errno after a message.
+ * Read the blocks [first, first + n) of a run that is not resident into `items`, one after the
+ * other, verified. Records of an input are checked to be in order, become items, and are added to
+ * *ret_digest. One thread at a time, in order. Returns 0 or a negative errno after a message.
  */
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 
 /*
- * The first item of block i of a stored run, which is about to be read, or may be; with
+ * The first item of block i of such a run, which is about to be read, or may be; with
  * LAYOUT_RECORDS only. The same thread as run_read(). Returns 0 or a negative errno after a
  * message.
  */
@@ -126,4 +126,4 @@ void run_discard_before(struct run *run, uint64_t end);
  * A resident run's slice is merged, and so are all before it: their memory may go back before the
  * run is closed. Other runs' slices are somebody else's memory: nothing happens.
  */
-void run_discard_slice(struct run *run, const struct engine *engine, const struct slice *slice);
+void run_discard_slice(struct run *run, const struct slice *slice);

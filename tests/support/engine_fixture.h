@@ -188,7 +188,8 @@ static inline struct run *make_resident(const code_t *codes, size_t n)
 			 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
-	assert_int_equal(run_open_resident(resident->elements, n, release_resident, resident, &run),
+	assert_int_equal(run_open_resident(&engine, resident->elements, n, release_resident,
+					   resident, &run),
 			 0);
 	return run;
 }
@@ -210,7 +211,7 @@ static inline struct run *make_spilled_in_blocks(const code_t *codes, size_t n,
 			 0);
 	assert_int_equal(run_file_write(file, 0, items, n, first_keys), 0);
 	assert_int_equal(run_file_finish(file), 0);
-	assert_int_equal(run_open_spilled(file, SPILLED_ITEMS, &run), 0);
+	assert_int_equal(run_open_stored(file, STORED_ITEMS, &run), 0);
 	free(items);
 	free(first_keys);
 	return run;

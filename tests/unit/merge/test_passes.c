@@ -184,7 +184,7 @@ static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool u
 
 static uint64_t stored_nbytes(const struct run *run)
 {
-	const struct run_file *file = run_spilled_file(run);
+	const struct run_file *file = run_stored_file(run);
 	uint64_t nbytes = 0;
 
 	for (uint64_t i = 0; i < run_file_n_blocks(file); i++)

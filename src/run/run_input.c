@@ -1,0 +1,201 @@
+/*
+ * run_input - with -m, a file that is said to be sorted, as a run (see run.h)
+ *
+ * It is read where it is, in blocks of as many records as those of spilled runs have. That it is
+ * sorted is checked as it is read.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/store/run_file.h"
+#include "src/base/status.h"
+#include "src/check/verify.h"
+#include "src/run/run_kind.h"
+
+enum { RECORDS_NBYTES = 64 << 10 /* that are turned into items at a time */ };
+_Static_assert((int)RECORDS_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES, "there is room for one");
+
+struct input_run {
+	struct run run;
+	const struct layout *layout;
+	struct input *input;
+	struct input_extent extent;
+	uint64_t position;       /* of its first record in all inputs */
+	struct verify_edge edge; /* the last record read, for the order check */
+	unsigned char *records;  /* RECORDS_NBYTES, if they are not items as they are */
+	struct run_strides strides;
+};
+
+static struct input_run *input_run(struct run *run)
+{
+	return (struct input_run *)run;
+}
+
+static void input_run_close(struct run *run)
+{
+	struct input_run *self = input_run(run);
+
+	verify_edge_close(&self->edge);
+	free(self->strides.first_keys);
+	free(self->records);
+	free(self);
+}
+
+static uint64_t input_block_start(const struct run *run, uint64_t i)
+{
+	return i * ((const struct input_run *)run)->strides.stride;
+}
+
+static code_t input_first_key(const struct run *run, uint64_t i)
+{
+	return ((const struct input_run *)run)->strides.first_keys[i];
+}
+
+code_t run_record_key(const struct layout *layout, const void *record)
+{
+	return layout->kind == LAYOUT_RECORDS ? layout_key_prefix(&layout->record_keys, record) :
+						layout_encode(layout, record);
+}
+
+int run_fail_unsorted(const char *path, uint64_t item)
+{
+	return fail(-EINVAL,
+		    "%s: record %" PRIu64 ": disorder; -m merges files that are sorted already",
+		    path, item + 1);
+}
+
+/* Read n records from number `start` of the file on. */
+static int read_at(const struct input_run *self, uint64_t start, uint64_t n, void *records)
+{
+	const uint64_t record_nbytes = self->layout->record_nbytes;
+
+	return input_read_at(self->input, self->extent.position + start * record_nbytes, records,
+			     n * record_nbytes);
+}
+
+/* The same, and check that they are in order. */
+static int read_records(struct input_run *self, uint64_t start, uint64_t n, void *records,
+			struct digest *ret_digest)
+{
+	int r = read_at(self, start, n, records);
+	uint64_t disorder;
+
+	if (r < 0)
+		return r;
+	disorder = verify_records(self->layout, records, n, &self->edge, ret_digest);
+	return disorder < n ? run_fail_unsorted(self->extent.path, start + disorder) : 0;
+}
+
+/* The same, as items. */
+static int read_as_items(struct input_run *self, uint64_t start, uint64_t n, unsigned char *items,
+			 struct digest *ret_digest)
+{
+	const struct layout *layout = self->layout;
+	const uint64_t batch = RECORDS_NBYTES / layout->record_nbytes;
+	struct digest of_records = { 0 };
+	int r = 0;
+
+	for (uint64_t i = 0; i < n && r == 0; i += batch) {
+		const uint64_t n_batch = n - i < batch ? n - i : batch;
+
+		r = read_records(self, start + i, n_batch, self->records, &of_records);
+		if (r == 0)
+			layout_make_items(layout, self->records, n_batch,
+					  self->position + start + i,
+					  items + i * layout->item_nbytes, ret_digest);
+	}
+	return r;
+}
+
+static int input_run_read(struct run *run, uint64_t first, uint64_t n, void *items,
+			  struct digest *ret_digest)
+{
+	struct input_run *self = input_run(run);
+	const uint64_t start = run_block_start(run, first);
+	const uint64_t n_items = run_block_start(run, first + n) - start;
+
+	return self->records ? read_as_items(self, start, n_items, items, ret_digest) :
+			       read_records(self, start, n_items, items, ret_digest);
+}
+
+static int input_read_first_item(struct run *run, uint64_t i, void *item)
+{
+	struct input_run *self = input_run(run);
+	const uint64_t start = run_block_start(run, i);
+	int r = read_at(self, start, 1, self->records ? self->records : item);
+
+	if (r == 0 && self->records)
+		layout_make_item(self->layout, self->records, self->position + start, item);
+	return r;
+}
+
+static int read_first_keys(struct input_run *self)
+{
+	const struct layout *layout = self->layout;
+	unsigned char *record = malloc(layout->record_nbytes);
+	int r = 0;
+
+	if (!record)
+		return fail(-ENOMEM, "no memory for a record");
+	for (uint64_t i = 0; i < self->run.n_blocks && r == 0; i++) {
+		r = read_at(self, i * self->strides.stride, 1, record);
+		if (r == 0)
+			self->strides.first_keys[i] = run_record_key(layout, record);
+	}
+	free(record);
+	return r;
+}
+
+/* Room for records that become items, if they are not as they are. */
+static int open_records(struct input_run *self)
+{
+	const struct layout *layout = self->layout;
+
+	if (layout->kind != LAYOUT_RECORDS || layout->intake.is_identity)
+		return 0;
+	self->records = malloc(RECORDS_NBYTES);
+	return self->records ? 0 : fail(-ENOMEM, "no memory for records of %s", self->extent.path);
+}
+
+static const struct run_kind kind_input = {
+	.close = input_run_close,
+	.block_start = input_block_start,
+	.first_key = input_first_key,
+	.read = input_run_read,
+	.read_first_item = input_read_first_item,
+	.is_as_it_came = true,
+};
+
+int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
+		   uint64_t position, struct run **ret_run)
+{
+	const struct layout *layout = engine->layout;
+	struct input_run *self = calloc(1, sizeof *self);
+	int r;
+
+	if (!self)
+		return fail(-ENOMEM, "no memory for a run");
+	*self = (struct input_run){ .run = { .kind = &kind_input,
+					     .n_items = extent.nbytes / layout->record_nbytes },
+				    .layout = layout,
+				    .input = input,
+				    .extent = extent,
+				    .position = position };
+	r = run_set_stride(&self->run,
+			   run_file_block_n_items(engine->plan.block_nbytes,
+						  (uint32_t)layout->resident_nbytes),
+			   &self->strides);
+	if (r == 0)
+		r = open_records(self);
+	if (r == 0)
+		r = verify_edge_open(layout, &self->edge);
+	if (r == 0)
+		r = read_first_keys(self);
+	if (r < 0) {
+		run_close(&self->run);
+		return r;
+	}
+	*ret_run = &self->run;
+	return 0;
+}

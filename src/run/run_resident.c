@@ -1,0 +1,127 @@
+/*
+ * run_resident - a sorted chunk in device memory as a run (see run.h)
+ *
+ * Its blocks are a view: every so many items, of which the device fetches the first keys. What is
+ * merged of it is slices of the memory itself, and what the windows have passed goes back to the
+ * system early, a huge page at a time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/status.h"
+#include "src/run/run_kind.h"
+
+enum { DISCARD_NBYTES = 2 << 20 };
+
+struct resident_run {
+	struct run run;
+	struct device *device;
+	const struct layout *layout;
+	char *memory;
+	void (*release)(void *owner);
+	void *owner;
+	uint64_t n_discarded_nbytes; /* from its start on, given back */
+	struct run_strides strides;
+};
+
+static struct resident_run *resident(struct run *run)
+{
+	return (struct resident_run *)run;
+}
+
+static const struct resident_run *resident_const(const struct run *run)
+{
+	return (const struct resident_run *)run;
+}
+
+static void resident_close(struct run *run)
+{
+	struct resident_run *self = resident(run);
+
+	self->release(self->owner);
+	free(self->strides.first_keys);
+	free(self);
+}
+
+static uint64_t resident_block_start(const struct run *run, uint64_t i)
+{
+	return i * resident_const(run)->strides.stride;
+}
+
+static code_t resident_first_key(const struct run *run, uint64_t i)
+{
+	return resident_const(run)->strides.first_keys[i];
+}
+
+static const void *resident_memory(const struct run *run)
+{
+	return resident_const(run)->memory;
+}
+
+static int resident_sample(struct run *run, struct lane *lane, uint64_t stride)
+{
+	struct resident_run *self = resident(run);
+	const struct layout *layout = self->layout;
+	int r = run_set_stride(run, stride, &self->strides);
+
+	if (r < 0)
+		return r;
+	if (layout->kind == LAYOUT_RECORDS)
+		return lane_sample_records(lane, &(struct sample_records_op){
+							 .layout = layout,
+							 .items = self->memory,
+							 .n = run->n_items,
+							 .stride = stride,
+							 .ret_keys = self->strides.first_keys,
+						 });
+	return lane_sample(lane, &(struct sample_op){
+					 .elements = self->memory,
+					 .n = run->n_items,
+					 .stride = stride,
+					 .element_nbytes = layout->element_nbytes,
+					 .ret_keys = self->strides.first_keys,
+				 });
+}
+
+static void resident_discard_slice(struct run *run, const struct slice *slice)
+{
+	struct resident_run *self = resident(run);
+	uint64_t passed_nbytes;
+
+	if (slice->n == 0)
+		return;
+	passed_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
+			slice->n * self->layout->resident_nbytes;
+	passed_nbytes -= passed_nbytes % DISCARD_NBYTES;
+	if (passed_nbytes <= self->n_discarded_nbytes)
+		return;
+	device_discard(self->device, self->memory + self->n_discarded_nbytes,
+		       passed_nbytes - self->n_discarded_nbytes);
+	self->n_discarded_nbytes = passed_nbytes;
+}
+
+static const struct run_kind kind_resident = {
+	.close = resident_close,
+	.block_start = resident_block_start,
+	.first_key = resident_first_key,
+	.memory = resident_memory,
+	.sample = resident_sample,
+	.discard_slice = resident_discard_slice,
+};
+
+int run_open_resident(const struct engine *engine, void *memory, uint64_t n,
+		      void (*release)(void *owner), void *owner, struct run **ret_run)
+{
+	struct resident_run *self = calloc(1, sizeof *self);
+
+	if (!self)
+		return fail(-ENOMEM, "no memory for a run");
+	*self = (struct resident_run){ .run = { .kind = &kind_resident, .n_items = n },
+				       .device = engine->device,
+				       .layout = engine->layout,
+				       .memory = memory,
+				       .release = release,
+				       .owner = owner };
+	*ret_run = &self->run;
+	return 0;
+}
