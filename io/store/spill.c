@@ -201,6 +201,12 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 	return best;
 }
 
+/* Of the limit, which a spill that is taken up may have passed already. */
+static uint64_t left_nbytes(const struct spill *spill, uint64_t used_nbytes)
+{
+	return spill->limit_nbytes > used_nbytes ? spill->limit_nbytes - used_nbytes : 0;
+}
+
 static int fail_full(struct spill *spill, uint64_t nbytes)
 {
 	char list[512] = "";
@@ -232,7 +238,7 @@ static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **r
 	bool any_discarded;
 
 	do {
-		const bool within_limit = spill->limit_nbytes - spill->used_nbytes >= nbytes;
+		const bool within_limit = left_nbytes(spill, spill->used_nbytes) >= nbytes;
 
 		*ret_file = choose_file(spill, nbytes);
 		if (within_limit && *ret_file)
@@ -419,7 +425,7 @@ static bool shares_file_system(const struct spill *spill, size_t i, dev_t device
 
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 {
-	const uint64_t allowed = spill->limit_nbytes - spill_used_nbytes(spill);
+	const uint64_t allowed = left_nbytes(spill, spill_used_nbytes(spill));
 	uint64_t nbytes = 0;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {

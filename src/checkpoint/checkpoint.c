@@ -8,17 +8,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "src/base/size.h"
 #include "src/base/status.h"
 #include "src/checkpoint/checkpoint_description.h"
 
+/* What to remove, in words: no more than what is gsort's. */
+struct advice {
+	char text[160];
+};
+
+static struct advice advise(const struct checkpoint *checkpoint)
+{
+	const char *output = checkpoint->state.header.output_name;
+	struct advice advice;
+
+	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in it%s%s%s",
+		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
+		 *output ? ", and " : "", output, *output ? " beside its output" : "");
+	return advice;
+}
+
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what)
 {
-	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged: %s; remove the directory to start again",
-		    checkpoint->files.path, what);
+	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->files.path, what,
+		    advise(checkpoint).text);
+}
+
+static int fail_other(const struct checkpoint *checkpoint, const struct difference *difference)
+{
+	return fail(-EINVAL,
+		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
+		    checkpoint->files.path, difference->name, difference->was, difference->is,
+		    advise(checkpoint).text);
 }
 
 /* A new checkpoint: its first record, and its name. */
@@ -31,10 +55,10 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	uint64_t runs_nbytes;
 	int r = file_size(&files->runs, &runs_nbytes);
 
-	if (r == 0 && runs_nbytes)
-		r = -EEXIST;
 	if (r < 0)
-		return fail(r, "%s/runs: %m, but is not a checkpoint's", files->path);
+		return fail(r, "%s/%s: %m", files->path, checkpoint_file_names[CHECKPOINT_RUNS]);
+	if (runs_nbytes > CHECKPOINT_RUNS_BEGIN)
+		return checkpoint_fail_damaged(checkpoint, "nothing is known of its runs");
 	checkpoint->is_new = true;
 	r = manifest_cut(&files->manifest);
 	if (r < 0)
@@ -44,6 +68,24 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	if (r == 0)
 		r = manifest_sync(&files->manifest);
 	return r < 0 ? r : checkpoint_files_sync_names(files);
+}
+
+/* The sort that it is of is done, but this is another one, of inputs that are different now. */
+static int begin_anew(struct checkpoint *checkpoint, const struct description *now)
+{
+	struct checkpoint_files *files = &checkpoint->files;
+	const int r = file_truncate(&files->runs, CHECKPOINT_RUNS_BEGIN);
+
+	if (r < 0)
+		return fail(r, "%s/%s: cannot be cut: %m", files->path,
+			    checkpoint_file_names[CHECKPOINT_RUNS]);
+	tell("%s: the checkpoint is of a sort that is complete, and an input has changed since: "
+	     "beginning anew",
+	     files->path);
+	checkpoint->is_complete = false;
+	checkpoint_state_free(&checkpoint->state);
+	files->manifest.end = files->manifest.begin;
+	return begin(checkpoint, now);
 }
 
 static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes)
@@ -86,23 +128,41 @@ static int find_complete(struct checkpoint *checkpoint)
 	return r;
 }
 
+/* The complete output may have taken the place of an input; else inputs are as they were. */
+static int take_up_complete(struct checkpoint *checkpoint, const struct description *saved,
+			    const struct description *now)
+{
+	const struct saved_output *output = &checkpoint->state.output;
+	struct difference difference;
+	char accepted[80];
+
+	description_format_file((struct file_identity){ output->device, output->inode }, accepted);
+	return description_differs(saved, now, accepted, &difference) ?
+		       begin_anew(checkpoint, now) :
+		       0;
+}
+
 /* A checkpoint that is there: is it of this sort, and not at its end? */
 static int take_up(struct checkpoint *checkpoint, const struct description *now)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct description saved = { state->description, state->description_nbytes };
-	const char *path = checkpoint->files.path;
-	int r = description_compare(path, &saved, now, true);
+	struct difference difference;
+	int r;
 
+	if (description_differs(&saved, now, ACCEPT_ALL, &difference))
+		return fail_other(checkpoint, &difference);
 	/* Nothing may be given up for a record that only the page cache has. */
-	if (r == 0)
-		r = manifest_sync(&checkpoint->files.manifest);
+	r = manifest_sync(&checkpoint->files.manifest);
 	if (r == 0)
 		r = find_complete(checkpoint);
-	/* The complete output may have taken the place of an input. */
-	if (r == 0 && !checkpoint->is_complete)
-		r = description_compare(path, &saved, now, false);
-	return r < 0 ? r : manifest_cut(&checkpoint->files.manifest);
+	if (r < 0)
+		return r;
+	if (checkpoint->is_complete)
+		return take_up_complete(checkpoint, &saved, now);
+	if (description_differs(&saved, now, ACCEPT_NONE, &difference))
+		return fail_other(checkpoint, &difference);
+	return manifest_cut(&checkpoint->files.manifest);
 }
 
 /* Does what the records say agree with the sort? */
@@ -113,6 +173,8 @@ static int check_state(const struct checkpoint *checkpoint)
 	const uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
 	uint64_t n_in_runs = 0;
 
+	if (state->n_runs && checkpoint->files.is_made[CHECKPOINT_RUNS])
+		return checkpoint_fail_damaged(checkpoint, "the file of its runs is missing");
 	for (size_t i = 0; i < state->n_runs; i++) {
 		const struct saved_run *run = &state->runs[i].run;
 
@@ -208,7 +270,7 @@ int checkpoint_open(const struct io_engine *io, const struct options *options,
 	if (r < 0) {
 		if (checkpoint->is_new)
 			checkpoint_files_remove(&checkpoint->files);
-		else if (!checkpoint->state.description)
+		else
 			checkpoint_files_abandon(&checkpoint->files);
 		checkpoint_close(checkpoint);
 		return r;
@@ -247,9 +309,9 @@ static int check_output(const struct checkpoint *checkpoint, struct output *outp
 	return fail(r,
 		    "%s: %" PRIu64 " bytes at %" PRIu64
 		    " of the output under construction, %s, are "
-		    "not what was written; remove the directory to start again",
+		    "not what was written; %s",
 		    checkpoint->files.path, state->parts[bad].nbytes, state->parts[bad].offset,
-		    state->header.output_name);
+		    state->header.output_name, advise(checkpoint).text);
 }
 
 /* Remember which file the output is, to know it again when it has its name. */

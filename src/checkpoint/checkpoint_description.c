@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "src/base/status.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
 /* How the names of entries begin that say which state an input is in. */
-static const char input_state[] = "state of ";
+static const char input_state[] = "state of input ";
 
 static void __attribute__((format(printf, 3, 4)))
 add(FILE *stream, const char *name, const char *format, ...)
@@ -63,20 +64,33 @@ static void add_options(FILE *stream, const struct options *options)
 	add(stream, "number of inputs", "%zu", options->n_inputs);
 }
 
+void description_format_file(struct file_identity file, char text[static 80])
+{
+	snprintf(text, 80, "device %" PRIuMAX ", inode %" PRIuMAX ", ", (uintmax_t)file.device,
+		 (uintmax_t)file.inode);
+}
+
+/*
+ * The time of modification can be set to what it was, as cp -p and rsync -t do; that of the change
+ * cannot. Standard input that is a file begins where it stands.
+ */
 static int add_input(FILE *stream, const char *path)
 {
+	const bool is_stdin = strcmp(path, "-") == 0;
+	const off_t begin = is_stdin ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
 	struct stat status;
-	char name[64];
+	char file[80];
 
-	if ((strcmp(path, "-") == 0 ? fstat(0, &status) : stat(path, &status)) < 0)
+	if ((is_stdin ? fstat(STDIN_FILENO, &status) : stat(path, &status)) < 0)
 		return fail(-errno, "%s: %m", path);
+	description_format_file(file_identity_of(&status), file);
 	add(stream, "input", "%s", path);
-	snprintf(name, sizeof name, "%sinput", input_state);
-	add(stream, name,
-	    "%s: device %" PRIuMAX ", inode %" PRIuMAX ", %" PRIdMAX " bytes, of %" PRIdMAX
-	    ".%09ld",
-	    path, (uintmax_t)status.st_dev, (uintmax_t)status.st_ino, (intmax_t)status.st_size,
-	    (intmax_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+	fprintf(stream, "%s%s%c", input_state, path, 0);
+	fprintf(stream,
+		"%s%" PRIdMAX " bytes from %" PRIdMAX ", modified %" PRIdMAX
+		".%09ld, changed %" PRIdMAX ".%09ld%c",
+		file, (intmax_t)status.st_size, (intmax_t)begin, (intmax_t)status.st_mtim.tv_sec,
+		status.st_mtim.tv_nsec, (intmax_t)status.st_ctim.tv_sec, status.st_ctim.tv_nsec, 0);
 	return 0;
 }
 
@@ -113,24 +127,27 @@ static const char *next_text(const struct description *description, size_t *at)
 	return text;
 }
 
-int description_compare(const char *directory, const struct description *saved,
-			const struct description *now, bool but_inputs)
+static bool is_accepted(const char *name, const char *value, const char *accepted)
+{
+	return accepted && strncmp(name, input_state, strlen(input_state)) == 0 &&
+	       strncmp(value, accepted, strlen(accepted)) == 0;
+}
+
+bool description_differs(const struct description *saved, const struct description *now,
+			 const char *accepted, struct difference *ret_difference)
 {
 	size_t at_saved = 0, at_now = 0;
 
 	while (at_now < now->nbytes) {
-		const char *name = next_text(now, &at_now), *value = next_text(now, &at_now);
+		const char *name = next_text(now, &at_now), *is = next_text(now, &at_now);
 		const char *saved_name = next_text(saved, &at_saved);
-		const char *saved_value = next_text(saved, &at_saved);
+		const char *was = next_text(saved, &at_saved);
 
-		if (but_inputs && strncmp(name, input_state, strlen(input_state)) == 0)
+		if (strcmp(name, saved_name) == 0 &&
+		    (strcmp(is, was) == 0 || is_accepted(name, is, accepted)))
 			continue;
-		if (strcmp(name, saved_name) == 0 && strcmp(value, saved_value) == 0)
-			continue;
-		return fail(-EINVAL,
-			    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; "
-			    "remove the directory to start again",
-			    directory, name, saved_value, value);
+		*ret_difference = (struct difference){ name, was, is };
+		return true;
 	}
-	return 0;
+	return false;
 }

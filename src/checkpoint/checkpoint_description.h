@@ -16,9 +16,20 @@ struct description {
 /* Describe the sort; looks at the input files. 0, or a negative errno after a message. */
 int description_make(const struct options *options, struct description *ret_description);
 
+/* The first entry in which two descriptions differ. The strings are theirs. */
+struct difference {
+	const char *name, *was, *is;
+};
+
 /*
- * Is the checkpoint in `directory`, whose description is `saved`, of the sort `now`? -EINVAL after
- * a message that names the first difference. but_inputs: the input files may have changed.
+ * Do they differ, but for inputs whose state is accepted now? That is one that begins so:
+ * ACCEPT_NONE, ACCEPT_ALL, or what description_format_file() gives. *ret_difference: the first.
  */
-int description_compare(const char *directory, const struct description *saved,
-			const struct description *now, bool but_inputs);
+bool description_differs(const struct description *saved, const struct description *now,
+			 const char *accepted, struct difference *ret_difference);
+
+#define ACCEPT_NONE NULL
+#define ACCEPT_ALL ""
+
+/* How the state of an input begins that is this file. */
+void description_format_file(struct file_identity file, char text[static 80]);

@@ -13,9 +13,16 @@
 
 #include "src/base/status.h"
 
-static const char manifest_name[] = "manifest";
-static const char runs_name[] = "runs";
-const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = { manifest_name, runs_name };
+const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = {
+	[CHECKPOINT_MANIFEST] = "gsort-manifest",
+	[CHECKPOINT_RUNS] = "gsort-runs",
+};
+
+enum { MARK_NBYTES = CHECKPOINT_MANIFEST_BEGIN };
+static const char marks[CHECKPOINT_N_FILES][MARK_NBYTES] = {
+	[CHECKPOINT_MANIFEST] = "gsort manifest\n",
+	[CHECKPOINT_RUNS] = "gsort runs\n",
+};
 
 /*
  * The sticky bit does nothing in a directory that is the user's alone. It says that gsort made it,
@@ -43,18 +50,83 @@ static int open_directory(struct checkpoint_files *files)
 	return 0;
 }
 
+static int open_named(struct checkpoint_files *files, enum checkpoint_file i, int flags,
+		      struct file *ret_file)
+{
+	return file_open(files->directory.engine, files->directory.fd, checkpoint_file_names[i],
+			 O_RDWR | O_NOFOLLOW | flags, 0600, ret_file);
+}
+
 /* What was opened stays open, also on failure. */
-static int open_file(const struct checkpoint_files *files, const char *name, struct file *ret_file)
+static int open_file(struct checkpoint_files *files, enum checkpoint_file i, struct file *ret_file)
 {
 	struct stat status;
-	int r = file_open(files->directory.engine, files->directory.fd, name,
-			  O_RDWR | O_CREAT | O_NOFOLLOW, 0600, ret_file);
+	int r = open_named(files, i, 0, ret_file);
 
+	if (r == -ENOENT) {
+		r = open_named(files, i, O_CREAT | O_EXCL, ret_file);
+		files->is_made[i] = r == 0;
+	}
+	if (r == -EEXIST) /* another process was faster */
+		r = open_named(files, i, 0, ret_file);
 	if (r == 0 && fstat(ret_file->fd, &status) < 0)
 		r = -errno;
 	else if (r == 0 && !S_ISREG(status.st_mode))
 		r = -EEXIST;
-	return r < 0 ? fail(r, "%s/%s: %m", files->path, name) : 0;
+	if (r < 0)
+		return fail(r, "%s/%s: %m", files->path, checkpoint_file_names[i]);
+	files->identities[i] = file_identity_of(&status);
+	return 0;
+}
+
+/* How much of its mark does the file begin with? What it has else is none of gsort's. */
+static int read_mark(const struct checkpoint_files *files, enum checkpoint_file i,
+		     const struct file *file, uint64_t *ret_nbytes)
+{
+	const char *name = checkpoint_file_names[i];
+	char found[MARK_NBYTES];
+	uint64_t nbytes;
+	int r = file_size(file, &nbytes);
+
+	if (nbytes > MARK_NBYTES)
+		nbytes = MARK_NBYTES;
+	if (r == 0)
+		r = file_read_at(file, 0, found, nbytes);
+	if (r < 0)
+		return fail(r, "%s/%s: %m", files->path, name);
+	if (memcmp(found, marks[i], nbytes) != 0)
+		return fail(-EEXIST,
+			    "%s/%s: is none of gsort's, and would be overwritten; name another "
+			    "directory with --checkpoint",
+			    files->path, name);
+	*ret_nbytes = nbytes;
+	return 0;
+}
+
+/* Durable at once: a power cut must not leave a file that nobody knows as gsort's. */
+static int write_mark(const struct checkpoint_files *files, enum checkpoint_file i,
+		      const struct file *file)
+{
+	int r = file_write_at(file, 0, marks[i], MARK_NBYTES);
+
+	if (r == 0)
+		r = file_sync(file);
+	return r < 0 ? fail(r, "%s/%s: write: %m", files->path, checkpoint_file_names[i]) : 0;
+}
+
+/* Nothing is written before both are known to be gsort's. */
+static int mark_files(const struct checkpoint_files *files)
+{
+	const struct file *all[] = { &files->manifest.file, &files->runs };
+	uint64_t nbytes[CHECKPOINT_N_FILES];
+	int r = 0;
+
+	for (int i = 0; i < CHECKPOINT_N_FILES && r == 0; i++)
+		r = read_mark(files, i, all[i], &nbytes[i]);
+	for (int i = 0; i < CHECKPOINT_N_FILES && r == 0; i++)
+		if (nbytes[i] < MARK_NBYTES)
+			r = write_mark(files, i, all[i]);
+	return r;
 }
 
 /* A manifest that has no name any more is that of a process that has just finished. */
@@ -81,23 +153,27 @@ void checkpoint_files_init(struct checkpoint_files *files, const struct io_engin
 
 	*files = (struct checkpoint_files){ .path = path, .directory = closed, .runs = closed };
 	files->manifest.file = closed;
+	files->manifest.begin = files->manifest.end = CHECKPOINT_MANIFEST_BEGIN;
 }
 
 int checkpoint_files_open(struct checkpoint_files *files)
 {
 	int r;
 
-	if (asprintf(&files->manifest_path, "%s/%s", files->path, manifest_name) < 0) {
+	if (asprintf(&files->manifest_path, "%s/%s", files->path,
+		     checkpoint_file_names[CHECKPOINT_MANIFEST]) < 0) {
 		files->manifest_path = NULL;
 		return fail(-ENOMEM, "%s: %m", files->path);
 	}
 	files->manifest.path = files->manifest_path;
 	r = open_directory(files);
 	if (r == 0)
-		r = open_file(files, manifest_name, &files->manifest.file);
+		r = open_file(files, CHECKPOINT_MANIFEST, &files->manifest.file);
 	if (r == 0)
 		r = lock(files);
-	return r < 0 ? r : open_file(files, runs_name, &files->runs);
+	if (r == 0)
+		r = open_file(files, CHECKPOINT_RUNS, &files->runs);
+	return r < 0 ? r : mark_files(files);
 }
 
 int checkpoint_files_sync_names(const struct checkpoint_files *files)
@@ -115,11 +191,25 @@ int checkpoint_files_sync_names(const struct checkpoint_files *files)
 	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", files->path) : 0;
 }
 
-/* The sort is as good as it is without that, but somebody must remove what takes space. */
-static bool remove_file(const struct checkpoint_files *files, const char *name)
+/* Does the name still lead to the file that was opened? If so 1. */
+static int is_ours(const struct checkpoint_files *files, enum checkpoint_file i)
 {
-	const int r = file_remove(files->directory.engine, files->directory.fd, name, 0);
+	struct stat status;
 
+	if (fstatat(files->directory.fd, checkpoint_file_names[i], &status, AT_SYMLINK_NOFOLLOW) <
+	    0)
+		return errno == ENOENT ? 0 : -errno;
+	return file_identity_equal(file_identity_of(&status), files->identities[i]);
+}
+
+/* The sort is as good as it is without that, but somebody must remove what takes space. */
+static bool remove_file(const struct checkpoint_files *files, enum checkpoint_file i)
+{
+	const char *name = checkpoint_file_names[i];
+	int r = is_ours(files, i);
+
+	if (r > 0)
+		r = file_remove(files->directory.engine, files->directory.fd, name, 0);
 	if (r < 0)
 		warn("%s/%s is not needed any more, and cannot be removed: %s", files->path, name,
 		     strerror(-r));
@@ -139,25 +229,21 @@ static void remove_directory(const struct checkpoint_files *files)
 void checkpoint_files_remove(const struct checkpoint_files *files)
 {
 	/* Runs without a manifest are nobody's, and the next sort would not touch them. */
-	if (remove_file(files, runs_name) && remove_file(files, manifest_name) &&
+	if (remove_file(files, CHECKPOINT_RUNS) && remove_file(files, CHECKPOINT_MANIFEST) &&
 	    files->made_directory)
 		remove_directory(files);
 }
 
-static bool is_empty(const struct file *file)
-{
-	return file->fd < 0 || lseek(file->fd, 0, SEEK_END) == 0;
-}
-
 void checkpoint_files_abandon(const struct checkpoint_files *files)
 {
-	/* It may not have come to the lock. */
-	const bool is_locked = files->is_locked ||
-			       flock(files->manifest.file.fd, LOCK_EX | LOCK_NB) == 0;
+	bool is_clear = true;
 
-	if (is_locked && is_empty(&files->manifest.file) && is_empty(&files->runs))
-		checkpoint_files_remove(files);
-	else if (files->made_directory)
+	/* Without the lock they may be another process's by now. */
+	if (files->is_locked && files->is_made[CHECKPOINT_RUNS])
+		is_clear = remove_file(files, CHECKPOINT_RUNS);
+	if (files->is_locked && files->is_made[CHECKPOINT_MANIFEST] && is_clear)
+		remove_file(files, CHECKPOINT_MANIFEST);
+	if (files->made_directory)
 		remove_directory(files);
 }
 

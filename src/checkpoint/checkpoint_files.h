@@ -1,8 +1,12 @@
 /*
  * checkpoint_files - the directory of a checkpoint, and what is in it
  *
- *	DIR/manifest	what is finished (manifest.h, checkpoint_state.h)
- *	DIR/runs	the blocks of all spilled runs
+ *	DIR/gsort-manifest	what is finished (manifest.h, checkpoint_state.h)
+ *	DIR/gsort-runs		the blocks of all spilled runs
+ *
+ * Both begin with a mark. A file of that name that does not is somebody else's: it is neither
+ * written nor removed, and no checkpoint is made there. An empty one, or one with the beginning of
+ * a mark, is what a process leaves that is killed at once, and is taken.
  *
  * The directory belongs to one process at a time, which holds a lock on the manifest. It must be
  * the user's own, so that nobody else can put anything in the place of these files.
@@ -11,8 +15,12 @@
 
 #include "src/checkpoint/manifest.h"
 
-enum { CHECKPOINT_N_FILES = 2 };
+enum checkpoint_file { CHECKPOINT_MANIFEST, CHECKPOINT_RUNS, CHECKPOINT_N_FILES };
+
 extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
+
+/* Where the records of the manifest begin, and the blocks of the runs: behind the marks. */
+enum { CHECKPOINT_MANIFEST_BEGIN = 16, CHECKPOINT_RUNS_BEGIN = 4096 };
 
 struct checkpoint_files {
 	const char *path; /* of the directory; must outlive it */
@@ -20,7 +28,9 @@ struct checkpoint_files {
 	struct file directory;
 	struct manifest manifest; /* not read yet */
 	struct file runs;
-	bool made_directory; /* by gsort */
+	struct file_identity identities[CHECKPOINT_N_FILES];
+	bool is_made[CHECKPOINT_N_FILES]; /* by this process */
+	bool made_directory;              /* by gsort */
 	bool is_locked;
 };
 
@@ -30,7 +40,7 @@ void checkpoint_files_init(struct checkpoint_files *files, const struct io_engin
 
 /*
  * Open, and make what is missing. Returns 0, or a negative errno after a message: -EBUSY if another
- * process uses it.
+ * process uses it, -EEXIST if one of the files is none of gsort's. Then to be abandoned.
  */
 int checkpoint_files_open(struct checkpoint_files *files);
 
@@ -43,7 +53,7 @@ int checkpoint_files_sync_names(const struct checkpoint_files *files);
  */
 void checkpoint_files_remove(const struct checkpoint_files *files);
 
-/* After a failure, before anything is known of them: remove them if nothing is in them. */
+/* After a failure, before anything is known of them: remove what this process has made. */
 void checkpoint_files_abandon(const struct checkpoint_files *files);
 
 /* Closes what is open, and so gives the lock back. */

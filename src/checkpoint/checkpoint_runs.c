@@ -47,6 +47,16 @@ static const struct run_block **sort_blocks(const struct checkpoint_state *state
 	return blocks;
 }
 
+/* What the part takes in whole pages, but those before *counted. */
+static uint64_t pages_between(uint64_t *counted, uint64_t begin, uint64_t end)
+{
+	const uint64_t before = *counted;
+
+	begin = begin / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	*counted = (end + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+	return *counted - (begin > before ? begin : before);
+}
+
 /*
  * Give back what is in no block: of runs that were not complete, or whose removal was interrupted.
  * *ret_end: of the last block; *ret_used_nbytes: of all.
@@ -55,7 +65,7 @@ static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
 		      uint64_t *ret_used_nbytes)
 {
 	const struct file *runs = &checkpoint->files.runs;
-	uint64_t n, end = 0, used_nbytes = 0, size;
+	uint64_t n, end = CHECKPOINT_RUNS_BEGIN, counted = end, used_nbytes = 0, size;
 	const struct run_block **blocks = sort_blocks(&checkpoint->state, &n);
 	int r;
 
@@ -63,7 +73,8 @@ static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
 		return -ENOMEM;
 	r = file_size(runs, &size);
 	if (r < 0)
-		fail(r, "%s/runs: %m", checkpoint->files.path);
+		fail(r, "%s/%s: %m", checkpoint->files.path,
+		     checkpoint_file_names[CHECKPOINT_RUNS]);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
 		if (blocks[i]->offset < end ||
 		    blocks[i]->offset + blocks[i]->stored_nbytes > size) {
@@ -74,14 +85,28 @@ static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
 		if (blocks[i]->offset - end >= SPILL_ALIGN_NBYTES)
 			file_punch(runs, end, blocks[i]->offset - end);
 		end = blocks[i]->offset + blocks[i]->stored_nbytes;
-		used_nbytes += blocks[i]->stored_nbytes;
+		used_nbytes += pages_between(&counted, blocks[i]->offset, end);
 	}
 	free(blocks);
 	if (r == 0 && (r = file_truncate(runs, end)) < 0)
-		fail(r, "%s/runs: cannot be cut: %m", checkpoint->files.path);
+		fail(r, "%s/%s: cannot be cut: %m", checkpoint->files.path,
+		     checkpoint_file_names[CHECKPOINT_RUNS]);
 	*ret_end = end;
 	*ret_used_nbytes = used_nbytes;
 	return r;
+}
+
+/* Has the limit been lowered since? */
+static int check_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
+{
+	const uint64_t limit_nbytes = checkpoint->options->temp_limit_nbytes;
+
+	if (used_nbytes <= limit_nbytes)
+		return 0;
+	return fail(-ENOSPC,
+		    "%s: the runs of the checkpoint take %" PRIu64 " bytes, more than the %" PRIu64
+		    " of --temp-limit",
+		    checkpoint->files.path, used_nbytes, limit_nbytes);
 }
 
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)
@@ -89,6 +114,8 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 	uint64_t end, used_nbytes;
 	int r = sweep_runs(checkpoint, &end, &used_nbytes);
 
+	if (r == 0)
+		r = check_limit(checkpoint, used_nbytes);
 	if (r == 0)
 		r = spill_open_kept(&checkpoint->files.runs, &checkpoint->files.path, end,
 				    used_nbytes, checkpoint->options->temp_limit_nbytes,

@@ -65,7 +65,7 @@ static int fail_damaged(const char *path, uint64_t offset)
 {
 	return fail(-EBADMSG,
 		    "%s: the checkpoint is damaged at byte %" PRIu64
-		    "; remove its directory to start again",
+		    "; to start again, remove it and the gsort-runs beside it",
 		    path, offset);
 }
 
@@ -97,10 +97,10 @@ static int64_t take_record(const unsigned char *bytes, size_t nbytes,
 	return (int64_t)(sizeof head + padded(head.nbytes));
 }
 
-int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_visitor *visit,
-		   void *context, uint64_t *ret_end)
+/* The records from `offset` on. */
+static int parse(const char *path, const void *bytes, size_t nbytes, uint64_t offset,
+		 manifest_visitor *visit, void *context, uint64_t *ret_end)
 {
-	uint64_t offset = 0;
 
 	for (;;) {
 		struct manifest_record record;
@@ -123,6 +123,12 @@ int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_
 	return 0;
 }
 
+int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_visitor *visit,
+		   void *context, uint64_t *ret_end)
+{
+	return parse(path, bytes, nbytes, 0, visit, context, ret_end);
+}
+
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context)
 {
 	uint64_t nbytes;
@@ -131,6 +137,9 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 
 	if (r < 0)
 		return fail(r, "%s: %m", manifest->path);
+	manifest->end = manifest->begin;
+	if (nbytes <= manifest->begin)
+		return 0;
 	bytes = aligned_alloc(MANIFEST_ALIGN_NBYTES, padded(nbytes) + MANIFEST_ALIGN_NBYTES);
 	if (!bytes)
 		return fail(-ENOMEM, "%s: no memory for %" PRIu64 " bytes", manifest->path, nbytes);
@@ -138,7 +147,8 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 	if (r < 0)
 		fail(r, "%s: read: %m", manifest->path);
 	else
-		r = manifest_parse(manifest->path, bytes, nbytes, visit, context, &manifest->end);
+		r = parse(manifest->path, bytes, nbytes, manifest->begin, visit, context,
+			  &manifest->end);
 	free(bytes);
 	return r;
 }

@@ -30,6 +30,7 @@ typedef int manifest_visitor(void *context, const struct manifest_record *record
 struct manifest {
 	struct file file;
 	const char *path; /* for messages; must outlive it */
+	uint64_t begin;   /* of the first record: a multiple of the alignment */
 	uint64_t end;     /* where the next record goes */
 };
 

@@ -13,9 +13,9 @@ kill_after() {
 	n=$2
 	shift 2
 	rm -rf ck output .gsort-*
-	"$GSORT" --checkpoint=ck "$@" -o output 2> stderr &
+	"$GSORT" --checkpoint=ck "$@" -o output 2> stderr < input &
 	process=$!
-	while [ "$(grep -aoP "$pattern" ck/manifest 2> /dev/null | wc -l)" -lt "$n" ] &&
+	while [ "$(grep -aoP "$pattern" ck/gsort-manifest 2> /dev/null | wc -l)" -lt "$n" ] &&
 		kill -0 $process 2> /dev/null; do
 		:
 	done
@@ -55,7 +55,7 @@ refuses_to_go_on() {
 	mv rest stderr
 	one_line "$regex" "gsort $*"
 	[ ! -e output ] || broken "gsort $*: there is an output"
-	[ -e ck/manifest ] || broken "gsort $*: the checkpoint is gone"
+	[ -e ck/gsort-manifest ] || broken "gsort $*: the checkpoint is gone"
 }
 
 leave_checkpoint 3 5 -S 1M --batch-size=2 input
@@ -69,31 +69,59 @@ refuses_to_go_on "--limit was '[0-9]*' and is '5' now" --limit=5 input -o output
 refuses_to_go_on "output was 'output' and is 'elsewhere' now" input -o elsewhere
 cp -p input untouched
 touch input
-refuses_to_go_on "state of input was 'input: device .*' and is 'input: device" input -o output
-touch -r untouched input
+refuses_to_go_on "state of input input was 'device .*' and is 'device .*' now" input -o output
+says 'remove gsort-manifest and gsort-runs in it, and .gsort-[0-9a-f]* beside its' stderr
+cp -p untouched input
 diff -r kept/ck ck || broken 'the checkpoint was changed'
 
+claim 'an input that was overwritten, with its time of modification kept, is refused'
+printf 12345678 | dd of=input bs=8 seek=1000 conv=notrunc 2> /dev/null
+touch -r untouched input
+refuses_to_go_on "state of input input was .*, changed .*, changed" input -o output
+
+claim 'standard input that stands at another place is refused'
+mv untouched input
+leave_checkpoint 3 5 -S 1M --batch-size=2
+dd bs=8 count=1 of=/dev/null 2> /dev/null < input
+(
+	dd bs=8 count=1 of=/dev/null 2> /dev/null
+	refuses_to_go_on "state of input - was '.* from 0, .* and is '.* from 8, " -o output
+	exit $n_broken
+) < input || broken 'another place'
+run --checkpoint=ck -o output < input
+[ $status -eq 0 ] || broken "status $status"
+same expected output 'standard input'
+leave_checkpoint 3 5 -S 1M --batch-size=2 input
+
+claim 'a resumed sort keeps to --temp-limit'
+refuses_to_go_on 'ck: the runs of the checkpoint take .*--temp-limit' \
+	-S 1M --batch-size=2 --temp-limit=64K input -o output
+
 claim 'a damaged manifest is refused'
-nbytes=$(stat -c %s ck/manifest)
-for at in 0 5 20 40 100 500 5000 $((nbytes / 2)); do
+nbytes=$(stat -c %s ck/gsort-manifest)
+for at in 16 21 36 56 116 516 5016 $((nbytes / 2)); do
 	again
-	byte=$(od -An -tu1 -j "$at" -N1 ck/manifest)
+	byte=$(od -An -tu1 -j "$at" -N1 ck/gsort-manifest)
 	printf "\\$(printf %o $(((byte + 1) % 256)))" |
-		dd of=ck/manifest bs=1 seek="$at" conv=notrunc 2> /dev/null
-	refuses_to_go_on 'ck/manifest: the checkpoint is damaged at byte' input -o output
+		dd of=ck/gsort-manifest bs=1 seek="$at" conv=notrunc 2> /dev/null
+	refuses_to_go_on 'ck/gsort-manifest: the checkpoint is damaged at byte' input -o output
 done
 
 claim 'damaged or missing runs are refused'
 again
-tr '\000-\377' '\001-\377\000' < kept/ck/runs > ck/runs
+{
+	head -c 4096 kept/ck/gsort-runs
+	tail -c +4097 kept/ck/gsort-runs | tr '\000-\377' '\001-\377\000'
+} > ck/gsort-runs
 refuses_to_go_on 'temporary file in ck: block .* is damaged' -S 1M --batch-size=2 input -o output
 again
-rm ck/runs
-refuses_to_go_on 'ck: the checkpoint is damaged: a block lies' input -o output
+rm ck/gsort-runs
+refuses_to_go_on 'ck: the checkpoint is damaged: the file of its runs is missing' input -o output
+[ "$(ls -A ck)" = gsort-manifest ] || broken "a refused start leaves $(ls -A ck)"
 
 claim 'a checkpoint that another process uses is refused'
 again
-flock ck/manifest "$GSORT" --checkpoint=ck input -o output > stdout 2> stderr
+flock ck/gsort-manifest "$GSORT" --checkpoint=ck input -o output > stdout 2> stderr
 [ $? -eq 2 ] || broken 'it was used'
 one_line '^gsort: ck: another gsort is using this checkpoint' 'locked'
 
@@ -148,15 +176,69 @@ run --checkpoint=ck input -o /dev/null
 one_line '/dev/null: is no regular file' 'to a device'
 [ ! -e ck ] || broken 'a checkpoint was made'
 : > file
-refuses 'file: Not a directory' --checkpoint=file input
+refuses 'file.*: Not a directory' --checkpoint=file input
+
+claim 'a refused start leaves nothing behind, and what is none of gsort'"'"'s alone'
+for name in gsort-manifest gsort-runs; do
+	mkdir theirs
+	echo hello > theirs/$name
+	refuses "theirs/$name: is none of gsort's" --checkpoint=theirs input
+	[ "$(ls -A theirs)" = $name ] || broken "a refused start leaves $(ls -A theirs)"
+	[ "$(cat theirs/$name)" = hello ] || broken 'a file of somebody else was changed'
+	rm -r theirs
+done
 mkdir theirs
 echo hello > theirs/manifest
-refuses 'theirs/manifest: the checkpoint is damaged' --checkpoint=theirs input
-[ "$(cat theirs/manifest)" = hello ] || broken 'a file of somebody else was changed'
-rm theirs/manifest
 echo hello > theirs/runs
-refuses "theirs/runs: File exists, but is not a checkpoint's" --checkpoint=theirs input
-[ "$(cat theirs/runs)" = hello ] || broken 'a file of somebody else was changed'
+gives expected --checkpoint=theirs -S 2M input
+[ "$(cat theirs/manifest theirs/runs | tr -d '\n')" = hellohello ] || broken 'it was changed'
+[ "$(ls -A theirs | wc -l)" -eq 2 ] || broken "it holds $(ls -A theirs)"
+
+# completes ARGUMENT...: the sort, and then all is as it was after the rename, before the
+# checkpoint was removed: its files have another name meanwhile.
+completes() {
+	for i in $(seq 20); do
+		rm -rf ck saved-*
+		"$GSORT" --checkpoint=ck -S 1M "$@" 2> stderr &
+		process=$!
+		while [ ! -e ck/gsort-runs ] && kill -0 $process 2> /dev/null; do
+			:
+		done
+		ln ck/gsort-manifest saved-manifest 2> /dev/null
+		ln ck/gsort-runs saved-runs 2> /dev/null
+		wait $process || broken "gsort $*: status $?"
+		[ ! -e saved-runs ] || break
+	done
+	mkdir -m 1700 ck
+	mv saved-manifest ck/gsort-manifest
+	mv saved-runs ck/gsort-runs
+}
+
+claim 'killed behind the rename it is complete'
+rm -rf ck output .gsort-*
+cp input in
+completes in -o output
+run --checkpoint=ck -S 1M in -o output
+says '^gsort: resuming: output is complete' stderr
+[ $status -eq 0 ] || broken "status $status"
+same expected output 'complete'
+[ ! -e ck ] || broken "it is left: $(ls -A ck)"
+completes in -o in
+run --checkpoint=ck -S 1M in -o in
+says '^gsort: resuming: in is complete' stderr
+same expected in 'in place'
+
+claim 'killed behind the rename and started with another input, that one is sorted'
+cp input in
+completes in -o output
+generate -n 2000000 --seed=2 -o in
+"$GSORT" in -o expected-other
+run --checkpoint=ck -S 1M in -o output
+says '^gsort: ck: .* an input has changed since: beginning anew' stderr
+[ $status -eq 0 ] || broken "status $status"
+same expected-other output 'the other input'
+[ ! -e ck ] || broken "it is left: $(ls -A ck)"
+rm -f in expected-other
 
 claim 'a directory that was there stays there'
 mkdir ours

@@ -130,9 +130,12 @@ cd ..
 one_line 'standard output and standard input are the same pipe' '< p > p'
 
 claim "a checkpoint's files"
-clash "-o 'd/runs' and --checkpoint's 'd/runs' are" '$g --checkpoint=d v -o d/runs'
-clash "-o 'e/manifest' and --checkpoint's 'e/manifest'" '$g --checkpoint=e v -o e/manifest'
-clash "--trace './runs' and --checkpoint's './runs' are" '$g --checkpoint=. v -o o --trace=./runs'
+clash "-o 'd/gsort-runs' and --checkpoint's 'd/gsort-runs' are" \
+	'$g --checkpoint=d v -o d/gsort-runs'
+clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
+	'$g --checkpoint=e v -o e/gsort-manifest'
+clash "--trace './gsort-runs' and --checkpoint's './gsort-runs' are" \
+	'$g --checkpoint=. v -o o --trace=./gsort-runs'
 
 claim 'what may be one'
 begin

@@ -29,13 +29,13 @@ bool kept_anything(void)
 
 bool kept_is_there(void)
 {
-	return access("state/manifest", F_OK) == 0;
+	return access("state/gsort-manifest", F_OK) == 0;
 }
 
 void kept_read(struct kept *ret_kept)
 {
-	ret_kept->manifest = read_file("state/manifest");
-	ret_kept->runs = read_file("state/runs");
+	ret_kept->manifest = read_file("state/gsort-manifest");
+	ret_kept->runs = read_file("state/gsort-runs");
 	find_hidden(ret_kept->output_name);
 	must(*ret_kept->output_name, "no hidden output");
 	ret_kept->output = read_file(ret_kept->output_name);
@@ -44,8 +44,8 @@ void kept_read(struct kept *ret_kept)
 void kept_write(const struct kept *kept)
 {
 	must(mkdir("state", 0700 | S_ISVTX) == 0, "state"); /* as gsort does */
-	write_file("state/manifest", kept->manifest.data, kept->manifest.nbytes);
-	write_file("state/runs", kept->runs.data, kept->runs.nbytes);
+	write_file("state/gsort-manifest", kept->manifest.data, kept->manifest.nbytes);
+	write_file("state/gsort-runs", kept->runs.data, kept->runs.nbytes);
 	write_file(kept->output_name, kept->output.data, kept->output.nbytes);
 }
 
@@ -65,8 +65,8 @@ void kept_remove(void)
 {
 	char name[256];
 
-	remove_file("state/manifest");
-	remove_file("state/runs");
+	remove_file("state/gsort-manifest");
+	remove_file("state/gsort-runs");
 	must(rmdir("state") == 0 || errno == ENOENT, "state");
 	find_hidden(name);
 	if (*name)

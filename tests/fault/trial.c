@@ -116,7 +116,8 @@ static const char *left_file(const struct trial *trial, bool refused)
 /* What cannot be removed stays, but not in silence. */
 static bool is_said_to_stay(const struct trial *trial, const char *file)
 {
-	return trial->fault && trial->fault->point == POINT_REMOVE &&
+	return trial->fault &&
+	       (trial->fault->point == POINT_REMOVE || trial->fault->point == POINT_EXAMINE) &&
 	       strstr(status_last_warning(), file);
 }
 

@@ -49,9 +49,9 @@ static enum role role_by_path(int directory, const char *path, int flags)
 		return ROLE_TEMPORARY;
 	if (directory == AT_FDCWD || (flags & O_ACCMODE) != O_RDWR)
 		return ROLE_OTHER;
-	return strcmp(path, "runs") == 0     ? ROLE_TEMPORARY :
-	       strcmp(path, "manifest") == 0 ? ROLE_MANIFEST :
-					       ROLE_OUTPUT;
+	return strcmp(path, "gsort-runs") == 0     ? ROLE_TEMPORARY :
+	       strcmp(path, "gsort-manifest") == 0 ? ROLE_MANIFEST :
+						     ROLE_OUTPUT;
 }
 
 int __real_openat64(int directory, const char *path, int flags, mode_t mode);
@@ -80,6 +80,15 @@ int __wrap_close(int fd)
 		atomic_store(&roles[fd], ROLE_OTHER);
 	r = __real_close(fd);
 	return point_fails(POINT_CLOSE) ? -1 : r;
+}
+
+/*
+ * The mark of a checkpoint's runs is no data: nothing that is sorted lies in so little at the
+ * beginning of a file.
+ */
+static bool is_mark(int fd, size_t nbytes, off_t offset)
+{
+	return role_of(fd) == ROLE_TEMPORARY && offset == 0 && nbytes <= 16;
 }
 
 static enum point read_point(int fd)
@@ -158,8 +167,9 @@ static ssize_t write_altered(int fd, const void *data, size_t nbytes, off_t offs
 static ssize_t read_twin(int fd, void *buffer, size_t nbytes, off_t offset)
 {
 	const off_t position = offset + (off_t)points_fault_position(nbytes);
+	const bool of_mark = is_mark(fd, nbytes, offset);
 
-	switch (point_pass(read_point(fd))) {
+	switch (point_pass(of_mark ? POINT_READ_MANIFEST : read_point(fd))) {
 	case EFFECT_FAIL:
 		return -1;
 	case EFFECT_END:
@@ -180,7 +190,9 @@ static ssize_t read_twin(int fd, void *buffer, size_t nbytes, off_t offset)
 
 static ssize_t write_twin(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	switch (point_pass(write_point(fd))) {
+	const bool of_mark = is_mark(fd, nbytes, offset);
+
+	switch (point_pass(of_mark ? POINT_WRITE_MANIFEST : write_point(fd))) {
 	case EFFECT_FAIL:
 		return -1;
 	case EFFECT_END:

@@ -205,31 +205,45 @@ static void changed_byte_of_the_output_is_found(void **state)
 	free(data);
 }
 
+static struct description description_of(const char *text, size_t nbytes)
+{
+	return (struct description){ (char *)text, nbytes };
+}
+
+#define DESCRIPTION(unique, state)                                                                 \
+	description_of("-u\0" unique "\0state of input v\0" state,                                 \
+		       sizeof("-u\0" unique "\0state of input v\0" state))
+
 static void difference_of_the_sort_is_named(void **state)
 {
-	static const char text[] = "-u\0"
-				   "0\0"
-				   "state of input\0"
-				   "old";
-	const struct description old = { (char *)text, sizeof text };
-	struct description now = old;
+	const struct description old = DESCRIPTION("0", "device 1, inode 2, old");
+	const struct description changed = DESCRIPTION("0", "device 1, inode 2, new");
+	const struct description other = DESCRIPTION("1", "device 1, inode 2, old");
+	struct difference difference;
 
 	(void)state;
-	assert_int_equal(description_compare("dir", &old, &now, false), 0);
-	now.text = "-u\0"
-		   "0\0"
-		   "state of input\0"
-		   "new";
-	assert_int_equal(description_compare("dir", &old, &now, true), 0);
-	assert_int_equal(description_compare("dir", &old, &now, false), -EINVAL);
-	assert_non_null(strstr(status_last(), "state of input was 'old' and is 'new' now"));
-	now.text = "-u\0"
-		   "1\0"
-		   "state of input\0"
-		   "old";
-	status_reset(true);
-	assert_int_equal(description_compare("dir", &old, &now, true), -EINVAL);
-	assert_non_null(strstr(status_last(), "-u was '0' and is '1' now"));
+	assert_false(description_differs(&old, &old, ACCEPT_NONE, &difference));
+	assert_false(description_differs(&old, &changed, ACCEPT_ALL, &difference));
+	assert_true(description_differs(&old, &changed, ACCEPT_NONE, &difference));
+	assert_string_equal(difference.name, "state of input v");
+	assert_string_equal(difference.was, "device 1, inode 2, old");
+	assert_string_equal(difference.is, "device 1, inode 2, new");
+	assert_true(description_differs(&old, &other, ACCEPT_ALL, &difference));
+	assert_string_equal(difference.name, "-u");
+}
+
+static void input_that_is_the_output_now_is_accepted(void **state)
+{
+	const struct description old = DESCRIPTION("0", "device 1, inode 2, old");
+	const struct description output = DESCRIPTION("0", "device 1, inode 3, new");
+	const struct description third = DESCRIPTION("0", "device 1, inode 33, new");
+	struct difference difference;
+	char accepted[80];
+
+	(void)state;
+	description_format_file((struct file_identity){ .device = 1, .inode = 3 }, accepted);
+	assert_false(description_differs(&old, &output, accepted, &difference));
+	assert_true(description_differs(&old, &third, accepted, &difference));
 }
 
 /* --- Files and the saver --- */
@@ -246,8 +260,10 @@ static int start_files(void **state)
 	checkpoint_files_init(&files, &faulty_engine, fixture_directory);
 	r = checkpoint_files_open(&files);
 	if (r == 0)
-		r = spill_open_kept(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
+		r = spill_open_kept(&files.runs, &files.path, CHECKPOINT_RUNS_BEGIN, 0,
+				    SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
+	faults.n_syncs = 0;
 	return r;
 }
 
@@ -298,7 +314,7 @@ static void what_is_saved_is_durable_when_it_says_so(void **state)
 		assert_int_equal(saver_add(saver, make_save()), 0);
 	saver_close(saver, true);
 	assert_int_equal(ended.n_durable, 10);
-	assert_int_equal(ended.nbytes, 10 * (32 + 16));
+	assert_int_equal(ended.nbytes, files.manifest.begin + 10 * (32 + 16));
 	assert_true(faults.n_syncs >= 2); /* of the runs and of the manifest */
 }
 
@@ -314,7 +330,7 @@ static void record_is_not_written_when_its_data_is_not_durable(void **state)
 	saver_close(saver, true);
 	assert_int_equal(ended.n_durable, 0);
 	assert_int_equal(ended.n_lost, 1);
-	assert_int_equal(files.manifest.end, 0);
+	assert_int_equal(files.manifest.end, files.manifest.begin);
 	assert_non_null(strstr(status_last(), "stable storage"));
 }
 
@@ -337,12 +353,108 @@ static void link_is_not_followed(void **state)
 	(void)state;
 	write_file(target, "theirs", 6);
 	assert_int_equal(mkdir(path_of("dir"), 0700), 0);
-	assert_int_equal(symlink(target, path_of("dir/manifest")), 0);
+	assert_int_equal(symlink(target, path_of("dir/gsort-manifest")), 0);
 	checkpoint_files_init(&linked, &faulty_engine, path_of("dir"));
 	assert_int_equal(checkpoint_files_open(&linked), -ELOOP);
 	checkpoint_files_close(&linked);
 	assert_true(file_holds(target, "theirs", 6));
-	unlink(path_of("dir/manifest"));
+	unlink(path_of("dir/gsort-manifest"));
+}
+
+/* --- Whose files these are --- */
+
+/* A directory with this as one of a checkpoint's files, which is to be opened. */
+static int open_with(enum checkpoint_file i, const char *text, struct checkpoint_files *ret_files)
+{
+	static char path[4096];
+
+	snprintf(path, sizeof path, "%s/%s", path_of("dir"), checkpoint_file_names[i]);
+	if (mkdir(path_of("dir"), 0700) < 0)
+		abort();
+	write_file(path, text, strlen(text));
+	checkpoint_files_init(ret_files, &faulty_engine, path_of("dir"));
+	return checkpoint_files_open(ret_files);
+}
+
+/* What is in the directory is one file, this one; it goes, too. */
+static void remove_only(enum checkpoint_file i, const char *text)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/%s", path_of("dir"), checkpoint_file_names[i]);
+	assert_true(file_holds(path, text, strlen(text)));
+	unlink(path);
+	assert_int_equal(rmdir(path_of("dir")), 0);
+}
+
+static void file_without_the_mark_is_left_alone(void **state)
+{
+	static const char *const texts[] = { "x", "gsort rums\n",
+					     "theirs, and longer than a mark" };
+	struct checkpoint_files opened;
+
+	(void)state;
+	for (int i = 0; i < CHECKPOINT_N_FILES; i++)
+		for (int j = 0; j < 3; j++) {
+			status_reset(true);
+			assert_int_equal(open_with(i, texts[j], &opened), -EEXIST);
+			assert_non_null(strstr(status_last(), checkpoint_file_names[i]));
+			assert_null(strstr(status_last(), "remove"));
+			checkpoint_files_abandon(&opened);
+			checkpoint_files_close(&opened);
+			remove_only(i, texts[j]);
+		}
+}
+
+static void file_that_was_killed_before_its_mark_is_taken(void **state)
+{
+	static const char *const texts[] = { "", "gsort " };
+	struct checkpoint_files opened;
+
+	(void)state;
+	for (int i = 0; i < CHECKPOINT_N_FILES; i++)
+		for (int j = 0; j < 2; j++) {
+			assert_int_equal(open_with(i, texts[j], &opened), 0);
+			checkpoint_files_remove(&opened);
+			checkpoint_files_close(&opened);
+			assert_int_equal(rmdir(path_of("dir")), 0);
+		}
+}
+
+static void file_that_has_taken_the_name_is_not_removed(void **state)
+{
+	struct checkpoint_files opened;
+	char path[4096];
+
+	(void)state;
+	assert_int_equal(open_with(CHECKPOINT_RUNS, "", &opened), 0);
+	snprintf(path, sizeof path, "%s/gsort-runs", path_of("dir"));
+	assert_int_equal(unlink(path), 0);
+	write_file(path, "theirs", 6);
+	checkpoint_files_remove(&opened);
+	checkpoint_files_close(&opened);
+	remove_only(CHECKPOINT_RUNS, "theirs");
+}
+
+static void limit_that_is_passed_already_allows_nothing(void **state)
+{
+	struct spill_extent extent;
+	struct spill *limited;
+	struct file file;
+	uint64_t nbytes;
+	char page[4096] = { 0 };
+	const char *directory = fixture_directory;
+
+	(void)state;
+	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("kept"), O_RDWR | O_CREAT,
+				   0600, &file),
+			 0);
+	assert_int_equal(spill_open_kept(&file, &directory, 40960, 40960, 8192, &limited), 0);
+	assert_int_equal(spill_free_nbytes(limited, &nbytes), 0);
+	assert_int_equal(nbytes, 0);
+	assert_int_equal(spill_write(limited, page, sizeof page, &extent), -ENOSPC);
+	assert_non_null(strstr(status_last(), "--temp-limit"));
+	spill_close(limited);
 }
 
 /* --- Files that outlive the process --- */
@@ -434,6 +546,7 @@ int main(void)
 		cmocka_unit_test(changed_byte_of_the_output_is_found),
 		cmocka_unit_test_setup_teardown(difference_of_the_sort_is_named, fixture_start,
 						fixture_finish),
+		cmocka_unit_test(input_that_is_the_output_now_is_accepted),
 		cmocka_unit_test_setup_teardown(what_is_saved_is_durable_when_it_says_so,
 						start_files, finish_files),
 		cmocka_unit_test_setup_teardown(record_is_not_written_when_its_data_is_not_durable,
@@ -442,6 +555,14 @@ int main(void)
 						finish_files),
 		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
 						fixture_finish),
+		cmocka_unit_test_setup_teardown(file_without_the_mark_is_left_alone,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(file_that_was_killed_before_its_mark_is_taken,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(file_that_has_taken_the_name_is_not_removed,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(limit_that_is_passed_already_allows_nothing,
+						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(kept_output_is_taken_up, fixture_start,
 						fixture_finish),
 		cmocka_unit_test_setup_teardown(kept_output_is_removed_when_it_is_of_no_use,
