@@ -23,7 +23,7 @@ struct crew {
 };
 
 /* Under the lock, which is let go meanwhile: do parts until none is left. */
-static void work(struct crew *crew)
+static void do_parts(struct crew *crew)
 {
 	crew->n_at_work++;
 	while (crew->n_taken < crew->n_parts && crew->r == 0) {
@@ -47,7 +47,7 @@ static void *crew_main(void *argument)
 	pthread_mutex_lock(&crew->lock);
 	while (!crew->closing) {
 		if (crew->n_taken < crew->n_parts && crew->r == 0)
-			work(crew);
+			do_parts(crew);
 		else
 			pthread_cond_wait(&crew->started, &crew->lock);
 	}
@@ -99,11 +99,39 @@ int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n)
 	crew->r = 0;
 	if (n > 1)
 		pthread_cond_broadcast(&crew->started);
-	work(crew);
+	do_parts(crew);
 	while (crew->n_at_work > 0)
 		pthread_cond_wait(&crew->ended, &crew->lock);
 	r = crew->r;
 	crew->n_parts = 0;
 	pthread_mutex_unlock(&crew->lock);
 	return r;
+}
+
+struct shared_work {
+	void (*work)(void *context);
+	void *context;
+};
+
+static void *shared_main(void *argument)
+{
+	const struct shared_work *shared = argument;
+
+	shared->work(shared->context);
+	return NULL;
+}
+
+void crew_share(uint32_t n_threads, void (*work)(void *context), void *context)
+{
+	struct shared_work shared = { work, context };
+	pthread_t *threads = n_threads > 1 ? calloc(n_threads - 1, sizeof *threads) : NULL;
+	uint32_t n = 0;
+
+	while (threads && n + 1 < n_threads &&
+	       pthread_create(&threads[n], NULL, shared_main, &shared) == 0)
+		n++;
+	work(context);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	free(threads);
 }

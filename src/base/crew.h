@@ -28,3 +28,10 @@ void crew_close(struct crew *crew);
  * are left out. One job at a time.
  */
 int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n);
+
+/*
+ * Call work(context) on n_threads threads at once, the caller's included, and return when all have
+ * returned: for one job whose threads claim what is next by themselves. Threads that cannot be had
+ * are done without.
+ */
+void crew_share(uint32_t n_threads, void (*work)(void *context), void *context);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/crew.h"
 #include "src/base/status.h"
 #include "src/check/order.h"
 
@@ -153,9 +154,9 @@ static void *allocate_buffer(void)
 }
 
 /* A thread: pieces until there are none. */
-static void *work(void *arg)
+static void work(void *context)
 {
-	struct verify *verify = arg;
+	struct verify *verify = context;
 	struct verify_result result = { 0 };
 	unsigned char *buffer = allocate_buffer();
 	int r = buffer ? 1 : -ENOMEM;
@@ -164,27 +165,18 @@ static void *work(void *arg)
 		r = do_next_piece(verify, buffer, &result);
 	free(buffer);
 	finish(verify, &result, r);
-	return NULL;
 }
 
-/* The calling thread works too. Threads that cannot be had are done without. */
 static void work_in_threads(struct verify *verify)
 {
 	const uint64_t n_pieces = verify->nbytes / verify->piece_nbytes + 1;
-	pthread_t threads[MAX_THREADS];
-	unsigned n_wanted = verify->options->n_threads;
-	unsigned n_started = 0;
+	unsigned n_threads = verify->options->n_threads;
 
-	if (n_wanted > MAX_THREADS)
-		n_wanted = MAX_THREADS;
-	if (n_wanted > n_pieces)
-		n_wanted = (unsigned)n_pieces;
-	while (n_started + 1 < n_wanted &&
-	       pthread_create(&threads[n_started], NULL, work, verify) == 0)
-		n_started++;
-	work(verify);
-	while (n_started)
-		pthread_join(threads[--n_started], NULL);
+	if (n_threads > MAX_THREADS)
+		n_threads = MAX_THREADS;
+	if (n_threads > n_pieces)
+		n_threads = (unsigned)n_pieces;
+	crew_share(n_threads, work, verify);
 }
 
 static void verify_init(struct verify *verify, const struct verify_options *options, bool are_items)

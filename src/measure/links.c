@@ -7,10 +7,10 @@
 #include "src/measure/links.h"
 
 #include <libgen.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/crew.h"
 #include "src/base/status.h"
 #include "src/measure/trial.h"
 #include "src/plan/page_cache.h"
@@ -52,9 +52,9 @@ struct parts {
 	char *data; /* part_nbytes each */
 };
 
-static void *parts_main(void *argument)
+static void do_parts(void *context)
 {
-	struct parts *parts = argument;
+	struct parts *parts = context;
 	uint32_t part;
 
 	while (trace_now_ns() < parts->end_ns && (part = parts->next++) < parts->n) {
@@ -64,7 +64,6 @@ static void *parts_main(void *argument)
 			parts->error = r;
 		parts->n_done++;
 	}
-	return NULL;
 }
 
 /* Bytes per second of n parts, or of those done in time, by n_threads; 0 if one failed. */
@@ -72,19 +71,12 @@ static double time_parts(struct parts *parts, uint32_t n, uint32_t n_threads,
 			 int (*work)(struct parts *parts, uint32_t part))
 {
 	const uint64_t begin_ns = trace_now_ns();
-	pthread_t threads[MOST_THREADS];
-	uint32_t n_started = 0;
 
 	parts->work = work;
 	parts->n = n;
 	parts->next = 0;
 	parts->n_done = 0;
-	while (n_started + 1 < n_threads && n_started < MOST_THREADS &&
-	       pthread_create(&threads[n_started], NULL, parts_main, parts) == 0)
-		n_started++;
-	parts_main(parts);
-	for (uint32_t i = 0; i < n_started; i++)
-		pthread_join(threads[i], NULL);
+	crew_share(n_threads < MOST_THREADS ? n_threads : MOST_THREADS, do_parts, parts);
 	if (parts->error)
 		return 0;
 	return (double)(parts->n_done * parts->part_nbytes) /

@@ -7,15 +7,15 @@
 #include "tools/gen/gen_file.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "io/output/output.h"
+#include "src/base/crew.h"
 #include "src/base/status.h"
 
 /* A block stays in a core's second-level cache from making to writing. */
-enum { BLOCK_NBYTES = 512 << 10, MAX_THREADS = 64 };
+enum { BLOCK_NBYTES = 512 << 10 };
 
 /* What the threads share. */
 struct job {
@@ -44,9 +44,9 @@ static int write_next_block(struct job *job, void *buffer)
 	return r < 0 ? r : 1;
 }
 
-static void *work(void *arg)
+static void work(void *context)
 {
-	struct job *job = arg;
+	struct job *job = context;
 	void *buffer = malloc(BLOCK_NBYTES);
 	int r = buffer ? 1 : fail(-ENOMEM, "no memory for a block: %m");
 
@@ -57,22 +57,13 @@ static void *work(void *arg)
 		output_cancel(job->output);
 	}
 	free(buffer);
-	return NULL;
 }
 
-/* The calling thread works too; threads that cannot be had are done without. */
 static int write_all(struct job *job, unsigned n_threads)
 {
 	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
-	pthread_t threads[MAX_THREADS];
-	unsigned n_started = 0;
 
-	while (n_started < MAX_THREADS && n_started + 1 < n_threads && n_started + 1 < n_blocks &&
-	       pthread_create(&threads[n_started], NULL, work, job) == 0)
-		n_started++;
-	work(job);
-	while (n_started)
-		pthread_join(threads[--n_started], NULL);
+	crew_share(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, work, job);
 	return atomic_load(&job->error);
 }
 

@@ -72,11 +72,41 @@ static void job_without_parts_is_done(void **state)
 	crew_close(NULL);
 }
 
+/* Threads that claim what is next. */
+struct claims {
+	atomic_uint next, n_threads;
+	atomic_uint n_done[N_PARTS];
+};
+
+static void claim_all(void *context)
+{
+	struct claims *claims = context;
+	unsigned i;
+
+	while ((i = atomic_fetch_add(&claims->next, 1)) < N_PARTS)
+		atomic_fetch_add(&claims->n_done[i], 1);
+	atomic_fetch_add(&claims->n_threads, 1);
+}
+
+static void shared_work_is_done_by_all_and_waited_for(void **state)
+{
+	(void)state;
+	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
+		struct claims claims = { 0 };
+
+		crew_share(n_threads, claim_all, &claims);
+		assert_int_equal(claims.n_threads, n_threads);
+		for (uint32_t i = 0; i < N_PARTS; i++)
+			assert_int_equal(claims.n_done[i], 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_part_is_done_once),
 		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
+		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
 		cmocka_unit_test(job_without_parts_is_done),
 	};
 
