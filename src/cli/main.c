@@ -4,39 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/output/output.h"
 #include "src/base/status.h"
 #include "src/cli/check.h"
+#include "src/cli/deadly_signals.h"
 #include "src/cli/options.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_file.h"
 #include "src/cli/roles.h"
 #include "src/sort/sort.h"
-
-/* Remove what has a name, and die of the signal, as whoever sent it expects. */
-static void on_deadly_signal(int signal_number)
-{
-	output_cleanup_from_signal();
-	raise(signal_number); /* its action is the default one again: SA_RESETHAND */
-}
-
-static void prepare_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_deadly_signal,
-					  .sa_flags = SA_RESETHAND | SA_NODEFER };
-	struct sigaction old;
-
-	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: EFBIG, not a signal */
-}
 
 /*
  * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
@@ -147,7 +126,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = options_parse(argc, argv, &options);
 	if (r == 0) {
-		prepare_signals();
+		deadly_signals_handle();
 		r = run_reporting(&options);
 		options_free(&options);
 	} else if (r == OPTIONS_ANSWERED) {

@@ -1,0 +1,140 @@
+/*
+ * test_deadly_signals - a signal that ends the process leaves no unfinished file, and does end it
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "src/cli/deadly_signals.h"
+#include "tests/support/output_fixture.h"
+
+enum { SURVIVED = 99 };
+
+/* What ends a process by default, but that nobody can catch, in the order of their numbers. */
+static const int deadly[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
+			      SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
+			      SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
+
+static int passed_over; /* a signal that is not the program's business; 0: none */
+
+/* A sort in small: an unfinished output that has a name. */
+static void be_killed_by(int signal_number)
+{
+	const struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+		if (deadly[i] != passed_over)
+			signal(deadly[i], SIG_DFL); /* cmocka has handlers of its own */
+	deadly_signals_handle();
+	faults.refuses_nameless = true;
+	open_output(path_of("f"), N);
+	if (count_names() > 0)
+		raise(signal_number);
+	_exit(SURVIVED);
+}
+
+/* The status of a child that `signal_number` met. */
+static int status_after(int signal_number)
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		be_killed_by(signal_number);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void assert_dies_clean(int signal_number)
+{
+	const int status = status_after(signal_number);
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number || count_names() > 0)
+		fail_msg("signal %d: status %#x, %u names left", signal_number, (unsigned)status,
+			 count_names());
+}
+
+static void every_deadly_signal_leaves_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+		assert_dies_clean(deadly[i]);
+	assert_dies_clean(SIGRTMIN);
+	assert_dies_clean(SIGRTMAX);
+}
+
+static void signals_that_end_nothing_still_do_not(void **state)
+{
+	static const int harmless[] = { SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+		const int status = status_after(harmless[i]);
+
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), SURVIVED);
+	}
+}
+
+static void signal_that_was_to_be_passed_over_is(void **state)
+{
+	int status;
+
+	(void)state;
+	signal(SIGHUP, SIG_IGN);
+	passed_over = SIGHUP;
+	status = status_after(SIGHUP);
+	passed_over = 0;
+	signal(SIGHUP, SIG_DFL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SURVIVED);
+}
+
+/* In a child, whose children are then those of a new container; the first of them is process 1. */
+static void be_a_container(int signal_number)
+{
+	int status;
+
+	if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		_exit(77);
+	status = status_after(signal_number);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void first_process_of_a_container_ends_with_128_and_the_signal(void **state)
+{
+	static const int some[] = { SIGTERM, SIGINT, SIGQUIT };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+		const pid_t child = fork();
+		int status = -1;
+
+		assert_true(child >= 0);
+		if (child == 0)
+			be_a_container(some[i]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		if (WEXITSTATUS(status) == 77)
+			skip();
+		assert_int_equal(WEXITSTATUS(status), 128 + some[i]);
+		assert_int_equal(count_names(), 0);
+	}
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(every_deadly_signal_leaves_nothing),
+		FIXTURE(signals_that_end_nothing_still_do_not),
+		FIXTURE(signal_that_was_to_be_passed_over_is),
+		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
