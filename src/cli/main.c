@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/status.h"
@@ -27,6 +28,15 @@ static int occupy_standard_descriptors(void)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
 			return -errno;
 	return 0;
+}
+
+/*
+ * Files that the umask closes to their owner, too, could be neither opened a second time nor, in a
+ * checkpoint, taken up. It counts for everybody else.
+ */
+static void open_files_to_their_owner(void)
+{
+	umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 }
 
 /*
@@ -123,6 +133,7 @@ int main(int argc, char **argv)
 	int r = occupy_standard_descriptors();
 
 	keep_to_one_arena();
+	open_files_to_their_owner();
 	if (r == 0)
 		r = options_parse(argc, argv, &options);
 	if (r == 0) {
