@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -84,7 +85,7 @@ int file_remove(const struct io_engine *engine, int directory, const char *name,
 	return engine->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
+void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
 {
 	uint64_t random = 0;
 
@@ -98,7 +99,16 @@ void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
 		clock_gettime(CLOCK_REALTIME, &now);
 		random = (uint64_t)getpid() << 32 ^ (uint64_t)now.tv_nsec;
 	}
-	snprintf(name, FILE_UNIQUE_NAME_SIZE, ".gsort-%016" PRIx64, random);
+	snprintf(digits, FILE_UNIQUE_DIGITS + 1, "%016" PRIx64, random);
+}
+
+void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
+{
+	static const char prefix[] = ".gsort-";
+
+	_Static_assert(sizeof prefix + FILE_UNIQUE_DIGITS == FILE_UNIQUE_NAME_SIZE, "name's size");
+	memcpy(name, prefix, sizeof prefix);
+	file_unique_digits(name + sizeof prefix - 1);
 }
 
 int file_close(struct file *file)

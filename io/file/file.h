@@ -98,6 +98,10 @@ int file_remove(const struct io_engine *engine, int directory, const char *name,
 /* A hidden name that no other file has. */
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE]);
 
+/* What is unique in it, with a final '\0'. */
+enum { FILE_UNIQUE_DIGITS = 16 };
+void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
+
 /*
  * Close, once, and say whether the file system had an error left to report (a network file system
  * may). A closed file is fine.

@@ -13,6 +13,7 @@
 
 #include "io/file/place.h"
 #include "io/output/attributes.h"
+#include "io/output/leftovers.h"
 #include "src/base/status.h"
 
 /*
@@ -24,7 +25,7 @@ static struct hidden_name {
 	atomic_bool taken;
 	atomic_bool live;
 	int directory;
-	char name[FILE_UNIQUE_NAME_SIZE];
+	char name[LEFTOVERS_NAME_SIZE];
 } hidden_names[8];
 
 struct replacement {
@@ -37,6 +38,7 @@ struct replacement {
 	struct file old_file;       /* for its attributes; open if it has_old */
 	struct hidden_name *hidden; /* NULL as long as the file has no name, or a kept one */
 	const char *kept_name;      /* or NULL */
+	struct file held;           /* a duplicate that keeps the lock (leftovers.h), or closed */
 };
 
 /* A name to be created; it is in the table before it exists. NULL if the table is full. */
@@ -48,7 +50,7 @@ static struct hidden_name *hidden_name_take(int directory)
 		if (atomic_exchange(&hidden->taken, true))
 			continue;
 		hidden->directory = directory;
-		file_unique_name(hidden->name);
+		leftovers_make_name(hidden->name);
 		atomic_store(&hidden->live, true);
 		return hidden;
 	}
@@ -184,6 +186,16 @@ static int open_kept(const struct replacement *replacement, mode_t mode, struct 
 	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
 }
 
+/*
+ * A lock that says that somebody is at work lives until the rename; the file is closed before, as a
+ * close may have something to report.
+ */
+static void hold(struct replacement *replacement, const struct file *file)
+{
+	leftovers_hold(file);
+	replacement->held.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 static int make_file(struct replacement *replacement, struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
@@ -198,6 +210,8 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
 		r = make_hidden(replacement, mode, ret_file);
+	if (r == 0)
+		hold(replacement, ret_file);
 	return r;
 }
 
@@ -213,7 +227,7 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 	replacement->engine = engine;
 	replacement->path = path;
 	replacement->directory = (struct file){ .engine = engine, .fd = -1 };
-	replacement->old_file = replacement->directory;
+	replacement->old_file = replacement->held = replacement->directory;
 	replacement->has_old = old != NULL;
 	replacement->kept_name = kept_name;
 	if (old)
@@ -225,6 +239,8 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 		replacement_leave(replacement); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
 	}
+	if (replacement->hidden) /* others had to have a name here, too */
+		leftovers_tell(&replacement->directory, path);
 	*ret_replacement = replacement;
 	return 0;
 }
@@ -341,6 +357,7 @@ void replacement_drop(struct replacement *replacement)
 
 void replacement_leave(struct replacement *replacement)
 {
+	file_close(&replacement->held);
 	file_close(&replacement->old_file);
 	file_close(&replacement->directory);
 	free(replacement->name);

@@ -8,7 +8,8 @@
  * name until finish (O_TMPFILE), when it is linked under a hidden one for the moment that the
  * rename takes, since a link cannot replace a file. Where the system does not know nameless files,
  * or has no /proc to link them by, it has the hidden name from the start; a process that is killed
- * outright then leaves it behind, and a handler of signals can remove it.
+ * outright then leaves it behind, which the next one tells (leftovers.h), and a handler of signals
+ * can remove it.
  *
  * Symbolic links are followed: the target is the file at their end, there or not.
  *

@@ -1,0 +1,28 @@
+/*
+ * leftovers - unfinished files whose process was killed outright
+ *
+ * Where there are no nameless files, an unfinished one has a hidden name. A signal that can be
+ * caught removes it; after SIGKILL, or when the machine stops, it stays, hidden, and takes as much
+ * space as an output. Whoever starts there next says so, and leaves it to the user to remove it.
+ *
+ * A file that somebody works on is told from one that was left by a lock on it, which the kernel
+ * takes back from whoever dies.
+ */
+#pragma once
+
+#include "io/file/file.h"
+
+/* ".gsort-unfinished-" and 16 random hexadecimal digits, with the final '\0'. */
+enum { LEFTOVERS_NAME_SIZE = 35 };
+
+/* A hidden name that no other file has, and that tells everybody what it is. */
+void leftovers_make_name(char name[static LEFTOVERS_NAME_SIZE]);
+
+/*
+ * Mark `file`, open for writing, as one that somebody works on, until it and all duplicates of its
+ * descriptor are closed. A file system without locks is no error: nothing in it is taken for left.
+ */
+void leftovers_hold(const struct file *file);
+
+/* Warn of each file of such a name in `directory`, that of `path`, that nobody works on. */
+void leftovers_tell(const struct file *directory, const char *path);

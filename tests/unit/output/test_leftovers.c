@@ -1,0 +1,158 @@
+/*
+ * test_leftovers - what a killed process has left is named, what a living one works on is not
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "io/output/leftovers.h"
+#include "tests/support/output_fixture.h"
+
+/* A process that has begun an output, and waits to be killed. */
+static pid_t begin_output(void)
+{
+	int done[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(done), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		output_write_at(open_output(path_of("f"), N), 0, data, N);
+		close(done[1]);
+		for (;;)
+			pause();
+	}
+	close(done[1]);
+	assert_int_equal(read(done[0], &byte, 1), 0);
+	close(done[0]);
+	return child;
+}
+
+static void kill_outright(pid_t child)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* The name of the one hidden file, made part of a message. */
+static const char *hidden_name(void)
+{
+	static char name[256];
+	DIR *directory = opendir(fixture_directory);
+	const struct dirent *entry;
+
+	name[0] = '\0';
+	while ((entry = readdir(directory)))
+		if (strncmp(entry->d_name, ".gsort-", 7) == 0)
+			strcpy(name, entry->d_name);
+	closedir(directory);
+	return name;
+}
+
+static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
+{
+	const char *name;
+	pid_t child;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	child = begin_output();
+	name = hidden_name();
+	kill_outright(child);
+	assert_int_equal(count_names(), 1);
+	output_abort(open_output(path_of("g"), N));
+	assert_non_null(strstr(status_last_warning(), name));
+	assert_non_null(strstr(status_last_warning(), path_of("g")));
+	assert_non_null(strstr(status_last_warning(), "remove it"));
+	assert_int_equal(count_names(), 1);
+}
+
+static void file_that_somebody_works_on_is_not_named(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	child = begin_output();
+	output_abort(open_output(path_of("g"), N));
+	kill_outright(child);
+	assert_string_equal(status_last_warning(), "");
+}
+
+static int look_then_rename(int from, const char *name, int to, const char *as)
+{
+	const struct file directory = { .engine = &faulty_engine, .fd = from };
+
+	leftovers_tell(&directory, "here");
+	return renameat(from, name, to, as);
+}
+
+/* Also when it is closed already, and has a name for the moment only. */
+static void file_that_is_about_to_be_renamed_is_not_named(void **state)
+{
+	struct io_engine engine = faulty_engine;
+
+	(void)state;
+	engine.renameat = look_then_rename;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		struct output *output;
+
+		faults.refuses_nameless = !nameless;
+		assert_int_equal(output_open(&engine, path_of("f"), N, &output), 0);
+		assert_int_equal(output_write_at(output, 0, data, N), 0);
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+		assert_string_equal(status_last_warning(), "");
+		assert_true(file_holds(path_of("f"), data, N));
+	}
+}
+
+static void file_that_was_only_just_made_is_not_named(void **state)
+{
+	const struct file directory = { .engine = &faulty_engine,
+					.fd = open(fixture_directory, O_PATH) };
+	char name[LEFTOVERS_NAME_SIZE];
+
+	(void)state;
+	leftovers_make_name(name);
+	write_file(path_of(name), "", 0);
+	leftovers_tell(&directory, "here");
+	assert_string_equal(status_last_warning(), "");
+	write_file(path_of(name), data, 1);
+	leftovers_tell(&directory, "here");
+	assert_non_null(strstr(status_last_warning(), name));
+	close(directory.fd);
+}
+
+/* Another's, or that of a checkpoint, which waits to be taken up. */
+static void other_hidden_files_are_not_named(void **state)
+{
+	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-unfinished-",
+					     ".gsort-unfinished-0123456789abcdef0", ".hidden" };
+
+	(void)state;
+	faults.refuses_nameless = true;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		write_file(path_of(names[i]), data, N);
+	assert_int_equal(symlink("f", path_of(".gsort-unfinished-0123456789abcdef")), 0);
+	assert_int_equal(mkfifo(path_of(".gsort-unfinished-0123456789abcdee"), 0600), 0);
+	output_abort(open_output(path_of("g"), N));
+	assert_string_equal(status_last_warning(), "");
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(file_of_a_killed_process_is_named_at_the_next_start),
+		FIXTURE(file_that_somebody_works_on_is_not_named),
+		FIXTURE(file_that_is_about_to_be_renamed_is_not_named),
+		FIXTURE(file_that_was_only_just_made_is_not_named),
+		FIXTURE(other_hidden_files_are_not_named),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
