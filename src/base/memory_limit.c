@@ -285,6 +285,11 @@ static uint64_t measure_affinity(const char *root)
 	return n ? n : NO_LIMIT;
 }
 
+uint64_t memory_physical_nbytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 unsigned cpus_available(const char *root)
 {
 	const uint64_t n = least(measure_affinity(root), measure_groups(root, cpu_hierarchies));

@@ -21,6 +21,9 @@
 /* Bytes that this process can still use. 64 MiB if nothing can be found out. */
 uint64_t memory_available_nbytes(const char *root);
 
+/* What the machine has. */
+uint64_t memory_physical_nbytes(void);
+
 /*
  * Processors this process may keep busy: its affinity and the cpu.max quota (v1: cfs), at least 1.
  */

@@ -7,17 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "src/base/memory_limit.h"
 #include "src/base/status.h"
 
 /* Position p stands for a factor of 2^(10 p). */
 static const char suffixes[] = "bKMGTPE";
-
-static uint64_t physical_nbytes(void)
-{
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static int parse_digits(const char **text, uint64_t *ret_n)
 {
@@ -35,7 +30,7 @@ static int parse_digits(const char **text, uint64_t *ret_n)
 static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
 {
 	__extension__ const unsigned __int128 nbytes =
-		(unsigned __int128)percent * physical_nbytes() / 100;
+		(unsigned __int128)percent * memory_physical_nbytes() / 100;
 
 	if (nbytes > UINT64_MAX)
 		return -ERANGE;

@@ -109,6 +109,8 @@ static int spill_chunks(struct forming *forming)
 			     &forming->dropped);
 
 	forming->n_resident -= n;
+	if (r == 0)
+		r = run_store_check_room(forming->store, &engine->plan);
 	return r < 0 ? r : temporary_space_check_again(engine);
 }
 

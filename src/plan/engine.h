@@ -24,8 +24,8 @@ struct engine {
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	const struct keeper *keeper; /* of runs that outlive the process; NULL: nobody */
-	uint64_t first_record;         /* of the input: those before are in runs already */
-	struct stats *stats;           /* may be NULL */
+	uint64_t first_record;       /* of the input: those before are in runs already */
+	struct stats *stats;         /* may be NULL */
 
 	/* Opened by setup_open() */
 	struct device *device;

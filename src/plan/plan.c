@@ -1,7 +1,7 @@
 /*
  * plan - how much of what, before anything starts (see plan.h)
  */
-#include "src/plan/plan.h"
+#include "src/plan/plan_inside.h"
 
 #include <string.h>
 
@@ -15,44 +15,29 @@ enum {
 	LEAST_CHUNK_NBYTES = 64 << 10,
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_BLOCK_NBYTES = 1 << 20,
-	LEAST_WINDOW_NBYTES = 64 << 10,
-	LEAST_STRIDE_NBYTES = 256,
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_READERS = 8,
 	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
 	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
-	STREAMS_PART = 2, /* of the memory, at most, as the next two */
-	CODECS_PART = 16,
-	INDEX_PART = 8,
-	LEAST_FAN_IN = 32, /* that longer blocks, for the sake of a small index, must leave */
+	CODECS_PART = 16, /* of the memory, at most, as the next */
+	USUAL_INDEX_PART = 8,
+	USUAL_FAN_IN = 32, /* that an index of its usual part must leave */
+	LEAST_FAN_IN = 2,
+	MOST_FAN_IN = 1 << 20,
+	RUN_NBYTES = 1 << 10, /* what a run is, without its blocks: rather too much */
+	LEAST_LANES = 2,
 	ROUNDS = 3,
 };
 
-static uint64_t at_least(uint64_t value, uint64_t least)
-{
-	return value < least ? least : value;
-}
-
-static uint64_t at_most(uint64_t value, uint64_t most)
-{
-	return value > most ? most : value;
-}
-
-static uint64_t divide_up(uint64_t value, uint64_t by)
-{
-	return value / by + (value % by != 0);
-}
-
-static uint64_t round_up(uint64_t value, uint64_t to)
-{
-	return divide_up(value, to) * to;
-}
+/* Numbers of 32 bits hold sums of them. */
+static const uint64_t MOST_CHUNKS = UINT64_C(1) << 31;
 
 /* Of the host's memory, what is there for data; nothing is left by a mapping that is too large. */
 static uint64_t data_nbytes(const struct plan *plan)
 {
-	const uint64_t others_nbytes = plan->side_nbytes + plan->index_nbytes + plan->mapped_nbytes;
+	const uint64_t others_nbytes = plan->side_nbytes + plan->index_nbytes +
+				       at_most(plan->mapped_nbytes, plan->memory_nbytes);
 
 	return plan->memory_nbytes - at_most(others_nbytes, plan->memory_nbytes);
 }
@@ -69,8 +54,9 @@ static uint64_t input_in_chunks_nbytes(const struct plan_request *request)
 {
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return PLAN_SIZE_UNKNOWN;
-	return request->input_nbytes / request->layout->record_nbytes *
-	       chunk_record_nbytes(request->layout);
+	return at_most(times(request->input_nbytes / request->layout->record_nbytes,
+			     chunk_record_nbytes(request->layout)),
+		       PLAN_MOST_CONTENT_NBYTES);
 }
 
 /* Chunks and slots hold a multiple of so many records: whole pages or so, if they are narrow. */
@@ -145,13 +131,11 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 	struct window_plan windows;
 
 	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
-	return windows.n_windows *
-	       (windows.capacity_records * (plan->resident_nbytes + plan->gathered_nbytes) +
-		windows.scratch_nbytes);
+	return plan_windows_nbytes(plan, &windows, false);
 }
 
 /* What the lanes take that sort chunks. */
-static uint64_t lanes_nbytes(const struct plan *plan)
+uint64_t plan_lanes_nbytes(const struct plan *plan)
 {
 	return plan->n_lanes * (plan->sort_scratch_nbytes + plan->spare_nbytes);
 }
@@ -162,9 +146,9 @@ static bool plan_resident(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_chunks = divide_up(input_nbytes, plan->chunk_nbytes);
 	uint64_t needed;
 
-	if (input_nbytes > plan->device_nbytes)
+	if (input_nbytes > plan->device_nbytes || n_chunks > MOST_CHUNKS)
 		return false;
-	needed = n_chunks * plan->chunk_nbytes + lanes_nbytes(plan);
+	needed = n_chunks * plan->chunk_nbytes + plan_lanes_nbytes(plan);
 	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
 	if (needed + plan->merge_nbytes > plan->device_nbytes)
 		return false;
@@ -180,8 +164,8 @@ static void plan_spilling(struct plan *plan)
 
 	plan->merge_nbytes = plan->device_nbytes / 4;
 	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
-	pool_nbytes -= at_most(lanes_nbytes(plan), pool_nbytes / 2);
-	plan->n_chunks = at_least(pool_nbytes / plan->chunk_nbytes, 4);
+	pool_nbytes -= at_most(plan_lanes_nbytes(plan), pool_nbytes / 2);
+	plan->n_chunks = at_most(at_least(pool_nbytes / plan->chunk_nbytes, 4), MOST_CHUNKS);
 	plan->spill_chunks = plan->n_chunks / 2;
 }
 
@@ -192,7 +176,7 @@ static uint64_t expected_runs(const struct plan *plan, uint64_t input_nbytes)
 }
 
 /* The size of the input in chunks, or something to plan with. */
-static uint64_t expected_input_nbytes(const struct plan_request *request, const struct plan *plan)
+uint64_t plan_expected_input_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	return request->input_nbytes == PLAN_SIZE_UNKNOWN ?
 		       plan->memory_nbytes * UNKNOWN_INPUT_TIMES_MEMORY :
@@ -200,13 +184,20 @@ static uint64_t expected_input_nbytes(const struct plan_request *request, const 
 }
 
 /* Of the input, what goes to spilled runs, or is in inputs of a merge. */
-static uint64_t stored_nbytes(const struct plan_request *request, const struct plan *plan)
+uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	const uint64_t input_nbytes = expected_input_nbytes(request, plan);
+	const uint64_t input_nbytes = plan_expected_input_nbytes(request, plan);
 
 	if (request->n_input_runs)
 		return input_nbytes;
 	return expected_runs(plan, input_nbytes) * plan->spill_chunks * plan->chunk_nbytes;
+}
+
+uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan)
+{
+	return request->n_input_runs ?
+		       request->n_input_runs :
+		       expected_runs(plan, plan_expected_input_nbytes(request, plan));
 }
 
 /*
@@ -217,29 +208,37 @@ static uint64_t stored_nbytes(const struct plan_request *request, const struct p
  *
  * which is also enough for a third buffer, to pack in, if the quota is the overhang. Of what is
  * many times as large as the memory there would be so many blocks that their index filled it; then
- * they are longer, and fewer runs are merged at once.
+ * they are longer, and fewer runs are merged at once: 32 at least as long as the index has room,
+ * then 2. An index that has none then is too large for this memory (is_enough).
  */
-static void plan_blocks(const struct plan_request *request, struct plan *plan)
+static void plan_blocks_with(const struct plan_request *request, struct plan *plan,
+			     uint64_t nbytes_of_each)
 {
 	const uint64_t per_block = 6 * plan->n_windows;
-	const uint64_t n_runs = request->n_input_runs ?
-					request->n_input_runs :
-					expected_runs(plan, expected_input_nbytes(request, plan));
-	const uint64_t least_for_index =
-		divide_up(stored_nbytes(request, plan),
-			  plan->memory_nbytes / INDEX_PART / sizeof(struct run_block));
+	const uint64_t n_runs = at_least(plan_expected_stored_runs(request, plan), 1);
+	const uint64_t nbytes = plan_stored_nbytes(request, plan);
+	const uint64_t usual =
+		divide_up(nbytes, plan->memory_nbytes / USUAL_INDEX_PART / nbytes_of_each);
+	const uint64_t least = divide_up(nbytes, plan_index_room_nbytes(plan) / nbytes_of_each);
+	uint64_t block_nbytes = plan->merge_nbytes / per_block / n_runs;
 
-	plan->block_nbytes = plan->merge_nbytes / (per_block * at_least(n_runs, 1));
-	plan->block_nbytes =
-		at_least(plan->block_nbytes,
-			 at_most(least_for_index, plan->merge_nbytes / (per_block * LEAST_FAN_IN)));
-	plan->block_nbytes =
-		at_least(at_most(plan->block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
-	plan->block_nbytes = at_least(plan->block_nbytes, plan->resident_nbytes);
-	plan->block_nbytes = at_least(plan->block_nbytes, request->least_block_nbytes);
-	plan->fan_in = (uint32_t)at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), 2);
-	if (request->batch_size)
-		plan->fan_in = (uint32_t)at_most(plan->fan_in, request->batch_size);
+	block_nbytes = at_least(block_nbytes,
+				at_most(usual, plan->merge_nbytes / (per_block * USUAL_FAN_IN)));
+	block_nbytes = at_least(block_nbytes,
+				at_most(least, plan->merge_nbytes / (per_block * LEAST_FAN_IN)));
+	block_nbytes = at_least(at_most(block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
+	block_nbytes = at_least(block_nbytes, plan->resident_nbytes);
+	plan->block_nbytes = at_least(block_nbytes, request->least_block_nbytes);
+	plan->fan_in = (uint32_t)at_most(
+		at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), LEAST_FAN_IN),
+		request->batch_size ? request->batch_size : MOST_FAN_IN);
+}
+
+static void plan_blocks(const struct plan_request *request, struct plan *plan)
+{
+	plan_blocks_with(request, plan, plan_entry_nbytes(request, false));
+	if (plan_expected_stored_runs(request, plan) > plan->fan_in)
+		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
 }
 
 /* Does the device pack what is spilled? It pays for what goes over a link. */
@@ -250,49 +249,19 @@ static bool device_packs(const struct plan_request *request, const struct plan *
 }
 
 /* Does it store any runs? */
-static bool stores_runs(const struct plan *plan)
+bool plan_stores_runs(const struct plan *plan)
 {
 	return plan->temporary_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
-}
-
-/* Blocks of resident runs, all chunks together: each has its first key in memory. */
-static uint64_t n_resident_blocks(const struct plan_request *request, const struct plan *plan)
-{
-	const uint64_t n_chunks =
-		at_most(plan->n_chunks,
-			divide_up(expected_input_nbytes(request, plan), plan->chunk_nbytes));
-	struct window_plan windows;
-
-	if (n_chunks == 0)
-		return 0;
-	plan_windows(plan, request, plan->merge_nbytes, n_chunks * plan->chunk_records,
-		     (uint32_t)n_chunks, plan->fits ? 0 : plan->fan_in, &windows);
-	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);
-}
-
-/*
- * What is known of all blocks of all runs. A merge to a run needs the index of what it reads and of
- * what it writes; a checkpoint's records hold one, too, until they are written.
- */
-static uint64_t index_nbytes(const struct plan_request *request, const struct plan *plan)
-{
-	const uint64_t n_blocks = divide_up(stored_nbytes(request, plan), plan->block_nbytes);
-	const uint64_t of_inputs = request->n_input_runs ? n_blocks * sizeof(code_t) : 0;
-	uint64_t n_copies = plan->n_passes > 1;
-
-	if (stores_runs(plan))
-		n_copies += !request->n_input_runs + request->keeps_index;
-	return n_resident_blocks(request, plan) * sizeof(code_t) + of_inputs +
-	       n_copies * n_blocks * sizeof(struct run_block);
 }
 
 /* All that depends on how much memory there is for data. */
 static void plan_data(const struct plan_request *request, const struct device_info *info,
 		      struct plan *plan)
 {
-	plan->device_nbytes = info->unified ?
-				      data_nbytes(plan) :
-				      at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES);
+	plan->device_nbytes =
+		info->unified ? data_nbytes(plan) :
+				at_most(at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES),
+					PLAN_MOST_MEMORY_NBYTES);
 	plan->window_nbytes =
 		at_most(info->window_nbytes, data_nbytes(plan) / (4 * plan->n_windows));
 	plan_chunks(request, info, plan);
@@ -306,27 +275,41 @@ static void plan_data(const struct plan_request *request, const struct device_in
 	plan_expect(request, plan);
 }
 
-/* For those that write and those that fetch blocks. */
-static uint64_t codecs_nbytes(const struct plan_request *request, const struct plan *plan)
-{
-	return (plan->n_writers + plan->n_readers) *
-	       block_writer_thread_nbytes(&request->compression, request->stores_codes,
-					  plan->block_nbytes);
-}
-
-static uint64_t streams_nbytes(const struct plan_request *request, const struct plan *plan)
-{
-	return at_most(request->streams_nbytes, plan->memory_nbytes / STREAMS_PART);
-}
-
 /* What a sort as it is planned takes besides data. */
 static void plan_side(const struct plan_request *request, struct plan *plan)
 {
-	plan->side_nbytes = streams_nbytes(request, plan);
-	if (stores_runs(plan))
-		plan->side_nbytes +=
-			at_most(codecs_nbytes(request, plan), plan->memory_nbytes / CODECS_PART);
-	plan->index_nbytes = at_most(index_nbytes(request, plan), plan->memory_nbytes / INDEX_PART);
+	plan->side_nbytes = plan_streams_nbytes(request, plan);
+	if (plan_stores_runs(plan))
+		plan->side_nbytes += at_most(plan_codecs_nbytes(request, plan),
+					     plan->memory_nbytes / CODECS_PART);
+	plan->index_nbytes =
+		at_most(plan_index_nbytes(request, plan), plan->memory_nbytes / PLAN_INDEX_PART);
+	plan->most_stored_blocks = plan_index_room_nbytes(plan) / plan_entry_nbytes(request, true);
+}
+
+uint64_t plan_most_threads(uint64_t memory_nbytes)
+{
+	return at_least(memory_nbytes / PLAN_THREAD_NBYTES, LEAST_LANES);
+}
+
+/*
+ * What is at the side depends on the blocks and on whether anything is stored, and these on how
+ * much is left for data: so both are computed in turn, until little changes.
+ */
+static void plan_all(const struct plan_request *request, const struct device_info *info,
+		     struct plan *plan)
+{
+	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
+	plan->side_nbytes = plan_streams_nbytes(request, plan);
+	plan->index_nbytes = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		plan_data(request, info, plan);
+		plan_side(request, plan);
+	}
+	plan_data(request, info, plan);
+	plan->full_index_nbytes = plan_index_nbytes(request, plan);
+	plan->total_nbytes = plan_total_nbytes(request, plan);
+	plan->is_enough = plan->total_nbytes <= plan->memory_nbytes + PLAN_BESIDE_NBYTES;
 }
 
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
@@ -336,7 +319,8 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 
 	device_describe(request->device, &info);
 	*plan = (struct plan){
-		.memory_nbytes = at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
+		.memory_nbytes = at_most(at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
+					 PLAN_MOST_MEMORY_NBYTES),
 		.input_nbytes = request->input_nbytes,
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,
 		.element_nbytes = request->layout->element_nbytes,
@@ -346,6 +330,9 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		.n_readers = (uint32_t)at_most(request->n_threads, MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
+	if (info.unified)
+		plan->n_lanes =
+			(uint32_t)at_most(info.n_lanes, plan_most_threads(plan->memory_nbytes));
 	if (request->layout->kind == LAYOUT_REFERENCES) {
 		plan->mapped_nbytes = request->input_nbytes;
 		plan->gathered_nbytes = plan->record_nbytes;
@@ -353,78 +340,11 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	if (request->ordered_output)
 		plan->n_writers = 1;
 	memcpy(plan->device, info.name, sizeof plan->device);
-	plan->n_windows = plan->n_lanes + plan->n_writers + 1;
-	/*
-	 * What is at the side depends on the blocks and on whether anything is stored, and these on
-	 * how much is left for data: so both are computed in turn, until little changes.
-	 */
-	plan->side_nbytes = streams_nbytes(request, plan);
-	for (int i = 0; i < ROUNDS; i++) {
-		plan_data(request, &info, plan);
-		plan_side(request, plan);
+	/* Lanes and windows have what does not shrink: too many are the first to go. */
+	plan_all(request, &info, plan);
+	while (!plan->is_enough && info.unified && plan->n_lanes > LEAST_LANES) {
+		plan->n_lanes = (uint32_t)at_least(plan->n_lanes / 2, LEAST_LANES);
+		plan->n_readers = (uint32_t)at_most(plan->n_readers, plan->n_lanes);
+		plan_all(request, &info, plan);
 	}
-	plan_data(request, &info, plan);
-}
-
-/* Scratch of the merge of k runs of n records in all. */
-static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_t k, uint64_t n)
-{
-	if (request->layout->kind == LAYOUT_RECORDS)
-		return device_records_scratch_nbytes(request->device, request->layout, k, n);
-	return device_merge_scratch_nbytes(request->device, k, n, request->layout->element_nbytes);
-}
-
-/* Records of a block of a stored run. */
-static uint64_t block_records(const struct plan *plan)
-{
-	return plan->block_nbytes / plan->resident_nbytes;
-}
-
-/* Of a record in a window, as it is merged or as it leaves. */
-static uint64_t widest_nbytes(const struct plan *plan)
-{
-	return at_least(plan->resident_nbytes, plan->gathered_nbytes);
-}
-
-/* What a window with that quota takes, all in all; fills in *windows. */
-static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
-			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
-			      struct window_plan *windows)
-{
-	const uint64_t overhang = n_stored * block_records(plan);
-	const uint64_t n_buffers = n_stored ? 2 : 1;
-	const uint64_t least_stride =
-		at_least(at_most(LEAST_STRIDE_NBYTES / widest_nbytes(plan), 16), 1);
-
-	windows->quota_records = quota;
-	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
-	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
-	windows->scratch_nbytes = at_least(
-		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records),
-		plan->packs ? windows->capacity_records * plan->resident_nbytes : 0);
-	return windows->capacity_records *
-		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
-	       windows->scratch_nbytes;
-}
-
-/*
- * The quota is what the device likes, or four times the overhang of stored runs where that is
- * longer (so that little is carried from window to window), but reduced until memory allows it, and
- * no more than lets all lanes work.
- */
-void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
-		  struct window_plan *ret_windows)
-{
-	const uint64_t overhang = n_stored * block_records(plan);
-	const uint64_t record_nbytes = widest_nbytes(plan);
-	const uint64_t least = at_least(at_least(overhang, LEAST_WINDOW_NBYTES / record_nbytes), 1);
-	uint64_t quota = at_least(plan->window_nbytes / record_nbytes, 4 * overhang);
-
-	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);
-	ret_windows->n_windows = plan->n_windows;
-	while (window_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
-		       nbytes / plan->n_windows &&
-	       quota > least)
-		quota = at_least(quota - divide_up(quota, 4), least); /* less, however small */
 }

@@ -114,11 +114,35 @@ struct plan {
 	uint64_t passes_nbytes;  /* ... by merges before the final one */
 	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
 	uint64_t temporary_nbytes, most_temporary_nbytes;
+
+	/* Of the host's memory, all that is needed at once, where it does not shrink any more. */
+	uint64_t total_nbytes;
+	uint64_t full_index_nbytes;  /* of it, for what is known of the blocks of all runs */
+	bool is_enough;              /* that is within the memory and PLAN_BESIDE_NBYTES */
+	uint64_t most_stored_blocks; /* that the index of runs has room for */
 };
 
 /* The least memory a plan is made for; smaller limits are taken as this. */
 enum { PLAN_LEAST_MEMORY_NBYTES = 1 << 20 };
 
+/* More than there are addresses; larger limits are taken as this. And more than can be sorted. */
+#define PLAN_MOST_MEMORY_NBYTES (UINT64_C(1) << 56)
+#define PLAN_MOST_CONTENT_NBYTES (UINT64_C(1) << 60)
+
+/*
+ * The process may take 32 MiB besides the memory. With little memory, what does not shrink with it
+ * may have so much of them; the rest is for the program and its threads.
+ */
+enum { PLAN_BESIDE_NBYTES = 20 << 20 };
+
+/* Threads that sort: more than one for each MiB would have too little of it; 2 are no matter. */
+enum { PLAN_THREAD_NBYTES = 1 << 20 };
+uint64_t plan_most_threads(uint64_t memory_nbytes);
+
+/* Of each input of -m, what is turned into items at a time, where its records are none. */
+enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
+
+/* Any request makes a plan; it can be carried out if it says is_enough. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);
 
 /* For --explain. */
@@ -140,3 +164,7 @@ struct window_plan {
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
 		  struct window_plan *ret_windows);
+
+/* What the windows take, all together; has_stored: if not all runs are resident. */
+uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
+			     bool has_stored);

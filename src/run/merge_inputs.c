@@ -175,7 +175,9 @@ static int add_path(const struct engine *engine, struct merge_inputs *inputs, co
 		return add_files(engine, input, position, runs);
 	}
 	r = spool(engine, input, &inputs->n_records, ret_read, &run);
-	return r < 0 ? r : run_store_add(runs, run);
+	if (r == 0)
+		r = run_store_add(runs, run);
+	return r < 0 ? r : run_store_check_room(runs, &engine->plan);
 }
 
 int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,

@@ -13,8 +13,8 @@
 #include "src/check/verify.h"
 #include "src/run/run_kind.h"
 
-enum { RECORDS_NBYTES = 64 << 10 /* that are turned into items at a time */ };
-_Static_assert((int)RECORDS_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES, "there is room for one");
+_Static_assert((int)PLAN_INPUT_BATCH_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES,
+	       "there is room for one");
 
 struct input_run {
 	struct run run;
@@ -23,7 +23,7 @@ struct input_run {
 	struct input_extent extent;
 	uint64_t position;       /* of its first record in all inputs */
 	struct verify_edge edge; /* the last record read, for the order check */
-	unsigned char *records;  /* RECORDS_NBYTES, if they are not items as they are */
+	unsigned char *records;  /* PLAN_INPUT_BATCH_NBYTES, if they are not items as they are */
 	struct run_strides strides;
 };
 
@@ -92,7 +92,7 @@ static int read_as_items(struct input_run *self, uint64_t start, uint64_t n, uns
 			 struct digest *ret_digest)
 {
 	const struct layout *layout = self->layout;
-	const uint64_t batch = RECORDS_NBYTES / layout->record_nbytes;
+	const uint64_t batch = PLAN_INPUT_BATCH_NBYTES / layout->record_nbytes;
 	struct digest of_records = { 0 };
 	int r = 0;
 
@@ -154,7 +154,7 @@ static int open_records(struct input_run *self)
 
 	if (layout->kind != LAYOUT_RECORDS || layout->intake.is_identity)
 		return 0;
-	self->records = malloc(RECORDS_NBYTES);
+	self->records = malloc(PLAN_INPUT_BATCH_NBYTES);
 	return self->records ? 0 : fail(-ENOMEM, "no memory for records of %s", self->extent.path);
 }
 

@@ -4,9 +4,11 @@
 #include "src/run/run_store.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/size.h"
 #include "src/base/status.h"
 
 int run_store_add(struct run_store *store, struct run *run)
@@ -46,6 +48,26 @@ size_t run_store_n_stored(const struct run_store *store)
 	for (size_t i = 0; i < store->n; i++)
 		n += !run_is_resident(store->runs[i]);
 	return n;
+}
+
+int run_store_check_room(const struct run_store *store, const struct plan *plan)
+{
+	uint64_t n_blocks = 0;
+	char memory[32];
+
+	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
+		return 0;
+	for (size_t i = 0; i < store->n; i++)
+		if (!run_is_resident(store->runs[i]))
+			n_blocks += run_n_blocks(store->runs[i]);
+	if (n_blocks <= plan->most_stored_blocks)
+		return 0;
+	size_format(plan->memory_nbytes, memory);
+	return fail(-E2BIG,
+		    "%s of memory are too little for so long a pipe: %" PRIu64
+		    " blocks of runs are stored, and what is known of each has no room any more; "
+		    "use an -S that is twice as large, or a file",
+		    memory, n_blocks);
 }
 
 void run_store_free(struct run_store *store)

@@ -29,5 +29,11 @@ static inline size_t run_store_n_resident(const struct run_store *store)
 	return store->n - run_store_n_stored(store);
 }
 
+/*
+ * Of an input of unknown size: is there room for what is known of the blocks of all stored runs? 0,
+ * or -E2BIG after a message.
+ */
+int run_store_check_room(const struct run_store *store, const struct plan *plan);
+
 /* Closes all runs. */
 void run_store_free(struct run_store *store);

@@ -4,10 +4,12 @@
 #include "src/sort/setup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "io/codec/zst_writer.h"
 #include "io/input/input_mapped.h"
 #include "src/base/memory_limit.h"
+#include "src/base/size.h"
 #include "src/base/status.h"
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
@@ -21,14 +23,22 @@ _Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be 
 /* Starting a GPU takes a fifth of a second, in which a disk can read so much. */
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
-unsigned setup_n_threads(const struct options *options)
-{
-	return options->n_threads ? options->n_threads : cpus_available("");
-}
-
+/* A limit beyond what the machine has would only be planned with as if it had it. */
 static uint64_t memory_limit(const struct options *options)
 {
-	return options->buffer_nbytes ? options->buffer_nbytes : memory_available_nbytes("") / 2;
+	const uint64_t physical_nbytes = memory_physical_nbytes();
+	const uint64_t nbytes = options->buffer_nbytes ? options->buffer_nbytes :
+							 memory_available_nbytes("") / 2;
+
+	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
+}
+
+unsigned setup_n_threads(const struct options *options)
+{
+	const unsigned n = options->n_threads ? options->n_threads : cpus_available("");
+	const uint64_t most = plan_most_threads(memory_limit(options));
+
+	return n < most ? n : (unsigned)most;
 }
 
 static int choose_backend(struct engine *engine, const struct options *options,
@@ -111,6 +121,56 @@ static void make_plan(struct engine *engine, const struct setup *setup)
 	plan_make(&engine->request, &engine->plan);
 }
 
+/* Would so much memory be enough for what is planned? */
+static bool is_enough(const struct engine *engine, const struct options *options,
+		      uint64_t memory_nbytes)
+{
+	struct plan_request request = engine->request;
+	struct options tried = *options;
+	struct plan plan;
+
+	tried.buffer_nbytes = request.memory_nbytes = memory_nbytes;
+	request.streams_nbytes = streams_nbytes(engine, &tried);
+	plan_make(&request, &plan);
+	return plan.is_enough;
+}
+
+/* The least memory that is, more or less. */
+static uint64_t find_enough_nbytes(const struct engine *engine, const struct options *options)
+{
+	uint64_t less = engine->plan.memory_nbytes, enough = 2 * less;
+
+	while (!is_enough(engine, options, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
+		less = enough;
+		enough *= 2;
+	}
+	while (enough - less > enough / 32) {
+		const uint64_t middle = less + (enough - less) / 2;
+
+		*(is_enough(engine, options, middle) ? &enough : &less) = middle;
+	}
+	return enough;
+}
+
+/* What cannot be kept to is refused, and not passed over. */
+static int check_memory(const struct engine *engine, const struct options *options)
+{
+	const struct plan *plan = &engine->plan;
+	char has[32], needed[32], index[32], streams[32];
+
+	if (plan->is_enough)
+		return 0;
+	size_format(plan->memory_nbytes, has);
+	size_format(plan->total_nbytes, needed);
+	size_format(plan->full_index_nbytes, index);
+	size_format(engine->request.streams_nbytes, streams);
+	return fail(-E2BIG,
+		    "%s of memory are too little: this would take %s, of it %s to know where what "
+		    "is in the runs, and %s for inputs and a compressed output; it needs -S of at "
+		    "least %" PRIu64 "M",
+		    has, needed, index, streams, (find_enough_nbytes(engine, options) >> 20) + 1);
+}
+
 static void choose_way_of_spill(struct engine *engine)
 {
 	enum page_cache_use use = page_cache_use(engine, engine->plan.temporary_nbytes);
@@ -144,8 +204,9 @@ static int open_pool(struct engine *engine, const struct setup *setup)
 	int r;
 
 	make_plan(engine, setup);
-	if (options->explain || options->mode == MODE_MERGE)
-		return 0;
+	r = check_memory(engine, options);
+	if (r < 0 || options->explain || options->mode == MODE_MERGE)
+		return r;
 	r = chunk_pool_open(engine, &engine->pool);
 	while (r == -ENOMEM && !engine->info.unified &&
 	       engine->info.memory_nbytes > least_device_nbytes) {

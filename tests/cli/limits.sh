@@ -237,6 +237,22 @@ else
 	echo 'skipped: files of 2^63 - 1 bytes, for there is no tmpfs'
 fi
 
+claim 'limits near 2^64 are planned with'
+"$GSORT" input -o sorted
+cat sorted sorted | "$GSORT" -o expected-twice
+for size in 15E 135107988863057920b 18446744073709551615b 1P; do
+	gives sorted -m -S $size sorted
+	gives expected-twice -m -S $size sorted sorted
+	gives sorted -S $size --device-memory=$size --temp-limit=$size input
+	cat input | gives sorted -S $size -
+	gives sorted -S 2M --limit=18446744073709551614 --temp-limit=$size input
+	"$GSORT" --explain -S $size input > stdout || broken "--explain -S $size: status $?"
+	"$GSORT_GEN" -b $size -o none 2> stderr
+	[ $? -eq 2 ] || broken "gsort-gen -b $size: status $?"
+	says 'more than a file can hold|No space|too large' stderr
+done
+rm -f sorted expected-twice
+
 same untouched input 'the input'
 
 finish

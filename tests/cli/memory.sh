@@ -45,6 +45,21 @@ for memory in 128 112 96; do
 	within $memory -S ${memory}M -R 100 -k0:b10 input
 done
 
+claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
+truncate -s 2G sparse
+within 16 -S 16M sparse
+refuses ' 1 MiB of memory are too little: .* -S of at least [0-9]+M$' -S 1M sparse
+enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
+"$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
+rm -f sparse
+head -c 600M /dev/zero | refuses ' 1 MiB of memory are too little for so long a pipe' -S 1M -
+
+claim 'more threads than the memory has room for'
+generate -b 16M -o input
+for memory in 1 16 64; do
+	within $memory -S ${memory}M --parallel=1024 input
+done
+
 claim 'compressed runs, inputs and outputs'
 generate -b 96M -d nearly -o input
 for mode in delta zstd:1 zstd:5; do

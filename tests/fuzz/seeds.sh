@@ -3,10 +3,10 @@
 #
 # usage: seeds.sh DIRECTORY
 #
-# Makes DIRECTORY/arguments, /decoders and /manifest. GSORT, if set, makes a compressed file.
+# Makes DIRECTORY/arguments, /decoders, /manifest and /plan. GSORT, if set, makes a compressed file.
 set -eu
 cd "$1"
-mkdir -p arguments decoders manifest
+mkdir -p arguments decoders manifest plan
 
 # seed NAME WORD...: a command line, and some records.
 seed() {
@@ -55,3 +55,6 @@ for type in 1 2 3 4 5; do
 		head -c 384 /dev/zero
 	} > "manifest/$type"
 done
+
+head -c 96 /dev/zero > plan/zeros
+head -c 96 /dev/urandom > plan/random

@@ -492,7 +492,26 @@ static void index_of_much_more_than_memory_has_longer_blocks(void **state)
 	(void)state;
 	assert_true(index_of_runs_nbytes(&plan) <= GIB / 8);
 	assert_true(plan.fan_in >= 32);
-	assert_true(make_plan("u64", 1000 * GIB, 64 * MIB).fan_in >= 32);
+}
+
+/* As long as it has room with longer blocks it is enough, then it is said not to be. */
+static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
+{
+	const struct plan fitting = make_plan("u64", 2 * GIB, 16 * MIB);
+	const struct plan too_large = make_plan("u64", 1000 * GIB, 64 * MIB);
+	struct plan_request request = request_for("u64", GIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	assert_true(fitting.is_enough);
+	assert_in_range(fitting.fan_in, 2, 31);
+	assert_in_range(fitting.full_index_nbytes, 4 * MIB, 16 * MIB);
+	assert_false(too_large.is_enough);
+	assert_true(too_large.total_nbytes > 100 * MIB);
+	assert_true(make_plan("u64", 1000 * GIB, GIB).is_enough);
+	request.streams_nbytes = 2 * GIB;
+	plan_make(&request, &plan);
+	assert_false(plan.is_enough);
 }
 
 static void codecs_take_nothing_if_nothing_is_spilled(void **state)
@@ -564,6 +583,7 @@ int main(void)
 		cmocka_unit_test(what_encodes_is_counted),
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
+		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),

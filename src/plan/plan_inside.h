@@ -1,0 +1,64 @@
+/*
+ * plan_inside - what the parts of the plan share; of plan*.c only
+ *
+ * Limits and sizes of inputs may be any numbers of 64 bits. Limits are bounded by
+ * PLAN_MOST_MEMORY_NBYTES, and what comes of inputs by PLAN_MOST_CONTENT_NBYTES, before anything is
+ * computed from them, so that sums and multiples of them fit. Only that needs times().
+ */
+#pragma once
+
+#include "src/plan/plan.h"
+
+static inline uint64_t at_least(uint64_t value, uint64_t least)
+{
+	return value < least ? least : value;
+}
+
+static inline uint64_t at_most(uint64_t value, uint64_t most)
+{
+	return value > most ? most : value;
+}
+
+static inline uint64_t divide_up(uint64_t value, uint64_t by)
+{
+	return value / by + (value % by != 0);
+}
+
+static inline uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return divide_up(value, to) * to;
+}
+
+/* The product, or the largest number if it is larger. */
+static inline uint64_t times(uint64_t value, uint64_t by)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(value, by, &product) ? UINT64_MAX : product;
+}
+
+enum { PLAN_INDEX_PART = 4 }; /* of the memory, at most, for the index of runs */
+
+/* --- plan.c: of what is planned so far --- */
+
+/* The size of the input in chunks, or something to plan with. */
+uint64_t plan_expected_input_nbytes(const struct plan_request *request, const struct plan *plan);
+/* Of that, what goes to stored runs, or is in inputs of a merge; and in how many. */
+uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan);
+uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan);
+/* What the lanes take that sort chunks. */
+uint64_t plan_lanes_nbytes(const struct plan *plan);
+/* Does it store any runs? */
+bool plan_stores_runs(const struct plan *plan);
+
+/* --- plan_needs.c --- */
+
+/* What is known of a block of a stored run; the most it may take of all blocks; what it does. */
+uint64_t plan_entry_nbytes(const struct plan_request *request, bool merges_to_runs);
+uint64_t plan_index_room_nbytes(const struct plan *plan);
+uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan *plan);
+/* What those need that write and fetch blocks; and of the memory, what streams have. */
+uint64_t plan_codecs_nbytes(const struct plan_request *request, const struct plan *plan);
+uint64_t plan_streams_nbytes(const struct plan_request *request, const struct plan *plan);
+/* All of the host's memory that is needed at once. */
+uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan);

@@ -1,0 +1,134 @@
+/*
+ * plan_needs - what a plan needs besides chunks and windows, and altogether (see plan.h)
+ */
+#include "src/plan/plan_inside.h"
+
+#include "io/store/block_writer.h"
+#include "io/store/run_format.h"
+
+enum {
+	STREAMS_PART = 2,    /* of the memory, at most */
+	RUN_NBYTES = 1 << 10 /* what a run is, without its blocks: rather too much */
+};
+
+/*
+ * What is known of a block: of inputs of -m the first keys, but pipes among them are stored. A
+ * merge to a run needs the index of what it reads and of what it writes; a checkpoint's records
+ * hold one, too, until they are written.
+ */
+uint64_t plan_entry_nbytes(const struct plan_request *request, bool merges_to_runs)
+{
+	const bool is_read_from_inputs = request->n_input_runs &&
+					 request->input_nbytes != PLAN_SIZE_UNKNOWN;
+	const uint64_t n_more = merges_to_runs + request->keeps_index;
+
+	return (is_read_from_inputs ? sizeof(code_t) : sizeof(struct run_block)) +
+	       n_more * sizeof(struct run_block);
+}
+
+/* The most that the index of all runs may take. */
+uint64_t plan_index_room_nbytes(const struct plan *plan)
+{
+	return plan->memory_nbytes / PLAN_INDEX_PART + PLAN_BESIDE_NBYTES / 2;
+}
+
+/* Blocks of resident runs, all chunks together: each has its first key in memory. */
+static uint64_t n_resident_blocks(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_chunks =
+		at_most(plan->n_chunks,
+			divide_up(plan_expected_input_nbytes(request, plan), plan->chunk_nbytes));
+	struct window_plan windows;
+
+	if (n_chunks == 0)
+		return 0;
+	plan_windows(plan, request, plan->merge_nbytes, n_chunks * plan->chunk_records,
+		     (uint32_t)n_chunks, plan->fits ? 0 : plan->fan_in, &windows);
+	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);
+}
+
+/* What is known of all blocks of all runs. */
+uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t n_blocks = divide_up(plan_stored_nbytes(request, plan), plan->block_nbytes);
+	const bool has_any = plan_stores_runs(plan) || request->n_input_runs;
+
+	return n_resident_blocks(request, plan) * sizeof(code_t) +
+	       (has_any ? times(n_blocks, plan_entry_nbytes(request, plan->n_passes > 1)) : 0);
+}
+
+/* For those that write and those that fetch blocks. */
+uint64_t plan_codecs_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return (plan->n_writers + plan->n_readers) *
+	       block_writer_thread_nbytes(&request->compression, request->stores_codes,
+					  plan->block_nbytes);
+}
+
+uint64_t plan_streams_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return at_most(request->streams_nbytes, plan->memory_nbytes / STREAMS_PART);
+}
+
+/* Windows of a merge of so many runs, and what else it needs of each run and window. */
+static uint64_t merge_total_nbytes(const struct plan_request *request, const struct plan *plan,
+				   uint32_t n_resident, uint32_t n_stored)
+{
+	const struct layout *layout = request->layout;
+	const uint64_t n_edges = layout->kind == LAYOUT_RECORDS ? 2 : 0;
+	const uint64_t key_nbytes = layout->kind == LAYOUT_RECORDS ? layout->item_keys.key_nbytes :
+								     0;
+	struct window_plan windows;
+
+	plan_windows(plan, request, plan->merge_nbytes, UINT64_MAX, n_resident, n_stored, &windows);
+	return plan_windows_nbytes(plan, &windows, n_stored > 0) +
+	       windows.n_windows * n_edges * layout->item_nbytes +
+	       ((uint64_t)n_resident + n_stored) * key_nbytes;
+}
+
+/* Chunks and windows: while runs are formed, or when they are merged. */
+static uint64_t data_total_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
+	uint64_t forming, merging;
+
+	if (request->n_input_runs)
+		return merge_total_nbytes(request, plan, 0,
+					  (uint32_t)at_most(request->n_input_runs, plan->fan_in));
+	forming = plan_lanes_nbytes(plan) +
+		  merge_total_nbytes(request, plan, (uint32_t)plan->spill_chunks, 0);
+	merging = plan->fits ?
+			  0 :
+			  merge_total_nbytes(request, plan, (uint32_t)plan->n_chunks, plan->fan_in);
+	return chunks_nbytes + at_least(forming, merging);
+}
+
+/* An input of a merge has a record to compare the next with, and some that become items. */
+static uint64_t runs_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const struct layout *layout = request->layout;
+	const uint64_t n_runs = plan_expected_stored_runs(request, plan);
+	uint64_t nbytes = RUN_NBYTES;
+
+	if (request->n_input_runs)
+		nbytes += layout->record_nbytes;
+	if (request->n_input_runs && layout->kind == LAYOUT_RECORDS && !layout->intake.is_identity)
+		nbytes += PLAN_INPUT_BATCH_NBYTES;
+	return times(n_runs, nbytes);
+}
+
+/* All of the host's memory that is needed at once. */
+uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t streams_nbytes = at_most(request->streams_nbytes, PLAN_MOST_MEMORY_NBYTES);
+	const uint64_t kept_nbytes =
+		at_most(runs_nbytes(request, plan) +
+				at_most(plan_index_nbytes(request, plan), PLAN_MOST_CONTENT_NBYTES),
+			PLAN_MOST_CONTENT_NBYTES);
+	const uint64_t data_nbytes =
+		plan->unified ? data_total_nbytes(request, plan) :
+				plan->n_slots * plan->slot_nbytes + plan->host_tier_nbytes;
+
+	return streams_nbytes + (plan_stores_runs(plan) ? plan_codecs_nbytes(request, plan) : 0) +
+	       kept_nbytes + at_most(plan->mapped_nbytes, PLAN_MOST_CONTENT_NBYTES) + data_nbytes;
+}

@@ -1,0 +1,83 @@
+/*
+ * plan_windows - how long the windows of a merge are, and what they take (see plan.h)
+ */
+#include "src/plan/plan_inside.h"
+
+enum {
+	LEAST_WINDOW_NBYTES = 64 << 10,
+	LEAST_STRIDE_NBYTES = 256,
+};
+
+/* Scratch of the merge of k runs of n records in all. */
+static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_t k, uint64_t n)
+{
+	if (request->layout->kind == LAYOUT_RECORDS)
+		return device_records_scratch_nbytes(request->device, request->layout, k, n);
+	return device_merge_scratch_nbytes(request->device, k, n, request->layout->element_nbytes);
+}
+
+/* Records of a block of a stored run. */
+static uint64_t block_records(const struct plan *plan)
+{
+	return plan->block_nbytes / plan->resident_nbytes;
+}
+
+/* Of a record in a window, as it is merged or as it leaves. */
+static uint64_t widest_nbytes(const struct plan *plan)
+{
+	return at_least(plan->resident_nbytes, plan->gathered_nbytes);
+}
+
+/* What a window with that quota takes, all in all; fills in *windows. */
+static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
+			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
+			      struct window_plan *windows)
+{
+	const uint64_t overhang = n_stored * block_records(plan);
+	const uint64_t n_buffers = n_stored ? 2 : 1;
+	const uint64_t least_stride =
+		at_least(at_most(LEAST_STRIDE_NBYTES / widest_nbytes(plan), 16), 1);
+
+	windows->quota_records = quota;
+	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
+	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
+	windows->scratch_nbytes = at_least(
+		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records),
+		plan->packs ? windows->capacity_records * plan->resident_nbytes : 0);
+	return windows->capacity_records *
+		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
+	       windows->scratch_nbytes;
+}
+
+/*
+ * The quota is what the device likes, or four times the overhang of stored runs where that is
+ * longer (so that little is carried from window to window), but reduced until memory allows it, and
+ * no more than lets all lanes work.
+ */
+void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		  struct window_plan *ret_windows)
+{
+	const uint64_t overhang = n_stored * block_records(plan);
+	const uint64_t record_nbytes = widest_nbytes(plan);
+	const uint64_t least = at_least(at_least(overhang, LEAST_WINDOW_NBYTES / record_nbytes), 1);
+	uint64_t quota = at_least(plan->window_nbytes / record_nbytes, 4 * overhang);
+
+	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);
+	ret_windows->n_windows = plan->n_windows;
+	while (window_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
+		       nbytes / plan->n_windows &&
+	       quota > least)
+		quota = at_least(quota - divide_up(quota, 4), least); /* less, however small */
+}
+
+uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
+			     bool has_stored)
+{
+	const uint64_t n_buffers = has_stored ? 2 : 1;
+
+	return windows->n_windows *
+	       (windows->capacity_records *
+			(n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
+		windows->scratch_nbytes);
+}
