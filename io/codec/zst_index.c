@@ -15,7 +15,6 @@ enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80, RESERVE
 /* So many empty frames of a table are looked at, of so many bytes; with others it is of no use. */
 enum { MOST_EMPTY_FRAMES = 16, MOST_EMPTY_NBYTES = 64 };
 
-static const uint32_t frame_magic = 0xfd2fb528, skippable_magic = 0x184d2a50;
 static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
 
 /* A table of more frames is the work of no sane program, and the memory for it a risk. */
@@ -33,13 +32,6 @@ static unsigned char *store32(unsigned char *to, uint32_t value)
 {
 	memcpy(to, &value, sizeof value);
 	return to + sizeof value;
-}
-
-bool zst_is_magic(const unsigned char bytes[static ZST_MAGIC_NBYTES])
-{
-	const uint32_t magic = load32(bytes);
-
-	return magic == frame_magic || (magic & ~UINT32_C(15)) == skippable_magic;
 }
 
 int zst_index_add(struct zst_index *index, uint32_t stored_nbytes, uint32_t content_nbytes)

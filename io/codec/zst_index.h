@@ -20,7 +20,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,8 +72,3 @@ int zst_index_format(const struct zst_index *index, unsigned char **ret_table, s
  */
 int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
 		   struct zst_index *ret_index);
-
-enum { ZST_MAGIC_NBYTES = 4 };
-
-/* Do these bytes begin a frame, skippable ones included? */
-bool zst_is_magic(const unsigned char bytes[static ZST_MAGIC_NBYTES]);

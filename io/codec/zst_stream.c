@@ -3,6 +3,7 @@
  */
 #include "io/codec/zst_stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,10 +16,15 @@
 
 enum { USUAL_WINDOW_NBYTES = 8 << 20 };
 
+/* For what may be no compressed data at all. */
+static const char or_raw[] = "; --format=raw takes its bytes for records";
+
 struct zst_stream {
 	const char *name;
 	ZSTD_DStream *decoder;
-	bool in_frame;   /* the frame that was begun is not complete */
+	bool in_frame;  /* the frame that was begun is not complete */
+	bool has_begun; /* a frame with content was begun */
+	bool has_content;
 	bool at_end;     /* of the file */
 	uint64_t offset; /* in the file, of the first byte in `stored` */
 	ZSTD_inBuffer in;
@@ -39,6 +45,7 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 		return fail(-ENOMEM, "%s: decompression: %m", name);
 	}
 	stream->name = name;
+	assert(read_nbytes <= ZST_STREAM_MOST_READ_NBYTES && read_nbytes <= capacity);
 	stream->capacity = capacity;
 	memcpy(stream->stored, read, read_nbytes);
 	stream->in = (ZSTD_inBuffer){ .src = stream->stored, .size = read_nbytes };
@@ -82,8 +89,26 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return fail(-ENOMEM, "%s: decompression: %m", stream->name);
-	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s",
-		    stream->name, offset, ZSTD_getErrorName(code));
+	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s%s",
+		    stream->name, offset, ZSTD_getErrorName(code),
+		    stream->has_content ? "" : or_raw);
+}
+
+static int fail_cut_off(const struct zst_stream *stream)
+{
+	return fail(-EBADMSG,
+		    "%s: compressed data is cut off: it ends at byte %" PRIu64 ", within a frame%s",
+		    stream->name, stream->offset + stream->in.size,
+		    stream->has_content ? "" : or_raw);
+}
+
+/* At a frame's first byte: only skippable ones begin with 0x50 to 0x5f. */
+static void note_frame(struct zst_stream *stream)
+{
+	const unsigned char *stored = stream->in.src;
+
+	if (!stream->in_frame && stream->in.pos < stream->in.size)
+		stream->has_begun |= (stored[stream->in.pos] & 0xf0) != 0x50;
 }
 
 int zst_stream_read(struct zst_stream *stream, const struct file *file, int cancel_fd, void *buffer,
@@ -102,17 +127,19 @@ int zst_stream_read(struct zst_stream *stream, const struct file *file, int canc
 			return r;
 		if (stream->in.pos == stream->in.size && !stream->in_frame)
 			break;
+		note_frame(stream);
 		more = ZSTD_decompressStream(stream->decoder, &out, &stream->in);
 		if (ZSTD_isError(more))
 			return fail_decoding(stream, more);
 		stream->in_frame = more != 0;
+		stream->has_content |= out.pos > before;
 		if (stream->in_frame && stream->at_end && out.pos == before &&
 		    stream->in.pos == stream->in.size)
-			return fail(-EBADMSG,
-				    "%s: compressed data is cut off: it ends at byte %" PRIu64
-				    ", within a frame",
-				    stream->name, stream->offset + stream->in.size);
+			return fail_cut_off(stream);
 	}
+	if (out.pos < out.size && !stream->has_begun)
+		return fail(-EBADMSG, "%s: begins like compressed data, and has no content%s",
+			    stream->name, or_raw);
 	*ret_nbytes = out.pos;
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * zst_stream - the content of a .zst file or pipe, from its beginning to its end
  *
- * Any frames, one after the other, skippable ones included. A frame's checksum, if it has one, is
- * verified.
+ * Any frames, one after the other, skippable ones included, but not these alone: numbers may begin
+ * as they do (zst_frame.h). A frame's checksum, if it has one, is verified.
  */
 #pragma once
 
@@ -12,9 +12,11 @@
 
 struct zst_stream;
 
+enum { ZST_STREAM_MOST_READ_NBYTES = 64 << 10 };
+
 /*
- * name: for messages; must outlive the stream. read_nbytes (at most 64): what has already been read
- * from the file. 0, or -ENOMEM after a message.
+ * name: for messages; must outlive the stream. read_nbytes: what has already been read from the
+ * file, at most ZST_STREAM_MOST_READ_NBYTES. 0, or -ENOMEM after a message.
  */
 int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 		    struct zst_stream **ret_stream);

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "io/input/format.h"
+
 /* What becomes of the tail of a file. */
 enum partial {
 	PARTIAL_ERROR, /* the file is refused */
@@ -18,7 +20,17 @@ struct framing {
 	uint64_t record_nbytes;
 	uint64_t skip_nbytes;
 	enum partial partial;
+	/* What else a file may be, and whether that would be a mistake (format.h). */
+	enum format_choice format;
+	bool is_untyped; /* nobody has said what a record is */
 };
+
+static inline struct format_rules framing_rules(const struct framing *framing)
+{
+	return (struct format_rules){ .choice = framing->format,
+				      .skip_nbytes = framing->skip_nbytes,
+				      .is_untyped = framing->is_untyped };
+}
 
 /*
  * How many bytes of a file of nbytes, its header included, are records? Returns 0, or -EINVAL after

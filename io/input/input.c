@@ -123,6 +123,7 @@ static struct input *make_input(const struct io_engine *engine, const char *cons
 				const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
+	const struct format_rules rules = framing_rules(framing);
 
 	if (!input)
 		return NULL;
@@ -131,7 +132,7 @@ static struct input *make_input(const struct io_engine *engine, const char *cons
 	input->cancel_fd = -1;
 	input->header = malloc(framing->skip_nbytes + 1);
 	pthread_mutex_init(&input->claim, NULL);
-	source_table_init(&input->table, engine);
+	source_table_init(&input->table, engine, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i]);
 	return input;
@@ -187,20 +188,21 @@ void input_close(struct input *input)
 
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers)
 {
-	uint64_t nbytes = 0, reader_nbytes = 0;
+	uint64_t nbytes = 0, reader_nbytes = 0, stream_nbytes = 0;
 
-	if (is_serial(input))
-		nbytes = zst_stream_memory_nbytes(); /* of one after the other */
 	for (size_t i = 0; i < input->n_sources; i++) {
-		const struct zst_reader *reader = input->sources[i].source.zst_reader;
+		const struct source *source = &input->sources[i].source;
+		const struct zst_reader *reader = source->zst_reader;
 
+		if (source_may_be_compressed(source))
+			stream_nbytes = zst_stream_memory_nbytes(); /* one after the other */
 		if (!reader)
 			continue;
 		nbytes += zst_reader_memory_nbytes(reader);
 		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
 			reader_nbytes = zst_reader_thread_nbytes(reader);
 	}
-	return nbytes + n_readers * reader_nbytes;
+	return nbytes + stream_nbytes + n_readers * reader_nbytes;
 }
 
 uint64_t input_total_nbytes(const struct input *input)

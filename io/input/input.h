@@ -11,9 +11,9 @@
  * as a pipe.
  *
  * Regular files are looked at when the input is opened, and what is wrong with them is said then:
- * missing, unreadable, a directory, not framed as it should be. Later, a short read shows a file
- * that has shrunk; whoever reads a file's last byte looks at its size again and finds one that has
- * grown.
+ * missing, unreadable, a directory, of another format (format.h), not framed as it should be. Of a
+ * pipe the format shows when it is started. Later, a short read shows a file that has shrunk;
+ * whoever reads a file's last byte looks at its size again and finds one that has grown.
  *
  * All functions print their message, and all but open and close may be called by any number of
  * threads.
@@ -49,8 +49,16 @@ int input_open(const struct io_engine *engine, const char *const *paths, size_t 
 void input_close(struct input *input);
 
 /*
- * What the files among them that are compressed take beside what they are read to; and a pipe,
- * which may be, as is only seen when it is read.
+ * Wait for the first bytes of the first pipe among the inputs: it then is known whether that is
+ * compressed. One pipe only, since who fills the others may wait for us to read this one. may_open
+ * false: only if that opens nothing, which waits for a writer, and asks nobody at a terminal to
+ * write. Nothing must have been read; by one thread. Returns 0 or a negative errno after a message.
+ */
+int input_look_ahead(struct input *input, bool may_open);
+
+/*
+ * What the files among them that are compressed take beside what they are read to; and pipes, if
+ * one may be and has not been looked at.
  */
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/status.h"
 
@@ -51,6 +52,17 @@ static int skip_header(struct input *input)
 	return 0;
 }
 
+/* Open a source and start it, if that was not done ahead. */
+static int start(struct input *input, struct source *source)
+{
+	int r;
+
+	if (source->is_started)
+		return 0;
+	r = source_acquire(&input->table, source);
+	return r < 0 ? r : source_start(&input->table, source, input->cancel_fd);
+}
+
 /* Make the current source ready to be read, if it is not. */
 static int start_current(struct input *input)
 {
@@ -59,13 +71,29 @@ static int start_current(struct input *input)
 
 	if (atomic_load(&input->n_started) > input->current)
 		return 0;
-	r = source_acquire(&input->table, &placed->source);
+	r = start(input, &placed->source);
 	if (r < 0)
 		return r;
 	placed->position = input->next;
 	atomic_store(&input->n_started, input->current + 1);
-	r = source_start(&placed->source, input->cancel_fd);
-	return r < 0 ? r : skip_header(input);
+	return skip_header(input);
+}
+
+/* Without opening anything, and without asking somebody to type. */
+static bool is_at_hand(const struct source *source)
+{
+	return source->zst_end || (!source->path && !isatty(STDIN_FILENO));
+}
+
+int input_look_ahead(struct input *input, bool may_open)
+{
+	for (size_t i = 0; i < input->n_sources; i++) {
+		struct source *source = &input->sources[i].source;
+
+		if (source->is_stream)
+			return may_open || is_at_hand(source) ? start(input, source) : 0;
+	}
+	return 0;
 }
 
 /* How many of the nbytes that a source turned out to have behind its header are records? */

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "io/file/direct.h"
+#include "io/input/source_look.h"
 #include "src/base/status.h"
 
 /* A quarter of the descriptors, so that outputs and temporary files find some. */
@@ -35,9 +37,11 @@ static uint64_t find_large_nbytes(void)
 			     UINT64_MAX;
 }
 
-void source_table_init(struct source_table *table, const struct io_engine *engine)
+void source_table_init(struct source_table *table, const struct io_engine *engine,
+		       const struct format_rules *rules)
 {
 	table->engine = engine;
+	table->rules = *rules;
 	table->max_idle = max_idle_files();
 	table->large_nbytes = find_large_nbytes();
 	table->n_open = 0;
@@ -109,7 +113,9 @@ static void close_source(struct source_table *table, struct source *source)
 	source->file.fd = -1;
 	zst_stream_close(source->zst_stream);
 	source->zst_stream = NULL;
-	source->n_probed = 0;
+	free(source->head);
+	source->head = NULL;
+	source->is_started = false;
 	file_close(&source->direct);
 	table->n_open--;
 }
@@ -148,32 +154,20 @@ void source_close(struct source_table *table, struct source *source)
 /* --- looking at it --- */
 
 /*
- * Are there nbytes at the source's beginning, now in `buffer`? 1, 0, or a negative errno after a
- * message: what cannot be read must not be taken for something else.
+ * Files that the kernel makes up (/proc) are regular and say 0, but have something to read. 1, 0,
+ * or a negative errno after a message: what cannot be read must not be taken for something else.
  */
-static int peek(const struct source *source, void *buffer, size_t nbytes)
-{
-	const int r = file_read_at(&source->file, source->base, buffer, nbytes);
-
-	if (r == -ENODATA)
-		return 0;
-	return r < 0 ? fail(r, "%s: read: %m", source->name) : 1;
-}
-
-/* Files that the kernel makes up (/proc) are regular and say 0, but have something to read. */
 static int has_unsaid_bytes(const struct source *source)
 {
 	char byte;
+	int r;
 
-	return source->nbytes == 0 ? peek(source, &byte, 1) : 0;
-}
-
-static int is_compressed(const struct source *source)
-{
-	unsigned char magic[ZST_MAGIC_NBYTES];
-	const int r = source->nbytes < sizeof magic ? 0 : peek(source, magic, sizeof magic);
-
-	return r > 0 ? zst_is_magic(magic) : r;
+	if (source->nbytes > 0)
+		return 0;
+	r = file_read_at(&source->file, source->base, &byte, 1);
+	if (r == -ENODATA)
+		return 0;
+	return r < 0 ? fail(r, "%s: read: %m", source->name) : 1;
 }
 
 /* A compressed file: its content's size if it has an index that is of use, else a stream. */
@@ -193,6 +187,11 @@ static int measure_content(struct source_table *table, struct source *source)
 		return 0;
 	}
 	content_nbytes = zst_index_total_nbytes(&index);
+	r = source_look_at_content(table, source);
+	if (r < 0) {
+		zst_index_free(&index);
+		return r;
+	}
 	r = zst_reader_open(source->name, index, source->base, &table->contexts,
 			    &source->zst_reader);
 	if (r < 0)
@@ -217,7 +216,7 @@ static int measure_regular(struct source_table *table, struct source *source,
 	if (r < 0)
 		return r;
 	source->is_stream = r > 0;
-	r = is_compressed(source);
+	r = source_look_at_file(table, source);
 	return r > 0 ? measure_content(table, source) : r;
 }
 
@@ -368,44 +367,89 @@ int source_read_at(struct source_table *table, struct source *source, uint64_t o
 	return r;
 }
 
-int source_start(struct source *source, int cancel_fd)
+/* As source_read_next(), behind the head. */
+static int read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
+		     size_t *ret_nbytes)
 {
-	const int r = file_read_next(&source->file, source->probed, sizeof source->probed,
-				     cancel_fd, &source->n_probed);
-
-	if (r < 0 && r != -ECANCELED)
-		return fail(r, "%s: read: %m", source->name);
-	if (r < 0 || source->n_probed < sizeof source->probed || !zst_is_magic(source->probed))
-		return r;
-	return zst_stream_open(source->name, source->probed, source->n_probed, &source->zst_stream);
-}
-
-/* What was read by source_start(), and then the rest. */
-static int read_next_plain(struct source *source, int cancel_fd, unsigned char *buffer,
-			   size_t nbytes, size_t *ret_nbytes)
-{
-	const size_t n = source->n_probed < nbytes ? source->n_probed : nbytes;
 	int r;
 
-	memcpy(buffer, source->probed, n);
-	r = file_read_next(&source->file, buffer + n, nbytes - n, cancel_fd, ret_nbytes);
-	if (r == -ECANCELED)
-		return r;
+	if (source->zst_stream)
+		return zst_stream_read(source->zst_stream, &source->file, cancel_fd, buffer, nbytes,
+				       ret_nbytes);
+	r = file_read_next(&source->file, buffer, nbytes, cancel_fd, ret_nbytes);
+	return r < 0 && r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
+}
+
+/* The first bytes of a stream, or of its content. */
+static int read_head(struct source *source, int cancel_fd)
+{
+	struct source_head *head = source->head;
+
+	head->begin = 0;
+	return read_next(source, cancel_fd, head->bytes, sizeof head->bytes, &head->end);
+}
+
+/* It is compressed: the head becomes that of the content. */
+static int start_content(const struct source_table *table, struct source *source, int cancel_fd)
+{
+	int r = zst_stream_open(source->name, source->head->bytes, source->head->end,
+				&source->zst_stream);
+
+	if (r == 0)
+		r = read_head(source, cancel_fd);
+	return r < 0 ? r : source_look_at_head(table, source, source->head, true);
+}
+
+int source_start(const struct source_table *table, struct source *source, int cancel_fd)
+{
+	int r;
+
+	source->is_started = true;
+	if (!source->is_stream || table->rules.choice == FORMAT_RAW)
+		return 0; /* it was looked at, or need not be */
+	source->head = malloc(sizeof *source->head);
+	if (!source->head)
+		return fail(-ENOMEM, "%s: read: %m", source->name);
+	r = read_head(source, cancel_fd);
 	if (r < 0)
-		return fail(r, "%s: read: %m", source->name);
-	source->n_probed -= n;
-	memmove(source->probed, source->probed + n, source->n_probed);
-	*ret_nbytes += n;
-	return 0;
+		return r;
+	r = source->zst_end ? 1 : source_look_at_head(table, source, source->head, false);
+	return r > 0 ? start_content(table, source, cancel_fd) : r;
+}
+
+bool source_may_be_compressed(const struct source *source)
+{
+	return source->is_stream && (!source->is_started || source->zst_stream);
+}
+
+/* What was read when it was started. */
+static size_t take_head(struct source *source, void *buffer, size_t nbytes)
+{
+	struct source_head *head = source->head;
+	size_t n;
+
+	if (!head)
+		return 0;
+	n = head->end - head->begin < nbytes ? head->end - head->begin : nbytes;
+	memcpy(buffer, head->bytes + head->begin, n);
+	head->begin += n;
+	if (head->begin == head->end) {
+		free(head);
+		source->head = NULL;
+	}
+	return n;
 }
 
 int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
 		     size_t *ret_nbytes)
 {
-	if (source->zst_stream)
-		return zst_stream_read(source->zst_stream, &source->file, cancel_fd, buffer, nbytes,
-				       ret_nbytes);
-	return read_next_plain(source, cancel_fd, buffer, nbytes, ret_nbytes);
+	const size_t n = take_head(source, buffer, nbytes);
+	const int r =
+		read_next(source, cancel_fd, (unsigned char *)buffer + n, nbytes - n, ret_nbytes);
+
+	if (r == 0)
+		*ret_nbytes += n;
+	return r;
 }
 
 int source_check_end(const struct source *source)

@@ -7,9 +7,9 @@
  * another file. A stream (what is no regular file) is opened when it is first acquired, not before,
  * since the open of a FIFO waits for its writer; and closed with the release.
  *
- * What begins with the magic number of Zstandard is compressed, and contributes its content. A file
- * with an index of its frames (zst_index.h) has a size and can be read anywhere; every other one is
- * a stream.
+ * What is compressed by Zstandard contributes its content. A file with an index of its frames
+ * (zst_index.h) has a size and can be read anywhere; every other one is a stream. What is of
+ * another format (format.h), compressed or not, is refused.
  *
  * A large source is not left in the page cache by being read: parts that are not there yet are read
  * directly (direct.h), or, where little is read at a time (inputs of -m, chunks in little memory),
@@ -30,6 +30,7 @@
 #include "io/codec/zst_stream.h"
 #include "io/file/cold_range.h"
 #include "io/file/file.h"
+#include "io/input/format.h"
 
 struct source {
 	/* Set by source_prepare(). */
@@ -47,9 +48,9 @@ struct source {
 	uint64_t zst_end; /* of a compressed file; 0: it is none */
 
 	/* By who reads it in order: from source_start() to the last release. */
-	struct zst_stream *zst_stream;          /* if it is compressed */
-	unsigned char probed[ZST_MAGIC_NBYTES]; /* else n_probed bytes that were read already */
-	size_t n_probed;
+	struct zst_stream *zst_stream; /* if it is compressed */
+	struct source_head *head;      /* what was read already; NULL: nothing */
+	bool is_started;
 
 	/* Under the table's lock; constant while it is held. */
 	struct file file;
@@ -63,6 +64,7 @@ struct source {
 struct source_table {
 	/* Set at creation. */
 	const struct io_engine *engine;
+	struct format_rules rules;
 	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
 	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
 
@@ -73,7 +75,8 @@ struct source_table {
 	struct codec_pool contexts; /* has a lock of its own */
 };
 
-void source_table_init(struct source_table *table, const struct io_engine *engine);
+void source_table_init(struct source_table *table, const struct io_engine *engine,
+		       const struct format_rules *rules);
 void source_table_destroy(struct source_table *table);
 
 /* path: "-" is standard input; must outlive the source. */
@@ -81,7 +84,7 @@ void source_prepare(struct source *source, const char *path);
 
 /*
  * What does it contribute? 0, or the errno of what cannot be read: missing, no permission, a
- * directory.
+ * directory, or another format.
  */
 int source_examine(struct source_table *table, struct source *source);
 
@@ -101,12 +104,16 @@ int source_read_at(struct source_table *table, struct source *source, uint64_t o
 
 /*
  * The next nbytes that any source contributes, in order; fewer only at its end. It must be held,
- * and started once, before. One thread at a time. cancel_fd: as file_read_next(), -ECANCELED has no
- * message.
+ * and started once, before, which waits for the first bytes of a stream, to look at them, and
+ * refuses it with -EINVAL if it is of another format. One thread at a time. cancel_fd: as
+ * file_read_next(), -ECANCELED has no message.
  */
-int source_start(struct source *source, int cancel_fd);
+int source_start(const struct source_table *table, struct source *source, int cancel_fd);
 int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t nbytes,
 		     size_t *ret_nbytes);
+
+/* May it turn out to be compressed, or is it, a stream that is? */
+bool source_may_be_compressed(const struct source *source);
 
 /*
  * Of the bytes that a regular source contributes, leave out skip_nbytes in front, and all but

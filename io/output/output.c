@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "io/codec/codec_pool.h"
@@ -24,6 +25,9 @@
 
 /* Less than that is not worth a direct transfer. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20 };
+
+/* Of an output, so many bytes are remembered. */
+enum { FIRST_NBYTES = 4096 };
 
 /* What the two ways of src/base/ways.h are here. */
 static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
@@ -41,6 +45,9 @@ struct output {
 	struct ways ways;       /* where either way would do */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
+
+	unsigned char first[FIRST_NBYTES]; /* of what is written; each by who writes it */
+	bool has_older;                    /* which an earlier process has written */
 
 	struct zst_writer *zst_writer; /* NULL: not compressed */
 	struct zst_reader *zst_reader; /* of what was; made under the lock */
@@ -131,6 +138,7 @@ static int restore(struct output *output, const struct output_kept *kept)
 	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
 	const int r = file_truncate(&output->target.file, end);
 
+	output->has_older = kept->nbytes > 0;
 	output->written_nbytes = kept->nbytes;
 	output->end = end;
 	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
@@ -316,6 +324,14 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 		       0;
 }
 
+static void remember(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	const uint64_t room = offset < FIRST_NBYTES ? FIRST_NBYTES - offset : 0;
+
+	if (room)
+		memcpy(output->first + offset, data, nbytes < room ? nbytes : room);
+}
+
 int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
 {
 	int r = atomic_load(&output->r);
@@ -324,6 +340,7 @@ int output_write_at(struct output *output, uint64_t offset, const void *data, si
 		r = wait_for_turn(output, offset);
 	if (r < 0)
 		return r;
+	remember(output, offset, data, nbytes);
 	if (output->zst_writer)
 		r = zst_writer_append(output->zst_writer, data, nbytes);
 	else
@@ -389,6 +406,19 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
 			    nbytes, offset) :
 		       0;
+}
+
+size_t output_first_bytes(const struct output *output, void *buffer, size_t nbytes)
+{
+	size_t n = nbytes < FIRST_NBYTES ? nbytes : FIRST_NBYTES;
+
+	n = output->end < n ? (size_t)output->end : n;
+	if (output->zst_writer || output->target.base > 0)
+		return 0;
+	if (output->has_older)
+		return file_read_at(&output->target.file, 0, buffer, n) < 0 ? 0 : n;
+	memcpy(buffer, output->first, n);
+	return n;
 }
 
 int output_sync(struct output *output)

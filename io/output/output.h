@@ -125,6 +125,12 @@ int output_write_at(struct output *output, uint64_t offset, const void *data, si
  */
 int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes);
 
+/*
+ * Once everything is written: at most nbytes of what the file begins with. Returns how many these
+ * are: 0 if it is compressed, or went on where something else was before, or they are not known.
+ */
+size_t output_first_bytes(const struct output *output, void *buffer, size_t nbytes);
+
 /* Writers that wait for their turn, and all later writes, return -ECANCELED. */
 void output_cancel(struct output *output);
 

@@ -56,6 +56,7 @@ static void add_options(FILE *stream, const struct options *options)
 	add(stream, "-u", "%d", options->unique);
 	add(stream, "--skip-bytes", "%" PRIu64, options->skip_nbytes);
 	add(stream, "--partial", "%d", options->partial);
+	add(stream, "--format", "%d", options->format);
 	add(stream, "--limit", "%" PRIu64, options->limit);
 	add(stream, "--count", "%d", options->count);
 	add(stream, "--keys-only", "%d", options->keys_only);

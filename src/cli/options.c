@@ -16,14 +16,13 @@
 #include "config.h"
 #include "src/base/size.h"
 #include "src/base/status.h"
+#include "src/cli/framing_options.h"
 #include "src/cli/option_table.h"
 #include "src/cli/options_settle.h"
 #include "src/cli/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
 enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
-/* What is skipped is kept in memory, for the output. */
-enum { MAX_SKIP_NBYTES = 16 << 20 };
 
 enum option_row {
 	ROW_TYPE,
@@ -42,6 +41,7 @@ enum option_row {
 	ROW_FILES0,
 	ROW_SKIP_BYTES,
 	ROW_PARTIAL,
+	ROW_FORMAT,
 	ROW_LIMIT,
 	ROW_COUNT,
 	ROW_KEYS_ONLY,
@@ -132,17 +132,6 @@ static int take_temp_dir(const struct option_spec *spec, const char *argument, v
 	return options_add_temp_dir(target, argument);
 }
 
-static int take_skip_bytes(const struct option_spec *spec, const char *argument, void *target)
-{
-	const struct options *options = target;
-	const int r = option_take_nbytes(spec, argument, target);
-
-	if (r == 0 && options->skip_nbytes > MAX_SKIP_NBYTES)
-		return fail(-EINVAL, "--skip-bytes: '%s' bytes are too many: at most %d", argument,
-			    MAX_SKIP_NBYTES);
-	return r;
-}
-
 static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
 {
 	const struct options *options = target;
@@ -216,10 +205,6 @@ static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
 
-static const struct option_choice partials[] = {
-	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }
-};
-
 static const struct option_choice progress_modes[] = {
 	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
 };
@@ -260,15 +245,15 @@ static const struct option_spec specs[N_ROWS] = {
 			 "(-: standard input)",
 			 .take = option_take_text, MEMBER(files0_path) },
 
-	[ROW_SKIP_BYTES] = { "skip-bytes", 0, "N",
-			     "the first N bytes of each input are no records; those of the first "
-			     "input begin the output",
-			     .section = "Shapes of input and output", .take = take_skip_bytes,
-			     MEMBER(skip_nbytes) },
-	[ROW_PARTIAL] = { "partial", 0, "error|keep|drop",
-			  "an incomplete last record: refuse it (the default), append it to the "
-			  "output, or leave it out",
-			  .take = option_take_choice, MEMBER(partial), .choices = partials },
+	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
+			     .help = "the first N bytes of each input are no records; those of the "
+				     "first input begin the output",
+			     .section = "Shapes of input and output", MEMBER(skip_nbytes) },
+	[ROW_PARTIAL] = { FRAMING_OPTIONS_ROW_PARTIAL,
+			  .help = "an incomplete last record: refuse it (the default), append it "
+				  "to the output, or leave it out",
+			  MEMBER(partial) },
+	[ROW_FORMAT] = { FRAMING_OPTIONS_ROW_FORMAT, MEMBER(format) },
 	[ROW_LIMIT] = { "limit", 0, "N", "only the first N records of the result",
 			.take = option_take_number, MEMBER(limit) },
 	[ROW_COUNT] = { "count", 0, NULL,
@@ -451,5 +436,7 @@ struct framing options_framing(const struct options *options)
 {
 	return (struct framing){ .record_nbytes = options->record.record_nbytes,
 				 .skip_nbytes = options->skip_nbytes,
-				 .partial = options->partial };
+				 .partial = options->partial,
+				 .format = options->format,
+				 .is_untyped = options->record.is_default };
 }

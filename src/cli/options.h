@@ -31,6 +31,7 @@ struct options {
 
 	uint64_t skip_nbytes; /* at the beginning of each input, before its records */
 	enum partial partial;
+	enum format_choice format;
 	uint64_t limit; /* write at most so many records; UINT64_MAX: all */
 	bool count;     /* before each record, of how many it is the first; only with unique */
 	bool keys_only; /* write keys, */

@@ -119,7 +119,8 @@ static int settle_one(struct record_options *record)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
 				    .kind = KEY_BYTES,
 				    .big_endian = true };
-	else if (!key.nbytes)
+	record->is_default = !key.nbytes;
+	if (record->is_default)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
 		key_format_type(&key, type);

@@ -22,6 +22,7 @@ struct record_options {
 	uint64_t record_nbytes; /* 0: not given */
 	struct key *keys;       /* n_keys, at least 1, the most significant first */
 	uint32_t n_keys;
+	bool is_default; /* nothing was said of records */
 
 	/* As they were given. */
 	struct key type; /* nbytes 0: not given */

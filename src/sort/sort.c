@@ -379,6 +379,25 @@ static int verify(struct sort *sort)
 			      sort->options->skip_nbytes);
 }
 
+/* Would gsort, which read the input as records, take the output for something else? */
+static void warn_of_format(const struct sort *sort)
+{
+	struct format_rules rules = framing_rules(input_framing(sort->engine.input));
+	unsigned char first[FORMAT_HEAD_NBYTES];
+	const struct format_view view = {
+		.head = first,
+		.n_head = output_first_bytes(sort->output, first, sizeof first),
+		.nbytes = FORMAT_SIZE_UNKNOWN,
+	};
+	const struct format *format;
+
+	rules.choice = FORMAT_AUTO;
+	if (format_recognise(&view, &rules, &format) == 0 && format)
+		warn("%s: begins as what is %s does, and would be taken for that: read it with "
+		     "--format=raw",
+		     output_name(sort->output), format_name(format));
+}
+
 static int sort_to_output(struct sort *sort)
 {
 	int r = make_runs(sort);
@@ -389,6 +408,8 @@ static int sort_to_output(struct sort *sort)
 		r = account_check(&sort->account, &sort->engine);
 	if (r == 0 && sort->options->verify)
 		r = verify(sort);
+	if (r == 0)
+		warn_of_format(sort);
 	if (r == 0)
 		r = commit(sort);
 	return r;
@@ -424,6 +445,19 @@ static void measure_ceilings(struct sort *sort)
 	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
 }
 
+/*
+ * What is planned for a pipe depends on whether it is compressed. With -m each pipe is read by
+ * itself (merge_inputs.h), and must not be touched before.
+ */
+static int look_ahead(struct sort *sort, bool may_open)
+{
+	if (input_total_nbytes(sort->engine.input) != INPUT_SIZE_UNKNOWN ||
+	    sort->options->mode == MODE_MERGE)
+		return 0;
+	stats_begin_phase(sort->engine.stats, PHASE_RUNS, 0);
+	return input_look_ahead(sort->engine.input, may_open);
+}
+
 static int explain(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
@@ -431,8 +465,10 @@ static int explain(struct sort *sort)
 	struct link_rates rates;
 	struct loads loads;
 	const struct setup setup = { .options = sort->options };
-	int r = setup_open(&setup, &sort->engine);
+	int r = look_ahead(sort, false);
 
+	if (r == 0)
+		r = setup_open(&setup, &sort->engine);
 	if (r < 0)
 		return r;
 	plan_print(plan, stdout);
@@ -476,6 +512,8 @@ static int open_and_sort(struct sort *sort)
 	}
 	if (r == 0)
 		r = open_output(sort);
+	if (r == 0)
+		r = look_ahead(sort, true); /* whoever feeds us may wait for the output */
 	if (r == 0)
 		r = open_rest(sort);
 	if (r == 0 && output_nbytes(sort) != OUTPUT_SIZE_UNKNOWN)

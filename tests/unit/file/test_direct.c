@@ -160,7 +160,7 @@ static void read_source(uint64_t large_nbytes)
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_engine);
+	source_table_init(&table, &faulty_engine, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
 	source_prepare(&source, path_of("f"));
 	assert_int_equal(source_examine(&table, &source), 0);
@@ -198,7 +198,7 @@ static void read_little_by_little(uint64_t large_nbytes)
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_engine);
+	source_table_init(&table, &faulty_engine, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
 	source_prepare(&source, path_of("f"));
 	assert_int_equal(source_examine(&table, &source), 0);

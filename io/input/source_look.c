@@ -1,0 +1,87 @@
+/*
+ * source_look - is a source records, compressed, or something else? (see source_look.h)
+ */
+#include "io/input/source_look.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/codec/zst_frame.h"
+#include "src/base/status.h"
+
+static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const struct source *source = context;
+
+	return file_read_at(&source->file, source->base + offset, buffer, nbytes);
+}
+
+static int judge(const struct source_table *table, const struct source *source,
+		 const struct format_view *view)
+{
+	const struct format *format;
+	const int r = format_recognise(view, &table->rules, &format);
+
+	if (r == -ENODATA) /* it became shorter, which whoever reads it will find */
+		return 0;
+	if (r < 0)
+		return fail(r, "%s: read: %m", source->name);
+	if (!format)
+		return 0;
+	if (format_is_zstandard(format) && !view->is_content)
+		return 1;
+	return format_refuse(format, view, &table->rules, source->name, source->path);
+}
+
+int source_look_at_file(const struct source_table *table, const struct source *source)
+{
+	unsigned char head[FORMAT_HEAD_NBYTES];
+	const struct format_view view = {
+		.head = head,
+		.n_head = source->nbytes < sizeof head ? (size_t)source->nbytes : sizeof head,
+		.nbytes = source->nbytes,
+		.context = (void *)source,
+		.read_at = read_at,
+	};
+	int r;
+
+	if (table->rules.choice == FORMAT_RAW || view.n_head == 0)
+		return 0;
+	r = file_read_at(&source->file, source->base, head, view.n_head);
+	if (r == -ENODATA) /* as above */
+		return 0;
+	return r < 0 ? fail(r, "%s: read: %m", source->name) : judge(table, source, &view);
+}
+
+int source_look_at_content(const struct source_table *table, const struct source *source)
+{
+	const uint64_t nbytes = source->zst_end - source->base;
+	const size_t n = nbytes < ZST_FRAME_ENOUGH_NBYTES ? (size_t)nbytes :
+							    ZST_FRAME_ENOUGH_NBYTES;
+	unsigned char head[FORMAT_HEAD_NBYTES], *stored = malloc(n);
+	struct format_view view = { .head = head,
+				    .nbytes = FORMAT_SIZE_UNKNOWN,
+				    .is_content = true };
+	int r;
+
+	if (!stored)
+		return fail(-ENOMEM, "%s: decompression: %m", source->name);
+	r = file_read_at(&source->file, source->base, stored, n);
+	if (r == 0)
+		view.n_head = zst_frame_begin_content(stored, n, head, sizeof head);
+	free(stored);
+	if (r < 0 && r != -ENODATA)
+		return fail(r, "%s: read: %m", source->name);
+	return judge(table, source, &view);
+}
+
+int source_look_at_head(const struct source_table *table, const struct source *source,
+			const struct source_head *head, bool is_content)
+{
+	const struct format_view view = { .head = head->bytes,
+					  .n_head = head->end,
+					  .nbytes = FORMAT_SIZE_UNKNOWN,
+					  .is_content = is_content };
+
+	return judge(table, source, &view);
+}

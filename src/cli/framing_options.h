@@ -1,0 +1,32 @@
+/*
+ * framing_options - the options that say which bytes of a file are records
+ *
+ *	--skip-bytes=N	--partial=error|keep|drop	--format=auto|raw
+ *
+ * gsort and gsort-check have the same ones: each has the rows below in its table (option_table.h),
+ * and the members that they fill among its options.
+ */
+#pragma once
+
+#include "io/input/framing.h"
+#include "src/cli/option_table.h"
+
+/* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_choice. */
+#define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
+	.name = "skip-bytes", .argument = "N", .take = framing_options_take_skip_bytes
+#define FRAMING_OPTIONS_ROW_PARTIAL                                                                \
+	.name = "partial", .argument = "error|keep|drop", .take = option_take_choice,              \
+	.choices = framing_options_partials
+#define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
+	.name = "format", .argument = "auto|raw", .take = option_take_choice,                      \
+	.choices = framing_options_formats,                                                        \
+	.help = "auto (the default): read what Zstandard has compressed, and refuse other "        \
+		"formats; raw: any bytes are records"
+
+/* What is skipped is kept in memory, for the output. */
+enum { FRAMING_OPTIONS_MOST_SKIP_NBYTES = 16 << 20 };
+
+int framing_options_take_skip_bytes(const struct option_spec *spec, const char *argument,
+				    void *target);
+
+extern const struct option_choice framing_options_partials[], framing_options_formats[];

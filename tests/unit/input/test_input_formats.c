@@ -1,0 +1,191 @@
+/*
+ * test_input_formats - inputs that are something else are refused, wherever they come from, and a
+ * pipe is looked at without losing a byte
+ */
+#include <zstd.h>
+
+#include "tests/support/input_fixture.h"
+
+static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63...........";
+enum { GZIP_NBYTES = 21 };
+
+static void assert_message(const char *words)
+{
+	if (!strstr(status_last(), words))
+		assert_string_equal(status_last(), words);
+}
+
+static void file_of_another_format_is_refused_when_it_is_opened(void **state)
+{
+	(void)state;
+	write_file(path_of("t.gz"), gzip, GZIP_NBYTES);
+	assert_int_equal(open_refused(path_of("t.gz")), -EINVAL);
+	assert_message("is compressed by gzip");
+}
+
+static void raw_takes_everything_for_records(void **state)
+{
+	const struct framing framing = { .record_nbytes = R, .format = FORMAT_RAW };
+	const char *const path = path_of("t.gz");
+	unsigned char back[GZIP_NBYTES];
+	struct input *input;
+	uint64_t position;
+	size_t n;
+
+	(void)state;
+	write_file(path, gzip, GZIP_NBYTES);
+	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), 0);
+	assert_int_equal(input_read(input, back, sizeof back, &position, &n), 0);
+	assert_int_equal(n, sizeof back);
+	assert_memory_equal(back, gzip, sizeof back);
+	input_close(input);
+}
+
+/* What is in a pipe as a whole. */
+static void fill_stdin(const void *bytes, size_t nbytes)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], bytes, nbytes), nbytes);
+	close(ends[1]);
+	replace_stdin(ends[0]);
+}
+
+static int open_and_read_refused(const char *path)
+{
+	struct input *input = open_input(&path, 1);
+	int r;
+
+	status_reset(true);
+	r = read_refused(input);
+	input_close(input);
+	return r;
+}
+
+static int read_stdin_refused(void)
+{
+	const int r = open_and_read_refused("-");
+
+	restore_stdin();
+	return r;
+}
+
+static void pipe_of_another_format_is_refused_when_it_is_read(void **state)
+{
+	(void)state;
+	fill_stdin(gzip, GZIP_NBYTES);
+	assert_int_equal(read_stdin_refused(), -EINVAL);
+	assert_message("standard input: is compressed by gzip");
+}
+
+static void compressed_content_of_another_format_is_refused(void **state)
+{
+	char stored[200];
+	const size_t n = ZSTD_compress(stored, sizeof stored, gzip, GZIP_NBYTES, 1);
+
+	(void)state;
+	fill_stdin(stored, n);
+	assert_int_equal(read_stdin_refused(), -EINVAL);
+	assert_message("zstd -dc | gzip -dc");
+	write_file(path_of("t.zst"), stored, n);
+	assert_int_equal(open_and_read_refused(path_of("t.zst")), -EINVAL);
+	assert_message("t.zst | gzip -dc");
+}
+
+static void skippable_frames_without_content_are_refused_in_the_end(void **state)
+{
+	static uint32_t numbers[3000] = { 0x184d2a50, sizeof numbers - 8 };
+
+	(void)state;
+	fill_stdin(numbers, sizeof numbers);
+	assert_int_equal(read_stdin_refused(), -EBADMSG);
+	assert_message("has no content");
+	assert_message("--format=raw");
+}
+
+static void looking_ahead_loses_nothing(void **state)
+{
+	struct feed f = { .nbytes = N };
+	struct input *input;
+
+	(void)state;
+	for (size_t nbytes = R; nbytes < 2 * N; nbytes = nbytes * 3 + R) {
+		start_feed_of_stdin(&f);
+		input = open_input((const char *const[]){ "-" }, 1);
+		assert_true(input_memory_nbytes(input, 1) > 0);
+		assert_int_equal(input_look_ahead(input, true), 0);
+		assert_int_equal(input_memory_nbytes(input, 1), 0);
+		assert_stream(input, nbytes, N);
+		input_close(input);
+		end_feed_of_stdin(&f);
+	}
+}
+
+static void file_before_the_pipe_is_still_read_first(void **state)
+{
+	const char *const paths[] = { part("a", 0, 90), "-", part("b", 210, N - 210) };
+	struct input *input;
+
+	(void)state;
+	fill_stdin(data + 90, 120);
+	input = open_input(paths, 3);
+	assert_int_equal(input_look_ahead(input, false), 0);
+	assert_stream(input, 30, N);
+	input_close(input);
+	restore_stdin();
+}
+
+/* The second pipe's writer may begin when the first pipe has been read. */
+static void only_one_pipe_is_looked_at(void **state)
+{
+	const char *const paths[] = { path_of("first"), path_of("second") };
+	struct feed f = { .fifo = paths[0], .nbytes = 90 };
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(mkfifo(paths[0], 0600), 0);
+	assert_int_equal(mkfifo(paths[1], 0600), 0);
+	start_feed(&f);
+	input = open_input(paths, 2);
+	assert_int_equal(input_look_ahead(input, false), 0); /* opens nothing */
+	assert_int_equal(input_look_ahead(input, true), 0);
+	assert_true(input_memory_nbytes(input, 1) > 0); /* the second may be compressed */
+	pthread_join(f.thread, NULL);
+	input_close(input);
+}
+
+static void compressed_pipe_is_planned_for(void **state)
+{
+	char stored[200];
+	const size_t n = ZSTD_compress(stored, sizeof stored, data, 90, 1);
+	struct input *input;
+
+	(void)state;
+	fill_stdin(stored, n);
+	input = open_input((const char *const[]){ "-" }, 1);
+	assert_int_equal(input_look_ahead(input, true), 0);
+	assert_true(input_memory_nbytes(input, 1) > 0);
+	assert_stream(input, 30, 90);
+	input_close(input);
+	restore_stdin();
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(file_of_another_format_is_refused_when_it_is_opened),
+		FIXTURE(raw_takes_everything_for_records),
+		FIXTURE(pipe_of_another_format_is_refused_when_it_is_read),
+		FIXTURE(compressed_content_of_another_format_is_refused),
+		FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
+		FIXTURE(looking_ahead_loses_nothing),
+		FIXTURE(file_before_the_pipe_is_still_read_first),
+		FIXTURE(only_one_pipe_is_looked_at),
+		FIXTURE(compressed_pipe_is_planned_for),
+	};
+
+	fill_pattern(data, sizeof data, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
