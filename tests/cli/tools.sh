@@ -201,6 +201,43 @@ tail -c +3201 random > part.2
 "$GSORT_CHECK" --same shuffled part.1 part.2 || broken "status $?"
 answers 1 'random' "$GSORT_CHECK" --same random part.1 part.1
 
+claim 'gsort-check takes headers, incomplete records, formats and lists as gsort does'
+generate -n 1000 -d sorted -o sorted
+{ printf 'header' && cat sorted && printf 'tail'; } > framed
+answers 2 '^gsort-check: framed: .*left over' "$GSORT_CHECK" framed
+answers 2 '^gsort-check: framed: .*4 left over' "$GSORT_CHECK" --skip-bytes=6 framed
+for partial in keep drop; do
+	answers 0 '^framed: 1000 records, sorted' \
+		"$GSORT_CHECK" --skip-bytes=6 --partial=$partial framed
+	cat framed | "$GSORT_CHECK" --skip-bytes=6 --partial=$partial - > stdout
+	says '^-: 1000 records, sorted' stdout
+done
+answers 2 "^gsort-check: --partial: 'some'" "$GSORT_CHECK" --partial=some framed
+answers 2 '^gsort-check: --skip-bytes: .*at most' "$GSORT_CHECK" --skip-bytes=1G framed
+printf 'sorted\0equal' > names
+"$GSORT_CHECK" --files0-from=names > stdout || broken "status $?"
+"$GSORT_CHECK" sorted equal | cmp - stdout || broken 'another answer from a list'
+"$GSORT_CHECK" --files0-from=- < names | cmp - stdout || broken 'from standard input'
+answers 2 "^gsort-check: --files0-from: operand 'sorted'" "$GSORT_CHECK" --files0-from=names sorted
+answers 2 '^gsort-check: nowhere: ' "$GSORT_CHECK" --files0-from=nowhere
+
+claim '--same leaves headers out, and compares what is kept'
+{ printf 'HEADER' && cat sorted && printf 'tail'; } > same
+{ printf 'header' && cat sorted && printf 'TAIL'; } > other
+shape='--skip-bytes=6 --partial=keep'
+"$GSORT_CHECK" --same $shape framed same || broken "status $?"
+answers 1 '^framed: the records are the same, the incomplete' \
+	"$GSORT_CHECK" --same $shape framed other
+"$GSORT_CHECK" --same --skip-bytes=6 --partial=drop framed other || broken "status $?"
+
+claim 'gsort-check refuses what is no records, unless it is to be raw'
+printf '\037\213\010\000\000\000\000\000\000\003cccccccccccccc' > t.gz
+answers 2 '^gsort-check: t.gz: is compressed by gzip' "$GSORT_CHECK" t.gz
+answers 0 '^t.gz: 3 records, sorted' "$GSORT_CHECK" --format=raw t.gz
+printf 'lines\nof a few\nwords\n' > text
+answers 2 '^gsort-check: text: is text' "$GSORT_CHECK" text
+answers 1 '^text: 21 records, disorder' "$GSORT_CHECK" -t b1 text
+
 claim 'what gsort-check does not understand'
 answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
 answers 2 '^gsort-check: random: .*8000' "$GSORT_CHECK" -t b9 random

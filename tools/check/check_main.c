@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <zlib.h>
 
@@ -18,6 +20,8 @@
 #include "src/base/memory_limit.h"
 #include "src/base/status.h"
 #include "src/check/verify.h"
+#include "src/cli/files0.h"
+#include "src/cli/framing_options.h"
 #include "tools/tool.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
@@ -25,6 +29,8 @@ enum { BENCHMARK_RECORD_NBYTES = 100 };
 
 struct check_options {
 	struct record_options record;
+	struct framing framing;  /* but for the records' size */
+	const char *files0_path; /* NULL: FILEs are operands */
 	bool unique;
 	bool same;
 	unsigned n_threads;
@@ -49,6 +55,18 @@ static const struct option_spec specs[] = {
 		  "others together?",
 	  .take = option_take_flag,
 	  .offset = offsetof(struct check_options, same) },
+	{ FRAMING_OPTIONS_ROW_SKIP_BYTES, .help = "the first N bytes of each FILE are no records",
+	  .offset = offsetof(struct check_options, framing.skip_nbytes) },
+	{ FRAMING_OPTIONS_ROW_PARTIAL,
+	  .help = "an incomplete last record: refuse it (the default), or leave it out; with keep, "
+		  "--same compares what is left out so",
+	  .offset = offsetof(struct check_options, framing.partial) },
+	{ FRAMING_OPTIONS_ROW_FORMAT, .offset = offsetof(struct check_options, framing.format) },
+	{ .name = "files0-from",
+	  .argument = "FILE",
+	  .help = "take the names of the FILEs, each ended by a NUL, from FILE (-: standard input)",
+	  .take = option_take_text,
+	  .offset = offsetof(struct check_options, files0_path) },
 	{ .name = "parallel",
 	  .argument = "N",
 	  .help = "threads (default: all available)",
@@ -77,9 +95,40 @@ static uint32_t crc_of(const void *record, uint64_t nbytes)
 	return (uint32_t)crc32(0, record, (unsigned)nbytes);
 }
 
-/* All of the paths as one stream. */
+/* What is in some files. */
+struct findings {
+	struct verify_result records;
+	unsigned char *tails; /* with --partial=keep, one after the other; allocated */
+	size_t tails_nbytes;
+};
+
+static void findings_free(struct findings *findings)
+{
+	free(findings->tails);
+}
+
+static int gather_tails(const struct input *input, struct findings *findings)
+{
+	size_t nbytes = 0;
+
+	for (size_t i = 0; i < input_n_files(input); i++)
+		nbytes += input_tail(input, i).nbytes;
+	findings->tails = malloc(nbytes + 1);
+	if (!findings->tails)
+		return fail(-ENOMEM, "no memory for incomplete records of %zu bytes", nbytes);
+	for (size_t i = 0; i < input_n_files(input); i++) {
+		const struct input_tail tail = input_tail(input, i);
+
+		if (tail.nbytes)
+			memcpy(findings->tails + findings->tails_nbytes, tail.data, tail.nbytes);
+		findings->tails_nbytes += tail.nbytes;
+	}
+	return 0;
+}
+
+/* All of the paths as one stream. The findings, zeroed before, are to be freed in any case. */
 static int examine(const struct layout *layout, const struct check_options *options,
-		   const char *const *paths, size_t n_paths, struct verify_result *ret_result)
+		   const char *const *paths, size_t n_paths, struct findings *ret_findings)
 {
 	const struct verify_options verify = {
 		.layout = layout,
@@ -90,10 +139,12 @@ static int examine(const struct layout *layout, const struct check_options *opti
 	struct input *input;
 	int r;
 
-	r = input_open(&io_engine_plain, paths, n_paths, layout->record_nbytes, &input);
+	r = input_open_framed(&io_engine_plain, paths, n_paths, &options->framing, &input);
 	if (r < 0)
 		return r;
-	r = verify_input(input, &verify, ret_result);
+	r = verify_input(input, &verify, &ret_findings->records);
+	if (r == 0)
+		r = gather_tails(input, ret_findings);
 	input_close(input);
 	return r;
 }
@@ -141,9 +192,11 @@ static int check_order(const struct layout *layout, const struct check_options *
 	int status = EXIT_SORTED;
 
 	for (size_t i = 0; i < n_paths; i++) {
-		struct verify_result result;
-		const int r = examine(layout, options, &paths[i], 1, &result);
+		struct findings findings = { 0 };
+		const int r = examine(layout, options, &paths[i], 1, &findings);
+		const struct verify_result result = findings.records;
 
+		findings_free(&findings);
 		if (r < 0)
 			return r;
 		if (layout->record_nbytes != BENCHMARK_RECORD_NBYTES) {
@@ -159,25 +212,66 @@ static int check_order(const struct layout *layout, const struct check_options *
 	return status;
 }
 
+static bool is_same(const struct findings *a, const struct findings *b)
+{
+	return digest_equal(a->records.digest, b->records.digest) &&
+	       a->tails_nbytes == b->tails_nbytes &&
+	       memcmp(a->tails, b->tails, a->tails_nbytes) == 0;
+}
+
+static void print_difference(const char *path, bool are_several, const struct findings *first,
+			     const struct findings *others)
+{
+	const struct digest a = first->records.digest, b = others->records.digest;
+
+	if (digest_equal(a, b))
+		printf("%s: the records are the same, the incomplete ones at the end are not\n",
+		       path);
+	else
+		printf("%s: %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
+		       ", checksum %016" PRIx64 "\n",
+		       path, a.n_records, a.sum, are_several ? "s" : "", b.n_records, b.sum);
+}
+
+/* Returns an exit status or a negative errno. */
 static int compare(const struct layout *layout, const struct check_options *options,
 		   const char *const *paths, size_t n_paths)
 {
-	struct verify_result first, others;
-	int r;
+	struct findings first = { 0 }, others = { 0 };
+	int r = examine(layout, options, paths, 1, &first);
 
-	r = examine(layout, options, paths, 1, &first);
-	if (r < 0)
-		return r;
-	r = examine(layout, options, paths + 1, n_paths - 1, &others);
-	if (r < 0)
-		return r;
-	if (digest_equal(first.digest, others.digest))
-		return EXIT_SORTED;
-	printf("%s: %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
-	       ", checksum %016" PRIx64 "\n",
-	       paths[0], first.digest.n_records, first.digest.sum, n_paths > 2 ? "s" : "",
-	       others.digest.n_records, others.digest.sum);
-	return EXIT_DISORDER;
+	if (r == 0)
+		r = examine(layout, options, paths + 1, n_paths - 1, &others);
+	if (r == 0 && !is_same(&first, &others)) {
+		print_difference(paths[0], n_paths > 2, &first, &others);
+		r = EXIT_DISORDER;
+	}
+	findings_free(&first);
+	findings_free(&others);
+	return r;
+}
+
+/* FILEs: operands, or names of a list, which *ret_text holds. Allocated both. */
+static int settle_paths(const struct check_options *options, const struct option_result *given,
+			const char ***ret_paths, size_t *ret_n, char **ret_text)
+{
+	const char **paths;
+
+	if (options->files0_path && given->n_operands)
+		return fail(-EINVAL,
+			    "--files0-from: operand '%s' cannot be given as well: all file names "
+			    "come from '%s'",
+			    given->operands[0], options->files0_path);
+	if (options->files0_path)
+		return files0_read(options->files0_path, ret_paths, ret_n, ret_text);
+	paths = calloc(given->n_operands + 1, sizeof *paths);
+	if (!paths)
+		return fail(-ENOMEM, "file names: %m");
+	for (unsigned i = 0; i < given->n_operands; i++)
+		paths[i] = given->operands[i];
+	*ret_paths = paths;
+	*ret_n = given->n_operands;
+	return 0;
 }
 
 /* Returns an exit status or a negative errno. */
@@ -193,6 +287,8 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	r = tool_make_layout(&options->record, &layout);
 	if (r < 0)
 		return r;
+	options->framing.record_nbytes = layout.record_nbytes;
+	options->framing.is_untyped = options->record.is_default;
 	r = options->same ? compare(&layout, options, paths, n_paths) :
 			    check_order(&layout, options, paths, n_paths);
 	layout_free(&layout);
@@ -205,12 +301,19 @@ int main(int argc, char **argv)
 		.n_threads = cpus_available(""),
 	};
 	struct option_result given;
+	const char **paths = NULL;
+	char *names = NULL;
+	size_t n_paths = 0;
 	int r = tool_parse(&tool, argc, argv, &options, &given);
 
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)
-		r = check(&options, (const char *const *)given.operands, given.n_operands);
+		r = settle_paths(&options, &given, &paths, &n_paths, &names);
+	if (r == 0)
+		r = check(&options, paths, n_paths);
+	free(paths);
+	free(names);
 	record_options_free(&options.record);
 	if (r >= 0 && fflush(stdout) != 0)
 		r = fail(-errno, "standard output: %m");
