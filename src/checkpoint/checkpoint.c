@@ -188,8 +188,8 @@ static int check_state(const struct checkpoint *checkpoint)
 	}
 	if (!state->has_point)
 		return 0;
-	if (state->key_nbytes != merge_key_nbytes(layout) ||
-	    state->edge_nbytes != merge_edge_nbytes(layout) ||
+	if (state->key_nbytes != layout_key_nbytes(layout) ||
+	    state->edge_nbytes != layout_edge_nbytes(layout) ||
 	    state->point.result.n_items * layout->output_nbytes !=
 		    output_parts_nbytes(state->parts, state->n_parts) ||
 	    (checkpoint->options->unique && n_in_runs != n_records))

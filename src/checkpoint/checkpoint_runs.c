@@ -192,9 +192,8 @@ int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct en
 void checkpoint_discard_before(const struct layout *layout, const void *key,
 			       struct run *const *runs, size_t n)
 {
-	struct splitter splitter;
+	const code_t beginning = layout_key_beginning(layout, key);
 
-	splitter_make(layout, key, &splitter);
 	for (size_t i = 0; i < n; i++)
-		run_discard_before(runs[i], run_seek(runs[i], splitter.key));
+		run_discard_before(runs[i], run_seek(runs[i], beginning));
 }

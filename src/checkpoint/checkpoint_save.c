@@ -154,8 +154,8 @@ void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_stor
 
 int checkpoint_note_point(struct checkpoint *checkpoint, const struct merge_point *point)
 {
-	const size_t key_nbytes = merge_key_nbytes(checkpoint->layout);
-	const size_t edge_nbytes = merge_edge_nbytes(checkpoint->layout);
+	const size_t key_nbytes = layout_key_nbytes(checkpoint->layout);
+	const size_t edge_nbytes = layout_edge_nbytes(checkpoint->layout);
 	struct pending_point *pending = malloc(sizeof *pending + key_nbytes + edge_nbytes);
 
 	if (!pending)
@@ -203,8 +203,8 @@ static int save_point(struct checkpoint *checkpoint)
 	const size_t n_parts = written_parts_before(written, point->end);
 	const struct saved_point saved = {
 		.result = point->result,
-		.key_nbytes = merge_key_nbytes(checkpoint->layout),
-		.edge_nbytes = merge_edge_nbytes(checkpoint->layout),
+		.key_nbytes = layout_key_nbytes(checkpoint->layout),
+		.edge_nbytes = layout_edge_nbytes(checkpoint->layout),
 		.n_parts = n_parts - checkpoint->n_queued,
 	};
 	const struct payload_part parts[] = {

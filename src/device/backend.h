@@ -19,7 +19,8 @@
  * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
  * one operation each (sort_records, merge_records), in which a back end uses what elements it
  * likes: what the engine sees are records and items (record.h), in order. References are sorted and
- * merged as codes are; where the records are is said to encode and decode.
+ * merged as codes are; where the records are is said to encode and decode. What is cut and sampled
+ * is called items here, whatever it is: elements, or items of records.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
@@ -121,17 +122,17 @@ struct sort_op {
 };
 
 /*
- * Where a splitter cuts k sorted slices: the number of elements of slices[i] that come before it.
- * Elements smaller than `key` come before it; equal ones only if their slice's index is below
- * `slice` (so an earlier slice gives its upper bound of key, `slice` and later ones their lower
- * bound). That is the order of (key, slice): exact for any data. slice == 0 keeps all equal
- * elements on the far side.
+ * Where a splitter cuts k sorted slices: the number of items of slices[i] that come before it.
+ * Items smaller than `key` come before it; equal ones only if their slice's index is below `slice`
+ * (so an earlier slice gives its upper bound of key, `slice` and later ones their lower bound).
+ * That is the order of (key, slice): exact for any data. slice == 0 keeps all equal items on the
+ * far side. Whole keys are compared.
  */
 struct cut_op {
+	const struct layout *layout;
 	const struct slice *slices; /* k, host array */
 	uint32_t k;
-	uint32_t element_nbytes;
-	code_t key;
+	const void *key; /* host; layout_key_nbytes() */
 	uint32_t slice;
 	uint64_t *ret_cuts; /* host; k */
 };
@@ -155,13 +156,13 @@ struct unique_op {
 };
 
 /*
- * Every `stride`-th element (the 0th first), widened, to the host: the first keys of a run's
- * blocks.
+ * Of every `stride`-th item (the 0th first) the beginning of the key, to the host: the first keys
+ * of a run's blocks.
  */
 struct sample_op {
-	const void *elements;
+	const struct layout *layout;
+	const void *items;
 	uint64_t n, stride;
-	uint32_t element_nbytes;
 	code_t *ret_keys; /* host; ceil(n / stride) */
 };
 
@@ -255,24 +256,6 @@ struct merge_records_op {
 	struct arranged *ret; /* host; assigned */
 };
 
-/* As cut_op, by the whole keys of items. */
-struct cut_records_op {
-	const struct layout *layout;
-	const struct slice *slices; /* k, host array, of items */
-	uint32_t k;
-	const unsigned char *key; /* host; a normalised key, key_nbytes rounded up to 8 by zeros */
-	uint32_t slice;
-	uint64_t *ret_cuts; /* host; k */
-};
-
-/* As sample_op: the first 16 bytes of the normalised key of every `stride`-th item. */
-struct sample_records_op {
-	const struct layout *layout;
-	const void *items;
-	uint64_t n, stride;
-	code_t *ret_keys; /* host; ceil(n / stride) */
-};
-
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 
@@ -329,8 +312,6 @@ struct backend {
 	 */
 	int (*sort_records)(struct lane *lane, const struct sort_records_op *op);
 	int (*merge_records)(struct lane *lane, const struct merge_records_op *op);
-	int (*cut_records)(struct lane *lane, const struct cut_records_op *op);
-	int (*sample_records)(struct lane *lane, const struct sample_records_op *op);
 };
 
 extern const struct backend backend_cpu;

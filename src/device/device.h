@@ -208,13 +208,3 @@ static inline int lane_merge_records(struct lane *lane, const struct merge_recor
 {
 	return lane->backend->merge_records(lane, op);
 }
-
-static inline int lane_cut_records(struct lane *lane, const struct cut_records_op *op)
-{
-	return lane->backend->cut_records(lane, op);
-}
-
-static inline int lane_sample_records(struct lane *lane, const struct sample_records_op *op)
-{
-	return lane->backend->sample_records(lane, op);
-}

@@ -52,9 +52,9 @@ static int open_forecast(struct fetch *fetch)
 	};
 
 	if (fetch->start)
-		supply_seek(fetch->supply, fetch->start->key, fetch->n_blocks);
-	return forecast_open(fetch->runs, fetch->n_runs,
-			     layout->kind == LAYOUT_RECORDS ? &loader : NULL,
+		supply_seek(fetch->supply, layout_key_beginning(layout, fetch->start->key),
+			    fetch->n_blocks);
+	return forecast_open(fetch->runs, fetch->n_runs, &loader,
 			     fetch->start ? fetch->n_blocks : NULL, &fetch->forecast);
 }
 
@@ -150,12 +150,7 @@ static int cut(struct fetch *fetch, const struct splitter *splitter)
 /* Does the splitter sort before the start? */
 static bool is_before_start(const struct fetch *fetch, const struct splitter *splitter)
 {
-	const struct layout *layout = fetch->engine->layout;
-
-	if (layout->kind != LAYOUT_RECORDS)
-		return splitter->key < fetch->start->key;
-	return memcmp(splitter->normalised, fetch->start->normalised,
-		      layout->item_keys.key_nbytes) < 0;
+	return layout_compare_keys(fetch->engine->layout, splitter->key, fetch->start->key) < 0;
 }
 
 /* All of the window that is available sorts before the start: leave it out. */

@@ -20,18 +20,18 @@ struct entry {
 
 /* The whole key of a run's next block, when it has been needed. */
 struct whole_key {
-	unsigned char *normalised; /* NULL: never needed */
-	uint64_t block;            /* that it is of; UINT64_MAX: of none */
+	void *key;      /* NULL: never needed */
+	uint64_t block; /* that it is of; UINT64_MAX: of none */
 };
 
 struct forecast {
 	struct run *const *runs;
-	struct item_loader loader; /* zeroed for codes */
-	size_t key_nbytes;         /* of a normalised key, rounded up to 8; 0 for codes */
-	unsigned char *item;       /* one, just loaded; NULL if keys are short or codes */
-	struct whole_key *wholes;  /* n_runs */
-	unsigned char *splitter;   /* key_nbytes: of the last window */
-	int error;                 /* the first, of a load */
+	struct item_loader loader;
+	size_t key_nbytes;        /* of a whole key */
+	void *splitter;           /* key_nbytes: of the last window */
+	void *item;               /* one, just loaded; NULL if keys are short */
+	struct whole_key *wholes; /* n_runs; the same */
+	int error;                /* the first, of a load */
 	uint32_t n_runs, n_heap;
 	struct entry heap[]; /* heap[0] sorts first */
 };
@@ -42,18 +42,17 @@ static bool keys_are_long(const struct forecast *forecast)
 	return forecast->key_nbytes > sizeof(code_t);
 }
 
-static int load_whole(struct forecast *forecast, const struct entry *entry,
-		      const unsigned char **ret_key)
+static int load_whole(struct forecast *forecast, const struct entry *entry, const void **ret_key)
 {
 	struct whole_key *whole = &forecast->wholes[entry->run];
 	const struct layout *layout = forecast->loader.layout;
 	int r = 0;
 
-	if (!whole->normalised) {
-		whole->normalised = malloc(forecast->key_nbytes);
+	if (!whole->key) {
+		whole->key = malloc(forecast->key_nbytes);
 		whole->block = UINT64_MAX;
 	}
-	if (!whole->normalised)
+	if (!whole->key)
 		return fail(-ENOMEM, "no memory for a key of %zu bytes", forecast->key_nbytes);
 	if (whole->block != entry->block)
 		r = forecast->loader.load(forecast->loader.context, forecast->runs[entry->run],
@@ -61,16 +60,16 @@ static int load_whole(struct forecast *forecast, const struct entry *entry,
 	if (r < 0)
 		return r;
 	if (whole->block != entry->block)
-		layout_normalise(&layout->item_keys, forecast->item, whole->normalised);
+		layout_item_key(layout, forecast->item, whole->key);
 	whole->block = entry->block;
-	*ret_key = whole->normalised;
+	*ret_key = whole->key;
 	return 0;
 }
 
 /* Of two blocks that tie on what is in memory: as memcmp. 0 after an error, which is noted. */
 static int compare_wholes(struct forecast *forecast, const struct entry *a, const struct entry *b)
 {
-	const unsigned char *key_a, *key_b;
+	const void *key_a, *key_b;
 	int r = forecast->error;
 
 	if (r == 0)
@@ -78,7 +77,7 @@ static int compare_wholes(struct forecast *forecast, const struct entry *a, cons
 	if (r == 0)
 		r = load_whole(forecast, b, &key_b);
 	forecast->error = r;
-	return r < 0 ? 0 : memcmp(key_a, key_b, forecast->key_nbytes);
+	return r < 0 ? 0 : layout_compare_keys(forecast->loader.layout, key_a, key_b);
 }
 
 static bool before(struct forecast *forecast, const struct entry *a, const struct entry *b)
@@ -108,32 +107,15 @@ static void sift_down(struct forecast *forecast, uint32_t i)
 	heap[i] = moved;
 }
 
-size_t splitter_key_nbytes(const struct layout *layout)
-{
-	const size_t nbytes = (layout->item_keys.key_nbytes + 7) / 8 * 8;
-
-	return nbytes < sizeof(code_t) ? sizeof(code_t) : nbytes;
-}
-
-void splitter_make(const struct layout *layout, const void *key, struct splitter *ret_splitter)
-{
-	const unsigned char *bytes = key;
-
-	*ret_splitter = (struct splitter){ .normalised = key };
-	if (layout->kind != LAYOUT_RECORDS)
-		memcpy(&ret_splitter->key, key, sizeof ret_splitter->key);
-	else
-		for (uint32_t i = 0; i < sizeof(code_t); i++)
-			ret_splitter->key = ret_splitter->key << 8 | bytes[i];
-}
-
 static int open_keys(struct forecast *forecast, const struct item_loader *loader)
 {
 	forecast->loader = *loader;
-	forecast->key_nbytes = splitter_key_nbytes(loader->layout);
+	forecast->key_nbytes = layout_key_nbytes(loader->layout);
+	forecast->splitter = malloc(forecast->key_nbytes);
+	if (!keys_are_long(forecast))
+		return forecast->splitter ? 0 : -ENOMEM;
 	forecast->item = malloc(loader->layout->item_nbytes);
 	forecast->wholes = calloc(forecast->n_runs, sizeof *forecast->wholes);
-	forecast->splitter = malloc(forecast->key_nbytes);
 	return forecast->item && forecast->wholes && forecast->splitter ? 0 : -ENOMEM;
 }
 
@@ -151,8 +133,7 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 	if (r == 0) {
 		forecast->runs = runs;
 		forecast->n_runs = n_runs;
-		if (loader)
-			r = open_keys(forecast, loader);
+		r = open_keys(forecast, loader);
 	}
 	if (r < 0) {
 		forecast_close(forecast);
@@ -178,7 +159,7 @@ void forecast_close(struct forecast *forecast)
 	if (!forecast)
 		return;
 	for (uint32_t i = 0; forecast->wholes && i < forecast->n_runs; i++)
-		free(forecast->wholes[i].normalised);
+		free(forecast->wholes[i].key);
 	free(forecast->wholes);
 	free(forecast->item);
 	free(forecast->splitter);
@@ -203,7 +184,7 @@ static void advance_top(struct forecast *forecast)
 static int make_splitter(struct forecast *forecast, struct splitter *ret_splitter)
 {
 	const struct entry *top = &forecast->heap[0];
-	const unsigned char *key = NULL;
+	const void *key = NULL;
 	int r = 0;
 
 	if (keys_are_long(forecast))
@@ -212,12 +193,9 @@ static int make_splitter(struct forecast *forecast, struct splitter *ret_splitte
 		return r;
 	if (key)
 		memcpy(forecast->splitter, key, forecast->key_nbytes);
-	else if (forecast->key_nbytes)
-		for (uint32_t i = 0; i < sizeof(code_t); i++)
-			forecast->splitter[i] = (unsigned char)(top->key >> 8 * (15 - i));
-	*ret_splitter = (struct splitter){ .key = top->key,
-					   .normalised = forecast->splitter,
-					   .run = top->run };
+	else
+		layout_begin_key(forecast->loader.layout, top->key, forecast->splitter);
+	*ret_splitter = (struct splitter){ .key = forecast->splitter, .run = top->run };
 	return 1;
 }
 

@@ -26,17 +26,9 @@ struct forecast;
 
 /* A point that cuts all runs: before records equal to `key` of runs from number `run` on. */
 struct splitter {
-	code_t key; /* codes */
-	/* Records: the normalised key, rounded up to 8 with zeros; valid until the next window. */
-	const unsigned char *normalised;
+	const void *key; /* whole (layout_key_nbytes()); valid until the next window */
 	uint32_t run;
 };
-
-/* Records: how long a normalised key of a splitter is. */
-size_t splitter_key_nbytes(const struct layout *layout);
-
-/* Before all records equal to a code, or to a normalised key; the key must outlive the splitter. */
-void splitter_make(const struct layout *layout, const void *key, struct splitter *ret_splitter);
 
 /* Where whole keys come from. */
 struct item_loader {
@@ -47,9 +39,8 @@ struct item_loader {
 };
 
 /*
- * The runs must outlive it, with their first keys known. loader (copied): only for LAYOUT_RECORDS,
- * else NULL. first_blocks: where to begin, of each run; NULL: at the beginning. 0, or a negative
- * errno after a message.
+ * The runs must outlive it, with their first keys known. The loader is copied. first_blocks: where
+ * to begin, of each run; NULL: at the beginning. 0, or a negative errno after a message.
  */
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
 		  const uint64_t *first_blocks, struct forecast **ret_forecast);

@@ -124,8 +124,6 @@ static void ask_clean_cut(struct merge *merge, struct fetch *fetch)
 static void note_clean_cut(struct merge *merge, struct window *window, const struct fetch *fetch)
 {
 	const struct splitter *splitter = fetch_clean_cut(fetch);
-	const struct layout *layout = merge->engine->layout;
-	const bool is_code = layout->kind != LAYOUT_RECORDS;
 
 	merge->n_since_point += window->n_items;
 	window->is_clean = merge->sink->point && splitter && window->n_items &&
@@ -133,8 +131,7 @@ static void note_clean_cut(struct merge *merge, struct window *window, const str
 	if (!window->is_clean)
 		return;
 	merge->n_since_point = 0;
-	memcpy(window->clean_cut, is_code ? (const void *)&splitter->key : splitter->normalised,
-	       merge_key_nbytes(layout));
+	memcpy(window->clean_cut, splitter->key, layout_key_nbytes(merge->engine->layout));
 }
 
 /* Fetch the next window, and queue its merge. */
@@ -291,7 +288,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 	int r;
 
 	if (sink->start)
-		splitter_make(engine->layout, sink->start->key, &start);
+		start = (struct splitter){ .key = sink->start->key };
 	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
 		     n_resident, n_runs - n_resident, plan);
 	r = fetch_open(engine, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);

@@ -12,7 +12,7 @@
 
 int placement_open(struct placement *placement)
 {
-	const size_t edge_nbytes = merge_edge_nbytes(placement->engine->layout);
+	const size_t edge_nbytes = layout_edge_nbytes(placement->engine->layout);
 	const struct merge_point *start = placement->sink->start;
 
 	pthread_mutex_init(&placement->lock, NULL);
@@ -36,24 +36,13 @@ void placement_close(struct placement *placement)
 	pthread_mutex_destroy(&placement->lock);
 }
 
-/* Of the last item of the window before and this one's first: as memcmp. */
-static int compare_edges(const struct placement *placement, const struct window *window)
-{
-	const struct layout *layout = placement->engine->layout;
-	const code_t *last = placement->last, *first = window->first;
-
-	if (layout->kind == LAYOUT_RECORDS)
-		return key_compare(&layout->item_keys, placement->last, window->first);
-	return *last < *first ? -1 : *last > *first;
-}
-
 static bool edge_is_disorder(const struct placement *placement, const struct window *window)
 {
 	int order;
 
 	if (!placement->has_last)
 		return false;
-	order = compare_edges(placement, window);
+	order = layout_compare_edges(placement->engine->layout, placement->last, window->first);
 	return order > 0 || (order == 0 && placement->engine->unique);
 }
 
@@ -71,7 +60,7 @@ static void add_findings(struct placement *placement, const struct window *windo
 	result->n_disorders += edge_is_disorder(placement, window) + found->n_disorders;
 	result->n_counted += found->n_counted;
 	digest_add(&result->written, found->digest);
-	memcpy(placement->last, window->last, merge_edge_nbytes(placement->engine->layout));
+	memcpy(placement->last, window->last, layout_edge_nbytes(placement->engine->layout));
 	placement->has_last = true;
 }
 

@@ -25,7 +25,7 @@ struct placement {
 	uint64_t turn;
 	int error;
 	bool has_last;
-	void *last; /* merge_edge_nbytes() */
+	void *last; /* layout_edge_nbytes() */
 	struct merge_result result;
 };
 

@@ -33,23 +33,13 @@ struct merge_result {
 /*
  * Where a merge can be taken up again, if only the runs hold the same records, in whatever
  * division: all records whose keys are below `key` are the first result.n_items of the output, and
- * the others follow. Keys and items are as merge_key_nbytes() and merge_edge_nbytes() say.
+ * the others follow. Keys and items are as layout_key_nbytes() and layout_edge_nbytes() say.
  */
 struct merge_point {
 	const void *key;            /* a code, or a normalised key */
 	const void *last;           /* the last of these items, or its code; NULL: not known */
 	struct merge_result result; /* of them */
 };
-
-static inline size_t merge_key_nbytes(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_RECORDS ? splitter_key_nbytes(layout) : sizeof(code_t);
-}
-
-static inline size_t merge_edge_nbytes(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_RECORDS ? layout->item_nbytes : sizeof(code_t);
-}
 
 /* Where merged windows go. */
 struct sink {

@@ -375,27 +375,15 @@ int supply_gather(struct supply *supply, const struct supply_memory *memory,
 int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t slice,
 	       uint64_t *ret_cuts)
 {
-	const struct engine *engine = supply->engine;
-	int r;
+	int r = lane_cut(supply->lane, &(struct cut_op){
+					       .layout = supply->engine->layout,
+					       .slices = supply->available,
+					       .k = supply->n_shares,
+					       .key = splitter->key,
+					       .slice = slice,
+					       .ret_cuts = ret_cuts,
+				       });
 
-	if (engine->layout->kind == LAYOUT_RECORDS)
-		r = lane_cut_records(supply->lane, &(struct cut_records_op){
-							   .layout = engine->layout,
-							   .slices = supply->available,
-							   .k = supply->n_shares,
-							   .key = splitter->normalised,
-							   .slice = slice,
-							   .ret_cuts = ret_cuts,
-						   });
-	else
-		r = lane_cut(supply->lane, &(struct cut_op){
-						   .slices = supply->available,
-						   .k = supply->n_shares,
-						   .element_nbytes = engine->layout->element_nbytes,
-						   .key = splitter->key,
-						   .slice = slice,
-						   .ret_cuts = ret_cuts,
-					   });
 	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 

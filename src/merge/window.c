@@ -53,12 +53,12 @@ static int open_arrays(struct window *window)
 		complete = complete && window->packed_nbytes;
 	}
 	if (pool->sink->point) {
-		window->clean_cut = malloc(merge_key_nbytes(layout));
+		window->clean_cut = malloc(layout_key_nbytes(layout));
 		complete = complete && window->clean_cut;
 	}
 	if (moves_records(pool) || decodes(pool)) {
-		window->first = malloc(merge_edge_nbytes(layout));
-		window->last = malloc(merge_edge_nbytes(layout));
+		window->first = malloc(layout_edge_nbytes(layout));
+		window->last = malloc(layout_edge_nbytes(layout));
 		complete = complete && window->first && window->last;
 	}
 	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
@@ -255,24 +255,12 @@ int window_wait_merged(struct window *window)
 
 static int sample(struct window *window)
 {
-	const struct engine *engine = window->pool->engine;
-	const uint64_t stride = window->pool->sink->block_n_items;
-
-	if (moves_records(window->pool))
-		return lane_sample_records(window->buffers.lane,
-					   &(struct sample_records_op){
-						   .layout = engine->layout,
-						   .items = window->out,
-						   .n = window->found.n,
-						   .stride = stride,
-						   .ret_keys = window->first_keys,
-					   });
 	return lane_sample(window->buffers.lane,
 			   &(struct sample_op){
-				   .elements = window->out,
+				   .layout = window->pool->engine->layout,
+				   .items = window->out,
 				   .n = window->found.n,
-				   .stride = stride,
-				   .element_nbytes = engine->layout->element_nbytes,
+				   .stride = window->pool->sink->block_n_items,
 				   .ret_keys = window->first_keys,
 			   });
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/base/status.h"
+#include "src/record/kinds.h"
 
 static const struct {
 	const char *name;
@@ -112,6 +113,7 @@ int layout_make_plain(const struct key *key, struct layout *ret_layout)
 		.element_nbytes = map.element_nbytes,
 		.stores_elements = map.element_nbytes == key->nbytes,
 		.map = map,
+		.intake.is_identity = true,
 	};
 	return 0;
 }
@@ -276,6 +278,57 @@ void layout_free(struct layout *layout)
 	free((void *)layout->item_keys.fields);
 	free((void *)layout->intake.pieces);
 	*layout = (struct layout){ 0 };
+}
+
+static const struct layout_ops *ops_of(const struct layout *layout)
+{
+	static const struct layout_ops *const ops[] = {
+		[LAYOUT_CODES] = &layout_ops_codes,
+		[LAYOUT_RECORDS] = &layout_ops_records,
+		[LAYOUT_REFERENCES] = &layout_ops_codes,
+	};
+
+	return ops[layout->kind];
+}
+
+size_t layout_key_nbytes(const struct layout *layout)
+{
+	return ops_of(layout)->key_nbytes(layout);
+}
+
+code_t layout_record_key(const struct layout *layout, const void *record)
+{
+	return ops_of(layout)->record_key(layout, record);
+}
+
+code_t layout_key_beginning(const struct layout *layout, const void *key)
+{
+	return ops_of(layout)->key_beginning(key);
+}
+
+void layout_begin_key(const struct layout *layout, code_t beginning, void *key)
+{
+	ops_of(layout)->begin_key(beginning, key);
+}
+
+void layout_item_key(const struct layout *layout, const void *item, void *key)
+{
+	ops_of(layout)->item_key(layout, item, key);
+}
+
+int layout_compare_keys(const struct layout *layout, const void *a, const void *b)
+{
+	return ops_of(layout)->compare_keys(layout, a, b);
+}
+
+size_t layout_edge_nbytes(const struct layout *layout)
+{
+	return ops_of(layout)->edge_nbytes(layout);
+}
+
+int layout_compare_edges(const struct layout *layout, const void *a, const void *b)
+{
+	return ops_of(layout)->compare_edges(layout, a, b);
 }
 
 code_t layout_encode(const struct layout *layout, const void *record)

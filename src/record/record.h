@@ -143,6 +143,34 @@ int layout_make_plain(const struct key *key, struct layout *ret_layout);
  */
 bool layout_refer(const struct layout *records, struct layout *ret_layout);
 
+/* --- What every kind of layout can do (kinds.h) --- */
+
+/* Does the record become another item when it is read? Else it is the item, or an element of it. */
+static inline bool layout_makes_items(const struct layout *layout)
+{
+	return !layout->intake.is_identity;
+}
+
+/* A whole key, as splitters have it: so many bytes, 16 at least, without an alignment. */
+size_t layout_key_nbytes(const struct layout *layout);
+/*
+ * What is known of the first key of each block, and as good as it if keys are no longer: the
+ * beginning of the whole key, as a number that sorts as the keys do. Of a record of the input, and
+ * of a whole key.
+ */
+code_t layout_record_key(const struct layout *layout, const void *record);
+code_t layout_key_beginning(const struct layout *layout, const void *key);
+/* The whole key of which this is the beginning; it has no other bytes, or they are the caller's. */
+void layout_begin_key(const struct layout *layout, code_t beginning, void *key);
+/* The whole key of an item. */
+void layout_item_key(const struct layout *layout, const void *item, void *key);
+/* As memcmp() does. */
+int layout_compare_keys(const struct layout *layout, const void *a, const void *b);
+
+/* What is remembered of the first and the last item of a window, to compare it with the next. */
+size_t layout_edge_nbytes(const struct layout *layout);
+int layout_compare_edges(const struct layout *layout, const void *a, const void *b);
+
 /* --- Codes --- */
 
 /* The code of the record at `record` (record_nbytes, any alignment), widened. */

@@ -35,18 +35,14 @@ struct spooler {
 	struct verify_edge edge;
 };
 
-static bool makes_items(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_RECORDS && !layout->intake.is_identity;
-}
-
 /* Check the n records in the buffer and store them. */
 static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 {
 	const struct layout *layout = spooler->engine->layout;
 	struct digest of_records = { 0 };
-	const uint64_t disorder = verify_records(layout, spooler->records, n, &spooler->edge,
-						 makes_items(layout) ? &of_records : ret_read);
+	const uint64_t disorder =
+		verify_records(layout, spooler->records, n, &spooler->edge,
+			       layout_makes_items(layout) ? &of_records : ret_read);
 	const char *path;
 	uint64_t record;
 
@@ -58,8 +54,8 @@ static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 	}
 	for (uint64_t i = 0; i < n; i += spooler->block_n_items)
 		spooler->first_keys[i / spooler->block_n_items] =
-			run_record_key(layout, spooler->records + i * layout->record_nbytes);
-	if (makes_items(layout))
+			layout_record_key(layout, spooler->records + i * layout->record_nbytes);
+	if (layout_makes_items(layout))
 		layout_make_items(layout, spooler->records, n, spooler->position, spooler->items,
 				  ret_read);
 	spooler->n_records += n;
@@ -101,7 +97,7 @@ static int spooler_open(struct spooler *spooler)
 	n_blocks = plan->window_nbytes / block_nbytes + 1;
 	spooler->buffer_nbytes = n_blocks * block_nbytes;
 	spooler->records = spooler->items = malloc(spooler->buffer_nbytes);
-	if (makes_items(layout))
+	if (layout_makes_items(layout))
 		spooler->items = malloc(n_blocks * spooler->block_n_items * layout->item_nbytes);
 	spooler->first_keys = malloc(n_blocks * sizeof *spooler->first_keys);
 	if (!spooler->records || !spooler->items || !spooler->first_keys)

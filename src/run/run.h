@@ -40,9 +40,6 @@ enum stored_items {
 /* A stored run; the file must be finished and is owned from then on, also on failure. */
 int run_open_stored(struct run_file *file, enum stored_items items, struct run **ret_run);
 
-/* The first key of a block that begins with this record of an input, as run_first_key() has it. */
-code_t run_record_key(const struct layout *layout, const void *record);
-
 /*
  * A regular file of `input` as a run, in blocks like those of stored runs; reads the first key of
  * each. position: of its first record among all that are sorted. The input must outlive the run.

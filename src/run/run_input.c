@@ -52,12 +52,6 @@ static code_t input_first_key(const struct run *run, uint64_t i)
 	return ((const struct input_run *)run)->strides.first_keys[i];
 }
 
-code_t run_record_key(const struct layout *layout, const void *record)
-{
-	return layout->kind == LAYOUT_RECORDS ? layout_key_prefix(&layout->record_keys, record) :
-						layout_encode(layout, record);
-}
-
 int run_fail_unsorted(const char *path, uint64_t item)
 {
 	return fail(-EINVAL,
@@ -141,7 +135,7 @@ static int read_first_keys(struct input_run *self)
 	for (uint64_t i = 0; i < self->run.n_blocks && r == 0; i++) {
 		r = read_at(self, i * self->strides.stride, 1, record);
 		if (r == 0)
-			self->strides.first_keys[i] = run_record_key(layout, record);
+			self->strides.first_keys[i] = layout_record_key(layout, record);
 	}
 	free(record);
 	return r;
@@ -152,7 +146,7 @@ static int open_records(struct input_run *self)
 {
 	const struct layout *layout = self->layout;
 
-	if (layout->kind != LAYOUT_RECORDS || layout->intake.is_identity)
+	if (!layout_makes_items(layout))
 		return 0;
 	self->records = malloc(PLAN_INPUT_BATCH_NBYTES);
 	return self->records ? 0 : fail(-ENOMEM, "no memory for records of %s", self->extent.path);

@@ -61,26 +61,16 @@ static const void *resident_memory(const struct run *run)
 static int resident_sample(struct run *run, struct lane *lane, uint64_t stride)
 {
 	struct resident_run *self = resident(run);
-	const struct layout *layout = self->layout;
 	int r = run_set_stride(run, stride, &self->strides);
 
-	if (r < 0)
-		return r;
-	if (layout->kind == LAYOUT_RECORDS)
-		return lane_sample_records(lane, &(struct sample_records_op){
-							 .layout = layout,
-							 .items = self->memory,
-							 .n = run->n_items,
-							 .stride = stride,
-							 .ret_keys = self->strides.first_keys,
-						 });
-	return lane_sample(lane, &(struct sample_op){
-					 .elements = self->memory,
-					 .n = run->n_items,
-					 .stride = stride,
-					 .element_nbytes = layout->element_nbytes,
-					 .ret_keys = self->strides.first_keys,
-				 });
+	return r < 0 ? r :
+		       lane_sample(lane, &(struct sample_op){
+						 .layout = self->layout,
+						 .items = self->memory,
+						 .n = run->n_items,
+						 .stride = stride,
+						 .ret_keys = self->strides.first_keys,
+					 });
 }
 
 static void resident_discard_slice(struct run *run, const struct slice *slice)

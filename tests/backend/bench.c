@@ -31,6 +31,7 @@ struct bench {
 	struct digest digest;
 	struct decode_result decoded;
 	uint64_t n_unique, cuts[N_SLICES];
+	code_t middle; /* of all keys */
 	uint32_t damaged, packed_nbytes[N_SLICES];
 	struct packed_block blocks[N_SLICES];
 	code_t *keys;
@@ -137,26 +138,25 @@ static int bench_merge(struct bench *bench)
 
 static int bench_cut(struct bench *bench)
 {
-	return lane_cut(bench->subject->lane,
-			&(struct cut_op){
-				.slices = bench->slices,
-				.k = N_SLICES,
-				.element_nbytes = bench->layout.element_nbytes,
-				.key = (code_t)1 << (8 * bench->layout.record_nbytes - 1),
-				.ret_cuts = bench->cuts,
-			});
+	bench->middle = (code_t)1 << (8 * bench->layout.record_nbytes - 1);
+	return lane_cut(bench->subject->lane, &(struct cut_op){
+						      .slices = bench->slices,
+						      .k = N_SLICES,
+						      .layout = &bench->layout,
+						      .key = &bench->middle,
+						      .ret_cuts = bench->cuts,
+					      });
 }
 
 static int bench_sample(struct bench *bench)
 {
-	return lane_sample(bench->subject->lane,
-			   &(struct sample_op){
-				   .elements = array_device(&bench->pieces),
-				   .n = bench->n,
-				   .stride = SAMPLE_STRIDE,
-				   .element_nbytes = bench->layout.element_nbytes,
-				   .ret_keys = bench->keys,
-			   });
+	return lane_sample(bench->subject->lane, &(struct sample_op){
+							 .layout = &bench->layout,
+							 .items = array_device(&bench->pieces),
+							 .n = bench->n,
+							 .stride = SAMPLE_STRIDE,
+							 .ret_keys = bench->keys,
+						 });
 }
 
 static int bench_pack(struct bench *bench)

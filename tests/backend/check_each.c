@@ -155,14 +155,14 @@ static void sample_with_stride(struct check *check, uint64_t stride)
 	const uint64_t n_keys = data->n / stride + (data->n % stride != 0);
 	code_t *keys = reference_alloc(n_keys * sizeof *keys);
 	code_t *expected = reference_alloc(n_keys * sizeof *keys);
-	struct sample_op op = { .elements = data->elements,
+	struct sample_op op = { .layout = &data->layout,
+				.items = data->elements,
 				.n = data->n,
 				.stride = stride,
-				.element_nbytes = data->layout.element_nbytes,
 				.ret_keys = expected };
 
 	check->reference->sample(&op);
-	op.elements = array_device(&check->in);
+	op.items = array_device(&check->in);
 	op.ret_keys = keys;
 	subject_must(lane_sample(subject->lane, &op), "sample");
 	subject_wait(subject);

@@ -204,17 +204,17 @@ static void cut_records(struct check *check, const struct slices *slices, const 
 			uint32_t slice)
 {
 	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];
-	struct cut_records_op op = { .layout = &check->records->layout,
-				     .slices = slices->host,
-				     .k = slices->k,
-				     .key = key,
-				     .slice = slice,
-				     .ret_cuts = expected };
+	struct cut_op op = { .layout = &check->records->layout,
+			     .slices = slices->host,
+			     .k = slices->k,
+			     .key = key,
+			     .slice = slice,
+			     .ret_cuts = expected };
 
-	check->reference->cut_records(&op);
+	check->reference->cut(&op);
 	op.slices = slices->device;
 	op.ret_cuts = cuts;
-	subject_must(lane_cut_records(check->subject.lane, &op), "cut_records");
+	subject_must(lane_cut(check->subject.lane, &op), "cut");
 	subject_wait(&check->subject);
 	expect(check, memcmp(cuts, expected, slices->k * sizeof *cuts) == 0,
 	       "the cuts of %u slices before slice %u differ", slices->k, slice);
@@ -228,7 +228,7 @@ static void check_cut_records(struct check *check, const struct slices *slices)
 	const size_t key_nbytes = (keys->key_nbytes + 7) / 8 * 8;
 	unsigned char *key = memset(reference_alloc(key_nbytes), 0, key_nbytes);
 
-	check->operation = "cut_records";
+	check->operation = "cut of items";
 	cut_records(check, slices, key, 0);
 	memset(key, 0xff, keys->key_nbytes);
 	cut_records(check, slices, key, slices->k);
@@ -253,17 +253,17 @@ static void check_sample_records(struct check *check, const struct slices *slice
 	const uint64_t n_keys = data->n / stride + (data->n % stride != 0);
 	code_t *keys = reference_alloc(n_keys * sizeof *keys);
 	code_t *expected = reference_alloc(n_keys * sizeof *keys);
-	struct sample_records_op op = { .layout = &data->layout,
-					.items = slices->items,
-					.n = data->n,
-					.stride = stride,
-					.ret_keys = expected };
+	struct sample_op op = { .layout = &data->layout,
+				.items = slices->items,
+				.n = data->n,
+				.stride = stride,
+				.ret_keys = expected };
 
-	check->operation = "sample_records";
-	check->reference->sample_records(&op);
+	check->operation = "sample of items";
+	check->reference->sample(&op);
 	op.items = array_device(&check->in);
 	op.ret_keys = keys;
-	subject_must(lane_sample_records(check->subject.lane, &op), "sample_records");
+	subject_must(lane_sample(check->subject.lane, &op), "sample of items");
 	subject_wait(&check->subject);
 	expect(check, n_keys == 0 || memcmp(keys, expected, n_keys * sizeof *keys) == 0,
 	       "keys at a stride of %lu differ", (unsigned long)stride);

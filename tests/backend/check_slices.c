@@ -115,8 +115,8 @@ static void cut_slices(struct check *check, const struct slices *slices, code_t 
 	uint64_t cuts[MOST_SLICES], expected[MOST_SLICES];
 	struct cut_op op = { .slices = slices->host,
 			     .k = slices->k,
-			     .element_nbytes = check->data->layout.element_nbytes,
-			     .key = key,
+			     .layout = &check->data->layout,
+			     .key = &key,
 			     .slice = slice,
 			     .ret_cuts = expected };
 

@@ -71,14 +71,22 @@ static void plain_sort(const struct sort_op *op)
 
 static void plain_cut(const struct cut_op *op)
 {
+	const uint32_t element_nbytes = op->layout->element_nbytes;
+	code_t key;
+
+	if (op->layout->kind == LAYOUT_RECORDS) {
+		plain_cut_items(op);
+		return;
+	}
+	memcpy(&key, op->key, sizeof key);
 	for (uint32_t i = 0; i < op->k; i++) {
 		const struct slice *slice = &op->slices[i];
 		uint64_t n = 0;
 
 		for (uint64_t j = 0; j < slice->n; j++) {
-			const code_t element = element_get(slice->elements, op->element_nbytes, j);
+			const code_t element = element_get(slice->elements, element_nbytes, j);
 
-			n += element < op->key || (element == op->key && i < op->slice);
+			n += element < key || (element == key && i < op->slice);
 		}
 		op->ret_cuts[i] = n;
 	}
@@ -122,9 +130,13 @@ static void plain_sample(const struct sample_op *op)
 {
 	code_t *key = op->ret_keys;
 
+	if (op->layout->kind == LAYOUT_RECORDS) {
+		plain_sample_items(op);
+		return;
+	}
 	for (uint64_t i = 0; i < op->n; i++)
 		if (i % op->stride == 0)
-			*key++ = element_get(op->elements, op->element_nbytes, i);
+			*key++ = element_get(op->items, op->layout->element_nbytes, i);
 }
 
 static size_t no_sort_scratch(uint64_t n, uint32_t element_nbytes)
@@ -159,8 +171,6 @@ const struct reference reference_plain = {
 	.merge_scratch_nbytes = no_merge_scratch,
 	.sort_records = plain_sort_records,
 	.merge_records = plain_merge_records,
-	.cut_records = plain_cut_records,
-	.sample_records = plain_sample_records,
 	.records_scratch_nbytes = no_records_scratch,
 };
 
@@ -178,7 +188,5 @@ const struct reference reference_cpu = {
 	.merge_scratch_nbytes = cpu_merge_scratch_nbytes,
 	.sort_records = cpu_sort_records,
 	.merge_records = cpu_merge_records,
-	.cut_records = cpu_cut_records,
-	.sample_records = cpu_sample_records,
 	.records_scratch_nbytes = cpu_records_scratch_nbytes,
 };

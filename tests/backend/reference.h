@@ -24,8 +24,6 @@ struct reference {
 	size_t (*merge_scratch_nbytes)(uint32_t k, uint64_t n, uint32_t element_nbytes);
 	void (*sort_records)(const struct sort_records_op *op);
 	void (*merge_records)(const struct merge_records_op *op);
-	void (*cut_records)(const struct cut_records_op *op);
-	void (*sample_records)(const struct sample_records_op *op);
 	size_t (*records_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
 };
 
@@ -35,8 +33,8 @@ extern const struct reference reference_cpu;
 /* Of the plain one; reference_records.c */
 void plain_sort_records(const struct sort_records_op *op);
 void plain_merge_records(const struct merge_records_op *op);
-void plain_cut_records(const struct cut_records_op *op);
-void plain_sample_records(const struct sample_records_op *op);
+void plain_cut_items(const struct cut_op *op);
+void plain_sample_items(const struct sample_op *op);
 
 /* Of the plain one; reference_packed.c */
 void plain_pack(const struct pack_op *op);

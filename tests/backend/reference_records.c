@@ -140,7 +140,7 @@ void plain_merge_records(const struct merge_records_op *op)
 	free(items);
 }
 
-void plain_cut_records(const struct cut_records_op *op)
+void plain_cut_items(const struct cut_op *op)
 {
 	for (uint32_t i = 0; i < op->k; i++) {
 		const struct slice *slice = &op->slices[i];
@@ -157,7 +157,7 @@ void plain_cut_records(const struct cut_records_op *op)
 	}
 }
 
-void plain_sample_records(const struct sample_records_op *op)
+void plain_sample_items(const struct sample_op *op)
 {
 	code_t *key = op->ret_keys;
 

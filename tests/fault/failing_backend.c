@@ -155,10 +155,6 @@ QUEUES(POINT_DEVICE_SORT, sort_records, (struct lane * lane, const struct sort_r
 	(lane, op))
 QUEUES(POINT_DEVICE_MERGE, merge_records, (struct lane * lane, const struct merge_records_op *op),
 	(lane, op))
-QUEUES(POINT_DEVICE_CUT, cut_records, (struct lane * lane, const struct cut_records_op *op),
-	(lane, op))
-QUEUES(POINT_DEVICE_COPY, sample_records, (struct lane * lane, const struct sample_records_op *op),
-	(lane, op))
 /* clang-format on */
 
 /* Sizes of scratch cannot fail, and what goes back early neither. */
@@ -210,8 +206,6 @@ static const struct backend failing_backend = {
 	.unpack = failing_unpack,
 	.sort_records = failing_sort_records,
 	.merge_records = failing_merge_records,
-	.cut_records = failing_cut_records,
-	.sample_records = failing_sample_records,
 	.discard = discard,
 	.sort_scratch_nbytes = sort_scratch_nbytes,
 	.merge_scratch_nbytes = merge_scratch_nbytes,

@@ -188,8 +188,6 @@ OPERATION(pack, STAGE_PACK, op->n * op->element_nbytes)
 OPERATION(unpack, STAGE_UNPACK, packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
 OPERATION(sort_records, STAGE_SORT, op->n * op->layout->record_nbytes)
 OPERATION(merge_records, STAGE_MERGE, slices_n(op->slices, op->k) * op->layout->item_nbytes)
-OPERATION(cut_records, STAGE_CUT, 0)
-OPERATION(sample_records, STAGE_CUT, 0)
 
 static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 {
@@ -247,6 +245,4 @@ const struct backend backend_cpu = {
 	.records_scratch_nbytes = records_scratch_nbytes,
 	.sort_records = queue_sort_records,
 	.merge_records = queue_merge_records,
-	.cut_records = queue_cut_records,
-	.sample_records = queue_sample_records,
 };

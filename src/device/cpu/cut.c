@@ -42,27 +42,12 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_
 	}
 }
 
-void cpu_cut(const struct cut_op *op)
-{
-	for (uint32_t i = 0; i < op->k; i++)
-		op->ret_cuts[i] =
-			cpu_cut_slice(&op->slices[i], op->element_nbytes, op->key, i < op->slice);
-}
-
-void cpu_sample(const struct sample_op *op)
-{
-	uint64_t n_keys = 0;
-
-	for (uint64_t i = 0; i < op->n; i += op->stride)
-		op->ret_keys[n_keys++] = element_get(op->elements, op->element_nbytes, i);
-}
-
 /*
  * By halving, as above; items are far apart and their keys may be long, so that it is the accesses
  * to memory that take the time.
  */
-static uint64_t cut_items(const struct layout *layout, const struct slice *slice,
-			  const unsigned char *key, bool equal_before)
+static uint64_t cut_items(const struct layout *layout, const struct slice *slice, const void *key,
+			  bool equal_before)
 {
 	uint64_t first = 0, end = slice->n;
 
@@ -79,19 +64,31 @@ static uint64_t cut_items(const struct layout *layout, const struct slice *slice
 	return first;
 }
 
-void cpu_cut_records(const struct cut_records_op *op)
+static uint64_t cut_elements(const struct layout *layout, const struct slice *slice,
+			     const void *key, bool equal_before)
 {
-	for (uint32_t i = 0; i < op->k; i++)
-		op->ret_cuts[i] = cut_items(op->layout, &op->slices[i], op->key, i < op->slice);
+	return cpu_cut_slice(slice, layout->element_nbytes, layout_key_beginning(layout, key),
+			     equal_before);
 }
 
-void cpu_sample_records(const struct sample_records_op *op)
+void cpu_cut(const struct cut_op *op)
 {
 	const struct layout *layout = op->layout;
-	uint64_t n_keys = 0;
+
+	for (uint32_t i = 0; i < op->k; i++)
+		op->ret_cuts[i] = (layout->kind == LAYOUT_RECORDS ? cut_items : cut_elements)(
+			layout, &op->slices[i], op->key, i < op->slice);
+}
+
+void cpu_sample(const struct sample_op *op)
+{
+	const struct layout *layout = op->layout;
+	const unsigned char *items = op->items;
+	code_t *key = op->ret_keys;
 
 	for (uint64_t i = 0; i < op->n; i += op->stride)
-		op->ret_keys[n_keys++] =
-			layout_key_prefix(&layout->item_keys, (const unsigned char *)op->items +
-								      i * layout->item_nbytes);
+		*key++ = layout->kind == LAYOUT_RECORDS ?
+				 layout_key_prefix(&layout->item_keys,
+						   items + i * layout->item_nbytes) :
+				 element_get(items, layout->element_nbytes, i);
 }

@@ -12,12 +12,6 @@
 uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_t key,
 		       bool equal_before);
 
-/* The same for k slices, as cut_op says. */
+/* As cut_op and sample_op say. */
 void cpu_cut(const struct cut_op *op);
-
-/* As sample_op says. */
 void cpu_sample(const struct sample_op *op);
-
-/* The same of items. */
-void cpu_cut_records(const struct cut_records_op *op);
-void cpu_sample_records(const struct sample_records_op *op);

@@ -126,7 +126,7 @@ static int sort(struct lane *lane, const struct sort_op *op)
 				    "sort");
 }
 
-static int cut(struct lane *lane, const struct cut_op *op)
+static int cut_elements(struct lane *lane, const struct cut_op *op)
 {
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
 	struct operation operation = { 0 };
@@ -138,10 +138,17 @@ static int cut(struct lane *lane, const struct cut_op *op)
 	operation.delivery->n = nbytes;
 	operation.delivery->deliver = cuda_deliver_bytes;
 	return cuda_operation_queue(&operation,
-				    launch_cut(cuda_slices(op->slices), op->k, op->element_nbytes,
-					       key_split(op->key), op->slice, operation.result,
-					       operation.lane->stream),
+				    launch_cut(cuda_slices(op->slices), op->k,
+					       op->layout->element_nbytes,
+					       key_split(layout_key_beginning(op->layout, op->key)),
+					       op->slice, operation.result, operation.lane->stream),
 				    "cut");
+}
+
+static int cut(struct lane *lane, const struct cut_op *op)
+{
+	return op->layout->kind == LAYOUT_RECORDS ? cuda_cut_items(lane, op) :
+						    cut_elements(lane, op);
 }
 
 static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
@@ -193,7 +200,7 @@ static int unique(struct lane *lane, const struct unique_op *op)
 				    "unique");
 }
 
-static int sample(struct lane *lane, const struct sample_op *op)
+static int sample_elements(struct lane *lane, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
 	struct operation operation = { 0 };
@@ -206,10 +213,16 @@ static int sample(struct lane *lane, const struct sample_op *op)
 	operation.delivery->n = n_keys;
 	operation.delivery->deliver = cuda_deliver_keys;
 	return cuda_operation_queue(&operation,
-				    launch_sample(op->elements, op->n, op->stride,
-						  op->element_nbytes, operation.result,
+				    launch_sample(op->items, op->n, op->stride,
+						  op->layout->element_nbytes, operation.result,
 						  operation.lane->stream),
 				    "sample");
+}
+
+static int sample(struct lane *lane, const struct sample_op *op)
+{
+	return op->layout->kind == LAYOUT_RECORDS ? cuda_sample_items(lane, op) :
+						    sample_elements(lane, op);
 }
 
 static int pack(struct lane *lane, const struct pack_op *op)
@@ -298,6 +311,4 @@ const struct backend backend_cuda = {
 	.records_scratch_nbytes = cuda_records_scratch_nbytes,
 	.sort_records = cuda_sort_records,
 	.merge_records = cuda_merge_records,
-	.cut_records = cuda_cut_records,
-	.sample_records = cuda_sample_records,
 };

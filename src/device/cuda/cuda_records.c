@@ -276,7 +276,7 @@ int cuda_merge_records(struct lane *lane, const struct merge_records_op *op)
 
 /* --- Cuts and samples --- */
 
-int cuda_cut_records(struct lane *lane, const struct cut_records_op *op)
+int cuda_cut_items(struct lane *lane, const struct cut_op *op)
 {
 	const uint32_t key_nbytes = (op->layout->item_keys.key_nbytes + 7) / 8 * 8;
 	const size_t tables_nbytes = kernel_items_nbytes(op->k, op->layout->item_keys.n);
@@ -306,7 +306,7 @@ int cuda_cut_records(struct lane *lane, const struct cut_records_op *op)
 	return cuda_operation_queue(&operation, r, "cut");
 }
 
-int cuda_sample_records(struct lane *lane, const struct sample_records_op *op)
+int cuda_sample_items(struct lane *lane, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
 	const struct kernel_slice all = { op->items, op->n };

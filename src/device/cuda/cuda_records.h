@@ -11,5 +11,5 @@ size_t cuda_records_scratch_nbytes(const struct device *device, const struct lay
 				   uint32_t k, uint64_t n);
 int cuda_sort_records(struct lane *lane, const struct sort_records_op *op);
 int cuda_merge_records(struct lane *lane, const struct merge_records_op *op);
-int cuda_cut_records(struct lane *lane, const struct cut_records_op *op);
-int cuda_sample_records(struct lane *lane, const struct sample_records_op *op);
+int cuda_cut_items(struct lane *lane, const struct cut_op *op);
+int cuda_sample_items(struct lane *lane, const struct sample_op *op);

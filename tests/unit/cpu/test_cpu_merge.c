@@ -191,12 +191,14 @@ static void cuts_are_bounds_on_key_and_slice(void **state)
 
 	(void)state;
 	for (uint32_t slice = 0; slice < 5; slice++) {
+		const struct layout layout = { .kind = LAYOUT_CODES, .element_nbytes = 4 };
+		const code_t key = 5;
 		uint64_t cuts[4];
 
-		cpu_cut(&(struct cut_op){ .slices = slices,
+		cpu_cut(&(struct cut_op){ .layout = &layout,
+					  .slices = slices,
 					  .k = 4,
-					  .element_nbytes = 4,
-					  .key = 5,
+					  .key = &key,
 					  .slice = slice,
 					  .ret_cuts = cuts });
 		assert_memory_equal(cuts, expected[slice], sizeof cuts);
@@ -207,13 +209,15 @@ static void every_stride_th_element_is_sampled(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
+		const struct layout layout = { .kind = LAYOUT_CODES,
+					       .element_nbytes = element_sizes[i] };
 		void *elements = elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
 		code_t keys[4];
 
-		cpu_sample(&(struct sample_op){ .elements = elements,
+		cpu_sample(&(struct sample_op){ .layout = &layout,
+						.items = elements,
 						.n = 10,
 						.stride = 3,
-						.element_nbytes = element_sizes[i],
 						.ret_keys = keys });
 		for (unsigned j = 0; j < 4; j++)
 			assert_true(keys[j] == element_get(elements, element_sizes[i], 3 * j));
