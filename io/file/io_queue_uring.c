@@ -139,10 +139,20 @@ static void start(struct uring_queue *queue)
 		carry_out(queue, take_first(queue));
 }
 
-/* Has the ring not come to it, for a reason that is not the file's? */
+/*
+ * Has the ring not carried it out, for a reason that need not be the file's? Before Linux 5.6 a
+ * ring knows no reads and writes (EINVAL), a restricted one refuses them (EACCES, EPERM), and some
+ * file systems take them only from a call that may wait (EOPNOTSUPP). If it is the file's, the
+ * plain call says so.
+ */
 static bool is_put_off(int moved)
 {
-	return moved == -EINTR || moved == -EAGAIN || moved == -ECANCELED;
+	static const int errors[] = { EINTR, EAGAIN, ECANCELED, EINVAL, EACCES, EPERM, EOPNOTSUPP };
+
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (moved == -errors[i])
+			return true;
+	return false;
 }
 
 /* Under the lock: the kernel says `moved` of a request's entry. */
