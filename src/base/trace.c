@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/base/status.h"
@@ -53,7 +54,8 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 
 static unsigned tid_of(uint32_t track)
 {
-	return track == TRACE_THIS_THREAD ? (unsigned)gettid() : FIRST_NUMBERED_TID + track;
+	return track == TRACE_THIS_THREAD ? (unsigned)syscall(SYS_gettid) :
+					    FIRST_NUMBERED_TID + track;
 }
 
 void trace_add(struct trace *trace, const struct trace_event *event)

@@ -29,7 +29,7 @@ static const char marks[CHECKPOINT_N_FILES][MARK_NBYTES] = {
  * from the beginning: a process that is killed before it has written anything is no reason to leave
  * it in the end.
  */
-enum { MODE = 0700, MODE_MADE = MODE | S_ISVTX };
+enum { MODE = 0700, MODE_MADE = MODE | S_ISVTX, MODE_ALL = 07777 };
 
 static int open_directory(struct checkpoint_files *files)
 {
@@ -46,7 +46,7 @@ static int open_directory(struct checkpoint_files *files)
 		return fail(-errno, "%s: %m", files->path);
 	if (status.st_uid != geteuid())
 		return fail(-EPERM, "%s: %m: the directory is somebody else's", files->path);
-	files->made_directory = (status.st_mode & ALLPERMS) == MODE_MADE;
+	files->made_directory = (status.st_mode & MODE_ALL) == MODE_MADE;
 	return 0;
 }
 

@@ -42,10 +42,13 @@ static void open_files_to_their_owner(void)
 /*
  * What is large does not come from malloc, and what does is seldom: one arena does for all threads.
  * By default each has one of its own, which takes 64 MiB of addresses, and these may be limited.
+ * (So glibc does; musl has no arenas.)
  */
 static void keep_to_one_arena(void)
 {
+#ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 /* Check, sort or merge. */

@@ -111,7 +111,7 @@ const char *kind_name(const struct kind *kind)
 		[EFFECT_DAMAGE] = "damaged",       [EFFECT_CUT] = "cut",
 	};
 
-	return kind->effect == EFFECT_FAIL ? strerrorname_np(kind->error) : names[kind->effect];
+	return kind->effect == EFFECT_FAIL ? strerror(kind->error) : names[kind->effect];
 }
 
 const char *kind_reason(const struct kind *kind)
