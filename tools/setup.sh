@@ -1,21 +1,65 @@
 #!/bin/sh
-# setup-debian.sh - install what gsort is built from, on Debian 12 or a system like it
+# setup - install what gsort is built from, on Debian, Fedora, Arch or Alpine
 #
-# usage: sh tools/setup-debian.sh [test]
+# usage: sh tools/setup.sh [test]
 #
 # Only packages that are missing are installed; when none is, nothing is done and no rights are
 # needed. With "test", what only the tests need comes as well.
+#
+# Debian 12 is what it is tried on, each time that the tests run. The other lists are what those
+# systems call the same things.
 set -eu
 
-packages='meson ninja-build pkg-config gcc g++'
-packages="$packages libxxhash-dev libzstd-dev zlib1g-dev liburing-dev libhwy-dev"
-if [ "${1:-}" = test ]; then
-	packages="$packages clang libcmocka-dev acl qemu-user strace xxd"
-fi
+# What builds it, and what the tests need beside that.
+debian='meson ninja-build pkg-config gcc g++
+	libxxhash-dev libzstd-dev zlib1g-dev liburing-dev libhwy-dev'
+debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools'
+debian_test_amd64='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
 
-is_installed() {
-	dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
-}
+fedora='meson ninja-build pkgconf-pkg-config gcc gcc-c++
+	xxhash-devel libzstd-devel zlib-devel liburing-devel highway-devel'
+fedora_test='clang libcmocka-devel acl strace /usr/bin/xxd qemu-user musl-gcc'
+
+arch='meson ninja pkgconf gcc xxhash zstd zlib liburing highway'
+arch_test='clang cmocka acl strace xxd qemu-user musl'
+
+# The tests compare with GNU sort.
+alpine='meson ninja-build pkgconf gcc g++ musl-dev linux-headers
+	xxhash-dev zstd-dev zlib-dev liburing-dev highway-dev'
+alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64
+	coreutils diffutils findutils gawk grep sed util-linux python3'
+
+if command -v apt-get >/dev/null; then
+	packages=$debian
+	packages_test=$debian_test
+	[ "$(dpkg --print-architecture)" != amd64 ] ||
+		packages_test="$packages_test $debian_test_amd64"
+	is_installed() {
+		dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
+	}
+	install() {
+		$as_root apt-get update -qq &&
+			DEBIAN_FRONTEND=noninteractive $as_root \
+				apt-get install -qq -y --no-install-recommends "$@"
+	}
+elif command -v dnf >/dev/null; then
+	packages=$fedora packages_test=$fedora_test
+	is_installed() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
+	install() { $as_root dnf install -q -y "$@"; }
+elif command -v pacman >/dev/null; then
+	packages=$arch packages_test=$arch_test
+	is_installed() { pacman -T "$1" >/dev/null; }
+	# A system that is not up to date is not one that packages are made for.
+	install() { $as_root pacman -Syu --needed --noconfirm "$@"; }
+elif command -v apk >/dev/null; then
+	packages=$alpine packages_test=$alpine_test
+	is_installed() { apk info -q -e "$1"; }
+	install() { $as_root apk add -q "$@"; }
+else
+	echo "setup.sh: this system is not known here; README.md says what is needed" >&2
+	exit 1
+fi
+[ "${1:-}" != test ] || packages="$packages $packages_test"
 
 missing=
 for package in $packages; do
@@ -26,12 +70,11 @@ done
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || {
-		echo "setup-debian.sh: become root, or install sudo, to install:$missing" >&2
+		echo "setup.sh: become root, or install sudo, to install:$missing" >&2
 		exit 1
 	}
 	as_root=sudo
 fi
-$as_root apt-get update -qq
 # $missing is a list of words.
 # shellcheck disable=SC2086
-DEBIAN_FRONTEND=noninteractive $as_root apt-get install -qq -y --no-install-recommends $missing
+install $missing

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test.sh - build gsort in four ways and run every test that this machine can run
+# test.sh - build gsort in five ways and run every test that this machine can run
 #
 # usage: sh tools/test.sh [DIRECTORY]
 #
@@ -10,6 +10,8 @@
 #		scripts that come to what no fault and no random configuration comes to
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
 #	clang	compiled with warnings as errors, no tests
+#	aarch64	compiled with warnings as errors, and a few tests under qemu-user; skipped where
+#		there is no cross compiler
 # A build counts as one test. The last line is "N passed, N failed", with ", N skipped" if there are
 # any; the exit status is 0 if nothing failed and something passed.
 set -u
@@ -17,7 +19,7 @@ cd "$(dirname "$0")/.." || exit 1
 builds=${1:-build-test}
 passed=0 failed=0 skipped=0
 
-sh tools/setup-debian.sh test || exit 1
+sh tools/setup.sh test || exit 1
 
 # count RESULT LOG: how many tests of a testlog.json (one object per line) ended so
 count() {
@@ -101,6 +103,16 @@ fi
 wrapper=
 # Warnings do not depend on optimisation; the other builds have that.
 build clang clang --buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true
+if ! sh tools/scripts/aarch64.sh "$builds/aarch64-root"; then
+	echo 'aarch64: skipped'
+	skipped=$((skipped + 1))
+elif build aarch64 gcc --cross-file "$builds/aarch64-root/cross.ini" --buildtype=debug \
+		-Ddebug=false -Dcuda=disabled -Dwerror=true; then
+	# What depends on the processor, and is quick where each instruction is imitated.
+	run aarch64 --suite unit --timeout-multiplier 8 cpu_element_form cpu_encode cpu_gather \
+		cpu_key cpu_references cpu_sequence forecast io_queue lane_pool mapping record \
+		run_file run_file_packed
+fi
 
 echo
 if [ "$skipped" -gt 0 ]; then
