@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "io/codec/zst_stream.h"
+#include "io/file/direct.h"
 #include "io/input/input_mapped.h"
 #include "io/input/input_state.h"
 #include "io/input/input_stream.h"
@@ -382,6 +383,37 @@ void input_start_at(struct input *input, uint64_t position)
 	pthread_mutex_lock(&input->claim);
 	input->next = position;
 	pthread_mutex_unlock(&input->claim);
+}
+
+/* What is looked at, at the beginning, in the middle, and at the end. */
+#define SAMPLE_NBYTES (UINT64_C(4) << 20)
+
+/* Of the source that `position` is in, as much as is in it. */
+static bool is_sample_cached(struct input *input, uint64_t position, uint64_t nbytes)
+{
+	struct placed_source *placed = &input->sources[find_source(input, position)];
+	struct source *source = &placed->source;
+	const uint64_t offset = position - placed->position;
+	const uint64_t left = source->nbytes - offset;
+	bool is_cached;
+
+	if (source->zst_reader || left == 0 || source_acquire(&input->table, source) < 0)
+		return false;
+	is_cached = direct_is_cached(&source->file, source->base + offset,
+				     left < nbytes ? left : nbytes);
+	source_release(&input->table, source);
+	return is_cached;
+}
+
+bool input_is_cached(struct input *input, uint64_t position, uint64_t nbytes)
+{
+	const uint64_t sample_nbytes = nbytes < SAMPLE_NBYTES ? nbytes : SAMPLE_NBYTES;
+	const uint64_t last = nbytes - sample_nbytes;
+
+	assert(!is_serial(input) && position + nbytes <= input->total_nbytes);
+	return nbytes == 0 || (is_sample_cached(input, position, sample_nbytes) &&
+			       is_sample_cached(input, position + last / 2, sample_nbytes) &&
+			       is_sample_cached(input, position + last, sample_nbytes));
 }
 
 void input_prefetch(struct input *input, uint64_t nbytes)

@@ -88,6 +88,12 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
 void input_start_at(struct input *input, uint64_t position);
 
 /*
+ * Is that part of the stream in the page cache, as far as samples of it say? Not what is
+ * compressed; only when the total size is known.
+ */
+bool input_is_cached(struct input *input, uint64_t position, uint64_t nbytes);
+
+/*
  * The first nbytes will be read soon: let the kernel fetch them meanwhile, if it must. A hint.
  */
 void input_prefetch(struct input *input, uint64_t nbytes);

@@ -14,6 +14,7 @@
 #include "src/base/size.h"
 #include "src/base/status.h"
 #include "src/checkpoint/checkpoint_description.h"
+#include "src/checkpoint/run_origins.h"
 
 /* What to remove, in words: no more than what is gsort's. */
 struct advice {
@@ -370,6 +371,32 @@ static int restore_parts(struct checkpoint *checkpoint)
 	return r;
 }
 
+/* Times may say that inputs are the same when they are not. */
+static int check_inputs(const struct checkpoint *checkpoint, const struct engine *engine)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct run_origins origins = { .input = engine->input,
+					     .layout = checkpoint->layout,
+					     .runs = state->runs,
+					     .n_runs = state->n_runs,
+					     .n_threads = engine->request.n_threads,
+					     .stats = engine->stats };
+	uint64_t first = 0, record;
+	const char *path;
+	size_t bad;
+	const int r = run_origins_check(&origins, &bad);
+
+	if (r != -EBADMSG)
+		return r;
+	for (size_t i = 0; i < bad; i++)
+		first += state->runs[i].run.origin.n_records;
+	input_path_at(engine->input, first * checkpoint->layout->record_nbytes, &path, &record);
+	return fail(-EINVAL,
+		    "%s: the input has changed behind record %" PRIu64
+		    " since a run of the checkpoint in %s was made of it; %s",
+		    path, record, checkpoint->files.path, advise(checkpoint).text);
+}
+
 int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engine,
 		       struct output *output, struct run_store *store, struct digest *ret_read,
 		       struct digest *ret_dropped, uint64_t *ret_n_records)
@@ -385,6 +412,8 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engin
 		digest_add(ret_dropped, origin->dropped);
 		n_records += origin->n_records;
 	}
+	if (r == 0)
+		r = check_inputs(checkpoint, engine);
 	if (r == 0)
 		r = checkpoint_restore_runs(checkpoint, engine, store);
 	if (r < 0)

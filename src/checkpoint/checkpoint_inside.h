@@ -3,6 +3,7 @@
  *
  *	checkpoint.c		what is there when the sort begins
  *	checkpoint_runs.c	the runs of that
+ *	run_origins.c		what these were made of
  *	checkpoint_save.c	what comes to it while the sort goes on
  */
 #pragma once

@@ -194,6 +194,22 @@ gives expected --checkpoint=theirs -S 2M input
 [ "$(cat theirs/manifest theirs/runs | tr -d '\n')" = hellohello ] || broken 'it was changed'
 [ "$(ls -A theirs | wc -l)" -eq 2 ] || broken "it holds $(ls -A theirs)"
 
+# Stores to a mapping leave no trace in the times of files of a tmpfs.
+if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
+	claim 'an input that was changed, which its times do not tell, is refused'
+	trap 'cd /; rm -rf "$work" "$shm"' EXIT
+	cp input "$shm/input"
+	leave_checkpoint 3 5 -S 1M --batch-size=2 "$shm/input"
+	before=$(stat -c '%y %z' "$shm/input")
+	python3 -c "
+import mmap
+with open('$shm/input', 'r+b') as f, mmap.mmap(f.fileno(), 0) as m:
+	m[1000] ^= 1"
+	[ "$(stat -c '%y %z' "$shm/input")" != "$before" ] || refuses_to_go_on \
+		"$shm/input: the input has changed behind record 0 " "$shm/input" -o output
+	rm -rf "$shm" ck kept output .gsort-*
+fi
+
 # completes ARGUMENT...: the sort, and then all is as it was after the rename, before the
 # checkpoint was removed: its files have another name meanwhile.
 completes() {
