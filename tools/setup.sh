@@ -24,7 +24,7 @@ arch='meson ninja pkgconf gcc xxhash zstd zlib liburing highway'
 arch_test='clang cmocka acl strace xxd qemu-user musl'
 
 # The tests compare with GNU sort.
-alpine='meson ninja-build pkgconf gcc g++ musl-dev linux-headers
+alpine='meson samurai pkgconf gcc g++ musl-dev linux-headers
 	xxhash-dev zstd-dev zlib-dev liburing-dev highway-dev'
 alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64
 	coreutils diffutils findutils gawk grep sed util-linux python3'
