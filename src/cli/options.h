@@ -53,6 +53,7 @@ struct options {
 	unsigned n_gpus;
 
 	bool explain; /* print the plan and stop */
+	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */
 	bool verify;  /* read the output back; only with output_path */
 	bool fsync;   /* only with output_path */
 	bool debug;

@@ -132,6 +132,8 @@ int options_settle(struct options *options, const struct option_result *result)
 		return fail(-EINVAL,
 			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
 			    "uses no GPU");
+	if (options->assumed_nbytes && !options->explain)
+		return fail(-EINVAL, "--assume-size needs --explain: a sort takes what comes");
 	r = check_shape(options);
 	if (r < 0)
 		return r;

@@ -24,7 +24,7 @@ static void print_runs(const struct plan *plan, FILE *stream)
 		return;
 	}
 	size_format(plan->spill_chunks * plan->chunk_records * plan->record_nbytes, size);
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
+	if (plan->is_endless)
 		fprintf(stream, "%-18sof %s each, spilled when memory is full\n", "runs", size);
 	else
 		fprintf(stream,
@@ -32,15 +32,40 @@ static void print_runs(const struct plan *plan, FILE *stream)
 			"runs", plan->n_spilled_runs, size);
 }
 
+static void print_input(const struct plan *plan, FILE *stream)
+{
+	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
+		print_size(stream, "input", plan->input_nbytes, "");
+	else if (plan->is_endless)
+		fprintf(stream, "%-18sof unknown size; --assume-size plans for one\n", "input");
+	else
+		print_size(stream, "input", plan->expected_nbytes,
+			   " (--assume-size); it can be any");
+}
+
+/* Of an endless input, what holds as long as its runs can be merged at once. */
+static void print_merges(const struct plan *plan, FILE *stream)
+{
+	const uint64_t run_nbytes = plan->spill_chunks * plan->chunk_records * plan->record_nbytes;
+	char size[32];
+
+	if (plan->is_endless) {
+		size_format(run_nbytes * plan->fan_in, size);
+		fprintf(stream, "%-18s1 up to %s of input\n", "merge passes", size);
+	} else {
+		fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
+	}
+	size_format_up(plan->most_temporary_nbytes, size);
+	fprintf(stream, "%-18s%s%s\n", "temporary space", size,
+		plan->is_endless ? " for each GiB of input" : "");
+}
+
 void plan_print(const struct plan *plan, FILE *stream)
 {
 	char size[32];
 
 	fprintf(stream, "%-18s%s\n", "device", plan->device);
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
-		fprintf(stream, "%-18sof unknown size\n", "input");
-	else
-		print_size(stream, "input", plan->input_nbytes, "");
+	print_input(plan, stream);
 	fprintf(stream, "%-18s%u bytes, sorted as elements of %u bytes\n", "record",
 		plan->record_nbytes, plan->element_nbytes);
 	print_size(stream, "memory", plan->memory_nbytes, " at most (-S)");
@@ -72,9 +97,7 @@ void plan_print(const struct plan *plan, FILE *stream)
 	size_format(plan->block_nbytes, size);
 	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge",
 		plan->fan_in, size);
-	fprintf(stream, "%-18s%u\n", "merge passes", plan->n_passes);
-	size_format_up(plan->most_temporary_nbytes, size);
-	fprintf(stream, "%-18s%s\n", "temporary space", size);
+	print_merges(plan, stream);
 	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
 		plan->n_writers);
 }

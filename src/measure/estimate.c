@@ -17,35 +17,61 @@ static void add_merge(const struct plan *plan, uint64_t fetched_nbytes, uint64_t
 	}
 }
 
+/* Of what is stored, the bytes that a merge of it counts: those of sorted records. */
+static uint64_t merged_nbytes(const struct layout *layout, uint64_t stored_nbytes)
+{
+	return stored_nbytes / layout->item_nbytes * layout->record_nbytes;
+}
+
+/* Codes that are stored as records are made of them, and made again, whenever they are stored. */
+static void add_storing(const struct plan *plan, const struct layout *layout,
+			uint64_t stored_nbytes, uint64_t nbytes[static N_STAGES])
+{
+	nbytes[STAGE_SPILL] += stored_nbytes;
+	if (plan->unified && layout->kind == LAYOUT_CODES && !layout->stores_elements)
+		nbytes[STAGE_DECODE] += stored_nbytes;
+}
+
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads)
 {
-	const uint64_t n = plan->input_nbytes / layout->record_nbytes;
+	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
 	const uint64_t spilled_nbytes = plan->spilled_nbytes;
-	/* Records that are only referred to are gone over before the sort and after the merge. */
-	const uint64_t referred_nbytes = plan->gathered_nbytes ? plan->input_nbytes : 0;
+	/* Records become elements, and these records; beside a device apart that is no cost. */
+	const bool is_coded = plan->unified && layout->kind != LAYOUT_RECORDS;
+	const uint64_t coded_nbytes = is_coded ? plan->expected_nbytes : 0;
 	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
-							       plan->input_nbytes;
+							       plan->expected_nbytes;
 	uint64_t(*nbytes)[N_STAGES] = ret_loads->nbytes;
 
 	*ret_loads = (struct loads){ 0 };
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
-		return;
 	if (plan->n_chunks) {
-		nbytes[PHASE_RUNS][STAGE_READ] = plan->input_nbytes;
-		nbytes[PHASE_RUNS][STAGE_ENCODE] = referred_nbytes;
+		nbytes[PHASE_RUNS][STAGE_READ] = plan->expected_nbytes;
+		nbytes[PHASE_RUNS][STAGE_ENCODE] = coded_nbytes;
 		nbytes[PHASE_RUNS][STAGE_SORT] = sorted_nbytes;
-		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->unified ? 0 : plan->input_nbytes;
-		add_merge(plan, 0, spilled_nbytes, nbytes[PHASE_RUNS]);
-		nbytes[PHASE_RUNS][STAGE_SPILL] = spilled_nbytes;
+		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->unified ? 0 : plan->expected_nbytes;
+		add_merge(plan, 0, merged_nbytes(layout, spilled_nbytes), nbytes[PHASE_RUNS]);
+		add_storing(plan, layout, spilled_nbytes, nbytes[PHASE_RUNS]);
 	}
 	if (plan->n_passes > 1) {
-		add_merge(plan, plan->passes_nbytes, plan->passes_nbytes, nbytes[PHASE_PASSES]);
-		nbytes[PHASE_PASSES][STAGE_SPILL] = plan->passes_nbytes;
+		add_merge(plan, plan->passes_nbytes, merged_nbytes(layout, plan->passes_nbytes),
+			  nbytes[PHASE_PASSES]);
+		add_storing(plan, layout, plan->passes_nbytes, nbytes[PHASE_PASSES]);
 	}
-	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->input_nbytes, sorted_nbytes,
+	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->expected_nbytes, sorted_nbytes,
 		  nbytes[PHASE_MERGE]);
-	nbytes[PHASE_MERGE][STAGE_DECODE] = referred_nbytes;
+	nbytes[PHASE_MERGE][STAGE_DECODE] = coded_nbytes;
 	nbytes[PHASE_MERGE][STAGE_WRITE] = n * layout->output_nbytes;
+}
+
+/* Of the processors, the part that a stage has while it runs alone. */
+static double part_of_processors(const struct plan *plan, enum stage stage)
+{
+	const uint32_t n_threads = stage == STAGE_READ                          ? plan->n_readers :
+				   stage == STAGE_SPILL || stage == STAGE_WRITE ? plan->n_writers :
+				   stage == STAGE_FETCH                         ? 1 :
+										  plan->n_lanes;
+
+	return n_threads < plan->n_lanes ? (double)n_threads / plan->n_lanes : 1;
 }
 
 static double stage_s(uint64_t nbytes, double rate)
@@ -63,13 +89,13 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		const double s = stage_s(loads->nbytes[phase][stage], rates->rates[stage]);
 
-		sum_s += s;
+		sum_s += s * part_of_processors(plan, stage);
 		if (s > longest_s) {
 			longest_s = s;
 			*ret_bottleneck = stage;
 		}
 	}
-	return plan->unified ? sum_s : longest_s;
+	return plan->unified && sum_s > longest_s ? sum_s : longest_s;
 }
 
 static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_bottleneck,
@@ -108,18 +134,28 @@ static double print_phase(const struct plan *plan, const struct loads *loads,
 	return s;
 }
 
+/* Is there a rate for everything that is moved? */
+static bool is_complete(const struct loads *loads, const struct link_rates *rates)
+{
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		for (enum stage stage = 0; stage < N_STAGES; stage++)
+			if (loads->nbytes[phase][stage] && rates->rates[stage] <= 0)
+				return false;
+	return true;
+}
+
 void estimate_print(const struct plan *plan, const struct loads *loads,
 		    const struct link_rates *rates, FILE *stream)
 {
+	const char *each = plan->is_endless ? " for each GiB of input" : "";
 	double s = 0;
 
-	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
-		return;
 	fprintf(stream,
-		"\nbytes over each link%s, at the rates that it has just shown; stages %s\n",
-		plan->packs ? " if nothing shrinks" : "",
+		"\nbytes over each link%s%s, at the rates that it has just shown; stages %s\n",
+		each, plan->packs ? " if nothing shrinks" : "",
 		plan->unified ? "share the processors" : "run at the same time");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		s += print_phase(plan, loads, rates, phase, stream);
-	fprintf(stream, "in all: about %.3f s\n", s);
+	fprintf(stream, "in all: %s %.3f s%s\n", is_complete(loads, rates) ? "about" : "more than",
+		s, each);
 }

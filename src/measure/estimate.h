@@ -5,7 +5,7 @@
 
 #include "src/measure/links.h"
 
-/* Bytes that each stage will move in each phase; all 0 for an input of unknown size. */
+/* Bytes that each stage will move in each phase. */
 struct loads {
 	uint64_t nbytes[N_PHASES][N_STAGES];
 };
@@ -15,7 +15,8 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 
 /*
  * Seconds that the phase takes by these rates. Stages run at the same time, so it is as long as its
- * longest stage; on a unified device they share the processors, and it is as long as all of them.
+ * longest stage; on a unified device they share the processors, and it is at least as long as all
+ * of them together, each with the threads that it has.
  * ret_bottleneck: the longest, or N_STAGES if nothing is moved.
  */
 double estimate_phase_s(const struct plan *plan, const struct loads *loads,

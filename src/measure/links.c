@@ -6,9 +6,13 @@
  */
 #include "src/measure/links.h"
 
+#include <fcntl.h>
 #include <libgen.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/crew.h"
 #include "src/base/status.h"
@@ -21,6 +25,7 @@ enum {
 	MOST_PART_NBYTES = 4 << 20,
 	MOST_THREADS = 16,
 	LEAST_TRIAL_NBYTES = 1 << 20,
+	PIPE_NBYTES = 256 << 10,
 	GROWTH = 4,       /* from one measurement to the next */
 	BUDGET_PART = 10, /* of a sort's time, after it */
 };
@@ -108,14 +113,22 @@ static int read_back(struct parts *parts, uint32_t part)
 	return spill_read(parts->spill, parts->extents[part], part_data(parts, part));
 }
 
-/* Parts of so many bytes in all, to be done by end_ns; no data if there is no memory. */
-static struct parts parts_open(uint64_t nbytes, uint64_t end_ns)
+/* Parts of so many bytes in all, to be done by end_ns; without memory. */
+static struct parts parts_of(uint64_t nbytes, uint64_t end_ns)
 {
 	struct parts parts = { .part_nbytes = nbytes / N_PARTS, .end_ns = end_ns };
 
 	if (parts.part_nbytes > MOST_PART_NBYTES)
 		parts.part_nbytes = MOST_PART_NBYTES;
 	parts.part_nbytes -= parts.part_nbytes % LEAST_PART_NBYTES;
+	return parts;
+}
+
+/* The same with memory, or without if there is none. */
+static struct parts parts_open(uint64_t nbytes, uint64_t end_ns)
+{
+	struct parts parts = parts_of(nbytes, end_ns);
+
 	if (parts.part_nbytes)
 		parts.data = aligned_alloc(SPILL_ALIGN_NBYTES, N_PARTS * parts.part_nbytes);
 	if (parts.data)
@@ -131,21 +144,125 @@ static bool note_rate(const struct survey *survey, enum stage stage, double rate
 	return rate > 0;
 }
 
-static bool measure_input(const struct survey *survey, uint64_t nbytes)
+/* Of the input, the part that goes to memory which nothing has touched yet. */
+static double fresh_part(const struct plan *plan)
+{
+	const uint64_t n = plan->expected_nbytes / plan->record_nbytes;
+	const double room = (double)plan->n_chunks * (double)plan->chunk_records;
+
+	return plan->n_chunks && room < (double)n ? room / (double)n : 1;
+}
+
+static double combine(double fresh, double warm, double part)
+{
+	return fresh > 0 && warm > 0 ? 1 / (part / fresh + (1 - part) / warm) : 0;
+}
+
+/*
+ * Reading to memory as chunks have it. The first time its pages have to be had from the system,
+ * which takes longer than to copy.
+ */
+static double time_reading(const struct survey *survey, uint64_t nbytes,
+			   double (*time)(struct parts *parts, uint32_t n_threads))
 {
 	const struct engine *engine = survey->engine;
-	const uint64_t input_nbytes = input_total_nbytes(engine->input);
-	struct parts parts;
-	double rate = 0;
+	const enum memory kind = engine->info.unified ? MEMORY_DEVICE : MEMORY_HOST;
+	struct parts parts = parts_of(nbytes, survey->end_ns);
+	const size_t room = N_PARTS * parts.part_nbytes;
+	double fresh, warm = 0;
+	void *memory;
 
-	if (input_nbytes == INPUT_SIZE_UNKNOWN)
-		return false;
-	parts = parts_open(nbytes, survey->end_ns);
 	parts.input = engine->input;
-	if (parts.data && input_nbytes >= 2 * parts.part_nbytes)
-		rate = time_parts(&parts, N_PARTS, engine->plan.n_readers, read_part);
-	free(parts.data);
-	return note_rate(survey, STAGE_READ, rate);
+	if (room == 0 || device_alloc(engine->device, kind, room, &memory) < 0)
+		return 0;
+	parts.data = memory;
+	fresh = time(&parts, engine->plan.n_readers);
+	if (fresh > 0)
+		warm = time(&parts, engine->plan.n_readers);
+	device_release(engine->device, kind, memory, room);
+	return combine(fresh, warm, fresh_part(&engine->plan));
+}
+
+static double time_input(struct parts *parts, uint32_t n_threads)
+{
+	if (input_total_nbytes(parts->input) < 2 * parts->part_nbytes)
+		return 0;
+	return time_parts(parts, N_PARTS, n_threads, read_part);
+}
+
+/* Somebody who writes to a pipe as fast as it takes it. */
+struct producer {
+	struct file file;
+	uint64_t nbytes;
+	const struct parts *parts;
+};
+
+static void *produce(void *argument)
+{
+	static const char data[PIPE_NBYTES];
+	struct producer *producer = argument;
+	sigset_t pipe_signal;
+	int r = 0;
+
+	sigemptyset(&pipe_signal); /* nobody reads any more: an error, and no end of the process */
+	sigaddset(&pipe_signal, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL);
+	while (producer->nbytes && r == 0 && trace_now_ns() < producer->parts->end_ns) {
+		const size_t n = producer->nbytes < sizeof data ? producer->nbytes : sizeof data;
+
+		r = file_write_next(&producer->file, data, n);
+		producer->nbytes -= n;
+	}
+	file_close(&producer->file);
+	return NULL;
+}
+
+/* All that comes; the rate of it. */
+static double consume(struct parts *parts, const struct file *file)
+{
+	const uint64_t begin_ns = trace_now_ns();
+	uint64_t done_nbytes = 0;
+	size_t got = 1;
+
+	for (uint32_t part = 0; part < N_PARTS && got > 0; part++) {
+		if (file_read_next(file, part_data(parts, part), parts->part_nbytes, -1, &got) < 0)
+			return 0;
+		done_nbytes += got;
+	}
+	return (double)done_nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
+}
+
+static double time_pipe(struct parts *parts, uint32_t n_threads)
+{
+	struct file reading = { .engine = &io_engine_plain };
+	struct producer producer = { .nbytes = N_PARTS * parts->part_nbytes, .parts = parts };
+	pthread_t thread;
+	double rate = 0;
+	int fds[2];
+
+	(void)n_threads; /* one after the other */
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return 0;
+	reading.fd = fds[0];
+	producer.file = (struct file){ .engine = &io_engine_plain, .fd = fds[1] };
+	file_enlarge_pipe(&reading);
+	if (pthread_create(&thread, NULL, produce, &producer) == 0) {
+		rate = consume(parts, &reading);
+		file_close(&reading);
+		pthread_join(thread, NULL);
+	} else {
+		file_close(&reading);
+		file_close(&producer.file);
+	}
+	return rate;
+}
+
+static bool measure_input(const struct survey *survey, uint64_t nbytes)
+{
+	const bool is_pipe = input_total_nbytes(survey->engine->input) == INPUT_SIZE_UNKNOWN;
+
+	return note_rate(survey, STAGE_READ,
+			 time_reading(survey, nbytes, is_pipe ? time_pipe : time_input));
 }
 
 /* Is there room for some times of what is measured? */
@@ -180,6 +297,8 @@ static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
 {
 	const struct engine *engine = survey->engine;
 	const struct options *options = survey->options;
+	const uint64_t stored_nbytes =
+		engine->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : engine->plan.temporary_nbytes;
 	struct parts parts;
 	bool measured;
 
@@ -187,8 +306,8 @@ static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
 		return false;
 	parts = parts_open(nbytes, survey->end_ns);
 	measured = measure_directories(survey, options->temp_dirs, options->n_temp_dirs,
-				       page_cache_use(engine, engine->plan.temporary_nbytes),
-				       &parts, STAGE_SPILL, STAGE_FETCH);
+				       page_cache_use(engine, stored_nbytes), &parts, STAGE_SPILL,
+				       STAGE_FETCH);
 	free(parts.data);
 	return measured;
 }
@@ -200,10 +319,10 @@ static enum page_cache_use use_for_output(const struct engine *engine)
 	return page_cache_use(engine, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
+/* Where the output will lie; of a pipe nobody can say more than of a file here. */
 static bool measure_output(const struct survey *survey, uint64_t nbytes)
 {
-	const char *path = survey->options->output_path;
-	char *copy = path ? strdup(path) : NULL;
+	char *copy = strdup(survey->options->output_path ? survey->options->output_path : ".");
 	const char *directory = copy ? dirname(copy) : NULL;
 	struct parts parts;
 	bool measured;

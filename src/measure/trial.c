@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MERGED_RUNS = 8, MOST_DEVICE_NBYTES = 64 << 20 };
+enum { MOST_MERGED_RUNS = 64, MOST_DEVICE_NBYTES = 64 << 20 };
 
 /* Records on the device, and what their operations need. */
 struct trial {
@@ -17,7 +17,8 @@ struct trial {
 	uint64_t n;
 	size_t nbytes, scratch_nbytes;
 	void *host, *a, *b, *scratch;
-	struct slice slices[MERGED_RUNS], source;
+	uint32_t n_runs; /* that are merged: as many as in the last merge, or so */
+	struct slice slices[MOST_MERGED_RUNS], source;
 	struct digest read;
 	struct arranged arranged;
 	struct decode_result decoded;
@@ -28,6 +29,12 @@ struct trial {
 static bool refers(const struct trial *trial)
 {
 	return trial->engine->layout->kind == LAYOUT_REFERENCES;
+}
+
+/* Do records become elements before they are sorted, and the other way when they are merged? */
+static bool has_elements(const struct trial *trial)
+{
+	return trial->engine->info.unified && trial->engine->layout->kind != LAYOUT_RECORDS;
 }
 
 /* Of what is sorted and merged, for each record. */
@@ -46,14 +53,27 @@ static size_t trial_scratch_nbytes(const struct trial *trial)
 
 	if (layout->kind == LAYOUT_RECORDS) {
 		sort = device_records_scratch_nbytes(engine->device, layout, 0, trial->n);
-		merge = device_records_scratch_nbytes(engine->device, layout, MERGED_RUNS,
+		merge = device_records_scratch_nbytes(engine->device, layout, trial->n_runs,
 						      trial->n);
 	} else {
 		sort = device_sort_scratch_nbytes(engine->device, trial->n, layout->element_nbytes);
-		merge = device_merge_scratch_nbytes(engine->device, MERGED_RUNS, trial->n,
+		merge = device_merge_scratch_nbytes(engine->device, trial->n_runs, trial->n,
 						    layout->element_nbytes);
 	}
 	return sort > merge ? sort : merge;
+}
+
+/* Runs in the last merge: those that are spilled, and the chunks that stay in memory. */
+static uint32_t last_runs(const struct plan *plan)
+{
+	const uint64_t n_chunks =
+		plan->n_chunks ? plan->expected_nbytes / plan->record_nbytes / plan->chunk_records :
+				 plan->fan_in;
+	const uint64_t n_spilled = plan->n_spilled_runs * plan->spill_chunks;
+	uint64_t n = n_chunks > n_spilled ? n_chunks - n_spilled : 0;
+
+	n += plan->n_spilled_runs < plan->fan_in ? plan->n_spilled_runs : plan->fan_in;
+	return n < 2 ? 2 : n < MOST_MERGED_RUNS ? (uint32_t)n : MOST_MERGED_RUNS;
 }
 
 static int alloc_memory(struct trial *trial)
@@ -94,7 +114,8 @@ static int trial_open(struct trial *trial, uint64_t nbytes)
 
 	nbytes = nbytes / 4 < MOST_DEVICE_NBYTES ? nbytes / 4 : MOST_DEVICE_NBYTES;
 	trial->n = nbytes / record_nbytes;
-	if (trial->n < MERGED_RUNS)
+	trial->n_runs = last_runs(&engine->plan);
+	if (trial->n < trial->n_runs)
 		return -ENOMEM;
 	trial->nbytes = trial->n * record_nbytes;
 	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
@@ -159,7 +180,7 @@ static int queue_merge(struct trial *trial)
 		return lane_merge_records(trial->lane, &(struct merge_records_op){
 							       .layout = layout,
 							       .slices = trial->slices,
-							       .k = MERGED_RUNS,
+							       .k = trial->n_runs,
 							       .out = trial->a,
 							       .limit = UINT64_MAX,
 							       .scratch = trial->scratch,
@@ -169,7 +190,7 @@ static int queue_merge(struct trial *trial)
 						       });
 	return lane_merge(trial->lane, &(struct merge_op){
 					       .slices = trial->slices,
-					       .k = MERGED_RUNS,
+					       .k = trial->n_runs,
 					       .element_nbytes = layout->element_nbytes,
 					       .out = trial->b,
 					       .scratch = trial->scratch,
@@ -238,16 +259,16 @@ static double time_sort(struct trial *trial)
 	return trial_rate(trial, r, begin_ns, trial->n * sorted_nbytes(trial));
 }
 
-/* Sort eighths, then merge them. */
+/* Sort parts, then merge them. */
 static double time_merge(struct trial *trial)
 {
 	const struct layout *layout = trial->engine->layout;
 	const char *sorted = layout->kind == LAYOUT_RECORDS ? trial->b : trial->a;
-	const uint64_t n = trial->n / MERGED_RUNS;
+	const uint64_t n = trial->n / trial->n_runs;
 	uint64_t begin_ns;
 	int r = queue_load(trial);
 
-	for (uint32_t i = 0; i < MERGED_RUNS && r == 0; i++) {
+	for (uint32_t i = 0; i < trial->n_runs && r == 0; i++) {
 		r = queue_sort(trial, i * n, n);
 		trial->slices[i] = (struct slice){ sorted + i * n * layout->resident_nbytes, n };
 	}
@@ -255,10 +276,10 @@ static double time_merge(struct trial *trial)
 		return 0;
 	begin_ns = trace_now_ns();
 	r = queue_merge(trial);
-	return trial_rate(trial, r, begin_ns, MERGED_RUNS * n * sorted_nbytes(trial));
+	return trial_rate(trial, r, begin_ns, trial->n_runs * n * sorted_nbytes(trial));
 }
 
-/* What comes before a sort of references: a holds elements then. */
+/* What comes before a sort: a holds elements then. */
 static double time_encode(struct trial *trial)
 {
 	const uint64_t begin_ns = trace_now_ns();
@@ -267,10 +288,10 @@ static double time_encode(struct trial *trial)
 	return trial_rate(trial, r, begin_ns, trial->nbytes);
 }
 
-/* What comes after a merge of them. */
+/* What comes after a merge. */
 static double time_decode(struct trial *trial)
 {
-	const uint64_t n = trial->n / MERGED_RUNS * MERGED_RUNS;
+	const uint64_t n = trial->n / trial->n_runs * trial->n_runs;
 	const uint64_t begin_ns = trace_now_ns();
 	int r = queue_decode(trial, n);
 
@@ -288,10 +309,10 @@ bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rat
 	if (is_open) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
 		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
-		if (refers(&trial))
+		if (has_elements(&trial))
 			rates->rates[STAGE_DECODE] = lanes * time_decode(&trial);
 		upload = time_copy(&trial, trial.a, trial.host);
-		if (refers(&trial))
+		if (has_elements(&trial))
 			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
 		if (!engine->info.unified) {

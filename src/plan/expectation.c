@@ -167,6 +167,7 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	if (request->assumes_endless)
 		passes = (struct expected_passes){ .n = 1 };
 	plan->expected_nbytes = nbytes;
+	plan->is_endless = request->assumes_endless;
 	plan->n_spilled_runs = request->n_input_runs ? 0 : n_runs;
 	plan->n_passes = passes.n;
 	plan->spilled_nbytes = times(n_spilled, item_nbytes);

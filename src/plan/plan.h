@@ -45,6 +45,9 @@
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX
 
+/* What is said of an endless input is said of each GiB. */
+#define PLAN_PER_NBYTES (UINT64_C(1) << 30)
+
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;
@@ -108,6 +111,7 @@ struct plan {
 
 	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
+	bool is_endless;          /* and this is a part in the middle of it */
 	uint64_t n_spilled_runs;
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
 	uint64_t spilled_nbytes; /* when runs are formed, and ... */

@@ -117,6 +117,11 @@ static void make_plan(struct engine *engine, const struct setup *setup)
 		.keeps_index = options->checkpoint_path,
 		.unique = engine->unique,
 		.limit = engine->limit == UINT64_MAX ? 0 : engine->limit,
+		.assumed_nbytes = options->assumed_nbytes ? options->assumed_nbytes :
+				  options->explain        ? PLAN_PER_NBYTES :
+							    0,
+		.assumes_endless = options->explain && !options->assumed_nbytes &&
+				   input_total_nbytes(engine->input) == INPUT_SIZE_UNKNOWN,
 	};
 	plan_make(&engine->request, &engine->plan);
 }

@@ -458,6 +458,19 @@ static int look_ahead(struct sort *sort, bool may_open)
 	return input_look_ahead(sort->engine.input, may_open);
 }
 
+/* --assume-size is for what nobody knows. */
+static int check_assumption(const struct sort *sort)
+{
+	const uint64_t nbytes = input_total_nbytes(sort->engine.input);
+
+	if (sort->options->assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
+		return fail(-EINVAL,
+			    "--assume-size: the size of the input is known, %" PRIu64
+			    " bytes: nothing need be assumed",
+			    nbytes);
+	return 0;
+}
+
 static int explain(struct sort *sort)
 {
 	const struct plan *plan = &sort->engine.plan;
@@ -465,14 +478,18 @@ static int explain(struct sort *sort)
 	struct link_rates rates;
 	struct loads loads;
 	const struct setup setup = { .options = sort->options };
-	int r = look_ahead(sort, false);
+	int r = check_assumption(sort);
 
+	if (r == 0)
+		r = look_ahead(sort, false);
 	if (r == 0)
 		r = setup_open(&setup, &sort->engine);
 	if (r < 0)
 		return r;
 	plan_print(plan, stdout);
-	estimate_loads(plan, &sort->layout, &loads);
+	estimate_loads(plan, sort->engine.layout, &loads);
+	if (sort->options->verify)
+		loads.nbytes[PHASE_CHECK][STAGE_VERIFY] = loads.nbytes[PHASE_MERGE][STAGE_WRITE];
 	request.nbytes = trial_nbytes(sort);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		request.wanted[stage] = true;

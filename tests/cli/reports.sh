@@ -18,8 +18,8 @@ tells() {
 claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"
-for option in type reverse unique stable output check merge explain verify fsync files0-from \
-	buffer-size device-memory temporary-directory temp-limit compress zstd parallel batch-size \
+for option in type reverse unique stable output check merge explain assume-size verify fsync \
+	files0-from buffer-size device-memory temporary-directory temp-limit compress zstd parallel batch-size \
 	backend gpus \
 	progress stats stats-json trace debug help version; do
 	says "--$option" stdout
@@ -46,6 +46,29 @@ for word in read sort merge spill fetch write; do
 	says "^  $word  *[0-9.]* .*/s  *[0-9.]* s" stdout
 done
 says 'in all: about [0-9.]* s' stdout
+
+claim 'it counts the write, wherever that goes'
+"$GSORT" --explain -S 1M input > stdout || broken "status $?"
+says '^  write  *[0-9.]* .*/s  *[0-9.]* s' stdout
+says 'in all: about [0-9.]* s' stdout
+
+claim 'of a pipe it says what each GiB takes, or what would come of a size'
+cat input | "$GSORT" --explain -S 1M > stdout || broken "status $?"
+says '^temporary space .* for each GiB' stdout
+! grep -q '^temporary space  *0 B' stdout || broken 'nothing is promised'
+says 'in all: about [0-9.]* s for each GiB' stdout
+cat input | "$GSORT" --explain -S 1M --assume-size=${nbytes}b > stdout || broken "status $?"
+! grep -q 'for each GiB' stdout || broken 'for each GiB, though a size is given'
+says 'in all: about [0-9.]* s$' stdout
+promised=$(sed -n 's/^temporary space  *\([0-9.]*\) MiB$/\1/p' stdout)
+cat input | "$GSORT" -S 1M --stats-json=stats -o output || broken "status $?"
+awk -v promised="$promised" '
+	/peak_temporary_bytes/ { gsub(/,/, ""); exit !($2 <= promised * 2 ^ 20 && $2 > 0) }
+	' stats || broken "promised: $promised MiB; $(grep peak_temporary stats)"
+
+claim 'what is known need not be assumed, and only a plan assumes'
+refuses 'assume-size.*4000000' --explain --assume-size=1G input
+refuses 'assume-size.*explain' --assume-size=1G input
 
 claim '--stats is a table of the stages'
 tells --stats -S 1M

@@ -272,6 +272,14 @@ printf '#!/bin/sh\nhead -c 8 "$1" > "$3"\n' > copies
 says 'does not hold the records' stderr
 nothing_left gsort-bench
 
+claim 'gsort-bench explain compares five shapes, and leaves nothing'
+"$GSORT_BENCH" explain --size=2M --repeat=1 --gsort="$GSORT" > stdout 2> stderr ||
+	broken "status $?"
+for shape in 'in memory' 'spilled' 'two passes' 'records' 'pipe with a size'; do
+	says "^$shape  *[0-9.]* s  *[0-9.]* s  *[0-9.]*\$" stdout
+done
+nothing_left 'gsort-bench explain'
+
 claim 'gsort-bench io measures every way, and leaves nothing'
 "$GSORT_BENCH" io --size=4M --request=64K --repeat=1 --json=io.json > stdout 2> stderr ||
 	broken "status $?"

@@ -18,6 +18,7 @@ static const struct {
 } commands[] = {
 	{ "file", "file to file: against cp, against text tools, by memory and by data",
 	  bench_file },
+	{ "explain", "what --explain predicts against what a sort takes", bench_explain },
 	{ "io", "a disk and the page cache, without any sorting", bench_io },
 	{ "cpu", "CPU kernels: sort, merge, encode, decode", bench_cpu },
 	{ "records", "CPU kernels: sort and merge records", bench_records },

@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "src/measure/estimate.h"
 
@@ -11,12 +13,18 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static const struct layout layout = { .record_nbytes = 8, .output_nbytes = 8 };
+static const struct layout layout = {
+	.record_nbytes = 8,
+	.item_nbytes = 8,
+	.output_nbytes = 8,
+	.stores_elements = true,
+};
 
 static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool unified)
 {
 	return (struct plan){
 		.input_nbytes = 64 * MIB,
+		.expected_nbytes = 64 * MIB,
 		.n_chunks = 10,
 		.spilled_nbytes = spilled_nbytes,
 		.passes_nbytes = (n_passes - 1) * spilled_nbytes,
@@ -33,6 +41,8 @@ static void what_fits_is_read_and_written_once(void **state)
 	(void)state;
 	estimate_loads(&plan, &layout, &loads);
 	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_READ], 64 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_ENCODE], 64 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_DECODE], 64 * MIB);
 	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_SPILL], 0);
 	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_FETCH], 0);
 	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_WRITE], 64 * MIB);
@@ -68,7 +78,10 @@ static void output_counts_what_is_written_of_an_item(void **state)
 
 static void of_what_is_referred_to_elements_are_sorted(void **state)
 {
-	const struct layout wide = { .record_nbytes = 64, .output_nbytes = 64 };
+	const struct layout wide = { .kind = LAYOUT_REFERENCES,
+				     .record_nbytes = 64,
+				     .item_nbytes = 64,
+				     .output_nbytes = 64 };
 	struct plan plan = plan_of(0, 1, true);
 	struct loads loads;
 
@@ -84,7 +97,24 @@ static void of_what_is_referred_to_elements_are_sorted(void **state)
 	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_WRITE], 64 * MIB);
 }
 
-static void nothing_is_said_about_an_unknown_size(void **state)
+/* Items of 16 bytes that stand for records of 64: what is merged counts as records. */
+static void what_is_stored_of_a_record_moves_to_the_disk(void **state)
+{
+	const struct layout keys = {
+		.kind = LAYOUT_RECORDS, .record_nbytes = 64, .item_nbytes = 16, .output_nbytes = 16
+	};
+	const struct plan plan = plan_of(8 * MIB, 1, true);
+	struct loads loads;
+
+	(void)state;
+	estimate_loads(&plan, &keys, &loads);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_SPILL], 8 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_MERGE], 32 * MIB);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_ENCODE], 0);
+	assert_int_equal(loads.nbytes[PHASE_MERGE][STAGE_WRITE], 16 * MIB);
+}
+
+static void of_a_pipe_nothing_is_said_unless_it_is_assumed(void **state)
 {
 	const struct loads none = { 0 };
 	struct plan plan = plan_of(0, 1, true);
@@ -93,7 +123,62 @@ static void nothing_is_said_about_an_unknown_size(void **state)
 	(void)state;
 	plan.input_nbytes = PLAN_SIZE_UNKNOWN;
 	estimate_loads(&plan, &layout, &loads);
+	assert_int_equal(loads.nbytes[PHASE_RUNS][STAGE_READ], 64 * MIB);
+	plan.expected_nbytes = 0;
+	estimate_loads(&plan, &layout, &loads);
 	assert_memory_equal(&loads, &none, sizeof loads);
+}
+
+/* The last lines of what --explain prints, into `text`. */
+static void print(const struct plan *plan, const struct link_rates *rates, char *text, size_t room)
+{
+	FILE *file = fmemopen(text, room, "w");
+	struct loads loads;
+
+	assert_non_null(file);
+	estimate_loads(plan, &layout, &loads);
+	estimate_print(plan, &loads, rates, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What could not be measured is no reason to promise less. */
+static void write_counts_and_what_is_not_measured_is_said(void **state)
+{
+	struct link_rates rates = { .rates = { [STAGE_READ] = 64.0 * MIB,
+					       [STAGE_ENCODE] = 64.0 * MIB,
+					       [STAGE_SORT] = 64.0 * MIB,
+					       [STAGE_MERGE] = 64.0 * MIB,
+					       [STAGE_DECODE] = 64.0 * MIB,
+					       [STAGE_WRITE] = 64.0 * MIB } };
+	const struct plan plan = plan_of(0, 1, true);
+	char text[4096];
+
+	(void)state;
+	print(&plan, &rates, text, sizeof text);
+	assert_non_null(strstr(text, "in all: about 6.000 s\n"));
+	rates.rates[STAGE_WRITE] = 0;
+	print(&plan, &rates, text, sizeof text);
+	assert_non_null(strstr(text, "in all: more than 5.000 s\n"));
+}
+
+/* Two threads of four that write leave the other processors to the others. */
+static void stage_that_has_few_threads_leaves_processors(void **state)
+{
+	struct link_rates rates = {
+		.rates = { [STAGE_MERGE] = 64.0 * MIB, [STAGE_WRITE] = 32.0 * MIB }
+	};
+	struct plan plan = plan_of(0, 1, true);
+	enum stage bottleneck;
+	struct loads loads;
+
+	(void)state;
+	plan.n_lanes = 4;
+	plan.n_writers = 2;
+	estimate_loads(&plan, &layout, &loads);
+	assert_true(estimate_phase_s(&plan, &loads, &rates, PHASE_MERGE, &bottleneck) == 2);
+	plan.n_writers = 4;
+	assert_true(estimate_phase_s(&plan, &loads, &rates, PHASE_MERGE, &bottleneck) == 3);
+	assert_int_equal(bottleneck, STAGE_WRITE);
 }
 
 static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state)
@@ -124,7 +209,10 @@ int main(void)
 		cmocka_unit_test(what_is_spilled_moves_once_more_in_every_pass),
 		cmocka_unit_test(output_counts_what_is_written_of_an_item),
 		cmocka_unit_test(of_what_is_referred_to_elements_are_sorted),
-		cmocka_unit_test(nothing_is_said_about_an_unknown_size),
+		cmocka_unit_test(what_is_stored_of_a_record_moves_to_the_disk),
+		cmocka_unit_test(of_a_pipe_nothing_is_said_unless_it_is_assumed),
+		cmocka_unit_test(write_counts_and_what_is_not_measured_is_said),
+		cmocka_unit_test(stage_that_has_few_threads_leaves_processors),
 		cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
 	};
 
