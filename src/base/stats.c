@@ -95,6 +95,16 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	pthread_mutex_unlock(&stats->lock);
 }
 
+void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	if (!stats->phases[phase].begin_ns)
+		stats->phases[phase].total_nbytes = total_nbytes;
+	pthread_mutex_unlock(&stats->lock);
+}
+
 static void add_covered(struct phase_counters *phase, const struct span *span, uint64_t end_ns)
 {
 	uint64_t *until_ns = &phase->covered_until_ns[span->stage];
@@ -206,23 +216,56 @@ const char *phase_name(enum phase phase)
 	return phase_kinds[phase].name;
 }
 
+/* Under the lock: what the phase's measuring stage has moved. */
+static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
+{
+	return stats->phases[phase].stages[phase_kinds[phase].measure].nbytes;
+}
+
+/* Under the lock: the whole. A phase that is over has moved all that it had to. */
+static void add_whole(const struct stats *stats, uint64_t now_ns, struct stats_progress *progress)
+{
+	uint64_t begin_ns = now_ns;
+	bool is_known = true;
+
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		const struct phase_counters *phase = &stats->phases[i];
+		const uint64_t done = done_nbytes(stats, i);
+		const bool is_over = phase->begin_ns && i != stats->phase;
+		const uint64_t total = is_over ? done : phase->total_nbytes;
+
+		progress->whole_done_nbytes += done < total ? done : total;
+		progress->whole_total_nbytes += total;
+		is_known = is_known && (total || i != stats->phase);
+		if (phase->begin_ns && phase->begin_ns < begin_ns)
+			begin_ns = phase->begin_ns;
+	}
+	if (!is_known)
+		progress->whole_total_nbytes = 0;
+	progress->whole_elapsed_ns = now_ns - begin_ns;
+}
+
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress)
 {
 	const struct phase_counters *phase;
+	uint64_t now_ns;
 
 	*ret_progress = (struct stats_progress){ 0 };
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
 	phase = &stats->phases[stats->phase];
-	if (phase->begin_ns)
+	now_ns = trace_now_ns();
+	if (phase->begin_ns) {
 		*ret_progress = (struct stats_progress){
 			.started = true,
 			.phase = stats->phase,
-			.done_nbytes = phase->stages[phase_kinds[stats->phase].measure].nbytes,
+			.done_nbytes = done_nbytes(stats, stats->phase),
 			.total_nbytes = phase->total_nbytes,
-			.elapsed_ns = trace_now_ns() - phase->begin_ns,
+			.elapsed_ns = now_ns - phase->begin_ns,
 		};
+		add_whole(stats, now_ns, ret_progress);
+	}
 	pthread_mutex_unlock(&stats->lock);
 }
 

@@ -92,6 +92,9 @@ struct stats_progress {
 	uint64_t done_nbytes, total_nbytes; /* total: 0 if unknown */
 	uint64_t elapsed_ns;                /* since the phase began */
 	bool started;                       /* a phase has begun */
+	/* The same of all phases together; total: 0 if that of any of them is unknown. */
+	uint64_t whole_done_nbytes, whole_total_nbytes;
+	uint64_t whole_elapsed_ns; /* since the first phase began */
 };
 
 /*
@@ -106,6 +109,12 @@ void stats_close(struct stats *stats);
  * stage will have moved in the end, 0 if unknown.
  */
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes);
+
+/*
+ * A phase that has not begun will, and its measuring stage will then have so much to move. 0: it
+ * will not, as long as nothing else is said. What stats_begin_phase() is told is better known.
+ */
+void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
 static inline struct span stats_begin(enum stage stage, uint64_t item)
 {

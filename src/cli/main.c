@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,20 @@ static void drop_reports(struct reports *reports)
 	report_file_abort(reports->trace_file);
 }
 
+/* Who calls it with too few names waits for it, while it waits for them. */
+static void tell_of_terminal(const struct options *options)
+{
+	const bool is_refused = options->mode != MODE_CHECK && options->mode != MODE_CHECK_QUIET &&
+				!options->output_path && isatty(STDOUT_FILENO);
+
+	if (options->explain || is_refused || !isatty(STDIN_FILENO))
+		return;
+	for (size_t i = 0; i < options->n_inputs; i++)
+		if (!strcmp(options->inputs[i], "-"))
+			tell("reading standard input, which is a terminal: Ctrl-D ends it, Ctrl-C "
+			     "gives up");
+}
+
 static int run_reporting(const struct options *options)
 {
 	char type[RECORD_OPTIONS_TEXT_NBYTES];
@@ -118,6 +133,8 @@ static int run_reporting(const struct options *options)
 		r = stats_open(reports.trace, &stats);
 	if (r == 0)
 		r = progress_open(options->progress, stats, &progress);
+	if (r == 0)
+		tell_of_terminal(options);
 	if (r == 0)
 		r = run(options, stats, &facts);
 	stats_finish(stats);

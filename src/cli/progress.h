@@ -2,7 +2,8 @@
  * progress - one line that says how far the sort is
  *
  * A thread of its own wakes now and then, asks the stats how far the phase is, and tells on
- * standard error: phase, part done, rate, time left in the phase. On a terminal it rewrites one
+ * standard error: phase, part done, rate, time left in the phase, and part
+ * and time of the whole. On a terminal it rewrites one
  * line in place, a few times a second, and removes it at the end; elsewhere each state is a line,
  * once a second.
  *
@@ -36,8 +37,9 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
 void progress_close(struct progress *progress);
 
 /*
- * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left". Empty if no phase has
- * begun.
+ * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left".
+ * The whole is left out where there is only one phase, or one is of unknown size. Empty if no phase
+ * has begun.
  */
 enum { PROGRESS_LINE_NBYTES = 128 };
 void progress_format(const struct stats_progress *at, char line[static PROGRESS_LINE_NBYTES]);

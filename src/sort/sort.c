@@ -184,6 +184,20 @@ static int store_runs(struct sort *sort)
 			    engine->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
 }
 
+/* What phases there will be, as far as it is planned, for whoever asks how far it is. */
+static void expect_phases(const struct sort *sort)
+{
+	const struct engine *engine = &sort->engine;
+	const struct plan *plan = &engine->plan;
+	const uint64_t n = plan->expected_nbytes / sort->layout.record_nbytes;
+	const uint64_t nbytes =
+		(n < engine->limit ? n : engine->limit) * sort->layout.output_nbytes;
+
+	stats_expect(engine->stats, PHASE_PASSES, plan->passes_nbytes);
+	stats_expect(engine->stats, PHASE_MERGE, nbytes);
+	stats_expect(engine->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
+}
+
 static int make_runs(struct sort *sort)
 {
 	const struct engine *engine = &sort->engine;
@@ -191,6 +205,7 @@ static int make_runs(struct sort *sort)
 	struct digest read, dropped;
 	int r;
 
+	expect_phases(sort);
 	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (sort->options->mode == MODE_MERGE)
 		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
@@ -265,14 +280,18 @@ static int merge_all(struct sort *sort)
 		.cancel = cancel_output,
 		.point = sort->checkpoint ? note_point : NULL,
 	};
+	uint64_t nbytes;
 	int r;
 
 	sink.align_nbytes = output_alignment(sort->output, &sink.base);
 	sink.base += sort->options->skip_nbytes;
 	sort->facts->n_runs = sort->store.n;
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
+	nbytes = count_items(&sort->store) * sink.item_nbytes;
+	stats_expect(engine->stats, PHASE_MERGE, nbytes);
+	stats_expect(engine->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
 	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
-		stats_begin_phase(engine->stats, PHASE_PASSES, 0);
+		stats_begin_phase(engine->stats, PHASE_PASSES, engine->plan.passes_nbytes);
 	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->account.read,
 			 &sort->account.dropped, &sort->n_passes);
 	if (r < 0 || sort->store.n == 0)

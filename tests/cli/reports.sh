@@ -19,7 +19,8 @@ claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"
 for option in type reverse unique stable output check merge explain assume-size verify fsync \
-	files0-from buffer-size device-memory temporary-directory temp-limit compress zstd parallel batch-size \
+	files0-from buffer-size device-memory temporary-directory temp-limit compress zstd \
+	parallel batch-size \
 	backend gpus \
 	progress stats stats-json trace debug help version; do
 	says "--$option" stdout
@@ -142,14 +143,24 @@ generate -n 100000 -d few -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 
-claim '--progress=always has lines, never has none'
+claim '--progress=always has lines, also of the whole, never has none'
 tells --progress=always -S 1M
+says '^merging into the output: 100 %.*; in all 100 %$' stderr
 tells --progress=never
 [ ! -s stderr ] || broken 'not silent'
 
 claim 'without a terminal it is silent'
 tells
 [ ! -s stderr ] || broken 'not silent'
+
+claim 'at a terminal it says that it reads from there, and else nothing'
+printf 'zebras!\naardvark' > typed
+"$AT_TERMINAL" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
+says '^gsort: reading standard input, which is a terminal' stderr
+printf 'aardvarkzebras!\n' | cmp - output || broken "$(cat output)"
+"$AT_TERMINAL" typed "$GSORT" input -o output 2> stderr || broken "status $?"
+[ ! -s stderr ] || broken 'not silent, though it reads no terminal'
+same expected output 'at a terminal'
 
 claim 'SIGUSR1 does not end it'
 mkfifo fifo
