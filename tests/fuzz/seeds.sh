@@ -6,7 +6,7 @@
 # Makes DIRECTORY/arguments, /decoders, /manifest and /plan. GSORT, if set, makes a compressed file.
 set -eu
 cd "$1"
-mkdir -p arguments decoders manifest plan
+mkdir -p arguments decoders formats manifest plan
 
 # seed NAME WORD...: a command line, and some records.
 seed() {
@@ -58,3 +58,27 @@ done
 
 head -c 96 /dev/zero > plan/zeros
 head -c 96 /dev/urandom > plan/random
+
+# format NAME FORMAT: a byte that says what is known, and the first bytes of a file.
+format() {
+	for known in 000 001 002 004 010; do
+		{ printf "\\$known$2" && head -c 100 /dev/zero; } > "formats/$1$known"
+	done
+}
+
+format gzip '\037\213\010\000\000\000\000\000\000\003ccc'
+format xz '\3757zXZ\000\000\004'
+format bzip2 'BZh91AY&SY'
+format lz4 '\004\042\115\030\144\100\247'
+format zip 'PK\003\004\024\000\000\000\010\000................\005\000\000\000a.npy'
+format parquet 'PAR1\025\004'
+format arrow 'ARROW1\000\000'
+format sqlite 'SQLite format 3\000'
+format hdf5 '\211HDF\r\n\032\n'
+format zstd '\050\265\057\375\044\011'
+format skippable '\120\052\115\030\004\000\000\000....\050\265\057\375'
+format text 'some words\nin lines, \303\244\n'
+for descr in "'<f8'" "'>c8'" "'|S10'" "[('a', '<u8'), ('b', '|V4'), ('c', '<M8[ns]')]"; do
+	format "npy$((n = ${n:-0} + 1))" \
+		"\\223NUMPY\\001\\000v\\000{'descr': $descr, 'fortran_order': False, 'shape': (3, 4), }"
+done
