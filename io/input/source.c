@@ -405,8 +405,8 @@ int source_start(const struct source_table *table, struct source *source, int ca
 	int r;
 
 	source->is_started = true;
-	if (!source->is_stream || table->rules.choice == FORMAT_RAW)
-		return 0; /* it was looked at, or need not be */
+	if ((!source->is_stream && !source->zst_end) || table->rules.choice == FORMAT_RAW)
+		return 0; /* it was looked at, and is plain, or need not be */
 	source->head = malloc(sizeof *source->head);
 	if (!source->head)
 		return fail(-ENOMEM, "%s: read: %m", source->name);

@@ -4,6 +4,7 @@
  */
 #include <zstd.h>
 
+#include "io/codec/zst_index.h"
 #include "tests/support/input_fixture.h"
 
 static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63...........";
@@ -171,6 +172,29 @@ static void compressed_pipe_is_planned_for(void **state)
 	restore_stdin();
 }
 
+/* With an index it has a size, but a pipe behind it makes the whole a stream. */
+static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
+{
+	const char *const paths[] = { path_of("indexed.zst"), "-" };
+	struct zst_index index = { 0 };
+	unsigned char stored[400], *table;
+	size_t n = ZSTD_compress(stored, 200, data, 90, 1), table_nbytes;
+	struct input *input;
+
+	(void)state;
+	assert_int_equal(zst_index_add(&index, (uint32_t)n, 90), 0);
+	assert_int_equal(zst_index_format(&index, &table, &table_nbytes), 0);
+	memcpy(stored + n, table, table_nbytes);
+	write_file(paths[0], stored, n + table_nbytes);
+	fill_stdin(data + 90, 120);
+	input = open_input(paths, 2);
+	assert_stream(input, 30, 210);
+	input_close(input);
+	restore_stdin();
+	zst_index_free(&index);
+	free(table);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -184,6 +208,7 @@ int main(void)
 		FIXTURE(file_before_the_pipe_is_still_read_first),
 		FIXTURE(only_one_pipe_is_looked_at),
 		FIXTURE(compressed_pipe_is_planned_for),
+		FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
 	};
 
 	fill_pattern(data, sizeof data, 1);
