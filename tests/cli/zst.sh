@@ -133,7 +133,7 @@ content_is expected piped
 
 claim 'it is the same, whatever memory and threads'
 cp output.zst first.zst
-for options in -S1M -S3M --parallel=1 --parallel=7; do
+for options in -S5M -S7M --parallel=1 --parallel=7; do
 	succeeds -o output.zst --zstd=19 $options input
 	same first.zst output.zst "$options"
 done

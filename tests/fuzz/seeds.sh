@@ -80,5 +80,5 @@ format skippable '\120\052\115\030\004\000\000\000....\050\265\057\375'
 format text 'some words\nin lines, \303\244\n'
 for descr in "'<f8'" "'>c8'" "'|S10'" "[('a', '<u8'), ('b', '|V4'), ('c', '<M8[ns]')]"; do
 	format "npy$((n = ${n:-0} + 1))" \
-		"\\223NUMPY\\001\\000v\\000{'descr': $descr, 'fortran_order': False, 'shape': (3,), }"
+		"\\223NUMPY\\001\\000v\\000{'descr': $descr, 'fortran_order': False, 'shape': (3,)}"
 done
