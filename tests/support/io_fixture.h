@@ -34,6 +34,7 @@ static struct {
 	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
 	int unlink_errno, setxattr_errno;
+	int first_fsync_errno; /* of the first alone */
 
 	/* What was seen. */
 	atomic_uint n_transfers;
@@ -130,8 +131,11 @@ static inline int faulty_ftruncate(int fd, off_t nbytes)
 
 static inline int faulty_fsync(int fd)
 {
-	atomic_fetch_add(&faults.n_syncs, 1);
-	return FAULTY(faults.fsync_errno, fsync(fd));
+	const bool is_first = atomic_fetch_add(&faults.n_syncs, 1) == 0;
+	const int error = is_first && faults.first_fsync_errno ? faults.first_fsync_errno :
+								 faults.fsync_errno;
+
+	return FAULTY(error, fsync(fd));
 }
 
 /* Closes in any case, as Linux does. */

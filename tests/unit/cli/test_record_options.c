@@ -23,6 +23,26 @@ static void keys_are_taken_in_their_order(void **state)
 	options_free(&options);
 }
 
+/* As it stands in reports, which have no more room. */
+static void keys_too_many_for_a_report_end_in_dots(void **state)
+{
+	char text[RECORD_OPTIONS_TEXT_NBYTES + 1];
+	struct options options = PARSED("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
+
+	(void)state;
+	text[RECORD_OPTIONS_TEXT_NBYTES] = '#';
+	record_options_format(&options.record, text);
+	assert_string_equal(text, "8:i32be:r,0:b4");
+	options_free(&options);
+	options = PARSED("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k", "30:i32be:r",
+			 "-k", "40:i32be:r", "-k", "50:i32be:r", "-k", "60:i32be:r", "-o", "out");
+	record_options_format(&options.record, text);
+	assert_string_equal(text,
+			    "10:i32be:r,20:i32be:r,30:i32be:r,40:i32be:r,50:i32be:r,60:i3...");
+	assert_int_equal(text[RECORD_OPTIONS_TEXT_NBYTES], '#');
+	options_free(&options);
+}
+
 static void a_record_without_keys_is_one(void **state)
 {
 	struct options options;
@@ -200,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_are_taken_in_their_order),
+		cmocka_unit_test(keys_too_many_for_a_report_end_in_dots),
 		cmocka_unit_test(a_record_without_keys_is_one),
 		cmocka_unit_test(reverse_makes_every_key_descending),
 		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),

@@ -170,6 +170,119 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	stop_engine();
 }
 
+/* The last point of a merge, copied. */
+struct kept_point {
+	unsigned char key[64], last[64];
+	struct merge_result result;
+};
+
+struct pointed {
+	unsigned char *output;
+	struct kept_point kept;
+	size_t n_points;
+};
+
+static int write_pointed(void *context, const struct merged *merged)
+{
+	return write_items(((struct pointed *)context)->output, merged);
+}
+
+static int keep_point(void *context, const struct merge_point *point)
+{
+	struct pointed *pointed = context;
+
+	memcpy(pointed->kept.key, point->key, layout_key_nbytes(&layout));
+	memcpy(pointed->kept.last, point->last, layout_edge_nbytes(&layout));
+	pointed->kept.result = point->result;
+	pointed->n_points++;
+	return 0;
+}
+
+/* Form runs, and merge them from `start` on. */
+static void merge_from(const struct merge_point *start, struct pointed *pointed,
+		       struct merge_result *ret_result)
+{
+	const struct sink sink = { .context = pointed,
+				   .takes_records = true,
+				   .stage = STAGE_WRITE,
+				   .item_nbytes = layout.output_nbytes,
+				   .write = write_pointed,
+				   .point = keep_point,
+				   .point_interval = engine.limit / 10,
+				   .start = start };
+	struct digest read, dropped;
+
+	pointed->n_points = 0;
+	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), 0);
+	chunk_pool_trim(engine.pool);
+	assert_int_equal(merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
+			 0);
+}
+
+/* A merge that is taken up ends where the first would have: at the limit, by all that is written.
+ */
+static void limit_counts_what_was_written_before(void **state)
+{
+	enum { N = 150001, LIMIT = 50000 };
+	const struct shape shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
+	struct pointed first = { 0 }, again = { 0 };
+	struct merge_result whole, rest;
+	struct merge_point start;
+	size_t nbytes;
+
+	(void)state;
+	make_records(&shape, N);
+	start_engine(&shape, MEMORY_UNIFIED);
+	first.output = malloc(N * layout.output_nbytes);
+	again.output = malloc(N * layout.output_nbytes);
+	merge_from(NULL, &first, &whole);
+	assert_int_equal(whole.n_items, LIMIT);
+	assert_true(first.n_points > 0);
+	start = (struct merge_point){ first.kept.key, first.kept.last, first.kept.result };
+	assert_in_range(start.result.n_items, 1, LIMIT - 1);
+	stop_engine();
+
+	make_records(&shape, N);
+	start_engine(&shape, MEMORY_UNIFIED);
+	merge_from(&start, &again, &rest);
+	assert_int_equal(rest.n_items, LIMIT);
+	nbytes = start.result.n_items * layout.output_nbytes;
+	assert_memory_equal(again.output + nbytes, first.output + nbytes,
+			    LIMIT * layout.output_nbytes - nbytes);
+	stop_engine();
+	free(first.output);
+	free(again.output);
+}
+
+/* As the CPU back end, but it says of every chunk that it could not sort it. */
+static int sort_and_lie(struct lane *lane, const struct sort_records_op *op)
+{
+	const int r = backend_cpu.sort_records(lane, op);
+	struct mark *mark;
+
+	if (r < 0 || backend_cpu.mark_open(engine.device, &mark) < 0)
+		return -EIO;
+	backend_cpu.mark(lane, mark);
+	backend_cpu.mark_wait(mark);
+	backend_cpu.mark_close(mark);
+	op->ret->n_disorders = 1;
+	return 0;
+}
+
+static void chunk_that_is_out_of_order_ends_the_sort(void **state)
+{
+	const struct shape shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
+	struct digest read, dropped;
+
+	(void)state;
+	make_records(&shape, 1000);
+	start_engine(&shape, MEMORY_APART);
+	backend_apart.sort_records = sort_and_lie;
+	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), -EIO);
+	assert_non_null(strstr(status_last(), "1 records of a chunk are out of order"));
+	stop_engine();
+}
+
 static void check_both(const struct shape *shape, size_t n)
 {
 	check(shape, MEMORY_UNIFIED, n);
@@ -276,6 +389,10 @@ int main(void)
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start,
 						fixture_finish),
+		cmocka_unit_test_setup_teardown(limit_counts_what_was_written_before, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort,
+						fixture_start, fixture_finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

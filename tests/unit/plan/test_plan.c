@@ -539,24 +539,50 @@ static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
 	assert_true(plan.index_nbytes > 0);
 }
 
-static void explanation_says_what_will_happen(void **state)
+static const char *explain(const struct plan *plan)
 {
 	static char text[CAPTURED_NBYTES];
-	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
-	char path[32], size[32];
+	char path[32];
 	FILE *file;
 
-	(void)state;
 	make_file(path);
 	file = fopen(path, "w");
-	plan_print(&plan, file);
+	plan_print(plan, file);
 	fclose(file);
 	read_file(path, text);
 	unlink(path);
+	return text;
+}
+
+static void explanation_says_what_will_happen(void **state)
+{
+	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
+	const char *text = explain(&plan);
+	char size[32];
+
+	(void)state;
 	assert_non_null(strstr(text, "CPU, 2 threads"));
 	assert_non_null(strstr(text, "are spilled, the rest stays in memory"));
+	assert_null(strstr(text, "packed"));
 	size_format(10 * GIB, size);
 	assert_non_null(strstr(text, size));
+}
+
+static void explanation_of_a_device_apart_says_where_runs_are_packed(void **state)
+{
+	struct plan_request request = request_for("u64", 10 * GIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	apart_nbytes = GIB;
+	request.device = apart;
+	request.device_nbytes = GIB;
+	request.stores_codes = true;
+	request.compression.mode = COMPRESS_DELTA;
+	plan_make(&request, &plan);
+	assert_true(plan.packs);
+	assert_non_null(strstr(explain(&plan),
+			       "runs are packed   on the device, before they are downloaded\n"));
 }
 
 int main(void)
@@ -587,6 +613,7 @@ int main(void)
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),
+		cmocka_unit_test(explanation_of_a_device_apart_says_where_runs_are_packed),
 	};
 
 	return cmocka_run_group_tests(tests, open_device, close_device);

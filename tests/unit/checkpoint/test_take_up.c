@@ -1,0 +1,145 @@
+/*
+ * test_take_up - what of a checkpoint that is there is believed
+ */
+#include "src/checkpoint/checkpoint.h"
+#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/checkpoint_state.h"
+
+#include "tests/support/io_fixture.h"
+#include "tests/support/parsed_options.h"
+
+enum { N_RECORDS = 1000 };
+
+static struct layout layout;
+static struct input *input;
+static char input_path[512], output_path[512], directory[512];
+
+static const char *path_in_state(enum checkpoint_file file)
+{
+	static char path[2][600];
+
+	snprintf(path[file], sizeof path[file], "%s/%s", directory, checkpoint_file_names[file]);
+	return path[file];
+}
+
+static int start(void **state)
+{
+	static const uint64_t numbers[N_RECORDS];
+	const char *path = input_path;
+	struct key key;
+	int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	strcpy(input_path, path_of("input"));
+	strcpy(output_path, path_of("output"));
+	strcpy(directory, path_of("state"));
+	write_file(input_path, numbers, sizeof numbers);
+	r = key_parse_type("u64", &key);
+	if (r == 0)
+		r = layout_make_plain(&key, &layout);
+	return r < 0 ? r : input_open(&faulty_engine, &path, 1, sizeof(uint64_t), &input);
+}
+
+static int finish(void **state)
+{
+	input_close(input);
+	unlink(path_in_state(CHECKPOINT_MANIFEST));
+	unlink(path_in_state(CHECKPOINT_RUNS));
+	return fixture_finish(state);
+}
+
+/* Open the checkpoint of a sort, and leave it there. */
+static int open_and_leave(struct options *options)
+{
+	struct checkpoint *checkpoint;
+	const int r = checkpoint_open(&faulty_engine, options, &layout, input, &checkpoint);
+
+	if (r == 0)
+		checkpoint_close(checkpoint);
+	return r;
+}
+
+/* The record may be in the page cache alone: what it replaces is given up for it. */
+static void what_is_taken_up_is_brought_to_stable_storage_first(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+
+	(void)state;
+	assert_int_equal(open_and_leave(&options), 0);
+	faults.fsync_errno = EIO;
+	assert_int_equal(open_and_leave(&options), -EIO);
+	faults.fsync_errno = 0;
+	assert_int_equal(open_and_leave(&options), 0);
+	options_free(&options);
+}
+
+/* The marks of both files, the first record, and the names of the files and of the directory. */
+static void new_checkpoint_is_on_stable_storage_with_its_names(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+
+	(void)state;
+	faults.n_syncs = 0;
+	assert_int_equal(open_and_leave(&options), 0);
+	assert_int_equal(faults.n_syncs, 5);
+	options_free(&options);
+}
+
+/* A finished part of the output, of no records, when no run is there. */
+static void append_point(void)
+{
+	const struct saved_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
+	const struct payload_part parts[] = { { &point, sizeof point },
+					      { "0123456789abcdef0123456789abcdef", 32 } };
+	struct manifest manifest = { .path = path_in_state(CHECKPOINT_MANIFEST),
+				     .begin = CHECKPOINT_MANIFEST_BEGIN };
+
+	assert_int_equal(
+		file_open(&faulty_engine, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
+	assert_int_equal(file_size(&manifest.file, &manifest.end), 0);
+	assert_int_equal(checkpoint_append(&manifest, RECORD_POINT, parts, 2), 0);
+	file_close(&manifest.file);
+}
+
+static void output_is_gone_on_with_before_all_runs_are_there(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options all = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+
+	(void)state;
+	assert_int_equal(open_and_leave(&all), 0);
+	append_point();
+	assert_int_equal(open_and_leave(&all), 0);
+	options_free(&all);
+}
+
+/* With -u what was dropped is only known if all runs were stored when the output was begun. */
+static void output_of_unique_records_without_all_runs_is_damaged(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options unique =
+		PARSED("-u", "-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+
+	(void)state;
+	assert_int_equal(open_and_leave(&unique), 0);
+	append_point();
+	assert_int_equal(open_and_leave(&unique), -EBADMSG);
+	assert_non_null(strstr(status_last(), "its output does not fit the sort"));
+	options_free(&unique);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(what_is_taken_up_is_brought_to_stable_storage_first),
+		FIXTURE(new_checkpoint_is_on_stable_storage_with_its_names),
+		FIXTURE(output_is_gone_on_with_before_all_runs_are_there),
+		FIXTURE(output_of_unique_records_without_all_runs_is_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
