@@ -206,15 +206,27 @@ uint64_t plan_expected_stored_runs(const struct plan_request *request, const str
  *
  *	n * 2 * (2 + 1) * k * block <= merge memory
  *
- * which is also enough for a third buffer, to pack in, if the quota is the overhang. Of what is
- * many times as large as the memory there would be so many blocks that their index filled it; then
- * they are longer, and fewer runs are merged at once: 32 at least as long as the index has room,
- * then 2. An index that has none then is too large for this memory (is_enough).
+ * A window may also be as short as its overhang, and a quarter of that longer if resident runs take
+ * part. Where records have much scratch beside them, that is more:
+ *
+ *	n * (1 + 1 + 1/4) * k * block * (what a record takes / a record) <= merge memory
+ *
+ * Of what is many times as large as the memory there would be so many blocks that their index
+ * filled it; then they are longer, and fewer runs are merged at once: 32 at least as long as the
+ * index has room, then 2. An index that has none then is too large for this memory (is_enough).
  */
+static uint64_t nbytes_per_block(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t shortest =
+		divide_up(9 * plan_merged_record_nbytes(request, plan), 4 * plan->resident_nbytes);
+
+	return plan->n_windows * at_least(shortest, 6);
+}
+
 static void plan_blocks_with(const struct plan_request *request, struct plan *plan,
 			     uint64_t nbytes_of_each)
 {
-	const uint64_t per_block = 6 * plan->n_windows;
+	const uint64_t per_block = nbytes_per_block(request, plan);
 	const uint64_t n_runs = at_least(plan_expected_stored_runs(request, plan), 1);
 	const uint64_t nbytes = plan_stored_nbytes(request, plan);
 	const uint64_t usual =

@@ -62,3 +62,8 @@ uint64_t plan_codecs_nbytes(const struct plan_request *request, const struct pla
 uint64_t plan_streams_nbytes(const struct plan_request *request, const struct plan *plan);
 /* All of the host's memory that is needed at once. */
 uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan);
+
+/* --- plan_windows.c --- */
+
+/* What each record of a merge of stored runs takes in a window: read, written, and scratch. */
+uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan);

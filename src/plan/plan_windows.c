@@ -16,6 +16,15 @@ static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_
 	return device_merge_scratch_nbytes(request->device, k, n, request->layout->element_nbytes);
 }
 
+uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	enum { N_RECORDS = 1 << 16 }; /* of which the scratch is known, rounded as it may be */
+	const uint64_t scratch = divide_up(merge_scratch_nbytes(request, 2, N_RECORDS), N_RECORDS);
+
+	return 2 * plan->resident_nbytes + plan->gathered_nbytes +
+	       at_least(scratch, plan->packs ? plan->resident_nbytes : 0);
+}
+
 /* Records of a block of a stored run. */
 static uint64_t block_records(const struct plan *plan)
 {

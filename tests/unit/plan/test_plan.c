@@ -514,6 +514,42 @@ static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
 	assert_false(plan.is_enough);
 }
 
+/* Records have more scratch in a window than codes; blocks must leave room for it. */
+static void records_from_a_pipe_have_room_in_any_memory(void **state)
+{
+	static const struct {
+		uint64_t record_nbytes, key_nbytes;
+	} shapes[] = { { 3, 3 }, { 9, 8 }, { 16, 8 }, { 100, 10 }, { 1000, 900 }, { 65536, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		const struct key key = { .kind = KEY_BYTES,
+					 .nbytes = (uint32_t)shapes[i].key_nbytes };
+		const struct layout_request wanted = { .record_nbytes = shapes[i].record_nbytes,
+						       .keys = &key,
+						       .n_keys = 1,
+						       .keeps_records = true };
+		struct layout records;
+
+		assert_int_equal(layout_make(&wanted, &records), 0);
+		for (uint64_t memory_nbytes = 16 * MIB; memory_nbytes <= 256 * GIB;
+		     memory_nbytes *= 2) {
+			const struct plan_request request = {
+				.layout = &records,
+				.device = device,
+				.input_nbytes = PLAN_SIZE_UNKNOWN,
+				.n_threads = 2,
+				.memory_nbytes = memory_nbytes,
+			};
+			struct plan plan;
+
+			plan_make(&request, &plan);
+			assert_true(plan.is_enough);
+		}
+		layout_free(&records);
+	}
+}
+
 static void codecs_take_nothing_if_nothing_is_spilled(void **state)
 {
 	struct plan_request request = request_for("u64", 64 * MIB, GIB);
@@ -610,6 +646,7 @@ int main(void)
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
+		cmocka_unit_test(records_from_a_pipe_have_room_in_any_memory),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),
