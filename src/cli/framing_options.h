@@ -13,7 +13,8 @@
 
 /* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_choice. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \
-	.name = "skip-bytes", .argument = "N", .take = framing_options_take_skip_bytes
+	.name = "skip-bytes", .argument = "N", .take = option_take_nbytes,                         \
+	.most = FRAMING_OPTIONS_MOST_SKIP_NBYTES
 #define FRAMING_OPTIONS_ROW_PARTIAL                                                                \
 	.name = "partial", .argument = "error|keep|drop", .take = option_take_choice,              \
 	.choices = framing_options_partials
@@ -25,8 +26,5 @@
 
 /* What is skipped is kept in memory, for the output. */
 enum { FRAMING_OPTIONS_MOST_SKIP_NBYTES = 16 << 20 };
-
-int framing_options_take_skip_bytes(const struct option_spec *spec, const char *argument,
-				    void *target);
 
 extern const struct option_choice framing_options_partials[], framing_options_formats[];

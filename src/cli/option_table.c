@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static int has_argument(const struct option_spec *spec)
 {
 	if (!spec->argument)
 		return no_argument;
-	return spec->argument_is_optional ? optional_argument : required_argument;
+	return spec->otherwise ? optional_argument : required_argument;
 }
 
 static void make_getopt_tables(const struct option_table *table, struct getopt_tables *tables)
@@ -66,7 +67,7 @@ static void make_getopt_tables(const struct option_table *table, struct getopt_t
 		if (!spec->letter)
 			continue;
 		*letter++ = spec->letter;
-		if (spec->argument)
+		if (spec->argument && !spec->otherwise)
 			*letter++ = ':';
 	}
 	*letter = '\0';
@@ -95,6 +96,31 @@ static bool is_ambiguous(const struct option_table *table, const char *word)
 	return n_matches > 1;
 }
 
+/* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
+static const struct option_foreign *find_foreign(const struct option_table *table, int letter,
+						 const char *word)
+{
+	const struct option_foreign *foreign = table->foreign;
+
+	for (; foreign && foreign->name; foreign++)
+		if (letter ? foreign->letter == letter :
+			     strncmp(foreign->name, word + 2, strcspn(word + 2, "=")) == 0)
+			return foreign;
+	return NULL;
+}
+
+static int refuse_unknown(const struct option_table *table, int letter, const char *word)
+{
+	const struct option_foreign *foreign = find_foreign(table, letter, word);
+	const char one_letter[] = { '-', (char)letter, '\0' };
+	const char *option = letter ? one_letter : word;
+
+	if (!letter && is_ambiguous(table, word))
+		return fail(-EINVAL, "option '%s' is ambiguous: write the name in full", word);
+	return foreign ? fail(-EINVAL, "option '%s': %s", option, foreign->why) :
+			 fail(-EINVAL, "unknown option '%s': see --help", option);
+}
+
 /* getopt found something wrong; optopt and the word before optind tell what. */
 static int refuse(const struct option_table *table, int found, const char *word)
 {
@@ -107,11 +133,7 @@ static int refuse(const struct option_table *table, int found, const char *word)
 	if (spec)
 		return fail(-EINVAL, "%s takes no argument: '%s'", option_spell(spec, spelling),
 			    word);
-	if (optopt)
-		return fail(-EINVAL, "unknown option '-%c': see --help", optopt);
-	if (is_ambiguous(table, word))
-		return fail(-EINVAL, "option '%s' is ambiguous: write the name in full", word);
-	return fail(-EINVAL, "unknown option '%s': see --help", word);
+	return refuse_unknown(table, optopt, word);
 }
 
 static bool is_given(uint64_t given, unsigned row)
@@ -134,9 +156,39 @@ static int check_conflicts(const struct option_table *table, uint64_t given)
 	return 0;
 }
 
+/* The arguments that the rows have got so far. */
+struct arguments {
+	const char *first[MAX_SPECS];
+};
+
+/* Of two different ones the last would win in silence. */
+static int check_repeated(const struct option_spec *spec, const char *argument, const char **first)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!argument || spec->repeats)
+		return 0;
+	if (!*first)
+		*first = argument;
+	return strcmp(*first, argument) == 0 ?
+		       0 :
+		       fail(-EINVAL, "%s: can be given once only, not as '%s' and as '%s'",
+			    option_spell(spec, spelling), *first, argument);
+}
+
+static int take(const struct option_table *table, const struct option_spec *spec,
+		struct arguments *arguments, void *target)
+{
+	const char *argument = optarg ? optarg : spec->otherwise;
+	const int r = check_repeated(spec, argument, &arguments->first[spec - table->specs]);
+
+	return r < 0 ? r : spec->take(spec, argument, target);
+}
+
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
 		       struct option_result *ret_result)
 {
+	struct arguments arguments = { { NULL } };
 	struct getopt_tables tables;
 	uint64_t given = 0;
 	int found, r;
@@ -149,7 +201,7 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
 
 		if (found == '?' || found == ':')
 			return refuse(table, found, argv[optind - 1]);
-		r = spec->take(spec, optarg, target);
+		r = take(table, spec, &arguments, target);
 		if (r != 0)
 			return r;
 		given |= UINT64_C(1) << (spec - table->specs);
@@ -193,8 +245,7 @@ static void print_spec(const struct option_spec *spec, FILE *stream)
 	column = spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
 				fprintf(stream, "      --%s", spec->name);
 	if (spec->argument)
-		column += fprintf(stream, spec->argument_is_optional ? "[=%s]" : "=%s",
-				  spec->argument);
+		column += fprintf(stream, spec->otherwise ? "[=%s]" : "=%s", spec->argument);
 	if (column >= HELP_COLUMN - 1) {
 		fputc('\n', stream);
 		column = 0;
@@ -266,22 +317,31 @@ int option_take_size(const struct option_spec *spec, const char *argument, void 
 int option_take_nbytes(const struct option_spec *spec, const char *argument, void *target)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
+	uint64_t nbytes;
+	const int r = size_parse_option(option_spell(spec, spelling), argument, 1, &nbytes);
 
-	return size_parse_option(option_spell(spec, spelling), argument, 1,
-				 member_of(spec, target));
+	if (r < 0)
+		return r;
+	if (nbytes < spec->least || (spec->most && nbytes > spec->most))
+		return fail(-EINVAL, "%s: '%s' is not a size from %" PRIu64 " to %" PRIu64 " bytes",
+			    spelling, argument, spec->least, spec->most);
+	*(uint64_t *)member_of(spec, target) = nbytes;
+	return 0;
 }
 
 int option_take_count(const struct option_spec *spec, const char *argument, void *target)
 {
 	const size_t n_digits = strspn(argument, "0123456789");
+	const uint64_t least = spec->least ? spec->least : 1;
+	const uint64_t most = spec->most ? spec->most : UINT_MAX;
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t n = 0;
 
-	for (const char *digit = argument; *digit && n <= UINT_MAX; digit++)
+	for (const char *digit = argument; *digit && n <= most; digit++)
 		n = n * 10 + (uint64_t)(*digit - '0');
-	if (!n_digits || argument[n_digits] || n == 0 || n > UINT_MAX)
-		return fail(-EINVAL, "%s: '%s' is not a number from 1 to %u",
-			    option_spell(spec, spelling), argument, UINT_MAX);
+	if (!n_digits || argument[n_digits] || n < least || n > most)
+		return fail(-EINVAL, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
+			    option_spell(spec, spelling), argument, least, most);
 	*(unsigned *)member_of(spec, target) = (unsigned)n;
 	return 0;
 }

@@ -6,9 +6,11 @@
  * so an option cannot exist in one of them only. A pair of options that makes no sense together is
  * a row of a second table.
  *
- * Options and operands may be mixed and long names abbreviated, as GNU programs allow; "--" ends
- * the options. Every error is printed with fail(), names the option by all its names ("-S,
- * --buffer-size"), and is returned as a negative errno.
+ * Options and operands may be mixed (unless POSIXLY_CORRECT is set) and long names abbreviated, as
+ * GNU programs allow; "--" ends the options. An option with an argument that is given twice with
+ * different ones is refused, unless its row says that each adds something. Every error is printed
+ * with fail(), names the option by all its names ("-S, --buffer-size"), and is returned as a
+ * negative errno.
  */
 #pragma once
 
@@ -24,12 +26,13 @@ struct option_choice {
 };
 
 struct option_spec {
-	const char *name;     /* long name, without the dashes */
-	char letter;          /* short name, 0 if none */
-	const char *argument; /* what its argument is called in the help, NULL if it takes none */
-	const char *help;     /* wrapped when it is printed */
-	bool argument_is_optional; /* take() gets NULL if there is none */
-	const char *section; /* heading printed before this option, NULL if the section goes on */
+	const char *name;      /* long name, without the dashes */
+	char letter;           /* short name, 0 if none */
+	const char *argument;  /* what its argument is called in the help, NULL if it takes none */
+	const char *help;      /* wrapped when it is printed */
+	const char *otherwise; /* what it means without its argument, which is then optional */
+	bool repeats;          /* may be given more than once, each time with another argument */
+	const char *section;   /* heading printed before this option, NULL if the section goes on */
 	/*
 	 * Take the argument (NULL if none) into the caller's struct at `target`.
 	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.
@@ -39,6 +42,14 @@ struct option_spec {
 	size_t offset;
 	int value;
 	const struct option_choice *choices; /* ends with a word of NULL */
+	uint64_t least, most;                /* of a count or nbytes; most 0: that of its type */
+};
+
+/* An option of other programs of the kind, which users will try: `why` says what to do instead. */
+struct option_foreign {
+	const char *name; /* long name, without the dashes */
+	char letter;      /* 0: none */
+	const char *why;
 };
 
 /* Rows a and b (indices of the table) cannot be given together: `why` ends the message. */
@@ -52,6 +63,7 @@ struct option_table {
 	unsigned n_specs; /* at most 64 */
 	const struct option_conflict *conflicts;
 	unsigned n_conflicts;
+	const struct option_foreign *foreign; /* ends with a name of NULL; NULL: none */
 };
 
 /* The operands of a command line, and bit i of `given` if row i of the table was there. */
@@ -87,8 +99,8 @@ const char *option_spell(const struct option_spec *spec, char text[static OPTION
  *	choice	int or enum, of the row's choices
  *	text	const char *, which is never empty
  *	size	uint64_t, in bytes; a number without suffix is KiB; 0 is an error
- *	nbytes	uint64_t, in bytes; a number without suffix is bytes; 0 is allowed
- *	count	unsigned; 0 is an error
+ *	nbytes	uint64_t, in bytes; a number without suffix is bytes; the row's bounds
+ *	count	unsigned; the row's bounds, and 0 is an error
  *	number	uint64_t; 0 is allowed
  */
 int option_take_flag(const struct option_spec *spec, const char *argument, void *target);

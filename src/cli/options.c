@@ -76,18 +76,6 @@ static int take_nothing(const struct option_spec *spec, const char *argument, vo
 	return 0;
 }
 
-/* Naming two outputs is a slip, naming one twice is not: as in GNU sort. */
-static int take_output(const struct option_spec *spec, const char *argument, void *target)
-{
-	const struct options *options = target;
-
-	if (options->output_path && strcmp(options->output_path, argument))
-		return fail(-EINVAL,
-			    "-o, --output: there can be one output only, not '%s' and '%s'",
-			    options->output_path, argument);
-	return option_take_text(spec, argument, target);
-}
-
 /* Unlike other sizes 0 makes sense: sort in memory or not at all. */
 static int take_temp_limit(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -111,14 +99,14 @@ static int take_compress(const struct option_spec *spec, const char *argument, v
 	return 0;
 }
 
+_Static_assert(DEFAULT_ZSTD_LEVEL == 3, "what the row of --zstd says");
+
 static int take_zstd(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	if (!argument)
-		options->zstd_level = DEFAULT_ZSTD_LEVEL;
-	else if (compression_parse_level(argument, &options->zstd_level) < 0)
+	if (compression_parse_level(argument, &options->zstd_level) < 0)
 		return fail(-EINVAL, "%s: '%s' is no level from 1 to %d",
 			    option_spell(spec, spelling), argument, compression_most_level());
 	return 0;
@@ -131,28 +119,6 @@ static int take_temp_dir(const struct option_spec *spec, const char *argument, v
 	if (!*argument)
 		return fail(-EINVAL, "%s: DIR cannot be empty", option_spell(spec, spelling));
 	return options_add_temp_dir(target, argument);
-}
-
-static int take_parallel(const struct option_spec *spec, const char *argument, void *target)
-{
-	const struct options *options = target;
-	const int r = option_take_count(spec, argument, target);
-
-	if (r == 0 && options->n_threads > MAX_THREADS)
-		return fail(-EINVAL, "--parallel: '%s' threads are too many: at most %d", argument,
-			    MAX_THREADS);
-	return r;
-}
-
-static int take_batch_size(const struct option_spec *spec, const char *argument, void *target)
-{
-	const struct options *options = target;
-	const int r = option_take_count(spec, argument, target);
-
-	if (r == 0 && options->batch_size < 2)
-		return fail(-EINVAL, "--batch-size: '%s': merging takes at least 2 runs at once",
-			    argument);
-	return r;
 }
 
 /* One number of a list into *ret_gpu; *at moves behind it and its comma. */
@@ -202,6 +168,11 @@ static int take_gpus(const struct option_spec *spec, const char *argument, void 
 static int take_help(const struct option_spec *spec, const char *argument, void *target);
 static int take_version(const struct option_spec *spec, const char *argument, void *target);
 
+static const struct option_choice checks[] = { { "diagnose-first", MODE_CHECK },
+					       { "quiet", MODE_CHECK_QUIET },
+					       { "silent", MODE_CHECK_QUIET },
+					       { 0 } };
+
 static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
@@ -225,11 +196,12 @@ static const struct option_spec specs[N_ROWS] = {
 
 	[ROW_OUTPUT] = { "output", 'o', "FILE",
 			 "write to FILE, which may be an input; it is complete or untouched",
-			 .section = "What to do", .take = take_output, MEMBER(output_path) },
-	[ROW_CHECK] = { "check", 'c', NULL,
-			"only check the order, and report the first disorder; with -u, equals are "
-			"disorder",
-			.take = option_take_value, MEMBER(mode), .value = MODE_CHECK },
+			 .section = "What to do", .take = option_take_text, MEMBER(output_path) },
+	[ROW_CHECK] = { "check", 'c', "diagnose-first|quiet|silent",
+			"only check the order, and report the first disorder, or (quiet, silent) "
+			"do not; with -u, equals are disorder",
+			.otherwise = "diagnose-first", .take = option_take_choice, MEMBER(mode),
+			.choices = checks },
 	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
 			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
@@ -271,7 +243,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_flag, MEMBER(index) },
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
-		       .argument_is_optional = true, .take = take_zstd },
+		       .otherwise = "3", .take = take_zstd },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "
@@ -284,7 +256,7 @@ static const struct option_spec specs[N_ROWS] = {
 				.take = option_take_size, MEMBER(device_memory_nbytes) },
 	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
 			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
-			   .take = take_temp_dir },
+			   .repeats = true, .take = take_temp_dir },
 	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
 			     .take = take_temp_limit },
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
@@ -296,9 +268,9 @@ static const struct option_spec specs[N_ROWS] = {
 			   "zstd[:LEVEL]",
 			   .take = take_compress },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
-			   .take = take_parallel, MEMBER(n_threads) },
-	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once",
-			     .take = take_batch_size, MEMBER(batch_size) },
+			   .most = MAX_THREADS, .take = option_take_count, MEMBER(n_threads) },
+	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,
+			     .take = option_take_count, MEMBER(batch_size) },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends },
 	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
@@ -327,6 +299,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_CHECKPOINT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_MERGE, "a check merges nothing" },
 	{ ROW_CHECK, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK, ROW_VERIFY, "a check writes nothing" },
+	{ ROW_CHECK, ROW_FSYNC, "a check writes nothing" },
 	{ ROW_CHECK, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
@@ -337,6 +311,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_CHECKPOINT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_MERGE, "a check merges nothing" },
 	{ ROW_CHECK_QUIET, ROW_EXPLAIN, "a check has no plan" },
+	{ ROW_CHECK_QUIET, ROW_VERIFY, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_FSYNC, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
@@ -348,7 +324,31 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
 };
 
+#define NO_TEXT "records are no lines of text"
+
+/* What users of GNU sort will try. Its -t, -k and -R mean something else here. */
+static const struct option_foreign foreign[] = {
+	{ "ignore-leading-blanks", 'b', NO_TEXT ": a key begins at the byte that -k says" },
+	{ "dictionary-order", 'd', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
+	{ "ignore-case", 'f', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
+	{ "ignore-nonprinting", 'i', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
+	{ "general-numeric-sort", 'g', NO_TEXT ": say with -t what the numbers are, f64 say" },
+	{ "human-numeric-sort", 'h', NO_TEXT ": say with -t what the numbers are; help is --help" },
+	{ "numeric-sort", 'n', NO_TEXT ": say with -t what the numbers are, i64 say" },
+	{ "month-sort", 'M', NO_TEXT ": say with -t what the keys are" },
+	{ "version-sort", 'V', NO_TEXT ": say with -t what the keys are; see also --version" },
+	{ "sort", 0, NO_TEXT ": say with -t, or with -R and -k, how they sort" },
+	{ "random-sort", 0, "there is no random order; -R, --record-size is the record's size" },
+	{ "random-source", 0, "there is no random order" },
+	{ "field-separator", 0,
+	  NO_TEXT ", and have no fields: -k OFFSET:TYPE says where a key is" },
+	{ "zero-terminated", 'z', NO_TEXT ": nothing ends them, -t or -R says how long they are" },
+	{ "compress-program", 0, "gsort compresses by itself: see --compress" },
+	{ 0 },
+};
+
 static const struct option_table table = {
+	.foreign = foreign,
 	.specs = specs,
 	.n_specs = N_ROWS,
 	.conflicts = conflicts,

@@ -134,6 +134,8 @@ int options_settle(struct options *options, const struct option_result *result)
 			    "uses no GPU");
 	if (options->assumed_nbytes && !options->explain)
 		return fail(-EINVAL, "--assume-size needs --explain: a sort takes what comes");
+	if (options->n_gpus) /* who names GPUs does not mean: or else the CPU */
+		options->backend = BACKEND_CUDA;
 	r = check_shape(options);
 	if (r < 0)
 		return r;

@@ -41,7 +41,7 @@ struct record_options {
 #define RECORD_OPTIONS_ROW_KEY                                                                     \
 	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:r]",                               \
 	.help = "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",          \
-	.take = record_options_take_key
+	.repeats = true, .take = record_options_take_key
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \

@@ -25,7 +25,7 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	if (backend_cuda.probe(&why) < 0)
 		return choice == BACKEND_AUTO ?
 			       -ENODEV :
-			       fail(-ENODEV, "--backend=cuda: no usable GPU: %s", why);
+			       fail(-ENODEV, "--backend=cuda, --gpus: no usable GPU: %s", why);
 	*ret_backend = &backend_cuda;
 	return 0;
 }
@@ -37,7 +37,8 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	return choice == BACKEND_AUTO ?
 		       -ENODEV :
 		       fail(-ENODEV,
-			    "--backend=cuda: this gsort was built without the CUDA back end");
+			    "--backend=cuda, --gpus: this gsort was built without the "
+			    "CUDA back end");
 }
 #endif
 

@@ -105,6 +105,8 @@ claim 'words that are none'
 refuses '--backend' --backend=quantum input
 refuses '--progress' --progress=perhaps input
 refuses '--gpus' --gpus=x input
+refuses '--gpus' --gpus=99 input
+refuses '--gpus' --gpus=99 --backend=auto input
 refuses '(-T|--temporary-directory)' -T '' input
 
 claim 'options that are none'
@@ -113,6 +115,30 @@ refuses "'-Z'" -Z input
 refuses '(-t|--type)' input -t
 refuses '--verify' --verify=yes input
 refuses '--s' --s input
+
+claim 'two different arguments of one option'
+refuses '-t, --type.*once.*u32.*u64' -t u32 -t u64 input
+refuses '-R, --record-size.*once' -R 8 -R 16 input
+refuses '-S, --buffer-size.*once' -S 1M -S 2M input
+gives sorted -S 1M -S 1M sorted
+
+claim 'bounds are the real ones'
+refuses '--parallel.* 1 to 1024' --parallel=0 input
+refuses '--batch-size.* 2 to 4294967295' --batch-size=1 input
+refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=1T input
+
+claim 'options of GNU sort say why not, and what to use'
+for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --random-source=f \
+	--field-separator=, --compress-program=gzip --numeric-sort; do
+	refuses "^gsort: option '$option': (records|there is no random|gsort compresses)" \
+		$option input
+done
+
+claim 'a check writes nothing, and does not ask for an output'
+for option in -c -C --check=quiet; do
+	run $option --verify sorted
+	one_line 'check.*--verify.*writes nothing' "$option --verify"
+done
 
 claim 'combinations that make no sense'
 generate -n 10 -o other

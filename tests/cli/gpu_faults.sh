@@ -70,7 +70,7 @@ give_memory_back() {
 claim 'no device'
 for devices in '' 99; do
 	surrounded "export CUDA_VISIBLE_DEVICES=$devices"
-	refuses '--backend=cuda: no usable GPU: ' --backend=cuda input
+	refuses '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
 	the_cpu_sorts
 done
 
@@ -78,7 +78,7 @@ claim 'no driver'
 mkdir broken
 echo 'not a library' > broken/libcuda.so.1
 surrounded "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
-refuses '--backend=cuda: no usable GPU: ' --backend=cuda input
+refuses '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
 the_cpu_sorts
 
 claim 'a driver that has no addresses'

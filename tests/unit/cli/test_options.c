@@ -194,8 +194,10 @@ static void wrong_numbers_are_refused(void **state)
 		REFUSED("--parallel", numbers[i], "--parallel", numbers[i]);
 		REFUSED("--batch-size", numbers[i], "--batch-size", numbers[i]);
 	}
-	REFUSED("--batch-size", "at least 2", "--batch-size=1");
-	REFUSED("--parallel", "at most 1024", "--parallel=1025");
+	REFUSED("--batch-size", "from 2 to 4294967295", "--batch-size=1");
+	REFUSED("--parallel", "from 1 to 1024", "--parallel=1025");
+	REFUSED("--parallel", "from 1 to 1024", "--parallel=0");
+	REFUSED("--skip-bytes", "from 0 to 16777216", "--skip-bytes=16777217");
 }
 
 static void wrong_words_are_refused_with_the_right_ones(void **state)
@@ -229,6 +231,98 @@ static void a_check_takes_no_option_of_a_sort(void **state)
 	REFUSED("-C, --check-quiet ", "--explain", "-C", "--explain", "f");
 	REFUSED("-c, --check", "'g'", "-c", "f", "g");
 	REFUSED("-C, --check-quiet", "'g'", "-C", "f", "g");
+}
+
+static void a_check_does_not_ask_for_an_output(void **state)
+{
+	(void)state;
+	REFUSED("-c, --check and --verify", "writes nothing", "-c", "--verify", "f");
+	REFUSED("-C, --check-quiet and --verify", "writes nothing", "-C", "--verify", "f");
+	REFUSED("-c, --check and --fsync", "writes nothing", "-c", "--fsync", "f");
+}
+
+static void check_takes_the_words_of_gnu_sort(void **state)
+{
+	static const struct {
+		const char *option;
+		enum mode mode;
+	} checks[] = { { "--check", MODE_CHECK },
+		       { "--check=diagnose-first", MODE_CHECK },
+		       { "--check=quiet", MODE_CHECK_QUIET },
+		       { "--check=silent", MODE_CHECK_QUIET } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+		struct options options = PARSED(checks[i].option, "f");
+
+		assert_int_equal(options.mode, checks[i].mode);
+		assert_string_equal(options.inputs[0], "f");
+		options_free(&options);
+	}
+	REFUSED("-c, --check", "'loud'", "--check=loud", "f");
+	REFUSED("-c, --check", "'diagnose-first' and as 'quiet'", "-c", "--check=quiet", "f");
+}
+
+static void two_different_arguments_of_one_option_are_refused(void **state)
+{
+	static const char *const twice[][2] = {
+		{ "-tu32", "-tu64" },
+		{ "-R8", "-R12" },
+		{ "-S1M", "-S2M" },
+		{ "--limit=1", "--limit=2" },
+		{ "--parallel=1", "--parallel=2" },
+		{ "--backend=cpu", "--backend=auto" },
+		{ "--zstd", "--zstd=4" },
+		{ "--temp-limit=0", "--temp-limit=1" },
+		{ "--trace=a", "--trace=b" },
+		{ "--compress=none", "--compress=delta" },
+	};
+	struct options options;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++)
+		REFUSED("once only", "", twice[i][0], "-oout", twice[i][1]);
+	REFUSED("-S, --buffer-size", "'1M' and as '2M'", "-S", "1M", "--buffer-size=2M");
+	options = PARSED("-S1M", "--buffer-size=1M", "-R8", "-k0:u8", "-k1:u8", "-T/x", "-T/y",
+			 "--zstd", "--zstd=3", "-oout");
+	assert_int_equal(options.record.n_keys, 2);
+	assert_int_equal(options.n_temp_dirs, 2);
+	options_free(&options);
+}
+
+static void options_of_gnu_sort_say_what_to_use(void **state)
+{
+	(void)state;
+	REFUSED("option '-n'", "-t", "-n");
+	REFUSED("option '-g'", "-t", "-rg");
+	REFUSED("option '--numeric-sort'", "-t", "--numeric-sort");
+	REFUSED("option '--sort=month'", "-t", "--sort=month");
+	REFUSED("option '--field-sep=,'", "-k OFFSET:TYPE", "--field-sep=,");
+	REFUSED("option '-z'", "-R", "-z");
+	REFUSED("option '--compress-program=gzip'", "see --compress", "--compress-program=gzip");
+	REFUSED("option '--random-sort'", "no random order", "--random-sort");
+}
+
+static void operands_end_the_options_if_posix_says_so(void **state)
+{
+	struct options options;
+
+	(void)state;
+	setenv("POSIXLY_CORRECT", "1", 1);
+	options = PARSED("-o", "out", "a", "-r");
+	unsetenv("POSIXLY_CORRECT");
+	assert_int_equal(options.n_inputs, 2);
+	assert_string_equal(options.inputs[1], "-r");
+	options_free(&options);
+}
+
+static void a_list_of_gpus_is_a_demand(void **state)
+{
+	struct options options = PARSED("--gpus=99", "-o", "out");
+
+	(void)state;
+	assert_int_equal(options.backend, BACKEND_CUDA);
+	options_free(&options);
 }
 
 static void verify_and_fsync_need_an_output_file(void **state)
@@ -393,6 +487,12 @@ int main(void)
 		cmocka_unit_test(wrong_words_are_refused_with_the_right_ones),
 		cmocka_unit_test(gpu_lists_are_checked),
 		cmocka_unit_test(a_check_takes_no_option_of_a_sort),
+		cmocka_unit_test(a_check_does_not_ask_for_an_output),
+		cmocka_unit_test(check_takes_the_words_of_gnu_sort),
+		cmocka_unit_test(two_different_arguments_of_one_option_are_refused),
+		cmocka_unit_test(options_of_gnu_sort_say_what_to_use),
+		cmocka_unit_test(operands_end_the_options_if_posix_says_so),
+		cmocka_unit_test(a_list_of_gpus_is_a_demand),
 		cmocka_unit_test(verify_and_fsync_need_an_output_file),
 		cmocka_unit_test(there_is_one_output),
 		cmocka_unit_test(standard_input_is_read_once),
