@@ -12,18 +12,32 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/legible.h"
+
+/* Of a message: two of the longest names, and what is said of them. */
+enum { MESSAGE_NBYTES = 9216 };
+
 static struct {
 	pthread_mutex_t lock;
 	const char *program;
 	bool failed;
 	bool quiet;
 	bool muted;
-	char last[1024], last_warning[1024];
+	char last[MESSAGE_NBYTES], last_warning[MESSAGE_NBYTES];
+	char line[LEGIBLE_NBYTES(MESSAGE_NBYTES)]; /* that is being printed */
 } status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
 
 void status_set_program(const char *name)
 {
 	status.program = name;
+}
+
+/* Under the lock. */
+static void print(const char *prefix, const char *text)
+{
+	if (!status.quiet && !status.muted)
+		fprintf(stderr, "%s: %s%s\n", status.program, prefix,
+			legible(text, status.line, sizeof status.line));
 }
 
 int fail(int r, const char *format, ...)
@@ -37,18 +51,11 @@ int fail(int r, const char *format, ...)
 		vsnprintf(status.last, sizeof status.last, format, args);
 		va_end(args);
 		status.failed = !status.muted;
-		if (status.failed && !status.quiet)
-			fprintf(stderr, "%s: %s\n", status.program, status.last);
+		if (status.failed)
+			print("", status.last);
 	}
 	pthread_mutex_unlock(&status.lock);
 	return r;
-}
-
-/* Under the lock: a line that is no failure. */
-static void print(const char *prefix, const char *text)
-{
-	if (!status.quiet && !status.muted)
-		fprintf(stderr, "%s: %s%s\n", status.program, prefix, text);
 }
 
 void warn(const char *format, ...)
@@ -68,7 +75,7 @@ void warn(const char *format, ...)
 
 void tell(const char *format, ...)
 {
-	char text[1024];
+	char text[MESSAGE_NBYTES];
 	va_list args;
 
 	va_start(args, format);

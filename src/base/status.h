@@ -6,6 +6,7 @@
  *
  * Only the first failure of a process is printed: what follows it (rings that close, stages that
  * drain) is its consequence, and the user gets one line, as from any other tool.
+ * It is one line, and nothing but text, whatever names are in it (legible.h).
  */
 #pragma once
 

@@ -52,7 +52,6 @@ int check_run(const struct options *options, struct stats *stats, struct report_
 	if (!found.first_disorder)
 		return 0;
 	if (options->mode == MODE_CHECK)
-		fprintf(stderr, "gsort: %s: record %" PRIu64 ": disorder\n", options->inputs[0],
-			found.first_disorder);
+		tell("%s: record %" PRIu64 ": disorder", options->inputs[0], found.first_disorder);
 	return 1;
 }

@@ -4,9 +4,11 @@
 #include "src/cli/files0.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/status.h"
 
@@ -77,6 +79,12 @@ static int split(const char *path, const char *text, const char **names, size_t 
 	return 0;
 }
 
+/* What "find" writes without -print0, or "ls": lines. A name can have newlines, if it is one. */
+static bool is_lines(const char *text, size_t nbytes)
+{
+	return strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0;
+}
+
 int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char **ret_text)
 {
 	FILE *stream = strcmp(path, "-") ? fopen(path, "re") : stdin;
@@ -93,6 +101,13 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 	n = count_names(text, nbytes);
 	if (n == 0) {
 		r = fail(-EINVAL, "--files0-from: %s: there are no file names in it", path);
+		goto out;
+	}
+	if (is_lines(text, nbytes)) {
+		r = fail(-EINVAL,
+			 "--files0-from: %s: its names are ended by newlines, not by NULs: write "
+			 "it with find -print0, or pass it through tr '\\n' '\\0'",
+			 path);
 		goto out;
 	}
 	names = calloc(n, sizeof *names);

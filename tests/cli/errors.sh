@@ -180,6 +180,35 @@ for option in stats-json trace; do
 	one_line 'nowhere/report' "--$option"
 done
 
+claim 'names in messages are one line, and reach no terminal as escape sequences'
+odd_name=$(printf 'a\nb\033[2J\377')
+run "$odd_name"
+one_line "^gsort: a[$]'.n'b[$]'.033'\[2J[$]'.377': .*No such file" 'a missing input'
+cp input "$odd_name"
+run -c "$odd_name"
+[ "$status" -eq 1 ] || broken "status $status"
+one_line "^gsort: a[$]'.n'b.*: record [0-9]*: disorder" 'disorder'
+"$GSORT_CHECK" "$odd_name" > stdout
+[ "$(wc -l < stdout)" -eq 1 ] || broken 'gsort-check: not one line'
+says "^a[$]'.n'b[$]'.033'\\[2J[$]'.377': 1000 records" stdout
+run --backend="$odd_name" input
+one_line "^gsort: --backend: 'a'[$]'.n''b'.*is none of" 'a word'
+rm -f "$odd_name"
+long_name=$(printf '%0250d' 0)
+long_name=$long_name/$long_name/$long_name/$long_name/$long_name
+run "$long_name"
+one_line 'No such file' 'a long name'
+
+claim 'a list of names that are ended by newlines is told from one with NULs'
+printf 'input\nsorted\n' > names
+refuses 'names: .*newlines, not by NULs.*-print0' --files0-from=names
+printf 'input\nsorted\n' | refuses 'newlines, not by NULs' --files0-from=-
+newline_name=$(printf 'in\nput')
+cp sorted "$newline_name"
+printf 'in\nput' > names
+gives sorted --files0-from=names
+rm -f "$newline_name" names
+
 claim 'sources are as they were'
 generate -n 1000 -o again
 same again input input

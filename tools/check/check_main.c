@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <zlib.h>
 
 #include "io/input/input.h"
+#include "src/base/legible.h"
 #include "src/base/memory_limit.h"
 #include "src/base/status.h"
 #include "src/check/verify.h"
@@ -149,9 +151,18 @@ static int examine(const struct layout *layout, const struct check_options *opti
 	return r;
 }
 
+/* A name as a message shows it. */
+static void print_name(const char *path)
+{
+	char line[LEGIBLE_NBYTES(PATH_MAX)];
+
+	fputs(legible(path, line, sizeof line), stdout);
+}
+
 static void print_line(const char *path, const struct verify_result *result)
 {
-	printf("%s: %" PRIu64 " records, ", path, result->digest.n_records);
+	print_name(path);
+	printf(": %" PRIu64 " records, ", result->digest.n_records);
 	if (result->first_disorder)
 		printf("disorder at record %" PRIu64 " and %" PRIu64 " more, ",
 		       result->first_disorder, result->n_disorders - 1);
@@ -202,8 +213,10 @@ static int check_order(const struct layout *layout, const struct check_options *
 		if (layout->record_nbytes != BENCHMARK_RECORD_NBYTES) {
 			print_line(paths[i], &result);
 		} else {
-			if (n_paths > 1)
-				printf("%s:\n", paths[i]);
+			if (n_paths > 1) {
+				print_name(paths[i]);
+				puts(":");
+			}
 			print_as_valsort(&result);
 		}
 		if (result.first_disorder)
@@ -224,13 +237,13 @@ static void print_difference(const char *path, bool are_several, const struct fi
 {
 	const struct digest a = first->records.digest, b = others->records.digest;
 
+	print_name(path);
 	if (digest_equal(a, b))
-		printf("%s: the records are the same, the incomplete ones at the end are not\n",
-		       path);
+		printf(": the records are the same, the incomplete ones at the end are not\n");
 	else
-		printf("%s: %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
+		printf(": %" PRIu64 " records, checksum %016" PRIx64 "; the other%s %" PRIu64
 		       ", checksum %016" PRIx64 "\n",
-		       path, a.n_records, a.sum, are_several ? "s" : "", b.n_records, b.sum);
+		       a.n_records, a.sum, are_several ? "s" : "", b.n_records, b.sum);
 }
 
 /* Returns an exit status or a negative errno. */
