@@ -105,8 +105,8 @@ claim 'words that are none'
 refuses '--backend' --backend=quantum input
 refuses '--progress' --progress=perhaps input
 refuses '--gpus' --gpus=x input
-refuses '--gpus' --gpus=99 input
-refuses '--gpus' --gpus=99 --backend=auto input
+refuses '--gpus|GPU' --gpus=99 input
+refuses '--gpus|GPU' --gpus=99 --backend=auto input
 refuses '(-T|--temporary-directory)' -T '' input
 
 claim 'options that are none'
