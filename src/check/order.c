@@ -211,7 +211,7 @@ void order_check(const struct order_op *op, struct order_found *ret_found)
 {
 	struct order_found found = { .first_disorder = op->n, .n_counted = op->n };
 
-	if (op->layout->kind != LAYOUT_CODES)
+	if (!layout_is_plain(op->layout))
 		check_records(op, &found);
 	else if (op->n)
 		check_codes(op, &found);

@@ -9,7 +9,7 @@ struct order_op {
 	const struct layout *layout;
 	/*
 	 * The records are the layout's items, as the output has them, and not those of the input:
-	 * with LAYOUT_RECORDS the two may differ.
+	 * the two may differ (layout_makes_items()).
 	 */
 	bool are_items;
 	const void *previous; /* the record before the first, only compared with; or NULL */

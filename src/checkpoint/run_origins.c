@@ -49,7 +49,7 @@ static struct digest digest_records(const struct layout *layout, const struct ro
 {
 	struct digest digest = { 0 };
 
-	if (layout->kind != LAYOUT_CODES) {
+	if (!layout_is_plain(layout)) {
 		layout_make_items(layout, room->records, n, position, room->items, &digest);
 		return digest;
 	}

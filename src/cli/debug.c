@@ -54,7 +54,7 @@ static void print_keys(const struct record_options *record)
 static void print_layout(const struct layout *layout)
 {
 	fprintf(stderr, "record: %" PRIu64 " bytes, sorted as ", layout->record_nbytes);
-	if (layout->kind == LAYOUT_CODES)
+	if (layout_is_plain(layout))
 		fprintf(stderr, "a code in an element of %" PRIu32 " bytes%s\n",
 			layout->element_nbytes,
 			code_map_is_identity(&layout->map) ? ", which is the record itself" : "");

@@ -16,11 +16,12 @@
  * reached. Structs of arguments are copied when queued; arrays that they point to are not, unless
  * it says so.
  *
- * Codes are sorted step by step: encode, sort, cut, merge, decode. Records are sorted and merged by
- * one operation each (sort_records, merge_records), in which a back end uses what elements it
- * likes: what the engine sees are records and items (record.h), in order. References are sorted and
- * merged as codes are; where the records are is said to encode and decode. What is cut and sampled
- * is called items here, whatever it is: elements, or items of records.
+ * There is one family of operations: sort a chunk, merge a window, cut slices, sample a run. What
+ * they work on is called items here, whatever it is: the items of records, or elements, of layouts
+ * in which these hold all of the key (codes, references). Elements are made of records by encode
+ * before they are sorted, and become records by decode after they are merged; where the records of
+ * references are is said to these two. To sort and merge items a back end uses what elements it
+ * likes: what the engine sees is items (record.h), in order.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
@@ -114,11 +115,33 @@ struct decode_op {
 	struct decode_result *ret; /* host; assigned */
 };
 
+/* What was found out about items while they were put in order. */
+struct arranged {
+	uint64_t n;            /* items kept */
+	uint64_t n_counted;    /* the sum of their counts */
+	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
+	struct digest digest;  /* of the bodies of those kept */
+	struct digest dropped; /* and of those dropped: by -u, or beyond the limit */
+};
+
+/*
+ * n records, in the order of the input, to a sorted run of items. Equal keys stay in order. With
+ * `unique` the first of equal ones is kept, with the sum of their counts.
+ *
+ * Elements (layout_has_elements()) are sorted in place, after encode; they are never limited, and
+ * of *ret only n and dropped are found out: the rest is, when they are decoded.
+ */
 struct sort_op {
-	void *elements; /* sorted in place, stable where it can be told */
-	uint64_t n;
-	void *scratch; /* sort_scratch_nbytes(n) */
-	uint32_t element_nbytes;
+	const struct layout *layout; /* must outlive the operation */
+	const void *records;         /* n of record_nbytes; any alignment; may be overwritten */
+	void *items;                 /* n of resident_nbytes; overlaps nothing else */
+	uint64_t n;                  /* < 2^32 */
+	uint64_t position;           /* of the first record in the input, in records */
+	bool unique;
+	uint64_t limit;          /* keep at most so many, the first ones */
+	void *scratch;           /* sort_scratch_nbytes(layout, n) */
+	struct digest *ret_read; /* host; assigned: of the bodies of all n, taken before the sort */
+	struct arranged *ret;    /* host; assigned */
 };
 
 /*
@@ -137,22 +160,36 @@ struct cut_op {
 	uint64_t *ret_cuts; /* host; k */
 };
 
+/*
+ * k sorted slices of items to one sequence: items, or what the output takes of them. Ties are
+ * broken by the order of the slices. Elements are as sort_op says; the output takes what decode
+ * makes of them.
+ */
 struct merge_op {
-	const struct slice *slices; /* k, host array; earlier ones win ties; may be empty */
+	const struct layout *layout;
+	const struct slice *slices; /* k, host array; may be empty */
 	uint32_t k;
-	uint32_t element_nbytes;
-	void *out;     /* the sum of n elements */
-	void *scratch; /* merge_scratch_nbytes(k, n) */
+	void *out;       /* for the sum of n, < 2^32; overlaps nothing else */
+	bool for_output; /* take output_nbytes from output_offset of each item, not all of it */
+	bool unique;
+	uint64_t limit;
+	void *scratch; /* merge_scratch_nbytes(layout, k, n) */
+	/*
+	 * Host, item_nbytes each: the first and the last item kept, if any is (whole, also if
+	 * for_output): the caller compares windows. NULL: not wanted. Not of elements.
+	 */
+	void *ret_first, *ret_last;
+	struct arranged *ret; /* host; assigned */
 };
 
-/* Keep the first of equal elements. */
+/* Keep the first of equal items of a sorted slice, in place. */
 struct unique_op {
-	void *elements; /* compacted in place */
+	const struct layout *layout;
+	void *items;
 	uint64_t n;
-	uint32_t element_nbytes;
-	const struct layout *layout; /* to digest what is dropped, as records */
-	uint64_t *ret_n;             /* host; elements left */
-	struct digest *ret_dropped;  /* host; assigned */
+	void *other;          /* for n items, and scratch as a merge of one slice has it: ... */
+	void *scratch;        /* ... neither is used if the items are elements */
+	struct arranged *ret; /* host; assigned, as by merge_op */
 };
 
 /*
@@ -207,55 +244,6 @@ struct unpack_op {
 	uint32_t *ret_damaged;
 };
 
-/* --- Records (LAYOUT_RECORDS); all fields that are not `ret` are as the layout says --- */
-
-/* What was found out about items while they were put in order. */
-struct arranged {
-	uint64_t n;            /* items kept */
-	uint64_t n_counted;    /* the sum of their counts */
-	uint64_t n_disorders;  /* neighbours among them that are out of order, seen in their keys */
-	struct digest digest;  /* of the bodies of those kept */
-	struct digest dropped; /* and of those dropped: by -u, or beyond the limit */
-};
-
-/*
- * n records, in the order of the input, to a sorted run of items. Equal keys stay in order.
- * With `unique` the first of equal ones is kept, with the sum of their counts.
- */
-struct sort_records_op {
-	const struct layout *layout; /* must outlive the operation */
-	const void *records;         /* n of record_nbytes; any alignment; may be overwritten */
-	void *items;                 /* n of item_nbytes; overlaps nothing else */
-	uint64_t n;                  /* < 2^32 */
-	uint64_t position;           /* of the first record in the input, in records */
-	bool unique;
-	uint64_t limit;          /* keep at most so many, the first ones */
-	void *scratch;           /* records_scratch_nbytes(layout, 0, n) */
-	struct digest *ret_read; /* host; assigned: of the bodies of all n, taken before the sort */
-	struct arranged *ret;    /* host; assigned */
-};
-
-/*
- * k sorted slices of items to one sequence: items, or what the output takes of them. Ties are
- * broken by the order of the slices.
- */
-struct merge_records_op {
-	const struct layout *layout;
-	const struct slice *slices; /* k, host array; may be empty */
-	uint32_t k;
-	void *out;       /* for the sum of n, < 2^32; overlaps nothing else */
-	bool for_output; /* take output_nbytes from output_offset of each item, not all of it */
-	bool unique;
-	uint64_t limit;
-	void *scratch; /* records_scratch_nbytes(layout, k, n) */
-	/*
-	 * Host, item_nbytes each: the first and the last item kept, if any is (whole, also if
-	 * for_output): the caller compares windows.
-	 */
-	void *ret_first, *ret_last;
-	struct arranged *ret; /* host; assigned */
-};
-
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 
@@ -291,27 +279,22 @@ struct backend {
 		    size_t nbytes); /* any direction */
 	int (*encode)(struct lane *lane, const struct encode_op *op);
 	int (*decode)(struct lane *lane, const struct decode_op *op);
-	size_t (*sort_scratch_nbytes)(const struct device *device, uint64_t n,
-				      uint32_t element_nbytes);
+	/*
+	 * sort, merge and unique may wait for the device when the keys of items are longer than an
+	 * element's prefix (layout_needs_refining()), and then return what they waited for as an
+	 * error.
+	 */
+	size_t (*sort_scratch_nbytes)(const struct device *device, const struct layout *layout,
+				      uint64_t n);
 	int (*sort)(struct lane *lane, const struct sort_op *op);
-	int (*cut)(struct lane *lane, const struct cut_op *op);
-	size_t (*merge_scratch_nbytes)(const struct device *device, uint32_t k, uint64_t n,
-				       uint32_t element_nbytes);
+	size_t (*merge_scratch_nbytes)(const struct device *device, const struct layout *layout,
+				       uint32_t k, uint64_t n); /* n items in all */
 	int (*merge)(struct lane *lane, const struct merge_op *op);
 	int (*unique)(struct lane *lane, const struct unique_op *op);
+	int (*cut)(struct lane *lane, const struct cut_op *op);
 	int (*sample)(struct lane *lane, const struct sample_op *op);
 	int (*pack)(struct lane *lane, const struct pack_op *op);
 	int (*unpack)(struct lane *lane, const struct unpack_op *op);
-
-	/* Scratch to sort n records (k == 0), or to merge k slices of n items in all. */
-	size_t (*records_scratch_nbytes)(const struct device *device, const struct layout *layout,
-					 uint32_t k, uint64_t n);
-	/*
-	 * These two may wait for the device when the keys are longer than an element's prefix
-	 * (layout_needs_refining()), and then return what they waited for as an error.
-	 */
-	int (*sort_records)(struct lane *lane, const struct sort_records_op *op);
-	int (*merge_records)(struct lane *lane, const struct merge_records_op *op);
 };
 
 extern const struct backend backend_cpu;

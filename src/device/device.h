@@ -70,23 +70,17 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 	device->backend->discard(device, memory, nbytes);
 }
 
-static inline size_t device_sort_scratch_nbytes(const struct device *device, uint64_t n,
-						uint32_t element_nbytes)
+static inline size_t device_sort_scratch_nbytes(const struct device *device,
+						const struct layout *layout, uint64_t n)
 {
-	return device->backend->sort_scratch_nbytes(device, n, element_nbytes);
+	return device->backend->sort_scratch_nbytes(device, layout, n);
 }
 
-static inline size_t device_merge_scratch_nbytes(const struct device *device, uint32_t k,
-						 uint64_t n, uint32_t element_nbytes)
+static inline size_t device_merge_scratch_nbytes(const struct device *device,
+						 const struct layout *layout, uint32_t k,
+						 uint64_t n)
 {
-	return device->backend->merge_scratch_nbytes(device, k, n, element_nbytes);
-}
-
-static inline size_t device_records_scratch_nbytes(const struct device *device,
-						   const struct layout *layout, uint32_t k,
-						   uint64_t n)
-{
-	return device->backend->records_scratch_nbytes(device, layout, k, n);
+	return device->backend->merge_scratch_nbytes(device, layout, k, n);
 }
 
 /* --- Lanes and marks --- */
@@ -197,14 +191,4 @@ static inline int lane_pack(struct lane *lane, const struct pack_op *op)
 static inline int lane_unpack(struct lane *lane, const struct unpack_op *op)
 {
 	return lane->backend->unpack(lane, op);
-}
-
-static inline int lane_sort_records(struct lane *lane, const struct sort_records_op *op)
-{
-	return lane->backend->sort_records(lane, op);
-}
-
-static inline int lane_merge_records(struct lane *lane, const struct merge_records_op *op)
-{
-	return lane->backend->merge_records(lane, op);
 }

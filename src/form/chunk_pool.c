@@ -9,9 +9,9 @@
  * A chunk that was not filled has its records too far back for its elements to end where they end,
  * and they are moved first: on the host as they are, on a device by way of the sort's scratch.
  *
- * Elements that refer to records (LAYOUT_REFERENCES) are made of them where they are.
+ * Elements that refer to records (layout_refers()) are made of them where they are.
  *
- * Records that are sorted as records (LAYOUT_RECORDS) are gathered into another buffer, the lane's
+ * Records that are no elements (layout_has_elements()) are gathered into another buffer, the lane's
  * spare, which becomes the chunk's; what was the chunk's is the spare of the next sort, which the
  * lane does afterwards.
  */
@@ -28,7 +28,7 @@ void *chunk_records(const struct chunk *chunk, uint64_t n)
 {
 	const struct layout *layout = chunk->pool->engine->layout;
 
-	if (layout->kind == LAYOUT_RECORDS)
+	if (!layout_has_elements(layout))
 		return chunk->buffer;
 	return (char *)chunk->buffer + n * (layout->element_nbytes - layout->record_nbytes);
 }
@@ -205,30 +205,6 @@ static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint6
 	return lane_copy(lane->lane, lane->scratch, records, nbytes);
 }
 
-static int queue_sort_records(struct chunk *chunk, struct sort_lane *lane)
-{
-	const struct engine *engine = chunk->pool->engine;
-	void *records = chunk->buffer;
-	int r = lane_sort_records(lane->lane,
-				  &(struct sort_records_op){
-					  .layout = engine->layout,
-					  .records = records,
-					  .items = lane->spare,
-					  .n = chunk->n,
-					  .position = engine->first_record +
-						      chunk->number * engine->plan.chunk_records,
-					  .unique = engine->unique,
-					  .limit = engine->limit,
-					  .scratch = lane->scratch,
-					  .ret_read = &chunk->read,
-					  .ret = &chunk->arranged,
-				  });
-
-	chunk->buffer = lane->spare;
-	lane->spare = records;
-	return r;
-}
-
 static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
 {
 	const struct engine *engine = chunk->pool->engine;
@@ -278,42 +254,51 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 	return r;
 }
 
-static int queue_sort_codes(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+/* Queue what makes elements, where these are sorted. */
+static int queue_elements(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
+{
+	const struct layout *layout = chunk->pool->engine->layout;
+
+	if (!layout_has_elements(layout))
+		return 0;
+	return layout_refers(layout) ? queue_refer(chunk, lane) : queue_encode(chunk, lane, room);
+}
+
+/* Where a lane has a spare buffer, the chunk is sorted from its own into that one. */
+static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
 {
 	const struct engine *engine = chunk->pool->engine;
-	const struct layout *layout = engine->layout;
-	int r = layout->kind == LAYOUT_REFERENCES ? queue_refer(chunk, lane) :
-						    queue_encode(chunk, lane, room);
+	void *records = chunk->buffer;
 
-	if (r == 0)
-		r = lane_sort(lane->lane, &(struct sort_op){
-						  .elements = chunk->buffer,
-						  .n = chunk->n,
-						  .scratch = lane->scratch,
-						  .element_nbytes = layout->element_nbytes,
-					  });
-	if (r == 0 && engine->unique)
-		r = lane_unique(lane->lane, &(struct unique_op){
-						    .elements = chunk->buffer,
-						    .n = chunk->n,
-						    .element_nbytes = layout->element_nbytes,
-						    .layout = layout,
-						    .ret_n = &chunk->n,
-						    .ret_dropped = &chunk->dropped,
-					    });
-	return r;
+	if (lane->spare) {
+		chunk->buffer = lane->spare;
+		lane->spare = records;
+	}
+	return lane_sort(lane->lane, &(struct sort_op){
+					     .layout = engine->layout,
+					     .records = records,
+					     .items = chunk->buffer,
+					     .n = chunk->n,
+					     .position = engine->first_record +
+							 chunk->number * engine->plan.chunk_records,
+					     .unique = engine->unique,
+					     .limit = engine->limit,
+					     .scratch = lane->scratch,
+					     .ret_read = &chunk->read,
+					     .ret = &chunk->arranged,
+				     });
 }
 
 static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room)
 {
-	const struct engine *engine = chunk->pool->engine;
 	int r = 0;
 
 	if (chunk->filled)
 		r = lane_follow(lane->lane, chunk->filled);
 	if (r == 0)
-		r = engine->layout->kind == LAYOUT_RECORDS ? queue_sort_records(chunk, lane) :
-							     queue_sort_codes(chunk, lane, room);
+		r = queue_elements(chunk, lane, room);
+	if (r == 0)
+		r = queue_sort_items(chunk, lane);
 	return r == 0 ? lane_mark(lane->lane, chunk->sorted) : r;
 }
 
@@ -334,11 +319,10 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 
 int chunk_pool_collect(struct chunk *chunk)
 {
-	const struct engine *engine = chunk->pool->engine;
 	const struct arranged *found = &chunk->arranged;
 	int r = mark_wait(chunk->sorted);
 
-	if (r < 0 || engine->layout->kind != LAYOUT_RECORDS)
+	if (r < 0)
 		return r;
 	if (found->n_disorders)
 		return fail(-EIO,

@@ -31,7 +31,7 @@ struct chunk {
 	struct mark *sorted;
 	struct digest read;       /* of its records */
 	struct digest dropped;    /* of those that -u dropped */
-	struct arranged arranged; /* what sort_records() found; only with LAYOUT_RECORDS */
+	struct arranged arranged; /* what its sort found */
 	struct chunk *next;       /* for lists of whoever has it */
 };
 

@@ -95,7 +95,7 @@ static int read_part_of(struct fill *fill, struct chunk *chunk, uint64_t *ret_po
 {
 	const struct engine *engine = fill->engine;
 
-	if (engine->layout->kind == LAYOUT_REFERENCES)
+	if (layout_refers(engine->layout))
 		return input_claim_mapped(engine->input, fill->chunk_nbytes, ret_position,
 					  ret_nbytes);
 	return input_read(engine->input, chunk_records(chunk, engine->plan.chunk_records),

@@ -28,7 +28,7 @@ static void add_storing(const struct plan *plan, const struct layout *layout,
 			uint64_t stored_nbytes, uint64_t nbytes[static N_STAGES])
 {
 	nbytes[STAGE_SPILL] += stored_nbytes;
-	if (plan->unified && layout->kind == LAYOUT_CODES && !layout->stores_elements)
+	if (plan->unified && layout_is_plain(layout) && !layout->stores_elements)
 		nbytes[STAGE_DECODE] += stored_nbytes;
 }
 
@@ -37,7 +37,7 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
 	const uint64_t spilled_nbytes = plan->spilled_nbytes;
 	/* Records become elements, and these records; beside a device apart that is no cost. */
-	const bool is_coded = plan->unified && layout->kind != LAYOUT_RECORDS;
+	const bool is_coded = plan->unified && layout_has_elements(layout);
 	const uint64_t coded_nbytes = is_coded ? plan->expected_nbytes : 0;
 	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
 							       plan->expected_nbytes;

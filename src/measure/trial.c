@@ -28,13 +28,13 @@ struct trial {
 /* Are elements sorted that refer to records of `host`? Else a record is what is sorted. */
 static bool refers(const struct trial *trial)
 {
-	return trial->engine->layout->kind == LAYOUT_REFERENCES;
+	return layout_refers(trial->engine->layout);
 }
 
 /* Do records become elements before they are sorted, and the other way when they are merged? */
-static bool has_elements(const struct trial *trial)
+static bool is_coded(const struct trial *trial)
 {
-	return trial->engine->info.unified && trial->engine->layout->kind != LAYOUT_RECORDS;
+	return trial->engine->info.unified && layout_has_elements(trial->engine->layout);
 }
 
 /* Of what is sorted and merged, for each record. */
@@ -49,17 +49,10 @@ static size_t trial_scratch_nbytes(const struct trial *trial)
 {
 	const struct engine *engine = trial->engine;
 	const struct layout *layout = engine->layout;
-	size_t sort, merge;
+	const size_t sort = device_sort_scratch_nbytes(engine->device, layout, trial->n);
+	const size_t merge =
+		device_merge_scratch_nbytes(engine->device, layout, trial->n_runs, trial->n);
 
-	if (layout->kind == LAYOUT_RECORDS) {
-		sort = device_records_scratch_nbytes(engine->device, layout, 0, trial->n);
-		merge = device_records_scratch_nbytes(engine->device, layout, trial->n_runs,
-						      trial->n);
-	} else {
-		sort = device_sort_scratch_nbytes(engine->device, trial->n, layout->element_nbytes);
-		merge = device_merge_scratch_nbytes(engine->device, trial->n_runs, trial->n,
-						    layout->element_nbytes);
-	}
 	return sort > merge ? sort : merge;
 }
 
@@ -143,57 +136,48 @@ static void trial_close(struct trial *trial)
 	free(trial->edges[1]);
 }
 
-/* Sort n of the records of a, from number `first` on, into b, or in a if they are codes. */
+/* What is sorted lies in a: elements stay there, items come to b. What is merged of it, to here. */
+static void *sorted_at(const struct trial *trial)
+{
+	return layout_has_elements(trial->engine->layout) ? trial->a : trial->b;
+}
+
+static void *merged_at(const struct trial *trial)
+{
+	return layout_has_elements(trial->engine->layout) ? trial->b : trial->a;
+}
+
+/* Sort n of the records or elements of a, from number `first` on. */
 static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
 {
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
+	const struct layout *layout = trial->engine->layout;
 
-	if (layout->kind == LAYOUT_RECORDS)
-		return lane_sort_records(
-			trial->lane,
-			&(struct sort_records_op){
-				.layout = layout,
-				.records = (char *)trial->a + first * layout->record_nbytes,
-				.items = (char *)trial->b + first * layout->item_nbytes,
-				.n = n,
-				.limit = UINT64_MAX,
-				.scratch = trial->scratch,
-				.ret_read = &trial->read,
-				.ret = &trial->arranged,
-			});
 	return lane_sort(trial->lane,
 			 &(struct sort_op){
-				 .elements = (char *)trial->a + first * layout->element_nbytes,
+				 .layout = layout,
+				 .records = (char *)trial->a + first * layout->record_nbytes,
+				 .items =
+					 (char *)sorted_at(trial) + first * layout->resident_nbytes,
 				 .n = n,
+				 .limit = UINT64_MAX,
 				 .scratch = trial->scratch,
-				 .element_nbytes = layout->element_nbytes,
+				 .ret_read = &trial->read,
+				 .ret = &trial->arranged,
 			 });
 }
 
 static int queue_merge(struct trial *trial)
 {
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
-
-	if (layout->kind == LAYOUT_RECORDS)
-		return lane_merge_records(trial->lane, &(struct merge_records_op){
-							       .layout = layout,
-							       .slices = trial->slices,
-							       .k = trial->n_runs,
-							       .out = trial->a,
-							       .limit = UINT64_MAX,
-							       .scratch = trial->scratch,
-							       .ret_first = trial->edges[0],
-							       .ret_last = trial->edges[1],
-							       .ret = &trial->arranged,
-						       });
 	return lane_merge(trial->lane, &(struct merge_op){
+					       .layout = trial->engine->layout,
 					       .slices = trial->slices,
 					       .k = trial->n_runs,
-					       .element_nbytes = layout->element_nbytes,
-					       .out = trial->b,
+					       .out = merged_at(trial),
+					       .limit = UINT64_MAX,
 					       .scratch = trial->scratch,
+					       .ret_first = trial->edges[0],
+					       .ret_last = trial->edges[1],
+					       .ret = &trial->arranged,
 				       });
 }
 
@@ -263,7 +247,7 @@ static double time_sort(struct trial *trial)
 static double time_merge(struct trial *trial)
 {
 	const struct layout *layout = trial->engine->layout;
-	const char *sorted = layout->kind == LAYOUT_RECORDS ? trial->b : trial->a;
+	const char *sorted = sorted_at(trial);
 	const uint64_t n = trial->n / trial->n_runs;
 	uint64_t begin_ns;
 	int r = queue_load(trial);
@@ -309,10 +293,10 @@ bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rat
 	if (is_open) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
 		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
-		if (has_elements(&trial))
+		if (is_coded(&trial))
 			rates->rates[STAGE_DECODE] = lanes * time_decode(&trial);
 		upload = time_copy(&trial, trial.a, trial.host);
-		if (has_elements(&trial))
+		if (is_coded(&trial))
 			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
 		if (!engine->info.unified) {

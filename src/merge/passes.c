@@ -24,7 +24,7 @@ static int merge_into_file(const struct engine *engine, struct run *const *runs,
 {
 	const struct sink sink = {
 		.context = file,
-		.takes_records = engine->layout->kind == LAYOUT_CODES &&
+		.takes_records = layout_is_plain(engine->layout) &&
 				 !engine->layout->stores_elements,
 		.takes_packed = engine->plan.packs,
 		.block_n_items = block_n_items,

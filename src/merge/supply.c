@@ -10,7 +10,6 @@
 #include "io/store/run_file.h"
 #include "src/base/crew.h"
 #include "src/base/status.h"
-#include "src/merge/unique_part.h"
 #include "src/merge/unpacking.h"
 
 /* One run's share in the windows. */
@@ -28,7 +27,7 @@ struct share {
 	size_t items_nbytes;       /* what is read */
 	struct digest read;
 
-	struct arranged found; /* by unique_part(): n and dropped */
+	struct arranged found; /* by make_unique(): n and dropped */
 };
 
 struct supply {
@@ -40,8 +39,7 @@ struct supply {
 	uint64_t number;         /* of the window */
 	struct slice *available; /* n_shares */
 	struct digest dropped;
-	void *edges[2]; /* for unique_part() */
-	char *staging;  /* host memory that is read into, or NULL */
+	char *staging; /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
 	struct unpacking unpacking;
 	uint32_t n_shares;
@@ -87,17 +85,10 @@ static int open_reading(struct supply *supply)
 static int start(struct supply *supply, uint64_t resident_stride)
 {
 	const struct engine *engine = supply->engine;
-	const struct layout *layout = engine->layout;
-	bool complete;
 	int r;
 
 	supply->available = calloc(supply->n_shares, sizeof *supply->available);
-	complete = supply->available;
-	for (int i = 0; i < 2 && layout->kind == LAYOUT_RECORDS; i++) {
-		supply->edges[i] = malloc(layout->item_nbytes);
-		complete = complete && supply->edges[i];
-	}
-	if (!complete)
+	if (!supply->available)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
 	r = lane_open(engine->device, LANE_URGENT, &supply->lane);
 	if (r == 0)
@@ -139,8 +130,6 @@ void supply_close(struct supply *supply)
 	crew_close(supply->crew);
 	device_release(supply->engine->device, MEMORY_HOST, supply->staging,
 		       supply->staging_nbytes);
-	free(supply->edges[0]);
-	free(supply->edges[1]);
 	free(supply->available);
 	unpacking_free(&supply->unpacking);
 	free(supply);
@@ -247,7 +236,7 @@ static int encode(struct supply *supply, struct share *share)
 	const struct engine *engine = supply->engine;
 	const struct layout *layout = engine->layout;
 
-	if (layout->kind == LAYOUT_RECORDS || !run_holds_records(share->run, layout) ||
+	if (!layout_has_elements(layout) || !run_holds_records(share->run, layout) ||
 	    code_map_is_identity(&layout->map))
 		return 0;
 	return lane_encode(supply->lane, &(struct encode_op){
@@ -312,6 +301,23 @@ static int place_slices(struct supply *supply, const struct supply_memory *memor
 	return 0;
 }
 
+/* Queue that a slice of what was read as it came loses its duplicates. */
+static int make_unique(struct supply *supply, struct share *share, const struct slice *slice,
+		       const struct supply_memory *memory)
+{
+	share->found = (struct arranged){ 0 };
+	if (slice->n == 0)
+		return 0;
+	return lane_unique(supply->lane, &(struct unique_op){
+						 .layout = supply->engine->layout,
+						 .items = (void *)slice->elements,
+						 .n = slice->n,
+						 .other = memory->other,
+						 .scratch = memory->scratch,
+						 .ret = &share->found,
+					 });
+}
+
 /* Queue what makes the stored runs' slices of their rests and of what was read. */
 static int fill_slices(struct supply *supply, const struct supply_memory *memory)
 {
@@ -332,8 +338,7 @@ static int fill_slices(struct supply *supply, const struct supply_memory *memory
 		if (share->n_blocks)
 			r = encode(supply, share);
 		if (r == 0 && engine->unique && run_holds_duplicates(share->run))
-			r = unique_part(engine, supply->lane, &supply->available[i], memory,
-					supply->edges, &share->found);
+			r = make_unique(supply, share, &supply->available[i], memory);
 	}
 	return r;
 }

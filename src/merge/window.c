@@ -10,20 +10,16 @@
 #include "src/base/ring.h"
 #include "src/base/status.h"
 
-static bool moves_records(const struct window_pool *pool)
-{
-	return pool->engine->layout->kind == LAYOUT_RECORDS;
-}
-
+/* Is what was merged elements, of which records are made for the sink? */
 static bool decodes(const struct window_pool *pool)
 {
-	return pool->sink->takes_records && !moves_records(pool);
+	return pool->sink->takes_records && layout_has_elements(pool->engine->layout);
 }
 
 /* Are the records elsewhere than in the windows until they are decoded? */
 static bool refers(const struct window_pool *pool)
 {
-	return pool->engine->layout->kind == LAYOUT_REFERENCES;
+	return layout_refers(pool->engine->layout);
 }
 
 /* Is what the sink takes elsewhere than what was merged? */
@@ -56,7 +52,7 @@ static int open_arrays(struct window *window)
 		window->clean_cut = malloc(layout_key_nbytes(layout));
 		complete = complete && window->clean_cut;
 	}
-	if (moves_records(pool) || decodes(pool)) {
+	if (!layout_has_elements(layout) || decodes(pool)) {
 		window->first = malloc(layout_edge_nbytes(layout));
 		window->last = malloc(layout_edge_nbytes(layout));
 		complete = complete && window->first && window->last;
@@ -166,58 +162,30 @@ void window_align(struct window *window, uint64_t position)
 		window->host = (char *)window->buffers.host + shift;
 	} else {
 		/* Elements have to be aligned as what they are. */
-		if (!moves_records(pool) && shift % layout->element_nbytes != 0)
+		if (layout_has_elements(layout) && shift % layout->element_nbytes != 0)
 			shift = 0;
 		window->host = window->out = (char *)window->buffers.out + shift;
 	}
 }
 
-static int merge_records(struct window *window)
+static int merge(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
 	const struct engine *engine = pool->engine;
 
-	return lane_merge_records(window->buffers.lane,
-				  &(struct merge_records_op){
-					  .layout = engine->layout,
-					  .slices = window->slices,
-					  .k = pool->n_runs,
-					  .out = window->out,
-					  .for_output = pool->sink->takes_records,
-					  .unique = engine->unique,
-					  .limit = window->limit,
-					  .scratch = window->buffers.scratch,
-					  .ret_first = window->first,
-					  .ret_last = window->last,
-					  .ret = &window->found,
-				  });
-}
-
-static int merge_codes(struct window *window)
-{
-	const struct engine *engine = window->pool->engine;
-	const struct layout *layout = engine->layout;
-	int r;
-
-	window->found = (struct arranged){ .n = window->n_items };
-	r = lane_merge(window->buffers.lane, &(struct merge_op){
-						     .slices = window->slices,
-						     .k = window->pool->n_runs,
-						     .element_nbytes = layout->element_nbytes,
-						     .out = window->out,
-						     .scratch = window->buffers.scratch,
-					     });
-	if (r == 0 && engine->unique)
-		r = lane_unique(window->buffers.lane,
-				&(struct unique_op){
-					.elements = window->out,
-					.n = window->n_items,
-					.element_nbytes = layout->element_nbytes,
-					.layout = layout,
-					.ret_n = &window->found.n,
-					.ret_dropped = &window->found.dropped,
-				});
-	return r;
+	return lane_merge(window->buffers.lane, &(struct merge_op){
+							.layout = engine->layout,
+							.slices = window->slices,
+							.k = pool->n_runs,
+							.out = window->out,
+							.for_output = pool->sink->takes_records,
+							.unique = engine->unique,
+							.limit = window->limit,
+							.scratch = window->buffers.scratch,
+							.ret_first = window->first,
+							.ret_last = window->last,
+							.ret = &window->found,
+						});
 }
 
 static int decode(struct window *window)
@@ -240,7 +208,7 @@ static int decode(struct window *window)
 
 int window_merge(struct window *window)
 {
-	int r = moves_records(window->pool) ? merge_records(window) : merge_codes(window);
+	int r = merge(window);
 
 	/* The longer part of the work, and how many there are is known. */
 	if (r == 0 && refers(window->pool))

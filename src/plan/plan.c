@@ -46,7 +46,7 @@ static uint64_t data_nbytes(const struct plan *plan)
 static uint64_t chunk_record_nbytes(const struct layout *layout)
 {
 	return at_least(layout->resident_nbytes,
-			layout->kind == LAYOUT_RECORDS ? layout->record_nbytes : 0);
+			layout_has_elements(layout) ? 0 : layout->record_nbytes);
 }
 
 /* The size of the input in chunks. */
@@ -89,13 +89,11 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const struct layout *layout = request->layout;
-	uint64_t nbytes;
+	const uint64_t nbytes =
+		device_sort_scratch_nbytes(request->device, layout, plan->chunk_records);
 
-	if (layout->kind == LAYOUT_RECORDS)
-		return device_records_scratch_nbytes(request->device, layout, 0,
-						     plan->chunk_records);
-	nbytes = device_sort_scratch_nbytes(request->device, plan->chunk_records,
-					    layout->element_nbytes);
+	if (!layout_has_elements(layout))
+		return nbytes;
 	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
 	return at_least(nbytes, plan->unified ? 0 : plan->chunk_records * plan->record_nbytes);
 }
@@ -120,7 +118,7 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
 	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
-	if (request->layout->kind == LAYOUT_RECORDS)
+	if (!layout_has_elements(request->layout))
 		plan->spare_nbytes = plan->chunk_nbytes;
 }
 
@@ -345,7 +343,7 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	if (info.unified)
 		plan->n_lanes =
 			(uint32_t)at_most(info.n_lanes, plan_most_threads(plan->memory_nbytes));
-	if (request->layout->kind == LAYOUT_REFERENCES) {
+	if (layout_refers(request->layout)) {
 		plan->mapped_nbytes = request->input_nbytes;
 		plan->gathered_nbytes = plan->record_nbytes;
 	}

@@ -15,7 +15,7 @@
  * spilled run while the other half fills. A run is therefore about three eighths of the memory
  * long. The chunks that fit at the end are never spilled.
  *
- * Records that stay where they are mapped (LAYOUT_REFERENCES) are part of the memory, since what of
+ * Records that stay where they are mapped (layout_refers()) are part of the memory, since what of
  * a mapping has been looked at counts as the process's. They are only referred to if all fits.
  *
  * On a device with memory of its own, chunks, scratch and windows are in that (--device-memory),

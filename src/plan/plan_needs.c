@@ -75,9 +75,9 @@ static uint64_t merge_total_nbytes(const struct plan_request *request, const str
 				   uint32_t n_resident, uint32_t n_stored)
 {
 	const struct layout *layout = request->layout;
-	const uint64_t n_edges = layout->kind == LAYOUT_RECORDS ? 2 : 0;
-	const uint64_t key_nbytes = layout->kind == LAYOUT_RECORDS ? layout->item_keys.key_nbytes :
-								     0;
+	const bool has_items = !layout_has_elements(layout);
+	const uint64_t n_edges = has_items ? 2 : 0;
+	const uint64_t key_nbytes = has_items ? layout->item_keys.key_nbytes : 0;
 	struct window_plan windows;
 
 	plan_windows(plan, request, plan->merge_nbytes, UINT64_MAX, n_resident, n_stored, &windows);
@@ -112,7 +112,7 @@ static uint64_t runs_nbytes(const struct plan_request *request, const struct pla
 
 	if (request->n_input_runs)
 		nbytes += layout->record_nbytes;
-	if (request->n_input_runs && layout->kind == LAYOUT_RECORDS && !layout->intake.is_identity)
+	if (request->n_input_runs && layout_makes_items(layout))
 		nbytes += PLAN_INPUT_BATCH_NBYTES;
 	return times(n_runs, nbytes);
 }

@@ -8,18 +8,12 @@ enum {
 	LEAST_STRIDE_NBYTES = 256,
 };
 
-/* Scratch of the merge of k runs of n records in all. */
-static uint64_t merge_scratch_nbytes(const struct plan_request *request, uint32_t k, uint64_t n)
-{
-	if (request->layout->kind == LAYOUT_RECORDS)
-		return device_records_scratch_nbytes(request->device, request->layout, k, n);
-	return device_merge_scratch_nbytes(request->device, k, n, request->layout->element_nbytes);
-}
-
 uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	enum { N_RECORDS = 1 << 16 }; /* of which the scratch is known, rounded as it may be */
-	const uint64_t scratch = divide_up(merge_scratch_nbytes(request, 2, N_RECORDS), N_RECORDS);
+	const uint64_t scratch = divide_up(
+		device_merge_scratch_nbytes(request->device, request->layout, 2, N_RECORDS),
+		N_RECORDS);
 
 	return 2 * plan->resident_nbytes + plan->gathered_nbytes +
 	       at_least(scratch, plan->packs ? plan->resident_nbytes : 0);
@@ -51,7 +45,8 @@ static uint64_t window_nbytes(const struct plan *plan, const struct plan_request
 	windows->resident_stride = at_least(quota / (4 * at_least(n_resident, 1)), least_stride);
 	windows->capacity_records = quota + overhang + n_resident * windows->resident_stride;
 	windows->scratch_nbytes = at_least(
-		merge_scratch_nbytes(request, n_resident + n_stored, windows->capacity_records),
+		device_merge_scratch_nbytes(request->device, request->layout, n_resident + n_stored,
+					    windows->capacity_records),
 		plan->packs ? windows->capacity_records * plan->resident_nbytes : 0);
 	return windows->capacity_records *
 		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +

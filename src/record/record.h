@@ -151,6 +151,28 @@ static inline bool layout_makes_items(const struct layout *layout)
 	return !layout->intake.is_identity;
 }
 
+/*
+ * Does a run in device memory consist of elements that hold all of the key? They are made of
+ * records before they are sorted, and become records again when they are merged. Else it consists
+ * of items, and what is merged of it is what is written.
+ */
+static inline bool layout_has_elements(const struct layout *layout)
+{
+	return layout->kind != LAYOUT_RECORDS;
+}
+
+/* Do the records stay where they are until the output is made? */
+static inline bool layout_refers(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_REFERENCES;
+}
+
+/* Is a record one code, and nothing else? */
+static inline bool layout_is_plain(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_CODES;
+}
+
 /* A whole key, as splitters have it: so many bytes, 16 at least, without an alignment. */
 size_t layout_key_nbytes(const struct layout *layout);
 /*

@@ -1,7 +1,7 @@
 /*
  * run - a sorted sequence of items, wherever it lives
  *
- *	resident   a sorted chunk in device memory: elements, or items (LAYOUT_RECORDS)
+ *	resident   a sorted chunk in device memory: elements, or items of records
  *	stored     a run in the temporary space (io/store/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
@@ -101,9 +101,8 @@ uint64_t run_block_start(const struct run *run, uint64_t i);
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 
 /*
- * The first item of block i of such a run, which is about to be read, or may be; with
- * LAYOUT_RECORDS only. The same thread as run_read(). Returns 0 or a negative errno after a
- * message.
+ * The first item of block i of such a run, which is about to be read, or may be; of items of
+ * records only. The same thread as run_read(). Returns 0 or a negative errno after a message.
  */
 int run_read_first_item(struct run *run, uint64_t i, void *item);
 

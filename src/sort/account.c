@@ -25,7 +25,7 @@ int account_check(const struct account *account, const struct engine *engine)
 	struct digest accounted = account->result.written;
 
 	digest_add(&accounted, account->dropped);
-	if (engine->layout->kind == LAYOUT_REFERENCES &&
+	if (layout_refers(engine->layout) &&
 	    (account->result.n_disorders || !digest_equal(account->read, accounted)))
 		return fail_changed(engine);
 	if (account->result.n_disorders)

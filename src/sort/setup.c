@@ -71,7 +71,7 @@ static int open_device(struct engine *engine, const struct backend *backend,
 /* Is what is spilled codes? */
 static bool stores_codes(const struct engine *engine)
 {
-	return engine->layout->kind == LAYOUT_CODES && engine->layout->stores_elements;
+	return engine->layout->stores_elements;
 }
 
 unsigned setup_n_compressors(const struct options *options)

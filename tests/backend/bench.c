@@ -30,7 +30,8 @@ struct bench {
 	/* Where operations put what they find out */
 	struct digest digest;
 	struct decode_result decoded;
-	uint64_t n_unique, cuts[N_SLICES];
+	struct arranged arranged;
+	uint64_t cuts[N_SLICES];
 	code_t middle; /* of all keys */
 	uint32_t damaged, packed_nbytes[N_SLICES];
 	struct packed_block blocks[N_SLICES];
@@ -97,13 +98,13 @@ static int restore_pieces(struct bench *bench)
 
 static int queue_sort(struct bench *bench, void *elements, uint64_t n)
 {
-	return lane_sort(bench->subject->lane,
-			 &(struct sort_op){
-				 .elements = elements,
-				 .n = n,
-				 .scratch = array_device(&bench->scratch),
-				 .element_nbytes = bench->layout.element_nbytes,
-			 });
+	return lane_sort(bench->subject->lane, &(struct sort_op){
+						       .layout = &bench->layout,
+						       .items = elements,
+						       .n = n,
+						       .scratch = array_device(&bench->scratch),
+						       .ret = &bench->arranged,
+					       });
 }
 
 static int bench_sort(struct bench *bench)
@@ -113,27 +114,24 @@ static int bench_sort(struct bench *bench)
 
 static int bench_unique(struct bench *bench)
 {
-	return lane_unique(bench->subject->lane,
-			   &(struct unique_op){
-				   .elements = array_device(&bench->work),
-				   .n = bench->n,
-				   .element_nbytes = bench->layout.element_nbytes,
-				   .layout = &bench->layout,
-				   .ret_n = &bench->n_unique,
-				   .ret_dropped = &bench->digest,
-			   });
+	return lane_unique(bench->subject->lane, &(struct unique_op){
+							 .layout = &bench->layout,
+							 .items = array_device(&bench->work),
+							 .n = bench->n,
+							 .ret = &bench->arranged,
+						 });
 }
 
 static int bench_merge(struct bench *bench)
 {
-	return lane_merge(bench->subject->lane,
-			  &(struct merge_op){
-				  .slices = bench->slices,
-				  .k = N_SLICES,
-				  .element_nbytes = bench->layout.element_nbytes,
-				  .out = array_device(&bench->out),
-				  .scratch = array_device(&bench->scratch),
-			  });
+	return lane_merge(bench->subject->lane, &(struct merge_op){
+							.layout = &bench->layout,
+							.slices = bench->slices,
+							.k = N_SLICES,
+							.out = array_device(&bench->out),
+							.scratch = array_device(&bench->scratch),
+							.ret = &bench->arranged,
+						});
 }
 
 static int bench_cut(struct bench *bench)
@@ -277,11 +275,10 @@ static void make_records(struct bench *bench)
 static size_t scratch_nbytes(const struct bench *bench)
 {
 	const struct subject *subject = bench->subject;
-	const uint32_t element_nbytes = bench->layout.element_nbytes;
 	const size_t of_sort =
-		device_sort_scratch_nbytes(subject->device, bench->n, element_nbytes);
+		device_sort_scratch_nbytes(subject->device, &bench->layout, bench->n);
 	const size_t of_merge =
-		device_merge_scratch_nbytes(subject->device, N_SLICES, bench->n, element_nbytes);
+		device_merge_scratch_nbytes(subject->device, &bench->layout, N_SLICES, bench->n);
 
 	return of_sort > of_merge ? of_sort : of_merge;
 }

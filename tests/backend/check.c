@@ -61,10 +61,10 @@ void reference_sort(const struct reference *reference, void *elements, uint64_t 
 {
 	void *scratch = reference_alloc(reference->sort_scratch_nbytes(n, element_nbytes));
 
-	reference->sort(&(struct sort_op){ .elements = elements,
-					   .n = n,
-					   .scratch = scratch,
-					   .element_nbytes = element_nbytes });
+	reference->sort(&(struct sort_elements_op){ .elements = elements,
+						    .n = n,
+						    .scratch = scratch,
+						    .element_nbytes = element_nbytes });
 	free(scratch);
 }
 

@@ -101,21 +101,23 @@ void check_sort(struct check *check)
 {
 	struct subject *subject = &check->subject;
 	const struct data *data = check->data;
-	const uint32_t element_nbytes = data->layout.element_nbytes;
+	struct arranged arranged;
 
 	array_set(subject, &check->in, data->elements, data->elements_nbytes,
 		  some_elements_nbytes(data));
 	array_set(subject, &check->scratch, NULL,
-		  device_sort_scratch_nbytes(subject->device, data->n, element_nbytes), 0);
+		  device_sort_scratch_nbytes(subject->device, &data->layout, data->n), 0);
 	subject_must(lane_sort(subject->lane,
 			       &(struct sort_op){
-				       .elements = array_device(&check->in),
+				       .layout = &data->layout,
+				       .items = array_device(&check->in),
 				       .n = data->n,
 				       .scratch = array_device(&check->scratch),
-				       .element_nbytes = element_nbytes,
+				       .ret = &arranged,
 			       }),
 		     "sort");
 	expect_bytes(check, &check->in, data->sorted, data->elements_nbytes, "elements");
+	expect(check, arranged.n == data->n, "%lu are left", (unsigned long)arranged.n);
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
 }
 
@@ -125,26 +127,29 @@ void check_unique(struct check *check)
 	const struct data *data = check->data;
 	const uint32_t element_nbytes = data->layout.element_nbytes;
 	void *kept = reference_copy(data->sorted, data->elements_nbytes);
-	uint64_t n, expected_n;
-	struct digest dropped, expected_dropped;
-	struct unique_op op = { .elements = kept,
-				.n = data->n,
-				.element_nbytes = element_nbytes,
-				.layout = &data->layout,
-				.ret_n = &expected_n,
-				.ret_dropped = &expected_dropped };
+	uint64_t expected_n;
+	struct digest expected_dropped;
+	struct arranged found;
+	const struct unique_elements_op op = { .elements = kept,
+					       .n = data->n,
+					       .element_nbytes = element_nbytes,
+					       .layout = &data->layout,
+					       .ret_n = &expected_n,
+					       .ret_dropped = &expected_dropped };
 
 	check->reference->unique(&op);
 	array_set(subject, &check->in, data->sorted, data->elements_nbytes,
 		  some_elements_nbytes(data));
-	op.elements = array_device(&check->in);
-	op.ret_n = &n;
-	op.ret_dropped = &dropped;
-	subject_must(lane_unique(subject->lane, &op), "unique");
+	subject_must(lane_unique(subject->lane,
+				 &(struct unique_op){ .layout = &data->layout,
+						      .items = array_device(&check->in),
+						      .n = data->n,
+						      .ret = &found }),
+		     "unique");
 	expect_bytes(check, &check->in, kept, expected_n * element_nbytes, "elements");
-	expect(check, n == expected_n, "%lu are left, not %lu", (unsigned long)n,
+	expect(check, found.n == expected_n, "%lu are left, not %lu", (unsigned long)found.n,
 	       (unsigned long)expected_n);
-	expect(check, digest_equal(dropped, expected_dropped), "the digest differs");
+	expect(check, digest_equal(found.dropped, expected_dropped), "the digest differs");
 	free(kept);
 }
 

@@ -45,6 +45,7 @@ void check_alloc_of_too_much(struct check *check)
 
 /* Lanes that sort at the same time, and then each copy what the next one has sorted. */
 struct chain {
+	struct arranged arranged;
 	struct lane *lane;
 	struct mark *sorted, *copied;
 	struct array elements, scratch, copy;
@@ -83,14 +84,15 @@ static void chain_sort(struct check *check, struct chain *chain)
 	array_set(subject, &chain->elements, data->elements, data->elements_nbytes, 0);
 	array_set(subject, &chain->copy, NULL, data->elements_nbytes, 0);
 	array_set(subject, &chain->scratch, NULL,
-		  device_sort_scratch_nbytes(subject->device, data->n, 8), 0);
+		  device_sort_scratch_nbytes(subject->device, &data->layout, data->n), 0);
 	subject_must(lane_mark(subject->lane, subject->mark), "mark");
 	subject_must(lane_follow(chain->lane, subject->mark), "follow");
 	subject_must(lane_sort(chain->lane,
-			       &(struct sort_op){ .elements = array_device(&chain->elements),
+			       &(struct sort_op){ .layout = &data->layout,
+						  .items = array_device(&chain->elements),
 						  .n = data->n,
 						  .scratch = array_device(&chain->scratch),
-						  .element_nbytes = 8 }),
+						  .ret = &chain->arranged }),
 		     "sort");
 	subject_must(lane_mark(chain->lane, chain->sorted), "mark");
 }

@@ -52,16 +52,16 @@ static void sort_by_reference(const struct check *check, const void *records, ui
 	const struct layout *layout = &check->records->layout;
 	void *scratch = reference_alloc(check->reference->records_scratch_nbytes(layout, 0, n));
 
-	check->reference->sort_records(&(struct sort_records_op){ .layout = layout,
-								  .records = records,
-								  .items = items,
-								  .n = n,
-								  .position = position,
-								  .unique = wish->unique,
-								  .limit = wish->limit,
-								  .scratch = scratch,
-								  .ret_read = ret_read,
-								  .ret = ret });
+	check->reference->sort_records(&(struct sort_op){ .layout = layout,
+							  .records = records,
+							  .items = items,
+							  .n = n,
+							  .position = position,
+							  .unique = wish->unique,
+							  .limit = wish->limit,
+							  .scratch = scratch,
+							  .ret_read = ret_read,
+							  .ret = ret });
 	free(scratch);
 }
 
@@ -71,7 +71,9 @@ static void set_scratch(struct check *check, uint32_t k, uint64_t n)
 	const struct subject *subject = &check->subject;
 
 	array_set(&check->subject, &check->scratch, NULL,
-		  device_records_scratch_nbytes(subject->device, &check->records->layout, k, n), 0);
+		  k ? device_merge_scratch_nbytes(subject->device, &check->records->layout, k, n) :
+		      device_sort_scratch_nbytes(subject->device, &check->records->layout, n),
+		  0);
 }
 
 static void check_sort_records(struct check *check, const struct wish *wish)
@@ -84,26 +86,25 @@ static void check_sort_records(struct check *check, const struct wish *wish)
 	struct arranged arranged, expected;
 	struct digest read, expected_read;
 
-	check->operation = "sort_records";
+	check->operation = "sort of records";
 	sort_by_reference(check, data->records, data->n, POSITION, wish, items, &expected_read,
 			  &expected);
 	array_set(subject, &check->in, data->records, data->n * data->layout.record_nbytes,
 		  data->n % 7);
 	array_set(subject, &check->out, NULL, data->n * item_nbytes, data->n % 5 * item_nbytes);
 	set_scratch(check, 0, data->n);
-	subject_must(lane_sort_records(
-			     subject->lane,
-			     &(struct sort_records_op){ .layout = &data->layout,
-							.records = array_device(&check->in),
-							.items = array_device(&check->out),
-							.n = data->n,
-							.position = POSITION,
-							.unique = wish->unique,
-							.limit = wish->limit,
-							.scratch = array_device(&check->scratch),
-							.ret_read = &read,
-							.ret = &arranged }),
-		     "sort_records");
+	subject_must(lane_sort(subject->lane,
+			       &(struct sort_op){ .layout = &data->layout,
+						  .records = array_device(&check->in),
+						  .items = array_device(&check->out),
+						  .n = data->n,
+						  .position = POSITION,
+						  .unique = wish->unique,
+						  .limit = wish->limit,
+						  .scratch = array_device(&check->scratch),
+						  .ret_read = &read,
+						  .ret = &arranged }),
+		     "sort of records");
 	expect_bytes(check, &check->out, items, expected.n * item_nbytes, "items");
 	expect_arranged(check, wish, &arranged, &expected);
 	expect(check, digest_equal(read, expected_read), "the digest of what was read differs");
@@ -165,19 +166,19 @@ static void check_merge_records(struct check *check, const struct slices *slices
 		check->reference->records_scratch_nbytes(layout, slices->k, slices->n));
 	unsigned char *edges = reference_alloc(4 * item_nbytes);
 	struct arranged arranged, expected;
-	struct merge_records_op op = { .layout = layout,
-				       .slices = slices->host,
-				       .k = slices->k,
-				       .out = out,
-				       .for_output = wish->for_output,
-				       .unique = wish->unique,
-				       .limit = wish->limit,
-				       .scratch = scratch,
-				       .ret_first = edges,
-				       .ret_last = edges + item_nbytes,
-				       .ret = &expected };
+	struct merge_op op = { .layout = layout,
+			       .slices = slices->host,
+			       .k = slices->k,
+			       .out = out,
+			       .for_output = wish->for_output,
+			       .unique = wish->unique,
+			       .limit = wish->limit,
+			       .scratch = scratch,
+			       .ret_first = edges,
+			       .ret_last = edges + item_nbytes,
+			       .ret = &expected };
 
-	check->operation = "merge_records";
+	check->operation = "merge of items";
 	check->reference->merge_records(&op);
 	array_set(subject, &check->out, NULL, check->records->n * out_nbytes,
 		  check->records->n % 5 * out_nbytes);
@@ -188,7 +189,7 @@ static void check_merge_records(struct check *check, const struct slices *slices
 	op.ret_first = edges + 2 * item_nbytes;
 	op.ret_last = edges + 3 * item_nbytes;
 	op.ret = &arranged;
-	subject_must(lane_merge_records(subject->lane, &op), "merge_records");
+	subject_must(lane_merge(subject->lane, &op), "merge of items");
 	expect_bytes(check, &check->out, out, expected.n * out_nbytes, "items");
 	expect_arranged(check, wish, &arranged, &expected);
 	expect(check,

@@ -73,21 +73,25 @@ static void merge_slices(struct check *check, const struct slices *slices)
 	void *merged = reference_alloc(data->elements_nbytes);
 	void *scratch = reference_alloc(
 		check->reference->merge_scratch_nbytes(slices->k, data->n, element_nbytes));
-	struct merge_op op = { .slices = slices->host,
-			       .k = slices->k,
-			       .element_nbytes = element_nbytes,
-			       .out = merged,
-			       .scratch = scratch };
+	struct arranged arranged;
 
-	check->reference->merge(&op);
+	check->reference->merge(&(struct merge_elements_op){ .slices = slices->host,
+							     .k = slices->k,
+							     .element_nbytes = element_nbytes,
+							     .out = merged,
+							     .scratch = scratch });
 	array_set(subject, &check->out, NULL, data->elements_nbytes, some_elements_nbytes(data));
 	array_set(subject, &check->scratch, NULL,
-		  device_merge_scratch_nbytes(subject->device, slices->k, data->n, element_nbytes),
+		  device_merge_scratch_nbytes(subject->device, &data->layout, slices->k, data->n),
 		  0);
-	op.slices = slices->device;
-	op.out = array_device(&check->out);
-	op.scratch = array_device(&check->scratch);
-	subject_must(lane_merge(subject->lane, &op), "merge");
+	subject_must(lane_merge(subject->lane,
+				&(struct merge_op){ .layout = &data->layout,
+						    .slices = slices->device,
+						    .k = slices->k,
+						    .out = array_device(&check->out),
+						    .scratch = array_device(&check->scratch),
+						    .ret = &arranged }),
+		     "merge");
 	expect_bytes(check, &check->out, merged, data->elements_nbytes, "elements");
 	expect(check, array_get(subject, &check->scratch), "written outside of the scratch memory");
 	free(merged);

@@ -64,7 +64,7 @@ static void plain_decode(const struct decode_op *op)
 	}
 }
 
-static void plain_sort(const struct sort_op *op)
+static void plain_sort(const struct sort_elements_op *op)
 {
 	elements_sort(op->elements, op->element_nbytes, op->n);
 }
@@ -93,7 +93,7 @@ static void plain_cut(const struct cut_op *op)
 }
 
 /* Codes have no identity, so that a merge is a sort. */
-static void plain_merge(const struct merge_op *op)
+static void plain_merge(const struct merge_elements_op *op)
 {
 	char *out = op->out;
 
@@ -107,7 +107,7 @@ static void plain_merge(const struct merge_op *op)
 		      (uint64_t)(out - (char *)op->out) / op->element_nbytes);
 }
 
-static void plain_unique(const struct unique_op *op)
+static void plain_unique(const struct unique_elements_op *op)
 {
 	uint64_t n = 0;
 

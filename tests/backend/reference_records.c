@@ -89,7 +89,7 @@ static void arrange(const struct arrangement *arrangement, const item_t *items, 
 		add_hash(&ret->dropped, layout, items[i]);
 }
 
-void plain_sort_records(const struct sort_records_op *op)
+void plain_sort_records(const struct sort_op *op)
 {
 	const struct layout *layout = op->layout;
 	const struct arrangement arrangement = { .layout = layout,
@@ -116,7 +116,7 @@ void plain_sort_records(const struct sort_records_op *op)
 	free(items);
 }
 
-void plain_merge_records(const struct merge_records_op *op)
+void plain_merge_records(const struct merge_op *op)
 {
 	const struct layout *layout = op->layout;
 	const struct arrangement arrangement = {

@@ -151,28 +151,19 @@ QUEUES(POINT_DEVICE_SORT, unique, (struct lane * lane, const struct unique_op *o
 QUEUES(POINT_DEVICE_COPY, sample, (struct lane * lane, const struct sample_op *op), (lane, op))
 QUEUES(POINT_DEVICE_COPY, pack, (struct lane * lane, const struct pack_op *op), (lane, op))
 QUEUES(POINT_DEVICE_COPY, unpack, (struct lane * lane, const struct unpack_op *op), (lane, op))
-QUEUES(POINT_DEVICE_SORT, sort_records, (struct lane * lane, const struct sort_records_op *op),
-	(lane, op))
-QUEUES(POINT_DEVICE_MERGE, merge_records, (struct lane * lane, const struct merge_records_op *op),
-	(lane, op))
 /* clang-format on */
 
 /* Sizes of scratch cannot fail, and what goes back early neither. */
-static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
+				  uint64_t n)
 {
-	return backend_cpu.sort_scratch_nbytes(device, n, element_nbytes);
+	return backend_cpu.sort_scratch_nbytes(device, layout, n);
 }
 
-static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
-				   uint32_t element_nbytes)
+static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
+				   uint32_t k, uint64_t n)
 {
-	return backend_cpu.merge_scratch_nbytes(device, k, n, element_nbytes);
-}
-
-static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,
-				     uint32_t k, uint64_t n)
-{
-	return backend_cpu.records_scratch_nbytes(device, layout, k, n);
+	return backend_cpu.merge_scratch_nbytes(device, layout, k, n);
 }
 
 static void discard(struct device *device, void *memory, size_t nbytes)
@@ -204,12 +195,9 @@ static const struct backend failing_backend = {
 	.sample = failing_sample,
 	.pack = failing_pack,
 	.unpack = failing_unpack,
-	.sort_records = failing_sort_records,
-	.merge_records = failing_merge_records,
 	.discard = discard,
 	.sort_scratch_nbytes = sort_scratch_nbytes,
 	.merge_scratch_nbytes = merge_scratch_nbytes,
-	.records_scratch_nbytes = records_scratch_nbytes,
 };
 
 int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,

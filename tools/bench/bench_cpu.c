@@ -54,20 +54,21 @@ static void run_sort(void *argument)
 	struct worker *worker = argument;
 
 	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
-		cpu_sort(&(struct sort_op){ .elements = at(worker, worker->elements, i),
-					    .n = chunk_end(worker, i) - i,
-					    .scratch = worker->scratch,
-					    .element_nbytes = worker->layout.element_nbytes });
+		cpu_sort(&(struct sort_elements_op){ .elements = at(worker, worker->elements, i),
+						     .n = chunk_end(worker, i) - i,
+						     .scratch = worker->scratch,
+						     .element_nbytes =
+							     worker->layout.element_nbytes });
 }
 
 /* Merge the chunks into `other`. */
 static void run_merge(void *argument)
 {
 	struct worker *worker = argument;
-	struct merge_op op = { .slices = worker->slices,
-			       .element_nbytes = worker->layout.element_nbytes,
-			       .out = worker->other,
-			       .scratch = worker->scratch };
+	struct merge_elements_op op = { .slices = worker->slices,
+					.element_nbytes = worker->layout.element_nbytes,
+					.out = worker->other,
+					.scratch = worker->scratch };
 
 	for (uint64_t i = 0; i < worker->n; i = chunk_end(worker, i))
 		worker->slices[op.k++] =
@@ -117,12 +118,12 @@ static void run_unique(void *argument)
 	struct digest dropped;
 	uint64_t n_left;
 
-	cpu_unique(&(struct unique_op){ .elements = worker->elements,
-					.n = worker->n,
-					.element_nbytes = worker->layout.element_nbytes,
-					.layout = &worker->layout,
-					.ret_n = &n_left,
-					.ret_dropped = &dropped });
+	cpu_unique(&(struct unique_elements_op){ .elements = worker->elements,
+						 .n = worker->n,
+						 .element_nbytes = worker->layout.element_nbytes,
+						 .layout = &worker->layout,
+						 .ret_n = &n_left,
+						 .ret_dropped = &dropped });
 }
 
 static uint64_t run_all(struct bench *bench, void (*run)(void *worker))

@@ -87,10 +87,10 @@ static void run_sort_elements(void *argument)
 	const uint32_t element_nbytes = worker->layout.element_nbytes;
 
 	for (uint64_t i = 0; i < worker->n; i += worker->chunk_n)
-		cpu_sort(&(struct sort_op){ .elements = worker->out + i * element_nbytes,
-					    .n = chunk_n(worker, i),
-					    .scratch = worker->scratch,
-					    .element_nbytes = element_nbytes });
+		cpu_sort(&(struct sort_elements_op){ .elements = worker->out + i * element_nbytes,
+						     .n = chunk_n(worker, i),
+						     .scratch = worker->scratch,
+						     .element_nbytes = element_nbytes });
 }
 
 static void run_sort(void *argument)
@@ -104,15 +104,14 @@ static void run_sort(void *argument)
 		struct arranged arranged;
 		struct digest read;
 
-		cpu_sort_records(
-			&(struct sort_records_op){ .layout = &worker->layout,
-						   .records = worker->records + i * record_nbytes,
-						   .items = worker->items + i * record_nbytes,
-						   .n = chunk_n(worker, i),
-						   .limit = UINT64_MAX,
-						   .scratch = worker->scratch,
-						   .ret_read = &read,
-						   .ret = &arranged });
+		cpu_sort_records(&(struct sort_op){ .layout = &worker->layout,
+						    .records = worker->records + i * record_nbytes,
+						    .items = worker->items + i * record_nbytes,
+						    .n = chunk_n(worker, i),
+						    .limit = UINT64_MAX,
+						    .scratch = worker->scratch,
+						    .ret_read = &read,
+						    .ret = &arranged });
 		digest_add(&worker->read, read);
 		digest_add(&worker->written, arranged.digest);
 		worker->n_disorders += arranged.n_disorders;
@@ -155,16 +154,16 @@ static uint64_t merge_window(struct worker *worker, const struct slice *chunks, 
 		slices[i] =
 			(struct slice){ (const char *)chunks[i].elements + from[i] * item_nbytes,
 					to[i] - from[i] };
-	cpu_merge_records(&(struct merge_records_op){ .layout = &worker->layout,
-						      .slices = slices,
-						      .k = k,
-						      .out = worker->out + n_merged * item_nbytes,
-						      .for_output = true,
-						      .limit = UINT64_MAX,
-						      .scratch = worker->scratch,
-						      .ret_first = edges[0],
-						      .ret_last = edges[1],
-						      .ret = &arranged });
+	cpu_merge_records(&(struct merge_op){ .layout = &worker->layout,
+					      .slices = slices,
+					      .k = k,
+					      .out = worker->out + n_merged * item_nbytes,
+					      .for_output = true,
+					      .limit = UINT64_MAX,
+					      .scratch = worker->scratch,
+					      .ret_first = edges[0],
+					      .ret_last = edges[1],
+					      .ret = &arranged });
 	digest_add(&worker->written, arranged.digest);
 	worker->n_disorders += arranged.n_disorders;
 	return arranged.n;

@@ -253,7 +253,7 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 
 static bool is_plain(const struct gen *gen)
 {
-	return gen->layout.kind == LAYOUT_CODES && gen->prefix_nbytes == 0;
+	return layout_is_plain(&gen->layout) && gen->prefix_nbytes == 0;
 }
 
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
@@ -297,7 +297,7 @@ void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 	      struct gen *ret_gen)
 {
 	const uint64_t period = period_of(dist, n_records);
-	const bool is_code = layout->kind == LAYOUT_CODES;
+	const bool is_code = layout_is_plain(layout);
 
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,

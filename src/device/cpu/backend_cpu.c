@@ -161,57 +161,189 @@ static void cpu_copy(const struct copy_op *op)
  * Each operation: the task that runs it and reports its time and the bytes it went over, and the
  * function that queues it.
  */
-#define OPERATION(verb, the_stage, the_nbytes)                                                     \
+#define OPERATION(verb, type, the_stage, the_nbytes)                                               \
 	static void run_##verb(void *context, const void *arguments)                               \
 	{                                                                                          \
 		struct cpu_device *device = context;                                               \
-		const struct verb##_op *op = arguments;                                            \
+		const struct type *op = arguments;                                                 \
 		struct span span = stats_begin(the_stage, 0);                                      \
                                                                                                    \
 		cpu_##verb(op);                                                                    \
 		stats_end(device->stats, span, the_nbytes);                                        \
 	}                                                                                          \
-	static int queue_##verb(struct lane *lane, const struct verb##_op *op)                     \
+	static int queue_##verb(struct lane *lane, const struct type *op)                          \
 	{                                                                                          \
 		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
 	}
 
-OPERATION(copy, STAGE_FETCH, op->n)
-OPERATION(encode, STAGE_ENCODE, op->n * op->layout->record_nbytes)
-OPERATION(decode, STAGE_DECODE, op->n * op->layout->record_nbytes)
-OPERATION(sort, STAGE_SORT, op->n * op->element_nbytes)
-OPERATION(cut, STAGE_CUT, 0)
-OPERATION(merge, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
-OPERATION(unique, STAGE_MERGE, op->n * op->element_nbytes)
-OPERATION(sample, STAGE_CUT, 0)
-OPERATION(pack, STAGE_PACK, op->n * op->element_nbytes)
-OPERATION(unpack, STAGE_UNPACK, packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
-OPERATION(sort_records, STAGE_SORT, op->n * op->layout->record_nbytes)
-OPERATION(merge_records, STAGE_MERGE, slices_n(op->slices, op->k) * op->layout->item_nbytes)
+OPERATION(copy, copy_op, STAGE_FETCH, op->n)
+OPERATION(encode, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(sort, sort_elements_op, STAGE_SORT, op->n * op->element_nbytes)
+OPERATION(cut, cut_op, STAGE_CUT, 0)
+OPERATION(merge, merge_elements_op, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
+OPERATION(unique, unique_elements_op, STAGE_MERGE, op->n * op->element_nbytes)
+OPERATION(sample, sample_op, STAGE_CUT, 0)
+OPERATION(pack, pack_op, STAGE_PACK, op->n * op->element_nbytes)
+OPERATION(unpack, unpack_op, STAGE_UNPACK,
+	  packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
+OPERATION(sort_records, sort_op, STAGE_SORT, op->n * op->layout->record_nbytes)
+OPERATION(merge_records, merge_op, STAGE_MERGE,
+	  slices_n(op->slices, op->k) * op->layout->item_nbytes)
 
 static int copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 {
 	return queue_copy(lane, &(struct copy_op){ .to = to, .from = from, .n = nbytes });
 }
 
-static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+/* --- Elements, and items of records --- */
+
+static int unique_elements(struct lane *lane, const struct unique_op *op)
 {
-	(void)device;
-	return cpu_sort_scratch_nbytes(n, element_nbytes);
+	*op->ret = (struct arranged){ .n = op->n };
+	return queue_unique(lane, &(struct unique_elements_op){
+					  .elements = op->items,
+					  .n = op->n,
+					  .element_nbytes = op->layout->element_nbytes,
+					  .layout = op->layout,
+					  .ret_n = &op->ret->n,
+					  .ret_dropped = &op->ret->dropped,
+				  });
 }
 
-static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
-				   uint32_t element_nbytes)
+/* Elements were sorted or merged: without their duplicates, if that is wanted. */
+static int finish_elements(struct lane *lane, const struct layout *layout, void *items, uint64_t n,
+			   bool unique, struct arranged *ret)
 {
-	(void)device;
-	return cpu_merge_scratch_nbytes(k, n, element_nbytes);
+	*ret = (struct arranged){ .n = n };
+	return unique ? unique_elements(lane, &(struct unique_op){ .layout = layout,
+								   .items = items,
+								   .n = n,
+								   .ret = ret }) :
+			0;
 }
 
-static size_t records_scratch_nbytes(const struct device *device, const struct layout *layout,
-				     uint32_t k, uint64_t n)
+static int sort_elements(struct lane *lane, const struct sort_op *op)
+{
+	int r = queue_sort(lane, &(struct sort_elements_op){ .elements = op->items,
+							     .n = op->n,
+							     .scratch = op->scratch,
+							     .element_nbytes =
+								     op->layout->element_nbytes });
+
+	return r < 0 ? r : finish_elements(lane, op->layout, op->items, op->n, op->unique, op->ret);
+}
+
+static int merge_elements(struct lane *lane, const struct merge_op *op)
+{
+	int r = queue_merge(lane, &(struct merge_elements_op){ .slices = op->slices,
+							       .k = op->k,
+							       .element_nbytes =
+								       op->layout->element_nbytes,
+							       .out = op->out,
+							       .scratch = op->scratch });
+
+	return r < 0 ? r :
+		       finish_elements(lane, op->layout, op->out, slices_n(op->slices, op->k),
+				       op->unique, op->ret);
+}
+
+static size_t elements_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
+{
+	return cpu_sort_scratch_nbytes(n, layout->element_nbytes);
+}
+
+static size_t elements_merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
+{
+	return cpu_merge_scratch_nbytes(k, n, layout->element_nbytes);
+}
+
+/* A merge of one slice, by way of other memory; one task, which may have the slice on its stack. */
+static void cpu_unique_records(const struct unique_op *op)
+{
+	const struct slice slice = { op->items, op->n };
+
+	cpu_merge_records(&(struct merge_op){ .layout = op->layout,
+					      .slices = &slice,
+					      .k = 1,
+					      .out = op->other,
+					      .unique = true,
+					      .limit = UINT64_MAX,
+					      .scratch = op->scratch,
+					      .ret = op->ret });
+	memcpy(op->items, op->other, op->ret->n * op->layout->item_nbytes);
+}
+
+OPERATION(unique_records, unique_op, STAGE_MERGE, op->n * op->layout->item_nbytes)
+
+static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
+{
+	return cpu_records_scratch_nbytes(layout, 0, n);
+}
+
+/* How what a layout's runs consist of is sorted and merged. */
+struct kind {
+	int (*sort)(struct lane *lane, const struct sort_op *op);
+	int (*merge)(struct lane *lane, const struct merge_op *op);
+	int (*unique)(struct lane *lane, const struct unique_op *op);
+	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
+	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
+};
+
+static const struct kind kind_elements = {
+	.sort = sort_elements,
+	.merge = merge_elements,
+	.unique = unique_elements,
+	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
+	.merge_scratch_nbytes = elements_merge_scratch_nbytes,
+};
+
+static const struct kind kind_records = {
+	.sort = queue_sort_records,
+	.merge = queue_merge_records,
+	.unique = queue_unique_records,
+	.sort_scratch_nbytes = records_sort_scratch_nbytes,
+	.merge_scratch_nbytes = cpu_records_scratch_nbytes,
+};
+
+static const struct kind *kind_of(const struct layout *layout)
+{
+	static const struct kind *const kinds[] = {
+		[LAYOUT_CODES] = &kind_elements,
+		[LAYOUT_RECORDS] = &kind_records,
+		[LAYOUT_REFERENCES] = &kind_elements,
+	};
+
+	return kinds[layout->kind];
+}
+
+static int sort(struct lane *lane, const struct sort_op *op)
+{
+	return kind_of(op->layout)->sort(lane, op);
+}
+
+static int merge(struct lane *lane, const struct merge_op *op)
+{
+	return kind_of(op->layout)->merge(lane, op);
+}
+
+static int unique(struct lane *lane, const struct unique_op *op)
+{
+	return kind_of(op->layout)->unique(lane, op);
+}
+
+static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
+				  uint64_t n)
 {
 	(void)device;
-	return cpu_records_scratch_nbytes(layout, k, n);
+	return kind_of(layout)->sort_scratch_nbytes(layout, n);
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
+				   uint32_t k, uint64_t n)
+{
+	(void)device;
+	return kind_of(layout)->merge_scratch_nbytes(layout, k, n);
 }
 
 const struct backend backend_cpu = {
@@ -234,15 +366,12 @@ const struct backend backend_cpu = {
 	.encode = queue_encode,
 	.decode = queue_decode,
 	.sort_scratch_nbytes = sort_scratch_nbytes,
-	.sort = queue_sort,
+	.sort = sort,
 	.cut = queue_cut,
 	.merge_scratch_nbytes = merge_scratch_nbytes,
-	.merge = queue_merge,
-	.unique = queue_unique,
+	.merge = merge,
+	.unique = unique,
 	.sample = queue_sample,
 	.pack = queue_pack,
 	.unpack = queue_unpack,
-	.records_scratch_nbytes = records_scratch_nbytes,
-	.sort_records = queue_sort_records,
-	.merge_records = queue_merge_records,
 };

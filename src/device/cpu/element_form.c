@@ -15,10 +15,10 @@ void element_sample_take(const struct key_prefix *prefix, const unsigned char *i
 	for (uint64_t i = 0; i < sample->n; i++)
 		sample->prefixes[i] =
 			key_prefix_load(prefix, items + i * n / sample->n * prefix->record_nbytes);
-	cpu_sort(&(struct sort_op){ .elements = sample->prefixes,
-				    .n = sample->n,
-				    .scratch = scratch,
-				    .element_nbytes = sizeof(uint128_t) });
+	cpu_sort(&(struct sort_elements_op){ .elements = sample->prefixes,
+					     .n = sample->n,
+					     .scratch = scratch,
+					     .element_nbytes = sizeof(uint128_t) });
 }
 
 unsigned element_sample_common_bits(const struct element_sample *sample)

@@ -27,5 +27,5 @@ struct gather_op {
 	struct arranged *ret;
 };
 
-/* See sort_records_op and merge_records_op. `out` overlaps nothing else. */
+/* See sort_op and merge_op. `out` overlaps nothing else. */
 void cpu_gather(const struct gather_op *op);

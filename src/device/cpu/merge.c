@@ -110,7 +110,7 @@ size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 	       2 * choose_tile_n(k, n, element_nbytes) * element_nbytes;
 }
 
-static void set_up(const struct merge_op *op, struct merge *merge)
+static void set_up(const struct merge_elements_op *op, struct merge *merge)
 {
 	const uint64_t n = slices_n(op->slices, op->k);
 	char *scratch = op->scratch;
@@ -178,7 +178,7 @@ static void prefetch_block(const struct merge *merge, const struct cursor *curso
 		__builtin_prefetch(cursor->elements + i * merge->element_nbytes, 0, 2);
 }
 
-static void open_cursors(const struct merge_op *op, struct merge *merge)
+static void open_cursors(const struct merge_elements_op *op, struct merge *merge)
 {
 	for (uint32_t i = 0; i < op->k; i++) {
 		struct cursor *cursor = &merge->cursors[merge->n_cursors];
@@ -311,7 +311,7 @@ static uint64_t merge_tile(const struct merge *merge, uint32_t n_segments, char 
 	return merge->segments[0].n;
 }
 
-void cpu_merge(const struct merge_op *op)
+void cpu_merge(const struct merge_elements_op *op)
 {
 	struct merge merge;
 	char *out = op->out;

@@ -93,7 +93,7 @@ size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint6
 	return divide(layout, k, n, NULL, &room);
 }
 
-static void make_items(const struct sort_records_op *op, unsigned char *items)
+static void make_items(const struct sort_op *op, unsigned char *items)
 {
 	const struct layout *layout = op->layout;
 	const unsigned char *record = op->records;
@@ -128,7 +128,7 @@ static bool refine(const struct layout *layout, const struct sequence *items,
 }
 
 /* The elements of all records, in the form that suits them best; and the records' digest. */
-static struct element_form index_records(const struct sort_records_op *op, struct slice items,
+static struct element_form index_records(const struct sort_op *op, struct slice items,
 					 const struct room *room)
 {
 	struct element_form form = element_form_for_any(op->layout);
@@ -160,7 +160,7 @@ static struct element_form index_records(const struct sort_records_op *op, struc
  * Of equal records of which -u keeps one, any number may stand before the limit-th: then all are
  * sorted.
  */
-static uint64_t select_elements(const struct sort_records_op *op, const struct element_form *form,
+static uint64_t select_elements(const struct sort_op *op, const struct element_form *form,
 				const struct room *room)
 {
 	if (op->unique)
@@ -173,14 +173,14 @@ static uint64_t select_elements(const struct sort_records_op *op, const struct e
 static bool sort_elements(const struct layout *layout, const struct sequence *items,
 			  const struct element_form *form, uint64_t n, const struct room *room)
 {
-	cpu_sort(&(struct sort_op){ .elements = room->elements,
-				    .n = n,
-				    .scratch = room->sort,
-				    .element_nbytes = form->element_nbytes });
+	cpu_sort(&(struct sort_elements_op){ .elements = room->elements,
+					     .n = n,
+					     .scratch = room->sort,
+					     .element_nbytes = form->element_nbytes });
 	return refine(layout, items, form, room->elements, n, room);
 }
 
-void cpu_sort_records(const struct sort_records_op *op)
+void cpu_sort_records(const struct sort_op *op)
 {
 	const struct layout *layout = op->layout;
 	struct slice slice = { .elements = op->records, .n = op->n };
@@ -220,7 +220,7 @@ void cpu_sort_records(const struct sort_records_op *op)
 }
 
 /* The elements of all slices, merged; NULL if there is nothing to be merged. */
-static void *merge_elements(const struct merge_records_op *op, const struct sequence *items,
+static void *merge_elements(const struct merge_op *op, const struct sequence *items,
 			    const struct element_form *form, const struct room *room)
 {
 	char *elements = room->elements;
@@ -240,16 +240,16 @@ static void *merge_elements(const struct merge_records_op *op, const struct sequ
 		start += n;
 		elements += n * form->element_nbytes;
 	}
-	cpu_merge(&(struct merge_op){ .slices = room->slices,
-				      .k = op->k,
-				      .element_nbytes = form->element_nbytes,
-				      .out = room->merged,
-				      .scratch = room->merge });
+	cpu_merge(&(struct merge_elements_op){ .slices = room->slices,
+					       .k = op->k,
+					       .element_nbytes = form->element_nbytes,
+					       .out = room->merged,
+					       .scratch = room->merge });
 	refine(op->layout, items, form, room->merged, items->n, room);
 	return room->merged;
 }
 
-void cpu_merge_records(const struct merge_records_op *op)
+void cpu_merge_records(const struct merge_op *op)
 {
 	const struct layout *layout = op->layout;
 	const struct element_form form = element_form_for_any(layout);

@@ -13,5 +13,5 @@
  */
 size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
-void cpu_sort_records(const struct sort_records_op *op);
-void cpu_merge_records(const struct merge_records_op *op);
+void cpu_sort_records(const struct sort_op *op);
+void cpu_merge_records(const struct merge_op *op);

@@ -144,10 +144,10 @@ static void sort_group(const struct refining *refining, const struct group *grou
 		fetch_ahead(refining, group, group->start + i);
 		element_put(&wide, room, i, (uint128_t)word << 64 | next, number);
 	}
-	cpu_sort(&(struct sort_op){ .elements = room,
-				    .n = group->n,
-				    .scratch = op->sort_scratch,
-				    .element_nbytes = wide.element_nbytes });
+	cpu_sort(&(struct sort_elements_op){ .elements = room,
+					     .n = group->n,
+					     .scratch = op->sort_scratch,
+					     .element_nbytes = wide.element_nbytes });
 }
 
 /* Does an element tie with the one before it? */

@@ -29,7 +29,7 @@
 #include "src/device/cpu/vqsort.h"
 
 /* Returns false, with nothing done, where there is none. */
-static bool sort_by_vqsort(const struct sort_op *op)
+static bool sort_by_vqsort(const struct sort_elements_op *op)
 {
 	if (!vqsort_usable())
 		return false;
@@ -45,7 +45,7 @@ static bool vqsort_usable(void)
 	return false;
 }
 
-static bool sort_by_vqsort(const struct sort_op *op)
+static bool sort_by_vqsort(const struct sort_elements_op *op)
 {
 	(void)op;
 	return false;
@@ -107,7 +107,7 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 	return n * element_nbytes;
 }
 
-static void sort_8(const struct sort_op *op)
+static void sort_8(const struct sort_elements_op *op)
 {
 #ifdef __x86_64__
 	if (avx512_usable()) {
@@ -119,13 +119,13 @@ static void sort_8(const struct sort_op *op)
 		radix_sort_8(op->elements, op->n, op->scratch);
 }
 
-static void sort_16(const struct sort_op *op)
+static void sort_16(const struct sort_elements_op *op)
 {
 	if (!sort_by_vqsort(op))
 		radix_sort_16(op->elements, op->n, op->scratch);
 }
 
-void cpu_sort(const struct sort_op *op)
+void cpu_sort(const struct sort_elements_op *op)
 {
 	switch (op->element_nbytes) {
 	case 4:

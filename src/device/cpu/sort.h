@@ -5,7 +5,14 @@
 
 #include "src/device/backend.h"
 
-/* Bytes that sort_op.scratch must have for n elements; 0 where the sort works in place. */
+struct sort_elements_op {
+	void *elements; /* sorted in place, stable where it can be told */
+	uint64_t n;
+	void *scratch; /* cpu_sort_scratch_nbytes(n) */
+	uint32_t element_nbytes;
+};
+
+/* Bytes that sort_elements_op.scratch must have for n elements; 0 where the sort works in place. */
 size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 
 /*
@@ -13,4 +20,4 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
  * Elements already in order, and elements in strictly descending order, take one sweep. No
  * allocation; any number of calls at the same time.
  */
-void cpu_sort(const struct sort_op *op);
+void cpu_sort(const struct sort_elements_op *op);

@@ -58,7 +58,7 @@ UNIQUE_DEFINE(4, uint32_t)
 UNIQUE_DEFINE(8, uint64_t)
 UNIQUE_DEFINE(16, uint128_t)
 
-void cpu_unique(const struct unique_op *op)
+void cpu_unique(const struct unique_elements_op *op)
 {
 	struct dropped dropped = { .n = 0 };
 

@@ -107,22 +107,17 @@ static int decode(struct lane *lane, const struct decode_op *op)
 				    "decode");
 }
 
-static size_t sort_scratch_nbytes(const struct device *device, uint64_t n, uint32_t element_nbytes)
+static int queue_sort(struct lane *lane, const struct sort_op *op)
 {
-	(void)device;
-	return kernel_sort_scratch_nbytes(n, element_nbytes);
-}
-
-static int sort(struct lane *lane, const struct sort_op *op)
-{
+	const uint32_t element_nbytes = op->layout->element_nbytes;
 	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_SORT, op->n * op->element_nbytes, 0, &operation);
+	int r = cuda_operation_begin(lane, STAGE_SORT, op->n * element_nbytes, 0, &operation);
 
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,
-				    launch_sort(op->elements, op->n, op->element_nbytes,
-						op->scratch, operation.lane->stream),
+				    launch_sort(op->items, op->n, element_nbytes, op->scratch,
+						operation.lane->stream),
 				    "sort");
 }
 
@@ -145,29 +140,17 @@ static int cut_elements(struct lane *lane, const struct cut_op *op)
 				    "cut");
 }
 
-static int cut(struct lane *lane, const struct cut_op *op)
+static int queue_merge(struct lane *lane, const struct merge_op *op)
 {
-	return op->layout->kind == LAYOUT_RECORDS ? cuda_cut_items(lane, op) :
-						    cut_elements(lane, op);
-}
-
-static size_t merge_scratch_nbytes(const struct device *device, uint32_t k, uint64_t n,
-				   uint32_t element_nbytes)
-{
-	(void)device;
-	return kernel_merge_scratch_nbytes(k, n, element_nbytes);
-}
-
-static int merge(struct lane *lane, const struct merge_op *op)
-{
-	struct operation operation = { 0 };
+	const uint32_t element_nbytes = op->layout->element_nbytes;
 	const uint64_t n = slices_n(op->slices, op->k);
-	int r = cuda_operation_begin(lane, STAGE_MERGE, n * op->element_nbytes, 0, &operation);
+	struct operation operation = { 0 };
+	int r = cuda_operation_begin(lane, STAGE_MERGE, n * element_nbytes, 0, &operation);
 
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	return cuda_operation_queue(&operation,
-				    launch_merge(cuda_slices(op->slices), op->k, op->element_nbytes,
+				    launch_merge(cuda_slices(op->slices), op->k, element_nbytes,
 						 op->out, op->scratch, operation.lane->stream),
 				    "merge");
 }
@@ -176,15 +159,15 @@ static void deliver_unique(const struct delivery *delivery)
 {
 	const struct unique_findings *found = delivery->from;
 
-	*(uint64_t *)delivery->to[0] = found->n;
-	*(struct digest *)delivery->to[1] = found->dropped;
+	*(struct arranged *)delivery->to[0] =
+		(struct arranged){ .n = found->n, .dropped = found->dropped };
 }
 
-static int unique(struct lane *lane, const struct unique_op *op)
+static int unique_elements(struct lane *lane, const struct unique_op *op)
 {
-	struct unique_task task = { .elements = op->elements, .n = op->n, .map = op->layout->map };
+	struct unique_task task = { .elements = op->items, .n = op->n, .map = op->layout->map };
 	struct operation operation = { 0 };
-	int r = cuda_operation_begin(lane, STAGE_MERGE, op->n * op->element_nbytes,
+	int r = cuda_operation_begin(lane, STAGE_MERGE, op->n * op->layout->element_nbytes,
 				     sizeof(struct unique_findings), &operation);
 
 	if (r == 0)
@@ -193,11 +176,69 @@ static int unique(struct lane *lane, const struct unique_op *op)
 	if (r < 0)
 		return cuda_operation_fail(&operation, r);
 	task.findings = operation.result;
-	operation.delivery->to[0] = op->ret_n;
-	operation.delivery->to[1] = op->ret_dropped;
+	operation.delivery->to[0] = op->ret;
 	operation.delivery->deliver = deliver_unique;
 	return cuda_operation_queue(&operation, launch_unique(&task, operation.lane->stream),
 				    "unique");
+}
+
+/* Elements were sorted or merged: without their duplicates, if that is wanted. */
+static int finish_elements(struct lane *lane, const struct layout *layout, void *items, uint64_t n,
+			   bool is_unique, struct arranged *ret)
+{
+	*ret = (struct arranged){ .n = n };
+	return is_unique ? unique_elements(lane, &(struct unique_op){ .layout = layout,
+								      .items = items,
+								      .n = n,
+								      .ret = ret }) :
+			   0;
+}
+
+static int sort_elements(struct lane *lane, const struct sort_op *op)
+{
+	int r = queue_sort(lane, op);
+
+	return r < 0 ? r : finish_elements(lane, op->layout, op->items, op->n, op->unique, op->ret);
+}
+
+static int merge_elements(struct lane *lane, const struct merge_op *op)
+{
+	int r = queue_merge(lane, op);
+
+	return r < 0 ? r :
+		       finish_elements(lane, op->layout, op->out, slices_n(op->slices, op->k),
+				       op->unique, op->ret);
+}
+
+/* A merge of one slice, by way of other memory. */
+static int unique_records(struct lane *lane, const struct unique_op *op)
+{
+	const struct slice slice = { op->items, op->n };
+	int r = cuda_merge_records(lane, &(struct merge_op){ .layout = op->layout,
+							     .slices = &slice,
+							     .k = 1,
+							     .out = op->other,
+							     .unique = true,
+							     .limit = UINT64_MAX,
+							     .scratch = op->scratch,
+							     .ret = op->ret });
+
+	return r < 0 ? r : copy(lane, op->items, op->other, op->n * op->layout->item_nbytes);
+}
+
+static size_t elements_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
+{
+	return kernel_sort_scratch_nbytes(n, layout->element_nbytes);
+}
+
+static size_t elements_merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
+{
+	return kernel_merge_scratch_nbytes(k, n, layout->element_nbytes);
+}
+
+static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t n)
+{
+	return cuda_records_scratch_nbytes(layout, 0, n);
 }
 
 static int sample_elements(struct lane *lane, const struct sample_op *op)
@@ -217,12 +258,6 @@ static int sample_elements(struct lane *lane, const struct sample_op *op)
 						  op->layout->element_nbytes, operation.result,
 						  operation.lane->stream),
 				    "sample");
-}
-
-static int sample(struct lane *lane, const struct sample_op *op)
-{
-	return op->layout->kind == LAYOUT_RECORDS ? cuda_sample_items(lane, op) :
-						    sample_elements(lane, op);
 }
 
 static int pack(struct lane *lane, const struct pack_op *op)
@@ -280,6 +315,82 @@ static int unpack(struct lane *lane, const struct unpack_op *op)
 				    "unpack");
 }
 
+/* How what a layout's runs consist of is sorted and merged. */
+struct kind {
+	int (*sort)(struct lane *lane, const struct sort_op *op);
+	int (*merge)(struct lane *lane, const struct merge_op *op);
+	int (*unique)(struct lane *lane, const struct unique_op *op);
+	int (*cut)(struct lane *lane, const struct cut_op *op);
+	int (*sample)(struct lane *lane, const struct sample_op *op);
+	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
+	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
+};
+
+static const struct kind kind_elements = {
+	.sort = sort_elements,
+	.merge = merge_elements,
+	.unique = unique_elements,
+	.cut = cut_elements,
+	.sample = sample_elements,
+	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
+	.merge_scratch_nbytes = elements_merge_scratch_nbytes,
+};
+
+static const struct kind kind_records = {
+	.sort = cuda_sort_records,
+	.merge = cuda_merge_records,
+	.unique = unique_records,
+	.cut = cuda_cut_items,
+	.sample = cuda_sample_items,
+	.sort_scratch_nbytes = records_sort_scratch_nbytes,
+	.merge_scratch_nbytes = cuda_records_scratch_nbytes,
+};
+
+/* References: not taken (device_info.refers). */
+static const struct kind *kind_of(const struct layout *layout)
+{
+	return layout->kind == LAYOUT_RECORDS ? &kind_records : &kind_elements;
+}
+
+static int sort(struct lane *lane, const struct sort_op *op)
+{
+	return kind_of(op->layout)->sort(lane, op);
+}
+
+static int merge(struct lane *lane, const struct merge_op *op)
+{
+	return kind_of(op->layout)->merge(lane, op);
+}
+
+static int unique(struct lane *lane, const struct unique_op *op)
+{
+	return kind_of(op->layout)->unique(lane, op);
+}
+
+static int cut(struct lane *lane, const struct cut_op *op)
+{
+	return kind_of(op->layout)->cut(lane, op);
+}
+
+static int sample(struct lane *lane, const struct sample_op *op)
+{
+	return kind_of(op->layout)->sample(lane, op);
+}
+
+static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
+				  uint64_t n)
+{
+	(void)device;
+	return kind_of(layout)->sort_scratch_nbytes(layout, n);
+}
+
+static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
+				   uint32_t k, uint64_t n)
+{
+	(void)device;
+	return kind_of(layout)->merge_scratch_nbytes(layout, k, n);
+}
+
 const struct backend backend_cuda = {
 	.name = "cuda",
 	.probe = cuda_device_probe,
@@ -308,7 +419,4 @@ const struct backend backend_cuda = {
 	.sample = sample,
 	.pack = pack,
 	.unpack = unpack,
-	.records_scratch_nbytes = cuda_records_scratch_nbytes,
-	.sort_records = cuda_sort_records,
-	.merge_records = cuda_merge_records,
 };

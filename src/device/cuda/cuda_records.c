@@ -18,10 +18,8 @@
 #include "src/device/cuda/cuda_refine.h"
 #include "src/device/cuda/cuda_work.h"
 
-size_t cuda_records_scratch_nbytes(const struct device *device, const struct layout *layout,
-				   uint32_t k, uint64_t n)
+size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	(void)device;
 	return cuda_work_scratch_nbytes(layout, k, n);
 }
 
@@ -126,7 +124,7 @@ _Static_assert(sizeof(struct intake_piece) == sizeof(struct kernel_piece) &&
 			       offsetof(struct kernel_piece, nbytes),
 	       "pieces are handed to the kernels as they are");
 
-static int make_items(struct work *work, const struct sort_records_op *op)
+static int make_items(struct work *work, const struct sort_op *op)
 {
 	const struct intake *intake = &work->layout->intake;
 	const struct intake_task task = {
@@ -160,7 +158,7 @@ static int make_elements(struct work *work, void *elements, struct digest *diges
 }
 
 /* The elements of a chunk, sorted by their part of the key. */
-static int sort_elements(struct work *work, const struct sort_records_op *op)
+static int sort_elements(struct work *work, const struct sort_op *op)
 {
 	const bool is_identity = work->layout->intake.is_identity;
 	const struct kernel_slice all = { is_identity ? op->records : work->room.items, op->n };
@@ -180,7 +178,7 @@ static int sort_elements(struct work *work, const struct sort_records_op *op)
 	return cuda_status(r, "sort");
 }
 
-int cuda_sort_records(struct lane *lane, const struct sort_records_op *op)
+int cuda_sort_records(struct lane *lane, const struct sort_op *op)
 {
 	const struct arrangement arrangement = { .unique = op->unique,
 						 .limit = op->limit,
@@ -210,14 +208,14 @@ static void deliver_merged(const struct delivery *delivery)
 	const char *edges = (const char *)(found + 1);
 
 	*(struct arranged *)delivery->to[0] = arranged_of(&found->gathered);
-	if (found->gathered.n == 0)
+	if (found->gathered.n == 0 || !delivery->to[1])
 		return;
 	memcpy(delivery->to[1], edges, delivery->n);
 	memcpy(delivery->to[2], edges + delivery->n, delivery->n);
 }
 
 /* The elements of the slices, merged by their part of the key. */
-static int merge_elements(struct work *work, const struct merge_records_op *op)
+static int merge_elements(struct work *work, const struct merge_op *op)
 {
 	struct kernel_slice *slices = malloc((op->k + 1) * sizeof *slices);
 	char *elements = work->room.buffers[0];
@@ -243,7 +241,7 @@ static int merge_elements(struct work *work, const struct merge_records_op *op)
 	return cuda_status(r, "merge");
 }
 
-int cuda_merge_records(struct lane *lane, const struct merge_records_op *op)
+int cuda_merge_records(struct lane *lane, const struct merge_op *op)
 {
 	const uint64_t item_nbytes = op->layout->item_nbytes;
 	struct arrangement arrangement = { .unique = op->unique,

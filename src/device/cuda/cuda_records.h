@@ -1,15 +1,14 @@
 /*
  * cuda_records - the operations on records, on a GPU
  *
- * For the CUDA back end only (src/device/cuda/backend_cuda.c): members of struct backend.
+ * For the CUDA back end only (src/device/cuda/backend_cuda.c): its row for records.
  */
 #pragma once
 
 #include "src/device/cuda/cuda_lane.h"
 
-size_t cuda_records_scratch_nbytes(const struct device *device, const struct layout *layout,
-				   uint32_t k, uint64_t n);
-int cuda_sort_records(struct lane *lane, const struct sort_records_op *op);
-int cuda_merge_records(struct lane *lane, const struct merge_records_op *op);
+size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
+int cuda_sort_records(struct lane *lane, const struct sort_op *op);
+int cuda_merge_records(struct lane *lane, const struct merge_op *op);
 int cuda_cut_items(struct lane *lane, const struct cut_op *op);
 int cuda_sample_items(struct lane *lane, const struct sample_op *op);

@@ -83,14 +83,14 @@ static void assert_sorted(const unsigned char *records)
 	struct arranged arranged;
 	struct digest read;
 
-	cpu_sort_records(&(struct sort_records_op){ .layout = &layout,
-						    .records = records,
-						    .items = items,
-						    .n = N,
-						    .limit = UINT64_MAX,
-						    .scratch = scratch,
-						    .ret_read = &read,
-						    .ret = &arranged });
+	cpu_sort_records(&(struct sort_op){ .layout = &layout,
+					    .records = records,
+					    .items = items,
+					    .n = N,
+					    .limit = UINT64_MAX,
+					    .scratch = scratch,
+					    .ret_read = &read,
+					    .ret = &arranged });
 	for (unsigned i = 1; i < N; i++)
 		assert_true(memcmp(items + (i - 1) * RECORD_NBYTES, items + i * RECORD_NBYTES,
 				   RECORD_NBYTES) <= 0);

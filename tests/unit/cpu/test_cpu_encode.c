@@ -21,8 +21,8 @@ typedef void check_fn(const struct layout *layout, uint64_t n);
 /* check() for every type of the command line, in both directions, and every length. */
 static void for_all_layouts(check_fn *check)
 {
-	static const char *const types[] = { "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32",
-					     "i64", "i128", "f32", "f64" };
+	static const char *const types[] = { "u8",  "u16", "u32", "u64",  "u128", "i8",
+					     "i16", "i32", "i64", "i128", "f32",  "f64" };
 	char names[12 + 12 + 16][8];
 	unsigned n_names = 0;
 
@@ -60,8 +60,8 @@ static struct digest reference_digest(const struct layout *layout, const unsigne
 	struct digest digest = { .n_records = n };
 
 	for (uint64_t i = 0; i < n; i++)
-		digest.sum += digest_record(records + i * layout->record_nbytes,
-					    layout->record_nbytes);
+		digest.sum +=
+			digest_record(records + i * layout->record_nbytes, layout->record_nbytes);
 	return digest;
 }
 
@@ -83,8 +83,11 @@ static void check_encode(const struct layout *layout, uint64_t n)
 	struct digest expected = reference_digest(layout, records, n);
 
 	digest_add(&expected, digest);
-	cpu_encode(&(struct encode_op){ .layout = layout, .records = records, .elements = elements,
-					.n = n, .ret_digest = &digest });
+	cpu_encode(&(struct encode_op){ .layout = layout,
+					.records = records,
+					.elements = elements,
+					.n = n,
+					.ret_digest = &digest });
 	assert_encoded(layout, records, elements, n);
 	assert_true(digest_equal(digest, expected));
 
@@ -92,7 +95,8 @@ static void check_encode(const struct layout *layout, uint64_t n)
 	memcpy(elements + elements_nbytes - records_nbytes, records, records_nbytes);
 	cpu_encode(&(struct encode_op){ .layout = layout,
 					.records = elements + elements_nbytes - records_nbytes,
-					.elements = elements, .n = n });
+					.elements = elements,
+					.n = n });
 	assert_encoded(layout, records, elements, n);
 	guarded_free(records, records_nbytes);
 	guarded_free(elements, elements_nbytes);
@@ -113,16 +117,22 @@ static void check_decode(const struct layout *layout, uint64_t n)
 	unsigned char *records = guarded_alloc(records_nbytes);
 	struct decode_result result;
 
-	cpu_encode(&(struct encode_op){ .layout = layout, .records = expected, .elements = elements,
-					.n = n });
-	cpu_decode(&(struct decode_op){ .layout = layout, .elements = elements, .records = records,
-					.n = n, .ret = &result });
+	cpu_encode(&(struct encode_op){
+		.layout = layout, .records = expected, .elements = elements, .n = n });
+	cpu_decode(&(struct decode_op){ .layout = layout,
+					.elements = elements,
+					.records = records,
+					.n = n,
+					.ret = &result });
 	assert_memory_equal(records, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 
 	/* Again in place. */
-	cpu_decode(&(struct decode_op){ .layout = layout, .elements = elements, .records = elements,
-					.n = n, .ret = &result });
+	cpu_decode(&(struct decode_op){ .layout = layout,
+					.elements = elements,
+					.records = elements,
+					.n = n,
+					.ret = &result });
 	assert_memory_equal(elements, expected, records_nbytes);
 	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
 	guarded_free(expected, records_nbytes);
@@ -143,13 +153,16 @@ static void check_disorders(const struct layout *layout, uint64_t n)
 	uint64_t expected[2] = { 0, 0 };
 
 	for (unsigned strict = 0; strict < 2; strict++) {
-		const struct decode_op op = { .layout = layout, .elements = elements,
-					      .records = elements, .n = n, .strict = strict,
+		const struct decode_op op = { .layout = layout,
+					      .elements = elements,
+					      .records = elements,
+					      .n = n,
+					      .strict = strict,
 					      .ret = &(struct decode_result){ .n_disorders = 99 } };
 		code_t first = 0, previous = 0;
 
-		cpu_encode(&(struct encode_op){ .layout = layout, .records = records,
-						.elements = elements, .n = n });
+		cpu_encode(&(struct encode_op){
+			.layout = layout, .records = records, .elements = elements, .n = n });
 		for (uint64_t i = 0; i < n; i++) {
 			const code_t element = element_get(elements, layout->element_nbytes, i);
 
@@ -183,8 +196,8 @@ static void check_unique(const struct layout *layout, uint64_t n)
 	struct digest dropped, expected_dropped = { 0 };
 	uint64_t n_left, n_expected = 0;
 
-	cpu_encode(&(struct encode_op){ .layout = layout, .records = records, .elements = elements,
-					.n = n });
+	cpu_encode(&(struct encode_op){
+		.layout = layout, .records = records, .elements = elements, .n = n });
 	elements_sort(elements, layout->element_nbytes, n);
 	expected = guarded_copy(elements, nbytes);
 	for (uint64_t i = 0; i < n; i++) {
@@ -198,9 +211,12 @@ static void check_unique(const struct layout *layout, uint64_t n)
 		layout_decode(layout, code, record);
 		digest_add(&expected_dropped, reference_digest(layout, record, 1));
 	}
-	cpu_unique(&(struct unique_op){ .elements = elements, .n = n,
-					.element_nbytes = layout->element_nbytes, .layout = layout,
-					.ret_n = &n_left, .ret_dropped = &dropped });
+	cpu_unique(&(struct unique_elements_op){ .elements = elements,
+						 .n = n,
+						 .element_nbytes = layout->element_nbytes,
+						 .layout = layout,
+						 .ret_n = &n_left,
+						 .ret_dropped = &dropped });
 	assert_int_equal(n_left, n_expected);
 	assert_memory_equal(elements, expected, n_expected * layout->element_nbytes);
 	assert_true(digest_equal(dropped, expected_dropped));

@@ -122,11 +122,11 @@ static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uin
 	void *out = guarded_alloc(n * element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
-	cpu_merge(&(struct merge_op){ .slices = slices,
-				      .k = k,
-				      .element_nbytes = element_nbytes,
-				      .out = out,
-				      .scratch = scratch });
+	cpu_merge(&(struct merge_elements_op){ .slices = slices,
+					       .k = k,
+					       .element_nbytes = element_nbytes,
+					       .out = out,
+					       .scratch = scratch });
 	elements_sort(all, element_nbytes, n);
 	if (memcmp(out, all, n * element_nbytes) != 0)
 		fail_msg("%u bytes, distribution %d, shape %d, k %u, n %lu", element_nbytes, dist,
@@ -175,7 +175,7 @@ static void thousands_of_slices_are_merged(void **state)
 
 static void no_slices_are_merged_to_nothing(void **state)
 {
-	struct merge_op op = { .k = 0, .element_nbytes = 8 };
+	struct merge_elements_op op = { .k = 0, .element_nbytes = 8 };
 
 	(void)state;
 	cpu_merge(&op);

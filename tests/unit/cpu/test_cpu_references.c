@@ -60,10 +60,10 @@ static void sort_elements(struct referred *referred)
 	const size_t scratch_nbytes = cpu_sort_scratch_nbytes(referred->n, element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
-	cpu_sort(&(struct sort_op){ .elements = referred->elements,
-				    .n = referred->n,
-				    .scratch = scratch,
-				    .element_nbytes = element_nbytes });
+	cpu_sort(&(struct sort_elements_op){ .elements = referred->elements,
+					     .n = referred->n,
+					     .scratch = scratch,
+					     .element_nbytes = element_nbytes });
 	guarded_free(scratch, scratch_nbytes);
 }
 

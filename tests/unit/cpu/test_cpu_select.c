@@ -69,10 +69,10 @@ static void sort(const struct element_form *form, void *elements, uint64_t n)
 	void *scratch = malloc(cpu_sort_scratch_nbytes(n, form->element_nbytes) + 1);
 
 	assert_non_null(scratch);
-	cpu_sort(&(struct sort_op){ .elements = elements,
-				    .n = n,
-				    .scratch = scratch,
-				    .element_nbytes = form->element_nbytes });
+	cpu_sort(&(struct sort_elements_op){ .elements = elements,
+					     .n = n,
+					     .scratch = scratch,
+					     .element_nbytes = form->element_nbytes });
 	free(scratch);
 }
 

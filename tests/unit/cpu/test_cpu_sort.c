@@ -34,10 +34,10 @@ static void sort_chunk(void *elements, uint64_t n, uint32_t element_nbytes)
 	const size_t scratch_nbytes = cpu_sort_scratch_nbytes(n, element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
-	cpu_sort(&(struct sort_op){ .elements = elements,
-				    .n = n,
-				    .scratch = scratch,
-				    .element_nbytes = element_nbytes });
+	cpu_sort(&(struct sort_elements_op){ .elements = elements,
+					     .n = n,
+					     .scratch = scratch,
+					     .element_nbytes = element_nbytes });
 	guarded_free(scratch, scratch_nbytes);
 }
 

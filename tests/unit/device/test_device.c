@@ -12,6 +12,11 @@
 
 #include <cmocka.h>
 
+static const struct layout layout = { .kind = LAYOUT_CODES,
+				      .record_nbytes = sizeof(uint64_t),
+				      .resident_nbytes = sizeof(uint64_t),
+				      .element_nbytes = sizeof(uint64_t) };
+
 enum { N = 1000, NBYTES = N * sizeof(uint64_t) };
 
 /* A device with one lane, and numbers to sort. */
@@ -20,6 +25,7 @@ struct bench {
 	struct lane *lane;
 	struct mark *mark;
 	uint64_t *numbers;
+	struct arranged arranged;
 	void *scratch;
 	size_t scratch_nbytes;
 };
@@ -34,7 +40,7 @@ static void bench_open(const struct backend *backend, unsigned n_threads, struct
 	assert_int_equal(mark_open(bench->device, &bench->mark), 0);
 	assert_int_equal(device_alloc(bench->device, MEMORY_DEVICE, NBYTES, &numbers), 0);
 	bench->numbers = numbers;
-	bench->scratch_nbytes = device_sort_scratch_nbytes(bench->device, N, sizeof(uint64_t)) + 1;
+	bench->scratch_nbytes = device_sort_scratch_nbytes(bench->device, &layout, N) + 1;
 	assert_int_equal(device_alloc(bench->device, MEMORY_DEVICE, bench->scratch_nbytes,
 				      &bench->scratch),
 			 0);
@@ -54,11 +60,11 @@ static void queue_sort(struct bench *bench)
 {
 	for (uint64_t i = 0; i < N; i++)
 		bench->numbers[i] = N - i;
-	assert_int_equal(lane_sort(bench->lane,
-				   &(struct sort_op){ .elements = bench->numbers,
-						      .n = N,
-						      .scratch = bench->scratch,
-						      .element_nbytes = sizeof(uint64_t) }),
+	assert_int_equal(lane_sort(bench->lane, &(struct sort_op){ .layout = &layout,
+								   .items = bench->numbers,
+								   .n = N,
+								   .scratch = bench->scratch,
+								   .ret = &bench->arranged }),
 			 0);
 }
 

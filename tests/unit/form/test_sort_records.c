@@ -255,9 +255,9 @@ static void limit_counts_what_was_written_before(void **state)
 }
 
 /* As the CPU back end, but it says of every chunk that it could not sort it. */
-static int sort_and_lie(struct lane *lane, const struct sort_records_op *op)
+static int sort_and_lie(struct lane *lane, const struct sort_op *op)
 {
-	const int r = backend_cpu.sort_records(lane, op);
+	const int r = backend_cpu.sort(lane, op);
 	struct mark *mark;
 
 	if (r < 0 || backend_cpu.mark_open(engine.device, &mark) < 0)
@@ -277,7 +277,7 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 	(void)state;
 	make_records(&shape, 1000);
 	start_engine(&shape, MEMORY_APART);
-	backend_apart.sort_records = sort_and_lie;
+	backend_apart.sort = sort_and_lie;
 	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), -EIO);
 	assert_non_null(strstr(status_last(), "1 records of a chunk are out of order"));
 	stop_engine();
