@@ -17,8 +17,11 @@ enum { MOST_EMPTY_FRAMES = 16, MOST_EMPTY_NBYTES = 64 };
 
 static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
 
-/* A table of more frames is the work of no sane program, and the memory for it a risk. */
-static const uint32_t most_frames = UINT32_C(1) << 27;
+/*
+ * A table of more frames would take more than 10 MiB: the file is read as if it had none. Of what
+ * gsort writes that is half a TiB of content.
+ */
+static const uint32_t most_frames = UINT32_C(1) << 19;
 
 static uint32_t load32(const unsigned char *from)
 {
@@ -70,6 +73,22 @@ size_t zst_index_most_nbytes(const struct zst_index *index)
 		if (most < zst_index_content_nbytes(index, i))
 			most = zst_index_content_nbytes(index, i);
 	return most;
+}
+
+size_t zst_index_most_stored_nbytes(const struct zst_index *index)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < index->n; i++)
+		if (zst_index_content_nbytes(index, i) && most < zst_index_stored_nbytes(index, i))
+			most = zst_index_stored_nbytes(index, i);
+	return most;
+}
+
+size_t zst_index_memory_nbytes(const struct zst_index *index)
+{
+	return index->n_allocated * sizeof *index->frames +
+	       (index->checksums ? index->n * sizeof *index->checksums : 0);
 }
 
 size_t zst_index_find(const struct zst_index *index, uint64_t offset)

@@ -56,8 +56,12 @@ static inline uint64_t zst_index_total_nbytes(const struct zst_index *index)
 	return index->n ? index->frames[index->n].content : 0;
 }
 
-/* The largest content of a frame. */
+/* The largest content of a frame; and of those with content, the largest stored one. */
 size_t zst_index_most_nbytes(const struct zst_index *index);
+size_t zst_index_most_stored_nbytes(const struct zst_index *index);
+
+/* What the index takes. */
+size_t zst_index_memory_nbytes(const struct zst_index *index);
 
 /* The frame that the content's byte `offset`, before its end, is in. */
 size_t zst_index_find(const struct zst_index *index, uint64_t offset);

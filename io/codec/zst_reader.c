@@ -18,7 +18,7 @@
 #include "src/base/status.h"
 
 /* As many as there are readers of a file: each has an edge in common with the next. */
-enum { N_SLOTS = 8 };
+enum { MOST_SLOTS = 8 };
 
 #define NO_FRAME SIZE_MAX
 
@@ -41,12 +41,13 @@ struct zst_reader {
 	uint64_t base;
 	struct codec_pool *contexts;
 	size_t slot_nbytes;
+	size_t n_slots; /* in use; changed before anything is read */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a slot was loaded or let go */
 	/* Under the lock. */
 	uint64_t now; /* counts uses of slots */
-	struct slot slots[N_SLOTS];
+	struct slot slots[MOST_SLOTS];
 };
 
 int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
@@ -64,7 +65,8 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 	reader->contexts = contexts;
 	reader->slot_nbytes = zst_index_most_nbytes(&index);
 	reader->now = AGE_FIRST_USE;
-	for (size_t i = 0; i < N_SLOTS; i++)
+	reader->n_slots = MOST_SLOTS;
+	for (size_t i = 0; i < MOST_SLOTS; i++)
 		reader->slots[i] = (struct slot){ .frame = NO_FRAME, .age = AGE_NEW };
 	pthread_mutex_init(&reader->lock, NULL);
 	pthread_cond_init(&reader->changed, NULL);
@@ -72,21 +74,36 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 	return 0;
 }
 
+void zst_reader_keep(struct zst_reader *reader, size_t n_frames)
+{
+	reader->n_slots = n_frames < 1 ? 1 : n_frames < MOST_SLOTS ? n_frames : MOST_SLOTS;
+}
+
+size_t zst_reader_index_nbytes(const struct zst_reader *reader)
+{
+	return zst_index_memory_nbytes(&reader->index);
+}
+
+size_t zst_reader_frame_nbytes(const struct zst_reader *reader)
+{
+	return reader->slot_nbytes;
+}
+
 size_t zst_reader_memory_nbytes(const struct zst_reader *reader)
 {
-	return N_SLOTS * reader->slot_nbytes;
+	return reader->n_slots * reader->slot_nbytes;
 }
 
 size_t zst_reader_thread_nbytes(const struct zst_reader *reader)
 {
-	return reader->slot_nbytes + codec_decoding_nbytes();
+	return zst_index_most_stored_nbytes(&reader->index) + codec_decoding_nbytes();
 }
 
 void zst_reader_close(struct zst_reader *reader)
 {
 	if (!reader)
 		return;
-	for (size_t i = 0; i < N_SLOTS; i++)
+	for (size_t i = 0; i < MOST_SLOTS; i++)
 		free(reader->slots[i].content);
 	zst_index_free(&reader->index);
 	pthread_cond_destroy(&reader->changed);
@@ -165,7 +182,7 @@ static int decode_frame(struct zst_reader *reader, const struct file *file, size
 
 static struct slot *find_slot(struct zst_reader *reader, size_t frame)
 {
-	for (size_t i = 0; i < N_SLOTS; i++)
+	for (size_t i = 0; i < reader->n_slots; i++)
 		if (reader->slots[i].frame == frame)
 			return &reader->slots[i];
 	return NULL;
@@ -176,7 +193,7 @@ static struct slot *find_victim(struct zst_reader *reader)
 {
 	struct slot *victim = NULL;
 
-	for (size_t i = 0; i < N_SLOTS; i++) {
+	for (size_t i = 0; i < reader->n_slots; i++) {
 		struct slot *slot = &reader->slots[i];
 
 		if (slot->n_holders == 0 && (!victim || slot->age < victim->age))
@@ -209,13 +226,18 @@ static struct slot *hold_slot(struct zst_reader *reader, size_t frame, bool *ret
 	return slot;
 }
 
-/* r: of the use that was made of it, which gave n_given bytes. */
+/* r: of the use that was made of it, which gave n_given bytes. What is spent takes no memory. */
 static void let_slot_go(struct zst_reader *reader, struct slot *slot, int r, size_t n_given)
 {
 	slot->n_given += n_given;
 	if (r < 0 || slot->n_given >= zst_index_content_nbytes(&reader->index, slot->frame))
 		slot->age = AGE_SPENT;
 	slot->n_holders--;
+	if (slot->age == AGE_SPENT && slot->n_holders == 0) {
+		free(slot->content);
+		slot->content = NULL;
+		slot->frame = NO_FRAME;
+	}
 	pthread_cond_broadcast(&reader->changed);
 }
 

@@ -28,8 +28,15 @@ int zst_reader_open(const char *name, struct zst_index index, uint64_t base,
 /* NULL is fine. */
 void zst_reader_close(struct zst_reader *reader);
 
-/* The most that it keeps; and what each thread takes that reads. */
+/* Nothing has been read yet: keep the content of so many frames at most, from 1 to 8. */
+void zst_reader_keep(struct zst_reader *reader, size_t n_frames);
+
+/* The content of a frame; what the index takes; the most that is kept, without the index. */
+size_t zst_reader_frame_nbytes(const struct zst_reader *reader);
+size_t zst_reader_index_nbytes(const struct zst_reader *reader);
 size_t zst_reader_memory_nbytes(const struct zst_reader *reader);
+
+/* What each thread takes that reads. */
 size_t zst_reader_thread_nbytes(const struct zst_reader *reader);
 
 /*

@@ -14,14 +14,13 @@
 
 #include "src/base/status.h"
 
-enum { USUAL_WINDOW_NBYTES = 8 << 20 };
-
 /* For what may be no compressed data at all. */
 static const char or_raw[] = "; --format=raw takes its bytes for records";
 
 struct zst_stream {
 	const char *name;
 	ZSTD_DStream *decoder;
+	uint64_t most_window_nbytes;
 	bool in_frame;  /* the frame that was begun is not complete */
 	bool has_begun; /* a frame with content was begun */
 	bool has_content;
@@ -33,7 +32,7 @@ struct zst_stream {
 };
 
 int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
-		    struct zst_stream **ret_stream)
+		    uint64_t most_window_nbytes, struct zst_stream **ret_stream)
 {
 	const size_t capacity = ZSTD_DStreamInSize();
 	struct zst_stream *stream = calloc(1, sizeof *stream + capacity);
@@ -44,6 +43,8 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 		zst_stream_close(stream);
 		return fail(-ENOMEM, "%s: decompression: %m", name);
 	}
+	ZSTD_DCtx_setMaxWindowSize(stream->decoder, most_window_nbytes);
+	stream->most_window_nbytes = most_window_nbytes;
 	stream->name = name;
 	assert(read_nbytes <= ZST_STREAM_MOST_READ_NBYTES && read_nbytes <= capacity);
 	stream->capacity = capacity;
@@ -53,10 +54,19 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 	return 0;
 }
 
-size_t zst_stream_memory_nbytes(void)
+uint64_t zst_window_nbytes(const void *header, size_t nbytes)
+{
+	ZSTD_frameHeader found;
+
+	if (ZSTD_getFrameHeader(&found, header, nbytes) != 0 || found.frameType != ZSTD_frame)
+		return 0;
+	return found.windowSize;
+}
+
+size_t zst_stream_memory_nbytes(uint64_t window_nbytes)
 {
 	return sizeof(struct zst_stream) + ZSTD_DStreamInSize() +
-	       ZSTD_estimateDStreamSize(USUAL_WINDOW_NBYTES);
+	       ZSTD_estimateDStreamSize(window_nbytes);
 }
 
 void zst_stream_close(struct zst_stream *stream)
@@ -89,6 +99,14 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return fail(-ENOMEM, "%s: decompression: %m", stream->name);
+	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge &&
+	    stream->most_window_nbytes < ZST_MOST_WINDOW_NBYTES)
+		return fail(
+			-E2BIG,
+			"%s: a frame is compressed with a window of more than %" PRIu64
+			" MiB (zstd --long), for which the memory is too little: it needs -S of "
+			"at least 2G, or to be decompressed before",
+			stream->name, stream->most_window_nbytes >> 20);
 	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s%s",
 		    stream->name, offset, ZSTD_getErrorName(code),
 		    stream->has_content ? "" : or_raw);

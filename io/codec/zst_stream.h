@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "io/file/file.h"
 
@@ -16,12 +17,20 @@ enum { ZST_STREAM_MOST_READ_NBYTES = 64 << 10 };
 
 /*
  * name: for messages; must outlive the stream. read_nbytes: what has already been read from the
- * file, at most ZST_STREAM_MOST_READ_NBYTES. 0, or -ENOMEM after a message.
+ * file, at most ZST_STREAM_MOST_READ_NBYTES. most_window_nbytes: frames with larger windows are
+ * refused. 0, or -ENOMEM after a message.
  */
 int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
-		    struct zst_stream **ret_stream);
-/* What a stream takes whose frames have windows of 8 MiB, the most that zstd makes unless asked. */
-size_t zst_stream_memory_nbytes(void);
+		    uint64_t most_window_nbytes, struct zst_stream **ret_stream);
+/* What a stream takes whose frames have windows of so many bytes. */
+size_t zst_stream_memory_nbytes(uint64_t window_nbytes);
+
+/* Most of what zstd makes has windows of 8 MiB at most; and what it takes unless asked, of 128. */
+enum { ZST_USUAL_WINDOW_NBYTES = 8 << 20, ZST_MOST_WINDOW_NBYTES = 128 << 20 };
+
+/* The window of the frame that begins with these bytes; 0 if they do not say. */
+enum { ZST_HEADER_NBYTES = 18 };
+uint64_t zst_window_nbytes(const void *header, size_t nbytes);
 
 /* NULL is fine. */
 void zst_stream_close(struct zst_stream *stream);

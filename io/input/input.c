@@ -187,23 +187,78 @@ void input_close(struct input *input)
 	free(input);
 }
 
-uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers)
+void input_limit_windows(struct input *input, uint64_t nbytes)
 {
-	uint64_t nbytes = 0, reader_nbytes = 0, stream_nbytes = 0;
+	input->table.most_window_nbytes = nbytes;
+}
+
+uint64_t input_most_window_nbytes(const struct input *input)
+{
+	return input->table.most_window_nbytes;
+}
+
+void input_keep_frames(struct input *input, uint64_t nbytes)
+{
+	uint64_t frames_nbytes = 0;
+
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (input->sources[i].source.zst_reader)
+			frames_nbytes +=
+				zst_reader_frame_nbytes(input->sources[i].source.zst_reader);
+	for (size_t i = 0; i < input->n_sources && frames_nbytes; i++)
+		if (input->sources[i].source.zst_reader)
+			zst_reader_keep(input->sources[i].source.zst_reader,
+					(size_t)(nbytes / frames_nbytes));
+}
+
+/* Of streams, which are read one after the other; 0 if none of them is compressed. */
+static uint64_t stream_nbytes(const struct input *input)
+{
+	uint64_t most_nbytes = 0;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
 		const struct source *source = &input->sources[i].source;
-		const struct zst_reader *reader = source->zst_reader;
+		const uint64_t window_nbytes = source->window_nbytes ?
+						       source->window_nbytes :
+						       input->table.most_window_nbytes;
 
-		if (source_may_be_compressed(source))
-			stream_nbytes = zst_stream_memory_nbytes(); /* one after the other */
+		if (source_may_be_compressed(source) && window_nbytes > most_nbytes)
+			most_nbytes = window_nbytes;
+	}
+	return most_nbytes ? zst_stream_memory_nbytes(most_nbytes) : 0;
+}
+
+/* What a source takes as long as there is an input. */
+static uint64_t source_nbytes(const struct placed_source *placed)
+{
+	const struct zst_reader *reader = placed->source.zst_reader;
+
+	/* The name is in an argument or a list of names, and in a list of pointers. */
+	return sizeof *placed + sizeof(char *) + strlen(placed->source.name) + 1 +
+	       placed->tail_nbytes + (reader ? zst_reader_index_nbytes(reader) : 0);
+}
+
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order)
+{
+	uint64_t nbytes = stream_nbytes(input);
+	uint64_t kept_nbytes = 0, reader_nbytes = 0, frame_nbytes = 0;
+
+	for (size_t i = 0; i < input->n_sources; i++) {
+		const struct zst_reader *reader = input->sources[i].source.zst_reader;
+
+		nbytes += source_nbytes(&input->sources[i]);
 		if (!reader)
 			continue;
-		nbytes += zst_reader_memory_nbytes(reader);
+		kept_nbytes += zst_reader_memory_nbytes(reader);
 		if (zst_reader_thread_nbytes(reader) > reader_nbytes)
 			reader_nbytes = zst_reader_thread_nbytes(reader);
+		if (zst_reader_frame_nbytes(reader) > frame_nbytes)
+			frame_nbytes = zst_reader_frame_nbytes(reader);
 	}
-	return nbytes + stream_nbytes + n_readers * reader_nbytes;
+	/* Each reader is at both ends of its part, and what has been given out is not kept. */
+	if (in_order && kept_nbytes > 2 * n_readers * frame_nbytes)
+		kept_nbytes = 2 * n_readers * frame_nbytes;
+	return nbytes + kept_nbytes + n_readers * reader_nbytes;
 }
 
 uint64_t input_total_nbytes(const struct input *input)

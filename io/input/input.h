@@ -57,10 +57,20 @@ void input_close(struct input *input);
 int input_look_ahead(struct input *input, bool may_open);
 
 /*
- * What the files among them that are compressed take beside what they are read to; and pipes, if
- * one may be and has not been looked at.
+ * Nothing has been read yet. Refuse compressed pipes whose frames ask for larger windows than that;
+ * of files it is known before. Until then it is 128 MiB.
  */
-uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers);
+void input_limit_windows(struct input *input, uint64_t nbytes);
+uint64_t input_most_window_nbytes(const struct input *input);
+
+/* Nothing has been read yet. Keep so much of compressed files that are read in little pieces. */
+void input_keep_frames(struct input *input, uint64_t nbytes);
+
+/*
+ * What the input takes beside what it is read to: names, tails, compressed files; and of a pipe,
+ * which may be compressed, as is only seen when it is read. in_order: it is read by input_read().
+ */
+uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order);
 
 /* The stream's size; INPUT_SIZE_UNKNOWN as soon as one of the inputs is no regular file. */
 uint64_t input_total_nbytes(const struct input *input);

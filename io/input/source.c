@@ -44,6 +44,7 @@ void source_table_init(struct source_table *table, const struct io_engine *engin
 	table->rules = *rules;
 	table->max_idle = max_idle_files();
 	table->large_nbytes = find_large_nbytes();
+	table->most_window_nbytes = ZST_MOST_WINDOW_NBYTES;
 	table->n_open = 0;
 	table->queue = NULL;
 	pthread_mutex_init(&table->lock, NULL);
@@ -170,6 +171,30 @@ static int has_unsaid_bytes(const struct source *source)
 	return r < 0 ? fail(r, "%s: read: %m", source->name) : 1;
 }
 
+/* What zstd adds to what does not shrink, at most, and a frame of it. */
+enum { MOST_OVERHEAD_NBYTES = 1 << 20 };
+
+/* What the frame asks for that begins so, or what is usual; 0 of what is damaged or refused. */
+static uint64_t window_of(const void *header, size_t nbytes)
+{
+	const uint64_t window_nbytes =
+		nbytes < ZST_HEADER_NBYTES ? 0 : zst_window_nbytes(header, nbytes);
+
+	return window_nbytes > ZST_MOST_WINDOW_NBYTES  ? 0 :
+	       window_nbytes > ZST_USUAL_WINDOW_NBYTES ? window_nbytes :
+							 ZST_USUAL_WINDOW_NBYTES;
+}
+
+/* Of a compressed file that is read as a stream. */
+static void note_window(struct source *source)
+{
+	unsigned char header[ZST_HEADER_NBYTES];
+
+	if (source->nbytes >= sizeof header &&
+	    file_read_at(&source->file, source->base, header, sizeof header) == 0)
+		source->window_nbytes = window_of(header, sizeof header);
+}
+
 /* A compressed file: its content's size if it has an index that is of use, else a stream. */
 static int measure_content(struct source_table *table, struct source *source)
 {
@@ -180,8 +205,10 @@ static int measure_content(struct source_table *table, struct source *source)
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: cannot read its index of frames: %m", source->name);
 	source->zst_end = source->base + source->nbytes;
-	if (r < 0 || zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES) {
+	if (r < 0 || zst_index_most_nbytes(&index) > ZST_READER_MOST_NBYTES ||
+	    zst_index_most_stored_nbytes(&index) > ZST_READER_MOST_NBYTES + MOST_OVERHEAD_NBYTES) {
 		zst_index_free(&index);
+		note_window(source);
 		source->is_stream = true;
 		source->nbytes = 0;
 		return 0;
@@ -392,9 +419,18 @@ static int read_head(struct source *source, int cancel_fd)
 /* It is compressed: the head becomes that of the content. */
 static int start_content(const struct source_table *table, struct source *source, int cancel_fd)
 {
-	int r = zst_stream_open(source->name, source->head->bytes, source->head->end,
-				&source->zst_stream);
+	const struct source_head *head = source->head;
+	const uint64_t window_nbytes = window_of(head->bytes, head->end);
+	int r;
 
+	/* One that is looked at before the plan is planned with, as large as it is. */
+	if (window_nbytes && table->most_window_nbytes == ZST_MOST_WINDOW_NBYTES)
+		source->window_nbytes = window_nbytes;
+	r = zst_stream_open(source->name, head->bytes, head->end,
+			    source->window_nbytes > table->most_window_nbytes ?
+				    source->window_nbytes :
+				    table->most_window_nbytes,
+			    &source->zst_stream);
 	if (r == 0)
 		r = read_head(source, cancel_fd);
 	return r < 0 ? r : source_look_at_head(table, source, source->head, true);

@@ -45,7 +45,8 @@ struct source {
 	uint64_t n_after; /* bytes behind them, which are not read here */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
-	uint64_t zst_end; /* of a compressed file; 0: it is none */
+	uint64_t zst_end;       /* of a compressed file; 0: it is none */
+	uint64_t window_nbytes; /* that its first frame asks for, if it is a stream; 0: not known */
 
 	/* By who reads it in order: from source_start() to the last release. */
 	struct zst_stream *zst_stream; /* if it is compressed */
@@ -67,6 +68,7 @@ struct source_table {
 	struct format_rules rules;
 	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
 	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
+	uint64_t most_window_nbytes; /* of compressed streams that do not say it before */
 
 	pthread_mutex_t lock;
 	size_t n_open;

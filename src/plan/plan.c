@@ -16,9 +16,8 @@ enum {
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_BLOCK_NBYTES = 1 << 20,
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
-	MOST_READERS = 8,
-	MOST_WRITERS = 2,     /* a file has one lock for writes: more only wait for it */
-	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
+	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
+	CHUNKS_AT_LEAST = 32,  /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 	CODECS_PART = 16, /* of the memory, at most, as the next */
 	USUAL_INDEX_PART = 8,
@@ -288,12 +287,18 @@ static void plan_data(const struct plan_request *request, const struct device_in
 /* What a sort as it is planned takes besides data. */
 static void plan_side(const struct plan_request *request, struct plan *plan)
 {
+	uint64_t index_nbytes;
+
 	plan->side_nbytes = plan_streams_nbytes(request, plan);
 	if (plan_stores_runs(plan))
 		plan->side_nbytes += at_most(plan_codecs_nbytes(request, plan),
 					     plan->memory_nbytes / CODECS_PART);
-	plan->index_nbytes =
-		at_most(plan_index_nbytes(request, plan), plan->memory_nbytes / PLAN_INDEX_PART);
+	/* What of the index is beyond its usual part goes beside the memory, as far as it can. */
+	index_nbytes = plan_index_nbytes(request, plan);
+	plan->index_nbytes = at_most(index_nbytes, plan->memory_nbytes / USUAL_INDEX_PART);
+	index_nbytes -= at_most(index_nbytes, PLAN_BESIDE_NBYTES / 2);
+	plan->index_nbytes = at_least(plan->index_nbytes,
+				      at_most(index_nbytes, plan->memory_nbytes / PLAN_INDEX_PART));
 	plan->most_stored_blocks = plan_index_room_nbytes(plan) / plan_entry_nbytes(request, true);
 }
 
@@ -337,7 +342,7 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		.resident_nbytes = request->layout->resident_nbytes,
 		.unified = info.unified,
 		.n_lanes = info.n_lanes,
-		.n_readers = (uint32_t)at_most(request->n_threads, MOST_READERS),
+		.n_readers = (uint32_t)at_most(request->n_threads, PLAN_MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
 	if (info.unified)

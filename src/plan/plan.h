@@ -137,11 +137,14 @@ enum { PLAN_LEAST_MEMORY_NBYTES = 1 << 20 };
  * The process may take 32 MiB besides the memory. With little memory, what does not shrink with it
  * may have so much of them; the rest is for the program and its threads.
  */
-enum { PLAN_BESIDE_NBYTES = 20 << 20 };
+enum { PLAN_BESIDE_NBYTES = 24 << 20 };
 
 /* Threads that sort: more than one for each MiB would have too little of it; 2 are no matter. */
 enum { PLAN_THREAD_NBYTES = 1 << 20 };
 uint64_t plan_most_threads(uint64_t memory_nbytes);
+
+/* Threads that read the input, of those that there are. */
+enum { PLAN_MOST_READERS = 8 };
 
 /* Of each input of -m, what is turned into items at a time, where its records are none. */
 enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };

@@ -164,6 +164,8 @@ static int add_path(const struct engine *engine, struct merge_inputs *inputs, co
 	if (r < 0)
 		return r;
 	inputs->inputs[inputs->n++] = input;
+	input_limit_windows(input, input_most_window_nbytes(engine->input));
+	input_keep_frames(input, 0);
 	if (input_total_nbytes(input) != INPUT_SIZE_UNKNOWN) {
 		const uint64_t position = inputs->n_records;
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
 #include "io/input/input_mapped.h"
 #include "src/base/memory_limit.h"
@@ -84,10 +85,25 @@ unsigned setup_n_compressors(const struct options *options)
 	return n;
 }
 
-/* What compressed inputs take, and a compressed output. */
+/* Of the memory, what compressed inputs may take of which not all is known before. */
+static void limit_input(struct input *input, const struct options *options)
+{
+	const uint64_t nbytes = memory_limit(options) / 16;
+
+	input_limit_windows(input, nbytes < ZST_USUAL_WINDOW_NBYTES ? ZST_USUAL_WINDOW_NBYTES :
+				   nbytes < ZST_MOST_WINDOW_NBYTES  ? nbytes :
+								      ZST_MOST_WINDOW_NBYTES);
+	if (options->mode == MODE_MERGE)
+		input_keep_frames(input, memory_limit(options) / 4);
+}
+
+/* What inputs take, and a compressed output. */
 static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
 {
-	uint64_t nbytes = input_memory_nbytes(engine->input, setup_n_threads(options));
+	const unsigned n_threads = setup_n_threads(options);
+	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
+	uint64_t nbytes =
+		input_memory_nbytes(engine->input, n_readers, options->mode != MODE_MERGE);
 
 	if (options->zstd_level)
 		nbytes +=
@@ -312,6 +328,7 @@ int setup_open(const struct setup *setup, struct engine *engine)
 	const struct backend *backend;
 	int r = choose_backend(engine, setup->options, &backend);
 
+	limit_input(engine->input, setup->options);
 	if (r == 0)
 		r = window_memory_open(&engine->windows);
 	if (r == 0)

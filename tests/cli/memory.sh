@@ -71,6 +71,53 @@ within 32 -S 32M --zstd=9 input.zst
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
 within 32 -S 32M --zstd=9 --parallel=32 input.zst
 cat input.zst | within 32 -S 32M -
+
+claim 'many compressed files that are merged'
+generate -b 4M -d sorted -o sorted
+"$GSORT" --zstd sorted -o sorted.zst
+thirty=$(for i in $(seq 30); do printf 'sorted.zst '; done)
+within 64 -S 64M -m $thirty
+within 16 -S 16M $thirty
+refuses ' 1 MiB of memory are too little: .* for inputs .* -S of at least [0-9]+M$' -S 1M -m $thirty
+rm -f sorted sorted.zst output
+
+claim 'a seek table that is longer than any'
+printf '\136\052\115\030\000\000\000\020' > table.zst # of 2^28 bytes, which holds
+truncate -s $((8 + 268435456 - 9)) table.zst
+printf '\377\377\377\001\000\261\352\222\217' >> table.zst # 2^25 - 1 frames
+head -c 8000 input | "$GSORT" --zstd | cat - table.zst > with-table.zst
+within 1 -S 1M with-table.zst
+rm -f table.zst with-table.zst
+
+if command -v zstd > zstd-path; then
+	claim 'a window that is larger than the memory'
+	zstd -q --long=27 input -o long.zst
+	refuses ' 8 MiB of memory are too little: .* -S of at least [0-9]+M$' -S 8M long.zst
+	cat long.zst | refuses ' 8 MiB of memory are too little: .* -S of at least [0-9]+M$' -S 8M -
+	mkfifo first second
+	: > broken-pipe
+	head -c 800 input > first &
+	cat long.zst > second 2> broken-pipe &
+	refuses 'window of more than 8 MiB.* -S of at least 2G' -S 8M first second
+	wait
+	rm -f first second broken-pipe
+	within 256 -S 256M long.zst
+	rm -f long.zst
+fi
+
+claim 'tails and names'
+generate -b 65535 -t u8 -o part
+thousand=$(for i in $(seq 1000); do printf 'part '; done)
+refuses ' 1 MiB of memory are too little: .* for inputs .* -S of at least [0-9]+M$' \
+	-S 1M -R 65536 --partial=keep $thousand
+within 128 -S 128M -R 65536 --partial=keep $thousand
+: > none
+yes none | head -n 200000 | tr '\n' '\0' > names
+refuses ' 1 MiB of memory are too little: .* for inputs .* -S of at least [0-9]+M$' \
+	-S 1M --files0-from=names
+within 128 -S 128M --files0-from=names
+rm -f part none names
+
 mkdir one two
 within 32 -S 32M -T one -T two --compress=zstd input.zst
 within 32 -S 32M -m input.zst input.zst

@@ -500,7 +500,8 @@ static int read_stream(size_t n_read, size_t n, size_t *ret_nbytes)
 
 	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
 	assert_int_equal(read(file.fd, first, n_read), n_read);
-	assert_int_equal(zst_stream_open("file.zst", first, n_read, &stream), 0);
+	assert_int_equal(
+		zst_stream_open("file.zst", first, n_read, ZST_MOST_WINDOW_NBYTES, &stream), 0);
 	do {
 		r = zst_stream_read(stream, &file, -1, back, n, &got);
 		if (r == 0 && memcmp(back, content + total, got) != 0)
@@ -554,7 +555,7 @@ static void stream_that_cannot_be_read_says_why(void **state)
 	(void)state;
 	write_content(false, 1, N);
 	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
-	assert_int_equal(zst_stream_open("file.zst", back, 0, &stream), 0);
+	assert_int_equal(zst_stream_open("file.zst", back, 0, ZST_MOST_WINDOW_NBYTES, &stream), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(zst_stream_read(stream, &file, -1, back, sizeof back, &nbytes), -EIO);
 	assert_non_null(strstr(status_last(), "file.zst: read"));
