@@ -403,8 +403,15 @@ static int read_next(struct source *source, int cancel_fd, void *buffer, size_t 
 	if (source->zst_stream)
 		return zst_stream_read(source->zst_stream, &source->file, cancel_fd, buffer, nbytes,
 				       ret_nbytes);
+	if (source->has_ended) {
+		*ret_nbytes = 0;
+		return 0;
+	}
 	r = file_read_next(&source->file, buffer, nbytes, cancel_fd, ret_nbytes);
-	return r < 0 && r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
+	if (r < 0)
+		return r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
+	source->has_ended = source->is_stream && *ret_nbytes < nbytes;
+	return 0;
 }
 
 /* The first bytes of a stream, or of its content. */

@@ -52,6 +52,7 @@ struct source {
 	struct zst_stream *zst_stream; /* if it is compressed */
 	struct source_head *head;      /* what was read already; NULL: nothing */
 	bool is_started;
+	bool has_ended; /* a stream, which is not asked again: a terminal would wait for more */
 
 	/* Under the table's lock; constant while it is held. */
 	struct file file;

@@ -14,6 +14,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+enum { GIVE_UP_S = 60 };
+
 /* What is typed is not shown. */
 static int be_quiet(int terminal)
 {
@@ -80,6 +82,7 @@ int main(int argc, char **argv)
 		take_terminal(name);
 		close(terminal);
 		close(keeper);
+		alarm(GIVE_UP_S); /* of what waits for more, instead of the whole test */
 		execvp(argv[2], argv + 2);
 		_exit(127);
 	}
