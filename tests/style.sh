@@ -3,8 +3,9 @@
 #
 # usage: style.sh SOURCE_ROOT
 #
-# layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header, every
-# module is in the documents, and a source file looks as all others do. An offence is a line.
+# layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header, kinds of
+# layouts and of runs are known to their tables, every module is in the documents, and a source file
+# looks as all others do. An offence is a line.
 set -eu
 export LC_ALL=C
 cd "$1"
@@ -27,6 +28,13 @@ grep -n 'cuda_runtime' $sources |
 grep -nE 'include[ '"$tab"']*"' $sources |
 	grep -vE '"((io|kernels|src|tools|tests)/[^"]*|config\.h)"' |
 	offence 'include is not written from the root' || true
+
+# Kinds are rows of tables: others ask what a layout or a run can do (docs/contributing.md).
+grep -nE '\bLAYOUT_(CODES|RECORDS|REFERENCES)\b|layout(->|\.)kind\b' $sources |
+	grep -vE '^(src/(record|device)|tests)/' |
+	offence 'asks which kind of layout it is' || true
+grep -nE 'include "src/(record/kinds|run/run_kind)\.h"' $sources | grep -vE '^src/(record|run)/' |
+	offence 'knows how a kind does it' || true
 
 for file in $sources; do
 	sed -n '1p;2p' "$file" | tr '\n' '~' | grep -qE '^/\*~ \* [A-Za-z0-9_.-]+ - .' ||
