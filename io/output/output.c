@@ -47,7 +47,7 @@ struct output {
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
 	unsigned char first[FIRST_NBYTES]; /* of what is written; each by who writes it */
-	bool has_older;                    /* which an earlier process has written */
+	bool first_is_lost;                /* an earlier process wrote it, and it cannot be read */
 
 	struct zst_writer *zst_writer; /* NULL: not compressed */
 	struct zst_reader *zst_reader; /* of what was; made under the lock */
@@ -132,13 +132,22 @@ int output_open_text(const struct io_engine *engine, const char *path, struct ou
 	return 0;
 }
 
+/* Before anything is checked: what is read behind the checks could have been changed since. */
+static void read_older_first(struct output *output, uint64_t end)
+{
+	const size_t n = end < FIRST_NBYTES ? (size_t)end : FIRST_NBYTES;
+
+	output->first_is_lost = file_read_at(&output->target.file, 0, output->first, n) < 0;
+}
+
 /* Take up the part that is written already. */
 static int restore(struct output *output, const struct output_kept *kept)
 {
 	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
 	const int r = file_truncate(&output->target.file, end);
 
-	output->has_older = kept->nbytes > 0;
+	if (r == 0)
+		read_older_first(output, end);
 	output->written_nbytes = kept->nbytes;
 	output->end = end;
 	return r < 0 ? fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
@@ -413,10 +422,8 @@ size_t output_first_bytes(const struct output *output, void *buffer, size_t nbyt
 	size_t n = nbytes < FIRST_NBYTES ? nbytes : FIRST_NBYTES;
 
 	n = output->end < n ? (size_t)output->end : n;
-	if (output->zst_writer || output->target.base > 0)
+	if (output->zst_writer || output->target.base > 0 || output->first_is_lost)
 		return 0;
-	if (output->has_older)
-		return file_read_at(&output->target.file, 0, buffer, n) < 0 ? 0 : n;
 	memcpy(buffer, output->first, n);
 	return n;
 }
