@@ -4,7 +4,9 @@
 #include "tests/fault/points.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 const char *const point_names[N_POINTS] = {
 	[POINT_OPEN] = "open",
@@ -58,7 +60,11 @@ static struct {
 	atomic_uint n_faults;
 	atomic_bool device_is_lost;
 	atomic_int n_given[N_THINGS];
-} points;
+
+	pthread_mutex_t lock; /* of what follows */
+	struct site sites[MOST_SITES];
+	size_t n_sites;
+} points = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local bool exempt;
 
@@ -73,6 +79,7 @@ void points_arm(const struct fault *fault)
 	atomic_store(&points.device_is_lost, false);
 	for (int i = 0; i < N_THINGS; i++)
 		atomic_store(&points.n_given[i], 0);
+	points.n_sites = 0;
 	atomic_store(&points.armed, true);
 }
 
@@ -138,7 +145,25 @@ static bool is_broken_off(enum point point, unsigned n)
 	return point == POINT_WRITE && points.broken_off_at && n >= points.broken_off_at;
 }
 
-enum effect point_pass(enum point point)
+size_t points_sites(struct site ret_sites[static MOST_SITES])
+{
+	memcpy(ret_sites, points.sites, points.n_sites * sizeof *ret_sites);
+	return points.n_sites;
+}
+
+static void note_site(enum point point, const void *at, unsigned nth)
+{
+	size_t i = 0;
+
+	pthread_mutex_lock(&points.lock);
+	while (i < points.n_sites && (points.sites[i].at != at || points.sites[i].point != point))
+		i++;
+	if (i == points.n_sites && i < MOST_SITES)
+		points.sites[points.n_sites++] = (struct site){ at, point, nth };
+	pthread_mutex_unlock(&points.lock);
+}
+
+static enum effect pass(enum point point, const void *site)
 {
 	const struct fault *fault = &points.fault;
 	unsigned n;
@@ -146,6 +171,8 @@ enum effect point_pass(enum point point)
 	if (!counting())
 		return EFFECT_NONE;
 	n = atomic_fetch_add(&points.n_passed[point], 1) + 1;
+	if (site)
+		note_site(point, site, n);
 	if (is_broken_off(point, n)) {
 		errno = EIO;
 		return EFFECT_FAIL;
@@ -158,6 +185,16 @@ enum effect point_pass(enum point point)
 	if (fault->effect == EFFECT_FAIL)
 		errno = fault->error;
 	return fault->effect;
+}
+
+enum effect point_pass(enum point point)
+{
+	return pass(point, NULL);
+}
+
+bool point_fails_at(enum point point, const void *site)
+{
+	return pass(point, site) == EFFECT_FAIL;
 }
 
 bool point_fails(enum point point)

@@ -112,6 +112,18 @@ unsigned points_passed(enum point point);
 /* How often the fault took effect. */
 unsigned points_n_faults(void);
 
+/* A place in the code that calls a twin, and the first of its calls, as counted at the point. */
+struct site {
+	const void *at;
+	enum point point;
+	unsigned nth;
+};
+
+enum { MOST_SITES = 512 };
+
+/* The places that passed a point since arm, of the twins that know them. How many there are. */
+size_t points_sites(struct site ret_sites[static MOST_SITES]);
+
 /* What was begun and not ended since points_arm(): threads, mapped pages, what a device gave. */
 struct points_balance {
 	int n_threads;
@@ -148,6 +160,9 @@ enum effect point_pass(enum point point);
 
 /* Does the call fail? With errno set. */
 bool point_fails(enum point point);
+
+/* As point_fails(), for a call from that place. */
+bool point_fails_at(enum point point, const void *site);
 
 /* Which byte of a transfer the fault is about. */
 size_t points_fault_position(size_t nbytes);

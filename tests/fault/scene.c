@@ -32,6 +32,8 @@ static struct {
 	struct kept kept[N_TAKEN_UP]; /* made when they are wanted */
 	int out, err;                 /* what standard output and error were before */
 	unsigned n_passed[N_POINTS];  /* by the last trial's first run */
+	struct site sites[MOST_SITES];
+	size_t n_sites;
 	unsigned n_resumed;
 } scene;
 
@@ -261,6 +263,7 @@ enum outcome scene_run(const struct trial *trial)
 	points_break_off_at(0);
 	for (int point = 0; point < N_POINTS; point++)
 		scene.n_passed[point] = points_passed(point);
+	scene.n_sites = points_sites(scene.sites);
 	if (mode->in_place)
 		write_file("input", input.data, input.nbytes);
 	if (mode->has_checkpoint && outcome != OUTCOME_BROKEN &&
@@ -276,6 +279,12 @@ enum outcome scene_run(const struct trial *trial)
 unsigned scene_n_passed(enum point point)
 {
 	return scene.n_passed[point];
+}
+
+size_t scene_sites(struct site ret_sites[static MOST_SITES])
+{
+	memcpy(ret_sites, scene.sites, scene.n_sites * sizeof *ret_sites);
+	return scene.n_sites;
 }
 
 unsigned scene_n_resumed(void)

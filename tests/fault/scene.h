@@ -24,5 +24,8 @@ enum outcome scene_run(const struct trial *trial);
 /* How often it passed the point, before it was gone on with. */
 unsigned scene_n_passed(enum point point);
 
+/* As points_sites(), of the same. */
+size_t scene_sites(struct site ret_sites[static MOST_SITES]);
+
 /* How many runs were gone on with so. */
 unsigned scene_n_resumed(void);

@@ -8,8 +8,9 @@
  * After SQLite's habit: for each way to run gsort (scene.h) and each fault point (points.h) the
  * calls that pass it are counted in a run without a fault. Then it is run again with the first of
  * them failing, with the second, and so on; once and from then on; for each errno that the system
- * may give there. By default n is the first, the last and one at random (or only that); --all goes
- * through all n. With modes, a point and an n, only these.
+ * may give there. By default n is the first, the last and one at random (or only that), and the
+ * first of each place in the code; --all goes through all n. With modes, a point and an n, only
+ * these.
  * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
  *
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
@@ -35,6 +36,8 @@ static struct {
 
 	unsigned n_outcomes[N_OUTCOMES];
 	bool passed[N_POINTS];
+	struct site sites[MOST_SITES]; /* of the mode, in a run without a fault */
+	size_t n_sites;
 } run;
 
 static uint64_t next_random(void)
@@ -127,6 +130,16 @@ static void try_some(const struct mode *mode, const struct kind *kind, unsigned 
 		try_fault(mode, kind, 1 + any_of(n - 2), n);
 }
 
+/* Three of a thousand calls leave most of those who make them untried. */
+static void try_sites(const struct mode *mode, const struct kind *kind, unsigned n)
+{
+	if (kind->effect != EFFECT_FAIL || kind->n_times != 1)
+		return;
+	for (size_t i = 0; i < run.n_sites; i++)
+		if (run.sites[i].point == kind->point && run.sites[i].nth > 1)
+			try_fault(mode, kind, run.sites[i].nth, n);
+}
+
 static void try_kind(const struct mode *mode, const struct kind *kind, unsigned n)
 {
 	if (n == 0 || !kind_can_be(kind) || !makes_sense(mode, kind))
@@ -142,6 +155,7 @@ static void try_kind(const struct mode *mode, const struct kind *kind, unsigned 
 		try_fault(mode, kind, any_of(n), n);
 	} else {
 		try_some(mode, kind, n);
+		try_sites(mode, kind, n);
 	}
 }
 
@@ -159,6 +173,7 @@ static bool rehearse(const struct mode *mode, unsigned n_passed[static N_POINTS]
 		n_passed[point] = scene_n_passed(point);
 		run.passed[point] |= n_passed[point] > 0;
 	}
+	run.n_sites = scene_sites(run.sites);
 	return true;
 }
 

@@ -12,5 +12,7 @@
 	type __wrap_##name parameters;                                                             \
 	type __wrap_##name parameters                                                              \
 	{                                                                                          \
-		return point_fails(point) ? (failure) : __real_##name arguments;                   \
+		return point_fails_at(point, __builtin_return_address(0)) ?                        \
+			       (failure) :                                                         \
+			       __real_##name arguments;                                            \
 	}

@@ -47,7 +47,7 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
 	va_list arguments;
 	int n;
 
-	if (point_fails(POINT_ALLOCATION))
+	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
 		return -1;
 	va_start(arguments, format);
 	n = vasprintf(ret_text, format, arguments);
@@ -67,7 +67,7 @@ void *__real_mmap64(void *address, size_t nbytes, int protection, int flags, int
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
 {
-	if (point_fails(POINT_ALLOCATION))
+	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
 		return (void *)-1;
 	points_gave(THING_MAPPED_PAGE, pages(nbytes));
 	return __real_mmap64(address, nbytes, protection, flags, fd, offset);
@@ -92,7 +92,7 @@ int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
 {
 	int r;
 
-	if (point_fails(POINT_THREAD))
+	if (point_fails_at(POINT_THREAD, __builtin_return_address(0)))
 		return errno;
 	r = __real_pthread_create(ret_thread, attributes, run, argument);
 	points_gave(THING_THREAD, r == 0);
