@@ -168,6 +168,33 @@ static void cgroup_v1_limit_less_usage_decides(void **state)
 	assert_available(100 * MIB);
 }
 
+static void groups_that_are_not_ours_limit_nothing(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "12:cpu:/job\n0::/job\n");
+	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "104857600\n");
+	assert_available(4096 * MIB);
+}
+
+/* AddressSanitizer sees a byte too many. */
+static void longer_text_than_there_is_room_for_is_cut(void **state)
+{
+	char *text = malloc(100001);
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', 100000);
+	text[100000] = '\0';
+	memcpy(text, "0::/job\n", 8);
+	give_meminfo();
+	give("/proc/self/cgroup", text);
+	give("/sys/fs/cgroup/job/memory.max", "104857600\n");
+	assert_available(100 * MIB);
+	free(text);
+}
+
 static void address_space_and_data_rlimits_decide(void **state)
 {
 	(void)state;
@@ -244,6 +271,8 @@ int main(void)
 		LIMIT_TEST(nothing_known_is_little_memory),
 		LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
 		LIMIT_TEST(group_above_limits_too),
+		LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
+		LIMIT_TEST(longer_text_than_there_is_room_for_is_cut),
 		LIMIT_TEST(root_of_a_container_limits_although_the_path_is_not_there),
 		LIMIT_TEST(page_cache_that_can_go_is_not_in_use),
 		LIMIT_TEST(throttling_limit_counts),

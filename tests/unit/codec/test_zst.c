@@ -143,6 +143,17 @@ static void nothing_is_a_file_too(void **state)
 	zst_index_free(&index);
 }
 
+static void longer_content_than_there_are_buffers_for_is_written(void **state)
+{
+	struct zst_writer *writer = open_writer(false, 1);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(zst_writer_append(writer, content, N), 0);
+	assert_int_equal(zst_writer_finish(writer), 0);
+	zst_writer_close(writer);
+}
+
 static void failing_write_reaches_the_writer(void **state)
 {
 	struct zst_writer *writer = open_writer(false, 2);
@@ -570,6 +581,7 @@ int main(void)
 		FIXTURE(any_part_can_be_read),
 		FIXTURE(bytes_do_not_depend_on_threads),
 		FIXTURE(nothing_is_a_file_too),
+		FIXTURE(longer_content_than_there_are_buffers_for_is_written),
 		FIXTURE(failing_write_reaches_the_writer),
 		FIXTURE(unfinished_writer_can_be_closed),
 		FIXTURE(several_threads_read),

@@ -179,6 +179,24 @@ static void groups_are_larger_than_a_transfer(void **state)
 }
 
 /* Every byte of block 5, one after the other. */
+/* The first fails: whoever writes must not go on as if it had not. */
+static void failing_group_ends_the_window(void **state)
+{
+	enum { N_ITEMS = 1 << 20, N_BLOCKS = (N_ITEMS + BLOCK - 1) / BLOCK };
+	uint64_t *items = calloc(N_ITEMS, sizeof *items);
+	code_t *first_keys = calloc(N_BLOCKS, sizeof *first_keys);
+	struct run_file *run = open_run();
+
+	(void)state;
+	assert_true(items && first_keys);
+	faults.transfer_errno = ENOSPC;
+	assert_int_equal(run_file_write(run, 0, items, N_ITEMS, first_keys), -ENOSPC);
+	faults.transfer_errno = 0;
+	run_file_close(run);
+	free(items);
+	free(first_keys);
+}
+
 static void damaged_block_is_refused(void **state)
 {
 	struct run_file *run = finished_run(2);
@@ -294,6 +312,7 @@ int main(void)
 		FIXTURE(run_without_items_is_fine),
 		FIXTURE(several_threads_write_one_run),
 		FIXTURE(groups_are_larger_than_a_transfer),
+		FIXTURE(failing_group_ends_the_window),
 		FIXTURE(damaged_block_is_refused),
 		FIXTURE(truncated_block_is_refused),
 		FIXTURE(exchanged_blocks_are_refused),
