@@ -142,6 +142,8 @@ static void throttling_limit_counts(void **state)
 	give("/sys/fs/cgroup/job/memory.max", "max\n");
 	give("/sys/fs/cgroup/job/memory.high", "209715200\n");
 	assert_available(200 * MIB);
+	give("/sys/fs/cgroup/job/memory.high", "99614720\n");
+	assert_available(95 * MIB);
 }
 
 static void overdrawn_group_leaves_nothing(void **state)

@@ -191,6 +191,14 @@ static void failed_sync_is_an_error(void **state)
 	assert_non_null(strstr(status_last(), "manifest: cannot bring it to stable storage"));
 }
 
+static void failed_cut_names_the_manifest(void **state)
+{
+	(void)state;
+	faults.ftruncate_errno = EIO;
+	assert_int_equal(manifest_cut(&manifest), -EIO);
+	assert_non_null(strstr(status_last(), "manifest: cannot cut off an unfinished record"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_go_on_where_an_unfinished_one_was, start,
 						finish),
 		cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
+		cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

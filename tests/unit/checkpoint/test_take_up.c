@@ -88,6 +88,20 @@ static void new_checkpoint_is_on_stable_storage_with_its_names(void **state)
 	options_free(&options);
 }
 
+/* What is there may be the end of a record, and the first one would stand behind it. */
+static void manifest_that_cannot_be_cut_is_not_begun(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+
+	(void)state;
+	faults.ftruncate_errno = EIO;
+	assert_int_equal(open_and_leave(&options), -EIO);
+	faults.ftruncate_errno = 0;
+	assert_int_equal(open_and_leave(&options), 0);
+	options_free(&options);
+}
+
 /* A finished part of the output, of no records, when no run is there. */
 static void append_point(void)
 {
@@ -137,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(what_is_taken_up_is_brought_to_stable_storage_first),
 		FIXTURE(new_checkpoint_is_on_stable_storage_with_its_names),
+		FIXTURE(manifest_that_cannot_be_cut_is_not_begun),
 		FIXTURE(output_is_gone_on_with_before_all_runs_are_there),
 		FIXTURE(output_of_unique_records_without_all_runs_is_damaged),
 	};
