@@ -47,6 +47,8 @@ COVERED = ['--buildtype=plain', '-Doptimization=0', '-Db_coverage=true']
 
 MOST_MEMORY_NBYTES = 16 << 30  # of addresses: a mutant may ask for anything
 MOST_FILE_NBYTES = 4 << 30
+ROUND = 60  # mutants that are tried between looks at how many counted
+MEASURE_SECONDS = 600  # for a test that is slow with gcov
 
 
 # --- Making mutants -------------------------------------------------------------------------------
@@ -321,7 +323,11 @@ class Build:
                 continue
             targets = [os.path.relpath(name, self.folder) for id_ in test['depends']
                        for name in by_id[id_]['filename']]
-            tests += [Test(name, command, test['env'], targets)
+            sources = {name for id_ in test['depends'] for of in by_id[id_]['target_sources']
+                       for name in of.get('sources', [])} | set(test['cmd'])
+            sources = [name for name in sources
+                       if name.startswith(os.path.join(self.tree, 'tests', ''))]
+            tests += [Test(name, command, test['env'], targets, digest_files(sources))
                       for name, command in modes_apart(test['name'], test['cmd'])]
         return tests
 
@@ -350,6 +356,7 @@ class Test:
     command: list
     env: dict
     targets: list
+    digest: str  # of its own sources
     seconds: float = 0
     lines: dict = field(default_factory=dict)
 
@@ -414,60 +421,58 @@ def lines_of(build, prefix):
     return known, executed
 
 
-def measure(build, tests, limit_seconds):
-    """Run every test once; the lines that each comes to, and all lines that there are."""
-    everything = {}
-    for number, test in enumerate(tests):
-        prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
-        status, test.seconds = test.run(limit_seconds, build.log, {'GCOV_PREFIX': prefix})
-        known, test.lines = lines_of(build, prefix)
-        shutil.rmtree(prefix, ignore_errors=True)
-        for path, lines in known.items():
-            everything.setdefault(path, set()).update(lines)
-        say(f'{number + 1}/{len(tests)} {test.name}: status {status}, {test.seconds:.1f} s')
-        if status != 0:
-            test.lines = {}
-    return everything
+def measure(build, test):
+    """Run a test once; the lines that it comes to, and all lines of what it is made of."""
+    prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
+    status, test.seconds = test.run(MEASURE_SECONDS, build.log, {'GCOV_PREFIX': prefix})
+    known, test.lines = lines_of(build, prefix)
+    shutil.rmtree(prefix, ignore_errors=True)
+    say(f'{test.name}: status {status}, {test.seconds:.1f} s')
+    if status != 0:
+        test.lines = {}
+    return known
 
 
-def digest_sources():
-    """Of all that says which test comes to which line."""
+def digest_files(names):
     digest = hashlib.sha256()
-    names = output_of(['git', '-C', TOP, 'ls-files', '-co', '--exclude-standard', 'tests',
-                       *SOURCES]).splitlines()
     for name in sorted(names):
-        if os.path.isfile(os.path.join(TOP, name)):
-            with open(os.path.join(TOP, name), 'rb') as f:
-                digest.update(name.encode() + b'\0' + f.read())
+        with open(name, 'rb') as f:
+            digest.update(name.encode() + b'\0' + f.read())
     return digest.hexdigest()
 
 
-def coverage(work, tests, limit_seconds):
-    """As measure(), kept for as long as neither sources nor tests change."""
+def coverage(work, tests, n_jobs):
+    """As measure() of each, kept for as long as neither the sources nor the test change."""
     store = os.path.join(work, 'coverage.json')
+    names = output_of(['git', '-C', TOP, 'ls-files', *SOURCES]).splitlines()
+    sources = digest_files(name for name in (os.path.join(TOP, name) for name in names)
+                           if os.path.isfile(name))
     have = {}
     if os.path.exists(store):
         with open(store) as f:
             have = json.load(f)
-    if have.get('sources') != digest_sources():
-        have = {'sources': digest_sources(), 'lines': {}, 'tests': {}}
-    missing = [test for test in tests if test.name not in have['tests']]
+    if have.get('sources') != sources:
+        have = {'sources': sources, 'lines': {}, 'tests': {}}
+    missing = [test for test in tests
+               if have['tests'].get(test.name, {}).get('digest') != test.digest]
     if missing:
         build = Build(os.path.join(work, 'covered'), COVERED)
         by_name = {test.name: test for test in build.tests({'unit', 'kernels', 'fault', 'cli'})}
-        for test in missing:
-            covered = by_name[test.name]
-            for path, lines in measure(build, [covered], limit_seconds).items():
-                have['lines'][path] = sorted(set(have['lines'].get(path, [])) | lines)
-            have['tests'][test.name] = {
-                'seconds': covered.seconds,
-                'lines': {path: sorted(lines) for path, lines in covered.lines.items()}}
-            with open(store, 'w') as f:
-                json.dump(have, f)
+        covered = [by_name[test.name] for test in missing]
+        with ThreadPoolExecutor(n_jobs) as pool:
+            for test, own, known in zip(covered, missing,
+                                        pool.map(lambda test: measure(build, test), covered)):
+                for path, lines in known.items():
+                    have['lines'][path] = sorted(set(have['lines'].get(path, [])) | lines)
+                have['tests'][test.name] = {
+                    'digest': own.digest, 'seconds': test.seconds,
+                    'lines': {path: sorted(lines) for path, lines in test.lines.items()}}
+        with open(store, 'w') as f:
+            json.dump(have, f)
     for test in tests:
         test.seconds = have['tests'][test.name]['seconds']
         test.lines = {p: set(lines) for p, lines in have['tests'][test.name]['lines'].items()}
-    return {path: sorted(lines) for path, lines in have['lines'].items()}
+    return have['lines']
 
 
 def concerned(mutant, tests, lines, limit_seconds):
@@ -502,7 +507,7 @@ class Worker:
         self.arguments = arguments
         self.tests = [test for test in self.build.tests(arguments.suites)
                       if not arguments.only or test.name in arguments.only]
-        self.lines = coverage(work, self.tests, arguments.seconds) if number == 0 else None
+        self.lines = coverage(work, self.tests, arguments.jobs) if number == 0 else None
         self.objects = self.build.objects_of()
 
     def try_all(self, mutants, note, is_late):
@@ -628,7 +633,7 @@ def main():
     order = choose(workers[0].build.tree, paths, arguments.seed)
     for worker in workers[1:]:
         worker.lines = workers[0].lines
-        worker.tests = [Test(t.name, t.command, t.env, t.targets, same.seconds, same.lines)
+        worker.tests = [Test(t.name, t.command, t.env, t.targets, t.digest, same.seconds, same.lines)
                         for t, same in zip(worker.tests, workers[0].tests)]
 
     begin = time.monotonic()
@@ -658,6 +663,8 @@ def main():
 
     for mutant in order:
         mutant.verdict, mutant.killer = known.get(mutant.key(), ('', ''))
+    # What an earlier tree's run drew is as fair a sample as what this one would draw.
+    order.sort(key=lambda mutant: not mutant.verdict)
     if arguments.again:
         try_them([m for m in order if m.verdict == 'survived' and m.key() not in reviewed])
     else:
@@ -667,7 +674,7 @@ def main():
             untried = [m for m in order if not m.verdict]
             if enough or not untried:
                 break
-            try_them(untried[:arguments.count - sum(map(counts, order))])
+            try_them(untried[:min(arguments.count - sum(map(counts, order)), ROUND)])
     done = [mutant for mutant in order if mutant.verdict]
     for mutant in done:
         settle(mutant, reviewed)
