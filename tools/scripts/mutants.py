@@ -14,8 +14,8 @@
 # notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
 # first, then the fastest, until one fails. A mutant that compiles to the same object file is
 # equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
-# tests/mutants.txt with the reason: equivalents are not counted either, accepted survivors are, but
-# apart from new ones.
+# tests/mutants.txt with the reason: equivalents are not counted either, nor are those that only
+# change how long it takes; accepted survivors are, but apart from new ones.
 #
 # Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
 # for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
@@ -549,7 +549,7 @@ class Worker:
 def read_reviewed():
     """
     {key: (word, reason)}, of paragraphs: FILE FUNCTION, - line, + line, = equivalent: reason, or
-    = accepted: reason.
+    = accepted: reason, or = performance: reason.
     """
     reviewed = {}
     if not os.path.exists(REVIEWED):
@@ -587,15 +587,17 @@ def report(mutants):
     for mutant in mutants:
         folders.setdefault(os.path.dirname(mutant.path), []).append(mutant)
     print('| modules of | mutants | killed | survived | score | not counted: same object, '
-          'equivalent, not compiled |')
+          'equivalent, performance, not compiled |')
     print('|---|---|---|---|---|---|')
     for folder, of in sorted(folders.items()) + [('all', mutants)]:
         n = {word: sum(m.verdict == word for m in of) for word in
-             ('killed', 'survived', 'accepted', 'same object', 'equivalent', 'not compiled')}
+             ('killed', 'survived', 'accepted', 'same object', 'equivalent', 'performance',
+              'not compiled')}
         total = n['killed'] + n['survived'] + n['accepted']
         score = f'{100 * n["killed"] / total:.1f} %' if total else '-'
         print(f'| {folder} | {total} | {n["killed"]} | {n["survived"] + n["accepted"]} | {score} | '
-              f'{n["same object"]}, {n["equivalent"]}, {n["not compiled"]} |')
+              f'{n["same object"]}, {n["equivalent"]}, {n["performance"]}, '
+              f'{n["not compiled"]} |')
     for mutant in sorted(mutants, key=lambda m: (m.path, m.line)):
         if mutant.verdict in ('survived', 'accepted'):
             print(f'\n{mutant.path}:{mutant.line}: {mutant.verdict}: {mutant.kind}'
