@@ -45,18 +45,18 @@ enum output_durability {
 };
 
 /*
- * path: NULL is standard output. expected_nbytes: the size that it will have at most, whose space
+ * path: NULL is standard output; /dev/fd/3 and its like are what the process was given open, and
+ * written from where that stands. expected_nbytes: the size that it will have at most, whose space
  * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an
  * output to commit or abort, or a negative errno: a directory, no permission, no space for
- * expected_nbytes, or a terminal as standard output.
+ * expected_nbytes, or a terminal that was given open.
  */
 int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
 
 /*
- * The same for a text, such as a report, of a size that is not known. Where the path stands for a
- * descriptor that the process was given, /dev/stdout or /dev/fd/3, the text goes where that stands,
- * a terminal and the end of a file included.
+ * The same for a text, such as a report, of a size that is not known. What the process was
+ * given open may be a terminal, and is written in order.
  */
 int output_open_text(const struct io_engine *engine, const char *path, struct output **ret_output);
 

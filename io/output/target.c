@@ -11,21 +11,46 @@
 #include "io/file/place.h"
 #include "src/base/status.h"
 
-static int open_standard(struct target *target, struct stat *ret_status)
+/*
+ * A duplicate of what the process was given: it can be closed, which reports what the file system
+ * kept back. What an exec would close is not from who started us, but ours.
+ */
+static int open_given(struct target *target, const char *name, int given, struct stat *ret_status)
 {
-	/* A duplicate: it can be closed, which reports what the file system kept back. */
-	const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	const int flags = fcntl(given, F_GETFD), mode = fcntl(given, F_GETFL);
+
+	target->name = name;
+	if (flags < 0 || flags & FD_CLOEXEC || (mode & O_ACCMODE) == O_RDONLY)
+		return fail(-EBADF, "%s: was not given to be written to: %m", name);
+	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
+		return fail(-errno, "%s: %m", name);
+	return 0;
+}
+
+/* Writes go where the descriptor stands: others may share it. */
+static int open_text_given(struct target *target, const char *path, int given,
+			   struct stat *ret_status)
+{
+	target->is_ordered = true;
+	return open_given(target, path, given, ret_status);
+}
+
+static int open_records_given(struct target *target, const char *path, int given,
+			      struct stat *ret_status)
+{
+	const char *name = given == STDOUT_FILENO ? "standard output" : path;
+	const int r = open_given(target, name, given, ret_status);
+	const int fd = target->file.fd;
 	off_t base;
 
-	target->name = "standard output";
-	if (fd < 0)
-		return fail(-errno, "standard output: %m");
-	target->file.fd = fd;
+	if (r < 0)
+		return r;
 	if (isatty(fd))
-		return fail(-ENOTTY, "standard output is a terminal, which is no place for binary "
-				     "records; name a file with -o");
-	if (fstat(fd, ret_status) < 0)
-		return fail(-errno, "standard output: %m");
+		return fail(-ENOTTY,
+			    "%s is a terminal, which is no place for binary records; name a file "
+			    "with -o",
+			    name);
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
@@ -65,25 +90,6 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 				 &target->replacement);
 }
 
-/*
- * What is not closed by an exec is not from who started us, but ours. Writes go where the
- * descriptor stands: others may share it.
- */
-static int open_descriptor(struct target *target, const char *path, int given,
-			   struct stat *ret_status)
-{
-	const int flags = fcntl(given, F_GETFD), mode = fcntl(given, F_GETFL);
-
-	target->name = path;
-	target->is_ordered = true;
-	if (flags < 0 || flags & FD_CLOEXEC || (mode & O_ACCMODE) == O_RDONLY)
-		return fail(-EBADF, "%s: was not given to be written to: %m", path);
-	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
-		return fail(-errno, "%s: %m", path);
-	return 0;
-}
-
 static void describe(struct target *target, const struct stat *status)
 {
 	target->ends_at_base = target->replacement || target->base == (uint64_t)status->st_size;
@@ -94,13 +100,14 @@ static void describe(struct target *target, const struct stat *status)
 int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
 		struct target *ret_target)
 {
+	const int given = path ? place_descriptor(path) : STDOUT_FILENO;
 	struct target *target = ret_target;
 	struct stat status;
 	int r;
 
 	*target = (struct target){ .file = { .engine = engine, .fd = -1 } };
-	if (!kept_name && (!path || strcmp(path, "/dev/stdout") == 0))
-		r = open_standard(target, &status);
+	if (given >= 0)
+		r = open_records_given(target, path, given, &status);
 	else
 		r = open_path(target, path, kept_name, &status);
 	if (r == 0)
@@ -116,7 +123,7 @@ int target_open_text(const struct io_engine *engine, const char *path, struct ta
 
 	*ret_target = (struct target){ .file = { .engine = engine, .fd = -1 } };
 	if (given >= 0)
-		r = open_descriptor(ret_target, path, given, &status);
+		r = open_text_given(ret_target, path, given, &status);
 	else
 		r = open_path(ret_target, path, NULL, &status);
 	if (r == 0)

@@ -2,8 +2,8 @@
  * target - which file an output goes to, and how
  *
  * Three kinds of output come down to two questions: is there a replacement (a regular file with a
- * name), and is it ordered (no writes at offsets)? Standard output that is a regular file is
- * neither.
+ * name), and is it ordered (no writes at offsets)? A regular file that the process was given
+ * open, as standard output is, is neither.
  */
 #pragma once
 
@@ -21,14 +21,13 @@ struct target {
 };
 
 /*
- * path: NULL is standard output. kept_name: of a file that outlives the process, or NULL. Returns
- * 0, or a negative errno after a message; file and replacement are the caller's in both cases.
+ * path: NULL is standard output. One that stands for a descriptor which the process was given
+ * (place_descriptor()) is written from where that stands, whatever it leads to. kept_name:
+ * of a file that outlives the process, or NULL. Returns 0, or a negative errno after a
+ * message; file and replacement are the caller's in both cases.
  */
 int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
 		struct target *ret_target);
 
-/*
- * The same for a text: a path that stands for a descriptor which the process was given
- * (place_descriptor()) is written where that stands, whatever it leads to.
- */
+/* The same for a text, which goes to a terminal, too, and always in order. */
 int target_open_text(const struct io_engine *engine, const char *path, struct target *ret_target);

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "io/file/place.h"
 #include "src/base/status.h"
 #include "src/cli/files0.h"
 
@@ -97,19 +99,44 @@ static void settle_zstd(struct options *options)
 		options->zstd_level = DEFAULT_ZSTD_LEVEL;
 }
 
+/* By whatever name: what the caller has open is written from where it stands. */
+static void settle_standard_output(struct options *options)
+{
+	if (options->output_path && place_descriptor(options->output_path) == STDOUT_FILENO)
+		options->output_path = NULL;
+}
+
+/* What the caller has open as the output, for messages; NULL: the output has a name of its own. */
+static const char *find_open_output(const struct options *options)
+{
+	const char *path = options->output_path;
+
+	if (!path)
+		return "standard output";
+	return place_descriptor(path) >= 0 ? path : NULL;
+}
+
 static int check_needs_output(const struct options *options)
 {
-	if (options->verify && !options->output_path)
-		return fail(-EINVAL, "--verify needs -o: standard output cannot be read back");
-	if (options->checkpoint_path && !options->output_path)
+	const char *open = find_open_output(options);
+
+	if (options->verify && open)
 		return fail(-EINVAL,
-			    "--checkpoint needs -o: standard output cannot be taken up again");
+			    "--verify needs -o with the name of a file: %s cannot be read "
+			    "back",
+			    open);
+	if (options->checkpoint_path && open)
+		return fail(-EINVAL,
+			    "--checkpoint needs -o with the name of a file: %s cannot be "
+			    "taken up again",
+			    open);
 	if (options->checkpoint_path && options->zstd_level)
 		return fail(-EINVAL,
 			    "--checkpoint and --zstd cannot be used together: a compressed output "
 			    "cannot be taken up again");
-	if (options->fsync && !options->output_path)
-		return fail(-EINVAL, "--fsync needs -o: it is for an output file");
+	if (options->fsync && open)
+		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
+			    open);
 	return 0;
 }
 
@@ -122,6 +149,7 @@ int options_settle(struct options *options, const struct option_result *result)
 	if (r < 0)
 		return r;
 	settle_zstd(options);
+	settle_standard_output(options);
 	r = settle_inputs(options, result);
 	if (r < 0)
 		return r;

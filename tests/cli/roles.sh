@@ -97,6 +97,14 @@ cd ..
 [ "$(cat code)" = 2 ] || broken 'a report among the records'
 one_line "standard output and --trace '/dev/fd/1' are the same pipe" 'a report among the records'
 
+claim 'an output that the caller has open is what it leads to'
+clash "-o '/dev/fd/7' and --trace 'o' are the same file" '$g v -o /dev/fd/7 --trace=o 7>> o'
+clash "-o '/dev/fd/7' and --trace '/dev/fd/7' are" '$g v -o /dev/fd/7 --trace=/dev/fd/7 7>> o'
+clash "standard output and --trace 'o' are the same" '$g v -o /dev/fd/1 --trace=o >> o'
+clash "-o '/dev/stderr' and standard error are the same" '$g v -o /dev/stderr 2>> ../stderr'
+clash '/dev/fd/7: .* input' '$g v -o /dev/fd/7 7>> v'
+clash 'standard output: .* input' '$g v -o /dev/fd/1 >> v'
+
 claim 'two reports in one file'
 clash "--stats-json 'new' and --trace './new' are" '$g v -o o --stats-json=new --trace=./new'
 clash "--stats-json 'r' and --trace 'r' are" '$g v -o o --stats-json=r --trace=r'

@@ -114,6 +114,68 @@ cp b output
 cat b a.sorted > expected
 same expected output '>>'
 
+# goes_on WHAT: log holds what was written before, the sorted records and what was written after.
+goes_on() {
+	[ "$status" -eq 0 ] || broken "$1: status $status"
+	[ ! -s stderr ] || broken "$1: not silent"
+	same log.expected log "$1"
+}
+
+claim 'an output that the caller has open is written from where it stands'
+{ echo precious && cat a.sorted && echo after; } > log.expected
+ln -s /dev/fd/1 to-standard
+for path in /dev/stdout /dev/fd/1 /proc/self/fd/1 to-standard; do
+	: > log
+	{ echo precious && "$GSORT" a -o $path && echo after; } >> log 2> stderr
+	status=$?
+	goes_on "-o $path >>"
+	{ echo precious && "$GSORT" a -o $path && echo after; } > log 2> stderr
+	status=$?
+	goes_on "-o $path >"
+done
+for path in /dev/fd/3 /proc/self/fd/3; do
+	{ echo precious >&3 && "$GSORT" a -o $path && echo after >&3; } 3> log 2> stderr
+	status=$?
+	goes_on "-o $path 3>"
+	: > log
+	{ echo precious >&3 && "$GSORT" a -o $path && echo after >&3; } 3>> log 2> stderr
+	status=$?
+	goes_on "-o $path 3>>"
+	{ echo precious && "$GSORT" a -o $path 3>&1 && echo after; } 2> stderr | cat > log
+	status=0
+	goes_on "-o $path to a pipe"
+done
+
+claim 'it may be compressed'
+ln -s /dev/fd/3 third.zst
+"$GSORT" a -o third.zst 3> output.zst 2> stderr || broken "status $?"
+gives a.sorted output.zst
+
+claim 'it has to be open for writing'
+echo precious > log
+cp log log.expected
+for path in /dev/fd/3 /proc/self/fd/3; do
+	run a -o $path 3< log
+	[ "$status" -eq 2 ] || broken "$path: status $status"
+	one_line "^gsort: $path: was not given to be written to" "$path"
+	same log.expected log "$path"
+done
+run a -o /dev/fd/77
+[ "$status" -eq 2 ] || broken "not open: status $status"
+one_line '^gsort: /dev/fd/77: was not given to be written to' 'not open'
+
+claim 'it cannot be read back, taken up again, or asked to be on stable storage'
+for option in --verify --fsync --checkpoint=kept; do
+	for path in /dev/fd/1 /dev/fd/3; do
+		name=$path
+		[ $path = /dev/fd/3 ] || name='standard output'
+		run a -o $path $option 3>> log
+		[ "$status" -eq 2 ] || broken "$option $path: status $status"
+		one_line "${option%=*} needs -o with the name of a file: $name " "$option $path"
+		same log.expected log "$option $path"
+	done
+done
+
 claim 'a reader that has enough ends it by SIGPIPE'
 generate -n 2000000 -o large
 {
