@@ -441,8 +441,8 @@ void output_cancel(struct output *output)
 	note_write(output, -ECANCELED, 0, 0);
 }
 
-/* Bring the file itself into its final state; its name is the replacement's business. */
-static int complete(struct output *output, enum output_durability durability)
+/* Give the file its final size. */
+static int cut(struct output *output)
 {
 	int r;
 
@@ -450,14 +450,34 @@ static int complete(struct output *output, enum output_durability durability)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
 			    output->target.name, output->end - output->written_nbytes, output->end);
-	if (output->end < output->reservation.reserved_nbytes) {
-		r = file_truncate(&output->target.file, output->target.base + output->end);
-		if (r < 0)
-			return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m",
-				    output->target.name, output->end);
-	}
-	if (durability == OUTPUT_UNSYNCED)
+	if (output->end >= output->reservation.reserved_nbytes)
 		return 0;
+	r = file_truncate(&output->target.file, output->target.base + output->end);
+	if (r < 0)
+		return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
+			    output->end);
+	output->reservation.reserved_nbytes = output->end; /* a second time would set the time */
+	return 0;
+}
+
+int output_settle(struct output *output, struct stat *ret_status)
+{
+	int r = finish_writes(output);
+
+	if (r == 0)
+		r = cut(output);
+	if (r == 0 && fstat(output->target.file.fd, ret_status) < 0)
+		r = fail(-errno, "%s: cannot tell its size: %m", output->target.name);
+	return r;
+}
+
+/* Bring the file itself into its final state; its name is the replacement's business. */
+static int complete(struct output *output, enum output_durability durability)
+{
+	int r = cut(output);
+
+	if (r < 0 || durability == OUTPUT_UNSYNCED)
+		return r;
 	r = file_sync(&output->target.file);
 	if (r == -EINVAL && output->target.is_ordered) /* pipes have no storage */
 		return 0;

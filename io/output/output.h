@@ -135,6 +135,12 @@ size_t output_first_bytes(const struct output *output, void *buffer, size_t nbyt
 void output_cancel(struct output *output);
 
 /*
+ * Everything is written: wait for it, and cut what was reserved in excess. *ret_status: the file,
+ * whose bytes and time of modification output_commit() leaves as they are then.
+ */
+int output_settle(struct output *output, struct stat *ret_status);
+
+/*
  * Everything is written: cut what was reserved in excess, close, and put it under its name. A gap
  * between writes is an internal error. Frees the output whether it succeeds or not; on failure
  * the target is as it was. No writer may be left.

@@ -71,8 +71,9 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	return r < 0 ? r : checkpoint_files_sync_names(files);
 }
 
-/* The sort that it is of is done, but this is another one, of inputs that are different now. */
-static int begin_anew(struct checkpoint *checkpoint, const struct description *now)
+/* The sort that it is of is done, but this is another one: what has changed since is different. */
+static int begin_anew(struct checkpoint *checkpoint, const struct description *now,
+		      const char *what)
 {
 	struct checkpoint_files *files = &checkpoint->files;
 	const int r = file_truncate(&files->runs, CHECKPOINT_RUNS_BEGIN);
@@ -80,10 +81,9 @@ static int begin_anew(struct checkpoint *checkpoint, const struct description *n
 	if (r < 0)
 		return fail(r, "%s/%s: cannot be cut: %m", files->path,
 			    checkpoint_file_names[CHECKPOINT_RUNS]);
-	tell("%s: the checkpoint is of a sort that is complete, and an input has changed since: "
+	tell("%s: the checkpoint is of a sort that is complete, and %s has changed since: "
 	     "beginning anew",
-	     files->path);
-	checkpoint->is_complete = false;
+	     files->path, what);
 	checkpoint_state_free(&checkpoint->state);
 	files->manifest.end = files->manifest.begin;
 	return begin(checkpoint, now);
@@ -105,42 +105,73 @@ static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes
 	return r < 0 ? fail(r, "%s: read: %m", checkpoint->options->output_path) : 0;
 }
 
-/* Has the output got its name before the process was killed? */
-static int find_complete(struct checkpoint *checkpoint)
+/* Has the output got its name before the process was killed? *ret_status: what it is now. */
+static bool has_name(struct checkpoint *checkpoint, struct stat *ret_status)
 {
 	struct checkpoint_state *state = &checkpoint->state;
-	const char *path = checkpoint->options->output_path;
-	struct stat status;
-	size_t bad;
-	int r;
 
 	if (!state->is_done)
-		return 0;
-	if (stat(path, &status) < 0 || status.st_dev != state->output.device ||
-	    status.st_ino != state->output.inode) {
+		return false;
+	if (stat(checkpoint->options->output_path, ret_status) < 0 ||
+	    ret_status->st_dev != state->output.device ||
+	    ret_status->st_ino != state->output.inode) {
 		checkpoint_state_forget_done(state);
-		return 0;
+		return false;
 	}
-	r = written_parts_check(state->parts, state->n_parts, read_file, checkpoint, &bad);
-	if (r == -EBADMSG)
-		return checkpoint_fail_damaged(
-			checkpoint, "the output has its name, but is not what was written");
-	checkpoint->is_complete = r == 0;
-	return r;
+	*state->header.output_name = '\0'; /* nothing of the hidden name is left to be removed */
+	return true;
+}
+
+/* The time of modification is not that of the rename. */
+static bool has_changed(const struct saved_done *done, const struct stat *status)
+{
+	return (uint64_t)status->st_size != done->output_nbytes ||
+	       status->st_mtim.tv_sec != done->modified_seconds ||
+	       status->st_mtim.tv_nsec != done->modified_nanos;
+}
+
+/*
+ * Somebody has changed the output since. Where it is no input, or the only one, which is to be
+ * sorted as it is now, the sort begins anew. Where other inputs are in it already, or its records
+ * are others than those of the input, the same sort of it is not what was asked for.
+ */
+static int take_up_changed(struct checkpoint *checkpoint, const struct description *now)
+{
+	const struct options *options = checkpoint->options;
+	const struct saved_output *output = &checkpoint->state.output;
+	const struct file_identity file = { output->device, output->inode };
+
+	if (input_has_file(checkpoint->input, file) &&
+	    (options->n_inputs > 1 || options->count || options->keys_only || options->index))
+		return fail(-EINVAL,
+			    "%s: the sort was complete, and its output, %s, which is also an "
+			    "input, has changed since; %s",
+			    checkpoint->files.path, options->output_path, advise(checkpoint).text);
+	return begin_anew(checkpoint, now, "its output");
 }
 
 /* The complete output may have taken the place of an input; else inputs are as they were. */
 static int take_up_complete(struct checkpoint *checkpoint, const struct description *saved,
 			    const struct description *now)
 {
-	const struct saved_output *output = &checkpoint->state.output;
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct file_identity output = { state->output.device, state->output.inode };
 	struct difference difference;
 	char accepted[80];
+	size_t bad;
+	const int r =
+		written_parts_check(state->parts, state->n_parts, read_file, checkpoint, &bad);
 
-	description_format_file((struct file_identity){ output->device, output->inode }, accepted);
-	return description_differs(saved, now, accepted, &difference) ?
-		       begin_anew(checkpoint, now) :
-		       0;
+	if (r == -EBADMSG)
+		return checkpoint_fail_damaged(
+			checkpoint, "the output has its name, but is not what was written");
+	if (r < 0)
+		return r;
+	description_format_file(output, accepted);
+	if (description_differs(saved, now, accepted, &difference))
+		return begin_anew(checkpoint, now, "an input");
+	checkpoint->is_complete = true;
+	return 0;
 }
 
 /* A checkpoint that is there: is it of this sort, and not at its end? */
@@ -149,18 +180,19 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct description saved = { state->description, state->description_nbytes };
 	struct difference difference;
+	struct stat output;
 	int r;
 
 	if (description_differs(&saved, now, ACCEPT_ALL, &difference))
 		return fail_other(checkpoint, &difference);
 	/* Nothing may be given up for a record that only the page cache has. */
 	r = manifest_sync(&checkpoint->files.manifest);
-	if (r == 0)
-		r = find_complete(checkpoint);
 	if (r < 0)
 		return r;
-	if (checkpoint->is_complete)
-		return take_up_complete(checkpoint, &saved, now);
+	if (has_name(checkpoint, &output))
+		return has_changed(&state->done, &output) ?
+			       take_up_changed(checkpoint, now) :
+			       take_up_complete(checkpoint, &saved, now);
 	if (description_differs(&saved, now, ACCEPT_NONE, &difference))
 		return fail_other(checkpoint, &difference);
 	return manifest_cut(&checkpoint->files.manifest);

@@ -74,7 +74,7 @@ int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, cons
  * All is written, and the output is about to get its name. Returns 0, or a negative errno after a
  * message.
  */
-int checkpoint_finish(struct checkpoint *checkpoint);
+int checkpoint_finish(struct checkpoint *checkpoint, struct output *output);
 
 /*
  * Save what was asked for, after a failure, before the runs and the output are closed. If nothing

@@ -274,16 +274,22 @@ static int end_saving(struct checkpoint *checkpoint, bool drain)
 	return r;
 }
 
-int checkpoint_finish(struct checkpoint *checkpoint)
+int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 {
 	const struct written_parts *written = &checkpoint->written;
 	struct saved_done done = { .offset = checkpoint->options->skip_nbytes };
 	struct payload_part parts[] = { { &done, sizeof done }, { 0 } };
+	struct stat status;
 	/* A sync that failed may have been about the output, and the next one would not say so. */
-	const int r = end_saving(checkpoint, false);
+	int r = end_saving(checkpoint, false);
 
+	if (r == 0)
+		r = output_settle(output, &status);
 	if (r < 0)
 		return r;
+	done.output_nbytes = (uint64_t)status.st_size;
+	done.modified_seconds = status.st_mtim.tv_sec;
+	done.modified_nanos = status.st_mtim.tv_nsec;
 	done.n_parts = written->n_contiguous - checkpoint->n_saved;
 	parts[1] = (struct payload_part){ written->parts + checkpoint->n_saved,
 					  done.n_parts * sizeof *written->parts };

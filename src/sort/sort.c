@@ -320,7 +320,7 @@ static int commit(struct sort *sort)
 						  sort->output_is_input ? OUTPUT_SYNC_DATA :
 									  OUTPUT_UNSYNCED;
 	struct checkpoint *checkpoint = sort->checkpoint;
-	int r = checkpoint ? checkpoint_finish(checkpoint) : 0;
+	int r = checkpoint ? checkpoint_finish(checkpoint, sort->output) : 0;
 
 	if (r < 0)
 		return r;

@@ -211,10 +211,11 @@ fi
 
 # completes ARGUMENT...: the sort, and then all is as it was after the rename, before the
 # checkpoint was removed: its files have another name meanwhile.
+memory=1M
 completes() {
 	for i in $(seq 20); do
 		rm -rf ck saved-*
-		"$GSORT" --checkpoint=ck -S 1M "$@" 2> stderr &
+		"$GSORT" --checkpoint=ck -S $memory "$@" 2> stderr &
 		process=$!
 		while [ ! -e ck/gsort-runs ] && kill -0 $process 2> /dev/null; do
 			:
@@ -254,6 +255,54 @@ says '^gsort: ck: .* an input has changed since: beginning anew' stderr
 same expected-other output 'the other input'
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
 rm -f in expected-other
+
+# sorts_anew NAME EXPECTED ARGUMENT...: behind the rename its output, NAME, has been changed.
+sorts_anew() {
+	name=$1
+	expected=$2
+	shift 2
+	run --checkpoint=ck -S 1M "$@" -o "$name"
+	says '^gsort: ck: .* its output has changed since: beginning anew' stderr
+	[ $status -eq 0 ] || broken "gsort $*: status $status"
+	same "$expected" "$name" "gsort $*"
+	[ ! -e ck ] || broken "it is left: $(ls -A ck)"
+}
+
+claim 'killed behind the rename and then overwritten, it is sorted as it is now'
+generate -n 2000000 --seed=2 -o another
+"$GSORT" another -o expected-another
+for memory in 64M 1M; do # all in memory, and spilled
+	cp input in
+	completes in -o in
+	cat another > in
+	sorts_anew in expected-another in
+done
+rm -f another expected-another
+
+claim 'killed behind the rename and then longer, it is not complete, whatever its times say'
+cp input in
+completes in -o in
+cp -p in stamp
+head -c 8000 other >> in
+"$GSORT" in -o expected-longer
+touch -r stamp in
+sorts_anew in expected-longer in
+completes in -o output
+cp -p output stamp
+head -c 8000 other >> output
+touch -r stamp output
+sorts_anew output expected-longer in
+
+claim 'changed behind the rename, it is not sorted with inputs that are in it already'
+cp input in
+completes in other -o in
+touch in
+cp in untouched
+run --checkpoint=ck -S 1M in other -o in
+[ $status -eq 2 ] || broken "status $status"
+says '^gsort: ck: .* changed since; .* remove gsort-manifest and gsort-runs in it$' stderr
+same untouched in 'refused'
+rm -rf ck in stamp untouched expected-longer output
 
 claim 'a directory that was there stays there'
 mkdir ours

@@ -542,6 +542,27 @@ static void failed_commit_leaves_a_kept_output(void **state)
 	assert_true(file_holds(path_of(".gsort-kept"), "finished", 8));
 }
 
+/* The time is in the checkpoint, and says whether somebody has changed the output since. */
+static void settled_output_keeps_its_time_of_modification(void **state)
+{
+	const struct output_kept kept = { ".gsort-kept", 0, 0 };
+	struct output *output;
+	struct stat settled, named;
+
+	(void)state;
+	assert_int_equal(
+		output_open_kept(&faulty_engine, path_of("output"), 1 << 20, &kept, &output), 0);
+	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
+	assert_int_equal(output_settle(output, &settled), 0);
+	assert_int_equal(settled.st_size, 8);
+	assert_int_equal(utimensat(AT_FDCWD, path_of(".gsort-kept"),
+				   (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 2 } }, 0),
+			 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(stat(path_of("output"), &named), 0);
+	assert_int_equal(named.st_mtim.tv_sec, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,8 +591,8 @@ int main(void)
 						finish_files),
 		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
 						fixture_finish),
-		cmocka_unit_test_setup_teardown(file_without_the_mark_is_left_alone,
-						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(file_without_the_mark_is_left_alone, fixture_start,
+						fixture_finish),
 		cmocka_unit_test_setup_teardown(file_that_was_killed_before_its_mark_is_taken,
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(file_that_has_taken_the_name_is_not_removed,
@@ -586,6 +607,8 @@ int main(void)
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(failed_commit_leaves_a_kept_output, fixture_start,
 						fixture_finish),
+		cmocka_unit_test_setup_teardown(settled_output_keeps_its_time_of_modification,
+						fixture_start, fixture_finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,20 +102,72 @@ static void manifest_that_cannot_be_cut_is_not_begun(void **state)
 	options_free(&options);
 }
 
-/* A finished part of the output, of no records, when no run is there. */
-static void append_point(void)
+static void append(enum checkpoint_record type, const struct payload_part *parts, size_t n)
 {
-	const struct saved_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
-	const struct payload_part parts[] = { { &point, sizeof point },
-					      { "0123456789abcdef0123456789abcdef", 32 } };
 	struct manifest manifest = { .path = path_in_state(CHECKPOINT_MANIFEST),
 				     .begin = CHECKPOINT_MANIFEST_BEGIN };
 
 	assert_int_equal(
 		file_open(&faulty_engine, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
 	assert_int_equal(file_size(&manifest.file, &manifest.end), 0);
-	assert_int_equal(checkpoint_append(&manifest, RECORD_POINT, parts, 2), 0);
+	assert_int_equal(checkpoint_append(&manifest, type, parts, n), 0);
 	file_close(&manifest.file);
+}
+
+/* A finished part of the output, of no records, when no run is there. */
+static void append_point(void)
+{
+	const struct saved_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
+	const struct payload_part parts[] = { { &point, sizeof point },
+					      { "0123456789abcdef0123456789abcdef", 32 } };
+
+	append(RECORD_POINT, parts, 2);
+}
+
+/* All fitted in memory; the output is the file as it is. */
+static void append_done(const char *path)
+{
+	struct stat status;
+	int r = stat(path, &status);
+	const struct saved_output output = { status.st_dev, status.st_ino };
+	const struct saved_done done = { .output_nbytes = (uint64_t)status.st_size,
+					 .modified_seconds = status.st_mtim.tv_sec,
+					 .modified_nanos = status.st_mtim.tv_nsec };
+
+	assert_int_equal(r, 0);
+	append(RECORD_OUTPUT, &(struct payload_part){ &output, sizeof output }, 1);
+	append(RECORD_DONE, &(struct payload_part){ &done, sizeof done }, 1);
+}
+
+static bool is_complete(struct options *options)
+{
+	struct checkpoint *checkpoint;
+	bool is;
+
+	assert_int_equal(checkpoint_open(&faulty_engine, options, &layout, input, &checkpoint), 0);
+	is = checkpoint_is_complete(checkpoint);
+	checkpoint_close(checkpoint);
+	return is;
+}
+
+static void output_that_has_changed_is_not_complete(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+	(void)state;
+	write_file(output_path, "complete", 8);
+	assert_int_equal(open_and_leave(&options), 0);
+	append_done(output_path);
+	assert_true(is_complete(&options));
+	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
+	assert_false(is_complete(&options)); /* and begins anew */
+	append_done(output_path);
+	write_file(output_path, "complete, and more", 18);
+	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
+	assert_false(is_complete(&options));
+	options_free(&options);
 }
 
 static void output_is_gone_on_with_before_all_runs_are_there(void **state)
@@ -154,6 +206,7 @@ int main(void)
 		FIXTURE(manifest_that_cannot_be_cut_is_not_begun),
 		FIXTURE(output_is_gone_on_with_before_all_runs_are_there),
 		FIXTURE(output_of_unique_records_without_all_runs_is_damaged),
+		FIXTURE(output_that_has_changed_is_not_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
