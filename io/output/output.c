@@ -512,7 +512,7 @@ int output_commit(struct output *output, enum output_durability durability)
 	output->target.replacement = NULL;
 	if (replacement)
 		r = replacement_finish(replacement, &output->target.file,
-				       durability == OUTPUT_SYNC_ALL);
+				       durability == OUTPUT_SYNC_ALL, output->is_kept);
 	else
 		r = close_in_place(output);
 	output_free(output);

@@ -150,7 +150,7 @@ int output_commit(struct output *output, enum output_durability durability);
 /* Bring what is written to stable storage. */
 int output_sync(struct output *output);
 
-/* A kept file is of no use any more: output_abort() may remove it. */
+/* A kept file is of no use any more: it is removed unless it gets its name. */
 void output_forget(struct output *output);
 
 /*

@@ -306,7 +306,8 @@ static int sync_directory(const struct replacement *replacement)
 	return r;
 }
 
-int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name)
+int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name,
+		       bool keeps)
 {
 	int r = 0, closed;
 
@@ -325,7 +326,7 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 	else if (sync_name && (r = sync_directory(replacement)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     replacement->path);
-	if (replacement->kept_name)
+	if (keeps)
 		replacement_leave(replacement);
 	else
 		replacement_drop(replacement);

@@ -38,9 +38,10 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 /*
  * Put the file under the target's name; closes it. sync_name: and bring the name to stable storage.
  * Frees the replacement, whether it succeeds or not; on failure nothing is left of the new file,
- * unless its name is kept.
+ * unless it has a kept name and `keeps`.
  */
-int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name);
+int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name,
+		       bool keeps);
 
 /*
  * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is

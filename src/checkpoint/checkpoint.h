@@ -71,8 +71,8 @@ int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, cons
 			    size_t nbytes);
 
 /*
- * All is written, and the output is about to get its name. Returns 0, or a negative errno after a
- * message.
+ * All is written, and the output is about to get its name. If it does not, it is kept only if the
+ * checkpoint is. Returns 0, or a negative errno after a message.
  */
 int checkpoint_finish(struct checkpoint *checkpoint, struct output *output);
 

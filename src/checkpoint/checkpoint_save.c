@@ -274,6 +274,12 @@ static int end_saving(struct checkpoint *checkpoint, bool drain)
 	return r;
 }
 
+/* Is what this process has begun of no use to another one? */
+static bool is_in_vain(const struct checkpoint *checkpoint)
+{
+	return checkpoint->is_new && !atomic_load(&checkpoint->is_worth);
+}
+
 int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 {
 	const struct written_parts *written = &checkpoint->written;
@@ -287,6 +293,8 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 		r = output_settle(output, &status);
 	if (r < 0)
 		return r;
+	if (is_in_vain(checkpoint))
+		output_forget(output);
 	done.output_nbytes = (uint64_t)status.st_size;
 	done.modified_seconds = status.st_mtim.tv_sec;
 	done.modified_nanos = status.st_mtim.tv_nsec;
@@ -303,7 +311,7 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 	end_saving(checkpoint, true);
 	if (atomic_load(&checkpoint->is_worth))
 		tell("%s keeps what is finished", checkpoint->files.path);
-	if (!checkpoint->is_new || atomic_load(&checkpoint->is_worth))
+	if (!is_in_vain(checkpoint))
 		return;
 	if (output)
 		output_forget(output);

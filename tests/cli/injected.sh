@@ -85,6 +85,12 @@ for call in openat pread64 pwrite64 fallocate; do
 	[ "$status" -eq 0 ] || broken "$call: status $status"
 done
 
+claim 'a rename that fails, of what was all in memory, leaves no checkpoint and no hidden file'
+one renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
+[ "$status" -eq 2 ] || broken "status $status"
+[ ! -e ck ] || broken 'the checkpoint is left'
+[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left behind: $(ls -d .gsort-*)"
+
 echo "$n_refused refused, $n_survived got over"
 [ "$n_refused" -gt 0 ] || broken 'nothing was refused'
 

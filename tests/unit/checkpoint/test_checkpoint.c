@@ -542,6 +542,18 @@ static void failed_commit_leaves_a_kept_output(void **state)
 	assert_true(file_holds(path_of(".gsort-kept"), "finished", 8));
 }
 
+static void failed_commit_removes_a_kept_output_that_is_of_no_use(void **state)
+{
+	struct output *output = open_kept(0);
+
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
+	output_forget(output);
+	faults.rename_errno = EIO;
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
+	assert_int_equal(count_names(), 0);
+}
+
 /* The time is in the checkpoint, and says whether somebody has changed the output since. */
 static void settled_output_keeps_its_time_of_modification(void **state)
 {
@@ -607,6 +619,9 @@ int main(void)
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(failed_commit_leaves_a_kept_output, fixture_start,
 						fixture_finish),
+		cmocka_unit_test_setup_teardown(
+			failed_commit_removes_a_kept_output_that_is_of_no_use, fixture_start,
+			fixture_finish),
 		cmocka_unit_test_setup_teardown(settled_output_keeps_its_time_of_modification,
 						fixture_start, fixture_finish),
 	};
