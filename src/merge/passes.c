@@ -86,8 +86,12 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	return r;
 }
 
-/* Of the stored runs (they come first in the store), the n neighbours with the fewest items. */
-static size_t find_smallest(const struct run_store *store, size_t n_stored, size_t n)
+/*
+ * Of the stored runs (they come first in the store), the n neighbours with the fewest items; where
+ * several have as few, the first from `from` on. So runs that stay as short however often they are
+ * merged (--limit) take turns, and not the same ones are merged again and again.
+ */
+static size_t find_smallest(const struct run_store *store, size_t n_stored, size_t n, size_t from)
 {
 	uint64_t sum = 0, smallest;
 	size_t at = 0;
@@ -95,11 +99,12 @@ static size_t find_smallest(const struct run_store *store, size_t n_stored, size
 	for (size_t i = 0; i < n; i++)
 		sum += run_n_items(store->runs[i]);
 	smallest = sum;
-	for (size_t i = n; i < n_stored; i++) {
-		sum += run_n_items(store->runs[i]) - run_n_items(store->runs[i - n]);
-		if (sum < smallest) {
+	for (size_t first = 1; first + n <= n_stored; first++) {
+		sum += run_n_items(store->runs[first + n - 1]);
+		sum -= run_n_items(store->runs[first - 1]);
+		if (sum < smallest || (sum == smallest && at < from && first >= from)) {
 			smallest = sum;
-			at = i - n + 1;
+			at = first;
 		}
 	}
 	return at;
@@ -120,19 +125,20 @@ int merge_passes(const struct engine *engine, struct run_store *store, uint64_t 
 		 struct digest *ret_read, struct digest *ret_dropped, uint32_t *ret_n_passes)
 {
 	const size_t fan_in = engine->plan.fan_in;
-	size_t n_stored = run_store_n_stored(store);
+	size_t n_stored = run_store_n_stored(store), next = 0;
 
 	for (; n_stored > fan_in; n_stored = run_store_n_stored(store)) {
 		/* Each full merge takes away fan_in - 1 runs; the first takes what those do not. */
 		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		const size_t first = find_smallest(store, n_stored, n);
+		const size_t first = find_smallest(store, n_stored, n, next);
 		const uint32_t level = highest_level(store->runs + first, n) + 1;
 		int r = merge_to_run(engine, store, first, n, memory_nbytes, ret_read, ret_dropped);
 
 		if (r < 0)
 			return r;
 		run_set_level(store->runs[first], level);
+		next = first + 1;
 	}
 	*ret_n_passes = highest_level(store->runs, store->n);
 	return 0;

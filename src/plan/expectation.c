@@ -130,7 +130,7 @@ static uint64_t pages_up(uint64_t nbytes)
  * extent, unless one of them has been encoded and the other has not; the last of a window is short.
  */
 static uint64_t taken_nbytes(const struct plan_request *request, const struct plan *plan,
-			     uint64_t nbytes)
+			     uint64_t n_runs, uint64_t nbytes)
 {
 	const uint64_t window = at_most(window_nbytes(request, plan), BLOCK_GROUP_NBYTES);
 	const uint64_t item_nbytes = request->layout->item_nbytes;
@@ -140,7 +140,7 @@ static uint64_t taken_nbytes(const struct plan_request *request, const struct pl
 
 	if (request->compression.mode != COMPRESS_NONE)
 		taken = times(divide_up(nbytes, block), pages_up(block));
-	return plus(taken, times(divide_up(nbytes, window), SPILL_ALIGN_NBYTES));
+	return plus(taken, times(plus(divide_up(nbytes, window), n_runs), SPILL_ALIGN_NBYTES));
 }
 
 /* And that beside it while runs are merged to longer ones. */
@@ -149,7 +149,10 @@ static uint64_t merging_nbytes(const struct plan_request *request, const struct 
 {
 	/* A checkpoint gives nothing back before its next record is on the disk. */
 	if (request->keeps_index)
-		return taken_nbytes(request, plan, plan->passes_nbytes);
+		return taken_nbytes(request, plan, plan->n_spilled_runs, plan->passes_nbytes);
+	/* Short runs are written and given back again and again, in pieces of whole pages. */
+	if (request->limit || request->unique)
+		return plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes);
 	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), taken);
 }
 
@@ -175,7 +178,8 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	plan->passes_nbytes = part_of(of_runs, n_runs, passes.n_moved);
 	plan->temporary_nbytes = request->n_input_runs ? at_most(plan->passes_nbytes, of_runs) :
 							 plan->spilled_nbytes;
-	plan->most_temporary_nbytes = taken_nbytes(request, plan, plan->temporary_nbytes);
+	plan->most_temporary_nbytes =
+		taken_nbytes(request, plan, plan->n_spilled_runs, plan->temporary_nbytes);
 	if (passes.n > 1)
 		plan->most_temporary_nbytes =
 			plus(plan->most_temporary_nbytes,

@@ -58,6 +58,13 @@ static uint64_t input_in_chunks_nbytes(const struct plan_request *request)
 		       PLAN_MOST_CONTENT_NBYTES);
 }
 
+uint64_t plan_input_records(const struct plan_request *request)
+{
+	return request->input_nbytes == PLAN_SIZE_UNKNOWN ?
+		       UINT64_MAX :
+		       request->input_nbytes / request->layout->record_nbytes;
+}
+
 /* Chunks and slots hold a multiple of so many records: whole pages or so, if they are narrow. */
 static uint64_t align_records(const struct layout *layout)
 {
@@ -127,7 +134,7 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 {
 	struct window_plan windows;
 
-	plan_windows(plan, request, UINT64_MAX, UINT64_MAX, n_chunks, 0, &windows);
+	plan_windows(plan, request, UINT64_MAX, plan_input_records(request), n_chunks, 0, &windows);
 	return plan_windows_nbytes(plan, &windows, false);
 }
 
@@ -185,9 +192,13 @@ uint64_t plan_stored_nbytes(const struct plan_request *request, const struct pla
 {
 	const uint64_t input_nbytes = plan_expected_input_nbytes(request, plan);
 
+	uint64_t run_nbytes = plan->spill_chunks * plan->chunk_nbytes;
+
 	if (request->n_input_runs)
 		return input_nbytes;
-	return expected_runs(plan, input_nbytes) * plan->spill_chunks * plan->chunk_nbytes;
+	if (request->limit)
+		run_nbytes = at_most(run_nbytes, times(request->limit, plan->resident_nbytes));
+	return times(expected_runs(plan, input_nbytes), run_nbytes);
 }
 
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan)

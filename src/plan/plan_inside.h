@@ -41,6 +41,8 @@ enum { PLAN_INDEX_PART = 4 }; /* of the memory, at most, for the index of runs *
 
 /* --- plan.c: of what is planned so far --- */
 
+/* UINT64_MAX: not known. */
+uint64_t plan_input_records(const struct plan_request *request);
 /* The size of the input in chunks, or something to plan with. */
 uint64_t plan_expected_input_nbytes(const struct plan_request *request, const struct plan *plan);
 /* Of that, what goes to stored runs, or is in inputs of a merge; and in how many. */

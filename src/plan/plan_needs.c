@@ -80,7 +80,8 @@ static uint64_t merge_total_nbytes(const struct plan_request *request, const str
 	const uint64_t key_nbytes = has_items ? layout->item_keys.key_nbytes : 0;
 	struct window_plan windows;
 
-	plan_windows(plan, request, plan->merge_nbytes, UINT64_MAX, n_resident, n_stored, &windows);
+	plan_windows(plan, request, plan->merge_nbytes, plan_input_records(request), n_resident,
+		     n_stored, &windows);
 	return plan_windows_nbytes(plan, &windows, n_stored > 0) +
 	       windows.n_windows * n_edges * layout->item_nbytes +
 	       ((uint64_t)n_resident + n_stored) * key_nbytes;
@@ -95,11 +96,12 @@ static uint64_t data_total_nbytes(const struct plan_request *request, const stru
 	if (request->n_input_runs)
 		return merge_total_nbytes(request, plan, 0,
 					  (uint32_t)at_most(request->n_input_runs, plan->fan_in));
+	/* Nothing is merged while runs are formed, and all has been found to have room. */
+	if (plan->fits)
+		return chunks_nbytes + plan_lanes_nbytes(plan) + plan->merge_nbytes;
 	forming = plan_lanes_nbytes(plan) +
 		  merge_total_nbytes(request, plan, (uint32_t)plan->spill_chunks, 0);
-	merging = plan->fits ?
-			  0 :
-			  merge_total_nbytes(request, plan, (uint32_t)plan->n_chunks, plan->fan_in);
+	merging = merge_total_nbytes(request, plan, (uint32_t)plan->n_chunks, plan->fan_in);
 	return chunks_nbytes + at_least(forming, merging);
 }
 
@@ -117,6 +119,20 @@ static uint64_t runs_nbytes(const struct plan_request *request, const struct pla
 	return times(n_runs, nbytes);
 }
 
+/* What encodes and decodes, and what chunks and windows take, or the slots of a device apart. */
+static uint64_t working_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t codecs_nbytes = plan_stores_runs(plan) ? plan_codecs_nbytes(request, plan) :
+								0;
+
+	/* Beside a device apart the host's part is a small one: of what the plan gave it, all. */
+	if (!plan->unified)
+		return at_most(codecs_nbytes + plan->n_slots * plan->slot_nbytes +
+				       plan->host_tier_nbytes,
+			       plan->memory_nbytes);
+	return codecs_nbytes + data_total_nbytes(request, plan);
+}
+
 /* All of the host's memory that is needed at once. */
 uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan)
 {
@@ -125,10 +141,8 @@ uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan
 		at_most(runs_nbytes(request, plan) +
 				at_most(plan_index_nbytes(request, plan), PLAN_MOST_CONTENT_NBYTES),
 			PLAN_MOST_CONTENT_NBYTES);
-	const uint64_t data_nbytes =
-		plan->unified ? data_total_nbytes(request, plan) :
-				plan->n_slots * plan->slot_nbytes + plan->host_tier_nbytes;
 
-	return streams_nbytes + (plan_stores_runs(plan) ? plan_codecs_nbytes(request, plan) : 0) +
-	       kept_nbytes + at_most(plan->mapped_nbytes, PLAN_MOST_CONTENT_NBYTES) + data_nbytes;
+	return streams_nbytes + kept_nbytes +
+	       at_most(plan->mapped_nbytes, PLAN_MOST_CONTENT_NBYTES) +
+	       working_nbytes(request, plan);
 }

@@ -550,6 +550,35 @@ static void records_from_a_pipe_have_room_in_any_memory(void **state)
 	}
 }
 
+/* What is little has room in any memory, whatever windows of more of it would take. */
+static void small_inputs_fit_into_any_memory(void **state)
+{
+	const struct key key = { .kind = KEY_BYTES, .nbytes = 8 };
+	const struct layout_request wanted = {
+		.record_nbytes = 8, .keys = &key, .n_keys = 1, .keeps_records = true
+	};
+	struct layout records;
+
+	(void)state;
+	assert_int_equal(layout_make(&wanted, &records), 0);
+	for (uint64_t memory_nbytes = MIB; memory_nbytes <= GIB;
+	     memory_nbytes += memory_nbytes / 4) {
+		const struct plan_request request = {
+			.layout = &records,
+			.device = device,
+			.input_nbytes = 8000,
+			.n_threads = 2,
+			.memory_nbytes = memory_nbytes,
+		};
+		struct plan plan;
+
+		plan_make(&request, &plan);
+		assert_true(plan.is_enough);
+		assert_true(plan.fits || memory_nbytes < 32 * MIB);
+	}
+	layout_free(&records);
+}
+
 static void codecs_take_nothing_if_nothing_is_spilled(void **state)
 {
 	struct plan_request request = request_for("u64", 64 * MIB, GIB);
@@ -647,6 +676,7 @@ int main(void)
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
 		cmocka_unit_test(records_from_a_pipe_have_room_in_any_memory),
+		cmocka_unit_test(small_inputs_fit_into_any_memory),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 		cmocka_unit_test(explanation_says_what_will_happen),
