@@ -79,19 +79,32 @@ static int open_reports(const struct options *options, struct reports *reports)
 	return r;
 }
 
+/* No write to it was refused, so what was asked for is there. */
+static int check_standard_error(const struct options *options)
+{
+	const char *option = options->stats ? "--stats" : "--debug";
+
+	if (!(options->stats || options->debug) || !ferror(stderr))
+		return 0;
+	return fail(-EIO, "%s: standard error cannot be written to", option);
+}
+
 static int report(const struct options *options, struct stats *stats,
 		  const struct report_facts *facts, struct reports *reports)
 {
-	int r, committed;
+	int r, shown, committed;
 
 	if (options->stats)
 		report_print(stats, facts, stderr);
+	shown = check_standard_error(options);
 	if (reports->stats_json)
 		report_write_json(stats, facts, report_file_stream(reports->stats_json));
 	trace_close(reports->trace);
 	r = report_file_commit(reports->stats_json);
 	committed = report_file_commit(reports->trace_file);
-	return r < 0 ? r : committed;
+	if (r == 0)
+		r = committed;
+	return r < 0 ? r : shown;
 }
 
 /* There is nothing to tell: what has failed says so, and older reports stay. */

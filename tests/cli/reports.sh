@@ -143,6 +143,22 @@ generate -n 100000 -d few -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 
+claim 'a table or keys that cannot be shown are a failure, and the output is there'
+for option in --stats --debug '--stats --debug'; do
+	for place in '2> /dev/full' '2>&-'; do
+		rm -f output
+		eval "\"\$GSORT\" $option few -o output $place"
+		status=$?
+		[ "$status" -eq 2 ] || broken "$option $place: status $status"
+		"$GSORT_CHECK" --same few output > /dev/null || broken "$option $place: the output"
+	done
+	"$GSORT" -c $option unique -ru 2> /dev/full
+	status=$?
+	[ "$status" -eq 2 ] || broken "-c $option: status $status"
+done
+"$GSORT" few -o output --stats-json=stats 2> /dev/full || broken "a file of statistics: status $?"
+"$GSORT" few -o output 2>&- || broken "nothing to be shown: status $?"
+
 claim '--progress=always has lines, also of the whole, never has none'
 tells --progress=always -S 1M
 says '^merging into the output: 100 %.*; in all 100 %$' stderr
