@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/file/place.h"
@@ -106,6 +107,56 @@ static int check_sticky(const struct replacement *replacement)
 	return -EPERM;
 }
 
+/* What a rename asks of a file and of the directory that it is in; 0: the system does not say. */
+struct binding {
+	bool only_grows;
+	uint64_t mount;
+};
+
+static struct binding binding_of(int fd)
+{
+	struct binding binding = { 0 };
+#ifdef STATX_MNT_ID
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
+		return binding;
+	binding.only_grows = status.stx_attributes & STATX_ATTR_APPEND;
+	if (status.stx_mask & STATX_MNT_ID)
+		binding.mount = status.stx_mnt_id;
+#else
+	(void)fd;
+#endif
+	return binding;
+}
+
+/* A name cannot come to lead to another file where that is bound to it. */
+static int check_bindings(const struct replacement *replacement)
+{
+	const struct binding directory = binding_of(replacement->directory.fd);
+	struct binding old = { 0 };
+
+	if (replacement->has_old)
+		old = binding_of(replacement->old_file.fd);
+	if (directory.only_grows)
+		return fail(-EPERM,
+			    "%s: its directory is append-only (chattr +a), so that no complete "
+			    "file can take the name; let the output go to another directory",
+			    replacement->path);
+	if (old.only_grows)
+		return fail(-EPERM,
+			    "%s: is append-only (chattr +a), so that no complete file can take its "
+			    "place; chattr -a frees it, and >> FILE adds to it",
+			    replacement->path);
+	if (old.mount && directory.mount && old.mount != directory.mount)
+		return fail(-EBUSY,
+			    "%s: is a mount point, so that no complete file can take its place; "
+			    "let the output go to a file beside it, or, if that is no input, by "
+			    "> FILE",
+			    replacement->path);
+	return 0;
+}
+
 /* Is the file that was found by the path, through links, the one of that name in the directory? */
 static int open_old(struct replacement *replacement)
 {
@@ -135,7 +186,9 @@ static int find_target(struct replacement *replacement)
 		return r;
 	r = open_directory(replacement, path);
 	free(path);
-	return r == 0 && replacement->has_old ? open_old(replacement) : r;
+	if (r == 0 && replacement->has_old)
+		r = open_old(replacement);
+	return r == 0 ? check_bindings(replacement) : r;
 }
 
 static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)

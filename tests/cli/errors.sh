@@ -45,6 +45,40 @@ one_line . 'closed standard output'
 [ $? -eq 2 ] || broken 'closed standard input: not status 2'
 one_line . 'closed standard input'
 
+# stays REGEX WHAT COMMAND...: refused before anything else is, and what was there still is.
+stays() {
+	regex=$1
+	what=$2
+	shift 2
+	"$@" -T nowhere input -o bound/file > stdout 2> stderr
+	status=$?
+	[ "$status" -eq 2 ] || broken "$what: status $status"
+	one_line "$regex" "$what"
+	[ "$(ls -A bound)" = file ] || broken "$what: there is more beside it"
+	same older bound/file "$what"
+	same input elsewhere "$what: what is mounted"
+}
+
+claim 'an output that no other file can replace is known before the sort'
+mkdir bound
+echo older | tee older > bound/file
+cp input elsewhere
+export GSORT
+if unshare -rm mount --bind elsewhere bound/file 2> /dev/null; then
+	stays '^gsort: bound/file: is a mount point' 'a mount' unshare -rm sh -c \
+		'mount --bind elsewhere bound/file && "$GSORT" "$@"' sh
+else
+	echo 'no mounts here: skipped'
+fi
+for name in bound/file bound; do
+	if chattr +a $name 2> /dev/null; then
+		stays '^gsort: bound/file: .*is append-only' "append-only $name" "$GSORT"
+		chattr -a $name
+	else
+		echo "no append-only $name here: skipped"
+	fi
+done
+
 claim 'standard output must not be an input'
 cp input file
 "$GSORT" file >> file 2> stderr
