@@ -286,9 +286,20 @@ static const char *spell(const char *path, char text[static WORD_NBYTES])
 	return text;
 }
 
+/* What is to be done with records, and what that does. */
+static const char *command_of(const struct format_rules *rules)
+{
+	return rules->checker ? rules->checker : "gsort";
+}
+
+static const char *verb_of(const struct format_rules *rules)
+{
+	return rules->checker ? "checks" : "sorts";
+}
+
 /* "zstd -dc FILE | gzip -dc | gsort ..." */
 static int refuse_filtered(const struct format *format, const struct format_view *view,
-			   const char *name, const char *path)
+			   const struct format_rules *rules, const char *name, const char *path)
 {
 	char word[WORD_NBYTES];
 	const char *const file = path ? spell(path, word) : "";
@@ -296,27 +307,30 @@ static int refuse_filtered(const struct format *format, const struct format_view
 
 	if (view->is_content)
 		return fail(-EINVAL,
-			    "%s: what is in it is %s: zstd -dc%s%s | %s | gsort ... sorts what is "
-			    "in that; " OR_RAW,
-			    name, format->name, space, file, format->filter);
-	return fail(-EINVAL, "%s: is %s: %s%s%s | gsort ... sorts what is in it; " OR_RAW, name,
-		    format->name, format->filter, space, file);
+			    "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is in "
+			    "that; " OR_RAW,
+			    name, format->name, space, file, format->filter, command_of(rules),
+			    verb_of(rules));
+	return fail(-EINVAL, "%s: is %s: %s%s%s | %s ... %s what is in it; " OR_RAW, name,
+		    format->name, format->filter, space, file, command_of(rules), verb_of(rules));
 }
 
 /* "gsort -t f64 --skip-bytes=128 FILE -o FILE", or as much of it as can be said. */
-static void format_npy_command(const struct npy *npy, const char *path,
-			       char command[static COMMAND_NBYTES])
+static void format_npy_command(const struct npy *npy, const struct format_rules *rules,
+			       const char *path, char command[static COMMAND_NBYTES])
 {
 	char word[WORD_NBYTES], options[sizeof npy->options];
 	const char *const file = path ? spell(path, word) : "";
+	const bool has_output = path && !rules->checker;
 
 	strcpy(options, npy->options);
 	if (!*options && npy->item_nbytes)
 		snprintf(options, sizeof options, "-R %" PRIu64 " -k OFFSET:TYPE",
 			 npy->item_nbytes);
-	snprintf(command, COMMAND_NBYTES, "gsort %s --skip-bytes=%" PRIu64 "%s%s%s%s",
-		 *options ? options : "-R BYTES -k OFFSET:TYPE", npy->header_nbytes,
-		 path ? " " : "", file, path ? " -o " : "", file);
+	snprintf(command, COMMAND_NBYTES, "%s %s --skip-bytes=%" PRIu64 "%s%s%s%s",
+		 command_of(rules), *options ? options : "-R BYTES -k OFFSET:TYPE",
+		 npy->header_nbytes, path ? " " : "", file, has_output ? " -o " : "",
+		 has_output ? file : "");
 }
 
 static int refuse_npy(const struct format_view *view, const struct format_rules *rules,
@@ -324,22 +338,25 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 {
 	char command[COMMAND_NBYTES];
 	struct npy npy;
+	bool is_table;
 
 	npy_parse(view->head, view->n_head, &npy);
+	is_table = npy.n_dimensions > 1;
 	if (npy.has_objects)
 		return fail(-EINVAL,
 			    "%s: is a file of numpy that holds objects of Python, which have no "
 			    "records; " OR_RAW,
 			    name);
-	format_npy_command(&npy, path, command);
+	format_npy_command(&npy, rules, path, command);
 	if (rules->skip_nbytes && rules->skip_nbytes != npy.header_nbytes)
 		return fail(-EINVAL,
 			    "%s: is a file of numpy with a header of %" PRIu64
 			    " bytes, not %" PRIu64 ": %s; " OR_RAW,
 			    name, npy.header_nbytes, rules->skip_nbytes, command);
 	return fail(-EINVAL,
-		    "%s: is a file of numpy, with a header before its numbers: %s%s; " OR_RAW, name,
-		    command, npy.n_dimensions > 1 ? " sorts them all as one row" : "");
+		    "%s: is a file of numpy, with a header before its numbers: %s%s%s%s; " OR_RAW,
+		    name, command, is_table ? " " : "", is_table ? verb_of(rules) : "",
+		    is_table ? " them all as one row" : "");
 }
 
 static int refuse_text(const struct format_view *view, const struct format_rules *rules,
@@ -422,7 +439,7 @@ int format_refuse(const struct format *format, const struct format_view *view,
 	if (format->refuse)
 		return format->refuse(view, rules, name, path);
 	if (format->filter)
-		return refuse_filtered(format, view, name, path);
+		return refuse_filtered(format, view, rules, name, path);
 	return fail(-EINVAL, "%s: is %s, not records: %s; " OR_RAW, name, format->name,
 		    format->advice);
 }

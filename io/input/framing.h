@@ -22,14 +22,16 @@ struct framing {
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format.h). */
 	enum format_choice format;
-	bool is_untyped; /* nobody has said what a record is */
+	bool is_untyped;     /* nobody has said what a record is */
+	const char *checker; /* for what a message advises */
 };
 
 static inline struct format_rules framing_rules(const struct framing *framing)
 {
 	return (struct format_rules){ .choice = framing->format,
 				      .skip_nbytes = framing->skip_nbytes,
-				      .is_untyped = framing->is_untyped };
+				      .is_untyped = framing->is_untyped,
+				      .checker = framing->checker };
 }
 
 /*

@@ -442,5 +442,8 @@ struct framing options_framing(const struct options *options)
 				 .skip_nbytes = options->skip_nbytes,
 				 .partial = options->partial,
 				 .format = options->format,
-				 .is_untyped = options->record.is_default };
+				 .is_untyped = options->record.is_default,
+				 .checker = options->mode == MODE_CHECK       ? "gsort -c" :
+					    options->mode == MODE_CHECK_QUIET ? "gsort -C" :
+										NULL };
 }

@@ -27,6 +27,21 @@ for options in '' '-t f64' '-R 8' '-S 1M' '-r' '-u'; do
 	one_line 'array.npy: .*gsort -t f64 --skip-bytes=128 array.npy -o array.npy;' "$options"
 	untouched array.npy "$options"
 done
+cp array.npy before
+for checker in 'gsort -c' 'gsort -C' gsort-check; do
+	case $checker in
+	gsort-check) "$GSORT_CHECK" array.npy > stdout 2> stderr ;;
+	*) run ${checker#gsort} array.npy ;;
+	esac
+	says "numbers: $checker -t f64 --skip-bytes=128 array.npy; " stderr
+	gzip -c numbers > packed.gz
+	case $checker in
+	gsort-check) "$GSORT_CHECK" packed.gz > stdout 2> stderr ;;
+	*) run ${checker#gsort} packed.gz ;;
+	esac
+	says "gzip -dc packed.gz [|] $checker [.][.][.] checks what is in it" stderr
+done
+run array.npy -o array.npy
 command=$(sed -n 's/.*numbers: gsort \(.*\); .*/\1/p' stderr)
 succeeds $command
 same expected array.npy "$command"

@@ -105,6 +105,10 @@ answers 0 ', 999 duplicate keys,' "$GSORT_CHECK" equal
 answers 1 'disorder at record 2 and 998 more, 999 duplicate keys,' "$GSORT_CHECK" -u equal
 answers 0 '^-: 1000 records, sorted' sh -c '"$1" - < sorted' sh "$GSORT_CHECK"
 answers 0 '^-: 1000 records, sorted' sh -c 'cat sorted | "$1" -' sh "$GSORT_CHECK"
+answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
+	sh -c '"$1" - sorted - < equal' sh "$GSORT_CHECK"
+answers 2 "^gsort-check: '-', standard input, can be read only once, not 2 times" \
+	sh -c '"$1" --same - - < equal' sh "$GSORT_CHECK"
 : > empty
 answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT_CHECK" empty
 generate -n 1000 -d sorted -t f32be -o floats

@@ -287,6 +287,19 @@ static int settle_paths(const struct check_options *options, const struct option
 	return 0;
 }
 
+/* A second reading would find nothing, which is sorted. */
+static int check_standard_input(const char *const *paths, size_t n_paths)
+{
+	size_t n_stdin = 0;
+
+	for (size_t i = 0; i < n_paths; i++)
+		n_stdin += !strcmp(paths[i], "-");
+	if (n_stdin > 1)
+		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
+			    n_stdin);
+	return 0;
+}
+
 /* Returns an exit status or a negative errno. */
 static int check(struct check_options *options, const char *const *paths, size_t n_paths)
 {
@@ -297,10 +310,14 @@ static int check(struct check_options *options, const char *const *paths, size_t
 		return fail(-EINVAL, "which file? see --help");
 	if (options->same && n_paths < 2)
 		return fail(-EINVAL, "--same compares a file with others: give at least two");
+	r = check_standard_input(paths, n_paths);
+	if (r < 0)
+		return r;
 	r = tool_make_layout(&options->record, &layout);
 	if (r < 0)
 		return r;
 	options->framing.record_nbytes = layout.record_nbytes;
+	options->framing.checker = tool.name;
 	options->framing.is_untyped = options->record.is_default;
 	r = options->same ? compare(&layout, options, paths, n_paths) :
 			    check_order(&layout, options, paths, n_paths);
