@@ -217,7 +217,7 @@ for partial in keep drop; do
 	says '^-: 1000 records, sorted' stdout
 done
 answers 2 "^gsort-check: --partial: 'some'" "$GSORT_CHECK" --partial=some framed
-answers 2 '^gsort-check: skip-bytes: .*from 0 to 16777216' "$GSORT_CHECK" --skip-bytes=1G framed
+answers 2 '^gsort-check: --skip-bytes: .*from 0 to 16777216' "$GSORT_CHECK" --skip-bytes=1G framed
 printf 'sorted\0equal' > names
 "$GSORT_CHECK" --files0-from=names > stdout || broken "status $?"
 "$GSORT_CHECK" sorted equal | cmp - stdout || broken 'another answer from a list'
