@@ -16,14 +16,14 @@
 #include "io/input/source_look.h"
 #include "src/base/status.h"
 
-/* A quarter of the descriptors, so that outputs and temporary files find some. */
+/* A sixth of the descriptors, so that outputs, their locks and temporary files find some. */
 static size_t max_idle_files(void)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > 1024)
 		return 256;
-	return limit.rlim_cur / 4;
+	return limit.rlim_cur / 6;
 }
 
 /* More would push a good part of what others have in the page cache out of it. */
