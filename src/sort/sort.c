@@ -2,7 +2,7 @@
  * sort - the whole sort on one page
  *
  *	open input, back end		what there is
- *	plan				what to do with it (engine.c)
+ *	plan				what to do with it (setup.c)
  *	form runs | open runs (-m)	sorted runs: resident, spilled, or the inputs
  *	passes				until they can be merged at once
  *	merge				into the output
