@@ -10,24 +10,7 @@
 #include "io/store/block_writer.h"
 #include "io/store/run_file.h"
 #include "io/store/spill.h"
-
-static uint64_t at_most(uint64_t value, uint64_t most)
-{
-	return value > most ? most : value;
-}
-
-static uint64_t divide_up(uint64_t value, uint64_t by)
-{
-	return value / by + (value % by != 0);
-}
-
-/* UINT64_MAX where that is not enough. */
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
+#include "src/plan/plan_inside.h"
 
 static uint64_t plus(uint64_t a, uint64_t b)
 {
