@@ -98,6 +98,23 @@ static void merge_that_is_not_full_comes_first(void **state)
 	check_output(dropped_in_passes, NULL);
 }
 
+/* Runs that stay as short however often they are merged: not the same ones again and again. */
+static void runs_that_do_not_grow_take_turns(void **state)
+{
+	code_t codes[100];
+
+	(void)state;
+	open_engine(true, 2);
+	for (int i = 0; i < 16; i++) {
+		for (size_t j = 0; j < 100; j++)
+			codes[j] = j;
+		add_run(SPILLED, codes, 100);
+	}
+	assert_int_equal(merge_all(), 3);
+	ASSERT_RUN_LENGTHS(100, 100);
+	check_output(dropped_in_passes, NULL);
+}
+
 static void two_at_a_time_is_enough(void **state)
 {
 	(void)state;
@@ -286,6 +303,7 @@ int main(void)
 		FIXTURE(neighbours_with_the_fewest_records_are_merged),
 		FIXTURE(merge_that_is_not_full_comes_first),
 		FIXTURE(two_at_a_time_is_enough),
+		FIXTURE(runs_that_do_not_grow_take_turns),
 		FIXTURE(runs_in_memory_do_not_count),
 		FIXTURE(chunks_in_memory_become_one_spilled_run),
 		FIXTURE(what_unique_drops_on_the_way_is_accounted_for),
