@@ -1,5 +1,5 @@
 /*
- * kernels - the door to the device code: plain C, so that the engine is C
+ * kernels - the door to the device code: plain C, so that what calls it is C
  *
  * Every launch_* queues kernels in `stream` and returns at once: 0, or the CUDA error code of a
  * launch that failed (cudaError_t; its text comes from cudaGetErrorString). Nothing here allocates

@@ -20,8 +20,8 @@ GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
 # What still points up, and has to go: nothing may be added.
 UNFINISHED = {
-    ('src/checkpoint/checkpoint_description.h', 'src/cli/options.h'),
-    ('src/plan/engine.h', 'src/cli/options.h'),
+    ('src/checkpoint/description.h', 'src/cli/options.h'),
+    ('src/plan/job.h', 'src/cli/options.h'),
     ('src/sort/sort.c', 'src/cli/debug.h'),
     ('src/sort/setup.h', 'src/cli/options.h'),
     ('src/sort/sort.h', 'src/cli/options.h'),

@@ -15,7 +15,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* As many as there are readers of a file: each has an edge in common with the next. */
 enum { MOST_SLOTS = 8 };

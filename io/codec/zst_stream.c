@@ -12,7 +12,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* For what may be no compressed data at all. */
 static const char or_raw[] = "; --format=raw takes its bytes for records";

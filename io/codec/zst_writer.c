@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "io/codec/codec.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 enum { FRAME_NBYTES = 1 << 20, MAX_THREADS = 64 };
 

@@ -98,8 +98,8 @@ static int read_in_block(const struct file *direct, uint64_t offset, void *to, s
 
 	/* The last block of a file is short: file_read_at() would not tell by how much. */
 	do
-		n = direct->engine->pread(direct->fd, block, sizeof block,
-					  (off_t)align_down(offset));
+		n = direct->calls->pread(direct->fd, block, sizeof block,
+					 (off_t)align_down(offset));
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;

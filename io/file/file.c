@@ -31,7 +31,7 @@ static int plain_openat(int directory, const char *path, int flags, mode_t mode)
 	return openat(directory, path, flags, mode);
 }
 
-const struct io_engine io_engine_plain = {
+const struct syscalls syscalls_plain = {
 	.name = "plain",
 	.openat = plain_openat,
 	.close = close,
@@ -60,15 +60,15 @@ const struct io_engine io_engine_plain = {
 		r_;                                                                                \
 	})
 
-int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
-	      mode_t mode, struct file *ret_file)
+int file_open(const struct syscalls *calls, int directory, const char *path, int flags, mode_t mode,
+	      struct file *ret_file)
 {
 	int fd = -1;
-	const int r = UNINTERRUPTED(fd = engine->openat(directory, path, flags | O_CLOEXEC, mode));
+	const int r = UNINTERRUPTED(fd = calls->openat(directory, path, flags | O_CLOEXEC, mode));
 
 	if (r < 0)
 		return r;
-	*ret_file = (struct file){ .engine = engine, .fd = fd };
+	*ret_file = (struct file){ .calls = calls, .fd = fd };
 	return 0;
 }
 
@@ -77,12 +77,12 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file)
 	char path[sizeof "/proc/self/fd/" + 12];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-	return file_open(file->engine, AT_FDCWD, path, flags, 0, ret_file);
+	return file_open(file->calls, AT_FDCWD, path, flags, 0, ret_file);
 }
 
-int file_remove(const struct io_engine *engine, int directory, const char *name, int flags)
+int file_remove(const struct syscalls *calls, int directory, const char *name, int flags)
 {
-	return engine->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
+	return calls->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
@@ -119,7 +119,7 @@ int file_close(struct file *file)
 		return 0;
 	file->fd = -1;
 	/* Linux has closed it even when it says EINTR; a second close could hit somebody else's. */
-	return file->engine->close(fd) < 0 && errno != EINTR ? -errno : 0;
+	return file->calls->close(fd) < 0 && errno != EINTR ? -errno : 0;
 }
 
 /*
@@ -163,17 +163,17 @@ struct transfer {
 
 static ssize_t transfer_once(const struct file *file, const struct transfer *t)
 {
-	const struct io_engine *engine = file->engine;
+	const struct syscalls *calls = file->calls;
 
 	switch (t->kind) {
 	case READ_AT:
-		return engine->pread(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
+		return calls->pread(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
 	case WRITE_AT:
-		return engine->pwrite(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
+		return calls->pwrite(file->fd, t->bytes, t->nbytes, (off_t)t->offset);
 	case READ_NEXT:
-		return engine->read(file->fd, t->bytes, t->nbytes);
+		return calls->read(file->fd, t->bytes, t->nbytes);
 	case WRITE_NEXT:
-		return engine->write(file->fd, t->bytes, t->nbytes);
+		return calls->write(file->fd, t->bytes, t->nbytes);
 	}
 	errno = EINVAL;
 	return -1;
@@ -249,7 +249,7 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 
 	if (nbytes == 0)
 		return 0;
-	r = UNINTERRUPTED(file->engine->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
+	r = UNINTERRUPTED(file->calls->fallocate(file->fd, 0, (off_t)offset, (off_t)nbytes));
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
 }
 
@@ -262,7 +262,7 @@ int file_punch(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
 	const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 
-	return UNINTERRUPTED(file->engine->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
+	return UNINTERRUPTED(file->calls->fallocate(file->fd, mode, (off_t)offset, (off_t)nbytes));
 }
 
 void file_forget(const struct file *file, uint64_t offset, uint64_t nbytes)
@@ -282,12 +282,12 @@ void file_write_behind(const struct file *file, uint64_t offset, uint64_t nbytes
 
 int file_truncate(const struct file *file, uint64_t nbytes)
 {
-	return UNINTERRUPTED(file->engine->ftruncate(file->fd, (off_t)nbytes));
+	return UNINTERRUPTED(file->calls->ftruncate(file->fd, (off_t)nbytes));
 }
 
 int file_sync(const struct file *file)
 {
-	return UNINTERRUPTED(file->engine->fsync(file->fd));
+	return UNINTERRUPTED(file->calls->fsync(file->fd));
 }
 
 int file_size(const struct file *file, uint64_t *ret_nbytes)

@@ -1,9 +1,9 @@
 /*
- * file - whole transfers on a descriptor, through a replaceable engine
+ * file - whole transfers on a descriptor, through a replaceable table of calls
  *
- * An engine is the table of system calls that every byte and every name of gsort's files goes
- * through. The plain one is the kernel; a test puts another in its place that transfers less than
- * asked, is interrupted, or fails. Above the engine a transfer is whole or an error: short ones are
+ * The table holds the system calls that every byte and every name of gsort's files goes through.
+ * The plain one is the kernel; a test puts another in its place that transfers less than
+ * asked, is interrupted, or fails. Above the calls a transfer is whole or an error: short ones are
  * continued, EINTR is retried, and a descriptor that somebody made non-blocking is waited for, not
  * spun on.
  *
@@ -21,7 +21,7 @@
 struct io_uring;
 
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
-struct io_engine {
+struct syscalls {
 	const char *name;
 	int (*openat)(int directory, const char *path, int flags, mode_t mode);
 	int (*close)(int fd);
@@ -48,11 +48,11 @@ struct io_engine {
 	int (*ring_take)(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
 };
 
-extern const struct io_engine io_engine_plain;
+extern const struct syscalls syscalls_plain;
 
 /* Plain data; a closed file has fd -1. */
 struct file {
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	int fd;
 };
 
@@ -76,8 +76,8 @@ static inline bool file_identity_equal(struct file_identity a, struct file_ident
  * Open `path`, relative to the descriptor `directory` (or AT_FDCWD); O_CLOEXEC is added. *ret_file
  * is the caller's to close. Returns 0 or a negative errno.
  */
-int file_open(const struct io_engine *engine, int directory, const char *path, int flags,
-	      mode_t mode, struct file *ret_file);
+int file_open(const struct syscalls *calls, int directory, const char *path, int flags, mode_t mode,
+	      struct file *ret_file);
 
 /*
  * Open the same file once more, with flags of its own: a name is not needed. Returns 0 or a
@@ -90,7 +90,7 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file);
  * AT_REMOVEDIR in `flags` of a directory. Returns 0, also if it is gone already, or a negative
  * errno.
  */
-int file_remove(const struct io_engine *engine, int directory, const char *name, int flags);
+int file_remove(const struct syscalls *calls, int directory, const char *name, int flags);
 
 /* ".gsort-" and 16 random hexadecimal digits, with the final '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24

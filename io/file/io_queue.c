@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-int io_queue_open(const struct io_engine *engine, enum io_queue_kind kind, unsigned depth,
+int io_queue_open(const struct syscalls *calls, enum io_queue_kind kind, unsigned depth,
 		  struct io_queue **ret_queue)
 {
 	int r = -ENOSYS;
@@ -14,9 +14,9 @@ int io_queue_open(const struct io_engine *engine, enum io_queue_kind kind, unsig
 	assert(depth > 0);
 	/* Whatever keeps the ring from being made, threads need nothing of it. */
 	if (kind == IO_QUEUE_URING)
-		r = io_queue_uring.open(engine, depth, ret_queue);
+		r = io_queue_uring.open(calls, depth, ret_queue);
 	if (r < 0)
-		r = io_queue_threads.open(engine, depth, ret_queue);
+		r = io_queue_threads.open(calls, depth, ret_queue);
 	return r;
 }
 

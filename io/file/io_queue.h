@@ -50,7 +50,7 @@ enum io_queue_kind {
  * A queue with at most `depth` (1 to 256) requests under way. Returns 0 and a queue to
  * io_queue_close(), -ENOMEM, or -EAGAIN when no thread can be started.
  */
-int io_queue_open(const struct io_engine *engine, enum io_queue_kind kind, unsigned depth,
+int io_queue_open(const struct syscalls *calls, enum io_queue_kind kind, unsigned depth,
 		  struct io_queue **ret_queue);
 
 /* NULL is fine. All requests must have been waited for. */
@@ -73,7 +73,7 @@ int io_queue_wait(struct io_queue *queue, struct io_request *request);
  */
 struct io_queue_engine {
 	const char *name;
-	int (*open)(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue);
+	int (*open)(const struct syscalls *calls, unsigned depth, struct io_queue **ret_queue);
 	void (*close)(struct io_queue *queue);
 	void (*submit)(struct io_queue *queue, struct io_request *requests, size_t n);
 	int (*wait)(struct io_queue *queue, struct io_request *request);

@@ -84,13 +84,13 @@ static void threads_close(struct io_queue *base)
 	free(queue);
 }
 
-static int threads_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
+static int threads_open(const struct syscalls *calls, unsigned depth, struct io_queue **ret_queue)
 {
 	const unsigned n = depth < MOST_THREADS ? depth : MOST_THREADS;
 	struct thread_queue *queue = calloc(1, sizeof *queue + n * sizeof queue->threads[0]);
 	int r = 0;
 
-	(void)engine; /* every request's file has it */
+	(void)calls; /* every request's file has it */
 	if (!queue)
 		return -ENOMEM;
 	queue->base.engine = &io_queue_threads;

@@ -27,7 +27,7 @@ enum { MOST_ENTRY_NBYTES = 1 << 30 };
 struct uring_queue {
 	/* Set at creation. */
 	struct io_queue base;
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	unsigned depth;
 
 	struct io_uring ring;
@@ -110,7 +110,7 @@ static void carry_out_entries(struct uring_queue *queue)
 static void submit_entries(struct uring_queue *queue)
 {
 	while (io_uring_sq_ready(&queue->ring) > 0) {
-		const int r = queue->engine->ring_submit(&queue->ring);
+		const int r = queue->calls->ring_submit(&queue->ring);
 
 		if (r >= 0 || r == -EINTR)
 			continue;
@@ -181,13 +181,13 @@ static void reap(struct uring_queue *queue)
 
 	queue->is_waited_at = true;
 	pthread_mutex_unlock(&queue->lock);
-	while (queue->engine->ring_take(&queue->ring, true, &owner, &moved) < 0)
+	while (queue->calls->ring_take(&queue->ring, true, &owner, &moved) < 0)
 		;
 	pthread_mutex_lock(&queue->lock);
 	queue->is_waited_at = false;
 	do
 		account(queue, owner, moved);
-	while (queue->engine->ring_take(&queue->ring, false, &owner, &moved) == 0);
+	while (queue->calls->ring_take(&queue->ring, false, &owner, &moved) == 0);
 	start(queue);
 	/* The request of a thread that waits for this one may not be among them. */
 	pthread_cond_broadcast(&queue->completed);
@@ -209,21 +209,21 @@ static int try_ring(struct io_uring *ring)
 	return r;
 }
 
-static int queue_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
+static int queue_open(const struct syscalls *calls, unsigned depth, struct io_queue **ret_queue)
 {
 	struct uring_queue *queue;
 	int r;
 
-	if (!engine->ring_init)
+	if (!calls->ring_init)
 		return -ENOSYS;
 	queue = calloc(1, sizeof *queue);
 	if (!queue)
 		return -ENOMEM;
 	queue->base.engine = &io_queue_uring;
-	queue->engine = engine;
+	queue->calls = calls;
 	queue->depth = depth;
 	queue->end = &queue->first;
-	r = engine->ring_init(depth, &queue->ring);
+	r = calls->ring_init(depth, &queue->ring);
 	if (r == 0) {
 		r = try_ring(&queue->ring);
 		if (r < 0)
@@ -284,9 +284,9 @@ const struct io_queue_engine io_queue_uring = {
 
 #else
 
-static int queue_open(const struct io_engine *engine, unsigned depth, struct io_queue **ret_queue)
+static int queue_open(const struct syscalls *calls, unsigned depth, struct io_queue **ret_queue)
 {
-	(void)engine, (void)depth, (void)ret_queue;
+	(void)calls, (void)depth, (void)ret_queue;
 	return -ENOSYS;
 }
 

@@ -1,5 +1,5 @@
 /*
- * uring - what an engine has for rings, of liburing (see file.h)
+ * uring - what a table of calls has for rings, of liburing (see file.h)
  *
  * Only where there is one: HAVE_URING.
  */
@@ -9,7 +9,7 @@
 
 struct io_uring;
 
-/* Members of struct io_engine: ring_init, ring_submit and ring_take. */
+/* Members of struct syscalls: ring_init, ring_submit and ring_take. */
 int uring_init(unsigned n_entries, struct io_uring *ring);
 int uring_submit(struct io_uring *ring);
 int uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);

@@ -10,7 +10,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/npy.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 

@@ -25,9 +25,9 @@
 #include "io/codec/zst_stream.h"
 #include "io/file/direct.h"
 #include "io/input/input_mapped.h"
-#include "io/input/input_state.h"
 #include "io/input/input_stream.h"
-#include "src/base/status.h"
+#include "io/input/inside.h"
+#include "src/base/messages.h"
 
 static bool is_serial(const struct input *input)
 {
@@ -120,7 +120,7 @@ static int make_serial(struct input *input)
 	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
 }
 
-static struct input *make_input(const struct io_engine *engine, const char *const *paths, size_t n,
+static struct input *make_input(const struct syscalls *calls, const char *const *paths, size_t n,
 				const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
@@ -133,16 +133,16 @@ static struct input *make_input(const struct io_engine *engine, const char *cons
 	input->cancel_fd = -1;
 	input->header = malloc(framing->skip_nbytes + 1);
 	pthread_mutex_init(&input->claim, NULL);
-	source_table_init(&input->table, engine, &rules);
+	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i]);
 	return input;
 }
 
-int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
 		      const struct framing *framing, struct input **ret_input)
 {
-	struct input *input = make_input(engine, paths, n, framing);
+	struct input *input = make_input(calls, paths, n, framing);
 	bool streams = false;
 	int r;
 
@@ -163,10 +163,10 @@ int input_open_framed(const struct io_engine *engine, const char *const *paths, 
 	return 0;
 }
 
-int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
 	       uint64_t record_nbytes, struct input **ret_input)
 {
-	return input_open_framed(engine, paths, n,
+	return input_open_framed(calls, paths, n,
 				 &(struct framing){ .record_nbytes = record_nbytes }, ret_input);
 }
 

@@ -38,11 +38,11 @@ struct input;
  * outlive the input. Returns 0 and an input to input_close(), or a negative errno: -EFBIG if the
  * records of all files together have more bytes than positions can count.
  */
-int input_open_framed(const struct io_engine *engine, const char *const *paths, size_t n,
+int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
 		      const struct framing *framing, struct input **ret_input);
 
 /* The same, of files that are nothing but records. */
-int input_open(const struct io_engine *engine, const char *const *paths, size_t n,
+int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
 	       uint64_t record_nbytes, struct input **ret_input);
 
 /* NULL is fine. No reader may be left. */

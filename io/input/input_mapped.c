@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "io/file/direct.h"
-#include "io/input/input_state.h"
-#include "src/base/status.h"
+#include "io/input/inside.h"
+#include "src/base/messages.h"
 
 /* --- opening --- */
 

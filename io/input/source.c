@@ -14,7 +14,7 @@
 
 #include "io/file/direct.h"
 #include "io/input/source_look.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* A sixth of the descriptors, so that outputs, their locks and temporary files find some. */
 static size_t max_idle_files(void)
@@ -37,10 +37,10 @@ static uint64_t find_large_nbytes(void)
 			     UINT64_MAX;
 }
 
-void source_table_init(struct source_table *table, const struct io_engine *engine,
+void source_table_init(struct source_table *table, const struct syscalls *calls,
 		       const struct format_rules *rules)
 {
-	table->engine = engine;
+	table->calls = calls;
 	table->rules = *rules;
 	table->max_idle = max_idle_files();
 	table->large_nbytes = find_large_nbytes();
@@ -75,12 +75,12 @@ void source_prepare(struct source *source, const char *path)
 
 static int open_source(struct source_table *table, struct source *source)
 {
-	struct file file = { .engine = table->engine, .fd = STDIN_FILENO };
+	struct file file = { .calls = table->calls, .fd = STDIN_FILENO };
 	struct stat status;
 	int r = 0;
 
 	if (source->path)
-		r = file_open(table->engine, AT_FDCWD, source->path, O_RDONLY, 0, &file);
+		r = file_open(table->calls, AT_FDCWD, source->path, O_RDONLY, 0, &file);
 	if (r < 0)
 		return fail(r, "%s: cannot open: %m", source->name);
 	if (fstat(file.fd, &status) < 0)
@@ -101,7 +101,7 @@ static int open_source(struct source_table *table, struct source *source)
 	/* Refused or not, it is read. */
 	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct) == 0 &&
 	    !table->queue)
-		io_queue_open(table->engine, IO_QUEUE_URING, DIRECT_DEPTH, &table->queue);
+		io_queue_open(table->calls, IO_QUEUE_URING, DIRECT_DEPTH, &table->queue);
 	table->n_open++;
 	return 0;
 }

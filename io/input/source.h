@@ -65,7 +65,7 @@ struct source {
 /* The open ones. */
 struct source_table {
 	/* Set at creation. */
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	struct format_rules rules;
 	size_t max_idle;       /* with more than this open, those that nobody holds are closed */
 	uint64_t large_nbytes; /* from here on what a source leaves in the page cache matters */
@@ -78,7 +78,7 @@ struct source_table {
 	struct codec_pool contexts; /* has a lock of its own */
 };
 
-void source_table_init(struct source_table *table, const struct io_engine *engine,
+void source_table_init(struct source_table *table, const struct syscalls *calls,
 		       const struct format_rules *rules);
 void source_table_destroy(struct source_table *table);
 

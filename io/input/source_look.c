@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "io/codec/zst_frame.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {

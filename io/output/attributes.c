@@ -36,13 +36,13 @@ static bool is_about_contents(const char *name)
 	       !strcmp(name, "security.evm");
 }
 
-int attributes_open(const struct io_engine *engine, int directory, const char *name,
+int attributes_open(const struct syscalls *calls, int directory, const char *name,
 		    struct file *ret_old)
 {
 	const int r =
-		file_open(engine, directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, ret_old);
+		file_open(calls, directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, ret_old);
 
-	return r < 0 ? file_open(engine, directory, name, O_PATH | O_NOFOLLOW, 0, ret_old) : 0;
+	return r < 0 ? file_open(calls, directory, name, O_PATH | O_NOFOLLOW, 0, ret_old) : 0;
 }
 
 /* --- extended attributes --- */
@@ -83,7 +83,7 @@ static bool copy_value(const struct file *old, const struct file *file, const ch
 
 	if (nbytes < 0)
 		return has_none(errno);
-	return file->engine->fsetxattr(file->fd, name, value, (size_t)nbytes, 0) == 0;
+	return file->calls->fsetxattr(file->fd, name, value, (size_t)nbytes, 0) == 0;
 }
 
 static void copy_values(const struct file *old, const struct file *file, const char *names,
@@ -118,7 +118,7 @@ static void copy_posix_list(const struct file *old, const struct file *file, boo
 	if (nbytes < 0 && has_none(errno))
 		lost->access_list |= !drop_inherited(file);
 	else if (nbytes < 0 || !same_group ||
-		 file->engine->fsetxattr(file->fd, posix_list, value, (size_t)nbytes, 0) < 0)
+		 file->calls->fsetxattr(file->fd, posix_list, value, (size_t)nbytes, 0) < 0)
 		lost->access_list = true;
 }
 

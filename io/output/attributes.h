@@ -20,7 +20,7 @@ struct attributes_lost {
  * Open the file `name` in `directory`, no link, so that its attributes can be copied; the right to
  * read it is not needed. Returns 0 or a negative errno.
  */
-int attributes_open(const struct io_engine *engine, int directory, const char *name,
+int attributes_open(const struct syscalls *calls, int directory, const char *name,
 		    struct file *ret_old);
 
 /*

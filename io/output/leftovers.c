@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 static const char prefix[] = ".gsort-unfinished-";
 
@@ -60,7 +60,7 @@ static void tell_one(const struct file *directory, const char *path, const char 
 	struct file file;
 
 	/* What may not be opened is somebody else's, who will be told. */
-	if (file_open(directory->engine, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
+	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
 		return;
 	if (fstat(file.fd, &status) == 0 && is_left(&file, &status))
@@ -77,7 +77,7 @@ void leftovers_tell(const struct file *directory, const char *path)
 	struct file readable;
 	DIR *names;
 
-	if (file_open(directory->engine, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable) <
+	if (file_open(directory->calls, directory->fd, ".", O_RDONLY | O_DIRECTORY, 0, &readable) <
 	    0)
 		return;
 	names = fdopendir(readable.fd);

@@ -19,9 +19,9 @@
 #include "io/file/direct.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
-#include "src/base/now.h"
-#include "src/base/status.h"
-#include "src/base/ways.h"
+#include "src/base/clock.h"
+#include "src/base/messages.h"
+#include "src/base/two_ways.h"
 
 /* Less than that is not worth a direct transfer. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20 };
@@ -29,7 +29,7 @@ enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 /* Of an output, so many bytes are remembered. */
 enum { FIRST_NBYTES = 4096 };
 
-/* What the two ways of src/base/ways.h are here. */
+/* What the two ways of src/base/two_ways.h are here. */
 static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
 
 struct output {
@@ -42,7 +42,7 @@ struct output {
 	bool passes_by_cache;   /* as far as it can */
 	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
-	struct ways ways;       /* where either way would do */
+	struct two_ways ways;   /* where either way would do */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -78,7 +78,7 @@ static int reserve(struct output *output, uint64_t nbytes)
 		    output->target.name, nbytes, free_nbytes);
 }
 
-static struct output *output_make(const struct io_engine *engine)
+static struct output *output_make(const struct syscalls *calls)
 {
 	struct output *output = calloc(1, sizeof *output);
 
@@ -86,24 +86,24 @@ static struct output *output_make(const struct io_engine *engine)
 		fail(-ENOMEM, "output: %m");
 		return NULL;
 	}
-	output->direct = (struct file){ .engine = engine, .fd = -1 };
+	output->direct = (struct file){ .calls = calls, .fd = -1 };
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
 	reservation_init(&output->reservation);
-	ways_init(&output->ways);
+	two_ways_init(&output->ways);
 	return output;
 }
 
-int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	struct output *output = output_make(engine);
+	struct output *output = output_make(calls);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(engine, path, NULL, &output->target);
+	r = target_open(calls, path, NULL, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
 	if (r == 0)
@@ -116,14 +116,14 @@ int output_open(const struct io_engine *engine, const char *path, uint64_t expec
 	return 0;
 }
 
-int output_open_text(const struct io_engine *engine, const char *path, struct output **ret_output)
+int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output)
 {
-	struct output *output = output_make(engine);
+	struct output *output = output_make(calls);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open_text(engine, path, &output->target);
+	r = target_open_text(calls, path, &output->target);
 	if (r < 0) {
 		output_abort(output);
 		return r;
@@ -155,15 +155,15 @@ static int restore(struct output *output, const struct output_kept *kept)
 		       0;
 }
 
-int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output)
 {
-	struct output *output = output_make(engine);
+	struct output *output = output_make(calls);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(engine, path, kept->name, &output->target);
+	r = target_open(calls, path, kept->name, &output->target);
 	if (r == 0 && !output->target.replacement)
 		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
 	output->is_kept = output->target.replacement;
@@ -186,7 +186,7 @@ static void output_free(struct output *output)
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
-	ways_destroy(&output->ways);
+	two_ways_destroy(&output->ways);
 	io_queue_close(output->queue);
 	file_close(&output->direct);
 	file_close(&output->target.file);
@@ -200,7 +200,7 @@ void output_try_both_ways(struct output *output)
 	if (output_is_ordered(output) ||
 	    file_reopen(&output->target.file, O_WRONLY | O_DIRECT, &output->direct) < 0)
 		return;
-	io_queue_open(output->target.file.engine, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+	io_queue_open(output->target.file.calls, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
 }
 
 void output_pass_by_cache(struct output *output)
@@ -300,14 +300,14 @@ static int write_one_way(struct output *output, enum way way, uint64_t offset, c
 
 static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
 {
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	enum way way;
 	int r;
 
 	if (can_go_either_way(output, offset, data, nbytes)) {
-		way = output->passes_by_cache ? past_cache : ways_choose(&output->ways);
+		way = output->passes_by_cache ? past_cache : two_ways_choose(&output->ways);
 		r = write_one_way(output, way, offset, data, nbytes);
-		ways_note(&output->ways, way, nbytes, now_ns() - begin_ns);
+		two_ways_note(&output->ways, way, nbytes, clock_now_ns() - begin_ns);
 		return r;
 	}
 	r = write_one_way(output, through_cache, offset, data, nbytes);

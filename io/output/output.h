@@ -51,14 +51,14 @@ enum output_durability {
  * output to commit or abort, or a negative errno: a directory, no permission, no space for
  * expected_nbytes, or a terminal that was given open.
  */
-int output_open(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
 
 /*
  * The same for a text, such as a report, of a size that is not known. What the process was
  * given open may be a terminal, and is written in order.
  */
-int output_open_text(const struct io_engine *engine, const char *path, struct output **ret_output);
+int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output);
 
 /* A file under construction that outlives the process. */
 struct output_kept {
@@ -70,7 +70,7 @@ struct output_kept {
  * The same for a regular file, which has a hidden name from the start, under which it is left
  * unless it is committed. What is behind the part that is written already is cut off.
  */
-int output_open_kept(const struct io_engine *engine, const char *path, uint64_t expected_nbytes,
+int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output);
 
 /*
@@ -88,7 +88,7 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  */
 void output_pass_by_cache(struct output *output);
 
-/* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
+/* Or it will be much, and goes through the cache or past it, whichever is faster (two_ways.h). */
 void output_try_both_ways(struct output *output);
 
 /*

@@ -15,7 +15,7 @@
 #include "io/file/place.h"
 #include "io/output/attributes.h"
 #include "io/output/leftovers.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /*
  * The hidden names that exist now, for a signal's handler. A slot's contents are set before it is
@@ -30,7 +30,7 @@ static struct hidden_name {
 } hidden_names[8];
 
 struct replacement {
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	const char *path;      /* as given, for messages */
 	struct file directory; /* of the target; by path only */
 	char *name;            /* of the target in it */
@@ -86,7 +86,7 @@ static int open_directory(struct replacement *replacement, char *path)
 		return -ENOMEM;
 	if (slash)
 		*slash = '\0';
-	return file_open(replacement->engine, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
+	return file_open(replacement->calls, AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0,
 			 &replacement->directory);
 }
 
@@ -165,7 +165,7 @@ static int open_old(struct replacement *replacement)
 	 * A link of /proc/self/fd may lead to a file whose name has been removed, or to none of
 	 * ours.
 	 */
-	const int r = attributes_open(replacement->engine, replacement->directory.fd,
+	const int r = attributes_open(replacement->calls, replacement->directory.fd,
 				      replacement->name, &replacement->old_file);
 
 	if (r < 0)
@@ -198,7 +198,7 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 	replacement->hidden = hidden_name_take(replacement->directory.fd);
 	if (!replacement->hidden)
 		return -EMFILE;
-	r = file_open(replacement->engine, replacement->directory.fd, replacement->hidden->name,
+	r = file_open(replacement->calls, replacement->directory.fd, replacement->hidden->name,
 		      O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
 	if (r < 0) {
 		hidden_name_give_up(replacement->hidden);
@@ -215,7 +215,7 @@ static int take_up_kept(const struct replacement *replacement, struct file *ret_
 {
 	struct file file;
 	struct stat status;
-	int r = file_open(replacement->engine, replacement->directory.fd, replacement->kept_name,
+	int r = file_open(replacement->calls, replacement->directory.fd, replacement->kept_name,
 			  O_RDWR | O_NOFOLLOW, 0, &file);
 
 	if (r < 0)
@@ -233,7 +233,7 @@ static int take_up_kept(const struct replacement *replacement, struct file *ret_
 
 static int open_kept(const struct replacement *replacement, mode_t mode, struct file *ret_file)
 {
-	const int r = file_open(replacement->engine, replacement->directory.fd,
+	const int r = file_open(replacement->calls, replacement->directory.fd,
 				replacement->kept_name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
 
 	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
@@ -258,7 +258,7 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 	if (replacement->kept_name)
 		return open_kept(replacement, mode, ret_file);
 	if (access("/proc/self/fd", X_OK) == 0)
-		r = file_open(replacement->engine, replacement->directory.fd, ".",
+		r = file_open(replacement->calls, replacement->directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
@@ -268,7 +268,7 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 	return r;
 }
 
-int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
+int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
 		      const char *kept_name, struct file *ret_file,
 		      struct replacement **ret_replacement)
 {
@@ -277,9 +277,9 @@ int replacement_start(const struct io_engine *engine, const char *path, const st
 
 	if (!replacement)
 		return fail(-ENOMEM, "%s: %m", path);
-	replacement->engine = engine;
+	replacement->calls = calls;
 	replacement->path = path;
-	replacement->directory = (struct file){ .engine = engine, .fd = -1 };
+	replacement->directory = (struct file){ .calls = calls, .fd = -1 };
 	replacement->old_file = replacement->held = replacement->directory;
 	replacement->has_old = old != NULL;
 	replacement->kept_name = kept_name;
@@ -325,8 +325,8 @@ static int link_hidden(struct replacement *replacement, const struct file *file)
 	if (!replacement->hidden)
 		return -EMFILE;
 	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", file->fd);
-	return replacement->engine->linkat(AT_FDCWD, descriptor, replacement->directory.fd,
-					   replacement->hidden->name, AT_SYMLINK_FOLLOW) < 0 ?
+	return replacement->calls->linkat(AT_FDCWD, descriptor, replacement->directory.fd,
+					  replacement->hidden->name, AT_SYMLINK_FOLLOW) < 0 ?
 		       -errno :
 		       0;
 }
@@ -337,7 +337,7 @@ static int rename_hidden(struct replacement *replacement)
 	const char *name = replacement->kept_name ? replacement->kept_name :
 						    replacement->hidden->name;
 
-	if (replacement->engine->renameat(directory, name, directory, replacement->name) < 0)
+	if (replacement->calls->renameat(directory, name, directory, replacement->name) < 0)
 		return -errno;
 	if (replacement->hidden)
 		hidden_name_give_up(replacement->hidden);
@@ -349,7 +349,7 @@ static int rename_hidden(struct replacement *replacement)
 static int sync_directory(const struct replacement *replacement)
 {
 	struct file directory;
-	int r = file_open(replacement->engine, replacement->directory.fd, ".",
+	int r = file_open(replacement->calls, replacement->directory.fd, ".",
 			  O_RDONLY | O_DIRECTORY, 0, &directory);
 
 	if (r < 0)
@@ -389,7 +389,7 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 /* What is unfinished must not stay in silence: it takes as much space as the output. */
 static void remove_unfinished(const struct replacement *replacement, const char *name)
 {
-	const int r = file_remove(replacement->engine, replacement->directory.fd, name, 0);
+	const int r = file_remove(replacement->calls, replacement->directory.fd, name, 0);
 
 	if (r < 0)
 		warn("%s: %s beside it is unfinished, and cannot be removed: %s", replacement->path,

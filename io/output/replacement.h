@@ -31,7 +31,7 @@ struct replacement;
  * name may be there and is then taken up as it is. The string must outlive the replacement. On
  * success the file is the caller's to close, the replacement to finish or drop.
  */
-int replacement_start(const struct io_engine *engine, const char *path, const struct stat *old,
+int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
 		      const char *kept_name, struct file *ret_file,
 		      struct replacement **ret_replacement);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "io/file/place.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /*
  * A duplicate of what the process was given: it can be closed, which reports what the file system
@@ -60,7 +60,7 @@ static int open_records_given(struct target *target, const char *path, int given
 
 static int open_in_place(struct target *target, const char *path)
 {
-	const int r = file_open(target->file.engine, AT_FDCWD, path, O_WRONLY, 0, &target->file);
+	const int r = file_open(target->file.calls, AT_FDCWD, path, O_WRONLY, 0, &target->file);
 
 	target->is_ordered = true;
 	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
@@ -76,7 +76,7 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 		return fail(-errno, "%s: %m", path);
 	if (!exists) {
 		memset(ret_status, 0, sizeof *ret_status);
-		return replacement_start(target->file.engine, path, NULL, kept_name, &target->file,
+		return replacement_start(target->file.calls, path, NULL, kept_name, &target->file,
 					 &target->replacement);
 	}
 	if (S_ISDIR(ret_status->st_mode))
@@ -86,7 +86,7 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 	/* A rename would replace a file that we may not write. */
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
 		return fail(-errno, "%s: %m", path);
-	return replacement_start(target->file.engine, path, ret_status, kept_name, &target->file,
+	return replacement_start(target->file.calls, path, ret_status, kept_name, &target->file,
 				 &target->replacement);
 }
 
@@ -97,7 +97,7 @@ static void describe(struct target *target, const struct stat *status)
 	target->identity = file_identity_of(status);
 }
 
-int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
+int target_open(const struct syscalls *calls, const char *path, const char *kept_name,
 		struct target *ret_target)
 {
 	const int given = path ? place_descriptor(path) : STDOUT_FILENO;
@@ -105,7 +105,7 @@ int target_open(const struct io_engine *engine, const char *path, const char *ke
 	struct stat status;
 	int r;
 
-	*target = (struct target){ .file = { .engine = engine, .fd = -1 } };
+	*target = (struct target){ .file = { .calls = calls, .fd = -1 } };
 	if (given >= 0)
 		r = open_records_given(target, path, given, &status);
 	else
@@ -115,13 +115,13 @@ int target_open(const struct io_engine *engine, const char *path, const char *ke
 	return r;
 }
 
-int target_open_text(const struct io_engine *engine, const char *path, struct target *ret_target)
+int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target)
 {
 	const int given = place_descriptor(path);
 	struct stat status;
 	int r;
 
-	*ret_target = (struct target){ .file = { .engine = engine, .fd = -1 } };
+	*ret_target = (struct target){ .file = { .calls = calls, .fd = -1 } };
 	if (given >= 0)
 		r = open_text_given(ret_target, path, given, &status);
 	else

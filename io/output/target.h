@@ -26,8 +26,8 @@ struct target {
  * of a file that outlives the process, or NULL. Returns 0, or a negative errno after a
  * message; file and replacement are the caller's in both cases.
  */
-int target_open(const struct io_engine *engine, const char *path, const char *kept_name,
+int target_open(const struct syscalls *calls, const char *path, const char *kept_name,
 		struct target *ret_target);
 
 /* The same for a text, which goes to a terminal, too, and always in order. */
-int target_open_text(const struct io_engine *engine, const char *path, struct target *ret_target);
+int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target);

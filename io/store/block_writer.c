@@ -4,8 +4,8 @@
 #include "io/store/block_writer.h"
 
 #include "io/codec/checksum.h"
-#include "src/base/now.h"
-#include "src/base/status.h"
+#include "src/base/clock.h"
+#include "src/base/messages.h"
 
 /*
  * Encoded blocks are transferred as many together as the scratch holds: so many bytes at least, and
@@ -55,7 +55,7 @@ struct writing {
 /* Write the group, whose last block is the one before `end`. */
 static int write_group(struct writing *writing, size_t end)
 {
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	struct spill_extent extent;
 	int r;
 
@@ -69,7 +69,7 @@ static int write_group(struct writing *writing, size_t end)
 		writing->blocks[i].offset = extent.offset;
 		extent.offset += writing->blocks[i].stored_nbytes;
 	}
-	writing->sample.write_ns += now_ns() - begin_ns;
+	writing->sample.write_ns += clock_now_ns() - begin_ns;
 	writing->sample.stored_nbytes += writing->group_nbytes;
 	writing->group_nbytes = 0;
 	return 0;
@@ -80,13 +80,13 @@ static ssize_t encode(struct writing *writing, enum codec_id codec, const struct
 		      void *stored)
 {
 	const size_t items_nbytes = items->n * items->item_nbytes;
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	const ssize_t nbytes =
 		codecs[codec].encode(writing->context, items, stored, items_nbytes - 1);
 
 	if (nbytes < 0)
 		return fail((int)nbytes, "temporary data: codec %s: %m", codecs[codec].name);
-	writing->sample.encode_ns += now_ns() - begin_ns;
+	writing->sample.encode_ns += clock_now_ns() - begin_ns;
 	writing->sample.tried_nbytes += items_nbytes;
 	writing->sample.encoded_nbytes += nbytes ? (size_t)nbytes : items_nbytes;
 	return nbytes;

@@ -16,7 +16,7 @@
 
 #include "io/codec/checksum.h"
 #include "io/store/block_writer.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 struct run_file {
 	struct run_blocks_format format; /* set at creation */

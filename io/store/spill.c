@@ -21,8 +21,8 @@
 #include "io/store/memory_tier.h"
 #include "io/store/reclaim.h"
 #include "io/store/spill_file.h"
-#include "src/base/now.h"
-#include "src/base/status.h"
+#include "src/base/clock.h"
+#include "src/base/messages.h"
 
 /*
  * Space that is discarded and not yet given back may come to about this part of the most that was
@@ -34,7 +34,7 @@ static const uint64_t least_lag_nbytes = UINT64_C(4) << 20, most_lag_nbytes = UI
 
 struct spill {
 	/* Set at creation. */
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
@@ -70,7 +70,7 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 	pthread_mutex_unlock(&spill->lock);
 }
 
-int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
+int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill)
 {
 	struct spill *spill = calloc(1, sizeof *spill + 2 * n * sizeof *spill->files);
@@ -82,12 +82,12 @@ int spill_open(const struct io_engine *engine, const char *const *directories, s
 		free(spill);
 		return fail(-ENOMEM, "list of temporary directories: %m");
 	}
-	spill->engine = engine;
+	spill->calls = calls;
 	spill->limit_nbytes = limit_nbytes;
 	spill->n_directories = spill->n_files = n;
 	pthread_mutex_init(&spill->lock, NULL);
 	for (size_t i = 0; i < 2 * n; i++)
-		spill_file_init(&spill->files[i], engine, directories[i % n]);
+		spill_file_init(&spill->files[i], calls, directories[i % n]);
 	*ret_spill = spill;
 	return 0;
 }
@@ -96,7 +96,7 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill)
 {
 	struct spill *spill;
-	int r = spill_open(file->engine, directory, 1, limit_nbytes, 0, &spill);
+	int r = spill_open(file->calls, directory, 1, limit_nbytes, 0, &spill);
 
 	if (r < 0)
 		return r;
@@ -114,7 +114,7 @@ static void pass_by_cache(struct spill *spill, size_t first)
 	for (size_t i = first; i < spill->n_files; i++)
 		spill_file_pass_by_cache(&spill->files[i]);
 	/* Without a queue transfers are as right. */
-	io_queue_open(spill->engine, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
+	io_queue_open(spill->calls, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
 }
 
 void spill_pass_by_cache(struct spill *spill)
@@ -283,7 +283,7 @@ static bool means_full(int r)
 static int write_extent(struct spill *spill, struct spill_extent extent, const void *data)
 {
 	struct spill_file *f = &spill->files[extent.file];
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int r = spill_file_write(f, spill->queue, extent.offset, data, extent.nbytes);
 
 	if (r < 0)
@@ -292,7 +292,7 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 	f->in_flight_nbytes -= extent.nbytes;
 	if (r == 0) {
 		f->written_nbytes += extent.nbytes;
-		f->busy_ns += now_ns() - begin_ns;
+		f->busy_ns += clock_now_ns() - begin_ns;
 	} else {
 		spill->used_nbytes -= pages_up(extent.nbytes);
 	}

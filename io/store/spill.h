@@ -42,7 +42,7 @@ struct spill_extent {
  * memory_nbytes: the most that may be stored in memory, which does not count against the limit; 0:
  * none is used. Returns 0, or -ENOMEM after a message.
  */
-int spill_open(const struct io_engine *engine, const char *const *directories, size_t n,
+int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill);
 
 /*

@@ -12,22 +12,22 @@
 #include <unistd.h>
 
 #include "io/file/direct.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* What is worth a direct transfer, and how much is read ahead of other reads. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
 
-void spill_file_init(struct spill_file *f, const struct io_engine *engine, const char *directory)
+void spill_file_init(struct spill_file *f, const struct syscalls *calls, const char *directory)
 {
 	*f = (struct spill_file){ .directory = directory,
-				  .file = { .engine = engine, .fd = -1 },
-				  .direct = { .engine = engine, .fd = -1 } };
+				  .file = { .calls = calls, .fd = -1 },
+				  .direct = { .calls = calls, .fd = -1 } };
 }
 
 /* Data must not outlive the process: a file that keeps its name is not used. */
 static int take_name_away(const char *path, struct file *file)
 {
-	const int r = file_remove(file->engine, AT_FDCWD, path, 0);
+	const int r = file_remove(file->calls, AT_FDCWD, path, 0);
 
 	if (r < 0) {
 		file_close(file);
@@ -40,7 +40,7 @@ static int take_name_away(const char *path, struct file *file)
  * Create a file with a name and take the name away. Signals are held back meanwhile: their handlers
  * end the process, and know nothing of this name.
  */
-static int open_and_unlink(const struct io_engine *engine, const char *directory,
+static int open_and_unlink(const struct syscalls *calls, const char *directory,
 			   struct file *ret_file)
 {
 	char name[FILE_UNIQUE_NAME_SIZE];
@@ -53,7 +53,7 @@ static int open_and_unlink(const struct io_engine *engine, const char *directory
 		return -ENOMEM;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = file_open(engine, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
+	r = file_open(calls, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
 	if (r == 0)
 		r = take_name_away(path, ret_file);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -61,15 +61,14 @@ static int open_and_unlink(const struct io_engine *engine, const char *directory
 	return r;
 }
 
-static int open_nameless(const struct io_engine *engine, const char *directory,
-			 struct file *ret_file)
+static int open_nameless(const struct syscalls *calls, const char *directory, struct file *ret_file)
 {
 	const int r =
-		file_open(engine, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);
+		file_open(calls, AT_FDCWD, directory, O_RDWR | O_TMPFILE | O_EXCL, 0600, ret_file);
 
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
-		return open_and_unlink(engine, directory, ret_file);
+		return open_and_unlink(calls, directory, ret_file);
 	return r;
 }
 
@@ -83,7 +82,7 @@ void spill_file_pass_by_cache(struct spill_file *f)
 
 int spill_file_open(struct spill_file *f)
 {
-	const int r = open_nameless(f->file.engine, f->directory, &f->file);
+	const int r = open_nameless(f->file.calls, f->directory, &f->file);
 
 	if (r == 0 && f->passes_by_cache)
 		spill_file_pass_by_cache(f);

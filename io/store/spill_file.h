@@ -29,7 +29,7 @@ struct spill_file {
 };
 
 /* It is not created yet. The directory's name must outlive it. */
-void spill_file_init(struct spill_file *f, const struct io_engine *engine, const char *directory);
+void spill_file_init(struct spill_file *f, const struct syscalls *calls, const char *directory);
 
 /* Before anything is stored: it is to be written past the cache, if the file system lets us. */
 void spill_file_pass_by_cache(struct spill_file *f);

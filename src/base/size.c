@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/memory_limit.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* Position p stands for a factor of 2^(10 p). */
 static const char suffixes[] = "bKMGTPE";

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 struct phase_counters {
 	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
@@ -67,7 +67,7 @@ int stats_open(struct trace *trace, struct stats **ret_stats)
 	if (!stats)
 		return fail(-ENOMEM, "statistics: %m");
 	stats->trace = trace;
-	stats->begin_ns = trace_now_ns();
+	stats->begin_ns = clock_now_ns();
 	pthread_mutex_init(&stats->lock, NULL);
 	*ret_stats = stats;
 	return 0;
@@ -83,7 +83,7 @@ void stats_close(struct stats *stats)
 
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes)
 {
-	const uint64_t now_ns = trace_now_ns();
+	const uint64_t now_ns = clock_now_ns();
 
 	if (!stats)
 		return;
@@ -161,12 +161,12 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
 {
-	stats_end_at(stats, span, trace_now_ns(), nbytes);
+	stats_end_at(stats, span, clock_now_ns(), nbytes);
 }
 
 void stats_waited(struct stats *stats, struct span span)
 {
-	const uint64_t end_ns = trace_now_ns();
+	const uint64_t end_ns = clock_now_ns();
 
 	if (!stats)
 		return;
@@ -199,7 +199,7 @@ void stats_finish(struct stats *stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
 	if (!stats->end_ns) {
-		stats->end_ns = trace_now_ns();
+		stats->end_ns = clock_now_ns();
 		stats->usage = usage_now();
 		stats->phases[stats->phase].end_ns = stats->end_ns;
 	}
@@ -255,7 +255,7 @@ void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress
 		return;
 	pthread_mutex_lock(&stats->lock);
 	phase = &stats->phases[stats->phase];
-	now_ns = trace_now_ns();
+	now_ns = clock_now_ns();
 	if (phase->begin_ns) {
 		*ret_progress = (struct stats_progress){
 			.started = true,
@@ -275,7 +275,7 @@ void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
 	uint64_t now_ns;
 
 	pthread_mutex_lock(&stats->lock);
-	now_ns = stats->end_ns ? stats->end_ns : trace_now_ns();
+	now_ns = stats->end_ns ? stats->end_ns : clock_now_ns();
 	totals.elapsed_ns = now_ns - stats->begin_ns;
 	totals.usage = stats->end_ns ? stats->usage : usage_now();
 	for (enum phase i = 0; i < N_PHASES; i++) {

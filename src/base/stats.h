@@ -59,7 +59,7 @@ struct span {
 	enum stage stage;
 	uint32_t track;    /* of the trace; TRACE_THIS_THREAD unless set */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
-	uint64_t begin_ns; /* trace_now_ns() */
+	uint64_t begin_ns; /* clock_now_ns() */
 };
 
 /* What the spans of a stage come to. */
@@ -118,7 +118,7 @@ void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
 static inline struct span stats_begin(enum stage stage, uint64_t item)
 {
-	return (struct span){ .stage = stage, .item = item, .begin_ns = trace_now_ns() };
+	return (struct span){ .stage = stage, .item = item, .begin_ns = clock_now_ns() };
 }
 
 /* The span ends now, having moved nbytes. Thread-safe, as are the next two. */

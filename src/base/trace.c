@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* Numbered tracks are shown as threads of this process; thread ids in use are far from these. */
 enum { FIRST_NUMBERED_TID = 1 << 30 };
@@ -45,7 +45,7 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 	if (!trace)
 		return fail(-ENOMEM, "--trace: %m");
 	trace->stream = stream;
-	trace->begin_ns = trace_now_ns();
+	trace->begin_ns = clock_now_ns();
 	pthread_mutex_init(&trace->lock, NULL);
 	put(trace, "[\n");
 	*ret_trace = trace;

@@ -19,14 +19,14 @@ enum { TRACE_THIS_THREAD = 0 }; /* the track of the calling thread; tracks above
 
 struct trace_event {
 	const char *name, *category; /* plain words, nothing that JSON would have to escape */
-	uint64_t begin_ns, end_ns;   /* trace_now_ns() */
+	uint64_t begin_ns, end_ns;   /* clock_now_ns() */
 	uint32_t track;
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
 };
 
 /* The clock of all times here: monotonic, since some moment before the start. */
-static inline uint64_t trace_now_ns(void)
+static inline uint64_t clock_now_ns(void)
 {
 	struct timespec now;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "src/base/crew.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/order.h"
 
 enum { MAX_THREADS = 64 };

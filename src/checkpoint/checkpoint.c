@@ -3,7 +3,7 @@
  *
  * What is there when the sort begins: all of this is done by one thread before the others start.
  */
-#include "src/checkpoint/checkpoint_inside.h"
+#include "src/checkpoint/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
-#include "src/checkpoint/checkpoint_description.h"
+#include "src/checkpoint/description.h"
 #include "src/checkpoint/run_origins.h"
 
 /* What to remove, in words: no more than what is gsort's. */
@@ -284,7 +284,7 @@ static struct checkpoint *checkpoint_make(void)
 	return checkpoint;
 }
 
-int checkpoint_open(const struct io_engine *io, const struct options *options,
+int checkpoint_open(const struct syscalls *io, const struct options *options,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint)
 {
@@ -404,15 +404,15 @@ static int restore_parts(struct checkpoint *checkpoint)
 }
 
 /* Times may say that inputs are the same when they are not. */
-static int check_inputs(const struct checkpoint *checkpoint, const struct engine *engine)
+static int check_inputs(const struct checkpoint *checkpoint, const struct job *job)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	const struct run_origins origins = { .input = engine->input,
+	const struct run_origins origins = { .input = job->input,
 					     .layout = checkpoint->layout,
 					     .runs = state->runs,
 					     .n_runs = state->n_runs,
-					     .n_threads = engine->request.n_threads,
-					     .stats = engine->stats };
+					     .n_threads = job->request.n_threads,
+					     .stats = job->stats };
 	uint64_t first = 0, record;
 	const char *path;
 	size_t bad;
@@ -422,16 +422,16 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct engine
 		return r;
 	for (size_t i = 0; i < bad; i++)
 		first += state->runs[i].run.origin.n_records;
-	input_path_at(engine->input, first * checkpoint->layout->record_nbytes, &path, &record);
+	input_path_at(job->input, first * checkpoint->layout->record_nbytes, &path, &record);
 	return fail(-EINVAL,
 		    "%s: the input has changed behind record %" PRIu64
 		    " since a run of the checkpoint in %s was made of it; %s",
 		    path, record, checkpoint->files.path, advise(checkpoint).text);
 }
 
-int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engine,
-		       struct output *output, struct run_store *store, struct digest *ret_read,
-		       struct digest *ret_dropped, uint64_t *ret_n_records)
+int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
+		       struct run_store *store, struct digest *ret_read, struct digest *ret_dropped,
+		       uint64_t *ret_n_records)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	uint64_t n_records = 0;
@@ -445,9 +445,9 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engin
 		n_records += origin->n_records;
 	}
 	if (r == 0)
-		r = check_inputs(checkpoint, engine);
+		r = check_inputs(checkpoint, job);
 	if (r == 0)
-		r = checkpoint_restore_runs(checkpoint, engine, store);
+		r = checkpoint_restore_runs(checkpoint, job, store);
 	if (r < 0)
 		return r;
 	checkpoint->skip.key = state->point.key;

@@ -14,7 +14,7 @@
 
 #include "io/output/output.h"
 #include "src/merge/keeper.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 #include "src/run/run_store.h"
 
 struct checkpoint;
@@ -25,7 +25,7 @@ struct checkpoint;
  * that was begun. What is passed must outlive it; the layout and the input are those of the
  * options.
  */
-int checkpoint_open(const struct io_engine *io, const struct options *options,
+int checkpoint_open(const struct syscalls *io, const struct options *options,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint);
 
@@ -51,9 +51,9 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
  * of the input's they hold, from the first on. Starts to save what comes then. Returns 0, or a
  * negative errno after a message.
  */
-int checkpoint_restore(struct checkpoint *checkpoint, const struct engine *engine,
-		       struct output *output, struct run_store *store, struct digest *ret_read,
-		       struct digest *ret_dropped, uint64_t *ret_n_records);
+int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
+		       struct run_store *store, struct digest *ret_read, struct digest *ret_dropped,
+		       uint64_t *ret_n_records);
 
 /* For merging: who is told of runs, and tells what of the output is there. The checkpoint's. */
 const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 #define HEAD_MAGIC UINT32_C(0x67736d72)
 

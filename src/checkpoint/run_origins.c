@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "src/base/crew.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* What a thread reads at once, and how many there are: they have memory beside the plan's. */
 enum { PIECE_NBYTES = 256 << 10, MOST_THREADS = 8 };

@@ -2,7 +2,7 @@
  * run_origins - do the inputs still hold what stored runs were made of?
  *
  * Runs that are taken up are merged with what is read now. That the inputs are the same files, with
- * the same times, is known by then (checkpoint_description.h); but times can be wrong: a clock was
+ * the same times, is known by then (description.h); but times can be wrong: a clock was
  * set back, a file system keeps none, a change came within one tick of the clock. A run knows the
  * digest of the records that it was made of, so what it was made of can be read again:
  *
@@ -16,7 +16,7 @@
 
 #include "io/input/input.h"
 #include "src/base/stats.h"
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/state.h"
 
 struct run_origins {
 	struct input *input;

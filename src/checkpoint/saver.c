@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 struct saver {
 	/* Set at creation. */

@@ -14,7 +14,7 @@
 
 #include "io/output/output.h"
 #include "io/store/spill.h"
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/state.h"
 
 struct saver;
 

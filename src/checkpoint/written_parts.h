@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/state.h"
 
 /* Parts are not longer than this. */
 enum { WRITTEN_PART_NBYTES = 4 << 20 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "io/input/input.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/debug.h"
 #include "src/sort/setup.h"
@@ -39,7 +39,7 @@ int check_run(const struct options *options, struct stats *stats, struct report_
 
 	if (r < 0)
 		return r;
-	r = input_open_framed(&io_engine_plain, options->inputs, options->n_inputs, &framing,
+	r = input_open_framed(&syscalls_plain, options->inputs, options->n_inputs, &framing,
 			      &input);
 	if (r == 0)
 		r = check(options, &layout, input, stats, &found);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/cli/check.h"
 #include "src/cli/deadly_signals.h"
 #include "src/cli/options.h"

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 enum {
 	MAX_SPECS = 64,             /* bits of option_result.given */

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "config.h"
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 #include "src/cli/framing_options.h"
 #include "src/cli/option_table.h"
 #include "src/cli/options_settle.h"

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 enum { TERMINAL_INTERVAL_MS = 200, LINE_INTERVAL_MS = 1000, FIRST_MS = 1000 };
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 static struct record_options *member_of(const struct option_spec *spec, void *target)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
-#include "src/checkpoint/checkpoint_files.h"
+#include "src/base/messages.h"
+#include "src/checkpoint/files.h"
 
 /* A role, and where its file is. */
 struct placed {

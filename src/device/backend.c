@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "config.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 #if HAVE_CUDA
 /*
@@ -36,9 +36,8 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	(void)input_nbytes, (void)n_threads, (void)ret_backend;
 	return choice == BACKEND_AUTO ?
 		       -ENODEV :
-		       fail(-ENODEV,
-			    "--backend=cuda, --gpus: this gsort was built without the "
-			    "CUDA back end");
+		       fail(-ENODEV, "--backend=cuda, --gpus: this gsort was built without the "
+				     "CUDA back end");
 }
 #endif
 

@@ -21,7 +21,7 @@
  * in which these hold all of the key (codes, references). Elements are made of records by encode
  * before they are sorted, and become records by decode after they are merged; where the records of
  * references are is said to these two. To sort and merge items a back end uses what elements it
- * likes: what the engine sees is items (record.h), in order.
+ * likes: what the job sees is items (record.h), in order.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then

@@ -22,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 void *chunk_records(const struct chunk *chunk, uint64_t n)
 {
-	const struct layout *layout = chunk->pool->engine->layout;
+	const struct layout *layout = chunk->pool->job->layout;
 
 	if (!layout_has_elements(layout))
 		return chunk->buffer;
@@ -35,29 +35,28 @@ void *chunk_records(const struct chunk *chunk, uint64_t n)
 
 static int chunk_alloc(struct chunk *chunk)
 {
-	const struct engine *engine = chunk->pool->engine;
+	const struct job *job = chunk->pool->job;
 
-	return device_alloc(engine->device, MEMORY_DEVICE, engine->plan.chunk_nbytes,
-			    &chunk->buffer);
+	return device_alloc(job->device, MEMORY_DEVICE, job->plan.chunk_nbytes, &chunk->buffer);
 }
 
 static void chunk_free(struct chunk *chunk)
 {
-	const struct engine *engine = chunk->pool->engine;
+	const struct job *job = chunk->pool->job;
 
-	device_release(engine->device, MEMORY_DEVICE, chunk->buffer, engine->plan.chunk_nbytes);
+	device_release(job->device, MEMORY_DEVICE, chunk->buffer, job->plan.chunk_nbytes);
 	chunk->buffer = NULL;
 }
 
-static int lane_alloc(const struct engine *engine, uint64_t nbytes, void **ret_memory)
+static int lane_alloc(const struct job *job, uint64_t nbytes, void **ret_memory)
 {
-	return nbytes ? device_alloc(engine->device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
+	return nbytes ? device_alloc(job->device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
 }
 
 static int open_lanes(struct chunk_pool *pool)
 {
-	const struct engine *engine = pool->engine;
-	const struct plan *plan = &engine->plan;
+	const struct job *job = pool->job;
+	const struct plan *plan = &job->plan;
 	int r = 0;
 
 	for (uint32_t i = 0; i < plan->n_lanes; i++)
@@ -65,24 +64,24 @@ static int open_lanes(struct chunk_pool *pool)
 	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
 		struct sort_lane *lane = &pool->lanes[i];
 
-		r = lane_open(engine->device, LANE_PATIENT, &lane->lane);
+		r = lane_open(job->device, LANE_PATIENT, &lane->lane);
 		if (r == 0)
-			r = lane_alloc(engine, plan->sort_scratch_nbytes, &lane->scratch);
+			r = lane_alloc(job, plan->sort_scratch_nbytes, &lane->scratch);
 		if (r == 0)
-			r = lane_alloc(engine, plan->spare_nbytes, &lane->spare);
+			r = lane_alloc(job, plan->spare_nbytes, &lane->spare);
 	}
 	return r;
 }
 
 static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
 {
-	const struct engine *engine = pool->engine;
-	int r = mark_open(engine->device, &chunk->sorted);
+	const struct job *job = pool->job;
+	int r = mark_open(job->device, &chunk->sorted);
 
 	chunk->pool = pool;
-	if (r < 0 || engine->info.unified)
+	if (r < 0 || job->info.unified)
 		return r;
-	r = mark_open(engine->device, &chunk->filled);
+	r = mark_open(job->device, &chunk->filled);
 	return r < 0 ? r : chunk_alloc(chunk);
 }
 
@@ -90,7 +89,7 @@ static int open_chunks(struct chunk_pool *pool)
 {
 	int r = 0;
 
-	for (uint64_t i = 0; i < pool->engine->plan.n_chunks && r == 0; i++) {
+	for (uint64_t i = 0; i < pool->job->plan.n_chunks && r == 0; i++) {
 		r = chunk_open(pool, &pool->chunks[i]);
 		if (r == 0)
 			r = ring_push(pool->free, &pool->chunks[i]);
@@ -98,15 +97,15 @@ static int open_chunks(struct chunk_pool *pool)
 	return r;
 }
 
-int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool)
+int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool)
 {
-	const struct plan *plan = &engine->plan;
+	const struct plan *plan = &job->plan;
 	struct chunk_pool *pool = calloc(1, sizeof *pool);
 	int r;
 
 	if (!pool)
 		return -ENOMEM;
-	pool->engine = engine;
+	pool->job = job;
 	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
 	pool->lanes = calloc(plan->n_lanes, sizeof *pool->lanes);
 	r = pool->chunks && pool->lanes ? ring_open(plan->n_chunks, &pool->free) : -ENOMEM;
@@ -126,14 +125,14 @@ int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool)
 
 void chunk_pool_close_lanes(struct chunk_pool *pool)
 {
-	const struct engine *engine = pool->engine;
+	const struct job *job = pool->job;
 
-	for (uint32_t i = 0; pool->lanes && i < engine->plan.n_lanes; i++) {
+	for (uint32_t i = 0; pool->lanes && i < job->plan.n_lanes; i++) {
 		lane_close(pool->lanes[i].lane);
-		device_release(engine->device, MEMORY_DEVICE, pool->lanes[i].scratch,
-			       engine->plan.sort_scratch_nbytes);
-		device_release(engine->device, MEMORY_DEVICE, pool->lanes[i].spare,
-			       engine->plan.spare_nbytes);
+		device_release(job->device, MEMORY_DEVICE, pool->lanes[i].scratch,
+			       job->plan.sort_scratch_nbytes);
+		device_release(job->device, MEMORY_DEVICE, pool->lanes[i].spare,
+			       job->plan.spare_nbytes);
 		pthread_mutex_destroy(&pool->lanes[i].queueing);
 	}
 	free(pool->lanes);
@@ -152,7 +151,7 @@ void chunk_pool_close(struct chunk_pool *pool)
 	if (!pool)
 		return;
 	chunk_pool_close_lanes(pool);
-	for (uint64_t i = 0; pool->chunks && i < pool->engine->plan.n_chunks; i++)
+	for (uint64_t i = 0; pool->chunks && i < pool->job->plan.n_chunks; i++)
 		if (pool->chunks[i].pool)
 			chunk_close(&pool->chunks[i]);
 	free(pool->chunks);
@@ -174,7 +173,7 @@ int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 		r = chunk_alloc(chunk);
 	if (r < 0)
 		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
-			    pool->engine->plan.chunk_nbytes);
+			    pool->job->plan.chunk_nbytes);
 	chunk->n = 0;
 	chunk->read = chunk->dropped = (struct digest){ 0 };
 	*ret_chunk = chunk;
@@ -190,14 +189,14 @@ void chunk_pool_put(struct chunk *chunk)
 static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint64_t room,
 			const void **ret_records)
 {
-	const struct engine *engine = chunk->pool->engine;
-	const size_t nbytes = chunk->n * engine->layout->record_nbytes;
+	const struct job *job = chunk->pool->job;
+	const size_t nbytes = chunk->n * job->layout->record_nbytes;
 	void *records = chunk_records(chunk, room), *place = chunk_records(chunk, chunk->n);
 
 	*ret_records = place;
 	if (records == place)
 		return 0;
-	if (engine->info.unified) {
+	if (job->info.unified) {
 		memmove(place, records, nbytes);
 		return 0;
 	}
@@ -207,13 +206,13 @@ static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint6
 
 static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
 {
-	const struct engine *engine = chunk->pool->engine;
+	const struct job *job = chunk->pool->job;
 	const void *records;
 	int r = move_records(chunk, lane, room, &records);
 
 	return r < 0 ? r :
 		       lane_encode(lane->lane, &(struct encode_op){
-						       .layout = engine->layout,
+						       .layout = job->layout,
 						       .records = records,
 						       .elements = chunk->buffer,
 						       .n = chunk->n,
@@ -224,14 +223,14 @@ static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint6
 /* Of each source, what of it is in the chunk. */
 static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 {
-	const struct engine *engine = chunk->pool->engine;
-	const struct layout *layout = engine->layout;
-	const uint64_t first = chunk->number * engine->plan.chunk_records;
+	const struct job *job = chunk->pool->job;
+	const struct layout *layout = job->layout;
+	const uint64_t first = chunk->number * job->plan.chunk_records;
 	uint64_t start = 0; /* number of the source's first record */
 	int r = 0;
 
-	for (uint32_t i = 0; i < engine->n_sources && r == 0; i++) {
-		const struct slice source = engine->sources[i];
+	for (uint32_t i = 0; i < job->n_sources && r == 0; i++) {
+		const struct slice source = job->sources[i];
 		const uint64_t begin = start > first ? start : first;
 		const uint64_t source_end = start + source.n, chunk_end = first + chunk->n;
 		const uint64_t end = source_end < chunk_end ? source_end : chunk_end;
@@ -257,7 +256,7 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 /* Queue what makes elements, where these are sorted. */
 static int queue_elements(struct chunk *chunk, const struct sort_lane *lane, uint64_t room)
 {
-	const struct layout *layout = chunk->pool->engine->layout;
+	const struct layout *layout = chunk->pool->job->layout;
 
 	if (!layout_has_elements(layout))
 		return 0;
@@ -267,7 +266,7 @@ static int queue_elements(struct chunk *chunk, const struct sort_lane *lane, uin
 /* Where a lane has a spare buffer, the chunk is sorted from its own into that one. */
 static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
 {
-	const struct engine *engine = chunk->pool->engine;
+	const struct job *job = chunk->pool->job;
 	void *records = chunk->buffer;
 
 	if (lane->spare) {
@@ -275,14 +274,14 @@ static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
 		lane->spare = records;
 	}
 	return lane_sort(lane->lane, &(struct sort_op){
-					     .layout = engine->layout,
+					     .layout = job->layout,
 					     .records = records,
 					     .items = chunk->buffer,
 					     .n = chunk->n,
-					     .position = engine->first_record +
-							 chunk->number * engine->plan.chunk_records,
-					     .unique = engine->unique,
-					     .limit = engine->limit,
+					     .position = job->first_record +
+							 chunk->number * job->plan.chunk_records,
+					     .unique = job->unique,
+					     .limit = job->limit,
 					     .scratch = lane->scratch,
 					     .ret_read = &chunk->read,
 					     .ret = &chunk->arranged,
@@ -305,8 +304,8 @@ static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room
 int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 {
 	struct chunk_pool *pool = chunk->pool;
-	const struct engine *engine = pool->engine;
-	struct sort_lane *lane = &pool->lanes[chunk->number % engine->plan.n_lanes];
+	const struct job *job = pool->job;
+	struct sort_lane *lane = &pool->lanes[chunk->number % job->plan.n_lanes];
 	int r;
 
 	pthread_mutex_lock(&lane->queueing);
@@ -348,7 +347,7 @@ uint64_t chunk_pool_trim(struct chunk_pool *pool)
 	ring_finish(pool->free);
 	while (ring_pop(pool->free, &chunk) == 0)
 		chunk_free(chunk);
-	for (uint64_t i = 0; i < pool->engine->plan.n_chunks; i++)
-		nbytes += pool->chunks[i].buffer ? pool->engine->plan.chunk_nbytes : 0;
+	for (uint64_t i = 0; i < pool->job->plan.n_chunks; i++)
+		nbytes += pool->chunks[i].buffer ? pool->job->plan.chunk_nbytes : 0;
 	return nbytes;
 }

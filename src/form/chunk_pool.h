@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "src/base/ring.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 struct chunk_pool;
 
@@ -43,7 +43,7 @@ struct sort_lane {
 };
 
 struct chunk_pool {
-	const struct engine *engine;
+	const struct job *job;
 	struct chunk *chunks;    /* plan.n_chunks */
 	struct sort_lane *lanes; /* plan.n_lanes; NULL once they are closed */
 	struct ring *free, *sorting;
@@ -55,7 +55,7 @@ struct chunk_pool {
  * memory at once, so that its lack shows before anything is read; else memory is taken when it is
  * first used.
  */
-int chunk_pool_open(const struct engine *engine, struct chunk_pool **ret_pool);
+int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 
 /* NULL is fine. No chunk may be in use. */
 void chunk_pool_close(struct chunk_pool *pool);

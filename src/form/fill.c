@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "io/input/input_mapped.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 struct slot {
 	void *host;          /* pinned, plan.slot_nbytes */
@@ -27,7 +27,7 @@ struct slot {
 };
 
 struct fill {
-	const struct engine *engine;
+	const struct job *job;
 	struct chunk_pool *pool;
 	uint64_t start;        /* in the input: where chunk 0 begins */
 	uint64_t chunk_nbytes; /* of input */
@@ -93,19 +93,18 @@ static int claim_chunk(struct fill *fill, struct chunk **ret_chunk)
 static int read_part_of(struct fill *fill, struct chunk *chunk, uint64_t *ret_position,
 			size_t *ret_nbytes)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 
-	if (layout_refers(engine->layout))
-		return input_claim_mapped(engine->input, fill->chunk_nbytes, ret_position,
-					  ret_nbytes);
-	return input_read(engine->input, chunk_records(chunk, engine->plan.chunk_records),
+	if (layout_refers(job->layout))
+		return input_claim_mapped(job->input, fill->chunk_nbytes, ret_position, ret_nbytes);
+	return input_read(job->input, chunk_records(chunk, job->plan.chunk_records),
 			  fill->chunk_nbytes, ret_position, ret_nbytes);
 }
 
 /* Read and sort the chunk. Returns 1, 0 if there was nothing left to read, or a negative errno. */
 static int read_chunk(struct fill *fill, struct chunk *chunk)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 	struct span span = stats_begin(STAGE_READ, 0);
 	uint64_t position;
 	size_t nbytes;
@@ -118,9 +117,9 @@ static int read_chunk(struct fill *fill, struct chunk *chunk)
 		return 0;
 	}
 	chunk->number = span.item = (position - fill->start) / fill->chunk_nbytes;
-	chunk->n = nbytes / engine->layout->record_nbytes;
-	stats_end(engine->stats, span, nbytes);
-	r = chunk_pool_sort(chunk, engine->plan.chunk_records);
+	chunk->n = nbytes / job->layout->record_nbytes;
+	stats_end(job->stats, span, nbytes);
+	r = chunk_pool_sort(chunk, job->plan.chunk_records);
 	return r < 0 ? r : 1;
 }
 
@@ -133,7 +132,7 @@ static int read_chunks(struct fill *fill)
 		struct span span = stats_begin(STAGE_READ, 0);
 
 		r = claim_chunk(fill, &chunk);
-		stats_waited(fill->engine->stats, span);
+		stats_waited(fill->job->stats, span);
 		if (r > 0)
 			r = read_chunk(fill, chunk);
 	} while (r > 0);
@@ -150,10 +149,9 @@ static uint64_t chunk_start(const struct fill *fill, const struct chunk *chunk)
 /* Under the lock: all of the chunk's input has been read. */
 static bool is_full(const struct fill *fill, const struct chunk *chunk)
 {
-	const uint64_t end =
-		chunk_start(fill, chunk) + chunk->n * fill->engine->layout->record_nbytes;
+	const uint64_t end = chunk_start(fill, chunk) + chunk->n * fill->job->layout->record_nbytes;
 
-	return chunk->n == fill->engine->plan.chunk_records || end == fill->end;
+	return chunk->n == fill->job->plan.chunk_records || end == fill->end;
 }
 
 /* Under the lock. */
@@ -216,8 +214,8 @@ static int claim_part(struct fill *fill)
 static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uint64_t position,
 		  size_t nbytes)
 {
-	const struct engine *engine = fill->engine;
-	char *records = chunk_records(chunk, engine->plan.chunk_records);
+	const struct job *job = fill->job;
+	char *records = chunk_records(chunk, job->plan.chunk_records);
 	int r = lane_copy(fill->upload, records + (position - chunk_start(fill, chunk)), slot->host,
 			  nbytes);
 
@@ -229,11 +227,11 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 /* Sort a chunk whose last part is on its way to the device. */
 static int sort_full(struct fill *fill, struct chunk *chunk)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 	int r = lane_mark(fill->upload, chunk->filled);
 
 	return r < 0 ? fail(r, "cannot mark a chunk: %m") :
-		       chunk_pool_sort(chunk, engine->plan.chunk_records);
+		       chunk_pool_sort(chunk, job->plan.chunk_records);
 }
 
 /* Count the part in; when the chunk is full, sort it. */
@@ -256,17 +254,17 @@ static int count_part(struct fill *fill, struct chunk *chunk, uint64_t n_records
  */
 static int read_part(struct fill *fill, struct slot *slot)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 	struct span span = stats_begin(STAGE_READ, 0);
 	struct chunk *chunk;
 	uint64_t position;
 	size_t nbytes;
-	int r = input_read(engine->input, slot->host, fill->part_nbytes, &position, &nbytes);
+	int r = input_read(job->input, slot->host, fill->part_nbytes, &position, &nbytes);
 
 	if (r < 0)
 		return r;
 	span.item = position / fill->part_nbytes;
-	stats_end(engine->stats, span, nbytes);
+	stats_end(job->stats, span, nbytes);
 	if (nbytes < fill->part_nbytes)
 		note_end(fill, position + nbytes);
 	if (nbytes == 0)
@@ -276,7 +274,7 @@ static int read_part(struct fill *fill, struct slot *slot)
 	pthread_mutex_unlock(&fill->lock);
 	r = upload(fill, slot, chunk, position, nbytes);
 	if (r == 0)
-		r = count_part(fill, chunk, nbytes / engine->layout->record_nbytes);
+		r = count_part(fill, chunk, nbytes / job->layout->record_nbytes);
 	return r < 0 ? r : 1;
 }
 
@@ -292,7 +290,7 @@ static int use_slot(struct fill *fill)
 		return r;
 	slot = item;
 	r = mark_wait(slot->copied);
-	stats_waited(fill->engine->stats, span);
+	stats_waited(fill->job->stats, span);
 	if (r == 0)
 		r = read_part(fill, slot);
 	ring_push(fill->free_slots, slot);
@@ -342,13 +340,13 @@ static void fill_fail(struct fill *fill, int r)
 	chunk_pool_fail(fill->pool, r);
 	if (fill->free_slots)
 		ring_fail(fill->free_slots, r);
-	input_cancel(fill->engine->input);
+	input_cancel(fill->job->input);
 }
 
 static void *reader_main(void *argument)
 {
 	struct fill *fill = argument;
-	int r = fill->engine->info.unified ? read_chunks(fill) : read_parts(fill);
+	int r = fill->job->info.unified ? read_chunks(fill) : read_parts(fill);
 	bool last;
 
 	pthread_mutex_lock(&fill->lock);
@@ -365,17 +363,17 @@ static void *reader_main(void *argument)
 
 static int open_slots(struct fill *fill)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 	int r;
 
-	fill->slots = calloc(engine->plan.n_slots, sizeof *fill->slots);
-	if (!fill->slots || ring_open(engine->plan.n_slots, &fill->free_slots) < 0)
+	fill->slots = calloc(job->plan.n_slots, sizeof *fill->slots);
+	if (!fill->slots || ring_open(job->plan.n_slots, &fill->free_slots) < 0)
 		return -ENOMEM;
-	r = lane_open(engine->device, LANE_NORMAL, &fill->upload);
-	for (uint32_t i = 0; i < engine->plan.n_slots && r == 0; i++) {
-		r = mark_open(engine->device, &fill->slots[i].copied);
+	r = lane_open(job->device, LANE_NORMAL, &fill->upload);
+	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
+		r = mark_open(job->device, &fill->slots[i].copied);
 		if (r == 0)
-			r = device_alloc(engine->device, MEMORY_HOST, engine->plan.slot_nbytes,
+			r = device_alloc(job->device, MEMORY_HOST, job->plan.slot_nbytes,
 					 &fill->slots[i].host);
 		if (r == 0)
 			r = ring_push(fill->free_slots, &fill->slots[i]);
@@ -385,13 +383,13 @@ static int open_slots(struct fill *fill)
 
 static void close_slots(struct fill *fill)
 {
-	const struct engine *engine = fill->engine;
+	const struct job *job = fill->job;
 
 	lane_close(fill->upload);
-	for (uint32_t i = 0; fill->slots && i < engine->plan.n_slots; i++) {
+	for (uint32_t i = 0; fill->slots && i < job->plan.n_slots; i++) {
 		mark_close(fill->slots[i].copied);
-		device_release(engine->device, MEMORY_HOST, fill->slots[i].host,
-			       engine->plan.slot_nbytes);
+		device_release(job->device, MEMORY_HOST, fill->slots[i].host,
+			       job->plan.slot_nbytes);
 	}
 	free(fill->slots);
 	ring_close(fill->free_slots);
@@ -399,7 +397,7 @@ static void close_slots(struct fill *fill)
 
 static int start_readers(struct fill *fill)
 {
-	const uint32_t n = fill->engine->plan.n_readers;
+	const uint32_t n = fill->job->plan.n_readers;
 	int r = 0;
 
 	fill->n_reading = n;
@@ -408,9 +406,9 @@ static int start_readers(struct fill *fill)
 	return r < 0 ? fail(r, "cannot start a reader thread: %m") : 0;
 }
 
-int fill_start(const struct engine *engine, struct chunk_pool *pool, struct fill **ret_fill)
+int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret_fill)
 {
-	const struct plan *plan = &engine->plan;
+	const struct plan *plan = &job->plan;
 	struct fill *fill = calloc(1, sizeof *fill + plan->n_readers * sizeof fill->readers[0]);
 	int r = 0;
 
@@ -418,13 +416,13 @@ int fill_start(const struct engine *engine, struct chunk_pool *pool, struct fill
 		return fail(-ENOMEM, "no memory for %u readers", plan->n_readers);
 	pthread_mutex_init(&fill->claiming, NULL);
 	pthread_mutex_init(&fill->lock, NULL);
-	fill->engine = engine;
+	fill->job = job;
 	fill->pool = pool;
-	fill->start = engine->first_record * plan->record_nbytes;
+	fill->start = job->first_record * plan->record_nbytes;
 	fill->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
-	fill->part_nbytes = engine->info.unified ? fill->chunk_nbytes : plan->slot_nbytes;
+	fill->part_nbytes = job->info.unified ? fill->chunk_nbytes : plan->slot_nbytes;
 	fill->end = plan->input_nbytes;
-	if (!engine->info.unified)
+	if (!job->info.unified)
 		r = open_slots(fill);
 	if (r < 0)
 		fail(r, "no pinned memory to read into: %m; try a smaller -S");

@@ -14,7 +14,7 @@
 struct fill;
 
 /* Start plan.n_readers readers. 0, or a negative errno after a message. */
-int fill_start(const struct engine *engine, struct chunk_pool *pool, struct fill **ret_fill);
+int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret_fill);
 
 /*
  * Wait for the readers to end, and close; NULL is fine. They end with the input, or when a ring of

@@ -15,12 +15,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/form/fill.h"
 #include "src/merge/passes.h"
 
 struct forming {
-	const struct engine *engine;
+	const struct job *job;
 	struct chunk_pool *pool;
 	struct run_store *store;
 	uint64_t n_chunks_in_input; /* UINT64_MAX: unknown */
@@ -39,13 +39,13 @@ static void release_chunk(void *owner)
  * With -u and --limit a run can be much shorter than its chunk. The rest of the memory is not used
  * again where everything fits.
  */
-static void discard_rest(const struct engine *engine, const struct chunk *chunk)
+static void discard_rest(const struct job *job, const struct chunk *chunk)
 {
-	const uint64_t used_nbytes = chunk->n * engine->layout->resident_nbytes;
+	const uint64_t used_nbytes = chunk->n * job->layout->resident_nbytes;
 
-	if (engine->plan.fits)
-		device_discard(engine->device, (char *)chunk->buffer + used_nbytes,
-			       engine->plan.chunk_nbytes - used_nbytes);
+	if (job->plan.fits)
+		device_discard(job->device, (char *)chunk->buffer + used_nbytes,
+			       job->plan.chunk_nbytes - used_nbytes);
 }
 
 /* A sorted chunk whose turn has come becomes a run. */
@@ -58,8 +58,8 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	digest_add(&forming->dropped, chunk->dropped);
 	forming->n_collected++;
 	forming->n_resident++;
-	discard_rest(forming->engine, chunk);
-	r = run_open_resident(forming->engine, chunk->buffer, chunk->n, release_chunk, chunk, &run);
+	discard_rest(forming->job, chunk);
+	r = run_open_resident(forming->job, chunk->buffer, chunk->n, release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
 	run_set_origin(run, (struct run_origin){ .n_records = chunk->read.n_records,
@@ -88,7 +88,7 @@ static int collect(struct forming *forming, struct chunk *chunk)
 
 static bool must_spill(const struct forming *forming)
 {
-	const struct plan *plan = &forming->engine->plan;
+	const struct plan *plan = &forming->job->plan;
 	const uint64_t n_spilled = forming->n_collected - forming->n_resident;
 
 	if (plan->fits || forming->n_resident < plan->spill_chunks)
@@ -101,17 +101,17 @@ static bool must_spill(const struct forming *forming)
 /* Merge the oldest resident chunks into one spilled run. */
 static int spill_chunks(struct forming *forming)
 {
-	const struct engine *engine = forming->engine;
-	const uint64_t n = engine->plan.spill_chunks;
+	const struct job *job = forming->job;
+	const uint64_t n = job->plan.spill_chunks;
 	const size_t first = forming->store->n - forming->n_resident;
 	struct digest none = { 0 };
-	int r = merge_to_run(engine, forming->store, first, n, engine->plan.merge_nbytes, &none,
+	int r = merge_to_run(job, forming->store, first, n, job->plan.merge_nbytes, &none,
 			     &forming->dropped);
 
 	forming->n_resident -= n;
 	if (r == 0)
-		r = run_store_check_room(forming->store, &engine->plan);
-	return r < 0 ? r : temporary_space_check_again(engine);
+		r = run_store_check_room(forming->store, &job->plan);
+	return r < 0 ? r : temporary_space_check_again(job);
 }
 
 static int collect_all(struct forming *forming)
@@ -134,36 +134,36 @@ static int collect_all(struct forming *forming)
 }
 
 /* That are to be read. */
-static uint64_t count_chunks(const struct engine *engine)
+static uint64_t count_chunks(const struct job *job)
 {
-	const struct plan *plan = &engine->plan;
+	const struct plan *plan = &job->plan;
 	const uint64_t chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	uint64_t nbytes;
 
 	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return UINT64_MAX;
-	nbytes = plan->input_nbytes - engine->first_record * plan->record_nbytes;
+	nbytes = plan->input_nbytes - job->first_record * plan->record_nbytes;
 	return nbytes / chunk_nbytes + (nbytes % chunk_nbytes != 0);
 }
 
-int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
+int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
 	      struct digest *ret_read, struct digest *ret_dropped)
 {
 	struct forming forming = {
-		.engine = engine,
+		.job = job,
 		.pool = pool,
 		.store = store,
-		.n_chunks_in_input = count_chunks(engine),
+		.n_chunks_in_input = count_chunks(job),
 	};
 	struct fill *fill;
-	int r = fill_start(engine, pool, &fill), read;
+	int r = fill_start(job, pool, &fill), read;
 
 	if (r < 0)
 		return r;
 	r = collect_all(&forming);
 	if (r < 0) {
 		chunk_pool_fail(pool, r);
-		input_cancel(engine->input);
+		input_cancel(job->input);
 	}
 	read = fill_finish(fill);
 	chunk_pool_close_lanes(pool);

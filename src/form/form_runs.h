@@ -13,9 +13,9 @@
 #include "src/run/run_store.h"
 
 /*
- * Make runs of all of engine->input, appended to `store`. Resident ones live in chunks of the pool,
+ * Make runs of all of job->input, appended to `store`. Resident ones live in chunks of the pool,
  * which must outlive them. *ret_read: the records read; *ret_dropped: those dropped by -u. Returns
  * 0, or a negative errno after a message.
  */
-int form_runs(const struct engine *engine, struct chunk_pool *pool, struct run_store *store,
+int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
 	      struct digest *ret_read, struct digest *ret_dropped);

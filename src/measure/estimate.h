@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/measure/links.h"
+#include "src/measure/rates.h"
 
 /* Bytes that each stage will move in each phase. */
 struct loads {

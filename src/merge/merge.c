@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/messages.h"
 #include "src/base/ring.h"
-#include "src/base/status.h"
-#include "src/merge/fetch.h"
 #include "src/merge/placement.h"
+#include "src/merge/slices.h"
 #include "src/merge/window.h"
 
 struct merge {
-	const struct engine *engine;
+	const struct job *job;
 	const struct sink *sink;
 	struct window_pool pool;
 	struct placement placement;
@@ -53,13 +53,13 @@ static int write_window(struct merge *merge, struct window *window)
 
 	if (r == 0)
 		r = placement_settle(&merge->placement, window, &merged.position);
-	stats_waited(merge->engine->stats, span);
+	stats_waited(merge->job->stats, span);
 	if (r < 0 || window->found.n == 0)
 		return r;
 	merged.n_items = window->found.n;
 	span = stats_begin(sink->stage, window->number);
 	r = sink->write(sink->context, &merged);
-	stats_end(merge->engine->stats, span, merged.n_items * sink->item_nbytes);
+	stats_end(merge->job->stats, span, merged.n_items * sink->item_nbytes);
 	return r;
 }
 
@@ -88,7 +88,7 @@ static int count_towards_limit(struct merge *merge, struct window *window)
 
 	if (merge->n_left == UINT64_MAX)
 		return 0;
-	if (merge->engine->unique) {
+	if (merge->job->unique) {
 		r = window_wait_merged(window);
 		n = window->found.n;
 	}
@@ -114,16 +114,16 @@ static int submit(struct merge *merge, struct window *window, uint64_t *n_submit
 }
 
 /* Is the window to end so that the merge could be taken up behind it? */
-static void ask_clean_cut(struct merge *merge, struct fetch *fetch)
+static void ask_clean_cut(struct merge *merge, struct slices *fetch)
 {
 	if (merge->sink->point && merge->n_since_point >= merge->sink->point_interval)
-		fetch_ask_clean_cut(fetch);
+		slices_ask_clean_cut(fetch);
 }
 
 /* Remember where it ends, if it does. */
-static void note_clean_cut(struct merge *merge, struct window *window, const struct fetch *fetch)
+static void note_clean_cut(struct merge *merge, struct window *window, const struct slices *fetch)
 {
-	const struct splitter *splitter = fetch_clean_cut(fetch);
+	const struct splitter *splitter = slices_clean_cut(fetch);
 
 	merge->n_since_point += window->n_items;
 	window->is_clean = merge->sink->point && splitter && window->n_items &&
@@ -131,21 +131,21 @@ static void note_clean_cut(struct merge *merge, struct window *window, const str
 	if (!window->is_clean)
 		return;
 	merge->n_since_point = 0;
-	memcpy(window->clean_cut, splitter->key, layout_key_nbytes(merge->engine->layout));
+	memcpy(window->clean_cut, splitter->key, layout_key_nbytes(merge->job->layout));
 }
 
 /* Fetch the next window, and queue its merge. */
-static int feed_window(struct merge *merge, struct fetch *fetch, struct window *window,
+static int feed_window(struct merge *merge, struct slices *fetch, struct window *window,
 		       uint64_t *n_submitted, bool *ret_last)
 {
 	int r;
 
 	ask_clean_cut(merge, fetch);
 	window_align(window, merge->n_cut);
-	r = fetch_next(fetch,
-		       &(struct supply_memory){ window->buffers.in, window->out,
-						window->buffers.scratch },
-		       window->slices, &window->n_items, ret_last);
+	r = slices_next(fetch,
+			&(struct supply_memory){ window->buffers.in, window->out,
+						 window->buffers.scratch },
+			window->slices, &window->n_items, ret_last);
 	if (r < 0)
 		return r;
 	merge->n_cut += window->n_items;
@@ -154,7 +154,7 @@ static int feed_window(struct merge *merge, struct fetch *fetch, struct window *
 }
 
 /* The caller's thread: cut one window after the other. */
-static int feed(struct merge *merge, struct fetch *fetch)
+static int feed(struct merge *merge, struct slices *fetch)
 {
 	struct window *previous = NULL;
 	uint64_t n_submitted = 0;
@@ -165,7 +165,7 @@ static int feed(struct merge *merge, struct fetch *fetch)
 		struct window *window;
 		int r = window_pool_take(&merge->pool, &window);
 
-		stats_waited(merge->engine->stats, span);
+		stats_waited(merge->job->stats, span);
 		if (r == 0)
 			r = feed_window(merge, fetch, window, &n_submitted, &last);
 		if (r < 0)
@@ -179,7 +179,7 @@ static int feed(struct merge *merge, struct fetch *fetch)
 
 static int start_writers(struct merge *merge)
 {
-	const uint32_t n = merge->engine->plan.n_writers;
+	const uint32_t n = merge->job->plan.n_writers;
 	int r = 0;
 
 	merge->writers = calloc(n, sizeof *merge->writers);
@@ -221,7 +221,7 @@ static void merge_close(struct merge *merge)
 }
 
 /* Feed the writers, and wait for them. */
-static int merge_run(struct merge *merge, struct fetch *fetch)
+static int merge_run(struct merge *merge, struct slices *fetch)
 {
 	int r = feed(merge, fetch);
 
@@ -251,47 +251,44 @@ static uint32_t count_resident(struct run *const *runs, uint32_t n_runs)
 	return n;
 }
 
-static uint64_t left_to_limit(const struct engine *engine, const struct sink *sink)
+static uint64_t left_to_limit(const struct job *job, const struct sink *sink)
 {
-	if (engine->limit == UINT64_MAX || !sink->start)
-		return engine->limit;
-	return engine->limit - sink->start->result.n_items;
+	if (job->limit == UINT64_MAX || !sink->start)
+		return job->limit;
+	return job->limit - sink->start->result.n_items;
 }
 
 /* What was found out in placing the windows, and before that in reading. */
-static void collect_result(const struct merge *merge, const struct fetch *fetch,
+static void collect_result(const struct merge *merge, const struct slices *fetch,
 			   struct merge_result *ret_result)
 {
 	*ret_result = merge->placement.result;
-	ret_result->read = fetch_digest_read(fetch);
-	digest_add(&ret_result->dropped, fetch_digest_dropped(fetch));
+	ret_result->read = slices_digest_read(fetch);
+	digest_add(&ret_result->dropped, slices_digest_dropped(fetch));
 }
 
-int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
-	const uint32_t n_resident = count_resident(runs, n_runs);
+	const uint32_t n_stored = n_runs - count_resident(runs, n_runs);
 	struct merge merge = {
-		.engine = engine,
+		.job = job,
 		.sink = sink,
-		.pool = { .engine = engine,
-			  .sink = sink,
-			  .n_runs = n_runs,
-			  .reads = n_resident < n_runs },
-		.placement = { .engine = engine, .sink = sink, .runs = runs, .n_runs = n_runs },
-		.n_left = left_to_limit(engine, sink),
+		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .reads = n_stored > 0 },
+		.placement = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs },
+		.n_left = left_to_limit(job, sink),
 		.n_cut = sink->start ? sink->start->result.n_items : 0,
 	};
 	struct window_plan *plan = &merge.pool.plan;
-	struct fetch *fetch = NULL;
+	struct slices *fetch = NULL;
 	struct splitter start;
 	int r;
 
 	if (sink->start)
 		start = (struct splitter){ .key = sink->start->key };
-	plan_windows(&engine->plan, &engine->request, memory_nbytes, count_items(runs, n_runs),
-		     n_resident, n_runs - n_resident, plan);
-	r = fetch_open(engine, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);
+	plan_windows(&job->plan, &job->request, memory_nbytes, count_items(runs, n_runs),
+		     n_runs - n_stored, n_stored, plan);
+	r = slices_open(job, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);
 	if (r < 0)
 		return r;
 	r = merge_open(&merge);
@@ -299,7 +296,7 @@ int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_
 		r = merge_run(&merge, fetch);
 	if (r == 0)
 		collect_result(&merge, fetch, ret_result);
-	fetch_close(fetch);
+	slices_close(fetch);
 	merge_close(&merge);
 	return r;
 }

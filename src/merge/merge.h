@@ -20,5 +20,5 @@
  * Merge the n_runs runs, whose order breaks ties, into the sink, with windows in memory_nbytes of
  * device memory. Returns 0, or a negative errno after a message. The runs stay the caller's.
  */
-int merge_runs(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result);

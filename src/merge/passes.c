@@ -4,7 +4,7 @@
 #include "src/merge/passes.h"
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/merge/keeper.h"
 #include "src/merge/merge.h"
 
@@ -18,22 +18,21 @@ static int write_run(void *context, const struct merged *merged)
 			      merged->first_keys);
 }
 
-static int merge_into_file(const struct engine *engine, struct run *const *runs, size_t n,
+static int merge_into_file(const struct job *job, struct run *const *runs, size_t n,
 			   uint64_t memory_nbytes, struct run_file *file, uint32_t block_n_items,
 			   struct merge_result *ret_result)
 {
 	const struct sink sink = {
 		.context = file,
-		.takes_records = layout_is_plain(engine->layout) &&
-				 !engine->layout->stores_elements,
-		.takes_packed = engine->plan.packs,
+		.takes_records = layout_is_plain(job->layout) && !job->layout->stores_elements,
+		.takes_packed = job->plan.packs,
 		.block_n_items = block_n_items,
 		.stage = STAGE_SPILL,
-		.item_nbytes = engine->layout->item_nbytes,
+		.item_nbytes = job->layout->item_nbytes,
 		.write = write_run,
-		.start = engine->keeper ? engine->keeper->skip(engine->keeper->context) : NULL,
+		.start = job->keeper ? job->keeper->skip(job->keeper->context) : NULL,
 	};
-	int r = merge_runs(engine, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
+	int r = merge_runs(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
 	return r < 0 ? r : run_file_finish(file);
 }
@@ -53,22 +52,22 @@ static struct run_origin add_origins(struct run *const *runs, size_t n, struct d
 	return sum;
 }
 
-int merge_to_run(const struct engine *engine, struct run_store *store, size_t first, size_t n,
+int merge_to_run(const struct job *job, struct run_store *store, size_t first, size_t n,
 		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped)
 {
-	const struct layout *layout = engine->layout;
-	const uint32_t block_n_items = run_file_block_n_items(engine->plan.block_nbytes,
-							      (uint32_t)layout->resident_nbytes);
+	const struct layout *layout = job->layout;
+	const uint32_t block_n_items =
+		run_file_block_n_items(job->plan.block_nbytes, (uint32_t)layout->resident_nbytes);
 	struct merge_result result;
 	struct run_file *file;
 	struct run *run;
 	int r;
 
-	r = run_file_open(engine->spill, engine->compression, (uint32_t)layout->item_nbytes,
+	r = run_file_open(job->spill, job->compression, (uint32_t)layout->item_nbytes,
 			  block_n_items, &file);
 	if (r < 0)
 		return r;
-	r = merge_into_file(engine, store->runs + first, n, memory_nbytes, file, block_n_items,
+	r = merge_into_file(job, store->runs + first, n, memory_nbytes, file, block_n_items,
 			    &result);
 	if (r < 0) {
 		run_file_close(file);
@@ -80,8 +79,8 @@ int merge_to_run(const struct engine *engine, struct run_store *store, size_t fi
 	if (r < 0)
 		return r;
 	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));
-	if (engine->keeper)
-		r = engine->keeper->run_stored(engine->keeper->context, store, first, n, run);
+	if (job->keeper)
+		r = job->keeper->run_stored(job->keeper->context, store, first, n, run);
 	run_store_replace(store, first, n, run);
 	return r;
 }
@@ -121,10 +120,10 @@ static uint32_t highest_level(struct run *const *runs, size_t n)
 	return highest;
 }
 
-int merge_passes(const struct engine *engine, struct run_store *store, uint64_t memory_nbytes,
+int merge_passes(const struct job *job, struct run_store *store, uint64_t memory_nbytes,
 		 struct digest *ret_read, struct digest *ret_dropped, uint32_t *ret_n_passes)
 {
-	const size_t fan_in = engine->plan.fan_in;
+	const size_t fan_in = job->plan.fan_in;
 	size_t n_stored = run_store_n_stored(store), next = 0;
 
 	for (; n_stored > fan_in; n_stored = run_store_n_stored(store)) {
@@ -133,7 +132,7 @@ int merge_passes(const struct engine *engine, struct run_store *store, uint64_t 
 		const size_t n = excess ? excess + 1 : fan_in;
 		const size_t first = find_smallest(store, n_stored, n, next);
 		const uint32_t level = highest_level(store->runs + first, n) + 1;
-		int r = merge_to_run(engine, store, first, n, memory_nbytes, ret_read, ret_dropped);
+		int r = merge_to_run(job, store, first, n, memory_nbytes, ret_read, ret_dropped);
 
 		if (r < 0)
 			return r;

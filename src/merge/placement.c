@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/run/run.h"
 
 int placement_open(struct placement *placement)
 {
-	const size_t edge_nbytes = layout_edge_nbytes(placement->engine->layout);
+	const size_t edge_nbytes = layout_edge_nbytes(placement->job->layout);
 	const struct merge_point *start = placement->sink->start;
 
 	pthread_mutex_init(&placement->lock, NULL);
@@ -42,8 +42,8 @@ static bool edge_is_disorder(const struct placement *placement, const struct win
 
 	if (!placement->has_last)
 		return false;
-	order = layout_compare_edges(placement->engine->layout, placement->last, window->first);
-	return order > 0 || (order == 0 && placement->engine->unique);
+	order = layout_compare_edges(placement->job->layout, placement->last, window->first);
+	return order > 0 || (order == 0 && placement->job->unique);
 }
 
 /* Under the lock */
@@ -60,7 +60,7 @@ static void add_findings(struct placement *placement, const struct window *windo
 	result->n_disorders += edge_is_disorder(placement, window) + found->n_disorders;
 	result->n_counted += found->n_counted;
 	digest_add(&result->written, found->digest);
-	memcpy(placement->last, window->last, layout_edge_nbytes(placement->engine->layout));
+	memcpy(placement->last, window->last, layout_edge_nbytes(placement->job->layout));
 	placement->has_last = true;
 }
 
@@ -76,7 +76,7 @@ static int give_point(struct placement *placement, const struct window *window)
 		.result = placement->result,
 	};
 
-	if (!window->is_clean || placement->result.n_items == placement->engine->limit)
+	if (!window->is_clean || placement->result.n_items == placement->job->limit)
 		return 0;
 	return placement->sink->point(placement->sink->context, &point);
 }

@@ -14,7 +14,7 @@
 #include "src/merge/window.h"
 
 struct placement {
-	const struct engine *engine;
+	const struct job *job;
 	const struct sink *sink;
 	struct run *const *runs; /* n_runs */
 	uint32_t n_runs;

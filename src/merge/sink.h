@@ -27,7 +27,7 @@ struct merge_result {
 	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
 	struct digest read;    /* records read from input runs (-m) */
 	struct digest written; /* records written; the same */
-	struct digest dropped; /* records dropped by -u, or beyond the engine's limit */
+	struct digest dropped; /* records dropped by -u, or beyond the job's limit */
 };
 
 /*

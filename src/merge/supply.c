@@ -9,7 +9,7 @@
 
 #include "io/store/run_file.h"
 #include "src/base/crew.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/merge/unpacking.h"
 
 /* One run's share in the windows. */
@@ -31,7 +31,7 @@ struct share {
 };
 
 struct supply {
-	const struct engine *engine;
+	const struct job *job;
 	struct lane *lane;
 	struct mark *mark;
 	struct crew *crew; /* that reads; NULL if nothing is read */
@@ -60,8 +60,8 @@ static int sample_resident(struct supply *supply, uint64_t stride)
 /* If something is to be read: who reads, and where to if that cannot be device memory. */
 static int open_reading(struct supply *supply)
 {
-	const struct engine *engine = supply->engine;
-	uint32_t n_stored = 0, n_readers = engine->plan.n_readers;
+	const struct job *job = supply->job;
+	uint32_t n_stored = 0, n_readers = job->plan.n_readers;
 	void *staging;
 	int r;
 
@@ -72,10 +72,10 @@ static int open_reading(struct supply *supply)
 	r = crew_open(n_readers < n_stored ? n_readers : n_stored, &supply->crew);
 	if (r < 0)
 		return fail(r, "no memory for %u readers", n_readers);
-	if (engine->info.unified)
+	if (job->info.unified)
 		return 0;
-	supply->staging_nbytes = supply->capacity_records * engine->layout->item_nbytes;
-	r = device_alloc(engine->device, MEMORY_HOST, supply->staging_nbytes, &staging);
+	supply->staging_nbytes = supply->capacity_records * job->layout->item_nbytes;
+	r = device_alloc(job->device, MEMORY_HOST, supply->staging_nbytes, &staging);
 	if (r < 0)
 		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
 	supply->staging = staging;
@@ -84,22 +84,22 @@ static int open_reading(struct supply *supply)
 
 static int start(struct supply *supply, uint64_t resident_stride)
 {
-	const struct engine *engine = supply->engine;
+	const struct job *job = supply->job;
 	int r;
 
 	supply->available = calloc(supply->n_shares, sizeof *supply->available);
 	if (!supply->available)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
-	r = lane_open(engine->device, LANE_URGENT, &supply->lane);
+	r = lane_open(job->device, LANE_URGENT, &supply->lane);
 	if (r == 0)
-		r = mark_open(engine->device, &supply->mark);
+		r = mark_open(job->device, &supply->mark);
 	if (r < 0)
 		return fail(r, "cannot start a merge: %m");
 	r = open_reading(supply);
 	return r < 0 ? r : sample_resident(supply, resident_stride);
 }
 
-int supply_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		const struct window_plan *windows, struct supply **ret_supply)
 {
 	struct supply *supply = calloc(1, sizeof *supply + n_runs * sizeof supply->shares[0]);
@@ -107,7 +107,7 @@ int supply_open(const struct engine *engine, struct run *const *runs, uint32_t n
 
 	if (!supply)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	supply->engine = engine;
+	supply->job = job;
 	supply->capacity_records = windows->capacity_records;
 	supply->n_shares = n_runs;
 	for (uint32_t i = 0; i < n_runs; i++)
@@ -128,8 +128,7 @@ void supply_close(struct supply *supply)
 	lane_close(supply->lane);
 	mark_close(supply->mark);
 	crew_close(supply->crew);
-	device_release(supply->engine->device, MEMORY_HOST, supply->staging,
-		       supply->staging_nbytes);
+	device_release(supply->job->device, MEMORY_HOST, supply->staging, supply->staging_nbytes);
 	free(supply->available);
 	unpacking_free(&supply->unpacking);
 	free(supply);
@@ -150,8 +149,8 @@ void supply_seek(struct supply *supply, code_t key, uint64_t *ret_first_blocks)
 int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 {
 	struct supply *supply = context;
-	const struct engine *engine = supply->engine;
-	const size_t item_nbytes = engine->layout->item_nbytes;
+	const struct job *job = supply->job;
+	const size_t item_nbytes = job->layout->item_nbytes;
 	int r;
 
 	if (!run_is_resident(run))
@@ -165,7 +164,7 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 /* Is what is read of it unpacked by the device? */
 static bool comes_packed(const struct supply *supply, const struct share *share)
 {
-	return supply->engine->plan.packs && run_stored_file(share->run);
+	return supply->job->plan.packs && run_stored_file(share->run);
 }
 
 /* Of the crew: read what a run has to read, if anything. */
@@ -185,14 +184,14 @@ static int read_share(void *context, uint32_t i)
 	else
 		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
 			     &share->read);
-	stats_end(supply->engine->stats, span, share->n_read * supply->engine->layout->item_nbytes);
+	stats_end(supply->job->stats, span, share->n_read * supply->job->layout->item_nbytes);
 	return r;
 }
 
 /* Where items are that become records behind the rest. Narrower ones expand in place. */
 static char *items_in_place(const struct supply *supply, const struct share *share)
 {
-	const struct layout *layout = supply->engine->layout;
+	const struct layout *layout = supply->job->layout;
 
 	return share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
 }
@@ -212,18 +211,18 @@ static int upload(struct supply *supply, struct share *share, const struct suppl
 	return r < 0 ? r :
 		       unpacking_add(&supply->unpacking, run_stored_file(share->run),
 				     share->next_block, share->n_blocks, packed, items,
-				     supply->engine->layout->element_nbytes);
+				     supply->job->layout->element_nbytes);
 }
 
 /* Queue that a stored run's part of the buffer gets its rest and what was read. */
 static int bring_in(struct supply *supply, struct share *share, const struct slice *slice,
 		    const struct supply_memory *memory)
 {
-	const struct engine *engine = supply->engine;
-	const uint64_t rest_nbytes = share->n_rest * engine->layout->resident_nbytes;
+	const struct job *job = supply->job;
+	const uint64_t rest_nbytes = share->n_rest * job->layout->resident_nbytes;
 	int r = 0;
 
-	if (share->n_blocks && !engine->keeper)
+	if (share->n_blocks && !job->keeper)
 		run_discard_before(share->run, share->next_block + share->n_blocks);
 	if (rest_nbytes)
 		r = lane_copy(supply->lane, (void *)slice->elements, share->rest, rest_nbytes);
@@ -233,8 +232,8 @@ static int bring_in(struct supply *supply, struct share *share, const struct sli
 /* Queue that records become elements. */
 static int encode(struct supply *supply, struct share *share)
 {
-	const struct engine *engine = supply->engine;
-	const struct layout *layout = engine->layout;
+	const struct job *job = supply->job;
+	const struct layout *layout = job->layout;
 
 	if (!layout_has_elements(layout) || !run_holds_records(share->run, layout) ||
 	    code_map_is_identity(&layout->map))
@@ -251,7 +250,7 @@ static int encode(struct supply *supply, struct share *share)
 static void place_stored(struct supply *supply, struct share *share, uint64_t n_blocks,
 			 char *elements, struct slice *ret_slice)
 {
-	const struct layout *layout = supply->engine->layout;
+	const struct layout *layout = supply->job->layout;
 	const uint64_t first = run_block_start(share->run, share->next_block);
 
 	share->n_blocks = n_blocks;
@@ -274,7 +273,7 @@ static void place_stored(struct supply *supply, struct share *share, uint64_t n_
 static int place_slices(struct supply *supply, const struct supply_memory *memory,
 			const uint64_t *n_blocks)
 {
-	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
 	uint64_t n_used = 0;
 
 	supply->staging_used = 0;
@@ -309,7 +308,7 @@ static int make_unique(struct supply *supply, struct share *share, const struct 
 	if (slice->n == 0)
 		return 0;
 	return lane_unique(supply->lane, &(struct unique_op){
-						 .layout = supply->engine->layout,
+						 .layout = supply->job->layout,
 						 .items = (void *)slice->elements,
 						 .n = slice->n,
 						 .other = memory->other,
@@ -321,7 +320,7 @@ static int make_unique(struct supply *supply, struct share *share, const struct 
 /* Queue what makes the stored runs' slices of their rests and of what was read. */
 static int fill_slices(struct supply *supply, const struct supply_memory *memory)
 {
-	const struct engine *engine = supply->engine;
+	const struct job *job = supply->job;
 	int r = 0;
 
 	unpacking_restart(&supply->unpacking);
@@ -329,7 +328,7 @@ static int fill_slices(struct supply *supply, const struct supply_memory *memory
 		if (!run_is_resident(supply->shares[i].run))
 			r = bring_in(supply, &supply->shares[i], &supply->available[i], memory);
 	if (r == 0)
-		r = unpacking_queue(&supply->unpacking, engine, supply->lane);
+		r = unpacking_queue(&supply->unpacking, job, supply->lane);
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
 		struct share *share = &supply->shares[i];
 
@@ -337,7 +336,7 @@ static int fill_slices(struct supply *supply, const struct supply_memory *memory
 			continue;
 		if (share->n_blocks)
 			r = encode(supply, share);
-		if (r == 0 && engine->unique && run_holds_duplicates(share->run))
+		if (r == 0 && job->unique && run_holds_duplicates(share->run))
 			r = make_unique(supply, share, &supply->available[i], memory);
 	}
 	return r;
@@ -372,7 +371,7 @@ int supply_gather(struct supply *supply, const struct supply_memory *memory,
 		r = unpacking_check(&supply->unpacking);
 	for (uint32_t i = 0; i < supply->n_shares; i++)
 		supply->shares[i].next_block += n_blocks[i];
-	if (r == 0 && supply->engine->unique)
+	if (r == 0 && supply->job->unique)
 		apply_unique(supply);
 	return r;
 }
@@ -381,7 +380,7 @@ int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t 
 	       uint64_t *ret_cuts)
 {
 	int r = lane_cut(supply->lane, &(struct cut_op){
-					       .layout = supply->engine->layout,
+					       .layout = supply->job->layout,
 					       .slices = supply->available,
 					       .k = supply->n_shares,
 					       .key = splitter->key,
@@ -399,7 +398,7 @@ uint64_t supply_n_available(const struct supply *supply, uint32_t i)
 
 void supply_drop(struct supply *supply, const uint64_t *n_dropped)
 {
-	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
 
 	for (uint32_t i = 0; i < supply->n_shares; i++) {
 		struct slice *slice = &supply->available[i];
@@ -412,7 +411,7 @@ void supply_drop(struct supply *supply, const uint64_t *n_dropped)
 
 uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices)
 {
-	const uint64_t resident_nbytes = supply->engine->layout->resident_nbytes;
+	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < supply->n_shares; i++) {

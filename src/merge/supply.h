@@ -28,7 +28,7 @@ struct supply_memory {
  * Samples the first keys of resident runs. The runs must outlive it. 0, or a negative errno after a
  * message.
  */
-int supply_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
+int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		const struct window_plan *windows, struct supply **ret_supply);
 /* NULL is fine. */
 void supply_close(struct supply *supply);

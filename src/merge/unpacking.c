@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* Which block of which run it is. */
 struct unpacking_origin {
@@ -81,14 +81,14 @@ int unpacking_add(struct unpacking *unpacking, const struct run_file *file, uint
 	return 0;
 }
 
-int unpacking_queue(struct unpacking *unpacking, const struct engine *engine, struct lane *lane)
+int unpacking_queue(struct unpacking *unpacking, const struct job *job, struct lane *lane)
 {
 	if (unpacking->n_blocks == 0)
 		return 0;
 	return lane_unpack(lane, &(struct unpack_op){
 					 .blocks = unpacking->blocks,
 					 .n_blocks = unpacking->n_blocks,
-					 .element_nbytes = engine->layout->element_nbytes,
+					 .element_nbytes = job->layout->element_nbytes,
 					 .ret_damaged = &unpacking->damaged,
 				 });
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 struct run_file;
 
@@ -35,7 +35,7 @@ int unpacking_add(struct unpacking *unpacking, const struct run_file *file, uint
 		  uint64_t n, const char *packed, char *elements, uint32_t element_nbytes);
 
 /* Queue the operation, if there are any blocks. 0, or a negative errno after a message. */
-int unpacking_queue(struct unpacking *unpacking, const struct engine *engine, struct lane *lane);
+int unpacking_queue(struct unpacking *unpacking, const struct job *job, struct lane *lane);
 
 /* After a mark behind it: 0, or -EBADMSG after a message that names the first damaged block. */
 int unpacking_check(const struct unpacking *unpacking);

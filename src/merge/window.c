@@ -7,32 +7,32 @@
 #include <stdlib.h>
 
 #include "io/input/input_mapped.h"
+#include "src/base/messages.h"
 #include "src/base/ring.h"
-#include "src/base/status.h"
 
 /* Is what was merged elements, of which records are made for the sink? */
 static bool decodes(const struct window_pool *pool)
 {
-	return pool->sink->takes_records && layout_has_elements(pool->engine->layout);
+	return pool->sink->takes_records && layout_has_elements(pool->job->layout);
 }
 
 /* Are the records elsewhere than in the windows until they are decoded? */
 static bool refers(const struct window_pool *pool)
 {
-	return layout_refers(pool->engine->layout);
+	return layout_refers(pool->job->layout);
 }
 
 /* Is what the sink takes elsewhere than what was merged? */
 static bool leaves_from_apart(const struct window_pool *pool)
 {
-	return !pool->engine->info.unified || refers(pool);
+	return !pool->job->info.unified || refers(pool);
 }
 
 /* Host memory for the window's bookkeeping. */
 static int open_arrays(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
-	const struct layout *layout = pool->engine->layout;
+	const struct layout *layout = pool->job->layout;
 	const uint32_t block_n_items = pool->sink->block_n_items;
 	bool complete;
 
@@ -80,9 +80,9 @@ static void close_window(struct window *window)
 
 static struct window_sizes sizes_of(const struct window_pool *pool)
 {
-	const struct engine *engine = pool->engine;
+	const struct job *job = pool->job;
 	const uint64_t capacity = pool->plan.capacity_records;
-	const uint64_t items_nbytes = capacity * engine->layout->resident_nbytes;
+	const uint64_t items_nbytes = capacity * job->layout->resident_nbytes;
 	const uint32_t slack_nbytes = pool->sink->align_nbytes;
 	const bool apart = leaves_from_apart(pool);
 
@@ -103,7 +103,7 @@ int window_pool_open(struct window_pool *pool)
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
-	r = window_memory_take(pool->engine->windows, pool->engine, pool->plan.n_windows, &sizes,
+	r = window_memory_take(pool->job->windows, pool->job, pool->plan.n_windows, &sizes,
 			       &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
 		r = open_window(pool, &pool->windows[i], &buffers[i]);
@@ -117,7 +117,7 @@ void window_pool_close(struct window_pool *pool)
 {
 	/* Operations may still be under way: closing their lanes waits for them. */
 	if (pool->has_failed)
-		window_memory_drop(pool->engine->windows);
+		window_memory_drop(pool->job->windows);
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
 		close_window(&pool->windows[i]);
 	free(pool->windows);
@@ -151,7 +151,7 @@ void window_let_go(struct window *window)
 void window_align(struct window *window, uint64_t position)
 {
 	const struct window_pool *pool = window->pool;
-	const struct layout *layout = pool->engine->layout;
+	const struct layout *layout = pool->job->layout;
 	const struct sink *sink = pool->sink;
 	uint64_t shift = 0;
 
@@ -171,15 +171,15 @@ void window_align(struct window *window, uint64_t position)
 static int merge(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
-	const struct engine *engine = pool->engine;
+	const struct job *job = pool->job;
 
 	return lane_merge(window->buffers.lane, &(struct merge_op){
-							.layout = engine->layout,
+							.layout = job->layout,
 							.slices = window->slices,
 							.k = pool->n_runs,
 							.out = window->out,
 							.for_output = pool->sink->takes_records,
-							.unique = engine->unique,
+							.unique = job->unique,
 							.limit = window->limit,
 							.scratch = window->buffers.scratch,
 							.ret_first = window->first,
@@ -191,17 +191,17 @@ static int merge(struct window *window)
 static int decode(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
-	const struct engine *engine = pool->engine;
+	const struct job *job = pool->job;
 
 	return lane_decode(window->buffers.lane,
 			   &(struct decode_op){
-				   .layout = engine->layout,
-				   .sources = engine->sources,
-				   .n_sources = engine->n_sources,
+				   .layout = job->layout,
+				   .sources = job->sources,
+				   .n_sources = job->n_sources,
 				   .elements = window->out,
 				   .records = refers(pool) ? window->host : window->out,
 				   .n = window->found.n,
-				   .strict = engine->unique,
+				   .strict = job->unique,
 				   .ret = &window->decoded,
 			   });
 }
@@ -225,7 +225,7 @@ static int sample(struct window *window)
 {
 	return lane_sample(window->buffers.lane,
 			   &(struct sample_op){
-				   .layout = window->pool->engine->layout,
+				   .layout = window->pool->job->layout,
 				   .items = window->out,
 				   .n = window->found.n,
 				   .stride = window->pool->sink->block_n_items,
@@ -237,13 +237,13 @@ static int sample(struct window *window)
 static int pack(struct window *window, uint64_t *ret_nbytes)
 {
 	const struct window_pool *pool = window->pool;
-	const struct engine *engine = pool->engine;
+	const struct job *job = pool->job;
 	const uint32_t block_n = pool->sink->block_n_items;
 	int r = lane_pack(window->buffers.lane,
 			  &(struct pack_op){
 				  .elements = window->out,
 				  .n = window->found.n,
-				  .element_nbytes = engine->layout->element_nbytes,
+				  .element_nbytes = job->layout->element_nbytes,
 				  .block_n = block_n,
 				  .packed = window->buffers.scratch,
 				  .ret_nbytes = window->packed_nbytes,
@@ -294,7 +294,7 @@ int window_finish(struct window *window)
 	if (r == 0 && pool->sink->block_n_items && window->found.n)
 		r = sample(window);
 	if (r == 0 && refers(pool))
-		r = input_check_mapped(pool->engine->input);
+		r = input_check_mapped(pool->job->input);
 	else if (r == 0 && decodes(pool))
 		r = decode(window);
 	if (r == 0 && window->host != window->out && !refers(pool))

@@ -19,7 +19,7 @@ struct ring;
 
 struct window_pool {
 	/* Given */
-	const struct engine *engine;
+	const struct job *job;
 	const struct sink *sink;
 	uint32_t n_runs;
 	bool reads; /* some runs are not resident: windows have an input buffer */

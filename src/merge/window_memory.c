@@ -8,53 +8,53 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
-#include "src/plan/engine.h"
+#include "src/base/messages.h"
+#include "src/plan/job.h"
 
 struct window_memory {
-	const struct engine *engine;
+	const struct job *job;
 	struct window_sizes sizes;
 	uint32_t n;
 	struct window_buffers *buffers; /* n */
 };
 
-static int alloc(const struct engine *engine, enum memory kind, uint64_t nbytes, void **ret_memory)
+static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void **ret_memory)
 {
-	int r = nbytes ? device_alloc(engine->device, kind, nbytes, ret_memory) : 0;
+	int r = nbytes ? device_alloc(job->device, kind, nbytes, ret_memory) : 0;
 
 	return r < 0 ? fail(r, "no memory for windows of %" PRIu64 " bytes: %m; try a smaller -S",
 			    nbytes) :
 		       0;
 }
 
-static int open_buffers(const struct engine *engine, const struct window_sizes *sizes,
+static int open_buffers(const struct job *job, const struct window_sizes *sizes,
 			struct window_buffers *buffers)
 {
-	int r = alloc(engine, MEMORY_DEVICE, sizes->in, &buffers->in);
+	int r = alloc(job, MEMORY_DEVICE, sizes->in, &buffers->in);
 
 	if (r == 0)
-		r = alloc(engine, MEMORY_DEVICE, sizes->out, &buffers->out);
+		r = alloc(job, MEMORY_DEVICE, sizes->out, &buffers->out);
 	if (r == 0)
-		r = alloc(engine, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+		r = alloc(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
 	if (r == 0)
-		r = alloc(engine, MEMORY_HOST, sizes->host, &buffers->host);
+		r = alloc(job, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
-	r = lane_open(engine->device, LANE_NORMAL, &buffers->lane);
+	r = lane_open(job->device, LANE_NORMAL, &buffers->lane);
 	if (r == 0)
-		r = mark_open(engine->device, &buffers->mark);
+		r = mark_open(job->device, &buffers->mark);
 	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
 }
 
-static void close_buffers(const struct engine *engine, const struct window_sizes *sizes,
+static void close_buffers(const struct job *job, const struct window_sizes *sizes,
 			  struct window_buffers *buffers)
 {
 	lane_close(buffers->lane);
 	mark_close(buffers->mark);
-	device_release(engine->device, MEMORY_HOST, buffers->host, sizes->host);
-	device_release(engine->device, MEMORY_DEVICE, buffers->in, sizes->in);
-	device_release(engine->device, MEMORY_DEVICE, buffers->out, sizes->out);
-	device_release(engine->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+	device_release(job->device, MEMORY_HOST, buffers->host, sizes->host);
+	device_release(job->device, MEMORY_DEVICE, buffers->in, sizes->in);
+	device_release(job->device, MEMORY_DEVICE, buffers->out, sizes->out);
+	device_release(job->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
 }
 
 int window_memory_open(struct window_memory **ret_memory)
@@ -66,7 +66,7 @@ int window_memory_open(struct window_memory **ret_memory)
 void window_memory_drop(struct window_memory *memory)
 {
 	for (uint32_t i = 0; i < memory->n; i++)
-		close_buffers(memory->engine, &memory->sizes, &memory->buffers[i]);
+		close_buffers(memory->job, &memory->sizes, &memory->buffers[i]);
 	free(memory->buffers);
 	*memory = (struct window_memory){ 0 };
 }
@@ -87,29 +87,29 @@ static bool is_enough(const struct window_memory *memory, uint32_t n,
 	       has->scratch >= sizes->scratch && has->host >= sizes->host;
 }
 
-static int open_all(struct window_memory *memory, const struct engine *engine, uint32_t n,
+static int open_all(struct window_memory *memory, const struct job *job, uint32_t n,
 		    const struct window_sizes *sizes)
 {
 	int r = 0;
 
-	memory->engine = engine;
+	memory->job = job;
 	memory->sizes = *sizes;
 	memory->buffers = calloc(n, sizeof *memory->buffers);
 	if (!memory->buffers)
 		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
 	for (; memory->n < n && r == 0; memory->n++)
-		r = open_buffers(engine, sizes, &memory->buffers[memory->n]);
+		r = open_buffers(job, sizes, &memory->buffers[memory->n]);
 	return r;
 }
 
-int window_memory_take(struct window_memory *memory, const struct engine *engine, uint32_t n,
+int window_memory_take(struct window_memory *memory, const struct job *job, uint32_t n,
 		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers)
 {
 	int r = 0;
 
 	if (!is_enough(memory, n, sizes)) {
 		window_memory_drop(memory);
-		r = open_all(memory, engine, n, sizes);
+		r = open_all(memory, job, n, sizes);
 	}
 	*ret_buffers = memory->buffers;
 	return r;

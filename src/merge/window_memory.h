@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct engine;
+struct job;
 struct lane;
 struct mark;
 
@@ -37,7 +37,7 @@ void window_memory_close(struct window_memory *memory);
  * Have the buffers of n windows, of these sizes at least, and idle lanes. They stay the memory's,
  * and are the caller's until the next call. 0, or a negative errno after a message.
  */
-int window_memory_take(struct window_memory *memory, const struct engine *engine, uint32_t n,
+int window_memory_take(struct window_memory *memory, const struct job *job, uint32_t n,
 		       const struct window_sizes *sizes, const struct window_buffers **ret_buffers);
 
 /* Give everything back, when what is queued in the lanes has ended. */

@@ -8,24 +8,24 @@
 /* So much that it pays to find out which way is faster. */
 static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
 
-enum page_cache_use page_cache_use(const struct engine *engine, uint64_t nbytes)
+enum page_cache_use page_cache_use(const struct job *job, uint64_t nbytes)
 {
 	const uint64_t available = memory_available_nbytes("");
-	uint64_t taken = engine->plan.memory_nbytes;
+	uint64_t taken = job->plan.memory_nbytes;
 
 	/*
 	 * A small input does not fill a large memory. One of unknown size is asked about when it
 	 * has been read, and what it takes is not available any more.
 	 */
-	if (engine->plan.input_nbytes == PLAN_SIZE_UNKNOWN)
+	if (job->plan.input_nbytes == PLAN_SIZE_UNKNOWN)
 		taken = 0;
-	else if (engine->plan.input_nbytes < taken / 2)
-		taken = 2 * engine->plan.input_nbytes;
+	else if (job->plan.input_nbytes < taken / 2)
+		taken = 2 * job->plan.input_nbytes;
 	if (nbytes > 0 && (available < taken || nbytes > available - taken))
 		return PAGE_CACHE_IS_TOO_SMALL;
 	/* Processors beside a GPU have nothing else to do than to copy into the cache. */
-	return engine->info.unified && nbytes >= least_either_way_nbytes ? PAGE_CACHE_MAY_HOLD :
-									   PAGE_CACHE_HOLDS;
+	return job->info.unified && nbytes >= least_either_way_nbytes ? PAGE_CACHE_MAY_HOLD :
+									PAGE_CACHE_HOLDS;
 }
 
 void page_cache_tell_spill(enum page_cache_use use, struct spill *spill)

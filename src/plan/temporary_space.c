@@ -5,23 +5,23 @@
 
 #include <errno.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 /* Bytes that can be stored, with those that are. */
-static int find_available(const struct engine *engine, uint64_t *ret_nbytes)
+static int find_available(const struct job *job, uint64_t *ret_nbytes)
 {
-	int r = spill_free_nbytes(engine->spill, ret_nbytes);
+	int r = spill_free_nbytes(job->spill, ret_nbytes);
 
-	*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(engine->spill);
+	*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(job->spill);
 	return r;
 }
 
-static int fail_missing(const struct engine *engine, const struct options *options,
+static int fail_missing(const struct job *job, const struct options *options,
 			uint64_t available_nbytes, const char *why)
 {
-	const uint64_t needed_nbytes = engine->plan.temporary_nbytes;
+	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	char needed[32], available[32], missing[32];
 	const char *where = options->temp_dirs[0], *others = "";
 
@@ -39,41 +39,41 @@ static int fail_missing(const struct engine *engine, const struct options *optio
 }
 
 /* Is nothing left out of what is spilled? */
-static bool is_spilled_whole(const struct engine *engine)
+static bool is_spilled_whole(const struct job *job)
 {
-	return !engine->unique && engine->limit == UINT64_MAX;
+	return !job->unique && job->limit == UINT64_MAX;
 }
 
-int temporary_space_check(struct engine *engine, const struct options *options)
+int temporary_space_check(struct job *job, const struct options *options)
 {
 	const bool is_raw = options->compression.mode == COMPRESS_NONE;
-	const uint64_t needed_nbytes = engine->plan.temporary_nbytes;
+	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	uint64_t available_nbytes;
-	int r = needed_nbytes ? find_available(engine, &available_nbytes) : 0;
+	int r = needed_nbytes ? find_available(job, &available_nbytes) : 0;
 
 	if (r < 0 || needed_nbytes == 0 || needed_nbytes <= available_nbytes)
 		return r;
-	if (is_raw && is_spilled_whole(engine))
-		return fail_missing(engine, options, available_nbytes, "");
-	engine->space = (struct temporary_space){ .options = options, .is_short = true };
-	compression_save_space(engine->compression);
+	if (is_raw && is_spilled_whole(job))
+		return fail_missing(job, options, available_nbytes, "");
+	job->space = (struct temporary_space){ .options = options, .is_short = true };
+	compression_save_space(job->compression);
 	return 0;
 }
 
-int temporary_space_check_again(const struct engine *engine)
+int temporary_space_check_again(const struct job *job)
 {
 	struct compression_totals totals;
 	uint64_t available_nbytes;
 	int r;
 
-	if (!engine->space.is_short || !is_spilled_whole(engine))
+	if (!job->space.is_short || !is_spilled_whole(job))
 		return 0;
-	totals = compression_totals(engine->compression);
+	totals = compression_totals(job->compression);
 	if (totals.stored_nbytes < totals.items_nbytes - totals.items_nbytes / 16)
 		return 0;
-	r = find_available(engine, &available_nbytes);
-	if (r < 0 || engine->plan.temporary_nbytes <= available_nbytes)
+	r = find_available(job, &available_nbytes);
+	if (r < 0 || job->plan.temporary_nbytes <= available_nbytes)
 		return r;
-	return fail_missing(engine, engine->space.options, available_nbytes,
+	return fail_missing(job, job->space.options, available_nbytes,
 			    ", since what is spilled does not shrink");
 }

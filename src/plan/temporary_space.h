@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-struct engine;
+struct job;
 struct options;
 
 struct temporary_space {
@@ -20,7 +20,7 @@ struct temporary_space {
 };
 
 /* Before anything is spilled. 0, or -ENOSPC after a message that says how much is missing where. */
-int temporary_space_check(struct engine *engine, const struct options *options);
+int temporary_space_check(struct job *job, const struct options *options);
 
 /* The same when a run has been spilled. */
-int temporary_space_check_again(const struct engine *engine);
+int temporary_space_check_again(const struct job *job);

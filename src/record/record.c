@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/record/kinds.h"
 
 static const struct {

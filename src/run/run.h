@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 struct run;
 
@@ -23,11 +23,11 @@ struct run_origin {
 };
 
 /*
- * A run of n elements or items in memory of the engine's device; release(owner) is called when it
+ * A run of n elements or items in memory of the job's device; release(owner) is called when it
  * is closed. -ENOMEM after a message; the memory then stays the caller's.
  */
-int run_open_resident(const struct engine *engine, void *memory, uint64_t n,
-		      void (*release)(void *owner), void *owner, struct run **ret_run);
+int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*release)(void *owner),
+		      void *owner, struct run **ret_run);
 
 struct run_file;
 
@@ -45,7 +45,7 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
  * each. position: of its first record among all that are sorted. The input must outlive the run.
  * Returns 0 or a negative errno after a message.
  */
-int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
+int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
 		   uint64_t position, struct run **ret_run);
 
 /*

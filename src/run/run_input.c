@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/run/run_kind.h"
 
@@ -161,10 +161,10 @@ static const struct run_kind kind_input = {
 	.is_as_it_came = true,
 };
 
-int run_open_input(const struct engine *engine, struct input *input, struct input_extent extent,
+int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
 		   uint64_t position, struct run **ret_run)
 {
-	const struct layout *layout = engine->layout;
+	const struct layout *layout = job->layout;
 	struct input_run *self = calloc(1, sizeof *self);
 	int r;
 
@@ -177,7 +177,7 @@ int run_open_input(const struct engine *engine, struct input *input, struct inpu
 				    .extent = extent,
 				    .position = position };
 	r = run_set_stride(&self->run,
-			   run_file_block_n_items(engine->plan.block_nbytes,
+			   run_file_block_n_items(job->plan.block_nbytes,
 						  (uint32_t)layout->resident_nbytes),
 			   &self->strides);
 	if (r == 0)

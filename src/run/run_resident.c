@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/run/run_kind.h"
 
 enum { DISCARD_NBYTES = 2 << 20 };
@@ -99,16 +99,16 @@ static const struct run_kind kind_resident = {
 	.discard_slice = resident_discard_slice,
 };
 
-int run_open_resident(const struct engine *engine, void *memory, uint64_t n,
-		      void (*release)(void *owner), void *owner, struct run **ret_run)
+int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*release)(void *owner),
+		      void *owner, struct run **ret_run)
 {
 	struct resident_run *self = calloc(1, sizeof *self);
 
 	if (!self)
 		return fail(-ENOMEM, "no memory for a run");
 	*self = (struct resident_run){ .run = { .kind = &kind_resident, .n_items = n },
-				       .device = engine->device,
-				       .layout = engine->layout,
+				       .device = job->device,
+				       .layout = job->layout,
 				       .memory = memory,
 				       .release = release,
 				       .owner = owner };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 int run_store_add(struct run_store *store, struct run *run)
 {

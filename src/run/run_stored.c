@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/run/run_kind.h"
 
 struct stored_run {

@@ -6,28 +6,28 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 
 /* Records that were left in their files, and looked at twice, may not have been the same. */
-static int fail_changed(const struct engine *engine)
+static int fail_changed(const struct job *job)
 {
 	const char *path;
 	uint64_t record;
 
-	input_path_at(engine->input, 0, &path, &record);
+	input_path_at(job->input, 0, &path, &record);
 	return fail(-EBUSY, "%s%s: changed while it was sorted; the output was not written", path,
-		    engine->n_sources > 1 ? ", or another input" : "");
+		    job->n_sources > 1 ? ", or another input" : "");
 }
 
-int account_check(const struct account *account, const struct engine *engine)
+int account_check(const struct account *account, const struct job *job)
 {
 	struct digest accounted = account->result.written;
 
 	digest_add(&accounted, account->dropped);
-	if (layout_refers(engine->layout) &&
+	if (layout_refers(job->layout) &&
 	    (account->result.n_disorders || !digest_equal(account->read, accounted)))
-		return fail_changed(engine);
+		return fail_changed(job);
 	if (account->result.n_disorders)
 		return fail(-EIO,
 			    "internal error: %" PRIu64 " records of the result are out of order; "
@@ -39,7 +39,7 @@ int account_check(const struct account *account, const struct engine *engine)
 			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
 			    account->read.n_records, account->read.sum, accounted.n_records,
 			    accounted.sum);
-	if (engine->layout->intake.has_count && engine->limit == UINT64_MAX &&
+	if (job->layout->intake.has_count && job->limit == UINT64_MAX &&
 	    account->result.n_counted != account->read.n_records)
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records, but counted %" PRIu64
@@ -48,31 +48,31 @@ int account_check(const struct account *account, const struct engine *engine)
 	return 0;
 }
 
-int account_verify(const struct account *account, const struct engine *engine,
-		   const struct frame *frame, struct output *output, uint64_t begin)
+int account_verify(const struct account *account, const struct job *job, const struct around *frame,
+		   struct output *output, uint64_t begin)
 {
 	const struct verify_options options = {
-		.layout = engine->layout,
-		.strict = engine->unique,
-		.n_threads = engine->plan.n_lanes,
-		.stats = engine->stats,
+		.layout = job->layout,
+		.strict = job->unique,
+		.n_threads = job->plan.n_lanes,
+		.stats = job->stats,
 	};
-	const uint64_t nbytes = account->result.n_items * engine->layout->output_nbytes;
+	const uint64_t nbytes = account->result.n_items * job->layout->output_nbytes;
 	struct verify_result found;
 	bool same_frame;
 	int r;
 
-	stats_begin_phase(engine->stats, PHASE_CHECK, nbytes);
+	stats_begin_phase(job->stats, PHASE_CHECK, nbytes);
 	r = verify_output(output, begin, nbytes, &options, &found);
 	if (r == 0)
-		r = frame_verify(frame, output, begin + nbytes, &same_frame);
+		r = around_verify(frame, output, begin + nbytes, &same_frame);
 	if (r == -ESPIPE)
 		return fail(r, "--verify: %s cannot be read back", output_name(output));
 	if (r < 0)
 		return r;
 	if (!same_frame || found.first_disorder ||
 	    !digest_equal(found.digest, account->result.written) ||
-	    (engine->layout->intake.has_count && found.n_counted != account->result.n_counted))
+	    (job->layout->intake.has_count && found.n_counted != account->result.n_counted))
 		return fail(
 			-EIO,
 			"%s: what was read back is not what was written; the output was discarded",

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "src/merge/merge.h"
-#include "src/sort/frame.h"
+#include "src/sort/around.h"
 
 struct account {
 	struct digest read, dropped;
@@ -23,11 +23,11 @@ struct account {
  * Is the output what it must be, by what was found out on the way? Else -EIO after a message: a
  * fault of gsort or of the machine.
  */
-int account_check(const struct account *account, const struct engine *engine);
+int account_check(const struct account *account, const struct job *job);
 
 /*
  * The same by reading it back (--verify): the records, which begin at `begin`, and what is around
  * them. -ESPIPE after a message if that cannot be done.
  */
-int account_verify(const struct account *account, const struct engine *engine,
-		   const struct frame *frame, struct output *output, uint64_t begin);
+int account_verify(const struct account *account, const struct job *job, const struct around *frame,
+		   struct output *output, uint64_t begin);

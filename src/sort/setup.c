@@ -10,8 +10,8 @@
 #include "io/codec/zst_writer.h"
 #include "io/input/input_mapped.h"
 #include "src/base/memory_limit.h"
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/page_cache.h"
@@ -42,14 +42,14 @@ unsigned setup_n_threads(const struct options *options)
 	return n < most ? n : (unsigned)most;
 }
 
-static int choose_backend(struct engine *engine, const struct options *options,
+static int choose_backend(struct job *job, const struct options *options,
 			  const struct backend **ret_backend)
 {
-	return backend_choose(options->backend, input_total_nbytes(engine->input),
+	return backend_choose(options->backend, input_total_nbytes(job->input),
 			      setup_n_threads(options), ret_backend);
 }
 
-static int open_device(struct engine *engine, const struct backend *backend,
+static int open_device(struct job *job, const struct backend *backend,
 		       const struct options *options)
 {
 	const struct backend_config config = {
@@ -57,22 +57,22 @@ static int open_device(struct engine *engine, const struct backend *backend,
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.gpus = options->gpus,
 		.n_gpus = options->n_gpus,
-		.stats = engine->stats,
+		.stats = job->stats,
 	};
 	int r;
 
 	if (backend != &backend_cpu)
-		input_prefetch(engine->input, prefetch_nbytes);
-	r = device_open(backend, &config, &engine->device);
+		input_prefetch(job->input, prefetch_nbytes);
+	r = device_open(backend, &config, &job->device);
 	if (r == 0)
-		device_describe(engine->device, &engine->info);
+		device_describe(job->device, &job->info);
 	return r;
 }
 
 /* Is what is spilled codes? */
-static bool stores_codes(const struct engine *engine)
+static bool stores_codes(const struct job *job)
 {
-	return engine->layout->stores_elements;
+	return job->layout->stores_elements;
 }
 
 unsigned setup_n_compressors(const struct options *options)
@@ -98,12 +98,11 @@ static void limit_input(struct input *input, const struct options *options)
 }
 
 /* What inputs take, and a compressed output. */
-static uint64_t streams_nbytes(const struct engine *engine, const struct options *options)
+static uint64_t streams_nbytes(const struct job *job, const struct options *options)
 {
 	const unsigned n_threads = setup_n_threads(options);
 	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
-	uint64_t nbytes =
-		input_memory_nbytes(engine->input, n_readers, options->mode != MODE_MERGE);
+	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, options->mode != MODE_MERGE);
 
 	if (options->zstd_level)
 		nbytes +=
@@ -111,15 +110,15 @@ static uint64_t streams_nbytes(const struct engine *engine, const struct options
 	return nbytes;
 }
 
-static void make_plan(struct engine *engine, const struct setup *setup)
+static void make_plan(struct job *job, const struct setup *setup)
 {
 	const struct options *options = setup->options;
 
-	engine->request = (struct plan_request){
-		.layout = engine->layout,
-		.device = engine->device,
-		.device_nbytes = engine->info.memory_nbytes,
-		.input_nbytes = input_total_nbytes(engine->input),
+	job->request = (struct plan_request){
+		.layout = job->layout,
+		.device = job->device,
+		.device_nbytes = job->info.memory_nbytes,
+		.input_nbytes = input_total_nbytes(job->input),
 		.n_threads = setup_n_threads(options),
 		.memory_nbytes = memory_limit(options),
 		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
@@ -127,56 +126,55 @@ static void make_plan(struct engine *engine, const struct setup *setup)
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
-		.streams_nbytes = streams_nbytes(engine, options),
+		.streams_nbytes = streams_nbytes(job, options),
 		.compression = options->compression,
-		.stores_codes = stores_codes(engine),
+		.stores_codes = stores_codes(job),
 		.keeps_index = options->checkpoint_path,
-		.unique = engine->unique,
-		.limit = engine->limit == UINT64_MAX ? 0 : engine->limit,
+		.unique = job->unique,
+		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
 		.assumed_nbytes = options->assumed_nbytes ? options->assumed_nbytes :
 				  options->explain        ? PLAN_PER_NBYTES :
 							    0,
 		.assumes_endless = options->explain && !options->assumed_nbytes &&
-				   input_total_nbytes(engine->input) == INPUT_SIZE_UNKNOWN,
+				   input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
 	};
-	plan_make(&engine->request, &engine->plan);
+	plan_make(&job->request, &job->plan);
 }
 
 /* Would so much memory be enough for what is planned? */
-static bool is_enough(const struct engine *engine, const struct options *options,
-		      uint64_t memory_nbytes)
+static bool is_enough(const struct job *job, const struct options *options, uint64_t memory_nbytes)
 {
-	struct plan_request request = engine->request;
+	struct plan_request request = job->request;
 	struct options tried = *options;
 	struct plan plan;
 
 	tried.buffer_nbytes = request.memory_nbytes = memory_nbytes;
-	request.streams_nbytes = streams_nbytes(engine, &tried);
+	request.streams_nbytes = streams_nbytes(job, &tried);
 	plan_make(&request, &plan);
 	return plan.is_enough;
 }
 
 /* The least memory that is, more or less. */
-static uint64_t find_enough_nbytes(const struct engine *engine, const struct options *options)
+static uint64_t find_enough_nbytes(const struct job *job, const struct options *options)
 {
-	uint64_t less = engine->plan.memory_nbytes, enough = 2 * less;
+	uint64_t less = job->plan.memory_nbytes, enough = 2 * less;
 
-	while (!is_enough(engine, options, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
+	while (!is_enough(job, options, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
 		less = enough;
 		enough *= 2;
 	}
 	while (enough - less > enough / 32) {
 		const uint64_t middle = less + (enough - less) / 2;
 
-		*(is_enough(engine, options, middle) ? &enough : &less) = middle;
+		*(is_enough(job, options, middle) ? &enough : &less) = middle;
 	}
 	return enough;
 }
 
 /* What cannot be kept to is refused, and not passed over. */
-static int check_memory(const struct engine *engine, const struct options *options)
+static int check_memory(const struct job *job, const struct options *options)
 {
-	const struct plan *plan = &engine->plan;
+	const struct plan *plan = &job->plan;
 	char has[32], needed[32], index[32], streams[32];
 
 	if (plan->is_enough)
@@ -184,85 +182,82 @@ static int check_memory(const struct engine *engine, const struct options *optio
 	size_format(plan->memory_nbytes, has);
 	size_format(plan->total_nbytes, needed);
 	size_format(plan->full_index_nbytes, index);
-	size_format(engine->request.streams_nbytes, streams);
+	size_format(job->request.streams_nbytes, streams);
 	return fail(-E2BIG,
 		    "%s of memory are too little: this would take %s, of it %s to know where what "
 		    "is in the runs, and %s for inputs and a compressed output; it needs -S of at "
 		    "least %" PRIu64 "M",
-		    has, needed, index, streams, (find_enough_nbytes(engine, options) >> 20) + 1);
+		    has, needed, index, streams, (find_enough_nbytes(job, options) >> 20) + 1);
 }
 
-static void choose_way_of_spill(struct engine *engine)
+static void choose_way_of_spill(struct job *job)
 {
-	enum page_cache_use use = page_cache_use(engine, engine->plan.temporary_nbytes);
+	enum page_cache_use use = page_cache_use(job, job->plan.temporary_nbytes);
 
 	/* What a checkpoint keeps has to be brought to the disk in any case. */
-	if (engine->keeper && use == PAGE_CACHE_MAY_HOLD)
+	if (job->keeper && use == PAGE_CACHE_MAY_HOLD)
 		use = PAGE_CACHE_IS_TOO_SMALL;
-	page_cache_tell_spill(use, engine->spill);
+	page_cache_tell_spill(use, job->spill);
 }
 
-static int open_spill(struct engine *engine, const struct setup *setup)
+static int open_spill(struct job *job, const struct setup *setup)
 {
 	const struct options *options = setup->options;
-	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &engine->spill) :
-				    spill_open(engine->io, options->temp_dirs, options->n_temp_dirs,
+	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
+				    spill_open(job->io, options->temp_dirs, options->n_temp_dirs,
 					       options->temp_limit_nbytes,
-					       engine->plan.host_tier_nbytes, &engine->spill);
+					       job->plan.host_tier_nbytes, &job->spill);
 
 	if (r == 0)
-		choose_way_of_spill(engine);
+		choose_way_of_spill(job);
 	if (r == 0)
-		r = compression_open(&options->compression, stores_codes(engine),
-				     &engine->compression);
-	return r < 0 ? r : temporary_space_check(engine, options);
+		r = compression_open(&options->compression, stores_codes(job), &job->compression);
+	return r < 0 ? r : temporary_space_check(job, options);
 }
 
 /* Plan, and get the device memory that is planned; smaller if it cannot be had. */
-static int open_pool(struct engine *engine, const struct setup *setup)
+static int open_pool(struct job *job, const struct setup *setup)
 {
 	const struct options *options = setup->options;
 	int r;
 
-	make_plan(engine, setup);
-	r = check_memory(engine, options);
+	make_plan(job, setup);
+	r = check_memory(job, options);
 	if (r < 0 || options->explain || options->mode == MODE_MERGE)
 		return r;
-	r = chunk_pool_open(engine, &engine->pool);
-	while (r == -ENOMEM && !engine->info.unified &&
-	       engine->info.memory_nbytes > least_device_nbytes) {
-		engine->info.memory_nbytes /= 2;
-		make_plan(engine, setup);
-		r = chunk_pool_open(engine, &engine->pool);
+	r = chunk_pool_open(job, &job->pool);
+	while (r == -ENOMEM && !job->info.unified &&
+	       job->info.memory_nbytes > least_device_nbytes) {
+		job->info.memory_nbytes /= 2;
+		make_plan(job, setup);
+		r = chunk_pool_open(job, &job->pool);
 	}
 	return r;
 }
 
-static void close_device(struct engine *engine)
+static void close_device(struct job *job)
 {
-	device_close(engine->device);
-	engine->device = NULL;
+	device_close(job->device);
+	job->device = NULL;
 }
 
 /* Could elements refer to all records of the input, and be all that is sorted? */
-static bool can_refer(struct engine *engine, const struct options *options)
+static bool can_refer(struct job *job, const struct options *options)
 {
-	const uint64_t nbytes = input_total_nbytes(engine->input);
+	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return engine->info.refers && options->mode == MODE_SORT && !engine->unique &&
-	       engine->limit == UINT64_MAX && !options->checkpoint_path &&
-	       nbytes != INPUT_SIZE_UNKNOWN &&
-	       nbytes / engine->layout->record_nbytes <= UINT32_MAX &&
-	       layout_refer(engine->layout, &engine->references);
+	return job->info.refers && options->mode == MODE_SORT && !job->unique &&
+	       job->limit == UINT64_MAX && !options->checkpoint_path &&
+	       nbytes != INPUT_SIZE_UNKNOWN && nbytes / job->layout->record_nbytes <= UINT32_MAX &&
+	       layout_refer(job->layout, &job->references);
 }
 
-static void note_sources(struct engine *engine)
+static void note_sources(struct job *job)
 {
-	for (size_t i = 0; i < input_n_files(engine->input); i++)
-		engine->sources[engine->n_sources++] = (struct slice){
-			.elements = input_mapped_file(engine->input, i),
-			.n = input_file_extent(engine->input, i).nbytes /
-			     engine->layout->record_nbytes,
+	for (size_t i = 0; i < input_n_files(job->input); i++)
+		job->sources[job->n_sources++] = (struct slice){
+			.elements = input_mapped_file(job->input, i),
+			.n = input_file_extent(job->input, i).nbytes / job->layout->record_nbytes,
 		};
 }
 
@@ -270,40 +265,39 @@ static void note_sources(struct engine *engine)
  * Records that are in the page cache, and fit into the memory there, are sorted from where they
  * are. Else they are read.
  */
-static int choose_layout(struct engine *engine, const struct setup *setup)
+static int choose_layout(struct job *job, const struct setup *setup)
 {
-	const struct layout *given = engine->layout;
+	const struct layout *given = job->layout;
 	int r = 0;
 
-	if (!can_refer(engine, setup->options))
+	if (!can_refer(job, setup->options))
 		return 0;
-	engine->layout = &engine->references;
-	make_plan(engine, setup);
-	if (engine->plan.fits)
-		r = input_map(engine->input);
+	job->layout = &job->references;
+	make_plan(job, setup);
+	if (job->plan.fits)
+		r = input_map(job->input);
 	if (r > 0)
-		note_sources(engine);
+		note_sources(job);
 	else
-		engine->layout = given;
+		job->layout = given;
 	return r < 0 ? r : 0;
 }
 
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
-static int open_sorting(struct engine *engine, const struct backend *backend,
-			const struct setup *setup)
+static int open_sorting(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	int r = open_device(engine, backend, setup->options);
+	int r = open_device(job, backend, setup->options);
 
 	if (r == 0)
-		r = choose_layout(engine, setup);
-	return r < 0 ? r : open_pool(engine, setup);
+		r = choose_layout(job, setup);
+	return r < 0 ? r : open_pool(job, setup);
 }
 
 /*
  * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
  * One that --gpus names is wanted; but not more memory than it has.
  */
-static int open_some_sorting(struct engine *engine, const struct setup *setup,
+static int open_some_sorting(struct job *job, const struct setup *setup,
 			     const struct backend **backend)
 {
 	const struct options *options = setup->options;
@@ -311,46 +305,46 @@ static int open_some_sorting(struct engine *engine, const struct setup *setup,
 	const bool may_fail = has_choice && options->n_gpus == 0;
 	int r;
 
-	status_mute(may_fail);
-	r = open_sorting(engine, *backend, setup);
-	status_mute(false);
+	messages_mute(may_fail);
+	r = open_sorting(job, *backend, setup);
+	messages_mute(false);
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
 		return r;
 	warn("%s; sorting on the CPU",
-	     r == -ENOMEM ? "the GPU has not enough free memory" : status_last());
-	close_device(engine);
+	     r == -ENOMEM ? "the GPU has not enough free memory" : messages_last());
+	close_device(job);
 	*backend = &backend_cpu;
-	return open_sorting(engine, *backend, setup);
+	return open_sorting(job, *backend, setup);
 }
 
-int setup_open(const struct setup *setup, struct engine *engine)
+int setup_open(const struct setup *setup, struct job *job)
 {
 	const struct backend *backend;
-	int r = choose_backend(engine, setup->options, &backend);
+	int r = choose_backend(job, setup->options, &backend);
 
-	limit_input(engine->input, setup->options);
+	limit_input(job->input, setup->options);
 	if (r == 0)
-		r = window_memory_open(&engine->windows);
+		r = window_memory_open(&job->windows);
 	if (r == 0)
-		r = open_some_sorting(engine, setup, &backend);
+		r = open_some_sorting(job, setup, &backend);
 	if (r == -ENOMEM)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
 			    backend == &backend_cpu ? "host" : "GPU",
 			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
 	if (r < 0 || setup->options->explain)
 		return r;
-	return open_spill(engine, setup);
+	return open_spill(job, setup);
 }
 
-void setup_close(struct engine *engine)
+void setup_close(struct job *job)
 {
-	chunk_pool_close(engine->pool);
-	window_memory_close(engine->windows);
-	spill_close(engine->spill);
-	compression_close(engine->compression);
-	close_device(engine);
-	engine->pool = NULL;
-	engine->windows = NULL;
-	engine->spill = NULL;
-	engine->compression = NULL;
+	chunk_pool_close(job->pool);
+	window_memory_close(job->windows);
+	spill_close(job->spill);
+	compression_close(job->compression);
+	close_device(job);
+	job->pool = NULL;
+	job->windows = NULL;
+	job->spill = NULL;
+	job->compression = NULL;
 }

@@ -9,7 +9,7 @@
 
 #include "src/checkpoint/checkpoint.h"
 #include "src/cli/options.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 struct setup {
 	const struct options *options;
@@ -18,13 +18,13 @@ struct setup {
 };
 
 /*
- * Open what is not given in the engine (engine.h). Returns 0, or a negative errno after a message;
+ * Open what is not given in the job (job.h). Returns 0, or a negative errno after a message;
  * setup_close() is due in both cases.
  */
-int setup_open(const struct setup *setup, struct engine *engine);
+int setup_open(const struct setup *setup, struct job *job);
 
-/* Close what setup_open() opened; no run may be left. A zeroed engine is fine. */
-void setup_close(struct engine *engine);
+/* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
+void setup_close(struct job *job);
 
 /* CPU threads to use: --parallel, or all that this process may use. */
 unsigned setup_n_threads(const struct options *options);

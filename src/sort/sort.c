@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "io/output/output.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/cli/debug.h"
 #include "src/form/chunk_pool.h"
@@ -28,22 +28,22 @@
 #include "src/merge/merge.h"
 #include "src/merge/passes.h"
 #include "src/merge/window_memory.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 #include "src/plan/page_cache.h"
-#include "src/run/merge_inputs.h"
+#include "src/run/input_runs.h"
 #include "src/sort/account.h"
-#include "src/sort/frame.h"
+#include "src/sort/around.h"
 #include "src/sort/setup.h"
 
 struct sort {
 	const struct options *options;
 	struct layout layout;
-	struct engine engine;
+	struct job job;
 	struct checkpoint *checkpoint; /* NULL: none */
 	struct output *output;
 	bool output_is_input;
 	struct run_store store;
-	struct merge_inputs *inputs; /* with -m: owns what input runs read from */
+	struct input_runs *inputs; /* with -m: owns what input runs read from */
 	struct account account;
 	uint32_t n_passes; /* before the final merge */
 	struct report_facts *facts;
@@ -52,7 +52,7 @@ struct sort {
 /* Of an input of known size, the records that are written; with -u at most. */
 static uint64_t n_records_out(const struct sort *sort)
 {
-	const uint64_t n = input_total_nbytes(sort->engine.input) / sort->layout.record_nbytes;
+	const uint64_t n = input_total_nbytes(sort->job.input) / sort->layout.record_nbytes;
 
 	return n < sort->options->limit ? n : sort->options->limit;
 }
@@ -64,9 +64,9 @@ static uint64_t n_records_out(const struct sort *sort)
 static uint64_t output_nbytes(const struct sort *sort)
 {
 	if (sort->options->unique || sort->options->zstd_level ||
-	    input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+	    input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
-	return frame_nbytes(sort->engine.input) + n_records_out(sort) * sort->layout.output_nbytes;
+	return around_nbytes(sort->job.input) + n_records_out(sort) * sort->layout.output_nbytes;
 }
 
 /* What is written for a record can be longer than it is: --index, keys that overlap. */
@@ -75,11 +75,11 @@ static int check_output_size(const struct sort *sort)
 	const size_t nbytes_each = sort->layout.output_nbytes;
 	uint64_t n, nbytes;
 
-	if (sort->options->unique || input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN)
+	if (sort->options->unique || input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN)
 		return 0;
 	n = n_records_out(sort);
 	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
-	    !__builtin_add_overflow(nbytes, frame_nbytes(sort->engine.input), &nbytes) &&
+	    !__builtin_add_overflow(nbytes, around_nbytes(sort->job.input), &nbytes) &&
 	    nbytes <= INT64_MAX)
 		return 0;
 	return fail(-EFBIG,
@@ -92,39 +92,37 @@ static int open_inputs(struct sort *sort)
 {
 	const struct options *options = sort->options;
 	const struct framing framing = options_framing(options);
-	struct engine *engine = &sort->engine;
+	struct job *job = &sort->job;
 	int r;
 
-	engine->io = &io_engine_plain;
-	engine->layout = &sort->layout;
-	engine->unique = options->unique;
-	engine->limit = options->limit;
+	job->io = &syscalls_plain;
+	job->layout = &sort->layout;
+	job->unique = options->unique;
+	job->limit = options->limit;
 	r = options_layout(options, &sort->layout);
 	if (r < 0)
 		return r;
-	r = input_open_framed(engine->io, options->inputs, options->n_inputs, &framing,
-			      &engine->input);
+	r = input_open_framed(job->io, options->inputs, options->n_inputs, &framing, &job->input);
 	if (r == 0)
 		r = check_output_size(sort);
 	if (r == 0 && options->debug)
-		r = debug_print(&options->record, &sort->layout, engine->input);
+		r = debug_print(&options->record, &sort->layout, job->input);
 	return r;
 }
 
 static int open_output_file(struct sort *sort)
 {
-	const struct engine *engine = &sort->engine;
+	const struct job *job = &sort->job;
 
 	if (sort->checkpoint)
 		return checkpoint_open_output(sort->checkpoint, output_nbytes(sort), &sort->output);
-	return output_open(engine->io, sort->options->output_path, output_nbytes(sort),
-			   &sort->output);
+	return output_open(job->io, sort->options->output_path, output_nbytes(sort), &sort->output);
 }
 
 static int open_output(struct sort *sort)
 {
 	const struct options *options = sort->options;
-	struct engine *engine = &sort->engine;
+	struct job *job = &sort->job;
 	struct file_identity identity;
 	int r = open_output_file(sort);
 
@@ -134,7 +132,7 @@ static int open_output(struct sort *sort)
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&
-				input_has_file(engine->input, identity);
+				input_has_file(job->input, identity);
 	if (sort->output_is_input && !output_is_atomic(sort->output))
 		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
 			    output_name(sort->output));
@@ -144,7 +142,7 @@ static int open_output(struct sort *sort)
 /* For an output of nbytes. */
 static void choose_way_out(struct sort *sort, uint64_t nbytes)
 {
-	switch (page_cache_use(&sort->engine, nbytes)) {
+	switch (page_cache_use(&sort->job, nbytes)) {
 	case PAGE_CACHE_IS_TOO_SMALL:
 		output_pass_by_cache(sort->output);
 		break;
@@ -159,13 +157,12 @@ static void choose_way_out(struct sort *sort, uint64_t nbytes)
 /* What an earlier process has finished of the runs. */
 static int restore_runs(struct sort *sort)
 {
-	struct engine *engine = &sort->engine;
-	int r = checkpoint_restore(sort->checkpoint, engine, sort->output, &sort->store,
-				   &sort->account.read, &sort->account.dropped,
-				   &engine->first_record);
+	struct job *job = &sort->job;
+	int r = checkpoint_restore(sort->checkpoint, job, sort->output, &sort->store,
+				   &sort->account.read, &sort->account.dropped, &job->first_record);
 
 	if (r == 0)
-		input_start_at(engine->input, engine->first_record * sort->layout.record_nbytes);
+		input_start_at(job->input, job->first_record * sort->layout.record_nbytes);
 	return r;
 }
 
@@ -175,44 +172,43 @@ static int restore_runs(struct sort *sort)
  */
 static int store_runs(struct sort *sort)
 {
-	const struct engine *engine = &sort->engine;
+	const struct job *job = &sort->job;
 	const size_t n_stored = run_store_n_stored(&sort->store);
 
-	if (!sort->checkpoint || !engine->unique || n_stored == 0 || n_stored == sort->store.n)
+	if (!sort->checkpoint || !job->unique || n_stored == 0 || n_stored == sort->store.n)
 		return 0;
-	return merge_to_run(engine, &sort->store, n_stored, sort->store.n - n_stored,
-			    engine->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
+	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
+			    job->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
 }
 
 /* What phases there will be, as far as it is planned, for whoever asks how far it is. */
 static void expect_phases(const struct sort *sort)
 {
-	const struct engine *engine = &sort->engine;
-	const struct plan *plan = &engine->plan;
+	const struct job *job = &sort->job;
+	const struct plan *plan = &job->plan;
 	const uint64_t n = plan->expected_nbytes / sort->layout.record_nbytes;
-	const uint64_t nbytes =
-		(n < engine->limit ? n : engine->limit) * sort->layout.output_nbytes;
+	const uint64_t nbytes = (n < job->limit ? n : job->limit) * sort->layout.output_nbytes;
 
-	stats_expect(engine->stats, PHASE_PASSES, plan->passes_nbytes);
-	stats_expect(engine->stats, PHASE_MERGE, nbytes);
-	stats_expect(engine->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
+	stats_expect(job->stats, PHASE_PASSES, plan->passes_nbytes);
+	stats_expect(job->stats, PHASE_MERGE, nbytes);
+	stats_expect(job->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
 }
 
 static int make_runs(struct sort *sort)
 {
-	const struct engine *engine = &sort->engine;
-	const uint64_t nbytes = engine->plan.input_nbytes;
+	const struct job *job = &sort->job;
+	const uint64_t nbytes = job->plan.input_nbytes;
 	struct digest read, dropped;
 	int r;
 
 	expect_phases(sort);
-	stats_begin_phase(engine->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	stats_begin_phase(job->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (sort->options->mode == MODE_MERGE)
-		return merge_inputs_open(engine, sort->options->inputs, sort->options->n_inputs,
-					 &sort->store, &sort->account.read, &sort->inputs);
+		return input_runs_open(job, sort->options->inputs, sort->options->n_inputs,
+				       &sort->store, &sort->account.read, &sort->inputs);
 	r = sort->checkpoint ? restore_runs(sort) : 0;
 	if (r == 0)
-		r = form_runs(engine, engine->pool, &sort->store, &read, &dropped);
+		r = form_runs(job, job->pool, &sort->store, &read, &dropped);
 	if (r < 0)
 		return r;
 	digest_add(&sort->account.read, read);
@@ -223,8 +219,8 @@ static int make_runs(struct sort *sort)
 /* What windows may take: everything that no resident run lives in. */
 static uint64_t merge_memory_nbytes(struct sort *sort)
 {
-	const struct plan *plan = &sort->engine.plan;
-	const uint64_t resident_nbytes = sort->engine.pool ? chunk_pool_trim(sort->engine.pool) : 0;
+	const struct plan *plan = &sort->job.plan;
+	const uint64_t resident_nbytes = sort->job.pool ? chunk_pool_trim(sort->job.pool) : 0;
 	const uint64_t rest =
 		plan->device_nbytes > resident_nbytes ? plan->device_nbytes - resident_nbytes : 0;
 
@@ -269,7 +265,7 @@ static void cancel_output(void *context)
 
 static int merge_all(struct sort *sort)
 {
-	const struct engine *engine = &sort->engine;
+	const struct job *job = &sort->job;
 	const uint64_t memory_nbytes = merge_memory_nbytes(sort);
 	struct sink sink = {
 		.context = sort,
@@ -288,20 +284,20 @@ static int merge_all(struct sort *sort)
 	sort->facts->n_runs = sort->store.n;
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
 	nbytes = count_items(&sort->store) * sink.item_nbytes;
-	stats_expect(engine->stats, PHASE_MERGE, nbytes);
-	stats_expect(engine->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
-	if (sort->facts->n_runs_spilled > engine->plan.fan_in)
-		stats_begin_phase(engine->stats, PHASE_PASSES, engine->plan.passes_nbytes);
-	r = merge_passes(engine, &sort->store, memory_nbytes, &sort->account.read,
+	stats_expect(job->stats, PHASE_MERGE, nbytes);
+	stats_expect(job->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
+	if (sort->facts->n_runs_spilled > job->plan.fan_in)
+		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
+	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.read,
 			 &sort->account.dropped, &sort->n_passes);
 	if (r < 0 || sort->store.n == 0)
 		return r;
 	if (sort->checkpoint)
 		checkpoint_start_merge(sort->checkpoint, &sort->store, &sink);
-	stats_begin_phase(engine->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
-	r = merge_runs(engine, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
+	stats_begin_phase(job->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
+	r = merge_runs(job, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
 		       &sort->account.result);
-	window_memory_drop(engine->windows);
+	window_memory_drop(job->windows);
 	if (r == 0) {
 		digest_add(&sort->account.read, sort->account.result.read);
 		digest_add(&sort->account.dropped, sort->account.result.dropped);
@@ -309,9 +305,9 @@ static int merge_all(struct sort *sort)
 	return r;
 }
 
-static struct frame frame_of(const struct sort *sort)
+static struct around around_of(const struct sort *sort)
 {
-	return (struct frame){ .input = sort->engine.input, .merged = sort->inputs };
+	return (struct around){ .input = sort->job.input, .merged = sort->inputs };
 }
 
 static int commit(struct sort *sort)
@@ -333,20 +329,20 @@ static int commit(struct sort *sort)
 
 static void close_all(struct sort *sort)
 {
-	struct engine *engine = &sort->engine;
+	struct job *job = &sort->job;
 
 	output_abort(sort->output);
 	run_store_free(&sort->store);
-	merge_inputs_close(sort->inputs);
-	setup_close(engine);
+	input_runs_close(sort->inputs);
+	setup_close(job);
 	checkpoint_close(sort->checkpoint);
-	input_close(engine->input);
+	input_close(job->input);
 	layout_free(&sort->layout);
 }
 
 static void note_facts(struct sort *sort)
 {
-	const struct plan *plan = &sort->engine.plan;
+	const struct plan *plan = &sort->job.plan;
 	struct report_facts *facts = sort->facts;
 
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
@@ -357,9 +353,9 @@ static void note_facts(struct sort *sort)
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->input_is_mapped = plan->mapped_nbytes > 0;
 	facts->n_passes = sort->n_passes + 1;
-	if (sort->engine.spill) {
-		facts->peak_temp_nbytes = spill_peak_nbytes(sort->engine.spill);
-		facts->spilled = compression_totals(sort->engine.compression);
+	if (sort->job.spill) {
+		facts->peak_temp_nbytes = spill_peak_nbytes(sort->job.spill);
+		facts->spilled = compression_totals(sort->job.compression);
 	}
 	facts->n_windows = sort->account.result.n_windows;
 }
@@ -367,41 +363,41 @@ static void note_facts(struct sort *sort)
 /* How much has come through a pipe is known only now. */
 static bool is_known_late(const struct sort *sort)
 {
-	return input_total_nbytes(sort->engine.input) == INPUT_SIZE_UNKNOWN &&
+	return input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN &&
 	       sort->options->mode != MODE_MERGE && !sort->options->zstd_level;
 }
 
 /* The final merge, and around it what of the inputs is no record. */
 static int write_all(struct sort *sort)
 {
-	const struct frame frame = frame_of(sort);
+	const struct around frame = around_of(sort);
 	int r;
 
 	if (is_known_late(sort))
 		choose_way_out(sort, count_items(&sort->store) * sort->layout.output_nbytes);
-	r = frame_write_header(&frame, sort->output);
+	r = around_write_header(&frame, sort->output);
 	if (r == 0)
 		r = merge_all(sort);
 	if (r < 0)
 		return r;
-	return frame_write_tails(&frame, sort->output,
-				 sort->options->skip_nbytes +
-					 sort->account.result.n_items * sort->layout.output_nbytes);
+	return around_write_tails(&frame, sort->output,
+				  sort->options->skip_nbytes + sort->account.result.n_items *
+								       sort->layout.output_nbytes);
 }
 
 /* --verify */
 static int verify(struct sort *sort)
 {
-	const struct frame frame = frame_of(sort);
+	const struct around frame = around_of(sort);
 
-	return account_verify(&sort->account, &sort->engine, &frame, sort->output,
+	return account_verify(&sort->account, &sort->job, &frame, sort->output,
 			      sort->options->skip_nbytes);
 }
 
 /* Would gsort, which read the input as records, take the output for something else? */
 static void warn_of_format(const struct sort *sort)
 {
-	struct format_rules rules = framing_rules(input_framing(sort->engine.input));
+	struct format_rules rules = framing_rules(input_framing(sort->job.input));
 	unsigned char first[FORMAT_HEAD_NBYTES];
 	const struct format_view view = {
 		.head = first,
@@ -424,7 +420,7 @@ static int sort_to_output(struct sort *sort)
 	if (r == 0)
 		r = write_all(sort);
 	if (r == 0)
-		r = account_check(&sort->account, &sort->engine);
+		r = account_check(&sort->account, &sort->job);
 	if (r == 0 && sort->options->verify)
 		r = verify(sort);
 	if (r == 0)
@@ -437,7 +433,7 @@ static int sort_to_output(struct sort *sort)
 /* Of the memory, what measuring may take: a quarter. */
 static uint64_t trial_nbytes(const struct sort *sort)
 {
-	const struct plan *plan = &sort->engine.plan;
+	const struct plan *plan = &sort->job.plan;
 
 	if (plan->unified || plan->memory_nbytes < plan->device_nbytes)
 		return plan->memory_nbytes / 4;
@@ -451,36 +447,36 @@ static void measure_ceilings(struct sort *sort)
 	struct link_request request;
 	struct link_rates rates;
 
-	stats_finish(sort->engine.stats);
+	stats_finish(sort->job.stats);
 	if (!sort->options->stats && !sort->options->stats_json_path)
 		return;
-	stats_get_totals(sort->engine.stats, &totals);
-	if (!links_request_after(&totals, trial_nbytes(sort), &request))
+	stats_get_totals(sort->job.stats, &totals);
+	if (!rates_request_after(&totals, trial_nbytes(sort), &request))
 		return;
 	run_store_free(&sort->store);
-	chunk_pool_close(sort->engine.pool);
-	sort->engine.pool = NULL;
-	links_measure(&sort->engine, sort->options, &request, &rates);
+	chunk_pool_close(sort->job.pool);
+	sort->job.pool = NULL;
+	rates_measure(&sort->job, sort->options, &request, &rates);
 	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
 }
 
 /*
  * What is planned for a pipe depends on whether it is compressed. With -m each pipe is read by
- * itself (merge_inputs.h), and must not be touched before.
+ * itself (input_runs.h), and must not be touched before.
  */
 static int look_ahead(struct sort *sort, bool may_open)
 {
-	if (input_total_nbytes(sort->engine.input) != INPUT_SIZE_UNKNOWN ||
+	if (input_total_nbytes(sort->job.input) != INPUT_SIZE_UNKNOWN ||
 	    sort->options->mode == MODE_MERGE)
 		return 0;
-	stats_begin_phase(sort->engine.stats, PHASE_RUNS, 0);
-	return input_look_ahead(sort->engine.input, may_open);
+	stats_begin_phase(sort->job.stats, PHASE_RUNS, 0);
+	return input_look_ahead(sort->job.input, may_open);
 }
 
 /* --assume-size is for what nobody knows. */
 static int check_assumption(const struct sort *sort)
 {
-	const uint64_t nbytes = input_total_nbytes(sort->engine.input);
+	const uint64_t nbytes = input_total_nbytes(sort->job.input);
 
 	if (sort->options->assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
 		return fail(-EINVAL,
@@ -492,7 +488,7 @@ static int check_assumption(const struct sort *sort)
 
 static int explain(struct sort *sort)
 {
-	const struct plan *plan = &sort->engine.plan;
+	const struct plan *plan = &sort->job.plan;
 	struct link_request request = { .budget_ns = LINKS_EXPLAIN_NS };
 	struct link_rates rates;
 	struct loads loads;
@@ -502,17 +498,17 @@ static int explain(struct sort *sort)
 	if (r == 0)
 		r = look_ahead(sort, false);
 	if (r == 0)
-		r = setup_open(&setup, &sort->engine);
+		r = setup_open(&setup, &sort->job);
 	if (r < 0)
 		return r;
 	plan_print(plan, stdout);
-	estimate_loads(plan, sort->engine.layout, &loads);
+	estimate_loads(plan, sort->job.layout, &loads);
 	if (sort->options->verify)
 		loads.nbytes[PHASE_CHECK][STAGE_VERIFY] = loads.nbytes[PHASE_MERGE][STAGE_WRITE];
 	request.nbytes = trial_nbytes(sort);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		request.wanted[stage] = true;
-	links_measure(&sort->engine, sort->options, &request, &rates);
+	rates_measure(&sort->job, sort->options, &request, &rates);
 	estimate_print(plan, &loads, &rates, stdout);
 	return 0;
 }
@@ -527,20 +523,19 @@ static int open_rest(struct sort *sort)
 	};
 
 	if (sort->checkpoint)
-		sort->engine.keeper = checkpoint_keeper(sort->checkpoint);
-	return setup_open(&setup, &sort->engine);
+		sort->job.keeper = checkpoint_keeper(sort->checkpoint);
+	return setup_open(&setup, &sort->job);
 }
 
 /* Everything but the inputs, and then the sort. */
 static int open_and_sort(struct sort *sort)
 {
-	struct engine *engine = &sort->engine;
+	struct job *job = &sort->job;
 	const struct options *options = sort->options;
 	int r = 0;
 
 	if (options->checkpoint_path)
-		r = checkpoint_open(engine->io, options, &sort->layout, engine->input,
-				    &sort->checkpoint);
+		r = checkpoint_open(job->io, options, &sort->layout, job->input, &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
 		tell("resuming: %s is complete", options->output_path);
 		checkpoint_remove(sort->checkpoint);
@@ -563,7 +558,7 @@ static int open_and_sort(struct sort *sort)
 
 int sort_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
 {
-	struct sort sort = { .options = options, .engine.stats = stats, .facts = ret_facts };
+	struct sort sort = { .options = options, .job.stats = stats, .facts = ret_facts };
 	int r = open_inputs(&sort);
 
 	if (r == 0 && options->explain) {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "tests/backend/check.h"
 #include "tools/gen/gen.h"
 
@@ -40,7 +40,7 @@ void check_alloc_of_too_much(struct check *check)
 		       device_alloc(check->subject.device, i ? MEMORY_HOST : MEMORY_DEVICE,
 				    (size_t)1 << 60, &memory) == -ENOMEM,
 		       "an exbibyte was to be had");
-	expect(check, !status_failed(), "a message was printed");
+	expect(check, !messages_failed(), "a message was printed");
 }
 
 /* Lanes that sort at the same time, and then each copy what the next one has sorted. */

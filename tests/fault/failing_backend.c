@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "tests/fault/points.h"
 
 /* Device memory that a device of the shape "apart" says it has without --device-memory. */

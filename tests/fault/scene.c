@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "tests/fault/kept.h"
 #include "tests/fault/pumps.h"
 
@@ -136,7 +136,7 @@ static int call_main(const struct trial *trial)
 	for (char *word = strtok_r(text, " ", &position); word && argc <= MOST_ARGUMENTS;
 	     word = strtok_r(NULL, " ", &position))
 		argv[argc++] = word;
-	status_reset(true);
+	messages_reset(true);
 	points_set_device(trial->mode->shape);
 	points_set_page_cache(trial->mode->is_cold, trial->mode->goes_either_way);
 	alarm(SECONDS_A_RUN);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 void trial_complain(const struct trial *trial, const char *format, ...)
 {
@@ -18,7 +18,7 @@ void trial_complain(const struct trial *trial, const char *format, ...)
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	dprintf(contents_complaints, "BROKEN: %s: %s: %s\n\tmessage: %s\n", trial->mode->name,
-		trial->text, text, status_last());
+		trial->text, text, messages_last());
 }
 
 unsigned count_fds(void)
@@ -60,7 +60,7 @@ static bool is_right(const struct mode *mode, const struct result *result,
  */
 static bool failed_late(void)
 {
-	return strstr(status_last(), "is complete, but") || strstr(status_last(), "reports/");
+	return strstr(messages_last(), "is complete, but") || strstr(messages_last(), "reports/");
 }
 
 /* What is wrong with a refusal; NULL: nothing. */
@@ -69,11 +69,11 @@ static const char *fault_of_refusal(const struct trial *trial, const struct resu
 {
 	const struct mode *mode = trial->mode;
 
-	if (!status_failed() || !*status_last())
+	if (!messages_failed() || !*messages_last())
 		return "no message";
-	if (strstr(status_last(), "internal error"))
+	if (strstr(messages_last(), "internal error"))
 		return "it blames itself";
-	if (trial->reason && !strstr(status_last(), trial->reason))
+	if (trial->reason && !strstr(messages_last(), trial->reason))
 		return "the message does not say why";
 	if (failed_late() && is_right(mode, result, around))
 		return NULL;
@@ -89,7 +89,7 @@ static const char *fault_of_success(const struct trial *trial, const struct resu
 {
 	const struct mode *mode = trial->mode;
 
-	if (status_failed())
+	if (messages_failed())
 		return "a message, but no failure";
 	if (!is_right(mode, result, around))
 		return "wrong bytes";
@@ -118,7 +118,7 @@ static bool is_said_to_stay(const struct trial *trial, const char *file)
 {
 	return trial->fault &&
 	       (trial->fault->point == POINT_REMOVE || trial->fault->point == POINT_EXAMINE) &&
-	       strstr(status_last_warning(), file);
+	       strstr(messages_last_warning(), file);
 }
 
 /* What is left that was not there before; "" if nothing. */

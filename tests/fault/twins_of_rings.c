@@ -9,7 +9,7 @@
 
 #include "config.h"
 #include "io/file/direct.h"
-#include "src/base/ways.h"
+#include "src/base/two_ways.h"
 #include "src/plan/page_cache.h"
 #include "tests/fault/points.h"
 
@@ -23,18 +23,18 @@ void points_set_page_cache(bool cold, bool may_pass)
 	may_be_passed = may_pass;
 }
 
-enum page_cache_use __real_page_cache_use(const struct engine *engine, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct engine *engine, uint64_t nbytes);
-enum page_cache_use __wrap_page_cache_use(const struct engine *engine, uint64_t nbytes)
+enum page_cache_use __real_page_cache_use(const struct job *job, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes)
 {
-	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(engine, nbytes);
+	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(job, nbytes);
 }
 
-enum way __real_ways_choose(struct ways *ways);
-enum way __wrap_ways_choose(struct ways *ways);
-enum way __wrap_ways_choose(struct ways *ways)
+enum way __real_two_ways_choose(struct two_ways *ways);
+enum way __wrap_two_ways_choose(struct two_ways *ways);
+enum way __wrap_two_ways_choose(struct two_ways *ways)
 {
-	return may_be_passed ? WAY_OTHER : __real_ways_choose(ways);
+	return may_be_passed ? WAY_OTHER : __real_two_ways_choose(ways);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

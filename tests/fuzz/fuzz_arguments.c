@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/cli/options.h"
 
 enum { MOST_WORDS = 32 };
@@ -124,12 +124,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 	memcpy(copy, data, nbytes);
 	copy[nbytes] = copy[nbytes + 1] = '\0';
 	rest = split(copy, nbytes, &argc, argv);
-	status_reset(true);
+	messages_reset(true);
 	r = options_parse(argc, argv, &options);
 	if (r < 0) {
-		check(status_failed() && *status_last());
+		check(messages_failed() && *messages_last());
 	} else if (r == 0) {
-		check(!status_failed());
+		check(!messages_failed());
 		check_layout(&options, data + rest, nbytes - rest);
 		options_free(&options);
 	}

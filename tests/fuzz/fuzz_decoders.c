@@ -16,7 +16,7 @@
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/record/delta.h"
 
 enum { MOST_CONTENT_NBYTES = 1 << 20 };
@@ -57,7 +57,7 @@ static struct file open_data(const unsigned char *data, size_t nbytes)
 
 	if (fd < 0 || write(fd, data, nbytes) != (ssize_t)nbytes || lseek(fd, 0, SEEK_SET) != 0)
 		abort();
-	return (struct file){ .engine = &io_engine_plain, .fd = fd };
+	return (struct file){ .calls = &syscalls_plain, .fd = fd };
 }
 
 static void fuzz_stream(const struct file *file)
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
 	struct file file;
 
-	status_reset(true);
+	messages_reset(true);
 	if (nbytes < 3)
 		return 0;
 	switch (data[0] % 4) {

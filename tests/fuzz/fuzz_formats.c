@@ -11,7 +11,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/format.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 enum { IS_PIPE = 1, IS_CONTENT = 2, IS_UNTYPED = 4, HAS_HEADER = 8 };
 
@@ -38,10 +38,10 @@ static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 static void check_refusal(const struct format *format, const struct format_view *view,
 			  const struct format_rules *rules)
 {
-	status_reset(true);
+	messages_reset(true);
 	check(format_refuse(format, view, rules, "a name", "a name") < 0);
-	check(strncmp(status_last(), "a name: ", 8) == 0);
-	for (const char *at = status_last(); *at; at++)
+	check(strncmp(messages_last(), "a name: ", 8) == 0);
+	for (const char *at = messages_last(); *at; at++)
 		check(*at >= ' ' && *at <= '~');
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/base/messages.h"
+#include "src/checkpoint/state.h"
 
 static void check(bool holds)
 {
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
-	status_reset(true);
+	messages_reset(true);
 	fuzz_bytes(data, nbytes);
 	fuzz_records(data, nbytes);
 	return 0;

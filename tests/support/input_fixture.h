@@ -29,17 +29,17 @@ static inline struct input *open_input(const char *const *paths, size_t n)
 {
 	struct input *input;
 
-	assert_int_equal(input_open(&faulty_engine, paths, n, R, &input), 0);
+	assert_int_equal(input_open(&faulty_calls, paths, n, R, &input), 0);
 	return input;
 }
 
 static inline int open_refused(const char *path)
 {
 	struct input *input;
-	const int r = input_open(&faulty_engine, &path, 1, R, &input);
+	const int r = input_open(&faulty_calls, &path, 1, R, &input);
 
 	assert_true(r < 0);
-	assert_true(status_failed());
+	assert_true(messages_failed());
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /*
- * io_fixture - a directory to work in, and an engine that misbehaves as told
+ * io_fixture - a directory to work in, and a table of calls that misbehaves as told
  *
- * For test programs of io/, one per program. The faulty engine is the plain one until a member of
+ * For test programs of io/, one per program. The faulty calls is the plain one until a member of
  * `faults` says otherwise; fixture_start() resets it, makes the directory and makes fail() quiet.
  */
 #pragma once
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "io/file/file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 static struct {
 	size_t most_nbytes;       /* that a transfer moves; 0: all */
@@ -167,7 +167,7 @@ static inline int faulty_fsetxattr(int fd, const char *name, const void *value, 
 	return FAULTY(faults.setxattr_errno, fsetxattr(fd, name, value, nbytes, flags));
 }
 
-static const struct io_engine faulty_engine = {
+static const struct syscalls faulty_calls = {
 	.name = "faulty",
 	.openat = faulty_openat,
 	.close = faulty_close,
@@ -191,7 +191,7 @@ static inline int fixture_start(void **state)
 	(void)state;
 	memset(&faults, 0, sizeof faults);
 	faults.marked_fd = -1;
-	status_reset(true);
+	messages_reset(true);
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;
 }

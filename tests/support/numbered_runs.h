@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 enum { LONG_RUN = 12000 };
 
@@ -14,8 +14,8 @@ static inline int start(void **state)
 
 static inline int finish(void **state)
 {
-	if (engine.device)
-		engine_stop();
+	if (job.device)
+		job_stop();
 	return fixture_finish(state);
 }
 

@@ -22,7 +22,7 @@ static inline struct output *open_output(const char *path, uint64_t expected_nby
 {
 	struct output *output;
 
-	assert_int_equal(output_open(&faulty_engine, path, expected_nbytes, &output), 0);
+	assert_int_equal(output_open(&faulty_calls, path, expected_nbytes, &output), 0);
 	return output;
 }
 

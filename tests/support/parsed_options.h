@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/cli/options.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
@@ -22,7 +22,7 @@ static inline int parse_list(struct options *ret_options, va_list words)
 	char *argv[MAX_ARGS + 2] = { "gsort" };
 	int argc = 1;
 
-	status_reset(true);
+	messages_reset(true);
 	while ((argv[argc] = va_arg(words, char *)) != NULL)
 		assert_true(++argc <= MAX_ARGS);
 	return options_parse(argc, argv, ret_options);
@@ -40,7 +40,7 @@ static inline struct options parsed(const char *word, ...)
 	r = parse_list(&options, words);
 	va_end(words);
 	if (r != 0)
-		print_error("refused: %s\n", status_last());
+		print_error("refused: %s\n", messages_last());
 	assert_int_equal(r, 0);
 	return options;
 }
@@ -56,8 +56,8 @@ static inline void refused(const char *part, const char *other_part, ...)
 	r = parse_list(&options, words);
 	va_end(words);
 	assert_true(r < 0);
-	if (!strstr(status_last(), part) || !strstr(status_last(), other_part))
-		fail_msg("message '%s' has no '%s' or no '%s'", status_last(), part, other_part);
+	if (!strstr(messages_last(), part) || !strstr(messages_last(), other_part))
+		fail_msg("message '%s' has no '%s' or no '%s'", messages_last(), part, other_part);
 }
 
 /* The first word, argv[0], is not an argument of theirs: this reads better. */

@@ -25,7 +25,7 @@ static inline int start_with_memory(void **state, uint64_t memory_nbytes)
 	int r = fixture_start(state);
 
 	return r < 0 ? r :
-		       spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, memory_nbytes,
+		       spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, memory_nbytes,
 				  &spill);
 }
 

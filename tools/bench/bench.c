@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "tools/bench/bench.h"
 #if HAVE_KERNELS
 #include "tools/bench/bench_kernels.h"
@@ -42,7 +42,7 @@ static void print_help(void)
 
 int main(int argc, char **argv)
 {
-	status_set_program("gsort-bench");
+	messages_set_program("gsort-bench");
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		print_help();
 		return EXIT_SORTED;

@@ -1,7 +1,7 @@
 /*
  * bench_cpu - how fast are the kernels of the CPU back end
  *
- * Every kernel runs on each of the threads at once, each with data of its own, as in the engine;
+ * Every kernel runs on each of the threads at once, each with data of its own, as in a sort;
  * the figures are medians of several runs. The results are checked by their digest and order.
  *
  * "pipeline" is what the sort of a whole file consists of: sort chunks, then merge all of them.
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/device/cpu/encode.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/sort.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "src/base/memory_limit.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/record/record.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"

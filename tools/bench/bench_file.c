@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "src/base/memory_limit.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
@@ -167,7 +167,7 @@ static int examine(const struct layout *layout, const char *path, struct verify_
 	struct input *input;
 	int r;
 
-	r = input_open(&io_engine_plain, &path, 1, layout->record_nbytes, &input);
+	r = input_open(&syscalls_plain, &path, 1, layout->record_nbytes, &input);
 	if (r < 0)
 		return r;
 	r = verify_input(input, &options, ret_found);

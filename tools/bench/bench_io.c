@@ -23,8 +23,8 @@
 #include "config.h"
 #include "io/file/io_queue.h"
 #include "src/base/memory_limit.h"
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 #include "src/base/trace.h"
 #include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
@@ -117,7 +117,7 @@ struct bench {
 
 static int make_file(const struct bench *bench, struct file *ret_file)
 {
-	const int r = file_open(&io_engine_plain, AT_FDCWD, bench->options->whole.dir,
+	const int r = file_open(&syscalls_plain, AT_FDCWD, bench->options->whole.dir,
 				O_RDWR | O_TMPFILE, 0600, ret_file);
 
 	return r < 0 ? fail(r, "%s: cannot make a file without a name here: %m",
@@ -230,7 +230,7 @@ static int move(struct bench *bench, const struct io_case *one, const struct fil
 		.request_nbytes = options->request_nbytes,
 		.memory = bench->memory,
 	};
-	int r = io_queue_open(&io_engine_plain, one->kind, n_stages * one->depth, &move.queue);
+	int r = io_queue_open(&syscalls_plain, one->kind, n_stages * one->depth, &move.queue);
 
 	if (r < 0)
 		return fail(r, "cannot make a queue: %m");
@@ -290,10 +290,10 @@ static int run_case(struct bench *bench, unsigned id)
 	if (r < 0)
 		return fail(r, "%s: cannot open: %m", bench->options->whole.dir);
 	r = prepare_input(bench, one->way);
-	begin_ns = trace_now_ns();
+	begin_ns = clock_now_ns();
 	if (r == 0)
 		r = work(bench, one, &input, written);
-	times->ns[times->n++] = trace_now_ns() - begin_ns;
+	times->ns[times->n++] = clock_now_ns() - begin_ns;
 	/* Not timed: giving their space back, which depends on how much of it was on the disk. */
 	file_close(&written[0]);
 	file_close(&written[1]);

@@ -2,7 +2,7 @@
  * bench_records - how fast does the CPU back end sort and merge records
  *
  * For layouts that differ in what matters: the width of the record, where the key ends, how much
- * ties. Each as in the engine: chunks of records are sorted one after the other, then all chunks
+ * ties. Each as in a sort: chunks of records are sorted one after the other, then all chunks
  * are merged window by window. What bounds them stands beside them: copying the same bytes, and
  * sorting as many elements.
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/device/cpu/cut.h"
 #include "src/device/cpu/records.h"
 #include "src/device/cpu/sort.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 const char *bench_default_dir(void)
 {

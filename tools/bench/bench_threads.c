@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 enum { HUGE_PAGE_NBYTES = 2 << 20 };
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/base/trace.h"
 
 static uint64_t ns_of(struct timeval time)
@@ -36,7 +36,7 @@ static int start(const char *const *argv, pid_t *ret_pid)
 
 int timed_run(const char *const *argv, struct run_cost *ret_cost)
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	struct rusage usage;
 	int status, r;
 	pid_t pid;
@@ -50,7 +50,7 @@ int timed_run(const char *const *argv, struct run_cost *ret_cost)
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return fail(-ECHILD, "%s failed: wait status %#x", argv[0], (unsigned)status);
 	*ret_cost = (struct run_cost){
-		.elapsed_ns = trace_now_ns() - begin_ns,
+		.elapsed_ns = clock_now_ns() - begin_ns,
 		.processor_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime),
 		.peak_rss_nbytes = (uint64_t)usage.ru_maxrss * 1024,
 	};

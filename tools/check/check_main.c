@@ -20,7 +20,7 @@
 #include "io/input/input.h"
 #include "src/base/legible.h"
 #include "src/base/memory_limit.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/files0.h"
 #include "src/cli/framing_options.h"
@@ -141,7 +141,7 @@ static int examine(const struct layout *layout, const struct check_options *opti
 	struct input *input;
 	int r;
 
-	r = input_open_framed(&io_engine_plain, paths, n_paths, &options->framing, &input);
+	r = input_open_framed(&syscalls_plain, paths, n_paths, &options->framing, &input);
 	if (r < 0)
 		return r;
 	r = verify_input(input, &verify, &ret_findings->records);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "src/base/memory_limit.h"
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/device/cpu/cut.h"
 #include "src/device/cpu/encode.h"
 #include "src/device/cpu/lane_pool.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/device/device.h"
 
 enum { THREAD_STACK_NBYTES = 512 * 1024 };

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/base/now.h"
+#include "src/base/clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -26,12 +26,12 @@ static const double small_ns_per_byte = 0.1;
 
 void pages_init(struct pages *pages)
 {
-	ways_init(&pages->ways);
+	two_ways_init(&pages->ways);
 }
 
 void pages_destroy(struct pages *pages)
 {
-	ways_destroy(&pages->ways);
+	two_ways_destroy(&pages->ways);
 }
 
 static void *map(size_t nbytes)
@@ -61,12 +61,12 @@ static void *map_aligned(size_t nbytes)
 /* Have the first pages, and note how long it took; a system that cannot has huge ones. */
 static void time_first_pages(struct pages *pages, enum way way, void *memory)
 {
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	const double later_ns = way == small ? small_ns_per_byte * HUGE_PAGE_NBYTES : 0;
 
 	if (madvise(memory, HUGE_PAGE_NBYTES, MADV_POPULATE_WRITE) == 0)
-		ways_note(&pages->ways, way, HUGE_PAGE_NBYTES,
-			  now_ns() - begin_ns + (uint64_t)later_ns);
+		two_ways_note(&pages->ways, way, HUGE_PAGE_NBYTES,
+			      clock_now_ns() - begin_ns + (uint64_t)later_ns);
 }
 
 void *pages_map(struct pages *pages, size_t nbytes)
@@ -81,7 +81,7 @@ void *pages_map(struct pages *pages, size_t nbytes)
 	memory = map_aligned(whole_nbytes);
 	if (!memory)
 		return NULL;
-	way = ways_choose(&pages->ways);
+	way = two_ways_choose(&pages->ways);
 	madvise(memory, whole_nbytes, way == huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	time_first_pages(pages, way, memory);
 	return memory;

@@ -3,7 +3,7 @@
  *
  * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a lane's stream.
  * The device and its memory are in cuda_device.c; lanes, marks, and how results come to the host,
- * in cuda_lane.c. Nothing else in the engine knows CUDA.
+ * in cuda_lane.c. Nothing else in the job knows CUDA.
  */
 #include "src/device/backend.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 enum {
 	LANES = 2, /* chunks sorted at a time: one computes while another's input comes */
@@ -72,7 +72,7 @@ static int set_origin(struct cuda_device *device)
 		r = cuda_status(cudaEventRecord(device->origin, 0), "event");
 	if (r == 0)
 		r = cuda_status(cudaEventSynchronize(device->origin), "start");
-	device->origin_ns = trace_now_ns();
+	device->origin_ns = clock_now_ns();
 	return r;
 }
 

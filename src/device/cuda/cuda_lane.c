@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 enum {
 	LEAST_ARENA_NBYTES = 64 << 10,

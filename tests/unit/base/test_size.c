@@ -1,8 +1,8 @@
 /*
  * test_size - sizes are parsed as GNU sort parses them, and mistakes are told apart
  */
+#include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/status.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -91,10 +91,10 @@ static void message_names_the_option_and_the_text(void **state)
 	uint64_t nbytes;
 
 	(void)state;
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(size_parse_option("--buffer-size", "3Q", 1024, &nbytes), -ENOTSUP);
-	assert_string_equal(status_last(), "--buffer-size: invalid suffix in '3Q': "
-					   "use one of b, K, M, G, T, P, E or %");
+	assert_string_equal(messages_last(), "--buffer-size: invalid suffix in '3Q': "
+					     "use one of b, K, M, G, T, P, E or %");
 }
 
 static void sizes_are_printed_rounded_down(void **state)

@@ -1,7 +1,7 @@
 /*
  * test_stats - spans add up to the right times, and the reports say so
  */
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/cli/report.h"
 #include "tests/support/captured.h"
 

@@ -74,7 +74,7 @@ static void event_tells_when_where_and_how_much(void **state)
 	struct trace *trace = open_trace();
 
 	(void)state;
-	event.begin_ns = trace_now_ns() + 1000000;
+	event.begin_ns = clock_now_ns() + 1000000;
 	event.end_ns = event.begin_ns + 1234567;
 	trace_add(trace, &event);
 	close_trace(trace);
@@ -104,8 +104,8 @@ static void *add_events(void *arg)
 	for (uint64_t i = 0; i < N_EVENTS; i++) {
 		const struct trace_event event = { .name = "merge",
 						   .category = "work",
-						   .begin_ns = trace_now_ns(),
-						   .end_ns = trace_now_ns(),
+						   .begin_ns = clock_now_ns(),
+						   .end_ns = clock_now_ns(),
 						   .item = i };
 
 		trace_add(trace, &event);

@@ -1,7 +1,7 @@
 /*
  * test_verify - the first disorder is found exactly, and the digest is that of the records
  */
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/order.h"
 #include "src/check/verify.h"
 
@@ -80,7 +80,7 @@ static struct verify_result check_path(const struct records *records, const char
 
 	options.layout = &records->layout;
 	assert_int_equal(
-		input_open(&io_engine_plain, &path, 1, records->layout.record_nbytes, &input), 0);
+		input_open(&syscalls_plain, &path, 1, records->layout.record_nbytes, &input), 0);
 	assert_int_equal(verify_input(input, &options, &result), 0);
 	input_close(input);
 	return result;
@@ -409,11 +409,11 @@ static void shrunken_file_is_an_error(void **state)
 	(void)state;
 	assert_true(writer.fd >= 0);
 	write_records(&writer);
-	status_reset(true);
-	assert_int_equal(input_open(&io_engine_plain, paths, 1, 8, &input), 0);
+	messages_reset(true);
+	assert_int_equal(input_open(&syscalls_plain, paths, 1, 8, &input), 0);
 	assert_int_equal(truncate(path, 1000000), 0);
 	assert_true(verify_input(input, &options, &result) < 0);
-	assert_non_null(strstr(status_last(), path));
+	assert_non_null(strstr(messages_last(), path));
 	input_close(input);
 	unlink(path);
 	free(records.bytes);

@@ -1,14 +1,14 @@
 /*
  * test_checkpoint - the parts of a checkpoint: its state, what is written, and who waits for what
  */
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "src/checkpoint/checkpoint_description.h"
-#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/description.h"
+#include "src/checkpoint/files.h"
 #include "src/checkpoint/saver.h"
 #include "src/checkpoint/written_parts.h"
 #include "tests/support/io_fixture.h"
@@ -270,7 +270,7 @@ static int start_files(void **state)
 
 	if (r < 0)
 		return r;
-	checkpoint_files_init(&files, &faulty_engine, fixture_directory);
+	checkpoint_files_init(&files, &faulty_calls, fixture_directory);
 	r = checkpoint_files_open(&files);
 	if (r == 0)
 		r = spill_open_kept(&files.runs, &files.path, CHECKPOINT_RUNS_BEGIN, 0,
@@ -344,7 +344,7 @@ static void record_is_not_written_when_its_data_is_not_durable(void **state)
 	assert_int_equal(ended.n_durable, 0);
 	assert_int_equal(ended.n_lost, 1);
 	assert_int_equal(files.manifest.end, files.manifest.begin);
-	assert_non_null(strstr(status_last(), "stable storage"));
+	assert_non_null(strstr(messages_last(), "stable storage"));
 }
 
 static void checkpoint_belongs_to_one_at_a_time(void **state)
@@ -352,9 +352,9 @@ static void checkpoint_belongs_to_one_at_a_time(void **state)
 	struct checkpoint_files others;
 
 	(void)state;
-	checkpoint_files_init(&others, &faulty_engine, fixture_directory);
+	checkpoint_files_init(&others, &faulty_calls, fixture_directory);
 	assert_int_equal(checkpoint_files_open(&others), -EBUSY);
-	assert_non_null(strstr(status_last(), "another gsort is using this checkpoint"));
+	assert_non_null(strstr(messages_last(), "another gsort is using this checkpoint"));
 	checkpoint_files_close(&others);
 }
 
@@ -367,7 +367,7 @@ static void link_is_not_followed(void **state)
 	write_file(target, "theirs", 6);
 	assert_int_equal(mkdir(path_of("dir"), 0700), 0);
 	assert_int_equal(symlink(target, path_of("dir/gsort-manifest")), 0);
-	checkpoint_files_init(&linked, &faulty_engine, path_of("dir"));
+	checkpoint_files_init(&linked, &faulty_calls, path_of("dir"));
 	assert_int_equal(checkpoint_files_open(&linked), -ELOOP);
 	checkpoint_files_close(&linked);
 	assert_true(file_holds(target, "theirs", 6));
@@ -385,7 +385,7 @@ static int open_with(enum checkpoint_file i, const char *text, struct checkpoint
 	if (mkdir(path_of("dir"), 0700) < 0)
 		abort();
 	write_file(path, text, strlen(text));
-	checkpoint_files_init(ret_files, &faulty_engine, path_of("dir"));
+	checkpoint_files_init(ret_files, &faulty_calls, path_of("dir"));
 	return checkpoint_files_open(ret_files);
 }
 
@@ -409,10 +409,10 @@ static void file_without_the_mark_is_left_alone(void **state)
 	(void)state;
 	for (int i = 0; i < CHECKPOINT_N_FILES; i++)
 		for (int j = 0; j < 3; j++) {
-			status_reset(true);
+			messages_reset(true);
 			assert_int_equal(open_with(i, texts[j], &opened), -EEXIST);
-			assert_non_null(strstr(status_last(), checkpoint_file_names[i]));
-			assert_null(strstr(status_last(), "remove"));
+			assert_non_null(strstr(messages_last(), checkpoint_file_names[i]));
+			assert_null(strstr(messages_last(), "remove"));
 			checkpoint_files_abandon(&opened);
 			checkpoint_files_close(&opened);
 			remove_only(i, texts[j]);
@@ -459,14 +459,14 @@ static void limit_that_is_passed_already_allows_nothing(void **state)
 	const char *directory = fixture_directory;
 
 	(void)state;
-	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("kept"), O_RDWR | O_CREAT,
-				   0600, &file),
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("kept"), O_RDWR | O_CREAT, 0600,
+				   &file),
 			 0);
 	assert_int_equal(spill_open_kept(&file, &directory, 40960, 40960, 8192, &limited), 0);
 	assert_int_equal(spill_free_nbytes(limited, &nbytes), 0);
 	assert_int_equal(nbytes, 0);
 	assert_int_equal(spill_write(limited, page, sizeof page, &extent), -ENOSPC);
-	assert_non_null(strstr(status_last(), "--temp-limit"));
+	assert_non_null(strstr(messages_last(), "--temp-limit"));
 	spill_close(limited);
 }
 
@@ -477,7 +477,7 @@ static struct output *open_kept(uint64_t nbytes)
 	const struct output_kept kept = { ".gsort-kept", 0, nbytes };
 	struct output *output;
 
-	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+	assert_int_equal(output_open_kept(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN,
 					  &kept, &output),
 			 0);
 	return output;
@@ -520,12 +520,12 @@ static void kept_output_is_not_what_somebody_put_there(void **state)
 	(void)state;
 	write_file(path_of("theirs"), "theirs", 6);
 	assert_int_equal(symlink(path_of("theirs"), path_of(".gsort-kept")), 0);
-	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+	assert_int_equal(output_open_kept(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN,
 					  &kept, &output),
 			 -ELOOP);
 	unlink(path_of(".gsort-kept"));
 	assert_int_equal(link(path_of("theirs"), path_of(".gsort-kept")), 0);
-	assert_int_equal(output_open_kept(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN,
+	assert_int_equal(output_open_kept(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN,
 					  &kept, &output),
 			 -EEXIST);
 	assert_true(file_holds(path_of("theirs"), "theirs", 6));
@@ -563,7 +563,7 @@ static void settled_output_keeps_its_time_of_modification(void **state)
 
 	(void)state;
 	assert_int_equal(
-		output_open_kept(&faulty_engine, path_of("output"), 1 << 20, &kept, &output), 0);
+		output_open_kept(&faulty_calls, path_of("output"), 1 << 20, &kept, &output), 0);
 	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
 	assert_int_equal(output_settle(output, &settled), 0);
 	assert_int_equal(settled.st_size, 8);

@@ -48,7 +48,7 @@ static int visit(void *context, const struct manifest_record *record)
 static int open_manifest(void)
 {
 	manifest = (struct manifest){ .path = path_of("manifest") };
-	return file_open(&faulty_engine, AT_FDCWD, manifest.path, O_RDWR | O_CREAT, 0600,
+	return file_open(&faulty_calls, AT_FDCWD, manifest.path, O_RDWR | O_CREAT, 0600,
 			 &manifest.file);
 }
 
@@ -88,7 +88,7 @@ static unsigned char *load(uint64_t *ret_nbytes)
 /* 0 and so many records, or an error. */
 static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 {
-	status_reset(true);
+	messages_reset(true);
 	seen.n = 0;
 	seen.all_right = true;
 	return manifest_parse("manifest", bytes, nbytes, visit, NULL, ret_end);
@@ -162,7 +162,7 @@ static void another_file_is_no_manifest(void **state)
 
 	(void)state;
 	assert_int_equal(parse((const unsigned char *)"hello", 5, &end), -EBADMSG);
-	assert_non_null(strstr(status_last(), "manifest: the checkpoint is damaged at byte 0"));
+	assert_non_null(strstr(messages_last(), "manifest: the checkpoint is damaged at byte 0"));
 }
 
 static void records_go_on_where_an_unfinished_one_was(void **state)
@@ -188,7 +188,7 @@ static void failed_sync_is_an_error(void **state)
 	(void)state;
 	faults.fsync_errno = EIO;
 	assert_int_equal(manifest_sync(&manifest), -EIO);
-	assert_non_null(strstr(status_last(), "manifest: cannot bring it to stable storage"));
+	assert_non_null(strstr(messages_last(), "manifest: cannot bring it to stable storage"));
 }
 
 static void failed_cut_names_the_manifest(void **state)
@@ -196,7 +196,7 @@ static void failed_cut_names_the_manifest(void **state)
 	(void)state;
 	faults.ftruncate_errno = EIO;
 	assert_int_equal(manifest_cut(&manifest), -EIO);
-	assert_non_null(strstr(status_last(), "manifest: cannot cut off an unfinished record"));
+	assert_non_null(strstr(messages_last(), "manifest: cannot cut off an unfinished record"));
 }
 
 int main(void)

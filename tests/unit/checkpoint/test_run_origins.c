@@ -56,7 +56,7 @@ static void open_input(void)
 
 	write_part(path[0], 0, first_nbytes);
 	write_part(path[1], first_nbytes, N_RECORDS * RECORD_NBYTES - first_nbytes);
-	assert_int_equal(input_open(&io_engine_plain, paths, 2, RECORD_NBYTES, &origins.input), 0);
+	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &origins.input), 0);
 }
 
 static int start(void **state)

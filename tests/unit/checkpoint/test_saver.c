@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "io/store/run_file.h"
-#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/files.h"
 #include "src/run/run.h"
 #include "tests/support/io_fixture.h"
 
@@ -25,13 +25,13 @@ static int start(void **state)
 
 	if (r < 0)
 		return r;
-	checkpoint_files_init(&files, &faulty_engine, fixture_directory);
+	checkpoint_files_init(&files, &faulty_calls, fixture_directory);
 	r = checkpoint_files_open(&files);
 	if (r == 0)
 		r = spill_open_kept(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
 	files.runs.fd = -1;
 	if (r == 0)
-		r = output_open(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output);
+		r = output_open(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output);
 	faults.n_syncs = 0;
 	return r < 0 ? r : saver_open(&files.manifest, spill, output, &saver);
 }
@@ -150,15 +150,15 @@ static int openat_and_unlink(int directory, const char *path, int flags, mode_t 
 
 static void manifest_that_lost_its_name_is_not_gone_on_with(void **state)
 {
-	struct io_engine engine = faulty_engine;
+	struct syscalls job = faulty_calls;
 	struct checkpoint_files late;
 
 	(void)state;
 	assert_int_equal(saver_close(saver, true), 0);
-	engine.openat = openat_and_unlink;
-	checkpoint_files_init(&late, &engine, path_of("other"));
+	job.openat = openat_and_unlink;
+	checkpoint_files_init(&late, &job, path_of("other"));
 	assert_int_equal(checkpoint_files_open(&late), -EBUSY);
-	assert_non_null(strstr(status_last(), "another gsort is using this checkpoint"));
+	assert_non_null(strstr(messages_last(), "another gsort is using this checkpoint"));
 	checkpoint_files_close(&late);
 }
 

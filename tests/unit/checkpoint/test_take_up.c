@@ -2,8 +2,8 @@
  * test_take_up - what of a checkpoint that is there is believed
  */
 #include "src/checkpoint/checkpoint.h"
-#include "src/checkpoint/checkpoint_files.h"
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/files.h"
+#include "src/checkpoint/state.h"
 
 #include "tests/support/io_fixture.h"
 #include "tests/support/parsed_options.h"
@@ -38,7 +38,7 @@ static int start(void **state)
 	r = key_parse_type("u64", &key);
 	if (r == 0)
 		r = layout_make_plain(&key, &layout);
-	return r < 0 ? r : input_open(&faulty_engine, &path, 1, sizeof(uint64_t), &input);
+	return r < 0 ? r : input_open(&faulty_calls, &path, 1, sizeof(uint64_t), &input);
 }
 
 static int finish(void **state)
@@ -53,7 +53,7 @@ static int finish(void **state)
 static int open_and_leave(struct options *options)
 {
 	struct checkpoint *checkpoint;
-	const int r = checkpoint_open(&faulty_engine, options, &layout, input, &checkpoint);
+	const int r = checkpoint_open(&faulty_calls, options, &layout, input, &checkpoint);
 
 	if (r == 0)
 		checkpoint_close(checkpoint);
@@ -108,7 +108,7 @@ static void append(enum checkpoint_record type, const struct payload_part *parts
 				     .begin = CHECKPOINT_MANIFEST_BEGIN };
 
 	assert_int_equal(
-		file_open(&faulty_engine, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
+		file_open(&faulty_calls, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
 	assert_int_equal(file_size(&manifest.file, &manifest.end), 0);
 	assert_int_equal(checkpoint_append(&manifest, type, parts, n), 0);
 	file_close(&manifest.file);
@@ -144,7 +144,7 @@ static bool is_complete(struct options *options)
 	struct checkpoint *checkpoint;
 	bool is;
 
-	assert_int_equal(checkpoint_open(&faulty_engine, options, &layout, input, &checkpoint), 0);
+	assert_int_equal(checkpoint_open(&faulty_calls, options, &layout, input, &checkpoint), 0);
 	is = checkpoint_is_complete(checkpoint);
 	checkpoint_close(checkpoint);
 	return is;
@@ -193,7 +193,7 @@ static void output_of_unique_records_without_all_runs_is_damaged(void **state)
 	assert_int_equal(open_and_leave(&unique), 0);
 	append_point();
 	assert_int_equal(open_and_leave(&unique), -EBADMSG);
-	assert_non_null(strstr(status_last(), "its output does not fit the sort"));
+	assert_non_null(strstr(messages_last(), "its output does not fit the sort"));
 	options_free(&unique);
 }
 

@@ -359,7 +359,7 @@ static int parse_with_stdout(int fd, char **argv, int argc)
 
 	fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	status_reset(true);
+	messages_reset(true);
 	r = options_parse(argc, argv, &options);
 	if (r == 0)
 		options_free(&options);
@@ -424,9 +424,9 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 
 		for (int i = 1; i < argc; i++)
 			argv[i] = (char *)words[next_random(&random) % N_WORDS];
-		status_reset(true);
+		messages_reset(true);
 		r = options_parse(argc, argv, &options);
-		assert_int_equal(r < 0, status_failed());
+		assert_int_equal(r < 0, messages_failed());
 		if (r < 0)
 			continue;
 		n_accepted++;
@@ -444,7 +444,7 @@ static void help_that_cannot_be_written_is_an_error(void **state)
 	(void)state;
 	assert_true(full >= 0);
 	assert_true(parse_with_stdout(full, help, 2) < 0);
-	assert_non_null(strstr(status_last(), "standard output"));
+	assert_non_null(strstr(messages_last(), "standard output"));
 	close(full);
 }
 

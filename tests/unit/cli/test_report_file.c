@@ -1,7 +1,7 @@
 /*
  * test_report_file - a report appears when it is complete, and an older one stays until then
  */
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/cli/report_file.h"
 #include "tests/support/captured.h"
 
@@ -25,7 +25,7 @@ static int make_path(void **state)
 	FILE *older;
 
 	(void)state;
-	status_reset(true);
+	messages_reset(true);
 	make_file(path);
 	older = fopen(path, "w");
 	return !older || fputs("older", older) < 0 || fclose(older) != 0;
@@ -80,10 +80,10 @@ static void unwritable_path_is_named_at_once(void **state)
 
 	(void)state;
 	assert_int_equal(report_file_open("/no/such/directory/r", &file), -ENOENT);
-	assert_non_null(strstr(status_last(), "/no/such/directory/r"));
-	status_reset(true);
+	assert_non_null(strstr(messages_last(), "/no/such/directory/r"));
+	messages_reset(true);
 	assert_int_equal(report_file_open("/tmp", &file), -EISDIR);
-	assert_non_null(strstr(status_last(), "/tmp"));
+	assert_non_null(strstr(messages_last(), "/tmp"));
 }
 
 static void full_disk_is_reported(void **state)
@@ -94,7 +94,7 @@ static void full_disk_is_reported(void **state)
 	assert_int_equal(report_file_open("/dev/full", &file), 0);
 	fputs("new", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), -ENOSPC);
-	assert_non_null(strstr(status_last(), "/dev/full"));
+	assert_non_null(strstr(messages_last(), "/dev/full"));
 }
 
 /* The disk has room again when the file is closed, but what is between is lost. */
@@ -113,7 +113,7 @@ static void gap_in_the_file_is_reported(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	fputs("end", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), -EFBIG);
-	assert_non_null(strstr(status_last(), path));
+	assert_non_null(strstr(messages_last(), path));
 	assert_string_equal(read_file(path, text), "older");
 }
 

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/record/code.h"
 #include "src/record/delta.h"
 #include "tests/support/guarded.h"

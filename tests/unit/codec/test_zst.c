@@ -33,7 +33,7 @@ static int start(void **state)
 		content[i] = i < FRAME ? content[i] & 15 : (unsigned char)(i / 4096);
 	codec_pool_init(&contexts, 0);
 	return r < 0 ? r :
-		       file_open(&faulty_engine, AT_FDCWD, path_of("file.zst"), O_RDWR | O_CREAT,
+		       file_open(&faulty_calls, AT_FDCWD, path_of("file.zst"), O_RDWR | O_CREAT,
 				 0600, &file);
 }
 
@@ -262,11 +262,11 @@ static void damaged_frame_is_refused_again_and_again(void **state)
 	byte ^= 0x55;
 	assert_int_equal(file_write_at(&file, nbytes / 2, &byte, 1), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		status_reset(true);
+		messages_reset(true);
 		assert_int_equal(zst_reader_read_at(reader, &file, 100, back, sizeof back),
 				 -EBADMSG);
-		assert_non_null(strstr(status_last(), "file.zst: frame 0 of 3"));
-		assert_non_null(strstr(status_last(), "damaged"));
+		assert_non_null(strstr(messages_last(), "file.zst: frame 0 of 3"));
+		assert_non_null(strstr(messages_last(), "damaged"));
 	}
 	assert_reads(reader, FRAME, FRAME);
 	assert_reads(reader, 2 * FRAME, FRAME / 2);
@@ -347,7 +347,7 @@ static int read_by_index(uint64_t stored_nbytes)
 	struct zst_index index;
 	int r = zst_index_read(&file, 0, stored_nbytes, &index);
 
-	status_reset(true);
+	messages_reset(true);
 	if (r == 0) {
 		const uint64_t nbytes = zst_index_total_nbytes(&index);
 
@@ -431,7 +431,7 @@ static void entry_of_two_frames_is_refused(void **state)
 	assert_int_equal(zst_index_format(&merged, &table, &table_nbytes), 0);
 	assert_int_equal(file_write_at(&file, frames_nbytes, table, table_nbytes), 0);
 	assert_int_equal(read_by_index(frames_nbytes + table_nbytes), -EBADMSG);
-	assert_non_null(strstr(status_last(), "not the frame that the index tells of"));
+	assert_non_null(strstr(messages_last(), "not the frame that the index tells of"));
 	zst_index_free(&index);
 	zst_index_free(&merged);
 	free(table);
@@ -483,8 +483,8 @@ static void checksums_of_an_index_are_compared(void **state)
 	assert_int_equal(read_by_index(add_checksums(nbytes, 0)), 0);
 	write_content(false, 2, N);
 	assert_int_equal(read_by_index(add_checksums(nbytes, 1)), -EBADMSG);
-	assert_non_null(strstr(status_last(), "frame 2 of 3"));
-	assert_non_null(strstr(status_last(), "checksums differ"));
+	assert_non_null(strstr(messages_last(), "frame 2 of 3"));
+	assert_non_null(strstr(messages_last(), "checksums differ"));
 }
 
 static void part_of_a_file_has_no_index(void **state)
@@ -550,10 +550,10 @@ static void stream_that_is_cut_off_is_refused(void **state)
 		size_t nbytes;
 
 		assert_int_equal(file_truncate(&file, end), 0);
-		status_reset(true);
+		messages_reset(true);
 		assert_int_equal(read_stream(4, 100000, &nbytes), -EBADMSG);
-		assert_non_null(strstr(status_last(), "file.zst"));
-		assert_non_null(strstr(status_last(), "cut off"));
+		assert_non_null(strstr(messages_last(), "file.zst"));
+		assert_non_null(strstr(messages_last(), "cut off"));
 	}
 }
 
@@ -569,7 +569,7 @@ static void stream_that_cannot_be_read_says_why(void **state)
 	assert_int_equal(zst_stream_open("file.zst", back, 0, ZST_MOST_WINDOW_NBYTES, &stream), 0);
 	faults.transfer_errno = EIO;
 	assert_int_equal(zst_stream_read(stream, &file, -1, back, sizeof back, &nbytes), -EIO);
-	assert_non_null(strstr(status_last(), "file.zst: read"));
+	assert_non_null(strstr(messages_last(), "file.zst: read"));
 	zst_stream_close(stream);
 	zst_stream_close(NULL);
 }

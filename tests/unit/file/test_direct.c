@@ -24,11 +24,11 @@ static struct file open_cold(int flags)
 	struct file file, cached;
 
 	write_file(path_of("f"), data, N);
-	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDWR, 0, &cached), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDWR, 0, &cached), 0);
 	assert_int_equal(file_sync(&cached), 0);
 	assert_int_equal(posix_fadvise(cached.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	file_close(&cached);
-	if (file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDONLY | flags, 0, &file) < 0)
+	if (file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDONLY | flags, 0, &file) < 0)
 		skip();
 	if (direct_is_cached(&file, 0, N))
 		skip();
@@ -134,7 +134,7 @@ static void any_range_is_written_from_any_place(void **state)
 	(void)state;
 	file_close(&direct);
 	assert_int_equal(
-		file_open(&faulty_engine, AT_FDCWD, path_of("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
+		file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_RDWR | O_TRUNC, 0, &cached), 0);
 	assert_int_equal(file_reopen(&cached, O_RDWR | O_DIRECT, &direct), 0);
 	while (at < N) {
 		size_t nbytes;
@@ -160,7 +160,7 @@ static void read_source(uint64_t large_nbytes)
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_engine, &(struct format_rules){ 0 });
+	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
 	source_prepare(&source, path_of("f"));
 	assert_int_equal(source_examine(&table, &source), 0);
@@ -198,7 +198,7 @@ static void read_little_by_little(uint64_t large_nbytes)
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_engine, &(struct format_rules){ 0 });
+	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
 	source_prepare(&source, path_of("f"));
 	assert_int_equal(source_examine(&table, &source), 0);
@@ -247,19 +247,19 @@ static void what_was_written_long_ago_is_forgotten(void **state)
 	file_close(&file);
 }
 
-static int open_queue(enum io_queue_kind kind, const struct io_engine *engine)
+static int open_queue(enum io_queue_kind kind, const struct syscalls *calls)
 {
-	return io_queue_open(engine, kind, 4, &queue);
+	return io_queue_open(calls, kind, 4, &queue);
 }
 
 static int with_uring(void **state)
 {
-	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_URING, &io_engine_plain);
+	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_URING, &syscalls_plain);
 }
 
 static int with_threads(void **state)
 {
-	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_THREADS, &faulty_engine);
+	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_THREADS, &faulty_calls);
 }
 
 static int finish(void **state)

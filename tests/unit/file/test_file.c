@@ -1,5 +1,5 @@
 /*
- * test_file - transfers are whole or an error, whatever the engine does
+ * test_file - transfers are whole or an error, whatever the calls does
  */
 #include "io/file/file.h"
 
@@ -19,7 +19,7 @@ static struct file open_file(const char *name, int flags)
 {
 	struct file file;
 
-	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path_of(name), flags, 0600, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of(name), flags, 0600, &file), 0);
 	return file;
 }
 
@@ -92,7 +92,7 @@ static void stream_is_read_until_full_or_ended(void **state)
 {
 	unsigned char data[N], back[N];
 	struct dribble d = { .data = data, .nbytes = N };
-	struct file file = { .engine = &faulty_engine };
+	struct file file = { .calls = &faulty_calls };
 	pthread_t writer;
 	size_t n;
 	int ends[2];
@@ -116,7 +116,7 @@ static void stream_is_read_until_full_or_ended(void **state)
 static void cancelled_read_returns(void **state)
 {
 	int ends[2], cancel[2];
-	struct file file = { .engine = &faulty_engine };
+	struct file file = { .calls = &faulty_calls };
 	char byte;
 	size_t n = 42;
 

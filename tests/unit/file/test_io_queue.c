@@ -24,13 +24,13 @@ static int refuse_ring(unsigned n_entries, struct io_uring *ring)
 
 /* The kernel's own, and all that can stand in for it. */
 static const struct {
-	const struct io_engine *engine;
+	const struct syscalls *calls;
 	enum io_queue_kind kind;
 	unsigned depth;
 } subjects[] = {
-	{ &io_engine_plain, IO_QUEUE_URING, 1 },   { &io_engine_plain, IO_QUEUE_URING, 7 },
-	{ &io_engine_plain, IO_QUEUE_THREADS, 1 }, { &io_engine_plain, IO_QUEUE_THREADS, 5 },
-	{ &faulty_engine, IO_QUEUE_THREADS, 3 },
+	{ &syscalls_plain, IO_QUEUE_URING, 1 },   { &syscalls_plain, IO_QUEUE_URING, 7 },
+	{ &syscalls_plain, IO_QUEUE_THREADS, 1 }, { &syscalls_plain, IO_QUEUE_THREADS, 5 },
+	{ &faulty_calls, IO_QUEUE_THREADS, 3 },
 };
 
 enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
@@ -39,7 +39,7 @@ static struct io_queue *open_queue(size_t subject)
 {
 	struct io_queue *queue;
 
-	assert_int_equal(io_queue_open(subjects[subject].engine, subjects[subject].kind,
+	assert_int_equal(io_queue_open(subjects[subject].calls, subjects[subject].kind,
 				       subjects[subject].depth, &queue),
 			 0);
 	return queue;
@@ -49,7 +49,7 @@ static struct file open_file(size_t subject)
 {
 	struct file file;
 
-	assert_int_equal(file_open(subjects[subject].engine, AT_FDCWD, path_of("f"),
+	assert_int_equal(file_open(subjects[subject].calls, AT_FDCWD, path_of("f"),
 				   O_RDWR | O_CREAT | O_TRUNC, 0600, &file),
 			 0);
 	return file;
@@ -127,7 +127,7 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 	(void)state;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
-		struct file file = open_file(i), full = { .engine = subjects[i].engine };
+		struct file file = open_file(i), full = { .calls = subjects[i].calls };
 		struct io_request requests[2];
 
 		full.fd = open("/dev/full", O_WRONLY);
@@ -145,13 +145,13 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 
 static void refused_ring_is_replaced_by_threads(void **state)
 {
-	struct io_engine engine = io_engine_plain;
+	struct syscalls calls = syscalls_plain;
 	struct io_queue *queue;
 
 	(void)state;
 	for (int refuses = 0; refuses < 2; refuses++) {
-		engine.ring_init = refuses ? refuse_ring : NULL;
-		assert_int_equal(io_queue_open(&engine, IO_QUEUE_URING, 4, &queue), 0);
+		calls.ring_init = refuses ? refuse_ring : NULL;
+		assert_int_equal(io_queue_open(&calls, IO_QUEUE_URING, 4, &queue), 0);
 		assert_string_equal(io_queue_engine_name(queue), "threads");
 		io_queue_close(queue);
 	}
@@ -181,12 +181,12 @@ static int faulty_ring_submit(struct io_uring *ring)
 {
 	return ring_faults.submit_error && is_ring_turn(++ring_faults.n_submits) ?
 		       ring_faults.submit_error :
-		       io_engine_plain.ring_submit(ring);
+		       syscalls_plain.ring_submit(ring);
 }
 
 static int faulty_ring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved)
 {
-	const int r = io_engine_plain.ring_take(ring, waits, ret_owner, ret_moved);
+	const int r = syscalls_plain.ring_take(ring, waits, ret_owner, ret_moved);
 
 	if (r == 0 && ring_faults.moved && is_ring_turn(++ring_faults.n_completions))
 		*ret_moved = ring_faults.moved == HALF ? (*ret_moved + 1) / 2 : ring_faults.moved;
@@ -200,16 +200,16 @@ static int faulty_ring_take(struct io_uring *ring, bool waits, void **ret_owner,
 static unsigned move_all_by_ring(int error)
 {
 	static struct io_request requests[N_PIECES];
-	struct io_engine engine = io_engine_plain;
+	struct syscalls calls = syscalls_plain;
 	struct io_queue *queue;
 	struct file file;
 	unsigned n_failed = 0;
 
-	engine.ring_submit = faulty_ring_submit;
-	engine.ring_take = faulty_ring_take;
+	calls.ring_submit = faulty_ring_submit;
+	calls.ring_take = faulty_ring_take;
 	ring_faults.n_submits = ring_faults.n_completions = ring_faults.n_faults = 0;
-	assert_int_equal(io_queue_open(&engine, IO_QUEUE_URING, 7, &queue), 0);
-	assert_int_equal(file_open(&engine, AT_FDCWD, path_of("f"), O_RDWR | O_CREAT | O_TRUNC,
+	assert_int_equal(io_queue_open(&calls, IO_QUEUE_URING, 7, &queue), 0);
+	assert_int_equal(file_open(&calls, AT_FDCWD, path_of("f"), O_RDWR | O_CREAT | O_TRUNC,
 				   0600, &file),
 			 0);
 	memset(back, 0, N);

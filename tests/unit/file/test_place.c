@@ -46,7 +46,7 @@ static bool are_same(const char *a, const char *b)
 	return same;
 }
 
-static void links_lead_to_the_file(void **state)
+static void rates_lead_to_the_file(void **state)
 {
 	(void)state;
 	assert_true(are_same("file", "./d/../file"));
@@ -119,7 +119,7 @@ static void path_that_stands_for_a_descriptor_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_lead_to_the_file),
+		cmocka_unit_test(rates_lead_to_the_file),
 		cmocka_unit_test(file_that_is_not_there_has_a_place),
 		cmocka_unit_test(file_of_a_directory_that_is_not_there_has_a_place),
 		cmocka_unit_test(what_leads_nowhere_is_an_error),

@@ -3,11 +3,11 @@
  */
 #include "src/form/form_runs.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 static struct digest digest_read, digest_dropped;
 
-/* The input of the engine: a file, or a thread that writes into a pipe. */
+/* The input of the job: a file, or a thread that writes into a pipe. */
 static unsigned char *input_records;
 static size_t input_nbytes;
 
@@ -36,14 +36,14 @@ static code_t few_numbers(uint64_t i)
 	return scramble(i, 2) % 1000;
 }
 
-/* n records, that are to be sorted with an engine for `type`. */
+/* n records, that are to be sorted with a job for `type`. */
 static void make_input(const char *type, bool unique, enum kind_of_memory memory, number_fn *number,
 		       size_t n)
 {
 	code_t *codes = malloc((n + 1) * sizeof *codes);
 
 	assert_non_null(codes);
-	engine_start(type, unique, memory);
+	job_start(type, unique, memory);
 	for (size_t i = 0; i < n; i++)
 		codes[i] = number(i);
 	remember_input(codes, n);
@@ -54,11 +54,10 @@ static void make_input(const char *type, bool unique, enum kind_of_memory memory
 
 static void open_input(const char *path)
 {
-	assert_int_equal(input_open(&faulty_engine, &path, 1, layout.record_nbytes, &engine.input),
-			 0);
-	engine_plan(input_total_nbytes(engine.input), 0);
-	engine.plan.block_nbytes = SMALL_BLOCK_NBYTES;
-	assert_int_equal(chunk_pool_open(&engine, &engine.pool), 0);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input), 0);
+	job_plan(input_total_nbytes(job.input), 0);
+	job.plan.block_nbytes = SMALL_BLOCK_NBYTES;
+	assert_int_equal(chunk_pool_open(&job, &job.pool), 0);
 }
 
 static void open_file(void)
@@ -69,16 +68,16 @@ static void open_file(void)
 
 static int form(void)
 {
-	return form_runs(&engine, engine.pool, &store, &digest_read, &digest_dropped);
+	return form_runs(&job, job.pool, &store, &digest_read, &digest_dropped);
 }
 
 static void close_input(void)
 {
-	struct input *input = engine.input;
+	struct input *input = job.input;
 
 	run_store_free(&store);
-	chunk_pool_close(engine.pool);
-	engine_stop();
+	chunk_pool_close(job.pool);
+	job_stop();
 	input_close(input);
 }
 
@@ -87,7 +86,7 @@ static void check_runs(void)
 {
 	assert_int_equal(form(), 0);
 	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
-	chunk_pool_trim(engine.pool);
+	chunk_pool_trim(job.pool);
 	check_output(digest_dropped, NULL);
 }
 
@@ -102,7 +101,7 @@ static void check_file(const char *type, bool unique, enum kind_of_memory memory
 	n_spilled = run_store_n_stored(&store);
 	assert_in_range(n_spilled, n_spilled_at_least, n_spilled_at_most);
 	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
-	chunk_pool_trim(engine.pool);
+	chunk_pool_trim(job.pool);
 	check_output(digest_dropped, NULL);
 	close_input();
 	free(input_records);
@@ -122,8 +121,8 @@ static void check_rest(enum kind_of_memory memory, size_t n, size_t first)
 {
 	make_input("u64", false, memory, random_number, n);
 	open_file();
-	engine.first_record = first;
-	input_start_at(engine.input, first * layout.record_nbytes);
+	job.first_record = first;
+	input_start_at(job.input, first * layout.record_nbytes);
 	n_all -= first;
 	memmove(all, all + first, n_all * sizeof *all);
 	check_runs();
@@ -168,10 +167,9 @@ static void what_fits_at_the_end_stays_in_memory(void **state)
 	make_input("u64", false, MEMORY_UNIFIED, random_number, 500000);
 	open_file();
 	assert_int_equal(form(), 0);
-	assert_int_equal(run_store_n_stored(&store), engine.plan.n_spilled_runs);
-	assert_in_range(run_store_n_resident(&store), engine.plan.n_chunks / 4,
-			engine.plan.n_chunks);
-	chunk_pool_trim(engine.pool);
+	assert_int_equal(run_store_n_stored(&store), job.plan.n_spilled_runs);
+	assert_in_range(run_store_n_resident(&store), job.plan.n_chunks / 4, job.plan.n_chunks);
+	chunk_pool_trim(job.pool);
 	check_output(digest_dropped, NULL);
 	close_input();
 }
@@ -223,7 +221,7 @@ static void form_short_runs(size_t n)
 	backend_noting = backend_cpu;
 	backend_noting.discard = note_discarded;
 	n_discarded = 0;
-	engine.device->backend = &backend_noting;
+	job.device->backend = &backend_noting;
 	open_file();
 	assert_int_equal(form(), 0);
 }
@@ -232,14 +230,14 @@ static void what_unique_leaves_of_a_chunk_is_given_back(void **state)
 {
 	(void)state;
 	form_short_runs(30000);
-	assert_true(engine.plan.fits);
+	assert_true(job.plan.fits);
 	assert_true(store.n > 1);
 	for (size_t i = 0; i < store.n; i++) {
 		const uint64_t nbytes = run_n_items(store.runs[i]) * layout.resident_nbytes;
 		const char *rest = (const char *)run_memory(store.runs[i]) + nbytes;
 
 		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);
-		assert_int_equal(find_discarded(rest), engine.plan.chunk_nbytes - nbytes);
+		assert_int_equal(find_discarded(rest), job.plan.chunk_nbytes - nbytes);
 	}
 	close_input();
 }
@@ -248,7 +246,7 @@ static void chunks_that_are_used_again_are_kept(void **state)
 {
 	(void)state;
 	form_short_runs(400003);
-	assert_false(engine.plan.fits);
+	assert_false(job.plan.fits);
 	assert_int_equal(n_discarded, 0);
 	close_input();
 }
@@ -272,7 +270,7 @@ static void check_pipe(enum kind_of_memory memory, size_t n, bool spills)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(pthread_create(&writer, NULL, write_into_pipe, (void *)path), 0);
 	open_input(path);
-	assert_int_equal(engine.plan.input_nbytes, PLAN_SIZE_UNKNOWN);
+	assert_int_equal(job.plan.input_nbytes, PLAN_SIZE_UNKNOWN);
 	check_runs();
 	assert_true((run_store_n_stored(&store) > 0) == spills);
 	pthread_join(writer, NULL);
@@ -299,9 +297,9 @@ static void pipe_may_end_with_a_chunk(void **state)
 	for (int memory = MEMORY_UNIFIED; memory <= MEMORY_PACKING; memory++) {
 		uint64_t chunk_records;
 
-		engine_start("u64", false, (enum kind_of_memory)memory);
-		chunk_records = engine.plan.chunk_records;
-		engine_stop();
+		job_start("u64", false, (enum kind_of_memory)memory);
+		chunk_records = job.plan.chunk_records;
+		job_stop();
 		check_pipe((enum kind_of_memory)memory, 3 * chunk_records, false);
 		check_pipe((enum kind_of_memory)memory, 40 * chunk_records, true);
 	}
@@ -314,11 +312,11 @@ static void check_failure(enum kind_of_memory memory, int expected)
 
 	if (r != expected)
 		fail_msg("%s, not %s (memory %d): %s", strerror(-r), strerror(-expected), memory,
-			 status_last());
+			 messages_last());
 	close_input();
 	free(input_records);
 	input_records = NULL;
-	status_reset(true);
+	messages_reset(true);
 }
 
 static void input_that_fails_ends_it(void **state)
@@ -341,11 +339,11 @@ static void input_that_was_cut_ends_it(void **state)
 		open_file();
 		assert_int_equal(truncate(path_of("input"), (off_t)input_nbytes / 2), 0);
 		assert_true(form() < 0);
-		assert_non_null(strstr(status_last(), "input"));
+		assert_non_null(strstr(messages_last(), "input"));
 		close_input();
 		free(input_records);
 		input_records = NULL;
-		status_reset(true);
+		messages_reset(true);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "src/form/form_runs.h"
 #include "src/merge/passes.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 struct shape {
 	uint64_t record_nbytes;
@@ -51,7 +51,7 @@ static void make_records(const struct shape *shape, size_t n)
 				     (unsigned char)(scramble(i, 5) % shape->n_values);
 }
 
-static void start_engine(const struct shape *shape, enum kind_of_memory memory)
+static void start_job(const struct shape *shape, enum kind_of_memory memory)
 {
 	const struct layout_request request = {
 		.record_nbytes = shape->record_nbytes,
@@ -64,23 +64,22 @@ static void start_engine(const struct shape *shape, enum kind_of_memory memory)
 	};
 	const char *path = path_of("input");
 
-	engine_start("u64", shape->unique, memory);
+	job_start("u64", shape->unique, memory);
 	assert_int_equal(layout_make(&request, &layout), 0);
-	engine.limit = shape->limit ? shape->limit : UINT64_MAX;
+	job.limit = shape->limit ? shape->limit : UINT64_MAX;
 	write_file(path, records, n_records * shape->record_nbytes);
-	assert_int_equal(input_open(&faulty_engine, &path, 1, layout.record_nbytes, &engine.input),
-			 0);
-	engine_plan(input_total_nbytes(engine.input), 0);
-	assert_int_equal(chunk_pool_open(&engine, &engine.pool), 0);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input), 0);
+	job_plan(input_total_nbytes(job.input), 0);
+	assert_int_equal(chunk_pool_open(&job, &job.pool), 0);
 }
 
-static void stop_engine(void)
+static void stop_job(void)
 {
-	struct input *input = engine.input;
+	struct input *input = job.input;
 
 	run_store_free(&store);
-	chunk_pool_close(engine.pool);
-	engine_stop();
+	chunk_pool_close(job.pool);
+	job_stop();
 	input_close(input);
 	layout_free(&layout);
 	free(records);
@@ -113,7 +112,7 @@ static uint64_t make_expected(const struct shape *shape, unsigned char **ret_ite
 	}
 	free(order);
 	*ret_items = items;
-	return n < engine.limit ? n : engine.limit;
+	return n < job.limit ? n : job.limit;
 }
 
 static int write_items(void *context, const struct merged *merged)
@@ -143,18 +142,18 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	struct sink sink = { .takes_records = true, .stage = STAGE_WRITE, .write = write_items };
 
 	make_records(shape, n);
-	start_engine(shape, memory);
+	start_job(shape, memory);
 	n_expected = make_expected(shape, &expected);
 	output = malloc(n * layout.output_nbytes + 1);
 	assert_non_null(output);
 	sink.context = output;
 	sink.item_nbytes = layout.output_nbytes;
 
-	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), 0);
+	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), 0);
 	assert_int_equal(read.n_records, n);
-	assert_int_equal(merge_passes(&engine, &store, 0, &read, &dropped, &n_passes), 0);
-	chunk_pool_trim(engine.pool);
-	assert_int_equal(merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
+	assert_int_equal(merge_passes(&job, &store, 0, &read, &dropped, &n_passes), 0);
+	chunk_pool_trim(job.pool);
+	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
 	assert_int_equal(result.n_items, n_expected);
 	assert_int_equal(result.n_disorders, 0);
 	if (shape->count && !shape->limit)
@@ -167,7 +166,7 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 
 	free(expected);
 	free(output);
-	stop_engine();
+	stop_job();
 }
 
 /* The last point of a merge, copied. */
@@ -208,15 +207,14 @@ static void merge_from(const struct merge_point *start, struct pointed *pointed,
 				   .item_nbytes = layout.output_nbytes,
 				   .write = write_pointed,
 				   .point = keep_point,
-				   .point_interval = engine.limit / 10,
+				   .point_interval = job.limit / 10,
 				   .start = start };
 	struct digest read, dropped;
 
 	pointed->n_points = 0;
-	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), 0);
-	chunk_pool_trim(engine.pool);
-	assert_int_equal(merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
-			 0);
+	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), 0);
+	chunk_pool_trim(job.pool);
+	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result), 0);
 }
 
 /* A merge that is taken up ends where the first would have: at the limit, by all that is written.
@@ -232,7 +230,7 @@ static void limit_counts_what_was_written_before(void **state)
 
 	(void)state;
 	make_records(&shape, N);
-	start_engine(&shape, MEMORY_UNIFIED);
+	start_job(&shape, MEMORY_UNIFIED);
 	first.output = malloc(N * layout.output_nbytes);
 	again.output = malloc(N * layout.output_nbytes);
 	merge_from(NULL, &first, &whole);
@@ -240,16 +238,16 @@ static void limit_counts_what_was_written_before(void **state)
 	assert_true(first.n_points > 0);
 	start = (struct merge_point){ first.kept.key, first.kept.last, first.kept.result };
 	assert_in_range(start.result.n_items, 1, LIMIT - 1);
-	stop_engine();
+	stop_job();
 
 	make_records(&shape, N);
-	start_engine(&shape, MEMORY_UNIFIED);
+	start_job(&shape, MEMORY_UNIFIED);
 	merge_from(&start, &again, &rest);
 	assert_int_equal(rest.n_items, LIMIT);
 	nbytes = start.result.n_items * layout.output_nbytes;
 	assert_memory_equal(again.output + nbytes, first.output + nbytes,
 			    LIMIT * layout.output_nbytes - nbytes);
-	stop_engine();
+	stop_job();
 	free(first.output);
 	free(again.output);
 }
@@ -260,7 +258,7 @@ static int sort_and_lie(struct lane *lane, const struct sort_op *op)
 	const int r = backend_cpu.sort(lane, op);
 	struct mark *mark;
 
-	if (r < 0 || backend_cpu.mark_open(engine.device, &mark) < 0)
+	if (r < 0 || backend_cpu.mark_open(job.device, &mark) < 0)
 		return -EIO;
 	backend_cpu.mark(lane, mark);
 	backend_cpu.mark_wait(mark);
@@ -276,11 +274,11 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 
 	(void)state;
 	make_records(&shape, 1000);
-	start_engine(&shape, MEMORY_APART);
+	start_job(&shape, MEMORY_APART);
 	backend_apart.sort = sort_and_lie;
-	assert_int_equal(form_runs(&engine, engine.pool, &store, &read, &dropped), -EIO);
-	assert_non_null(strstr(status_last(), "1 records of a chunk are out of order"));
-	stop_engine();
+	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), -EIO);
+	assert_non_null(strstr(messages_last(), "1 records of a chunk are out of order"));
+	stop_job();
 }
 
 static void check_both(const struct shape *shape, size_t n)

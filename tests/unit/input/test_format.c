@@ -11,7 +11,7 @@
 
 #include "io/input/format.h"
 #include "io/input/npy.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -396,12 +396,12 @@ static void assert_refused(const char *message, const char *data, size_t nbytes,
 	const struct format *format;
 
 	view.is_content = is_content;
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(format_recognise(&view, &rules, &format), 0);
 	assert_int_equal(format_refuse(format, &view, &rules, path ? path : "standard input", path),
 			 -EINVAL);
-	if (!strstr(status_last(), message))
-		assert_string_equal(status_last(), message);
+	if (!strstr(messages_last(), message))
+		assert_string_equal(messages_last(), message);
 }
 
 static void message_says_what_to_do(void **state)

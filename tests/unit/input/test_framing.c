@@ -8,7 +8,7 @@ static struct input *open_framed(const char *const *paths, size_t n, struct fram
 	struct input *input;
 
 	framing.record_nbytes = R;
-	assert_int_equal(input_open_framed(&faulty_engine, paths, n, &framing, &input), 0);
+	assert_int_equal(input_open_framed(&faulty_calls, paths, n, &framing, &input), 0);
 	return input;
 }
 
@@ -16,10 +16,10 @@ static void refuse_framed(const char *path, struct framing framing)
 {
 	struct input *input;
 
-	status_reset(true);
+	messages_reset(true);
 	framing.record_nbytes = R;
-	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), -EINVAL);
-	assert_non_null(strstr(status_last(), path));
+	assert_int_equal(input_open_framed(&faulty_calls, &path, 1, &framing, &input), -EINVAL);
+	assert_non_null(strstr(messages_last(), path));
 }
 
 /* The stream is the records of two files: data[10, 100) and data[210, 300). */
@@ -99,10 +99,10 @@ static void files_that_are_framed_otherwise_are_refused(void **state)
 
 	(void)state;
 	refuse_framed(part("short", 0, 9), longer);
-	assert_non_null(strstr(status_last(), "9 bytes"));
+	assert_non_null(strstr(messages_last(), "9 bytes"));
 	refuse_framed(part("empty", 0, 0), longer);
 	refuse_framed(part("odd", 0, 102), whole);
-	assert_non_null(strstr(status_last(), "92 bytes behind the header"));
+	assert_non_null(strstr(messages_last(), "92 bytes behind the header"));
 	input = open_framed(paths, 1, whole);
 	assert_int_equal(input_total_nbytes(input), 0);
 	assert_memory_equal(input_header(input), data, 10);
@@ -120,7 +120,7 @@ static void short_pipes_are_refused(void **state)
 	start_feed_of_stdin(&f);
 	input = open_framed(paths, 1, framing);
 	assert_int_equal(read_refused(input), -EINVAL);
-	assert_non_null(strstr(status_last(), "standard input: 9 bytes"));
+	assert_non_null(strstr(messages_last(), "standard input: 9 bytes"));
 	input_close(input);
 	end_feed_of_stdin(&f);
 }
@@ -134,7 +134,7 @@ static void growing_tail_is_an_error(void **state)
 	(void)state;
 	part("a", 0, 103);
 	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(status_last(), "102 bytes at first, 103 now"));
+	assert_non_null(strstr(messages_last(), "102 bytes at first, 103 now"));
 	input_close(input);
 }
 

@@ -52,9 +52,9 @@ static void refuse_sum(const char *const *paths, size_t n)
 {
 	struct input *input;
 
-	status_reset(true);
-	assert_int_equal(input_open(&io_engine_plain, paths, n, 1, &input), -EFBIG);
-	assert_non_null(strstr(status_last(), paths[n - 1]));
+	messages_reset(true);
+	assert_int_equal(input_open(&syscalls_plain, paths, n, 1, &input), -EFBIG);
+	assert_non_null(strstr(messages_last(), paths[n - 1]));
 }
 
 /* Wrapped around, the sum would be a size like any other. */
@@ -68,7 +68,7 @@ static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
 	struct input *input;
 
 	(void)state;
-	assert_int_equal(input_open(&io_engine_plain, and_one, 2, 1, &input), 0);
+	assert_int_equal(input_open(&syscalls_plain, and_one, 2, 1, &input), 0);
 	assert_int_equal(input_total_nbytes(input), UINT64_MAX - 1);
 	input_close(input);
 	refuse_sum(and_one, 3); /* it would read as an unknown size */
@@ -177,9 +177,9 @@ static void incomplete_record_is_refused_at_once(void **state)
 {
 	(void)state;
 	assert_int_equal(open_refused(part("odd", 0, 100)), -EINVAL);
-	assert_non_null(strstr(status_last(), path_of("odd")));
-	assert_non_null(strstr(status_last(), "100 bytes"));
-	assert_non_null(strstr(status_last(), "1 left over"));
+	assert_non_null(strstr(messages_last(), path_of("odd")));
+	assert_non_null(strstr(messages_last(), "100 bytes"));
+	assert_non_null(strstr(messages_last(), "1 left over"));
 }
 
 static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
@@ -192,7 +192,7 @@ static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
 	start_feed_of_stdin(&f);
 	input = open_input(paths, 2);
 	assert_int_equal(read_refused(input), -EINVAL);
-	assert_non_null(strstr(status_last(), "standard input: 100 bytes"));
+	assert_non_null(strstr(messages_last(), "standard input: 100 bytes"));
 	input_close(input);
 	end_feed_of_stdin(&f);
 }
@@ -201,12 +201,12 @@ static void unreadable_inputs_are_named(void **state)
 {
 	(void)state;
 	assert_int_equal(open_refused(path_of("missing")), -ENOENT);
-	assert_non_null(strstr(status_last(), "missing"));
-	status_reset(true);
+	assert_non_null(strstr(messages_last(), "missing"));
+	messages_reset(true);
 	assert_int_equal(open_refused(fixture_directory), -EISDIR);
-	assert_non_null(strstr(status_last(), fixture_directory));
+	assert_non_null(strstr(messages_last(), fixture_directory));
 	if (geteuid() != 0) { /* who may read everything */
-		status_reset(true);
+		messages_reset(true);
 		assert_int_equal(chmod(part("private", 0, 3), 0), 0);
 		assert_int_equal(open_refused(path_of("private")), -EACCES);
 	}
@@ -220,8 +220,8 @@ static void shrinking_input_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(truncate(paths[0], 600), 0);
 	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(status_last(), paths[0]));
-	assert_non_null(strstr(status_last(), "900 bytes at first, 600 now"));
+	assert_non_null(strstr(messages_last(), paths[0]));
+	assert_non_null(strstr(messages_last(), "900 bytes at first, 600 now"));
 	input_close(input);
 }
 
@@ -232,14 +232,14 @@ static void growing_input_is_an_error(void **state)
 
 	(void)state;
 	for (size_t n = 2; n <= 3; n++) { /* 3: serial */
-		status_reset(true);
+		messages_reset(true);
 		replace_stdin(open("/dev/null", O_RDONLY));
 		assert_int_equal(truncate(paths[1], 900), 0);
 		input = open_input(paths, n);
 		assert_int_equal(truncate(paths[1], 903), 0);
 		assert_int_equal(read_refused(input), -EBUSY);
-		assert_non_null(strstr(status_last(), paths[1]));
-		assert_non_null(strstr(status_last(), "900 bytes at first, 903 now"));
+		assert_non_null(strstr(messages_last(), paths[1]));
+		assert_non_null(strstr(messages_last(), "900 bytes at first, 903 now"));
 		input_close(input);
 		restore_stdin();
 	}
@@ -253,7 +253,7 @@ static void failing_read_is_an_error_for_good(void **state)
 	(void)state;
 	faults.transfer_errno = EIO;
 	assert_int_equal(read_refused(input), -EIO);
-	assert_non_null(strstr(status_last(), paths[0]));
+	assert_non_null(strstr(messages_last(), paths[0]));
 	input_close(input);
 }
 
@@ -334,11 +334,11 @@ static void more_files_than_descriptors(void **state)
 	assert_int_equal(read_refused(input), -ENOENT);
 	input_close(input);
 	paths[3] = paths[0];
-	status_reset(true);
+	messages_reset(true);
 	input = open_input(paths, 39);
 	assert_int_equal(rename(part("other", 0, 75), paths[38]), 0);
 	assert_int_equal(read_refused(input), -EBUSY);
-	assert_non_null(strstr(status_last(), paths[38]));
+	assert_non_null(strstr(messages_last(), paths[38]));
 	input_close(input);
 
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -409,7 +409,7 @@ static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
 	input = open_input(paths, 1);
 	assert_int_equal(pthread_create(&thread, NULL, cancel_later, input), 0);
 	assert_int_equal(read_refused(input), -ECANCELED);
-	assert_false(status_failed());
+	assert_false(messages_failed());
 	pthread_join(thread, NULL);
 	input_close(input);
 	close(ends[1]);
@@ -444,7 +444,7 @@ static ssize_t watching_read(int fd, void *buffer, size_t nbytes)
 static void memory_is_there_before_a_long_pipe_is_read(void **state)
 {
 	const char *const paths[] = { "-" };
-	struct io_engine engine = faulty_engine;
+	struct syscalls calls = faulty_calls;
 	char bytes[2 * FRESH_NBYTES];
 	struct input *input;
 	uint64_t position;
@@ -453,12 +453,12 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 
 	(void)state;
 	fill_pattern(bytes, sizeof bytes, 2);
-	engine.read = watching_read;
+	calls.read = watching_read;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
 	close(ends[1]);
 	replace_stdin(ends[0]);
-	assert_int_equal(input_open(&engine, paths, 1, R, &input), 0);
+	assert_int_equal(input_open(&calls, paths, 1, R, &input), 0);
 	n_fresh_reads = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		void *memory = fresh_memory();
@@ -474,7 +474,7 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 	restore_stdin();
 }
 
-static void links_do_not_hide_an_input(void **state)
+static void rates_do_not_hide_an_input(void **state)
 {
 	const char *const paths[] = { part("a", 0, 3), path_of("symbolic"), path_of("hard") };
 	struct stat a, other;
@@ -516,7 +516,7 @@ int main(void)
 		FIXTURE(files_made_up_by_the_kernel_are_streams),
 		FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
 		FIXTURE(memory_is_there_before_a_long_pipe_is_read),
-		FIXTURE(links_do_not_hide_an_input),
+		FIXTURE(rates_do_not_hide_an_input),
 	};
 
 	fill_pattern(data, sizeof data, 1);

@@ -12,8 +12,8 @@ enum { GZIP_NBYTES = 21 };
 
 static void assert_message(const char *words)
 {
-	if (!strstr(status_last(), words))
-		assert_string_equal(status_last(), words);
+	if (!strstr(messages_last(), words))
+		assert_string_equal(messages_last(), words);
 }
 
 static void file_of_another_format_is_refused_when_it_is_opened(void **state)
@@ -35,7 +35,7 @@ static void raw_takes_everything_for_records(void **state)
 
 	(void)state;
 	write_file(path, gzip, GZIP_NBYTES);
-	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), 0);
+	assert_int_equal(input_open_framed(&faulty_calls, &path, 1, &framing, &input), 0);
 	assert_int_equal(input_read(input, back, sizeof back, &position, &n), 0);
 	assert_int_equal(n, sizeof back);
 	assert_memory_equal(back, gzip, sizeof back);
@@ -58,7 +58,7 @@ static int open_and_read_refused(const char *path)
 	struct input *input = open_input(&path, 1);
 	int r;
 
-	status_reset(true);
+	messages_reset(true);
 	r = read_refused(input);
 	input_close(input);
 	return r;

@@ -66,7 +66,7 @@ static void headers_are_not_part_of_it(void **state)
 	struct input *input;
 
 	(void)state;
-	assert_int_equal(input_open_framed(&faulty_engine, &path, 1, &framing, &input), 0);
+	assert_int_equal(input_open_framed(&faulty_calls, &path, 1, &framing, &input), 0);
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(input_file_extent(input, 0).nbytes, 300);
 	assert_memory_equal(input_mapped_file(input, 0), data + 10, 300);
@@ -94,7 +94,7 @@ static void what_cannot_be_mapped_is_to_be_read(void **state)
 	assert_int_equal(input_map(input), 0);
 	input_close(input);
 	restore_stdin();
-	assert_false(status_failed());
+	assert_false(messages_failed());
 }
 
 static void a_file_that_grows_is_named(void **state)
@@ -108,8 +108,8 @@ static void a_file_that_grows_is_named(void **state)
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), 0);
 	part("a", 0, 903);
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
-	assert_non_null(strstr(status_last(), path_of("a")));
-	assert_non_null(strstr(status_last(), "903"));
+	assert_non_null(strstr(messages_last(), path_of("a")));
+	assert_non_null(strstr(messages_last(), "903"));
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), -EBUSY);
 	input_close(input);
 }
@@ -126,8 +126,8 @@ static void a_file_that_is_cut_is_named(void **state)
 	seen = input_mapped_file(input, 2);
 	assert_int_equal(seen[0], 0);
 	assert_int_equal(input_check_mapped(input), -EBUSY);
-	assert_non_null(strstr(status_last(), path_of("c")));
-	assert_non_null(strstr(status_last(), "changed"));
+	assert_non_null(strstr(messages_last(), path_of("c")));
+	assert_non_null(strstr(messages_last(), "changed"));
 	input_close(input);
 }
 
@@ -144,7 +144,7 @@ static void a_file_that_was_unreadable_is_named(void **state)
 	assert_int_equal(seen[0], 0);
 	part("c", 900, N - 900);
 	assert_int_equal(input_check_mapped(input), -EIO);
-	assert_non_null(strstr(status_last(), path_of("c")));
+	assert_non_null(strstr(messages_last(), path_of("c")));
 	input_close(input);
 }
 

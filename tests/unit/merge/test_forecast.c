@@ -3,7 +3,7 @@
  */
 #include "src/merge/forecast.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 enum { BLOCK = 4 };
 
@@ -11,13 +11,13 @@ static int start(void **state)
 {
 	const int r = fixture_start(state);
 
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	return r;
 }
 
 static int finish(void **state)
 {
-	engine_stop();
+	job_stop();
 	return fixture_finish(state);
 }
 

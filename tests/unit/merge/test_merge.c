@@ -41,13 +41,13 @@ static void check_type(const char *type, bool unique, enum kind_of_memory memory
 	for (int tiers = 0; tiers < N_TIERS; tiers++) {
 		uint64_t n_windows;
 
-		engine_start(type, unique, memory);
+		job_start(type, unique, memory);
 		for (uint64_t run = 0; run < n_runs; run++)
 			add_numbers(tier_of((enum tiers)tiers, run), number, n + run, run);
 		check_output((struct digest){ 0 }, &n_windows);
 		if (n_runs * n >= 3 * LONG_RUN && !unique)
 			assert_true(n_windows >= 3);
-		engine_stop();
+		job_stop();
 	}
 }
 
@@ -161,12 +161,12 @@ static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
 	}
 	free(codes);
 	assert_int_equal(
-		input_open(&faulty_engine, paths, n_files, layout.record_nbytes, &engine.input), 0);
+		input_open(&faulty_calls, paths, n_files, layout.record_nbytes, &job.input), 0);
 	for (size_t file = 0; file < n_files; file++) {
 		struct run *run;
 
-		assert_int_equal(run_open_input(&engine, engine.input,
-						input_file_extent(engine.input, file), 0, &run),
+		assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, file),
+						0, &run),
 				 0);
 		assert_int_equal(run_store_add(&store, run), 0);
 	}
@@ -177,11 +177,11 @@ static void check_input_files(const char *type, bool unique, enum kind_of_memory
 {
 	struct input *input;
 
-	engine_start(type, unique, memory);
+	job_start(type, unique, memory);
 	add_input_files(number, 4, LONG_RUN);
-	input = engine.input;
+	input = job.input;
 	check_output((struct digest){ 0 }, NULL);
-	engine_stop();
+	job_stop();
 	input_close(input);
 }
 
@@ -207,17 +207,17 @@ static void input_that_is_not_sorted_is_named(void **state)
 	FILE *file;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	add_input_files(random_number, 2, LONG_RUN);
 	file = fopen(path_of("1"), "r+");
 	fseek(file, 9000 * 8, SEEK_SET);
 	fwrite("\0\0\0\0\0\0\0\0", 8, 1, file);
 	fclose(file);
 	assert_int_equal(merge_store(&output, &result), -EINVAL);
-	assert_non_null(strstr(status_last(), "record 9001: disorder"));
-	assert_non_null(strstr(status_last(), path_of("1")));
-	input = engine.input;
-	engine_stop();
+	assert_non_null(strstr(messages_last(), "record 9001: disorder"));
+	assert_non_null(strstr(messages_last(), path_of("1")));
+	input = job.input;
+	job_stop();
 	input_close(input);
 	free(output.records);
 }
@@ -227,7 +227,7 @@ static void nothing_is_merged_to_nothing(void **state)
 	uint64_t n_windows;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	add_numbers(SPILLED, one_number, 0, 0);
 	add_numbers(SPILLED, one_number, 0, 1);
 	check_output((struct digest){ 0 }, &n_windows);
@@ -242,7 +242,7 @@ static void every_disorder_is_counted(void **state)
 	code_t *codes = malloc(LONG_RUN * sizeof *codes);
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = LONG_RUN - i / 16 * 16 + i % 16;
 	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
@@ -262,7 +262,7 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 	struct digest accounted;
 
 	(void)state;
-	engine_start("u64", true, MEMORY_UNIFIED);
+	job_start("u64", true, MEMORY_UNIFIED);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = i / 2;
 	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);

@@ -3,7 +3,7 @@
  */
 #include "src/merge/merge.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 enum { MOST_POINTS = 64 };
 
@@ -51,8 +51,7 @@ static void merge_from(const struct merge_point *start, struct pointed *pointed,
 
 	pointed->output =
 		(struct output){ .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
-	assert_int_equal(merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
-			 0);
+	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result), 0);
 }
 
 /* n_runs runs of n records with n_values different keys, every third of them resident. */
@@ -94,7 +93,7 @@ static void renew_runs(struct runs_shape shape, size_t i)
 {
 	run_store_free(&store);
 	store = (struct run_store){ 0 };
-	if (engine.unique) {
+	if (job.unique) {
 		n_all = 0;
 		fill_runs(shape);
 	} else {
@@ -135,12 +134,12 @@ static void check_points(struct runs_shape shape)
 static void start(bool unique)
 {
 	fixture_start(NULL);
-	engine_start("u64", unique, MEMORY_UNIFIED);
+	job_start("u64", unique, MEMORY_UNIFIED);
 }
 
 static int stop(void **state)
 {
-	engine_stop();
+	job_stop();
 	store = (struct run_store){ 0 };
 	return fixture_finish(state);
 }

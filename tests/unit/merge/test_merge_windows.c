@@ -21,10 +21,10 @@ static void first_keys_of_blocks_are_those_of_the_items(void **state)
 	struct merge_result result;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
-	assert_int_equal(merge_runs(&engine, store.runs, 4, 0,
+	assert_int_equal(merge_runs(&job, store.runs, 4, 0,
 				    &(struct sink){ .context = &block_n_items,
 						    .block_n_items = block_n_items,
 						    .stage = STAGE_SPILL,
@@ -72,16 +72,16 @@ static void check_windows_lie_as_the_file(enum kind_of_memory memory, enum tiers
 	};
 	struct merge_result result;
 
-	engine_start("u64", false, memory);
+	job_start("u64", false, memory);
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbers(tier_of(tiers, run), random_number, LONG_RUN + run, run);
-	assert_int_equal(merge_runs(&engine, store.runs, 4, 0, &sink, &result), 0);
+	assert_int_equal(merge_runs(&job, store.runs, 4, 0, &sink, &result), 0);
 	qsort(all, n_all, sizeof *all, compare_codes);
 	for (size_t i = 0; i < n_all; i++)
 		assert_true(element_get(aligned.output.records, 8, i) == all[i]);
 	assert_true(aligned.n_windows >= 3);
 	free(aligned.output.records);
-	engine_stop();
+	job_stop();
 }
 
 static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
@@ -111,10 +111,10 @@ static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
 	uint64_t n_windows;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	backend_overwriting = backend_cpu;
 	backend_overwriting.discard = overwrite;
-	engine.device->backend = &backend_overwriting;
+	job.device->backend = &backend_overwriting;
 	n_overwritten_nbytes = 0;
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbers(RESIDENT, random_number, N, run);
@@ -130,12 +130,12 @@ static void failing_write_ends_the_merge(void **state)
 		struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = fails_at };
 		struct merge_result result;
 
-		engine_start("u64", false, MEMORY_UNIFIED);
+		job_start("u64", false, MEMORY_UNIFIED);
 		for (uint64_t run = 0; run < 4; run++)
 			add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
 		assert_int_equal(merge_store(&output, &result), -EDOM);
 		assert_true(output.cancelled);
-		engine_stop();
+		job_stop();
 		free(output.records);
 	}
 }
@@ -146,7 +146,7 @@ static void failing_read_ends_the_merge(void **state)
 	struct merge_result result;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
 	faults.transfer_errno = EIO;
@@ -162,14 +162,14 @@ static void damaged_run_is_not_merged(void **state)
 	unsigned char byte;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	add_numbers(SPILLED, random_number, 3 * LONG_RUN, 0);
 	add_numbers(RESIDENT, random_number, LONG_RUN, 1);
 	assert_int_equal(pread(faults.nameless_fd, &byte, 1, 60000), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, 60000), 1);
 	assert_int_equal(merge_store(&output, &result), -EBADMSG);
-	assert_non_null(strstr(status_last(), "damaged"));
+	assert_non_null(strstr(messages_last(), "damaged"));
 	free(output.records);
 }
 

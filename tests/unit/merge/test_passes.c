@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "src/base/status.h"
-#include "tests/support/engine_fixture.h"
+#include "src/base/messages.h"
+#include "tests/support/job_fixture.h"
 
 static struct digest read_in_passes, dropped_in_passes;
 
@@ -19,14 +19,14 @@ static int start(void **state)
 
 static int finish(void **state)
 {
-	engine_stop();
+	job_stop();
 	return fixture_finish(state);
 }
 
-static void open_engine(bool unique, uint32_t fan_in)
+static void open_job(bool unique, uint32_t fan_in)
 {
-	engine_start("u64", unique, MEMORY_UNIFIED);
-	engine.plan.fan_in = fan_in;
+	job_start("u64", unique, MEMORY_UNIFIED);
+	job.plan.fan_in = fan_in;
 }
 
 /* n numbers without a pattern, of which some are equal. */
@@ -45,9 +45,8 @@ static uint32_t merge_all(void)
 {
 	uint32_t n_passes;
 
-	assert_int_equal(merge_passes(&engine, &store, 0, &read_in_passes, &dropped_in_passes,
-				      &n_passes),
-			 0);
+	assert_int_equal(
+		merge_passes(&job, &store, 0, &read_in_passes, &dropped_in_passes, &n_passes), 0);
 	return n_passes;
 }
 
@@ -65,7 +64,7 @@ static void assert_run_lengths(const uint64_t *lengths, size_t n)
 static void few_runs_are_left_alone(void **state)
 {
 	(void)state;
-	open_engine(false, 3);
+	open_job(false, 3);
 	for (int i = 0; i < 3; i++)
 		add_random(SPILLED, 1000);
 	assert_int_equal(merge_all(), 0);
@@ -76,7 +75,7 @@ static void few_runs_are_left_alone(void **state)
 static void neighbours_with_the_fewest_records_are_merged(void **state)
 {
 	(void)state;
-	open_engine(false, 3);
+	open_job(false, 3);
 	add_random(SPILLED, 5000);
 	add_random(SPILLED, 300);
 	add_random(SPILLED, 200);
@@ -90,7 +89,7 @@ static void neighbours_with_the_fewest_records_are_merged(void **state)
 static void merge_that_is_not_full_comes_first(void **state)
 {
 	(void)state;
-	open_engine(false, 3);
+	open_job(false, 3);
 	for (uint64_t i = 0; i < 6; i++)
 		add_random(SPILLED, 1000 + 100 * i);
 	assert_int_equal(merge_all(), 1);
@@ -104,7 +103,7 @@ static void runs_that_do_not_grow_take_turns(void **state)
 	code_t codes[100];
 
 	(void)state;
-	open_engine(true, 2);
+	open_job(true, 2);
 	for (int i = 0; i < 16; i++) {
 		for (size_t j = 0; j < 100; j++)
 			codes[j] = j;
@@ -118,7 +117,7 @@ static void runs_that_do_not_grow_take_turns(void **state)
 static void two_at_a_time_is_enough(void **state)
 {
 	(void)state;
-	open_engine(false, 2);
+	open_job(false, 2);
 	for (uint64_t i = 0; i < 17; i++)
 		add_random(SPILLED, 2000 + 7 * i);
 	assert_int_equal(merge_all(), 4);
@@ -129,7 +128,7 @@ static void two_at_a_time_is_enough(void **state)
 static void runs_in_memory_do_not_count(void **state)
 {
 	(void)state;
-	open_engine(false, 2);
+	open_job(false, 2);
 	for (int i = 0; i < 3; i++)
 		add_random(SPILLED, 1000);
 	for (int i = 0; i < 3; i++)
@@ -142,11 +141,11 @@ static void runs_in_memory_do_not_count(void **state)
 static void chunks_in_memory_become_one_spilled_run(void **state)
 {
 	(void)state;
-	open_engine(false, 16);
+	open_job(false, 16);
 	for (int i = 0; i < 5; i++)
 		add_random(RESIDENT, 9000);
-	assert_int_equal(
-		merge_to_run(&engine, &store, 1, 3, 0, &read_in_passes, &dropped_in_passes), 0);
+	assert_int_equal(merge_to_run(&job, &store, 1, 3, 0, &read_in_passes, &dropped_in_passes),
+			 0);
 	ASSERT_RUN_LENGTHS(9000, 27000, 9000);
 	assert_true(run_is_resident(store.runs[0]));
 	assert_false(run_is_resident(store.runs[1]));
@@ -156,7 +155,7 @@ static void chunks_in_memory_become_one_spilled_run(void **state)
 static void what_unique_drops_on_the_way_is_accounted_for(void **state)
 {
 	(void)state;
-	open_engine(true, 2);
+	open_job(true, 2);
 	for (int i = 0; i < 7; i++)
 		add_random(SPILLED, 3000);
 	assert_int_equal(merge_all(), 2);
@@ -167,8 +166,8 @@ static void what_unique_drops_on_the_way_is_accounted_for(void **state)
 static void records_narrower_than_elements_pass(void **state)
 {
 	(void)state;
-	engine_start("b5", false, MEMORY_APART);
-	engine.plan.fan_in = 2;
+	job_start("b5", false, MEMORY_APART);
+	job.plan.fan_in = 2;
 	for (uint64_t i = 0; i < 5; i++)
 		add_random(SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
@@ -187,15 +186,15 @@ static int counting_copy(struct lane *lane, void *to, const void *from, size_t n
 /* Merge spilled runs of `type` to two on a device apart. Returns the bytes copied for that. */
 static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool unique)
 {
-	engine_start(type, unique, memory);
+	job_start(type, unique, memory);
 	backend_apart.copy = counting_copy;
-	engine.plan.fan_in = 2;
+	job.plan.fan_in = 2;
 	for (uint64_t i = 0; i < 6; i++)
 		add_random(SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
 	copied_nbytes = 0;
-	assert_int_equal(
-		merge_to_run(&engine, &store, 0, 2, 0, &read_in_passes, &dropped_in_passes), 0);
+	assert_int_equal(merge_to_run(&job, &store, 0, 2, 0, &read_in_passes, &dropped_in_passes),
+			 0);
 	return copied_nbytes;
 }
 
@@ -216,7 +215,7 @@ static void packed_runs_take_less_of_link_and_disk(void **state)
 
 	(void)state;
 	check_output(dropped_in_passes, NULL);
-	engine_stop();
+	job_stop();
 	nbytes = merge_apart(MEMORY_PACKING, "u64", false);
 	assert_true(nbytes < plain_nbytes / 4);
 	assert_true(stored_nbytes(store.runs[0]) < run_n_items(store.runs[0]) * 8 / 4);
@@ -231,7 +230,7 @@ static void packed_runs_lose_nothing(void **state)
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		for (int unique = 0; unique < 2; unique++) {
 			if (i > 0 || unique)
-				engine_stop();
+				job_stop();
 			read_in_passes = dropped_in_passes = (struct digest){ 0 };
 			merge_apart(MEMORY_PACKING, types[i], unique);
 			check_output(dropped_in_passes, NULL);
@@ -256,11 +255,10 @@ static void block_that_cannot_be_unpacked_is_named(void **state)
 	(void)state;
 	merge_apart(MEMORY_PACKING, "u64", false);
 	backend_apart.unpack = unpack_damaged;
-	assert_int_equal(merge_to_run(&engine, &store, 0, 1, 0, &read_in_passes,
-				      &dropped_in_passes),
+	assert_int_equal(merge_to_run(&job, &store, 0, 1, 0, &read_in_passes, &dropped_in_passes),
 			 -EBADMSG);
-	assert_non_null(strstr(status_last(), "block 2 of"));
-	assert_non_null(strstr(status_last(), "cannot be decoded"));
+	assert_non_null(strstr(messages_last(), "block 2 of"));
+	assert_non_null(strstr(messages_last(), "cannot be decoded"));
 }
 
 /* The runs stay as they are, and their space is not lost. */
@@ -269,12 +267,12 @@ static void full_disk_ends_a_pass(void **state)
 	uint32_t n_passes;
 
 	(void)state;
-	open_engine(false, 2);
+	open_job(false, 2);
 	for (int i = 0; i < 3; i++)
 		add_random(SPILLED, 30000);
 	faults.transfer_errno = ENOSPC;
-	assert_true(merge_passes(&engine, &store, 0, &read_in_passes, &dropped_in_passes,
-				 &n_passes) < 0);
+	assert_true(merge_passes(&job, &store, 0, &read_in_passes, &dropped_in_passes, &n_passes) <
+		    0);
 	faults.transfer_errno = 0;
 	assert_int_equal(store.n, 3);
 }
@@ -285,14 +283,14 @@ static void space_of_merged_runs_is_given_back(void **state)
 	const uint64_t least = 6 * 30000 * 8, most = least + least / 8;
 
 	(void)state;
-	open_engine(false, 2);
+	open_job(false, 2);
 	for (int i = 0; i < 6; i++)
 		add_random(SPILLED, 30000);
-	assert_in_range(spill_used_nbytes(engine.spill), least, most);
+	assert_in_range(spill_used_nbytes(job.spill), least, most);
 	merge_all();
-	assert_in_range(spill_used_nbytes(engine.spill), least, most);
+	assert_in_range(spill_used_nbytes(job.spill), least, most);
 	run_store_free(&store);
-	assert_int_equal(spill_used_nbytes(engine.spill), 0);
+	assert_int_equal(spill_used_nbytes(job.spill), 0);
 }
 
 int main(void)

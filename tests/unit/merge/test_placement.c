@@ -3,7 +3,7 @@
  */
 #include "src/merge/placement.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 static struct placement placement;
 
@@ -14,8 +14,8 @@ static int start_as(void **state, bool unique)
 
 	if (r < 0)
 		return r;
-	engine_start("u64", unique, MEMORY_UNIFIED);
-	placement = (struct placement){ .engine = &engine, .sink = &sink };
+	job_start("u64", unique, MEMORY_UNIFIED);
+	placement = (struct placement){ .job = &job, .sink = &sink };
 	return placement_open(&placement);
 }
 
@@ -32,7 +32,7 @@ static int start_unique(void **state)
 static int finish(void **state)
 {
 	placement_close(&placement);
-	engine_stop();
+	job_stop();
 	return fixture_finish(state);
 }
 

@@ -10,7 +10,7 @@ static const struct window_buffers *take(uint32_t n, uint64_t nbytes)
 	const struct window_sizes sizes = { .in = nbytes, .out = nbytes, .scratch = nbytes / 2 };
 	const struct window_buffers *buffers;
 
-	assert_int_equal(window_memory_take(engine.windows, &engine, n, &sizes, &buffers), 0);
+	assert_int_equal(window_memory_take(job.windows, &job, n, &sizes, &buffers), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		assert_non_null(buffers[i].lane);
 		assert_non_null(buffers[i].mark);
@@ -27,7 +27,7 @@ static void what_is_large_enough_is_kept(void **state)
 	const void *in, *out;
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	in = take(3, 1 << 20)[2].in;
 	assert_ptr_equal(take(3, 1 << 20)[2].in, in);
 	assert_ptr_equal(take(3, 1 << 16)[2].in, in);
@@ -38,7 +38,7 @@ static void what_is_large_enough_is_kept(void **state)
 static void more_is_made_if_it_is_wanted(void **state)
 {
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	take(3, 1 << 16);
 	take(3, 1 << 22);
 	take(5, 1 << 16);
@@ -61,7 +61,7 @@ static void merge_four_runs(void)
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbers(RESIDENT, random_number, LONG_RUN, run);
 	n_allocated = 0;
-	assert_int_equal(merge_to_run(&engine, &store, store.n - 4, 4, 0, &none, &none), 0);
+	assert_int_equal(merge_to_run(&job, &store, store.n - 4, 4, 0, &none, &none), 0);
 }
 
 static void second_spilled_run_takes_no_more_memory(void **state)
@@ -69,10 +69,10 @@ static void second_spilled_run_takes_no_more_memory(void **state)
 	static struct backend counting; /* as long as its lanes */
 
 	(void)state;
-	engine_start("u64", false, MEMORY_UNIFIED);
+	job_start("u64", false, MEMORY_UNIFIED);
 	counting = backend_cpu;
 	counting.alloc = count_alloc;
-	engine.device->backend = &counting;
+	job.device->backend = &counting;
 	merge_four_runs();
 	assert_true(n_allocated > 0);
 	merge_four_runs();

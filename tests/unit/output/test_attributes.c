@@ -82,7 +82,7 @@ static void replace_as(uid_t user, const char *path)
 
 	assert_int_equal(chmod(fixture_directory, 0777), 0);
 	assert_int_equal(seteuid(user), 0);
-	r = output_open(&faulty_engine, path, 0, &output);
+	r = output_open(&faulty_calls, path, 0, &output);
 	if (r == 0)
 		r = output_commit(output, OUTPUT_UNSYNCED);
 	assert_int_equal(seteuid(0), 0);
@@ -104,7 +104,7 @@ static void access_list_stays_with_the_name(void **state)
 		assert_true(has(path, in_force, &for_somebody, sizeof for_somebody));
 		write_file(path, "old", 3);
 	}
-	assert_string_equal(status_last_warning(), "");
+	assert_string_equal(messages_last_warning(), "");
 }
 
 static void access_list_that_cannot_be_kept_leaves_the_file_to_its_owner(void **state)
@@ -117,8 +117,8 @@ static void access_list_that_cannot_be_kept_leaves_the_file_to_its_owner(void **
 	replace(path);
 	assert_int_equal(mode_of(path), 0600);
 	assert_true(has_none(path, in_force));
-	assert_non_null(strstr(status_last_warning(), path));
-	assert_non_null(strstr(status_last_warning(), "access list"));
+	assert_non_null(strstr(messages_last_warning(), path));
+	assert_non_null(strstr(messages_last_warning(), "access list"));
 }
 
 static void access_list_is_not_given_to_another_group(void **state)
@@ -165,13 +165,13 @@ static void extended_attributes_stay_but_those_of_the_contents(void **state)
 	assert_true(has(path, "user.origin", "here", 4));
 	assert_true(has(path, "user.empty", "", 0));
 	assert_true(has_none(path, "security.capability"));
-	assert_string_equal(status_last_warning(), "");
+	assert_string_equal(messages_last_warning(), "");
 
 	faults.setxattr_errno = ENOSPC;
 	replace(path);
 	assert_true(has_none(path, "user.origin"));
 	assert_int_equal(mode_of(path), 0755);
-	assert_non_null(strstr(status_last_warning(), "extended attributes"));
+	assert_non_null(strstr(messages_last_warning(), "extended attributes"));
 }
 
 static void attributes_of_a_file_that_cannot_be_read_are_kept(void **state)

@@ -64,9 +64,9 @@ static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
 	kill_outright(child);
 	assert_int_equal(count_names(), 1);
 	output_abort(open_output(path_of("g"), N));
-	assert_non_null(strstr(status_last_warning(), name));
-	assert_non_null(strstr(status_last_warning(), path_of("g")));
-	assert_non_null(strstr(status_last_warning(), "remove it"));
+	assert_non_null(strstr(messages_last_warning(), name));
+	assert_non_null(strstr(messages_last_warning(), path_of("g")));
+	assert_non_null(strstr(messages_last_warning(), "remove it"));
 	assert_int_equal(count_names(), 1);
 }
 
@@ -79,12 +79,12 @@ static void file_that_somebody_works_on_is_not_named(void **state)
 	child = begin_output();
 	output_abort(open_output(path_of("g"), N));
 	kill_outright(child);
-	assert_string_equal(status_last_warning(), "");
+	assert_string_equal(messages_last_warning(), "");
 }
 
 static int look_then_rename(int from, const char *name, int to, const char *as)
 {
-	const struct file directory = { .engine = &faulty_engine, .fd = from };
+	const struct file directory = { .calls = &faulty_calls, .fd = from };
 
 	leftovers_tell(&directory, "here");
 	return renameat(from, name, to, as);
@@ -93,25 +93,25 @@ static int look_then_rename(int from, const char *name, int to, const char *as)
 /* Also when it is closed already, and has a name for the moment only. */
 static void file_that_is_about_to_be_renamed_is_not_named(void **state)
 {
-	struct io_engine engine = faulty_engine;
+	struct syscalls calls = faulty_calls;
 
 	(void)state;
-	engine.renameat = look_then_rename;
+	calls.renameat = look_then_rename;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		struct output *output;
 
 		faults.refuses_nameless = !nameless;
-		assert_int_equal(output_open(&engine, path_of("f"), N, &output), 0);
+		assert_int_equal(output_open(&calls, path_of("f"), N, &output), 0);
 		assert_int_equal(output_write_at(output, 0, data, N), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_string_equal(status_last_warning(), "");
+		assert_string_equal(messages_last_warning(), "");
 		assert_true(file_holds(path_of("f"), data, N));
 	}
 }
 
 static void file_that_was_only_just_made_is_not_named(void **state)
 {
-	const struct file directory = { .engine = &faulty_engine,
+	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
 	char name[LEFTOVERS_NAME_SIZE];
 
@@ -119,10 +119,10 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	leftovers_make_name(name);
 	write_file(path_of(name), "", 0);
 	leftovers_tell(&directory, "here");
-	assert_string_equal(status_last_warning(), "");
+	assert_string_equal(messages_last_warning(), "");
 	write_file(path_of(name), data, 1);
 	leftovers_tell(&directory, "here");
-	assert_non_null(strstr(status_last_warning(), name));
+	assert_non_null(strstr(messages_last_warning(), name));
 	close(directory.fd);
 }
 
@@ -139,7 +139,7 @@ static void other_hidden_files_are_not_named(void **state)
 	assert_int_equal(symlink("f", path_of(".gsort-unfinished-0123456789abcdef")), 0);
 	assert_int_equal(mkfifo(path_of(".gsort-unfinished-0123456789abcdee"), 0600), 0);
 	output_abort(open_output(path_of("g"), N));
-	assert_string_equal(status_last_warning(), "");
+	assert_string_equal(messages_last_warning(), "");
 }
 
 int main(void)

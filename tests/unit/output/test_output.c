@@ -18,10 +18,10 @@ static const char *old_file(const char *name)
 static int open_refused(const char *path)
 {
 	struct output *output;
-	const int r = output_open(&faulty_engine, path, OUTPUT_SIZE_UNKNOWN, &output);
+	const int r = output_open(&faulty_calls, path, OUTPUT_SIZE_UNKNOWN, &output);
 
 	assert_true(r < 0);
-	assert_non_null(strstr(status_last(), path));
+	assert_non_null(strstr(messages_last(), path));
 	return r;
 }
 
@@ -139,7 +139,7 @@ static void check_direct_output(bool expect_direct)
 	assert_int_equal(output_write_at(output, 0, long_data, FIRST), 0);
 	assert_int_equal(output_write_at(output, FIRST, long_data + FIRST, SECOND - FIRST), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_int_equal(file_open(&faulty_engine, AT_FDCWD, path, O_RDONLY, 0, &file), 0);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path, O_RDONLY, 0, &file), 0);
 	if (expect_direct)
 		assert_false(direct_is_cached(&file, 0, LONG));
 	file_close(&file);
@@ -222,9 +222,9 @@ static void too_small_a_disk_is_refused_at_once(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open(&faulty_engine, path_of("f"), UINT64_C(1) << 60, &output),
+	assert_int_equal(output_open(&faulty_calls, path_of("f"), UINT64_C(1) << 60, &output),
 			 -ENOSPC);
-	assert_non_null(strstr(status_last(), "1152921504606846976 bytes are needed"));
+	assert_non_null(strstr(messages_last(), "1152921504606846976 bytes are needed"));
 	assert_int_equal(count_names(), 0);
 }
 
@@ -254,12 +254,12 @@ static void failing_steps_leave_the_old_file(void **state)
 		struct output *output = open_output(path, 2 * N);
 		int r;
 
-		status_reset(true);
+		messages_reset(true);
 		*steps[i] = EDQUOT;
 		r = output_write_at(output, 0, data, N);
 		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
-		assert_non_null(strstr(status_last(), path));
+		assert_non_null(strstr(messages_last(), path));
 		*steps[i] = 0;
 		assert_true(file_holds(path, old, sizeof old));
 		assert_int_equal(count_names(), 1);
@@ -276,10 +276,10 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	faults.unlink_errno = EROFS;
 	assert_int_equal(output_write_at(output, 0, data, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EACCES);
-	assert_non_null(strstr(status_last(), "cannot be replaced"));
-	assert_non_null(strstr(status_last_warning(), path));
-	assert_non_null(strstr(status_last_warning(), ".gsort-"));
-	assert_non_null(strstr(status_last_warning(), strerror(EROFS)));
+	assert_non_null(strstr(messages_last(), "cannot be replaced"));
+	assert_non_null(strstr(messages_last_warning(), path));
+	assert_non_null(strstr(messages_last_warning(), ".gsort-"));
+	assert_non_null(strstr(messages_last_warning(), strerror(EROFS)));
 	assert_true(file_holds(path, old, sizeof old));
 	assert_int_equal(count_names(), 2);
 }
@@ -289,8 +289,8 @@ static void too_large_an_output_is_refused_at_once(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_true(output_open(&faulty_engine, path_of("new"), UINT64_C(1) << 60, &output) < 0);
-	assert_non_null(strstr(status_last(), path_of("new")));
+	assert_true(output_open(&faulty_calls, path_of("new"), UINT64_C(1) << 60, &output) < 0);
+	assert_non_null(strstr(messages_last(), path_of("new")));
 	assert_int_equal(count_names(), 0);
 }
 
@@ -311,7 +311,7 @@ static void durability_syncs_data_then_name(void **state)
 	}
 }
 
-static void links_stay_and_their_target_is_replaced(void **state)
+static void rates_stay_and_their_target_is_replaced(void **state)
 {
 	const char *path = old_file("f"), *near = path_of("near"), *far = path_of("far");
 	struct file_identity identity;
@@ -351,14 +351,14 @@ static void bad_targets_are_refused(void **state)
 	(void)state;
 	assert_int_equal(symlink("circle", path_of("circle")), 0);
 	assert_int_equal(open_refused(path_of("circle")), -ELOOP);
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(open_refused(fixture_directory), -EISDIR);
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(open_refused(path_of("missing/new")), -ENOENT);
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(open_refused(path_of("missing/")), -EISDIR);
 	if (geteuid() != 0) { /* who may write everything */
-		status_reset(true);
+		messages_reset(true);
 		assert_int_equal(chmod(old_file("f"), 0400), 0);
 		assert_int_equal(open_refused(path_of("f")), -EACCES);
 	}
@@ -440,7 +440,7 @@ int main(void)
 		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
 		FIXTURE(too_large_an_output_is_refused_at_once),
 		FIXTURE(durability_syncs_data_then_name),
-		FIXTURE(links_stay_and_their_target_is_replaced),
+		FIXTURE(rates_stay_and_their_target_is_replaced),
 		FIXTURE(link_to_nothing_makes_its_target),
 		FIXTURE(bad_targets_are_refused),
 		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),

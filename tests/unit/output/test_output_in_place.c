@@ -63,7 +63,7 @@ static void full_device_fails_every_writer(void **state)
 
 	(void)state;
 	assert_int_equal(write_by_threads(output), -ENOSPC);
-	assert_non_null(strstr(status_last(), "/dev/full"));
+	assert_non_null(strstr(messages_last(), "/dev/full"));
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
 
 	output = open_output("/dev/null", N);
@@ -84,7 +84,7 @@ static void cancel_wakes_those_who_wait_for_their_turn(void **state)
 	assert_int_equal(writer.r, -ECANCELED);
 	assert_int_equal(output_write_at(output, 0, data, 1), -ECANCELED);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
-	assert_false(status_failed());
+	assert_false(messages_failed());
 }
 
 /* Runs with standard output at `fd`, whose position is kept; commits unless told not to. */
@@ -156,7 +156,7 @@ static void terminal_is_refused(void **state)
 		skip();
 	fflush(stdout);
 	dup2(terminal, STDOUT_FILENO);
-	r = output_open(&faulty_engine, NULL, N, &output);
+	r = output_open(&faulty_calls, NULL, N, &output);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
 	close(terminal);

@@ -11,38 +11,37 @@
 
 static const uint64_t small = 1 << 20, large = UINT64_C(300) << 20, huge = UINT64_C(1) << 60;
 
-/* An engine of so much memory that is planned for an input of so many bytes. */
-static struct engine planned(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
+/* A job of so much memory that is planned for an input of so many bytes. */
+static struct job planned(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
 {
-	return (struct engine){ .plan = { .memory_nbytes = memory_nbytes,
-					  .input_nbytes = input_nbytes },
-				.info = { .unified = unified } };
+	return (struct job){ .plan = { .memory_nbytes = memory_nbytes,
+				       .input_nbytes = input_nbytes },
+			     .info = { .unified = unified } };
 }
 
 static void what_no_memory_holds_passes_by(void **state)
 {
-	const struct engine engine = planned(small, huge, true), gpu = planned(small, huge, false);
+	const struct job job = planned(small, huge, true), gpu = planned(small, huge, false);
 
 	(void)state;
-	assert_int_equal(page_cache_use(&engine, huge), PAGE_CACHE_IS_TOO_SMALL);
+	assert_int_equal(page_cache_use(&job, huge), PAGE_CACHE_IS_TOO_SMALL);
 	assert_int_equal(page_cache_use(&gpu, huge), PAGE_CACHE_IS_TOO_SMALL);
 }
 
 static void what_is_large_may_pass_but_beside_a_gpu(void **state)
 {
-	const struct engine engine = planned(small, large, true),
-			    gpu = planned(small, large, false);
+	const struct job job = planned(small, large, true), gpu = planned(small, large, false);
 
 	(void)state;
-	assert_int_equal(page_cache_use(&engine, large), PAGE_CACHE_MAY_HOLD);
-	assert_int_equal(page_cache_use(&engine, small), PAGE_CACHE_HOLDS);
+	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_MAY_HOLD);
+	assert_int_equal(page_cache_use(&job, small), PAGE_CACHE_HOLDS);
 	assert_int_equal(page_cache_use(&gpu, large), PAGE_CACHE_HOLDS);
 }
 
 static void a_limit_that_is_not_used_takes_nothing(void **state)
 {
-	const struct engine known = planned(huge, small, true);
-	const struct engine streamed = planned(huge, PLAN_SIZE_UNKNOWN, true);
+	const struct job known = planned(huge, small, true);
+	const struct job streamed = planned(huge, PLAN_SIZE_UNKNOWN, true);
 
 	(void)state;
 	assert_int_equal(page_cache_use(&known, small), PAGE_CACHE_HOLDS);

@@ -3,7 +3,7 @@
  */
 #include <errno.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "tests/support/record_fixture.h"
 
 /* The normalised key of one key, by its definition: one byte after the other. */
@@ -163,13 +163,13 @@ static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
 static void keys_outside_of_the_record_are_refused(void **state)
 {
 	(void)state;
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(try_layout(10, "u64", 2), 0);
 	assert_int_equal(try_layout(10, "u64", 3), -EINVAL);
 	assert_int_equal(try_layout(10, "u64", 11), -EINVAL);
 	assert_int_equal(try_layout(10, "u64", UINT64_MAX), -EINVAL);
 	assert_int_equal(try_layout(10, "b11", 0), -EINVAL);
-	assert_false(status_failed());
+	assert_false(messages_failed());
 }
 
 static void records_of_more_than_64_kib_are_refused(void **state)

@@ -3,7 +3,7 @@
  */
 #include "src/sort/account.h"
 
-#include "tests/support/engine_fixture.h"
+#include "tests/support/job_fixture.h"
 
 enum { N = 1000 };
 
@@ -17,8 +17,8 @@ static int start(void **state)
 
 	if (r < 0)
 		return r;
-	engine_start("u64", false, MEMORY_UNIFIED);
-	engine.plan.n_lanes = 2;
+	job_start("u64", false, MEMORY_UNIFIED);
+	job.plan.n_lanes = 2;
 	for (uint64_t i = 0; i < N; i++)
 		codes[i] = 3 * i + 1000;
 	remember_input(codes, N);
@@ -26,37 +26,37 @@ static int start(void **state)
 	write_file(path, codes, 0);
 	account = (struct account){ .read = digest_codes(all, N),
 				    .result = { .n_items = N, .written = digest_codes(all, N) } };
-	return input_open(&faulty_engine, &path, 1, layout.record_nbytes, &engine.input);
+	return input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input);
 }
 
 static int finish(void **state)
 {
-	struct input *input = engine.input;
+	struct input *input = job.input;
 
-	engine_stop();
+	job_stop();
 	input_close(input);
 	return fixture_finish(state);
 }
 
 static void assert_check_fails(const char *message)
 {
-	status_reset(true);
-	assert_int_equal(account_check(&account, &engine), -EIO);
-	assert_non_null(strstr(status_last(), message));
+	messages_reset(true);
+	assert_int_equal(account_check(&account, &job), -EIO);
+	assert_non_null(strstr(messages_last(), message));
 }
 
 static void what_is_written_is_what_was_read(void **state)
 {
 	(void)state;
-	assert_int_equal(account_check(&account, &engine), 0);
+	assert_int_equal(account_check(&account, &job), 0);
 	account.read.sum++;
 	assert_check_fails("internal error: read 1000 records");
 	account.dropped = (struct digest){ .sum = 1 };
-	assert_int_equal(account_check(&account, &engine), 0);
+	assert_int_equal(account_check(&account, &job), 0);
 	account.read.n_records++;
 	assert_check_fails("internal error: read 1001 records");
 	account.dropped.n_records++;
-	assert_int_equal(account_check(&account, &engine), 0);
+	assert_int_equal(account_check(&account, &job), 0);
 	account.result.n_disorders = 1;
 	assert_check_fails("1 records of the result are out of order");
 }
@@ -67,11 +67,11 @@ static void what_is_counted_is_what_was_read(void **state)
 	layout.intake.has_count = true;
 	account.result.n_counted = N - 1;
 	assert_check_fails("but counted 999");
-	engine.limit = 10; /* what is beyond it is not counted */
-	assert_int_equal(account_check(&account, &engine), 0);
-	engine.limit = UINT64_MAX;
+	job.limit = 10; /* what is beyond it is not counted */
+	assert_int_equal(account_check(&account, &job), 0);
+	job.limit = UINT64_MAX;
 	account.result.n_counted = N;
-	assert_int_equal(account_check(&account, &engine), 0);
+	assert_int_equal(account_check(&account, &job), 0);
 }
 
 /* Records that changed under a mapping are the user's doing, and no internal error. */
@@ -79,27 +79,27 @@ static void what_is_referred_to_may_have_changed(void **state)
 {
 	(void)state;
 	layout.kind = LAYOUT_REFERENCES;
-	assert_int_equal(account_check(&account, &engine), 0);
+	assert_int_equal(account_check(&account, &job), 0);
 	account.read.sum++;
-	assert_int_equal(account_check(&account, &engine), -EBUSY);
+	assert_int_equal(account_check(&account, &job), -EBUSY);
 	account.read.sum--;
 	account.result.n_disorders = 1;
-	assert_int_equal(account_check(&account, &engine), -EBUSY);
+	assert_int_equal(account_check(&account, &job), -EBUSY);
 }
 
 /* Write the codes, and read them back with --verify. */
 static int verify_written(void)
 {
-	const struct frame frame = { .input = engine.input };
+	const struct around around = { .input = job.input };
 	void *records = items_of(all, N, false);
 	struct output *output;
 	int r;
 
-	status_reset(true);
+	messages_reset(true);
 	assert_int_equal(
-		output_open(&faulty_engine, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output), 0);
+		output_open(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output), 0);
 	assert_int_equal(output_write_at(output, 0, records, N * layout.record_nbytes), 0);
-	r = account_verify(&account, &engine, &frame, output, 0);
+	r = account_verify(&account, &job, &around, output, 0);
 	output_abort(output);
 	free(records);
 	return r;
@@ -108,7 +108,7 @@ static int verify_written(void)
 static void assert_verify_fails(void)
 {
 	assert_int_equal(verify_written(), -EIO);
-	assert_non_null(strstr(status_last(), "what was read back is not what was written"));
+	assert_non_null(strstr(messages_last(), "what was read back is not what was written"));
 }
 
 static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **state)

@@ -211,10 +211,10 @@ static void damaged_block_is_refused(void **state)
 		assert_int_equal(pread(faults.nameless_fd, &byte, 1, at), 1);
 		byte ^= 0x10;
 		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
-		status_reset(true);
+		messages_reset(true);
 		assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
-		assert_non_null(strstr(status_last(), fixture_directory));
-		assert_non_null(strstr(status_last(), "block 5 of 8"));
+		assert_non_null(strstr(messages_last(), fixture_directory));
+		assert_non_null(strstr(messages_last(), "block 5 of 8"));
 		byte ^= 0x10;
 		assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
 	}
@@ -232,8 +232,8 @@ static void truncated_block_is_refused(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(faults.nameless_fd, (off_t)(block->offset + 1)), 0);
 	assert_int_equal(run_file_read(run, 0, 2 * BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(status_last(), "block 2 of 8"));
-	assert_non_null(strstr(status_last(), "cut off"));
+	assert_non_null(strstr(messages_last(), "block 2 of 8"));
+	assert_non_null(strstr(messages_last(), "cut off"));
 	assert_reads(run, 0, 2);
 	run_file_close(run);
 }
@@ -252,7 +252,7 @@ static void exchanged_blocks_are_refused(void **state)
 	assert_int_equal(pread(faults.nameless_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
 	assert_int_equal(pwrite(faults.nameless_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
 	assert_int_equal(run_file_read(run, 0, BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	assert_non_null(strstr(messages_last(), "block 1 of 4"));
 	run_file_close(run);
 }
 
@@ -264,7 +264,7 @@ static void failing_read_names_the_block(void **state)
 	(void)state;
 	faults.transfer_errno = EIO;
 	assert_int_equal(run_file_read(run, 1, 2, items), -EIO);
-	assert_non_null(strstr(status_last(), "block 1 of 4"));
+	assert_non_null(strstr(messages_last(), "block 1 of 4"));
 	run_file_close(run);
 }
 

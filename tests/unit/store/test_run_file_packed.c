@@ -108,10 +108,10 @@ static void damaged_packed_block_is_refused(void **state)
 	(void)state;
 	assert_int_equal(pwrite(faults.nameless_fd, &byte, 1, at), 1);
 	assert_int_equal(run_file_read_packed(run, 0, 2 * BLOCKS, packed), -EBADMSG);
-	assert_non_null(strstr(status_last(), "block 6 of 8"));
-	status_reset(true);
+	assert_non_null(strstr(messages_last(), "block 6 of 8"));
+	messages_reset(true);
 	assert_int_equal(run_file_fail_packed(run, 3), -EBADMSG);
-	assert_non_null(strstr(status_last(), "block 3 of 8"));
+	assert_non_null(strstr(messages_last(), "block 3 of 8"));
 	run_file_close(run);
 }
 

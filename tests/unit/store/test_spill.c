@@ -10,7 +10,7 @@ static struct spill *open_spill(const char *const *directories, size_t n, uint64
 {
 	struct spill *spill;
 
-	assert_int_equal(spill_open(&faulty_engine, directories, n, limit_nbytes, 0, &spill), 0);
+	assert_int_equal(spill_open(&faulty_calls, directories, n, limit_nbytes, 0, &spill), 0);
 	return spill;
 }
 
@@ -46,8 +46,8 @@ static void file_that_keeps_its_name_is_not_used(void **state)
 	faults.refuses_nameless = true;
 	faults.unlink_errno = EROFS;
 	assert_int_equal(spill_write(spill, data, N, &extent), -EROFS);
-	assert_non_null(strstr(status_last(), fixture_directory));
-	assert_non_null(strstr(status_last_warning(), path_of(".gsort-")));
+	assert_non_null(strstr(messages_last(), fixture_directory));
+	assert_non_null(strstr(messages_last_warning(), path_of(".gsort-")));
 	assert_int_equal(count_names(), 1);
 	spill_close(spill);
 }
@@ -60,7 +60,7 @@ static void directories_are_not_touched_until_needed(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOENT);
-	assert_non_null(strstr(status_last(), "/nowhere"));
+	assert_non_null(strstr(messages_last(), "/nowhere"));
 	spill_close(spill);
 }
 
@@ -153,7 +153,7 @@ static void full_directory_is_passed_over(void **state)
 		assert_stored(spill, extent);
 	}
 	assert_int_equal(spill_used_nbytes(spill), 4 * N_IN_PAGES);
-	assert_false(status_failed());
+	assert_false(messages_failed());
 	spill_close(spill);
 }
 
@@ -212,8 +212,8 @@ static void no_space_anywhere_names_the_directories(void **state)
 	faults.marked_directory = fixture_directory;
 	faults.marked_errno = ENOSPC;
 	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
-	assert_non_null(strstr(status_last(), fixture_directory));
-	assert_non_null(strstr(status_last(), "-T"));
+	assert_non_null(strstr(messages_last(), fixture_directory));
+	assert_non_null(strstr(messages_last(), "-T"));
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	spill_close(spill);
 }
@@ -262,7 +262,7 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
-	assert_non_null(strstr(status_last(), "--temp-limit"));
+	assert_non_null(strstr(messages_last(), "--temp-limit"));
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
@@ -281,7 +281,7 @@ static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **st
 	for (int i = 0; i < 20; i++)
 		spill_discard(spill, store(spill, N));
 	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
-	assert_false(status_failed());
+	assert_false(messages_failed());
 	spill_close(spill);
 }
 

@@ -13,7 +13,7 @@ static struct spill *open_with_memory(const char *const *directory, unsigned n_e
 {
 	struct spill *spill;
 
-	assert_int_equal(spill_open(&faulty_engine, directory, 1, limit_nbytes,
+	assert_int_equal(spill_open(&faulty_calls, directory, 1, limit_nbytes,
 				    (uint64_t)n_extents * N_IN_PAGES, &spill),
 			 0);
 	return spill;
@@ -73,7 +73,7 @@ static void memory_does_not_count_against_the_limit(void **state)
 	for (int i = 0; i < 3; i++)
 		store(spill, N);
 	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOSPC);
-	assert_non_null(strstr(status_last(), "--temp-limit"));
+	assert_non_null(strstr(messages_last(), "--temp-limit"));
 	spill_close(spill);
 }
 

@@ -1,7 +1,7 @@
 /*
- * checkpoint_files - the directory of a checkpoint, and what is in it (see checkpoint_files.h)
+ * files - the directory of a checkpoint, and what is in it (see files.h)
  */
-#include "src/checkpoint/checkpoint_files.h"
+#include "src/checkpoint/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = {
 	[CHECKPOINT_MANIFEST] = "gsort-manifest",
@@ -38,7 +38,7 @@ static int open_directory(struct checkpoint_files *files)
 
 	if (mkdir(files->path, MODE_MADE) < 0 && errno != EEXIST)
 		return fail(-errno, "%s: cannot make a directory: %m", files->path);
-	r = file_open(files->directory.engine, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
+	r = file_open(files->directory.calls, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
 		      &files->directory);
 	if (r < 0)
 		return fail(r, "%s: %m", files->path);
@@ -53,7 +53,7 @@ static int open_directory(struct checkpoint_files *files)
 static int open_named(struct checkpoint_files *files, enum checkpoint_file i, int flags,
 		      struct file *ret_file)
 {
-	return file_open(files->directory.engine, files->directory.fd, checkpoint_file_names[i],
+	return file_open(files->directory.calls, files->directory.fd, checkpoint_file_names[i],
 			 O_RDWR | O_NOFOLLOW | flags, 0600, ret_file);
 }
 
@@ -146,10 +146,10 @@ static int lock(struct checkpoint_files *files)
 	return 0;
 }
 
-void checkpoint_files_init(struct checkpoint_files *files, const struct io_engine *io,
+void checkpoint_files_init(struct checkpoint_files *files, const struct syscalls *io,
 			   const char *path)
 {
-	const struct file closed = { .engine = io, .fd = -1 };
+	const struct file closed = { .calls = io, .fd = -1 };
 
 	*files = (struct checkpoint_files){ .path = path, .directory = closed, .runs = closed };
 	files->manifest.file = closed;
@@ -182,7 +182,7 @@ int checkpoint_files_sync_names(const struct checkpoint_files *files)
 	int r = file_sync(&files->directory);
 
 	if (r == 0)
-		r = file_open(files->directory.engine, files->directory.fd, "..",
+		r = file_open(files->directory.calls, files->directory.fd, "..",
 			      O_RDONLY | O_DIRECTORY, 0, &parent);
 	if (r == 0) {
 		r = file_sync(&parent);
@@ -209,7 +209,7 @@ static bool remove_file(const struct checkpoint_files *files, enum checkpoint_fi
 	int r = is_ours(files, i);
 
 	if (r > 0)
-		r = file_remove(files->directory.engine, files->directory.fd, name, 0);
+		r = file_remove(files->directory.calls, files->directory.fd, name, 0);
 	if (r < 0)
 		warn("%s/%s is not needed any more, and cannot be removed: %s", files->path, name,
 		     strerror(-r));
@@ -219,7 +219,7 @@ static bool remove_file(const struct checkpoint_files *files, enum checkpoint_fi
 /* Unless there is something in it. */
 static void remove_directory(const struct checkpoint_files *files)
 {
-	const int r = file_remove(files->directory.engine, AT_FDCWD, files->path, AT_REMOVEDIR);
+	const int r = file_remove(files->directory.calls, AT_FDCWD, files->path, AT_REMOVEDIR);
 
 	if (r < 0 && r != -ENOTEMPTY && r != -EEXIST)
 		warn("%s is not needed any more, and cannot be removed: %s", files->path,

@@ -1,5 +1,5 @@
 /*
- * merge_inputs - the inputs of -m as runs
+ * input_runs - the inputs of -m as runs
  *
  * Regular files are merged where they are. A pipe cannot be read in the order that a merge asks
  * for, so it is first stored as a spilled run.
@@ -8,19 +8,19 @@
 
 #include "src/run/run_store.h"
 
-struct merge_inputs;
+struct input_runs;
 
 /*
  * Append a run for each of the n paths (empty inputs: none) to `runs`. Records that had to be read
  * are added to *ret_read. *ret_inputs owns what the runs read from: close it after them; it is set
  * in both cases. Returns 0 or a negative errno after a message.
  */
-int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,
-		      struct run_store *runs, struct digest *ret_read,
-		      struct merge_inputs **ret_inputs);
+int input_runs_open(const struct job *job, const char *const *paths, size_t n,
+		    struct run_store *runs, struct digest *ret_read,
+		    struct input_runs **ret_inputs);
 
 /* NULL is fine. */
-void merge_inputs_close(struct merge_inputs *inputs);
+void input_runs_close(struct input_runs *inputs);
 
 /* The i-th of the inputs that were opened here: of path i. */
-const struct input *merge_inputs_get(const struct merge_inputs *inputs, size_t i);
+const struct input *input_runs_get(const struct input_runs *inputs, size_t i);

@@ -1,10 +1,10 @@
 /*
- * status - the error vocabulary (see status.h)
+ * messages - the error vocabulary (see messages.h)
  *
  * The only mutable global state of gsort lives here: the program's name, and whether its one line
  * has been printed.
  */
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static struct {
 	char line[LEGIBLE_NBYTES(MESSAGE_NBYTES)]; /* that is being printed */
 } status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
 
-void status_set_program(const char *name)
+void messages_set_program(const char *name)
 {
 	status.program = name;
 }
@@ -86,14 +86,14 @@ void tell(const char *format, ...)
 	pthread_mutex_unlock(&status.lock);
 }
 
-void status_mute(bool muted)
+void messages_mute(bool muted)
 {
 	pthread_mutex_lock(&status.lock);
 	status.muted = muted;
 	pthread_mutex_unlock(&status.lock);
 }
 
-bool status_failed(void)
+bool messages_failed(void)
 {
 	bool failed;
 
@@ -103,7 +103,7 @@ bool status_failed(void)
 	return failed;
 }
 
-void status_reset(bool quiet)
+void messages_reset(bool quiet)
 {
 	pthread_mutex_lock(&status.lock);
 	status.failed = false;
@@ -113,12 +113,12 @@ void status_reset(bool quiet)
 	pthread_mutex_unlock(&status.lock);
 }
 
-const char *status_last(void)
+const char *messages_last(void)
 {
 	return status.last;
 }
 
-const char *status_last_warning(void)
+const char *messages_last_warning(void)
 {
 	return status.last_warning;
 }

@@ -1,7 +1,7 @@
 /*
- * ways - one of two ways, whichever is found to be faster (see ways.h)
+ * two_ways - one of two ways, whichever is found to be faster (see two_ways.h)
  */
-#include "src/base/ways.h"
+#include "src/base/two_ways.h"
 
 /* How often each way is tried at first, and what is done at least between two trials. */
 enum { FIRST_TRIALS = 2, LEAST_BETWEEN_TRIALS = 32 };
@@ -9,25 +9,25 @@ enum { FIRST_TRIALS = 2, LEAST_BETWEEN_TRIALS = 32 };
 /* Of so much, what is older counts half: how fast memory is changes within a second. */
 static const double memory_nbytes = 64 << 20;
 
-void ways_init(struct ways *ways)
+void two_ways_init(struct two_ways *ways)
 {
-	*ways = (struct ways){ 0 };
+	*ways = (struct two_ways){ 0 };
 	pthread_mutex_init(&ways->lock, NULL);
 }
 
-void ways_destroy(struct ways *ways)
+void two_ways_destroy(struct two_ways *ways)
 {
 	pthread_mutex_destroy(&ways->lock);
 }
 
 /* Under the lock. Infinite as long as nothing was noted. */
-static double ns_per_byte(const struct ways *ways, enum way way)
+static double ns_per_byte(const struct two_ways *ways, enum way way)
 {
 	return ways->of[way].nbytes > 0 ? ways->of[way].ns / ways->of[way].nbytes : __builtin_inf();
 }
 
 /* Under the lock. */
-static enum way choose(struct ways *ways)
+static enum way choose(struct two_ways *ways)
 {
 	const double usual = ns_per_byte(ways, WAY_USUAL);
 	const double other = ns_per_byte(ways, WAY_OTHER);
@@ -45,7 +45,7 @@ static enum way choose(struct ways *ways)
 	return faster == WAY_OTHER ? WAY_USUAL : WAY_OTHER;
 }
 
-enum way ways_choose(struct ways *ways)
+enum way two_ways_choose(struct two_ways *ways)
 {
 	enum way way;
 
@@ -56,7 +56,7 @@ enum way ways_choose(struct ways *ways)
 	return way;
 }
 
-void ways_note(struct ways *ways, enum way way, uint64_t nbytes, uint64_t ns)
+void two_ways_note(struct two_ways *ways, enum way way, uint64_t nbytes, uint64_t ns)
 {
 	pthread_mutex_lock(&ways->lock);
 	if (ways->of[way].nbytes > memory_nbytes) {

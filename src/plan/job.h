@@ -1,5 +1,5 @@
 /*
- * engine - what every part of one sort shares
+ * job - what every part of one sort shares
  *
  * src/sort/ opens it: the inputs first, then back end, plan, temporary space and chunk buffers.
  *
@@ -16,9 +16,9 @@
 #include "src/plan/plan.h"
 #include "src/plan/temporary_space.h"
 
-struct engine {
+struct job {
 	/* Given */
-	const struct io_engine *io;
+	const struct syscalls *io;
 	const struct layout *layout; /* setup_open() may make it `references` */
 	bool unique;                 /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */

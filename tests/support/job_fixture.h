@@ -1,7 +1,7 @@
 /*
- * engine_fixture - an engine to merge with, runs made of numbers, and a sink that remembers
+ * job_fixture - a job to merge with, runs made of numbers, and a sink that remembers
  *
- * For test programs of the engine, one per program. Data is given as numbers, which are the codes
+ * For test programs of the job, one per program. Data is given as numbers, which are the codes
  * of the records; what has been put in is known, so that check_output() can say what must come out.
  */
 #pragma once
@@ -14,7 +14,7 @@
 #include "io/store/run_file.h"
 #include "src/merge/merge.h"
 #include "src/merge/window_memory.h"
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 #include "src/run/run_store.h"
 #include "tests/support/io_fixture.h"
 
@@ -23,7 +23,7 @@
 /* The least memory there is a plan for makes the most windows. */
 enum { LEAST_MEMORY_NBYTES = 1 << 20, SMALL_BLOCK_NBYTES = 4096 };
 
-static struct engine engine;
+static struct job job;
 static struct layout layout;
 static struct run_store store;
 
@@ -47,23 +47,23 @@ enum kind_of_memory { MEMORY_UNIFIED, MEMORY_APART, MEMORY_PACKING };
 static bool fixture_packs;
 
 /* Plan for an input of input_nbytes, as if -S and --device-memory were the least possible. */
-static inline void engine_plan(uint64_t input_nbytes, uint32_t n_input_runs)
+static inline void job_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 {
-	engine.request = (struct plan_request){
+	job.request = (struct plan_request){
 		.layout = &layout,
-		.device = engine.device,
+		.device = job.device,
 		.input_nbytes = input_nbytes,
 		.n_threads = 2,
 		.memory_nbytes = LEAST_MEMORY_NBYTES,
-		.device_nbytes = engine.info.memory_nbytes,
+		.device_nbytes = job.info.memory_nbytes,
 		.n_input_runs = n_input_runs,
 		.stores_codes = fixture_packs && layout.stores_elements,
 	};
-	plan_make(&engine.request, &engine.plan);
+	plan_make(&job.request, &job.plan);
 }
 
-/* An engine for records of `type` (ascending), without an input; many small blocks and windows. */
-static inline void engine_start(const char *type, bool unique, enum kind_of_memory memory)
+/* A job for records of `type` (ascending), without an input; many small blocks and windows. */
+static inline void job_start(const char *type, bool unique, enum kind_of_memory memory)
 {
 	static const char *const directories[] = { fixture_directory };
 	const struct backend_config config = { .n_threads = 2 };
@@ -75,30 +75,30 @@ static inline void engine_start(const char *type, bool unique, enum kind_of_memo
 	backend_apart.describe = describe_apart;
 	apart_memory_nbytes = LEAST_MEMORY_NBYTES;
 	fixture_packs = memory == MEMORY_PACKING;
-	engine = (struct engine){
-		.io = &faulty_engine,
+	job = (struct job){
+		.io = &faulty_calls,
 		.layout = &layout,
 		.unique = unique,
 		.limit = UINT64_MAX,
 	};
 	assert_int_equal(device_open(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart,
-				     &config, &engine.device),
+				     &config, &job.device),
 			 0);
-	device_describe(engine.device, &engine.info);
-	assert_int_equal(
-		spill_open(&faulty_engine, directories, 1, SPILL_UNLIMITED, 0, &engine.spill), 0);
-	assert_int_equal(window_memory_open(&engine.windows), 0);
-	engine_plan(PLAN_SIZE_UNKNOWN, 0);
-	engine.plan.block_nbytes = SMALL_BLOCK_NBYTES;
+	device_describe(job.device, &job.info);
+	assert_int_equal(spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, 0, &job.spill),
+			 0);
+	assert_int_equal(window_memory_open(&job.windows), 0);
+	job_plan(PLAN_SIZE_UNKNOWN, 0);
+	job.plan.block_nbytes = SMALL_BLOCK_NBYTES;
 }
 
-static inline void engine_stop(void)
+static inline void job_stop(void)
 {
 	run_store_free(&store);
-	window_memory_close(engine.windows);
-	spill_close(engine.spill);
-	device_close(engine.device);
-	engine = (struct engine){ 0 };
+	window_memory_close(job.windows);
+	spill_close(job.spill);
+	device_close(job.device);
+	job = (struct job){ 0 };
 	free(all);
 	all = NULL;
 	n_all = n_all_allocated = 0;
@@ -171,7 +171,7 @@ static inline void release_resident(void *owner)
 {
 	struct resident *resident = owner;
 
-	device_release(engine.device, MEMORY_DEVICE, resident->elements, resident->nbytes);
+	device_release(job.device, MEMORY_DEVICE, resident->elements, resident->nbytes);
 	free(resident);
 }
 
@@ -183,13 +183,12 @@ static inline struct run *make_resident(const code_t *codes, size_t n)
 
 	assert_non_null(resident);
 	resident->nbytes = n * layout.element_nbytes + 1;
-	assert_int_equal(device_alloc(engine.device, MEMORY_DEVICE, resident->nbytes,
-				      &resident->elements),
-			 0);
+	assert_int_equal(
+		device_alloc(job.device, MEMORY_DEVICE, resident->nbytes, &resident->elements), 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
-	assert_int_equal(run_open_resident(&engine, resident->elements, n, release_resident,
-					   resident, &run),
+	assert_int_equal(run_open_resident(&job, resident->elements, n, release_resident, resident,
+					   &run),
 			 0);
 	return run;
 }
@@ -206,7 +205,7 @@ static inline struct run *make_spilled_in_blocks(const code_t *codes, size_t n,
 	assert_non_null(first_keys);
 	for (size_t i = 0; i < n; i += block_n_items)
 		first_keys[i / block_n_items] = codes[i];
-	assert_int_equal(run_file_open(engine.spill, NULL, (uint32_t)layout.record_nbytes,
+	assert_int_equal(run_file_open(job.spill, NULL, (uint32_t)layout.record_nbytes,
 				       block_n_items, &file),
 			 0);
 	assert_int_equal(run_file_write(file, 0, items, n, first_keys), 0);
@@ -220,7 +219,7 @@ static inline struct run *make_spilled_in_blocks(const code_t *codes, size_t n,
 static inline struct run *make_spilled(const code_t *codes, size_t n)
 {
 	return make_spilled_in_blocks(
-		codes, n, run_file_block_n_items(engine.plan.block_nbytes, layout.element_nbytes));
+		codes, n, run_file_block_n_items(job.plan.block_nbytes, layout.element_nbytes));
 }
 
 enum tier { RESIDENT, SPILLED };
@@ -232,7 +231,7 @@ enum tier { RESIDENT, SPILLED };
 static inline void add_run(enum tier tier, code_t *codes, size_t n)
 {
 	qsort(codes, n, sizeof *codes, compare_codes);
-	if (engine.unique)
+	if (job.unique)
 		n = drop_equals(codes, n);
 	remember_input(codes, n);
 	assert_int_equal(run_store_add(&store, tier == RESIDENT ? make_resident(codes, n) :
@@ -290,7 +289,7 @@ static inline int merge_store(struct output *output, struct merge_result *ret_re
 		.cancel = cancel_output,
 	};
 
-	return merge_runs(&engine, store.runs, (uint32_t)store.n, 0, &sink, ret_result);
+	return merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result);
 }
 
 /* Merge the store: out comes what went in, sorted, and without equals if -u. `dropped`: so far. */
@@ -309,7 +308,7 @@ static inline void check_output(struct digest dropped, uint64_t *ret_n_windows)
 	assert_true(digest_equal(accounted, digest_codes(all, n_all)));
 
 	qsort(all, n, sizeof *all, compare_codes);
-	if (engine.unique)
+	if (job.unique)
 		n = drop_equals(all, n);
 	expected = items_of(all, n, false);
 	assert_int_equal(result.n_items, n);

@@ -1,20 +1,20 @@
 /*
- * merge_inputs - the inputs of -m as runs (see merge_inputs.h)
+ * input_runs - the inputs of -m as runs (see input_runs.h)
  *
- * When all inputs are regular files, they are the parts of engine->input, which keeps few
+ * When all inputs are regular files, they are the parts of job->input, which keeps few
  * descriptors open however many files there are. With a pipe among them, each path gets an input of
  * its own.
  */
-#include "src/run/merge_inputs.h"
+#include "src/run/input_runs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/check/verify.h"
 
-struct merge_inputs {
+struct input_runs {
 	uint64_t n_records; /* in the inputs opened so far: the position of the next */
 	size_t n;
 	struct input *inputs[]; /* n, opened here */
@@ -22,7 +22,7 @@ struct merge_inputs {
 
 /* A pipe on its way into a spilled run, one buffer after the other. */
 struct spooler {
-	const struct engine *engine;
+	const struct job *job;
 	struct input *input;
 	struct run_file *file;
 	uint32_t block_n_items;
@@ -38,7 +38,7 @@ struct spooler {
 /* Check the n records in the buffer and store them. */
 static int store(struct spooler *spooler, uint64_t n, struct digest *ret_read)
 {
-	const struct layout *layout = spooler->engine->layout;
+	const struct layout *layout = spooler->job->layout;
 	struct digest of_records = { 0 };
 	const uint64_t disorder =
 		verify_records(layout, spooler->records, n, &spooler->edge,
@@ -73,12 +73,11 @@ static int store_all(struct spooler *spooler, struct digest *ret_read)
 		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes,
 				   &position, &nbytes);
 
-		stats_end(spooler->engine->stats, span, nbytes);
+		stats_end(spooler->job->stats, span, nbytes);
 		if (r == 0 && nbytes == 0)
 			return run_file_finish(spooler->file);
 		if (r == 0)
-			r = store(spooler, nbytes / spooler->engine->layout->record_nbytes,
-				  ret_read);
+			r = store(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
 		if (r < 0)
 			return r;
 	}
@@ -86,8 +85,8 @@ static int store_all(struct spooler *spooler, struct digest *ret_read)
 
 static int spooler_open(struct spooler *spooler)
 {
-	const struct plan *plan = &spooler->engine->plan;
-	const struct layout *layout = spooler->engine->layout;
+	const struct plan *plan = &spooler->job->plan;
+	const struct layout *layout = spooler->job->layout;
 	uint64_t block_nbytes, n_blocks;
 	int r;
 
@@ -107,15 +106,15 @@ static int spooler_open(struct spooler *spooler)
 	r = verify_edge_open(layout, &spooler->edge);
 	if (r < 0)
 		return r;
-	return run_file_open(spooler->engine->spill, spooler->engine->compression,
+	return run_file_open(spooler->job->spill, spooler->job->compression,
 			     (uint32_t)layout->item_nbytes, spooler->block_n_items, &spooler->file);
 }
 
 /* Store all of a pipe as a run. *position: of its first record, then behind its last. */
-static int spool(const struct engine *engine, struct input *input, uint64_t *position,
+static int spool(const struct job *job, struct input *input, uint64_t *position,
 		 struct digest *ret_read, struct run **ret_run)
 {
-	struct spooler spooler = { .engine = engine, .input = input, .position = *position };
+	struct spooler spooler = { .job = job, .input = input, .position = *position };
 	int r = spooler_open(&spooler);
 
 	if (r == 0)
@@ -134,7 +133,7 @@ static int spool(const struct engine *engine, struct input *input, uint64_t *pos
 }
 
 /* The files of an input of known size, whose first record is at `position` in all inputs. */
-static int add_files(const struct engine *engine, struct input *input, uint64_t position,
+static int add_files(const struct job *job, struct input *input, uint64_t position,
 		     struct run_store *runs)
 {
 	int r = 0;
@@ -145,57 +144,55 @@ static int add_files(const struct engine *engine, struct input *input, uint64_t 
 
 		if (extent.nbytes == 0)
 			continue;
-		r = run_open_input(engine, input, extent,
-				   position + extent.position / engine->layout->record_nbytes,
-				   &run);
+		r = run_open_input(job, input, extent,
+				   position + extent.position / job->layout->record_nbytes, &run);
 		if (r == 0)
 			r = run_store_add(runs, run);
 	}
 	return r;
 }
 
-static int add_path(const struct engine *engine, struct merge_inputs *inputs, const char *path,
+static int add_path(const struct job *job, struct input_runs *inputs, const char *path,
 		    struct run_store *runs, struct digest *ret_read)
 {
 	struct input *input;
 	struct run *run;
-	int r = input_open_framed(engine->io, &path, 1, input_framing(engine->input), &input);
+	int r = input_open_framed(job->io, &path, 1, input_framing(job->input), &input);
 
 	if (r < 0)
 		return r;
 	inputs->inputs[inputs->n++] = input;
-	input_limit_windows(input, input_most_window_nbytes(engine->input));
+	input_limit_windows(input, input_most_window_nbytes(job->input));
 	input_keep_frames(input, 0);
 	if (input_total_nbytes(input) != INPUT_SIZE_UNKNOWN) {
 		const uint64_t position = inputs->n_records;
 
-		inputs->n_records += input_total_nbytes(input) / engine->layout->record_nbytes;
-		return add_files(engine, input, position, runs);
+		inputs->n_records += input_total_nbytes(input) / job->layout->record_nbytes;
+		return add_files(job, input, position, runs);
 	}
-	r = spool(engine, input, &inputs->n_records, ret_read, &run);
+	r = spool(job, input, &inputs->n_records, ret_read, &run);
 	if (r == 0)
 		r = run_store_add(runs, run);
-	return r < 0 ? r : run_store_check_room(runs, &engine->plan);
+	return r < 0 ? r : run_store_check_room(runs, &job->plan);
 }
 
-int merge_inputs_open(const struct engine *engine, const char *const *paths, size_t n,
-		      struct run_store *runs, struct digest *ret_read,
-		      struct merge_inputs **ret_inputs)
+int input_runs_open(const struct job *job, const char *const *paths, size_t n,
+		    struct run_store *runs, struct digest *ret_read, struct input_runs **ret_inputs)
 {
 	int r = 0;
 
 	*ret_inputs = NULL;
-	if (input_total_nbytes(engine->input) != INPUT_SIZE_UNKNOWN)
-		return add_files(engine, engine->input, 0, runs);
+	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN)
+		return add_files(job, job->input, 0, runs);
 	*ret_inputs = calloc(1, sizeof **ret_inputs + n * sizeof(*ret_inputs)->inputs[0]);
 	if (!*ret_inputs)
 		return fail(-ENOMEM, "no memory for %zu inputs", n);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_path(engine, *ret_inputs, paths[i], runs, ret_read);
+		r = add_path(job, *ret_inputs, paths[i], runs, ret_read);
 	return r;
 }
 
-void merge_inputs_close(struct merge_inputs *inputs)
+void input_runs_close(struct input_runs *inputs)
 {
 	if (!inputs)
 		return;
@@ -204,7 +201,7 @@ void merge_inputs_close(struct merge_inputs *inputs)
 	free(inputs);
 }
 
-const struct input *merge_inputs_get(const struct merge_inputs *inputs, size_t i)
+const struct input *input_runs_get(const struct input_runs *inputs, size_t i)
 {
 	return inputs->inputs[i];
 }

@@ -1,11 +1,11 @@
 /*
- * frame - what of the inputs is no record, around the records of the output (see frame.h)
+ * around - what of the inputs is no record, around the records of the output (see around.h)
  */
-#include "src/sort/frame.h"
+#include "src/sort/around.h"
 
 #include <string.h>
 
-uint64_t frame_nbytes(const struct input *input)
+uint64_t around_nbytes(const struct input *input)
 {
 	uint64_t nbytes = input_framing(input)->skip_nbytes;
 
@@ -15,22 +15,21 @@ uint64_t frame_nbytes(const struct input *input)
 }
 
 /* Everything before the records. */
-static const void *header_of(const struct frame *frame, uint64_t *ret_nbytes)
+static const void *header_of(const struct around *frame, uint64_t *ret_nbytes)
 {
-	const struct input *first = frame->merged ? merge_inputs_get(frame->merged, 0) :
-						    frame->input;
+	const struct input *first = frame->merged ? input_runs_get(frame->merged, 0) : frame->input;
 
 	*ret_nbytes = input_framing(first)->skip_nbytes;
 	return input_header(first);
 }
 
-static struct input_tail tail_of(const struct frame *frame, size_t i)
+static struct input_tail tail_of(const struct around *frame, size_t i)
 {
-	return frame->merged ? input_tail(merge_inputs_get(frame->merged, i), 0) :
+	return frame->merged ? input_tail(input_runs_get(frame->merged, i), 0) :
 			       input_tail(frame->input, i);
 }
 
-int frame_write_header(const struct frame *frame, struct output *output)
+int around_write_header(const struct around *frame, struct output *output)
 {
 	uint64_t nbytes;
 	const void *header = header_of(frame, &nbytes);
@@ -38,7 +37,7 @@ int frame_write_header(const struct frame *frame, struct output *output)
 	return nbytes ? output_write_at(output, 0, header, nbytes) : 0;
 }
 
-int frame_write_tails(const struct frame *frame, struct output *output, uint64_t offset)
+int around_write_tails(const struct around *frame, struct output *output, uint64_t offset)
 {
 	int r = 0;
 
@@ -72,8 +71,8 @@ static int verify_bytes(struct output *output, uint64_t offset, const void *byte
 	return 0;
 }
 
-int frame_verify(const struct frame *frame, struct output *output, uint64_t tails_offset,
-		 bool *ret_same)
+int around_verify(const struct around *frame, struct output *output, uint64_t tails_offset,
+		  bool *ret_same)
 {
 	uint64_t nbytes;
 	const void *header = header_of(frame, &nbytes);

@@ -1,14 +1,14 @@
 /*
- * checkpoint_runs - the stored runs that a checkpoint holds (see checkpoint.h)
+ * runs - the stored runs that a checkpoint holds (see checkpoint.h)
  */
-#include "src/checkpoint/checkpoint_inside.h"
+#include "src/checkpoint/inside.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 #include "src/merge/forecast.h"
 
 static int compare_offsets(const void *a, const void *b)
@@ -149,11 +149,11 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 	return most * checkpoint->layout->resident_nbytes;
 }
 
-static int restore_run(const struct engine *engine, const struct checkpoint_run *saved,
+static int restore_run(const struct job *job, const struct checkpoint_run *saved,
 		       struct run **ret_run)
 {
 	struct run_file *file;
-	int r = run_file_open(engine->spill, engine->compression, (uint32_t)saved->run.item_nbytes,
+	int r = run_file_open(job->spill, job->compression, (uint32_t)saved->run.item_nbytes,
 			      block_n_items(saved), &file);
 
 	if (r < 0)
@@ -169,14 +169,14 @@ static int restore_run(const struct engine *engine, const struct checkpoint_run 
 	return r;
 }
 
-int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct engine *engine,
+int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct job *job,
 			    struct run_store *store)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 
 	for (size_t i = 0; i < state->n_runs; i++) {
 		struct run *run;
-		int r = restore_run(engine, &state->runs[i], &run);
+		int r = restore_run(job, &state->runs[i], &run);
 
 		if (r == 0)
 			r = run_store_add(store, run);

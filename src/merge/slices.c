@@ -1,5 +1,5 @@
 /*
- * fetch - the slices of one window after the other (see fetch.h)
+ * slices - the slices of one window after the other (see slices.h)
  *
  * The exact cut. The splitter (key, run) is the first element of a block that was not taken. A
  * run's elements below key come before it; equal ones do if their run is earlier (its upper bound
@@ -17,16 +17,16 @@
  * such a cut depends on nothing but the key, and not on which records are in which run. The records
  * equal to the splitter that it leaves in the buffer are taken off the next window's quota.
  */
-#include "src/merge/fetch.h"
+#include "src/merge/slices.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
-struct fetch {
-	const struct engine *engine;
+struct slices {
+	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs;
 	struct supply *supply;
@@ -42,9 +42,9 @@ struct fetch {
 	uint64_t *lower_cuts; /* for a clean cut */
 };
 
-static int open_forecast(struct fetch *fetch)
+static int open_forecast(struct slices *fetch)
 {
-	const struct layout *layout = fetch->engine->layout;
+	const struct layout *layout = fetch->job->layout;
 	const struct item_loader loader = {
 		.layout = layout,
 		.load = supply_load_item,
@@ -58,7 +58,7 @@ static int open_forecast(struct fetch *fetch)
 			     fetch->start ? fetch->n_blocks : NULL, &fetch->forecast);
 }
 
-static int fetch_start(struct fetch *fetch, const struct window_plan *windows)
+static int slices_start(struct slices *fetch, const struct window_plan *windows)
 {
 	const size_t n = fetch->n_runs;
 	int r;
@@ -68,34 +68,34 @@ static int fetch_start(struct fetch *fetch, const struct window_plan *windows)
 	fetch->lower_cuts = calloc(n, sizeof *fetch->lower_cuts);
 	if (!fetch->n_blocks || !fetch->cuts || !fetch->lower_cuts)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
-	r = supply_open(fetch->engine, fetch->runs, fetch->n_runs, windows, &fetch->supply);
+	r = supply_open(fetch->job, fetch->runs, fetch->n_runs, windows, &fetch->supply);
 	return r < 0 ? r : open_forecast(fetch);
 }
 
-int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
-	       const struct window_plan *windows, const struct splitter *start,
-	       struct fetch **ret_fetch)
+int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, const struct splitter *start,
+		struct slices **ret_fetch)
 {
-	struct fetch *fetch = calloc(1, sizeof *fetch);
+	struct slices *fetch = calloc(1, sizeof *fetch);
 	int r;
 
 	if (!fetch)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	fetch->engine = engine;
+	fetch->job = job;
 	fetch->runs = runs;
 	fetch->n_runs = n_runs;
 	fetch->quota_records = windows->quota_records;
 	fetch->start = start;
-	r = fetch_start(fetch, windows);
+	r = slices_start(fetch, windows);
 	if (r < 0) {
-		fetch_close(fetch);
+		slices_close(fetch);
 		return r;
 	}
 	*ret_fetch = fetch;
 	return 0;
 }
 
-void fetch_close(struct fetch *fetch)
+void slices_close(struct slices *fetch)
 {
 	if (!fetch)
 		return;
@@ -108,9 +108,9 @@ void fetch_close(struct fetch *fetch)
 }
 
 /* Take the lower bounds as the cuts, if the next window has room for what that leaves. */
-static int cut_cleanly(struct fetch *fetch, const struct splitter *splitter)
+static int cut_cleanly(struct slices *fetch, const struct splitter *splitter)
 {
-	const struct plan *plan = &fetch->engine->plan;
+	const struct plan *plan = &fetch->job->plan;
 	const uint64_t block_records = plan->block_nbytes / plan->resident_nbytes;
 	uint64_t n_below = 0, n_left = 0;
 	int r = supply_cut(fetch->supply, splitter, 0, fetch->lower_cuts);
@@ -129,9 +129,9 @@ static int cut_cleanly(struct fetch *fetch, const struct splitter *splitter)
 	return 0;
 }
 
-static int cut(struct fetch *fetch, const struct splitter *splitter)
+static int cut(struct slices *fetch, const struct splitter *splitter)
 {
-	const bool unique = fetch->engine->unique;
+	const bool unique = fetch->job->unique;
 	struct span span = stats_begin(STAGE_CUT, fetch->number);
 	int r = supply_cut(fetch->supply, splitter, unique ? 0 : splitter->run, fetch->cuts);
 
@@ -143,14 +143,14 @@ static int cut(struct fetch *fetch, const struct splitter *splitter)
 	if (r == 0 && fetch->asked_clean && !unique)
 		r = cut_cleanly(fetch, splitter);
 	fetch->asked_clean = false;
-	stats_waited(fetch->engine->stats, span);
+	stats_waited(fetch->job->stats, span);
 	return r;
 }
 
 /* Does the splitter sort before the start? */
-static bool is_before_start(const struct fetch *fetch, const struct splitter *splitter)
+static bool is_before_start(const struct slices *fetch, const struct splitter *splitter)
 {
-	return layout_compare_keys(fetch->engine->layout, splitter->key, fetch->start->key) < 0;
+	return layout_compare_keys(fetch->job->layout, splitter->key, fetch->start->key) < 0;
 }
 
 /* All of the window that is available sorts before the start: leave it out. */
@@ -161,7 +161,7 @@ static void skip_window(struct slice *slices, uint32_t n)
 }
 
 /* Leave out what of the available records sorts before the start, which is in this window. */
-static int begin_at_start(struct fetch *fetch)
+static int begin_at_start(struct slices *fetch)
 {
 	int r = supply_cut(fetch->supply, fetch->start, 0, fetch->lower_cuts);
 
@@ -171,8 +171,8 @@ static int begin_at_start(struct fetch *fetch)
 	return r;
 }
 
-int fetch_next(struct fetch *fetch, const struct supply_memory *memory, struct slice *slices,
-	       uint64_t *ret_n, bool *ret_last)
+int slices_next(struct slices *fetch, const struct supply_memory *memory, struct slice *slices,
+		uint64_t *ret_n, bool *ret_last)
 {
 	struct splitter *splitter = &fetch->splitter;
 	const int more = forecast_take(fetch->forecast, fetch->quota_records - fetch->n_carried,
@@ -201,22 +201,22 @@ int fetch_next(struct fetch *fetch, const struct supply_memory *memory, struct s
 	return 0;
 }
 
-void fetch_ask_clean_cut(struct fetch *fetch)
+void slices_ask_clean_cut(struct slices *fetch)
 {
 	fetch->asked_clean = true;
 }
 
-const struct splitter *fetch_clean_cut(const struct fetch *fetch)
+const struct splitter *slices_clean_cut(const struct slices *fetch)
 {
 	return fetch->is_clean ? &fetch->splitter : NULL;
 }
 
-struct digest fetch_digest_read(const struct fetch *fetch)
+struct digest slices_digest_read(const struct slices *fetch)
 {
 	return supply_digest_read(fetch->supply);
 }
 
-struct digest fetch_digest_dropped(const struct fetch *fetch)
+struct digest slices_digest_dropped(const struct slices *fetch)
 {
 	return supply_digest_dropped(fetch->supply);
 }

@@ -1,7 +1,7 @@
 /*
- * checkpoint_description - what a checkpoint is of (see checkpoint_description.h)
+ * description - what a checkpoint is of (see description.h)
  */
-#include "src/checkpoint/checkpoint_description.h"
+#include "src/checkpoint/description.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
 #define FORMAT_VERSION 3

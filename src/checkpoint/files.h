@@ -1,7 +1,7 @@
 /*
- * checkpoint_files - the directory of a checkpoint, and what is in it
+ * files - the directory of a checkpoint, and what is in it
  *
- *	DIR/gsort-manifest	what is finished (manifest.h, checkpoint_state.h)
+ *	DIR/gsort-manifest	what is finished (manifest.h, state.h)
  *	DIR/gsort-runs		the blocks of all spilled runs
  *
  * Both begin with a mark. A file of that name that does not is somebody else's: it is neither
@@ -35,7 +35,7 @@ struct checkpoint_files {
 };
 
 /* Nothing is open yet. */
-void checkpoint_files_init(struct checkpoint_files *files, const struct io_engine *io,
+void checkpoint_files_init(struct checkpoint_files *files, const struct syscalls *io,
 			   const char *path);
 
 /*

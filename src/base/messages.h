@@ -1,5 +1,5 @@
 /*
- * status - the error vocabulary
+ * messages - the error vocabulary
  *
  * Every function that can fail returns 0 (or a count) or a negative errno. The message is printed
  * once, by the function that knows the facts, through fail(); everyone above passes the number on.
@@ -16,7 +16,7 @@
 enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };
 
 /* Name before each message, "gsort" unless set; `name` must outlive the process's last message. */
-void status_set_program(const char *name);
+void messages_set_program(const char *name);
 
 /*
  * Print "PROGRAM: MESSAGE\n" to standard error, unless a failure was printed before, and return
@@ -31,19 +31,19 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /*
- * Between status_mute(true) and status_mute(false) fail() and warn() print nothing, and nothing has
- * failed; only status_last() tells: for what may fail. Nobody else may be at work meanwhile.
+ * Between messages_mute(true) and messages_mute(false) fail() and warn() print nothing, and nothing
+ * has failed; only messages_last() tells: for what may fail. Nobody else may be at work meanwhile.
  */
-void status_mute(bool muted);
+void messages_mute(bool muted);
 
 /* Has fail() printed? */
-bool status_failed(void);
+bool messages_failed(void);
 
 /* Forget that fail() printed, and keep quiet if asked: for tests, which fail many times. */
-void status_reset(bool quiet);
+void messages_reset(bool quiet);
 
 /* The text of the last message of fail(), muted or not; "" if none. Not thread-safe. */
-const char *status_last(void);
+const char *messages_last(void);
 
 /* The same of warn(). */
-const char *status_last_warning(void);
+const char *messages_last_warning(void);

@@ -1,7 +1,7 @@
 /*
- * trial - how fast a device sorts, merges and copies (see trial.h)
+ * device_rates - how fast a device sorts, merges and copies (see device_rates.h)
  */
-#include "src/measure/trial.h"
+#include "src/measure/device_rates.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { MOST_MERGED_RUNS = 64, MOST_DEVICE_NBYTES = 64 << 20 };
 
 /* Records on the device, and what their operations need. */
 struct trial {
-	const struct engine *engine;
+	const struct job *job;
 	struct lane *lane;
 	struct mark *mark;
 	uint64_t n;
@@ -28,30 +28,30 @@ struct trial {
 /* Are elements sorted that refer to records of `host`? Else a record is what is sorted. */
 static bool refers(const struct trial *trial)
 {
-	return layout_refers(trial->engine->layout);
+	return layout_refers(trial->job->layout);
 }
 
 /* Do records become elements before they are sorted, and the other way when they are merged? */
 static bool is_coded(const struct trial *trial)
 {
-	return trial->engine->info.unified && layout_has_elements(trial->engine->layout);
+	return trial->job->info.unified && layout_has_elements(trial->job->layout);
 }
 
 /* Of what is sorted and merged, for each record. */
 static uint64_t sorted_nbytes(const struct trial *trial)
 {
-	const struct layout *layout = trial->engine->layout;
+	const struct layout *layout = trial->job->layout;
 
 	return refers(trial) ? layout->element_nbytes : layout->record_nbytes;
 }
 
 static size_t trial_scratch_nbytes(const struct trial *trial)
 {
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
-	const size_t sort = device_sort_scratch_nbytes(engine->device, layout, trial->n);
+	const struct job *job = trial->job;
+	const struct layout *layout = job->layout;
+	const size_t sort = device_sort_scratch_nbytes(job->device, layout, trial->n);
 	const size_t merge =
-		device_merge_scratch_nbytes(engine->device, layout, trial->n_runs, trial->n);
+		device_merge_scratch_nbytes(job->device, layout, trial->n_runs, trial->n);
 
 	return sort > merge ? sort : merge;
 }
@@ -71,18 +71,18 @@ static uint32_t last_runs(const struct plan *plan)
 
 static int alloc_memory(struct trial *trial)
 {
-	const struct engine *engine = trial->engine;
-	int r = device_alloc(engine->device, MEMORY_HOST, trial->nbytes, &trial->host);
+	const struct job *job = trial->job;
+	int r = device_alloc(job->device, MEMORY_HOST, trial->nbytes, &trial->host);
 
 	if (r == 0)
-		r = device_alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
+		r = device_alloc(job->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
 	if (r == 0)
-		r = device_alloc(engine->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
+		r = device_alloc(job->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
 	if (r == 0)
-		r = device_alloc(engine->device, MEMORY_DEVICE, trial->scratch_nbytes,
+		r = device_alloc(job->device, MEMORY_DEVICE, trial->scratch_nbytes,
 				 &trial->scratch);
 	for (int i = 0; i < 2; i++)
-		trial->edges[i] = malloc(engine->layout->item_nbytes);
+		trial->edges[i] = malloc(job->layout->item_nbytes);
 	return r == 0 && trial->edges[0] && trial->edges[1] ? 0 : -ENOMEM;
 }
 
@@ -96,10 +96,10 @@ static void fill(struct trial *trial)
 	}
 }
 
-static int trial_open(struct trial *trial, uint64_t nbytes)
+static int device_rates_open(struct trial *trial, uint64_t nbytes)
 {
-	const struct engine *engine = trial->engine;
-	const struct layout *layout = engine->layout;
+	const struct job *job = trial->job;
+	const struct layout *layout = job->layout;
 	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
 					       layout->record_nbytes :
 					       layout->resident_nbytes;
@@ -107,14 +107,14 @@ static int trial_open(struct trial *trial, uint64_t nbytes)
 
 	nbytes = nbytes / 4 < MOST_DEVICE_NBYTES ? nbytes / 4 : MOST_DEVICE_NBYTES;
 	trial->n = nbytes / record_nbytes;
-	trial->n_runs = last_runs(&engine->plan);
+	trial->n_runs = last_runs(&job->plan);
 	if (trial->n < trial->n_runs)
 		return -ENOMEM;
 	trial->nbytes = trial->n * record_nbytes;
 	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
-	r = lane_open(engine->device, LANE_NORMAL, &trial->lane);
+	r = lane_open(job->device, LANE_NORMAL, &trial->lane);
 	if (r == 0)
-		r = mark_open(engine->device, &trial->mark);
+		r = mark_open(job->device, &trial->mark);
 	if (r == 0)
 		r = alloc_memory(trial);
 	if (r == 0)
@@ -122,16 +122,16 @@ static int trial_open(struct trial *trial, uint64_t nbytes)
 	return r;
 }
 
-static void trial_close(struct trial *trial)
+static void device_rates_close(struct trial *trial)
 {
-	const struct engine *engine = trial->engine;
+	const struct job *job = trial->job;
 
 	lane_close(trial->lane);
 	mark_close(trial->mark);
-	device_release(engine->device, MEMORY_HOST, trial->host, trial->nbytes);
-	device_release(engine->device, MEMORY_DEVICE, trial->a, trial->nbytes);
-	device_release(engine->device, MEMORY_DEVICE, trial->b, trial->nbytes);
-	device_release(engine->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
+	device_release(job->device, MEMORY_HOST, trial->host, trial->nbytes);
+	device_release(job->device, MEMORY_DEVICE, trial->a, trial->nbytes);
+	device_release(job->device, MEMORY_DEVICE, trial->b, trial->nbytes);
+	device_release(job->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
 	free(trial->edges[0]);
 	free(trial->edges[1]);
 }
@@ -139,18 +139,18 @@ static void trial_close(struct trial *trial)
 /* What is sorted lies in a: elements stay there, items come to b. What is merged of it, to here. */
 static void *sorted_at(const struct trial *trial)
 {
-	return layout_has_elements(trial->engine->layout) ? trial->a : trial->b;
+	return layout_has_elements(trial->job->layout) ? trial->a : trial->b;
 }
 
 static void *merged_at(const struct trial *trial)
 {
-	return layout_has_elements(trial->engine->layout) ? trial->b : trial->a;
+	return layout_has_elements(trial->job->layout) ? trial->b : trial->a;
 }
 
 /* Sort n of the records or elements of a, from number `first` on. */
 static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
 {
-	const struct layout *layout = trial->engine->layout;
+	const struct layout *layout = trial->job->layout;
 
 	return lane_sort(trial->lane,
 			 &(struct sort_op){
@@ -169,7 +169,7 @@ static int queue_sort(struct trial *trial, uint64_t first, uint64_t n)
 static int queue_merge(struct trial *trial)
 {
 	return lane_merge(trial->lane, &(struct merge_op){
-					       .layout = trial->engine->layout,
+					       .layout = trial->job->layout,
 					       .slices = trial->slices,
 					       .k = trial->n_runs,
 					       .out = merged_at(trial),
@@ -184,10 +184,10 @@ static int queue_merge(struct trial *trial)
 /* Elements of the records of `host` to a. */
 static int queue_encode(struct trial *trial)
 {
-	const struct engine *engine = trial->engine;
+	const struct job *job = trial->job;
 
 	return lane_encode(trial->lane, &(struct encode_op){
-						.layout = engine->layout,
+						.layout = job->layout,
 						.records = trial->host,
 						.elements = trial->a,
 						.n = trial->n,
@@ -205,11 +205,11 @@ static int queue_load(struct trial *trial)
 /* Of the first n elements of b, the records to a. */
 static int queue_decode(struct trial *trial, uint64_t n)
 {
-	const struct engine *engine = trial->engine;
+	const struct job *job = trial->job;
 
 	trial->source = (struct slice){ trial->host, trial->n };
 	return lane_decode(trial->lane, &(struct decode_op){
-						.layout = engine->layout,
+						.layout = job->layout,
 						.sources = &trial->source,
 						.n_sources = 1,
 						.elements = trial->b,
@@ -224,12 +224,12 @@ static double trial_rate(struct trial *trial, int queued, uint64_t begin_ns, uin
 {
 	if (queued < 0 || lane_wait(trial->lane, trial->mark) < 0)
 		return 0;
-	return (double)nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
+	return (double)nbytes / ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
 static double time_copy(struct trial *trial, void *to, const void *from)
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int r = lane_copy(trial->lane, to, from, trial->nbytes);
 
 	return trial_rate(trial, r, begin_ns, trial->nbytes);
@@ -237,7 +237,7 @@ static double time_copy(struct trial *trial, void *to, const void *from)
 
 static double time_sort(struct trial *trial)
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int r = queue_sort(trial, 0, trial->n);
 
 	return trial_rate(trial, r, begin_ns, trial->n * sorted_nbytes(trial));
@@ -246,7 +246,7 @@ static double time_sort(struct trial *trial)
 /* Sort parts, then merge them. */
 static double time_merge(struct trial *trial)
 {
-	const struct layout *layout = trial->engine->layout;
+	const struct layout *layout = trial->job->layout;
 	const char *sorted = sorted_at(trial);
 	const uint64_t n = trial->n / trial->n_runs;
 	uint64_t begin_ns;
@@ -258,7 +258,7 @@ static double time_merge(struct trial *trial)
 	}
 	if (r < 0 || lane_wait(trial->lane, trial->mark) < 0)
 		return 0;
-	begin_ns = trace_now_ns();
+	begin_ns = clock_now_ns();
 	r = queue_merge(trial);
 	return trial_rate(trial, r, begin_ns, trial->n_runs * n * sorted_nbytes(trial));
 }
@@ -266,7 +266,7 @@ static double time_merge(struct trial *trial)
 /* What comes before a sort: a holds elements then. */
 static double time_encode(struct trial *trial)
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int r = queue_encode(trial);
 
 	return trial_rate(trial, r, begin_ns, trial->nbytes);
@@ -276,20 +276,20 @@ static double time_encode(struct trial *trial)
 static double time_decode(struct trial *trial)
 {
 	const uint64_t n = trial->n / trial->n_runs * trial->n_runs;
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int r = queue_decode(trial, n);
 
-	return trial_rate(trial, r, begin_ns, n * trial->engine->layout->record_nbytes);
+	return trial_rate(trial, r, begin_ns, n * trial->job->layout->record_nbytes);
 }
 
-bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rates *rates)
+bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates)
 {
-	struct trial trial = { .engine = engine };
-	const double lanes = engine->info.unified ? engine->info.n_lanes : 1;
+	struct trial trial = { .job = job };
+	const double lanes = job->info.unified ? job->info.n_lanes : 1;
 	bool is_open;
 	double upload;
 
-	is_open = trial_open(&trial, nbytes) == 0;
+	is_open = device_rates_open(&trial, nbytes) == 0;
 	if (is_open) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */
 		rates->rates[STAGE_MERGE] = lanes * time_merge(&trial);
@@ -299,11 +299,11 @@ bool trial_measure(const struct engine *engine, uint64_t nbytes, struct link_rat
 		if (is_coded(&trial))
 			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
-		if (!engine->info.unified) {
+		if (!job->info.unified) {
 			rates->rates[STAGE_UPLOAD] = upload;
 			rates->rates[STAGE_DOWNLOAD] = time_copy(&trial, trial.host, trial.b);
 		}
 	}
-	trial_close(&trial);
+	device_rates_close(&trial);
 	return is_open;
 }

@@ -1,5 +1,5 @@
 /*
- * links - how fast the machine can do what each stage does
+ * rates - how fast the machine can do what each stage does
  *
  * A short measurement with what the sort itself would use: the input where it lies, the back end,
  * the directories for temporary files and the output, and as many threads. It says what a plan will
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "src/plan/engine.h"
+#include "src/plan/job.h"
 
 /* Bytes per second of each stage when it runs alone, on all its threads; 0: not measured. */
 struct link_rates {
@@ -31,12 +31,12 @@ struct link_request {
  * After a sort: the stages of phases that took so long that it is worth it, in a tenth of the
  * sort's time. False if there are none.
  */
-bool links_request_after(const struct stats_totals *totals, uint64_t nbytes,
+bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
 			 struct link_request *ret_request);
 
 /*
- * Measure with an open engine that nothing else uses. What cannot be measured stays 0; a
+ * Measure with an open job that nothing else uses. What cannot be measured stays 0; a
  * measurement is no reason to fail.
  */
-void links_measure(const struct engine *engine, const struct options *options,
+void rates_measure(const struct job *job, const struct options *options,
 		   const struct link_request *request, struct link_rates *ret_rates);

@@ -1,5 +1,5 @@
 /*
- * fetch - the slices of one window after the other
+ * slices - the slices of one window after the other
  *
  * Takes the blocks that forecast.h says, has those of stored runs read into the window's buffer
  * (supply.h), and cuts all runs at the splitter.
@@ -10,38 +10,38 @@
 
 #include "src/merge/supply.h"
 
-struct fetch;
+struct slices;
 
 /*
  * The runs must outlive it. start: a splitter with run 0; what sorts before it is left out, and of
  * stored runs not read, but for a block of each. NULL: nothing is. 0 or a negative errno after a
  * message.
  */
-int fetch_open(const struct engine *engine, struct run *const *runs, uint32_t n_runs,
-	       const struct window_plan *windows, const struct splitter *start,
-	       struct fetch **ret_fetch);
+int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		const struct window_plan *windows, const struct splitter *start,
+		struct slices **ret_fetch);
 /* NULL is fine. */
-void fetch_close(struct fetch *fetch);
+void slices_close(struct slices *fetch);
 
 /*
  * The next window: slices[i], i < n_runs, of run i, *ret_n records in all (which may be none).
  * memory->in must stay untouched until the next call has returned. *ret_last: there are no more.
  */
-int fetch_next(struct fetch *fetch, const struct supply_memory *memory, struct slice *slices,
-	       uint64_t *ret_n, bool *ret_last);
+int slices_next(struct slices *fetch, const struct supply_memory *memory, struct slice *slices,
+		uint64_t *ret_n, bool *ret_last);
 
 /*
  * Let the next window end in front of all records with the splitter's key, in whichever run, if its
  * buffer can carry what that leaves.
  */
-void fetch_ask_clean_cut(struct fetch *fetch);
+void slices_ask_clean_cut(struct slices *fetch);
 
 /*
  * The splitter that the last window ends at, if it has no record with the splitter's key; else
  * NULL. Valid until the next call.
  */
-const struct splitter *fetch_clean_cut(const struct fetch *fetch);
+const struct splitter *slices_clean_cut(const struct slices *fetch);
 
 /* Of all records that were read from input runs; and of those dropped among them by -u. */
-struct digest fetch_digest_read(const struct fetch *fetch);
-struct digest fetch_digest_dropped(const struct fetch *fetch);
+struct digest slices_digest_read(const struct slices *fetch);
+struct digest slices_digest_dropped(const struct slices *fetch);

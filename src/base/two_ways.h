@@ -1,5 +1,5 @@
 /*
- * ways - one of two ways to do the same thing, whichever is found to be faster
+ * two_ways - one of two ways to do the same thing, whichever is found to be faster
  *
  * Which one is, is not known beforehand. Writing a file through the page cache is a copy, at the
  * speed of memory while there are pages at hand, and much slower where they first have to be found
@@ -18,7 +18,7 @@
 
 enum way { WAY_USUAL, WAY_OTHER, N_WAYS }; /* what is usual is tried first */
 
-struct ways {
+struct two_ways {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct {
@@ -28,11 +28,11 @@ struct ways {
 	uint32_t n_since_trial; /* times that the faster way was taken */
 };
 
-void ways_init(struct ways *ways);
-void ways_destroy(struct ways *ways);
+void two_ways_init(struct two_ways *ways);
+void two_ways_destroy(struct two_ways *ways);
 
 /* The way to go now. Thread-safe, as the next. */
-enum way ways_choose(struct ways *ways);
+enum way two_ways_choose(struct two_ways *ways);
 
 /* nbytes have gone that way, in ns nanoseconds. */
-void ways_note(struct ways *ways, enum way way, uint64_t nbytes, uint64_t ns);
+void two_ways_note(struct two_ways *ways, enum way way, uint64_t nbytes, uint64_t ns);

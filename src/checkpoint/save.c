@@ -1,18 +1,18 @@
 /*
- * checkpoint_save - what comes to a checkpoint while the sort goes on (see checkpoint.h)
+ * save - what comes to a checkpoint while the sort goes on (see checkpoint.h)
  *
  * Everything is handed over to the saver: nobody who sorts or merges waits for a disk here.
  *
  * A point waits until all of the output before it is written; windows are written in any order.
  */
-#include "src/checkpoint/checkpoint_inside.h"
+#include "src/checkpoint/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/store/run_file.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /*
  * Between two points a part of the output this long is written, or one of so many parts if it is

@@ -1,10 +1,10 @@
 /*
- * links - how fast the machine can do what each stage does (see links.h)
+ * rates - how fast the machine can do what each stage does (see rates.h)
  *
  * Files are read and written as the sort does it, in parts and by its threads; what is written has
- * no name and is given back. What the back end does is measured by trial.c.
+ * no name and is given back. What the back end does is measured by device_rates.c.
  */
-#include "src/measure/links.h"
+#include "src/measure/rates.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "src/base/crew.h"
-#include "src/base/status.h"
-#include "src/measure/trial.h"
+#include "src/base/messages.h"
+#include "src/measure/device_rates.h"
 #include "src/plan/page_cache.h"
 
 enum {
@@ -35,7 +35,7 @@ static const uint64_t least_phase_ns = UINT64_C(1000000000);
 
 /* What is measured, for whom, and by when. */
 struct survey {
-	const struct engine *engine;
+	const struct job *job;
 	const struct options *options;
 	const struct link_request *request;
 	uint64_t end_ns;
@@ -62,7 +62,7 @@ static void do_parts(void *context)
 	struct parts *parts = context;
 	uint32_t part;
 
-	while (trace_now_ns() < parts->end_ns && (part = parts->next++) < parts->n) {
+	while (clock_now_ns() < parts->end_ns && (part = parts->next++) < parts->n) {
 		const int r = parts->work(parts, part);
 
 		if (r < 0)
@@ -75,7 +75,7 @@ static void do_parts(void *context)
 static double time_parts(struct parts *parts, uint32_t n, uint32_t n_threads,
 			 int (*work)(struct parts *parts, uint32_t part))
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 
 	parts->work = work;
 	parts->n = n;
@@ -85,7 +85,7 @@ static double time_parts(struct parts *parts, uint32_t n, uint32_t n_threads,
 	if (parts->error)
 		return 0;
 	return (double)(parts->n_done * parts->part_nbytes) /
-	       ((double)(trace_now_ns() - begin_ns) * 1e-9);
+	       ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
 static char *part_data(const struct parts *parts, uint32_t part)
@@ -165,22 +165,22 @@ static double combine(double fresh, double warm, double part)
 static double time_reading(const struct survey *survey, uint64_t nbytes,
 			   double (*time)(struct parts *parts, uint32_t n_threads))
 {
-	const struct engine *engine = survey->engine;
-	const enum memory kind = engine->info.unified ? MEMORY_DEVICE : MEMORY_HOST;
+	const struct job *job = survey->job;
+	const enum memory kind = job->info.unified ? MEMORY_DEVICE : MEMORY_HOST;
 	struct parts parts = parts_of(nbytes, survey->end_ns);
 	const size_t room = N_PARTS * parts.part_nbytes;
 	double fresh, warm = 0;
 	void *memory;
 
-	parts.input = engine->input;
-	if (room == 0 || device_alloc(engine->device, kind, room, &memory) < 0)
+	parts.input = job->input;
+	if (room == 0 || device_alloc(job->device, kind, room, &memory) < 0)
 		return 0;
 	parts.data = memory;
-	fresh = time(&parts, engine->plan.n_readers);
+	fresh = time(&parts, job->plan.n_readers);
 	if (fresh > 0)
-		warm = time(&parts, engine->plan.n_readers);
-	device_release(engine->device, kind, memory, room);
-	return combine(fresh, warm, fresh_part(&engine->plan));
+		warm = time(&parts, job->plan.n_readers);
+	device_release(job->device, kind, memory, room);
+	return combine(fresh, warm, fresh_part(&job->plan));
 }
 
 static double time_input(struct parts *parts, uint32_t n_threads)
@@ -207,7 +207,7 @@ static void *produce(void *argument)
 	sigemptyset(&pipe_signal); /* nobody reads any more: an error, and no end of the process */
 	sigaddset(&pipe_signal, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL);
-	while (producer->nbytes && r == 0 && trace_now_ns() < producer->parts->end_ns) {
+	while (producer->nbytes && r == 0 && clock_now_ns() < producer->parts->end_ns) {
 		const size_t n = producer->nbytes < sizeof data ? producer->nbytes : sizeof data;
 
 		r = file_write_next(&producer->file, data, n);
@@ -220,7 +220,7 @@ static void *produce(void *argument)
 /* All that comes; the rate of it. */
 static double consume(struct parts *parts, const struct file *file)
 {
-	const uint64_t begin_ns = trace_now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	uint64_t done_nbytes = 0;
 	size_t got = 1;
 
@@ -229,12 +229,12 @@ static double consume(struct parts *parts, const struct file *file)
 			return 0;
 		done_nbytes += got;
 	}
-	return (double)done_nbytes / ((double)(trace_now_ns() - begin_ns) * 1e-9);
+	return (double)done_nbytes / ((double)(clock_now_ns() - begin_ns) * 1e-9);
 }
 
 static double time_pipe(struct parts *parts, uint32_t n_threads)
 {
-	struct file reading = { .engine = &io_engine_plain };
+	struct file reading = { .calls = &syscalls_plain };
 	struct producer producer = { .nbytes = N_PARTS * parts->part_nbytes, .parts = parts };
 	pthread_t thread;
 	double rate = 0;
@@ -244,7 +244,7 @@ static double time_pipe(struct parts *parts, uint32_t n_threads)
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return 0;
 	reading.fd = fds[0];
-	producer.file = (struct file){ .engine = &io_engine_plain, .fd = fds[1] };
+	producer.file = (struct file){ .calls = &syscalls_plain, .fd = fds[1] };
 	file_enlarge_pipe(&reading);
 	if (pthread_create(&thread, NULL, produce, &producer) == 0) {
 		rate = consume(parts, &reading);
@@ -259,7 +259,7 @@ static double time_pipe(struct parts *parts, uint32_t n_threads)
 
 static bool measure_input(const struct survey *survey, uint64_t nbytes)
 {
-	const bool is_pipe = input_total_nbytes(survey->engine->input) == INPUT_SIZE_UNKNOWN;
+	const bool is_pipe = input_total_nbytes(survey->job->input) == INPUT_SIZE_UNKNOWN;
 
 	return note_rate(survey, STAGE_READ,
 			 time_reading(survey, nbytes, is_pipe ? time_pipe : time_input));
@@ -278,15 +278,15 @@ static bool measure_directories(const struct survey *survey, const char *const *
 				size_t n, enum page_cache_use use, struct parts *parts,
 				enum stage write, enum stage read)
 {
-	const struct engine *engine = survey->engine;
+	const struct job *job = survey->job;
 	double rate = 0;
 
 	if (!parts->data ||
-	    spill_open(engine->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
+	    spill_open(job->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
 		return false;
 	page_cache_tell_spill(use, parts->spill);
 	if (has_room(parts->spill, N_PARTS * parts->part_nbytes))
-		rate = time_parts(parts, N_PARTS, engine->plan.n_writers, write_part);
+		rate = time_parts(parts, N_PARTS, job->plan.n_writers, write_part);
 	if (note_rate(survey, write, rate) && read != write)
 		note_rate(survey, read, time_parts(parts, parts->n_done, 1, read_back));
 	spill_close(parts->spill);
@@ -295,28 +295,28 @@ static bool measure_directories(const struct survey *survey, const char *const *
 
 static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
 {
-	const struct engine *engine = survey->engine;
+	const struct job *job = survey->job;
 	const struct options *options = survey->options;
 	const uint64_t stored_nbytes =
-		engine->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : engine->plan.temporary_nbytes;
+		job->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : job->plan.temporary_nbytes;
 	struct parts parts;
 	bool measured;
 
-	if (engine->plan.fits || !options->temp_dirs)
+	if (job->plan.fits || !options->temp_dirs)
 		return false;
 	parts = parts_open(nbytes, survey->end_ns);
 	measured = measure_directories(survey, options->temp_dirs, options->n_temp_dirs,
-				       page_cache_use(engine, stored_nbytes), &parts, STAGE_SPILL,
+				       page_cache_use(job, stored_nbytes), &parts, STAGE_SPILL,
 				       STAGE_FETCH);
 	free(parts.data);
 	return measured;
 }
 
-static enum page_cache_use use_for_output(const struct engine *engine)
+static enum page_cache_use use_for_output(const struct job *job)
 {
-	const uint64_t nbytes = engine->plan.input_nbytes;
+	const uint64_t nbytes = job->plan.input_nbytes;
 
-	return page_cache_use(engine, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	return page_cache_use(job, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 }
 
 /* Where the output will lie; of a pipe nobody can say more than of a file here. */
@@ -330,8 +330,8 @@ static bool measure_output(const struct survey *survey, uint64_t nbytes)
 	if (!directory)
 		return false;
 	parts = parts_open(nbytes, survey->end_ns);
-	measured = measure_directories(survey, &directory, 1, use_for_output(survey->engine),
-				       &parts, STAGE_WRITE, STAGE_WRITE);
+	measured = measure_directories(survey, &directory, 1, use_for_output(survey->job), &parts,
+				       STAGE_WRITE, STAGE_WRITE);
 	free(parts.data);
 	free(copy);
 	return measured;
@@ -339,7 +339,7 @@ static bool measure_output(const struct survey *survey, uint64_t nbytes)
 
 static bool measure_device(const struct survey *survey, uint64_t nbytes)
 {
-	return trial_measure(survey->engine, nbytes, survey->rates);
+	return device_rates_measure(survey->job, nbytes, survey->rates);
 }
 
 #define STAGE_BIT(STAGE) (1u << STAGE_##STAGE)
@@ -371,7 +371,7 @@ static void measure_growing(struct survey *survey, const struct subject *subject
 			    uint64_t budget_ns)
 {
 	const uint64_t most_nbytes = survey->request->nbytes;
-	uint64_t begin_ns = trace_now_ns();
+	uint64_t begin_ns = clock_now_ns();
 	uint64_t nbytes = most_nbytes < LEAST_TRIAL_NBYTES ? most_nbytes : LEAST_TRIAL_NBYTES;
 
 	survey->end_ns = begin_ns + budget_ns;
@@ -380,13 +380,13 @@ static void measure_growing(struct survey *survey, const struct subject *subject
 
 		if (!subject->measure(survey, nbytes))
 			return;
-		begin_ns = trace_now_ns();
+		begin_ns = clock_now_ns();
 		if (begin_ns + (GROWTH + 1) * (begin_ns - last_ns) > survey->end_ns)
 			return;
 	}
 }
 
-bool links_request_after(const struct stats_totals *totals, uint64_t nbytes,
+bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
 			 struct link_request *ret_request)
 {
 	struct link_request request = {
@@ -404,25 +404,25 @@ bool links_request_after(const struct stats_totals *totals, uint64_t nbytes,
 	return is_any_wanted;
 }
 
-void links_measure(const struct engine *engine, const struct options *options,
+void rates_measure(const struct job *job, const struct options *options,
 		   const struct link_request *request, struct link_rates *ret_rates)
 {
-	const uint64_t end_ns = trace_now_ns() + request->budget_ns;
+	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
 	struct survey survey = {
-		.engine = engine,
+		.job = job,
 		.options = options,
 		.request = request,
 		.rates = ret_rates,
 	};
 
 	*ret_rates = (struct link_rates){ 0 };
-	status_mute(true);
+	messages_mute(true);
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		const uint64_t now_ns = trace_now_ns();
+		const uint64_t now_ns = clock_now_ns();
 
 		if (is_wanted(&subjects[i], request) && now_ns < end_ns)
 			measure_growing(&survey, &subjects[i],
 					(end_ns - now_ns) / (N_SUBJECTS - i));
 	}
-	status_mute(false);
+	messages_mute(false);
 }

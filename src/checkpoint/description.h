@@ -1,5 +1,5 @@
 /*
- * checkpoint_description - what a checkpoint is of, in words that can be compared
+ * description - what a checkpoint is of, in words that can be compared
  *
  * A list of names and values, each ended by a NUL: everything that decides what the output's bytes
  * are. How they are made (memory, threads, back end, compression) may be different the next time.

@@ -1,17 +1,17 @@
 /*
- * checkpoint_state - what the records of a checkpoint's manifest say (see checkpoint_state.h)
+ * state - what the records of a checkpoint's manifest say (see state.h)
  *
  * The checksums of the manifest say that a record is what was written. It is checked here all the
  * same that it makes sense: what is read with it is then within its bounds, whoever wrote it.
  */
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/codec/codec.h"
-#include "src/base/status.h"
+#include "src/base/messages.h"
 
 /* What is left of a payload. */
 struct cursor {

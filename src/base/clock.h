@@ -1,5 +1,5 @@
 /*
- * now - a clock to take differences of
+ * clock - a clock to take differences of
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* Nanoseconds since some moment. */
-static inline uint64_t now_ns(void)
+static inline uint64_t clock_now_ns(void)
 {
 	struct timespec now;
 

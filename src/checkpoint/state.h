@@ -1,5 +1,5 @@
 /*
- * checkpoint_state - what the records of a checkpoint's manifest say
+ * state - what the records of a checkpoint's manifest say
  *
  *	HEADER	what is being sorted, and the name of the output under construction
  *	OUTPUT	which file that is
@@ -62,7 +62,7 @@ struct checkpoint_run {
 
 struct checkpoint_state {
 	struct saved_header header;
-	char *description; /* checkpoint_description.h; NULL: there is no checkpoint yet */
+	char *description; /* description.h; NULL: there is no checkpoint yet */
 	size_t description_nbytes;
 	struct saved_output output;
 	struct checkpoint_run *runs; /* n_runs, in the order of the input */

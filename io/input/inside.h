@@ -1,5 +1,5 @@
 /*
- * input_state - what an input consists of; of input*.c only
+ * inside - what an input consists of; of input*.c only
  */
 #pragma once
 

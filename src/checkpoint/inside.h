@@ -1,10 +1,10 @@
 /*
- * checkpoint_inside - what the files of a checkpoint's implementation share
+ * inside - what the files of a checkpoint's implementation share
  *
  *	checkpoint.c		what is there when the sort begins
- *	checkpoint_runs.c	the runs of that
+ *	runs.c	the runs of that
  *	run_origins.c		what these were made of
- *	checkpoint_save.c	what comes to it while the sort goes on
+ *	save.c	what comes to it while the sort goes on
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 #include <stdatomic.h>
 
 #include "src/checkpoint/checkpoint.h"
-#include "src/checkpoint/checkpoint_files.h"
-#include "src/checkpoint/checkpoint_state.h"
+#include "src/checkpoint/files.h"
 #include "src/checkpoint/saver.h"
+#include "src/checkpoint/state.h"
 #include "src/checkpoint/written_parts.h"
 
 struct pending_point;
 
 struct checkpoint {
 	/* Set by open. */
-	const struct io_engine *io;
+	const struct syscalls *io;
 	const struct options *options;
 	const struct layout *layout;
 	const struct input *input;
@@ -51,7 +51,7 @@ struct checkpoint {
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what);
 
 /* Add the runs to the store. 0, or a negative errno after a message. */
-int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct engine *engine,
+int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct job *job,
 			    struct run_store *store);
 
 /* The final merge has passed the key: what is before it is not needed any more. */

@@ -1,7 +1,7 @@
 /*
- * test_links - how long measuring may take, and when it is worth it
+ * test_rates - how long measuring may take, and when it is worth it
  */
-#include "src/measure/links.h"
+#include "src/measure/rates.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@ static void what_was_over_soon_is_not_measured(void **state)
 	struct link_request request;
 
 	(void)state;
-	assert_false(links_request_after(&soon, 1, &request));
-	assert_true(links_request_after(&late, 1, &request));
+	assert_false(rates_request_after(&soon, 1, &request));
+	assert_true(rates_request_after(&late, 1, &request));
 	assert_int_equal(request.budget_ns, 300 * MS);
 	assert_true(request.wanted[STAGE_READ]);
 	assert_false(request.wanted[STAGE_SORT]);
@@ -44,7 +44,7 @@ static void measuring_ends_when_its_time_is_over(void **state)
 {
 	static const char *directories[] = { fixture_directory };
 	const struct options options = { .temp_dirs = directories, .n_temp_dirs = 1 };
-	const struct engine engine = { .io = &faulty_engine, .plan = { .n_writers = WRITERS } };
+	const struct job job = { .io = &faulty_calls, .plan = { .n_writers = WRITERS } };
 	const struct link_request request = {
 		.nbytes = UINT64_C(1) << 30,
 		.budget_ns = 100 * MS,
@@ -55,7 +55,7 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	(void)state;
 	faults.marked_directory = fixture_directory;
 	faults.marked_delay = WRITE_MS * 1000;
-	links_measure(&engine, &options, &request, &rates);
+	rates_measure(&job, &options, &request, &rates);
 	assert_true(rates.rates[STAGE_SPILL] > 0);
 	assert_true(faults.n_transfers <= WRITERS * (2 * 100 / WRITE_MS + 1));
 }
