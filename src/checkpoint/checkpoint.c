@@ -93,7 +93,7 @@ static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes
 {
 	const struct checkpoint *checkpoint = context;
 	struct file file;
-	int r = file_open(checkpoint->io, AT_FDCWD, checkpoint->options->output_path, O_RDONLY, 0,
+	int r = file_open(checkpoint->io, AT_FDCWD, checkpoint->spec->output_path, O_RDONLY, 0,
 			  &file);
 
 	if (r == 0) {
@@ -102,7 +102,7 @@ static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes
 	}
 	if (r == -ENODATA)
 		return -EBADMSG;
-	return r < 0 ? fail(r, "%s: read: %m", checkpoint->options->output_path) : 0;
+	return r < 0 ? fail(r, "%s: read: %m", checkpoint->spec->output_path) : 0;
 }
 
 /* Has the output got its name before the process was killed? *ret_status: what it is now. */
@@ -112,7 +112,7 @@ static bool has_name(struct checkpoint *checkpoint, struct stat *ret_status)
 
 	if (!state->is_done)
 		return false;
-	if (stat(checkpoint->options->output_path, ret_status) < 0 ||
+	if (stat(checkpoint->spec->output_path, ret_status) < 0 ||
 	    ret_status->st_dev != state->output.device ||
 	    ret_status->st_ino != state->output.inode) {
 		checkpoint_state_forget_done(state);
@@ -137,16 +137,16 @@ static bool has_changed(const struct saved_done *done, const struct stat *status
  */
 static int take_up_changed(struct checkpoint *checkpoint, const struct description *now)
 {
-	const struct options *options = checkpoint->options;
+	const struct sort_spec *spec = checkpoint->spec;
 	const struct saved_output *output = &checkpoint->state.output;
 	const struct file_identity file = { output->device, output->inode };
 
 	if (input_has_file(checkpoint->input, file) &&
-	    (options->n_inputs > 1 || options->count || options->keys_only || options->index))
+	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->index))
 		return fail(-EINVAL,
 			    "%s: the sort was complete, and its output, %s, which is also an "
 			    "input, has changed since; %s",
-			    checkpoint->files.path, options->output_path, advise(checkpoint).text);
+			    checkpoint->files.path, spec->output_path, advise(checkpoint).text);
 	return begin_anew(checkpoint, now, "its output");
 }
 
@@ -225,7 +225,7 @@ static int check_state(const struct checkpoint *checkpoint)
 	    state->edge_nbytes != layout_edge_nbytes(layout) ||
 	    state->point.result.n_items * layout->output_nbytes !=
 		    output_parts_nbytes(state->parts, state->n_parts) ||
-	    (checkpoint->options->unique && n_in_runs != n_records))
+	    (checkpoint->spec->unique && n_in_runs != n_records))
 		return checkpoint_fail_damaged(checkpoint, "its output does not fit the sort");
 	return 0;
 }
@@ -243,7 +243,7 @@ static int open_state(struct checkpoint *checkpoint, const struct description *n
 static int open_files(struct checkpoint *checkpoint)
 {
 	struct description now;
-	int r = description_make(checkpoint->options, &now);
+	int r = description_make(checkpoint->spec, &now);
 
 	if (r < 0)
 		return r;
@@ -254,13 +254,13 @@ static int open_files(struct checkpoint *checkpoint)
 	return r;
 }
 
-static int check_input(const struct options *options, const struct input *input)
+static int check_input(const struct sort_spec *spec, const struct input *input)
 {
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail(-ESPIPE,
 			    "--checkpoint=%s: an input is a pipe, or its size is not known for "
 			    "another reason: it cannot be read again from any place",
-			    options->checkpoint_path);
+			    spec->checkpoint_path);
 	return 0;
 }
 
@@ -284,21 +284,21 @@ static struct checkpoint *checkpoint_make(void)
 	return checkpoint;
 }
 
-int checkpoint_open(const struct syscalls *io, const struct options *options,
+int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint)
 {
-	int r = check_input(options, input);
+	int r = check_input(spec, input);
 	struct checkpoint *checkpoint = r == 0 ? checkpoint_make() : NULL;
 
 	if (!checkpoint)
 		return r < 0 ? r : -ENOMEM;
 	checkpoint->io = io;
-	checkpoint->options = options;
+	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
 	checkpoint->keeper = (struct keeper){ checkpoint, skip, checkpoint_run_stored };
-	checkpoint_files_init(&checkpoint->files, io, options->checkpoint_path);
+	checkpoint_files_init(&checkpoint->files, io, spec->checkpoint_path);
 	r = open_files(checkpoint);
 	if (r < 0) {
 		if (checkpoint->is_new)
@@ -333,7 +333,7 @@ static int read_output(void *context, uint64_t offset, void *buffer, size_t nbyt
 static int check_output(const struct checkpoint *checkpoint, struct output *output)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	struct records_of records = { output, checkpoint->options->skip_nbytes };
+	struct records_of records = { output, checkpoint->spec->skip_nbytes };
 	size_t bad;
 	int r = written_parts_check(state->parts, state->n_parts, read_output, &records, &bad);
 
@@ -369,10 +369,10 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct output_kept kept = {
 		.name = state->header.output_name,
-		.offset = checkpoint->options->skip_nbytes,
+		.offset = checkpoint->spec->skip_nbytes,
 		.nbytes = output_parts_nbytes(state->parts, state->n_parts),
 	};
-	int r = output_open_kept(checkpoint->io, checkpoint->options->output_path, expected_nbytes,
+	int r = output_open_kept(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,
 				 &kept, ret_output);
 
 	if (r == 0)

@@ -15,17 +15,18 @@
 #include "io/output/output.h"
 #include "src/merge/keeper.h"
 #include "src/plan/job.h"
+#include "src/plan/spec.h"
 #include "src/run/run_store.h"
 
 struct checkpoint;
 
 /*
- * Begin a checkpoint in options->checkpoint_path, or go on with the one that is there, if it is of
+ * Begin a checkpoint in spec->checkpoint_path, or go on with the one that is there, if it is of
  * the same sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint
  * that was begun. What is passed must outlive it; the layout and the input are those of the
- * options.
+ * spec.
  */
-int checkpoint_open(const struct syscalls *io, const struct options *options,
+int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
 		    struct checkpoint **ret_checkpoint);
 

@@ -33,12 +33,12 @@ add(FILE *stream, const char *name, const char *format, ...)
 	fputc(0, stream);
 }
 
-static void add_keys(FILE *stream, const struct record_options *record)
+static void add_keys(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "record size", "%" PRIu64, record->record_nbytes);
-	add(stream, "number of keys", "%" PRIu32, record->n_keys);
-	for (uint32_t i = 0; i < record->n_keys; i++) {
-		const struct key *key = &record->keys[i];
+	add(stream, "record size", "%" PRIu64, spec->record_nbytes);
+	add(stream, "number of keys", "%" PRIu32, spec->n_keys);
+	for (uint32_t i = 0; i < spec->n_keys; i++) {
+		const struct key *key = &spec->keys[i];
 		char type[16];
 
 		key_format_type(key, type);
@@ -47,22 +47,22 @@ static void add_keys(FILE *stream, const struct record_options *record)
 	}
 }
 
-static void add_options(FILE *stream, const struct options *options)
+static void add_spec(FILE *stream, const struct sort_spec *spec)
 {
 	add(stream, "format", "%d, %s-endian", FORMAT_VERSION,
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 	add(stream, "version", "%s", GSORT_VERSION);
-	add_keys(stream, &options->record);
-	add(stream, "-u", "%d", options->unique);
-	add(stream, "--skip-bytes", "%" PRIu64, options->skip_nbytes);
-	add(stream, "--partial", "%d", options->partial);
-	add(stream, "--format", "%d", options->format);
-	add(stream, "--limit", "%" PRIu64, options->limit);
-	add(stream, "--count", "%d", options->count);
-	add(stream, "--keys-only", "%d", options->keys_only);
-	add(stream, "--index", "%d", options->index);
-	add(stream, "output", "%s", options->output_path);
-	add(stream, "number of inputs", "%zu", options->n_inputs);
+	add_keys(stream, spec);
+	add(stream, "-u", "%d", spec->unique);
+	add(stream, "--skip-bytes", "%" PRIu64, spec->skip_nbytes);
+	add(stream, "--partial", "%d", spec->partial);
+	add(stream, "--format", "%d", spec->format);
+	add(stream, "--limit", "%" PRIu64, spec->limit);
+	add(stream, "--count", "%d", spec->count);
+	add(stream, "--keys-only", "%d", spec->keys_only);
+	add(stream, "--index", "%d", spec->index);
+	add(stream, "output", "%s", spec->output_path);
+	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
 void description_format_file(struct file_identity file, char text[static 80])
@@ -95,7 +95,7 @@ static int add_input(FILE *stream, const char *path)
 	return 0;
 }
 
-int description_make(const struct options *options, struct description *ret_description)
+int description_make(const struct sort_spec *spec, struct description *ret_description)
 {
 	struct description description = { 0 };
 	FILE *stream = open_memstream(&description.text, &description.nbytes);
@@ -103,9 +103,9 @@ int description_make(const struct options *options, struct description *ret_desc
 
 	if (!stream)
 		return fail(-errno, "--checkpoint: %m");
-	add_options(stream, options);
-	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
-		r = add_input(stream, options->inputs[i]);
+	add_spec(stream, spec);
+	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
+		r = add_input(stream, spec->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)
 		r = fail(-errno, "--checkpoint: %m");
 	if (r < 0)

@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include "src/cli/options.h"
+#include "io/file/file.h"
+#include "src/plan/spec.h"
 
 struct description {
 	char *text; /* free() */
@@ -14,7 +15,7 @@ struct description {
 };
 
 /* Describe the sort; looks at the input files. 0, or a negative errno after a message. */
-int description_make(const struct options *options, struct description *ret_description);
+int description_make(const struct sort_spec *spec, struct description *ret_description);
 
 /* The first entry in which two descriptions differ. The strings are theirs. */
 struct difference {

@@ -22,7 +22,7 @@ struct pending_point;
 struct checkpoint {
 	/* Set by open. */
 	const struct syscalls *io;
-	const struct options *options;
+	const struct sort_spec *spec;
 	const struct layout *layout;
 	const struct input *input;
 	struct checkpoint_files files;

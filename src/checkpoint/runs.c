@@ -99,7 +99,7 @@ static int sweep_runs(const struct checkpoint *checkpoint, uint64_t *ret_end,
 /* Has the limit been lowered since? */
 static int check_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
 {
-	const uint64_t limit_nbytes = checkpoint->options->temp_limit_nbytes;
+	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
 
 	if (used_nbytes <= limit_nbytes)
 		return 0;
@@ -118,7 +118,7 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 		r = check_limit(checkpoint, used_nbytes);
 	if (r == 0)
 		r = spill_open_kept(&checkpoint->files.runs, &checkpoint->files.path, end,
-				    used_nbytes, checkpoint->options->temp_limit_nbytes,
+				    used_nbytes, checkpoint->spec->temp_limit_nbytes,
 				    &checkpoint->spill);
 	if (r < 0)
 		return r;

@@ -15,12 +15,13 @@
 static int check(const struct options *options, const struct layout *layout, struct input *input,
 		 struct stats *stats, struct verify_result *ret_found)
 {
+	const struct sort_spec spec = options_spec(options);
 	const uint64_t nbytes = input_total_nbytes(input);
 	const struct verify_options verify_options = {
 		.layout = layout,
 		.strict = options->unique,
 		.stop_at_disorder = true,
-		.n_threads = setup_n_threads(options),
+		.n_threads = setup_n_threads(&spec),
 		.stats = stats,
 	};
 	int r = options->debug ? debug_print(&options->record, layout, input) : 0;
@@ -29,16 +30,18 @@ static int check(const struct options *options, const struct layout *layout, str
 	return r < 0 ? r : verify_input(input, &verify_options, ret_found);
 }
 
-int check_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
+int check_run(const struct options *options, struct stats *stats, struct sort_facts *ret_facts)
 {
-	const struct framing framing = options_framing(options);
+	const struct sort_spec spec = options_spec(options);
+	struct framing framing = spec_framing(&spec);
 	struct verify_result found;
 	struct input *input = NULL;
 	struct layout layout;
-	int r = options_layout(options, &layout);
+	int r = spec_layout(&spec, &layout);
 
 	if (r < 0)
 		return r;
+	framing.checker = options->mode == MODE_CHECK ? "gsort -c" : "gsort -C";
 	r = input_open_framed(&syscalls_plain, options->inputs, options->n_inputs, &framing,
 			      &input);
 	if (r == 0)

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "src/cli/options.h"
-#include "src/cli/report.h"
+#include "src/sort/facts.h"
 
 /*
  * What is known about the records goes into *ret_facts. Returns 0, 1 after the message about a
  * disorder (none for -C), or a negative errno after a message.
  */
-int check_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts);
+int check_run(const struct options *options, struct stats *stats, struct sort_facts *ret_facts);

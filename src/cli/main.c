@@ -13,8 +13,11 @@
 #include "src/base/messages.h"
 #include "src/cli/check.h"
 #include "src/cli/deadly_signals.h"
+#include "src/cli/debug.h"
+#include "src/cli/explain.h"
 #include "src/cli/options.h"
 #include "src/cli/progress.h"
+#include "src/cli/report.h"
 #include "src/cli/report_file.h"
 #include "src/cli/roles.h"
 #include "src/sort/sort.h"
@@ -52,12 +55,40 @@ static void keep_to_one_arena(void)
 #endif
 }
 
-/* Check, sort or merge. */
-static int run(const struct options *options, struct stats *stats, struct report_facts *facts)
+/* --debug */
+static int show_keys(void *context, const struct layout *layout, struct input *input)
 {
+	const struct options *options = context;
+
+	return debug_print(&options->record, layout, input);
+}
+
+/* --explain */
+static int explain(const struct options *options, const struct sort_observer *observer,
+		   struct stats *stats, struct sort_facts *facts)
+{
+	const struct sort_spec spec = options_spec(options);
+	struct explanation explanation;
+	const int r =
+		sort_explain(&spec, options->assumed_nbytes, observer, stats, &explanation, facts);
+
+	if (r == 0)
+		explain_print(&explanation, stdout);
+	return r;
+}
+
+/* Check, sort or merge. */
+static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
+{
+	const struct sort_observer observer = { .context = (void *)options,
+						.opened = options->debug ? show_keys : NULL };
+	const struct sort_spec spec = options_spec(options);
+
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
 		return check_run(options, stats, facts);
-	return sort_run(options, stats, facts);
+	if (options->explain)
+		return explain(options, &observer, stats, facts);
+	return sort_run(&spec, &observer, stats, facts);
 }
 
 /* The files that tell of a run. */
@@ -89,16 +120,16 @@ static int check_standard_error(const struct options *options)
 	return fail(-EIO, "%s: standard error cannot be written to", option);
 }
 
-static int report(const struct options *options, struct stats *stats,
-		  const struct report_facts *facts, struct reports *reports)
+static int report_all(const struct options *options, const struct report *report,
+		      struct reports *reports)
 {
 	int r, shown, committed;
 
 	if (options->stats)
-		report_print(stats, facts, stderr);
+		report_print(report, stderr);
 	shown = check_standard_error(options);
 	if (reports->stats_json)
-		report_write_json(stats, facts, report_file_stream(reports->stats_json));
+		report_write_json(report, report_file_stream(reports->stats_json));
 	trace_close(reports->trace);
 	r = report_file_commit(reports->stats_json);
 	committed = report_file_commit(reports->trace_file);
@@ -132,7 +163,7 @@ static void tell_of_terminal(const struct options *options)
 static int run_reporting(const struct options *options)
 {
 	char type[RECORD_OPTIONS_TEXT_NBYTES];
-	struct report_facts facts = { .type = type };
+	struct sort_facts facts = { 0 };
 	struct reports reports = { 0 };
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;
@@ -153,7 +184,7 @@ static int run_reporting(const struct options *options)
 	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)
-		reported = report(options, stats, &facts, &reports);
+		reported = report_all(options, &(struct report){ stats, type, &facts }, &reports);
 	else
 		drop_reports(&reports);
 	stats_close(stats);

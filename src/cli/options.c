@@ -6,7 +6,6 @@
  */
 #include "src/cli/options.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -393,7 +392,8 @@ static int take_version(const struct option_spec *spec, const char *argument, vo
 
 int options_parse(int argc, char **argv, struct options *ret_options)
 {
-	struct options options = { .temp_limit_nbytes = UINT64_MAX, .limit = UINT64_MAX };
+	struct options options = { .temp_limit_nbytes = SORT_SPEC_UNLIMITED,
+				   .limit = SORT_SPEC_UNLIMITED };
 	struct option_result result;
 	int r;
 
@@ -418,32 +418,42 @@ void options_free(struct options *options)
 	*options = (struct options){ 0 };
 }
 
-int options_layout(const struct options *options, struct layout *ret_layout)
+struct sort_spec options_spec(const struct options *options)
 {
 	const struct record_options *record = &options->record;
-	const struct layout_request request = {
+
+	return (struct sort_spec){
+		.inputs = options->inputs,
+		.n_inputs = options->n_inputs,
+		.merges = options->mode == MODE_MERGE,
+		.skip_nbytes = options->skip_nbytes,
+		.partial = options->partial,
+		.format = options->format,
 		.record_nbytes = record->record_nbytes,
 		.keys = record->keys,
 		.n_keys = record->n_keys,
-		.keeps_records = options->limit != UINT64_MAX,
+		.is_untyped = record->is_default,
+		.output_path = options->output_path,
+		.unique = options->unique,
+		.limit = options->limit,
 		.count = options->count,
 		.keys_only = options->keys_only,
 		.index = options->index,
+		.zstd_level = options->zstd_level,
+		.verify = options->verify,
+		.fsync = options->fsync,
+		.backend = options->backend,
+		.gpus = options->gpus,
+		.n_gpus = options->n_gpus,
+		.n_threads = options->n_threads,
+		.memory_nbytes = options->buffer_nbytes,
+		.device_memory_nbytes = options->device_memory_nbytes,
+		.batch_size = options->batch_size,
+		.temp_dirs = options->temp_dirs,
+		.n_temp_dirs = options->n_temp_dirs,
+		.temp_limit_nbytes = options->temp_limit_nbytes,
+		.compression = options->compression,
+		.checkpoint_path = options->checkpoint_path,
+		.measures_ceilings = options->stats || options->stats_json_path,
 	};
-	const int r = layout_make(&request, ret_layout);
-
-	assert(r == 0 || r == -ENOMEM); /* record_options_settle() has checked the keys */
-	return r;
-}
-
-struct framing options_framing(const struct options *options)
-{
-	return (struct framing){ .record_nbytes = options->record.record_nbytes,
-				 .skip_nbytes = options->skip_nbytes,
-				 .partial = options->partial,
-				 .format = options->format,
-				 .is_untyped = options->record.is_default,
-				 .checker = options->mode == MODE_CHECK       ? "gsort -c" :
-					    options->mode == MODE_CHECK_QUIET ? "gsort -C" :
-										NULL };
 }

@@ -7,11 +7,9 @@
  */
 #pragma once
 
-#include "io/input/input.h"
-#include "io/store/compression.h"
 #include "src/cli/progress.h"
 #include "src/cli/record_options.h"
-#include "src/device/backend.h"
+#include "src/plan/spec.h"
 
 enum mode {
 	MODE_SORT,
@@ -32,7 +30,7 @@ struct options {
 	uint64_t skip_nbytes; /* at the beginning of each input, before its records */
 	enum partial partial;
 	enum format_choice format;
-	uint64_t limit; /* write at most so many records; UINT64_MAX: all */
+	uint64_t limit; /* write at most so many records; SORT_SPEC_UNLIMITED: all */
 	bool count;     /* before each record, of how many it is the first; only with unique */
 	bool keys_only; /* write keys, */
 	bool index;     /* or positions; not both, and not with count */
@@ -41,7 +39,7 @@ struct options {
 
 	uint64_t buffer_nbytes;        /* -S; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
-	uint64_t temp_limit_nbytes;    /* UINT64_MAX: none */
+	uint64_t temp_limit_nbytes;    /* SORT_SPEC_UNLIMITED: none */
 	const char **temp_dirs;        /* n_temp_dirs, at least 1: -T, else $TMPDIR, else /tmp */
 	size_t n_temp_dirs;
 	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
@@ -52,10 +50,10 @@ struct options {
 	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
 	unsigned n_gpus;
 
-	bool explain; /* print the plan and stop */
+	bool explain;            /* print the plan and stop */
 	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */
-	bool verify;  /* read the output back; only with output_path */
-	bool fsync;   /* only with output_path */
+	bool verify;             /* read the output back; only with output_path */
+	bool fsync;              /* only with output_path */
 	bool debug;
 	bool stats;
 	enum progress_mode progress;
@@ -81,11 +79,5 @@ int options_parse(int argc, char **argv, struct options *ret_options);
 /* Free what options_parse() allocated; a zeroed struct is fine. */
 void options_free(struct options *options);
 
-/*
- * The layout of the records and of what is written in their place. Returns 0 and a layout to
- * layout_free(), or -ENOMEM after a message.
- */
-int options_layout(const struct options *options, struct layout *ret_layout);
-
-/* Which bytes of the inputs are records. */
-struct framing options_framing(const struct options *options);
+/* What is to be sorted, and how (spec.h); it borrows what the options point to. */
+struct sort_spec options_spec(const struct options *options);

@@ -72,7 +72,7 @@ static int check_shape(const struct options *options)
 	const struct {
 		const char *option;
 		bool given;
-	} shapes[] = { { "--limit", options->limit != UINT64_MAX },
+	} shapes[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
 		       { "--count", options->count },
 		       { "--keys-only", options->keys_only },
 		       { "--index", options->index } };

@@ -18,7 +18,8 @@ static const char *const phase_keys[N_PHASES] = {
 
 /* What the two reports share, computed once. */
 struct summary {
-	const struct report_facts *facts;
+	const char *type;
+	const struct sort_facts *facts;
 	struct stats_totals totals;
 	double elapsed_s, user_s, system_s;
 	uint64_t input_nbytes, peak_rss_nbytes;
@@ -29,11 +30,12 @@ static double seconds(uint64_t ns)
 	return (double)ns * 1e-9;
 }
 
-static struct summary summarise(struct stats *stats, const struct report_facts *facts)
+static struct summary summarise(const struct report *report)
 {
-	struct summary summary = { .facts = facts };
+	const struct sort_facts *facts = report->facts;
+	struct summary summary = { .type = report->type, .facts = facts };
 
-	stats_get_totals(stats, &summary.totals);
+	stats_get_totals(report->stats, &summary.totals);
 	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
 	summary.elapsed_s = seconds(summary.totals.elapsed_ns);
 	summary.user_s = seconds(summary.totals.usage.user_ns);
@@ -98,7 +100,7 @@ static void print_stage(const struct stage_totals *totals, const char *name, uin
 		100 * seconds(totals->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate);
 }
 
-static void print_phase(const struct phase_totals *phase, const struct report_facts *facts,
+static void print_phase(const struct phase_totals *phase, const struct sort_facts *facts,
 			const char *name, FILE *stream)
 {
 	const enum stage bottleneck = find_bottleneck(phase);
@@ -140,7 +142,7 @@ static void print_spilled(const struct compression_totals *spilled, FILE *stream
 }
 
 /* What only a sort has. */
-static void print_sort(const struct report_facts *facts, FILE *stream)
+static void print_sort(const struct sort_facts *facts, FILE *stream)
 {
 	char buffer[32], chunk[32], temp[32];
 
@@ -160,13 +162,13 @@ static void print_sort(const struct report_facts *facts, FILE *stream)
 
 static void print_facts(const struct summary *summary, FILE *stream)
 {
-	const struct report_facts *facts = summary->facts;
+	const struct sort_facts *facts = summary->facts;
 	const bool is_sort = facts->backend[0];
 	char input[32], rate[40];
 
 	size_format(summary->input_nbytes, input);
 	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
-	fprintf(stream, "%" PRIu64 " records of %s (%s) read", facts->n_records_in, facts->type,
+	fprintf(stream, "%" PRIu64 " records of %s (%s) read", facts->n_records_in, summary->type,
 		input);
 	if (is_sort)
 		fprintf(stream, ", %" PRIu64 " written", facts->n_records_out);
@@ -187,17 +189,17 @@ static void print_summary(const struct summary *summary, FILE *stream)
 		summary->elapsed_s, summary->user_s, summary->system_s, rss);
 }
 
-void report_print(struct stats *stats, const struct report_facts *facts, FILE *stream)
+void report_print(const struct report *report, FILE *stream)
 {
 	struct summary summary;
 
-	if (!stats)
+	if (!report->stats)
 		return;
-	summary = summarise(stats, facts);
+	summary = summarise(report);
 	print_summary(&summary, stream);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (summary.totals.phases[phase].has_begun)
-			print_phase(&summary.totals.phases[phase], facts, phase_name(phase),
+			print_phase(&summary.totals.phases[phase], report->facts, phase_name(phase),
 				    stream);
 }
 
@@ -214,7 +216,7 @@ static void write_stage(const struct stage_totals *totals, const char *name, dou
 	fputc('}', stream);
 }
 
-static void write_phase(const struct phase_totals *phase, const struct report_facts *facts,
+static void write_phase(const struct phase_totals *phase, const struct sort_facts *facts,
 			const char *name, bool is_first, FILE *stream)
 {
 	const enum stage bottleneck = find_bottleneck(phase);
@@ -236,12 +238,14 @@ static void write_phase(const struct phase_totals *phase, const struct report_fa
 	fprintf(stream, "]}");
 }
 
-static void write_facts(const struct report_facts *facts, FILE *stream)
+static void write_facts(const struct summary *summary, FILE *stream)
 {
+	const struct sort_facts *facts = summary->facts;
+
 	fprintf(stream,
 		"  \"type\": \"%s\",\n  \"record_bytes\": %" PRIu64 ",\n  \"records_in\": %" PRIu64
 		",\n",
-		facts->type, facts->record_nbytes, facts->n_records_in);
+		summary->type, facts->record_nbytes, facts->n_records_in);
 	if (!facts->backend[0])
 		return;
 	fprintf(stream,
@@ -270,7 +274,7 @@ static void write_summary(const struct summary *summary, FILE *stream)
 		GSORT_VERSION, summary->elapsed_s, summary->user_s, summary->system_s,
 		summary->peak_rss_nbytes);
 	if (summary->facts->record_nbytes)
-		write_facts(summary->facts, stream);
+		write_facts(summary, stream);
 }
 
 static void write_phases(const struct summary *summary, FILE *stream)
@@ -288,13 +292,13 @@ static void write_phases(const struct summary *summary, FILE *stream)
 	fprintf(stream, "]\n");
 }
 
-void report_write_json(struct stats *stats, const struct report_facts *facts, FILE *stream)
+void report_write_json(const struct report *report, FILE *stream)
 {
 	struct summary summary;
 
-	if (!stats)
+	if (!report->stats)
 		return;
-	summary = summarise(stats, facts);
+	summary = summarise(report);
 	fprintf(stream, "{\n");
 	write_summary(&summary, stream);
 	write_phases(&summary, stream);

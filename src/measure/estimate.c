@@ -3,8 +3,6 @@
  */
 #include "src/measure/estimate.h"
 
-#include "src/base/size.h"
-
 /* Where a merge's bytes go on the way to the device and back, if it has memory of its own. */
 static void add_merge(const struct plan *plan, uint64_t fetched_nbytes, uint64_t merged_nbytes,
 		      uint64_t nbytes[static N_STAGES])
@@ -74,7 +72,7 @@ static double part_of_processors(const struct plan *plan, enum stage stage)
 	return n_threads < plan->n_lanes ? (double)n_threads / plan->n_lanes : 1;
 }
 
-static double stage_s(uint64_t nbytes, double rate)
+double estimate_stage_s(uint64_t nbytes, double rate)
 {
 	return nbytes && rate > 0 ? (double)nbytes / rate : 0;
 }
@@ -87,7 +85,7 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 
 	*ret_bottleneck = N_STAGES;
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		const double s = stage_s(loads->nbytes[phase][stage], rates->rates[stage]);
+		const double s = estimate_stage_s(loads->nbytes[phase][stage], rates->rates[stage]);
 
 		sum_s += s * part_of_processors(plan, stage);
 		if (s > longest_s) {
@@ -96,66 +94,4 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 		}
 	}
 	return plan->unified && sum_s > longest_s ? sum_s : longest_s;
-}
-
-static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_bottleneck,
-		       FILE *stream)
-{
-	char size[32], per_second[32];
-
-	size_format(nbytes, size);
-	fprintf(stream, "  %-10s %12s", stage_name(stage), size);
-	if (rate > 0) {
-		size_format((uint64_t)rate, per_second);
-		fprintf(stream, " %12s/s %9.3f s%s", per_second, stage_s(nbytes, rate),
-			is_bottleneck ? "  <- the longest" : "");
-	} else {
-		fprintf(stream, " %14s", "not measured");
-	}
-	fputc('\n', stream);
-}
-
-static double print_phase(const struct plan *plan, const struct loads *loads,
-			  const struct link_rates *rates, enum phase phase, FILE *stream)
-{
-	enum stage bottleneck;
-	const double s = estimate_phase_s(plan, loads, rates, phase, &bottleneck);
-	bool begun = false;
-
-	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		if (loads->nbytes[phase][stage] == 0)
-			continue;
-		if (!begun)
-			fprintf(stream, "%s: about %.3f s\n", phase_name(phase), s);
-		begun = true;
-		print_link(stage, loads->nbytes[phase][stage], rates->rates[stage],
-			   stage == bottleneck, stream);
-	}
-	return s;
-}
-
-/* Is there a rate for everything that is moved? */
-static bool is_complete(const struct loads *loads, const struct link_rates *rates)
-{
-	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		for (enum stage stage = 0; stage < N_STAGES; stage++)
-			if (loads->nbytes[phase][stage] && rates->rates[stage] <= 0)
-				return false;
-	return true;
-}
-
-void estimate_print(const struct plan *plan, const struct loads *loads,
-		    const struct link_rates *rates, FILE *stream)
-{
-	const char *each = plan->is_endless ? " for each GiB of input" : "";
-	double s = 0;
-
-	fprintf(stream,
-		"\nbytes over each link%s%s, at the rates that it has just shown; stages %s\n",
-		each, plan->packs ? " if nothing shrinks" : "",
-		plan->unified ? "share the processors" : "run at the same time");
-	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		s += print_phase(plan, loads, rates, phase, stream);
-	fprintf(stream, "in all: %s %.3f s%s\n", is_complete(loads, rates) ? "about" : "more than",
-		s, each);
 }

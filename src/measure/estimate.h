@@ -13,6 +13,9 @@ struct loads {
 /* What the stages of this plan will move; the output is made of the layout's items. */
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads);
 
+/* Seconds that a stage takes for so many bytes at that rate; 0 if it is not known. */
+double estimate_stage_s(uint64_t nbytes, double rate);
+
 /*
  * Seconds that the phase takes by these rates. Stages run at the same time, so it is as long as its
  * longest stage; on a unified device they share the processors, and it is at least as long as all
@@ -22,7 +25,3 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 			const struct link_rates *rates, enum phase phase,
 			enum stage *ret_bottleneck);
-
-/* The table of --explain. */
-void estimate_print(const struct plan *plan, const struct loads *loads,
-		    const struct link_rates *rates, FILE *stream);

@@ -36,7 +36,7 @@ static const uint64_t least_phase_ns = UINT64_C(1000000000);
 /* What is measured, for whom, and by when. */
 struct survey {
 	const struct job *job;
-	const struct options *options;
+	const struct sort_spec *spec;
 	const struct link_request *request;
 	uint64_t end_ns;
 	struct link_rates *rates;
@@ -296,16 +296,16 @@ static bool measure_directories(const struct survey *survey, const char *const *
 static bool measure_temporary(const struct survey *survey, uint64_t nbytes)
 {
 	const struct job *job = survey->job;
-	const struct options *options = survey->options;
+	const struct sort_spec *spec = survey->spec;
 	const uint64_t stored_nbytes =
 		job->plan.input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : job->plan.temporary_nbytes;
 	struct parts parts;
 	bool measured;
 
-	if (job->plan.fits || !options->temp_dirs)
+	if (job->plan.fits || !spec->temp_dirs)
 		return false;
 	parts = parts_open(nbytes, survey->end_ns);
-	measured = measure_directories(survey, options->temp_dirs, options->n_temp_dirs,
+	measured = measure_directories(survey, spec->temp_dirs, spec->n_temp_dirs,
 				       page_cache_use(job, stored_nbytes), &parts, STAGE_SPILL,
 				       STAGE_FETCH);
 	free(parts.data);
@@ -322,7 +322,7 @@ static enum page_cache_use use_for_output(const struct job *job)
 /* Where the output will lie; of a pipe nobody can say more than of a file here. */
 static bool measure_output(const struct survey *survey, uint64_t nbytes)
 {
-	char *copy = strdup(survey->options->output_path ? survey->options->output_path : ".");
+	char *copy = strdup(survey->spec->output_path ? survey->spec->output_path : ".");
 	const char *directory = copy ? dirname(copy) : NULL;
 	struct parts parts;
 	bool measured;
@@ -404,13 +404,13 @@ bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
 	return is_any_wanted;
 }
 
-void rates_measure(const struct job *job, const struct options *options,
+void rates_measure(const struct job *job, const struct sort_spec *spec,
 		   const struct link_request *request, struct link_rates *ret_rates)
 {
 	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
 	struct survey survey = {
 		.job = job,
-		.options = options,
+		.spec = spec,
 		.request = request,
 		.rates = ret_rates,
 	};

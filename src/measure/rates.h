@@ -11,6 +11,7 @@
 #pragma once
 
 #include "src/plan/job.h"
+#include "src/plan/spec.h"
 
 /* Bytes per second of each stage when it runs alone, on all its threads; 0: not measured. */
 struct link_rates {
@@ -38,5 +39,5 @@ bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
  * Measure with an open job that nothing else uses. What cannot be measured stays 0; a
  * measurement is no reason to fail.
  */
-void rates_measure(const struct job *job, const struct options *options,
+void rates_measure(const struct job *job, const struct sort_spec *spec,
 		   const struct link_request *request, struct link_rates *ret_rates);

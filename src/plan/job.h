@@ -12,7 +12,6 @@
 #include "io/store/compression.h"
 #include "io/store/spill.h"
 #include "src/base/stats.h"
-#include "src/cli/options.h"
 #include "src/plan/plan.h"
 #include "src/plan/temporary_space.h"
 

@@ -38,8 +38,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "io/store/compression.h"
 #include "src/device/device.h"
 
@@ -151,9 +149,6 @@ enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
 
 /* Any request makes a plan; it can be carried out if it says is_enough. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);
-
-/* For --explain. */
-void plan_print(const struct plan *plan, FILE *stream);
 
 /* The windows of one merge. */
 struct window_plan {

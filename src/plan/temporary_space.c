@@ -8,6 +8,7 @@
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/plan/job.h"
+#include "src/plan/spec.h"
 
 /* Bytes that can be stored, with those that are. */
 static int find_available(const struct job *job, uint64_t *ret_nbytes)
@@ -18,16 +19,16 @@ static int find_available(const struct job *job, uint64_t *ret_nbytes)
 	return r;
 }
 
-static int fail_missing(const struct job *job, const struct options *options,
+static int fail_missing(const struct job *job, const struct sort_spec *spec,
 			uint64_t available_nbytes, const char *why)
 {
 	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	char needed[32], available[32], missing[32];
-	const char *where = options->temp_dirs[0], *others = "";
+	const char *where = spec->temp_dirs[0], *others = "";
 
-	if (options->temp_limit_nbytes < needed_nbytes)
+	if (spec->temp_limit_nbytes < needed_nbytes)
 		where = "--temp-limit";
-	else if (options->n_temp_dirs > 1)
+	else if (spec->n_temp_dirs > 1)
 		others = " and the other directories";
 	size_format(needed_nbytes, needed);
 	size_format(available_nbytes, available);
@@ -44,9 +45,9 @@ static bool is_spilled_whole(const struct job *job)
 	return !job->unique && job->limit == UINT64_MAX;
 }
 
-int temporary_space_check(struct job *job, const struct options *options)
+int temporary_space_check(struct job *job, const struct sort_spec *spec)
 {
-	const bool is_raw = options->compression.mode == COMPRESS_NONE;
+	const bool is_raw = spec->compression.mode == COMPRESS_NONE;
 	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	uint64_t available_nbytes;
 	int r = needed_nbytes ? find_available(job, &available_nbytes) : 0;
@@ -54,8 +55,8 @@ int temporary_space_check(struct job *job, const struct options *options)
 	if (r < 0 || needed_nbytes == 0 || needed_nbytes <= available_nbytes)
 		return r;
 	if (is_raw && is_spilled_whole(job))
-		return fail_missing(job, options, available_nbytes, "");
-	job->space = (struct temporary_space){ .options = options, .is_short = true };
+		return fail_missing(job, spec, available_nbytes, "");
+	job->space = (struct temporary_space){ .spec = spec, .is_short = true };
 	compression_save_space(job->compression);
 	return 0;
 }
@@ -74,6 +75,6 @@ int temporary_space_check_again(const struct job *job)
 	r = find_available(job, &available_nbytes);
 	if (r < 0 || job->plan.temporary_nbytes <= available_nbytes)
 		return r;
-	return fail_missing(job, job->space.options, available_nbytes,
+	return fail_missing(job, job->space.spec, available_nbytes,
 			    ", since what is spilled does not shrink");
 }

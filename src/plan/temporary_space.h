@@ -12,15 +12,15 @@
 #include <stdbool.h>
 
 struct job;
-struct options;
+struct sort_spec;
 
 struct temporary_space {
-	const struct options *options;
+	const struct sort_spec *spec;
 	bool is_short; /* it fits only if it shrinks */
 };
 
 /* Before anything is spilled. 0, or -ENOSPC after a message that says how much is missing where. */
-int temporary_space_check(struct job *job, const struct options *options);
+int temporary_space_check(struct job *job, const struct sort_spec *spec);
 
 /* The same when a run has been spilled. */
 int temporary_space_check_again(const struct job *job);

@@ -25,38 +25,37 @@ _Static_assert((int)INPUT_MOST_MAPPED <= (int)BACKEND_MOST_SOURCES, "all can be 
 static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
 /* A limit beyond what the machine has would only be planned with as if it had it. */
-static uint64_t memory_limit(const struct options *options)
+static uint64_t memory_limit(const struct sort_spec *spec)
 {
 	const uint64_t physical_nbytes = memory_physical_nbytes();
-	const uint64_t nbytes = options->buffer_nbytes ? options->buffer_nbytes :
-							 memory_available_nbytes("") / 2;
+	const uint64_t nbytes = spec->memory_nbytes ? spec->memory_nbytes :
+						      memory_available_nbytes("") / 2;
 
 	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
 }
 
-unsigned setup_n_threads(const struct options *options)
+unsigned setup_n_threads(const struct sort_spec *spec)
 {
-	const unsigned n = options->n_threads ? options->n_threads : cpus_available("");
-	const uint64_t most = plan_most_threads(memory_limit(options));
+	const unsigned n = spec->n_threads ? spec->n_threads : cpus_available("");
+	const uint64_t most = plan_most_threads(memory_limit(spec));
 
 	return n < most ? n : (unsigned)most;
 }
 
-static int choose_backend(struct job *job, const struct options *options,
+static int choose_backend(struct job *job, const struct sort_spec *spec,
 			  const struct backend **ret_backend)
 {
-	return backend_choose(options->backend, input_total_nbytes(job->input),
-			      setup_n_threads(options), ret_backend);
+	return backend_choose(spec->backend, input_total_nbytes(job->input), setup_n_threads(spec),
+			      ret_backend);
 }
 
-static int open_device(struct job *job, const struct backend *backend,
-		       const struct options *options)
+static int open_device(struct job *job, const struct backend *backend, const struct sort_spec *spec)
 {
 	const struct backend_config config = {
-		.n_threads = setup_n_threads(options),
-		.device_memory_nbytes = options->device_memory_nbytes,
-		.gpus = options->gpus,
-		.n_gpus = options->n_gpus,
+		.n_threads = setup_n_threads(spec),
+		.device_memory_nbytes = spec->device_memory_nbytes,
+		.gpus = spec->gpus,
+		.n_gpus = spec->n_gpus,
 		.stats = job->stats,
 	};
 	int r;
@@ -75,104 +74,103 @@ static bool stores_codes(const struct job *job)
 	return job->layout->stores_elements;
 }
 
-unsigned setup_n_compressors(const struct options *options)
+unsigned setup_n_compressors(const struct sort_spec *spec)
 {
-	const uint64_t nbytes = memory_limit(options) / 4;
-	unsigned n = setup_n_threads(options);
+	const uint64_t nbytes = memory_limit(spec) / 4;
+	unsigned n = setup_n_threads(spec);
 
-	while (n > 1 && zst_writer_memory_nbytes(options->zstd_level, n) > nbytes)
+	while (n > 1 && zst_writer_memory_nbytes(spec->zstd_level, n) > nbytes)
 		n--;
 	return n;
 }
 
 /* Of the memory, what compressed inputs may take of which not all is known before. */
-static void limit_input(struct input *input, const struct options *options)
+static void limit_input(struct input *input, const struct sort_spec *spec)
 {
-	const uint64_t nbytes = memory_limit(options) / 16;
+	const uint64_t nbytes = memory_limit(spec) / 16;
 
 	input_limit_windows(input, nbytes < ZST_USUAL_WINDOW_NBYTES ? ZST_USUAL_WINDOW_NBYTES :
 				   nbytes < ZST_MOST_WINDOW_NBYTES  ? nbytes :
 								      ZST_MOST_WINDOW_NBYTES);
-	if (options->mode == MODE_MERGE)
-		input_keep_frames(input, memory_limit(options) / 4);
+	if (spec->merges)
+		input_keep_frames(input, memory_limit(spec) / 4);
 }
 
 /* What inputs take, and a compressed output. */
-static uint64_t streams_nbytes(const struct job *job, const struct options *options)
+static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *spec)
 {
-	const unsigned n_threads = setup_n_threads(options);
+	const unsigned n_threads = setup_n_threads(spec);
 	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
-	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, options->mode != MODE_MERGE);
+	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, !spec->merges);
 
-	if (options->zstd_level)
-		nbytes +=
-			zst_writer_memory_nbytes(options->zstd_level, setup_n_compressors(options));
+	if (spec->zstd_level)
+		nbytes += zst_writer_memory_nbytes(spec->zstd_level, setup_n_compressors(spec));
 	return nbytes;
 }
 
 static void make_plan(struct job *job, const struct setup *setup)
 {
-	const struct options *options = setup->options;
+	const struct sort_spec *spec = setup->spec;
 
 	job->request = (struct plan_request){
 		.layout = job->layout,
 		.device = job->device,
 		.device_nbytes = job->info.memory_nbytes,
 		.input_nbytes = input_total_nbytes(job->input),
-		.n_threads = setup_n_threads(options),
-		.memory_nbytes = memory_limit(options),
-		.n_input_runs = options->mode == MODE_MERGE ? (uint32_t)options->n_inputs : 0,
-		.batch_size = options->batch_size,
+		.n_threads = setup_n_threads(spec),
+		.memory_nbytes = memory_limit(spec),
+		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
+		.batch_size = spec->batch_size,
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
-		.streams_nbytes = streams_nbytes(job, options),
-		.compression = options->compression,
+		.streams_nbytes = streams_nbytes(job, spec),
+		.compression = spec->compression,
 		.stores_codes = stores_codes(job),
-		.keeps_index = options->checkpoint_path,
+		.keeps_index = spec->checkpoint_path,
 		.unique = job->unique,
 		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
-		.assumed_nbytes = options->assumed_nbytes ? options->assumed_nbytes :
-				  options->explain        ? PLAN_PER_NBYTES :
-							    0,
-		.assumes_endless = options->explain && !options->assumed_nbytes &&
+		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :
+				  setup->explains       ? PLAN_PER_NBYTES :
+							  0,
+		.assumes_endless = setup->explains && !setup->assumed_nbytes &&
 				   input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
 	};
 	plan_make(&job->request, &job->plan);
 }
 
 /* Would so much memory be enough for what is planned? */
-static bool is_enough(const struct job *job, const struct options *options, uint64_t memory_nbytes)
+static bool is_enough(const struct job *job, const struct sort_spec *spec, uint64_t memory_nbytes)
 {
 	struct plan_request request = job->request;
-	struct options tried = *options;
+	struct sort_spec tried = *spec;
 	struct plan plan;
 
-	tried.buffer_nbytes = request.memory_nbytes = memory_nbytes;
+	tried.memory_nbytes = request.memory_nbytes = memory_nbytes;
 	request.streams_nbytes = streams_nbytes(job, &tried);
 	plan_make(&request, &plan);
 	return plan.is_enough;
 }
 
 /* The least memory that is, more or less. */
-static uint64_t find_enough_nbytes(const struct job *job, const struct options *options)
+static uint64_t find_enough_nbytes(const struct job *job, const struct sort_spec *spec)
 {
 	uint64_t less = job->plan.memory_nbytes, enough = 2 * less;
 
-	while (!is_enough(job, options, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
+	while (!is_enough(job, spec, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
 		less = enough;
 		enough *= 2;
 	}
 	while (enough - less > enough / 32) {
 		const uint64_t middle = less + (enough - less) / 2;
 
-		*(is_enough(job, options, middle) ? &enough : &less) = middle;
+		*(is_enough(job, spec, middle) ? &enough : &less) = middle;
 	}
 	return enough;
 }
 
 /* What cannot be kept to is refused, and not passed over. */
-static int check_memory(const struct job *job, const struct options *options)
+static int check_memory(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
 	char has[32], needed[32], index[32], streams[32];
@@ -187,7 +185,7 @@ static int check_memory(const struct job *job, const struct options *options)
 		    "%s of memory are too little: this would take %s, of it %s to know where what "
 		    "is in the runs, and %s for inputs and a compressed output; it needs -S of at "
 		    "least %" PRIu64 "M",
-		    has, needed, index, streams, (find_enough_nbytes(job, options) >> 20) + 1);
+		    has, needed, index, streams, (find_enough_nbytes(job, spec) >> 20) + 1);
 }
 
 static void choose_way_of_spill(struct job *job)
@@ -202,28 +200,28 @@ static void choose_way_of_spill(struct job *job)
 
 static int open_spill(struct job *job, const struct setup *setup)
 {
-	const struct options *options = setup->options;
+	const struct sort_spec *spec = setup->spec;
 	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
-				    spill_open(job->io, options->temp_dirs, options->n_temp_dirs,
-					       options->temp_limit_nbytes,
-					       job->plan.host_tier_nbytes, &job->spill);
+				    spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
+					       spec->temp_limit_nbytes, job->plan.host_tier_nbytes,
+					       &job->spill);
 
 	if (r == 0)
 		choose_way_of_spill(job);
 	if (r == 0)
-		r = compression_open(&options->compression, stores_codes(job), &job->compression);
-	return r < 0 ? r : temporary_space_check(job, options);
+		r = compression_open(&spec->compression, stores_codes(job), &job->compression);
+	return r < 0 ? r : temporary_space_check(job, spec);
 }
 
 /* Plan, and get the device memory that is planned; smaller if it cannot be had. */
 static int open_pool(struct job *job, const struct setup *setup)
 {
-	const struct options *options = setup->options;
+	const struct sort_spec *spec = setup->spec;
 	int r;
 
 	make_plan(job, setup);
-	r = check_memory(job, options);
-	if (r < 0 || options->explain || options->mode == MODE_MERGE)
+	r = check_memory(job, spec);
+	if (r < 0 || setup->explains || spec->merges)
 		return r;
 	r = chunk_pool_open(job, &job->pool);
 	while (r == -ENOMEM && !job->info.unified &&
@@ -242,13 +240,13 @@ static void close_device(struct job *job)
 }
 
 /* Could elements refer to all records of the input, and be all that is sorted? */
-static bool can_refer(struct job *job, const struct options *options)
+static bool can_refer(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return job->info.refers && options->mode == MODE_SORT && !job->unique &&
-	       job->limit == UINT64_MAX && !options->checkpoint_path &&
-	       nbytes != INPUT_SIZE_UNKNOWN && nbytes / job->layout->record_nbytes <= UINT32_MAX &&
+	return job->info.refers && !spec->merges && !job->unique && job->limit == UINT64_MAX &&
+	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
+	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
 	       layout_refer(job->layout, &job->references);
 }
 
@@ -270,7 +268,7 @@ static int choose_layout(struct job *job, const struct setup *setup)
 	const struct layout *given = job->layout;
 	int r = 0;
 
-	if (!can_refer(job, setup->options))
+	if (!can_refer(job, setup->spec))
 		return 0;
 	job->layout = &job->references;
 	make_plan(job, setup);
@@ -286,7 +284,7 @@ static int choose_layout(struct job *job, const struct setup *setup)
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
 static int open_sorting(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	int r = open_device(job, backend, setup->options);
+	int r = open_device(job, backend, setup->spec);
 
 	if (r == 0)
 		r = choose_layout(job, setup);
@@ -300,9 +298,9 @@ static int open_sorting(struct job *job, const struct backend *backend, const st
 static int open_some_sorting(struct job *job, const struct setup *setup,
 			     const struct backend **backend)
 {
-	const struct options *options = setup->options;
-	const bool has_choice = options->backend == BACKEND_AUTO && *backend != &backend_cpu;
-	const bool may_fail = has_choice && options->n_gpus == 0;
+	const struct sort_spec *spec = setup->spec;
+	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
+	const bool may_fail = has_choice && spec->n_gpus == 0;
 	int r;
 
 	messages_mute(may_fail);
@@ -320,9 +318,9 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 int setup_open(const struct setup *setup, struct job *job)
 {
 	const struct backend *backend;
-	int r = choose_backend(job, setup->options, &backend);
+	int r = choose_backend(job, setup->spec, &backend);
 
-	limit_input(job->input, setup->options);
+	limit_input(job->input, setup->spec);
 	if (r == 0)
 		r = window_memory_open(&job->windows);
 	if (r == 0)
@@ -331,7 +329,7 @@ int setup_open(const struct setup *setup, struct job *job)
 		return fail(r, "not enough %s memory to sort with; try a smaller %s",
 			    backend == &backend_cpu ? "host" : "GPU",
 			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
-	if (r < 0 || setup->options->explain)
+	if (r < 0 || setup->explains)
 		return r;
 	return open_spill(job, setup);
 }

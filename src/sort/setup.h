@@ -8,13 +8,15 @@
 #pragma once
 
 #include "src/checkpoint/checkpoint.h"
-#include "src/cli/options.h"
 #include "src/plan/job.h"
+#include "src/plan/spec.h"
 
 struct setup {
-	const struct options *options;
+	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
 	bool ordered_output;           /* as in plan_request */
+	bool explains;                 /* only a plan is wanted, ... */
+	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
 };
 
 /*
@@ -26,8 +28,8 @@ int setup_open(const struct setup *setup, struct job *job);
 /* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
 void setup_close(struct job *job);
 
-/* CPU threads to use: --parallel, or all that this process may use. */
-unsigned setup_n_threads(const struct options *options);
+/* CPU threads to use: as many as are asked for, or all that this process may use. */
+unsigned setup_n_threads(const struct sort_spec *spec);
 
 /* Those of them that compress the output: a quarter of the memory has room for them, or it is 1. */
-unsigned setup_n_compressors(const struct options *options);
+unsigned setup_n_compressors(const struct sort_spec *spec);

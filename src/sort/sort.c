@@ -21,7 +21,6 @@
 #include "io/output/output.h"
 #include "src/base/messages.h"
 #include "src/checkpoint/checkpoint.h"
-#include "src/cli/debug.h"
 #include "src/form/chunk_pool.h"
 #include "src/form/form_runs.h"
 #include "src/measure/estimate.h"
@@ -36,7 +35,7 @@
 #include "src/sort/setup.h"
 
 struct sort {
-	const struct options *options;
+	const struct sort_spec *spec;
 	struct layout layout;
 	struct job job;
 	struct checkpoint *checkpoint; /* NULL: none */
@@ -46,7 +45,7 @@ struct sort {
 	struct input_runs *inputs; /* with -m: owns what input runs read from */
 	struct account account;
 	uint32_t n_passes; /* before the final merge */
-	struct report_facts *facts;
+	struct sort_facts *facts;
 };
 
 /* Of an input of known size, the records that are written; with -u at most. */
@@ -54,7 +53,7 @@ static uint64_t n_records_out(const struct sort *sort)
 {
 	const uint64_t n = input_total_nbytes(sort->job.input) / sort->layout.record_nbytes;
 
-	return n < sort->options->limit ? n : sort->options->limit;
+	return n < sort->spec->limit ? n : sort->spec->limit;
 }
 
 /*
@@ -63,7 +62,7 @@ static uint64_t n_records_out(const struct sort *sort)
  */
 static uint64_t output_nbytes(const struct sort *sort)
 {
-	if (sort->options->unique || sort->options->zstd_level ||
+	if (sort->spec->unique || sort->spec->zstd_level ||
 	    input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
 	return around_nbytes(sort->job.input) + n_records_out(sort) * sort->layout.output_nbytes;
@@ -75,7 +74,7 @@ static int check_output_size(const struct sort *sort)
 	const size_t nbytes_each = sort->layout.output_nbytes;
 	uint64_t n, nbytes;
 
-	if (sort->options->unique || input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN)
+	if (sort->spec->unique || input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN)
 		return 0;
 	n = n_records_out(sort);
 	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
@@ -88,25 +87,25 @@ static int check_output_size(const struct sort *sort)
 		    n, nbytes_each);
 }
 
-static int open_inputs(struct sort *sort)
+static int open_inputs(struct sort *sort, const struct sort_observer *observer)
 {
-	const struct options *options = sort->options;
-	const struct framing framing = options_framing(options);
+	const struct sort_spec *spec = sort->spec;
+	const struct framing framing = spec_framing(spec);
 	struct job *job = &sort->job;
 	int r;
 
 	job->io = &syscalls_plain;
 	job->layout = &sort->layout;
-	job->unique = options->unique;
-	job->limit = options->limit;
-	r = options_layout(options, &sort->layout);
+	job->unique = spec->unique;
+	job->limit = spec->limit;
+	r = spec_layout(spec, &sort->layout);
 	if (r < 0)
 		return r;
-	r = input_open_framed(job->io, options->inputs, options->n_inputs, &framing, &job->input);
+	r = input_open_framed(job->io, spec->inputs, spec->n_inputs, &framing, &job->input);
 	if (r == 0)
 		r = check_output_size(sort);
-	if (r == 0 && options->debug)
-		r = debug_print(&options->record, &sort->layout, job->input);
+	if (r == 0 && observer->opened)
+		r = observer->opened(observer->context, &sort->layout, job->input);
 	return r;
 }
 
@@ -116,19 +115,18 @@ static int open_output_file(struct sort *sort)
 
 	if (sort->checkpoint)
 		return checkpoint_open_output(sort->checkpoint, output_nbytes(sort), &sort->output);
-	return output_open(job->io, sort->options->output_path, output_nbytes(sort), &sort->output);
+	return output_open(job->io, sort->spec->output_path, output_nbytes(sort), &sort->output);
 }
 
 static int open_output(struct sort *sort)
 {
-	const struct options *options = sort->options;
+	const struct sort_spec *spec = sort->spec;
 	struct job *job = &sort->job;
 	struct file_identity identity;
 	int r = open_output_file(sort);
 
-	if (r == 0 && options->zstd_level)
-		r = output_compress(sort->output, options->zstd_level,
-				    setup_n_compressors(options));
+	if (r == 0 && spec->zstd_level)
+		r = output_compress(sort->output, spec->zstd_level, setup_n_compressors(spec));
 	if (r < 0)
 		return r;
 	sort->output_is_input = output_identity(sort->output, &identity) &&
@@ -191,7 +189,7 @@ static void expect_phases(const struct sort *sort)
 
 	stats_expect(job->stats, PHASE_PASSES, plan->passes_nbytes);
 	stats_expect(job->stats, PHASE_MERGE, nbytes);
-	stats_expect(job->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
+	stats_expect(job->stats, PHASE_CHECK, sort->spec->verify ? nbytes : 0);
 }
 
 static int make_runs(struct sort *sort)
@@ -203,9 +201,9 @@ static int make_runs(struct sort *sort)
 
 	expect_phases(sort);
 	stats_begin_phase(job->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
-	if (sort->options->mode == MODE_MERGE)
-		return input_runs_open(job, sort->options->inputs, sort->options->n_inputs,
-				       &sort->store, &sort->account.read, &sort->inputs);
+	if (sort->spec->merges)
+		return input_runs_open(job, sort->spec->inputs, sort->spec->n_inputs, &sort->store,
+				       &sort->account.read, &sort->inputs);
 	r = sort->checkpoint ? restore_runs(sort) : 0;
 	if (r == 0)
 		r = form_runs(job, job->pool, &sort->store, &read, &dropped);
@@ -241,7 +239,7 @@ static int write_output(void *context, const struct merged *merged)
 	struct sort *sort = context;
 	const uint64_t offset = merged->position * sort->layout.output_nbytes;
 	const uint64_t nbytes = merged->n_items * sort->layout.output_nbytes;
-	int r = output_write_at(sort->output, sort->options->skip_nbytes + offset, merged->items,
+	int r = output_write_at(sort->output, sort->spec->skip_nbytes + offset, merged->items,
 				nbytes);
 
 	if (r == 0 && sort->checkpoint)
@@ -280,12 +278,12 @@ static int merge_all(struct sort *sort)
 	int r;
 
 	sink.align_nbytes = output_alignment(sort->output, &sink.base);
-	sink.base += sort->options->skip_nbytes;
+	sink.base += sort->spec->skip_nbytes;
 	sort->facts->n_runs = sort->store.n;
 	sort->facts->n_runs_spilled = run_store_n_stored(&sort->store);
 	nbytes = count_items(&sort->store) * sink.item_nbytes;
 	stats_expect(job->stats, PHASE_MERGE, nbytes);
-	stats_expect(job->stats, PHASE_CHECK, sort->options->verify ? nbytes : 0);
+	stats_expect(job->stats, PHASE_CHECK, sort->spec->verify ? nbytes : 0);
 	if (sort->facts->n_runs_spilled > job->plan.fan_in)
 		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
 	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.read,
@@ -312,7 +310,7 @@ static struct around around_of(const struct sort *sort)
 
 static int commit(struct sort *sort)
 {
-	const enum output_durability durability = sort->options->fsync  ? OUTPUT_SYNC_ALL :
+	const enum output_durability durability = sort->spec->fsync     ? OUTPUT_SYNC_ALL :
 						  sort->output_is_input ? OUTPUT_SYNC_DATA :
 									  OUTPUT_UNSYNCED;
 	struct checkpoint *checkpoint = sort->checkpoint;
@@ -343,7 +341,7 @@ static void close_all(struct sort *sort)
 static void note_facts(struct sort *sort)
 {
 	const struct plan *plan = &sort->job.plan;
-	struct report_facts *facts = sort->facts;
+	struct sort_facts *facts = sort->facts;
 
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
 	facts->record_nbytes = sort->layout.record_nbytes;
@@ -363,8 +361,8 @@ static void note_facts(struct sort *sort)
 /* How much has come through a pipe is known only now. */
 static bool is_known_late(const struct sort *sort)
 {
-	return input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN &&
-	       sort->options->mode != MODE_MERGE && !sort->options->zstd_level;
+	return input_total_nbytes(sort->job.input) == INPUT_SIZE_UNKNOWN && !sort->spec->merges &&
+	       !sort->spec->zstd_level;
 }
 
 /* The final merge, and around it what of the inputs is no record. */
@@ -381,8 +379,8 @@ static int write_all(struct sort *sort)
 	if (r < 0)
 		return r;
 	return around_write_tails(&frame, sort->output,
-				  sort->options->skip_nbytes + sort->account.result.n_items *
-								       sort->layout.output_nbytes);
+				  sort->spec->skip_nbytes + sort->account.result.n_items *
+								    sort->layout.output_nbytes);
 }
 
 /* --verify */
@@ -391,7 +389,7 @@ static int verify(struct sort *sort)
 	const struct around frame = around_of(sort);
 
 	return account_verify(&sort->account, &sort->job, &frame, sort->output,
-			      sort->options->skip_nbytes);
+			      sort->spec->skip_nbytes);
 }
 
 /* Would gsort, which read the input as records, take the output for something else? */
@@ -421,7 +419,7 @@ static int sort_to_output(struct sort *sort)
 		r = write_all(sort);
 	if (r == 0)
 		r = account_check(&sort->account, &sort->job);
-	if (r == 0 && sort->options->verify)
+	if (r == 0 && sort->spec->verify)
 		r = verify(sort);
 	if (r == 0)
 		warn_of_format(sort);
@@ -448,7 +446,7 @@ static void measure_ceilings(struct sort *sort)
 	struct link_rates rates;
 
 	stats_finish(sort->job.stats);
-	if (!sort->options->stats && !sort->options->stats_json_path)
+	if (!sort->spec->measures_ceilings)
 		return;
 	stats_get_totals(sort->job.stats, &totals);
 	if (!rates_request_after(&totals, trial_nbytes(sort), &request))
@@ -456,7 +454,7 @@ static void measure_ceilings(struct sort *sort)
 	run_store_free(&sort->store);
 	chunk_pool_close(sort->job.pool);
 	sort->job.pool = NULL;
-	rates_measure(&sort->job, sort->options, &request, &rates);
+	rates_measure(&sort->job, sort->spec, &request, &rates);
 	memcpy(sort->facts->ceilings, rates.rates, sizeof rates.rates);
 }
 
@@ -466,19 +464,18 @@ static void measure_ceilings(struct sort *sort)
  */
 static int look_ahead(struct sort *sort, bool may_open)
 {
-	if (input_total_nbytes(sort->job.input) != INPUT_SIZE_UNKNOWN ||
-	    sort->options->mode == MODE_MERGE)
+	if (input_total_nbytes(sort->job.input) != INPUT_SIZE_UNKNOWN || sort->spec->merges)
 		return 0;
 	stats_begin_phase(sort->job.stats, PHASE_RUNS, 0);
 	return input_look_ahead(sort->job.input, may_open);
 }
 
-/* --assume-size is for what nobody knows. */
-static int check_assumption(const struct sort *sort)
+/* An assumption is for what nobody knows. */
+static int check_assumption(const struct sort *sort, uint64_t assumed_nbytes)
 {
 	const uint64_t nbytes = input_total_nbytes(sort->job.input);
 
-	if (sort->options->assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
+	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
 		return fail(-EINVAL,
 			    "--assume-size: the size of the input is known, %" PRIu64
 			    " bytes: nothing need be assumed",
@@ -486,14 +483,16 @@ static int check_assumption(const struct sort *sort)
 	return 0;
 }
 
-static int explain(struct sort *sort)
+static int explain(struct sort *sort, uint64_t assumed_nbytes, struct explanation *ret_explanation)
 {
-	const struct plan *plan = &sort->job.plan;
+	const struct setup setup = {
+		.spec = sort->spec,
+		.explains = true,
+		.assumed_nbytes = assumed_nbytes,
+	};
 	struct link_request request = { .budget_ns = LINKS_EXPLAIN_NS };
-	struct link_rates rates;
-	struct loads loads;
-	const struct setup setup = { .options = sort->options };
-	int r = check_assumption(sort);
+	struct loads *loads = &ret_explanation->loads;
+	int r = check_assumption(sort, assumed_nbytes);
 
 	if (r == 0)
 		r = look_ahead(sort, false);
@@ -501,15 +500,14 @@ static int explain(struct sort *sort)
 		r = setup_open(&setup, &sort->job);
 	if (r < 0)
 		return r;
-	plan_print(plan, stdout);
-	estimate_loads(plan, sort->job.layout, &loads);
-	if (sort->options->verify)
-		loads.nbytes[PHASE_CHECK][STAGE_VERIFY] = loads.nbytes[PHASE_MERGE][STAGE_WRITE];
+	ret_explanation->plan = sort->job.plan;
+	estimate_loads(&sort->job.plan, sort->job.layout, loads);
+	if (sort->spec->verify)
+		loads->nbytes[PHASE_CHECK][STAGE_VERIFY] = loads->nbytes[PHASE_MERGE][STAGE_WRITE];
 	request.nbytes = trial_nbytes(sort);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		request.wanted[stage] = true;
-	rates_measure(&sort->job, sort->options, &request, &rates);
-	estimate_print(plan, &loads, &rates, stdout);
+	rates_measure(&sort->job, sort->spec, &request, &ret_explanation->rates);
 	return 0;
 }
 
@@ -517,7 +515,7 @@ static int explain(struct sort *sort)
 static int open_rest(struct sort *sort)
 {
 	const struct setup setup = {
-		.options = sort->options,
+		.spec = sort->spec,
 		.checkpoint = sort->checkpoint,
 		.ordered_output = output_is_ordered(sort->output),
 	};
@@ -531,13 +529,13 @@ static int open_rest(struct sort *sort)
 static int open_and_sort(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	const struct options *options = sort->options;
+	const struct sort_spec *spec = sort->spec;
 	int r = 0;
 
-	if (options->checkpoint_path)
-		r = checkpoint_open(job->io, options, &sort->layout, job->input, &sort->checkpoint);
+	if (spec->checkpoint_path)
+		r = checkpoint_open(job->io, spec, &sort->layout, job->input, &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
-		tell("resuming: %s is complete", options->output_path);
+		tell("resuming: %s is complete", spec->output_path);
 		checkpoint_remove(sort->checkpoint);
 		return 0;
 	}
@@ -556,20 +554,33 @@ static int open_and_sort(struct sort *sort)
 	return r;
 }
 
-int sort_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts)
+int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
+	     struct stats *stats, struct sort_facts *ret_facts)
 {
-	struct sort sort = { .options = options, .job.stats = stats, .facts = ret_facts };
-	int r = open_inputs(&sort);
+	struct sort sort = { .spec = spec, .job.stats = stats, .facts = ret_facts };
+	int r = open_inputs(&sort, observer);
 
-	if (r == 0 && options->explain) {
-		r = explain(&sort);
-	} else if (r == 0) {
+	if (r == 0)
 		r = open_and_sort(&sort);
+	if (r == 0) {
+		note_facts(&sort);
+		measure_ceilings(&sort);
 	}
+	close_all(&sort);
+	return r;
+}
+
+int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
+		 const struct sort_observer *observer, struct stats *stats,
+		 struct explanation *ret_explanation, struct sort_facts *ret_facts)
+{
+	struct sort sort = { .spec = spec, .job.stats = stats, .facts = ret_facts };
+	int r = open_inputs(&sort, observer);
+
+	if (r == 0)
+		r = explain(&sort, assumed_nbytes, ret_explanation);
 	if (r == 0)
 		note_facts(&sort);
-	if (r == 0 && !options->explain)
-		measure_ceilings(&sort);
 	close_all(&sort);
 	return r;
 }

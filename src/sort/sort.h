@@ -1,14 +1,41 @@
 /*
- * sort - the whole sort (or merge) that the options ask for
+ * sort - the whole sort (or merge) that a spec asks for
  */
 #pragma once
 
-#include "src/cli/options.h"
-#include "src/cli/report.h"
+#include "src/measure/estimate.h"
+#include "src/plan/spec.h"
+#include "src/sort/facts.h"
+
+/* Who wants to know more than the result. A zeroed struct is nobody. */
+struct sort_observer {
+	void *context;
+	/*
+	 * The inputs are open, nothing has been read; NULL: no matter. input_read_at() may be used.
+	 * A negative errno, after a message, ends the sort.
+	 */
+	int (*opened)(void *context, const struct layout *layout, struct input *input);
+};
 
 /*
- * Sort or merge the inputs into the output, or print the plan with --explain. stats may be NULL;
- * *ret_facts is filled in for it. Returns 0, or a negative errno after a message; the output is
- * then untouched.
+ * Sort or merge the inputs into the output. stats may be NULL. Returns 0 and *ret_facts, or a
+ * negative errno after a message; the output is then untouched.
  */
-int sort_run(const struct options *options, struct stats *stats, struct report_facts *ret_facts);
+int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
+	     struct stats *stats, struct sort_facts *ret_facts);
+
+/* What a sort would do, and how long that would take. */
+struct explanation {
+	struct plan plan;
+	struct loads loads;
+	struct link_rates rates;
+};
+
+/*
+ * Plan the same, and write nothing but files without a name that are gone again. assumed_nbytes: of
+ * an input of unknown size, for which it is planned; 0: an endless one. As above; of the facts only
+ * what is planned is known.
+ */
+int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
+		 const struct sort_observer *observer, struct stats *stats,
+		 struct explanation *ret_explanation, struct sort_facts *ret_facts);

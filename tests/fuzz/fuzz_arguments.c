@@ -69,11 +69,12 @@ static void check_records(const struct layout *layout, const unsigned char *reco
 
 static void check_layout(const struct options *options, const unsigned char *data, size_t nbytes)
 {
+	const struct sort_spec spec = options_spec(options);
 	struct layout layout;
 	unsigned char *records;
 	size_t n;
 
-	if (options_layout(options, &layout) < 0)
+	if (spec_layout(&spec, &layout) < 0)
 		return;
 	n = nbytes / layout.record_nbytes;
 	n = n < 100 ? n : 100;

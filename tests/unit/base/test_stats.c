@@ -16,9 +16,8 @@
 enum { N_THREADS = 4, N_SPANS = 1000 };
 #define S UINT64_C(1000000000)
 
-static const struct report_facts facts = {
+static const struct sort_facts facts = {
 	.backend = "CPU, 2 threads",
-	.type = "u64",
 	.record_nbytes = 8,
 	.n_records_in = 1 << 20,
 	.n_records_out = 1 << 20,
@@ -53,24 +52,24 @@ static struct stats *open_stats(enum phase phase)
 }
 
 /* The table of `stats`, in `text`. */
-static void print_report(struct stats *stats, const struct report_facts *of)
+static void print_report(struct stats *stats, const char *type, const struct sort_facts *of)
 {
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	report_print(stats, of, file);
+	report_print(&(struct report){ stats, type, of }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
 }
 
 /* Their JSON, in `text`. */
-static void print_json(struct stats *stats, const struct report_facts *of)
+static void print_json(struct stats *stats, const char *type, const struct sort_facts *of)
 {
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	report_write_json(stats, of, file);
+	report_write_json(&(struct report){ stats, type, of }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -79,7 +78,7 @@ static void print_json(struct stats *stats, const struct report_facts *of)
 /* The JSON report of `stats`, in `text`; the stats are closed. */
 static const char *report_json(struct stats *stats)
 {
-	print_json(stats, &facts);
+	print_json(stats, "u64", &facts);
 	stats_close(stats);
 	return text;
 }
@@ -153,7 +152,7 @@ static void facts_are_in_both_reports(void **state)
 
 	(void)state;
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
-	print_report(stats, &facts);
+	print_report(stats, "u64", &facts);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
 	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; windows: 3; "
@@ -175,18 +174,16 @@ static void facts_are_in_both_reports(void **state)
 
 static void a_check_has_facts_of_its_records_only(void **state)
 {
-	const struct report_facts checked = { .type = "u32be",
-					      .record_nbytes = 4,
-					      .n_records_in = 1000 };
+	const struct sort_facts checked = { .record_nbytes = 4, .n_records_in = 1000 };
 	struct stats *stats = open_stats(PHASE_CHECK);
 
 	(void)state;
 	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
-	print_report(stats, &checked);
+	print_report(stats, "u32be", &checked);
 	assert_has("1000 records of u32be (3.9 KiB) read, ");
 	assert_null(strstr(text, "written"));
 	assert_null(strstr(text, "runs:"));
-	print_json(stats, &checked);
+	print_json(stats, "u32be", &checked);
 	stats_close(stats);
 	assert_has("\"records_in\": 1000");
 	assert_null(strstr(text, "records_out"));
@@ -194,15 +191,15 @@ static void a_check_has_facts_of_its_records_only(void **state)
 
 static void unknown_facts_are_left_out(void **state)
 {
-	const struct report_facts unknown = { 0 };
+	const struct sort_facts unknown = { 0 };
 	struct stats *stats = open_stats(PHASE_CHECK);
 
 	(void)state;
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
-	print_report(stats, &unknown);
+	print_report(stats, "u64", &unknown);
 	assert_null(strstr(text, "records"));
 	assert_has("resident at most\nchecking: ");
-	print_json(stats, &unknown);
+	print_json(stats, "u64", &unknown);
 	stats_close(stats);
 	assert_null(strstr(text, "records"));
 	assert_has("\"peak_rss_bytes\": ");
@@ -294,8 +291,8 @@ static void no_stats_are_fine(void **state)
 	stats_waited(NULL, stats_begin(STAGE_READ, 0));
 	stats_get_progress(NULL, &at);
 	assert_false(at.started);
-	report_print(NULL, &facts, stdout);
-	report_write_json(NULL, &facts, stdout);
+	report_print(&(struct report){ NULL, "u64", &facts }, stdout);
+	report_write_json(&(struct report){ NULL, "u64", &facts }, stdout);
 	stats_close(NULL);
 }
 

@@ -52,8 +52,9 @@ static int finish(void **state)
 /* Open the checkpoint of a sort, and leave it there. */
 static int open_and_leave(struct options *options)
 {
+	const struct sort_spec spec = options_spec(options);
 	struct checkpoint *checkpoint;
-	const int r = checkpoint_open(&faulty_calls, options, &layout, input, &checkpoint);
+	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint);
 
 	if (r == 0)
 		checkpoint_close(checkpoint);
@@ -141,10 +142,11 @@ static void append_done(const char *path)
 
 static bool is_complete(struct options *options)
 {
+	const struct sort_spec spec = options_spec(options);
 	struct checkpoint *checkpoint;
 	bool is;
 
-	assert_int_equal(checkpoint_open(&faulty_calls, options, &layout, input, &checkpoint), 0);
+	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint), 0);
 	is = checkpoint_is_complete(checkpoint);
 	checkpoint_close(checkpoint);
 	return is;

@@ -471,6 +471,61 @@ static void help_names_every_option_within_80_columns(void **state)
 			fail_msg("longer than 80 columns: '%s'", line);
 }
 
+static void everything_that_is_asked_for_is_in_the_spec(void **state)
+{
+	struct options options = PARSED("-R24", "-k8:i32:r", "-k0:b3", "-u", "--count",
+					"--keys-only", "--limit=7", "--skip-bytes=5",
+					"--partial=drop", "--format=raw", "-o", "out", "--zstd=4",
+					"--verify", "--fsync", "a", "b");
+	const struct sort_spec spec = options_spec(&options);
+
+	(void)state;
+	assert_int_equal(spec.n_inputs, 2);
+	assert_string_equal(spec.inputs[1], "b");
+	assert_int_equal(spec.record_nbytes, 24);
+	assert_int_equal(spec.n_keys, 2);
+	assert_int_equal(spec.keys[0].offset, 8);
+	assert_true(spec.keys[0].descending && spec.unique && spec.count && spec.keys_only);
+	assert_false(spec.merges || spec.index || spec.is_untyped || spec.measures_ceilings);
+	assert_int_equal(spec.limit, 7);
+	assert_int_equal(spec.skip_nbytes, 5);
+	assert_int_equal(spec.partial, PARTIAL_DROP);
+	assert_int_equal(spec.format, FORMAT_RAW);
+	assert_string_equal(spec.output_path, "out");
+	assert_int_equal(spec.zstd_level, 4);
+	assert_true(spec.verify && spec.fsync);
+	options_free(&options);
+}
+
+static void what_it_may_take_is_in_the_spec(void **state)
+{
+	struct options options = PARSED("-m", "--index", "-o", "out", "-S3M", "--device-memory=5M",
+					"-T", "x", "-T", "y", "--temp-limit=7M",
+					"--compress=zstd:2", "--parallel=3", "--batch-size=9",
+					"--gpus=1,4", "--stats-json=s");
+	const struct sort_spec spec = options_spec(&options);
+
+	(void)state;
+	assert_true(spec.merges && spec.index && spec.is_untyped && spec.measures_ceilings);
+	assert_int_equal(spec.memory_nbytes, 3 << 20);
+	assert_int_equal(spec.device_memory_nbytes, 5 << 20);
+	assert_int_equal(spec.n_temp_dirs, 2);
+	assert_string_equal(spec.temp_dirs[1], "y");
+	assert_int_equal(spec.temp_limit_nbytes, 7 << 20);
+	assert_int_equal(spec.compression.mode, COMPRESS_ZSTD);
+	assert_int_equal(spec.compression.zstd_level, 2);
+	assert_int_equal(spec.n_threads, 3);
+	assert_int_equal(spec.batch_size, 9);
+	assert_int_equal(spec.backend, BACKEND_CUDA);
+	assert_int_equal(spec.n_gpus, 2);
+	assert_int_equal(spec.gpus[1], 4);
+	assert_null(spec.checkpoint_path);
+	options_free(&options);
+	options = PARSED("--checkpoint=c", "-o", "out");
+	assert_string_equal(options_spec(&options).checkpoint_path, "c");
+	options_free(&options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +549,8 @@ int main(void)
 		cmocka_unit_test(operands_end_the_options_if_posix_says_so),
 		cmocka_unit_test(a_list_of_gpus_is_a_demand),
 		cmocka_unit_test(verify_and_fsync_need_an_output_file),
+		cmocka_unit_test(everything_that_is_asked_for_is_in_the_spec),
+		cmocka_unit_test(what_it_may_take_is_in_the_spec),
 		cmocka_unit_test(there_is_one_output),
 		cmocka_unit_test(standard_input_is_read_once),
 		cmocka_unit_test(random_command_lines_are_consistent_or_refused),

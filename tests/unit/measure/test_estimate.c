@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/cli/explain.h"
 #include "src/measure/estimate.h"
 
 #include <cmocka.h>

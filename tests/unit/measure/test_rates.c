@@ -43,7 +43,7 @@ static void what_was_over_soon_is_not_measured(void **state)
 static void measuring_ends_when_its_time_is_over(void **state)
 {
 	static const char *directories[] = { fixture_directory };
-	const struct options options = { .temp_dirs = directories, .n_temp_dirs = 1 };
+	const struct sort_spec spec = { .temp_dirs = directories, .n_temp_dirs = 1 };
 	const struct job job = { .io = &faulty_calls, .plan = { .n_writers = WRITERS } };
 	const struct link_request request = {
 		.nbytes = UINT64_C(1) << 30,
@@ -55,7 +55,7 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	(void)state;
 	faults.marked_directory = fixture_directory;
 	faults.marked_delay = WRITE_MS * 1000;
-	rates_measure(&job, &options, &request, &rates);
+	rates_measure(&job, &spec, &request, &rates);
 	assert_true(rates.rates[STAGE_SPILL] > 0);
 	assert_true(faults.n_transfers <= WRITERS * (2 * 100 / WRITE_MS + 1));
 }

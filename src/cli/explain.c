@@ -1,7 +1,7 @@
 /*
- * plan_print - a plan as --explain says it (see plan.h)
+ * explain - what --explain says (see explain.h)
  */
-#include "src/plan/plan.h"
+#include "src/cli/explain.h"
 
 #include <inttypes.h>
 
@@ -100,4 +100,72 @@ void plan_print(const struct plan *plan, FILE *stream)
 	print_merges(plan, stream);
 	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
 		plan->n_writers);
+}
+
+static void print_link(enum stage stage, uint64_t nbytes, double rate, bool is_bottleneck,
+		       FILE *stream)
+{
+	char size[32], per_second[32];
+
+	size_format(nbytes, size);
+	fprintf(stream, "  %-10s %12s", stage_name(stage), size);
+	if (rate > 0) {
+		size_format((uint64_t)rate, per_second);
+		fprintf(stream, " %12s/s %9.3f s%s", per_second, estimate_stage_s(nbytes, rate),
+			is_bottleneck ? "  <- the longest" : "");
+	} else {
+		fprintf(stream, " %14s", "not measured");
+	}
+	fputc('\n', stream);
+}
+
+static double print_phase(const struct plan *plan, const struct loads *loads,
+			  const struct link_rates *rates, enum phase phase, FILE *stream)
+{
+	enum stage bottleneck;
+	const double s = estimate_phase_s(plan, loads, rates, phase, &bottleneck);
+	bool begun = false;
+
+	for (enum stage stage = 0; stage < N_STAGES; stage++) {
+		if (loads->nbytes[phase][stage] == 0)
+			continue;
+		if (!begun)
+			fprintf(stream, "%s: about %.3f s\n", phase_name(phase), s);
+		begun = true;
+		print_link(stage, loads->nbytes[phase][stage], rates->rates[stage],
+			   stage == bottleneck, stream);
+	}
+	return s;
+}
+
+/* Is there a rate for everything that is moved? */
+static bool is_complete(const struct loads *loads, const struct link_rates *rates)
+{
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		for (enum stage stage = 0; stage < N_STAGES; stage++)
+			if (loads->nbytes[phase][stage] && rates->rates[stage] <= 0)
+				return false;
+	return true;
+}
+
+void estimate_print(const struct plan *plan, const struct loads *loads,
+		    const struct link_rates *rates, FILE *stream)
+{
+	const char *each = plan->is_endless ? " for each GiB of input" : "";
+	double s = 0;
+
+	fprintf(stream,
+		"\nbytes over each link%s%s, at the rates that it has just shown; stages %s\n",
+		each, plan->packs ? " if nothing shrinks" : "",
+		plan->unified ? "share the processors" : "run at the same time");
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		s += print_phase(plan, loads, rates, phase, stream);
+	fprintf(stream, "in all: %s %.3f s%s\n", is_complete(loads, rates) ? "about" : "more than",
+		s, each);
+}
+
+void explain_print(const struct explanation *explanation, FILE *stream)
+{
+	plan_print(&explanation->plan, stream);
+	estimate_print(&explanation->plan, &explanation->loads, &explanation->rates, stream);
 }

@@ -1,0 +1,78 @@
+/*
+ * spec - what a sort is asked for
+ *
+ * Who wants something sorted fills in one of these: the command line does (src/cli/), and so can
+ * any other front end. Everything below knows this, and no option. A spec is complete, consistent
+ * and read-only; what it points to is the caller's, and must outlive the sort. What depends on the
+ * machine (memory, threads) may be left at 0.
+ *
+ * SORT_SPEC_DEFAULTS is what a command line without options asks for; inputs, keys and directories
+ * are to be added in any case.
+ */
+#pragma once
+
+#include "io/input/framing.h"
+#include "io/store/compression.h"
+#include "src/device/backend.h"
+
+struct sort_spec {
+	/* What is read. */
+	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
+	size_t n_inputs;           /* at least 1 */
+	bool merges;               /* the inputs are sorted already */
+	uint64_t skip_nbytes;      /* of each input, before its records; in front of the output */
+	enum partial partial;      /* what becomes of an incomplete last record */
+	enum format_choice format; /* what else than records an input may be */
+
+	/* What a record is. */
+	uint64_t record_nbytes; /* 1 to LAYOUT_MOST_RECORD_NBYTES */
+	const struct key *keys; /* n_keys, the most significant first; within the record */
+	uint32_t n_keys;        /* at least 1 */
+	bool is_untyped;        /* nobody has said what a record is: it was left at the default */
+
+	/* What is written. */
+	const char *output_path; /* NULL: standard output */
+	bool unique;             /* of records with equal keys, the first */
+	uint64_t limit;          /* at most so many records; SORT_SPEC_UNLIMITED: all */
+	bool count;              /* before each record, of how many it is; only with unique */
+	bool keys_only;          /* keys, or ... */
+	bool index;              /* ... positions; not both, and not with count */
+	int zstd_level;          /* 1 and more; 0: as it is */
+	bool verify;             /* read it back; only with output_path */
+	bool fsync;              /* done when it is on stable storage; only with output_path */
+
+	/* With what. */
+	enum backend_choice backend;
+	const unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
+	unsigned n_gpus;
+	unsigned n_threads;            /* of the CPU; 0: all that this process may use */
+	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
+	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
+	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
+
+	/* What is kept meanwhile. */
+	const char *const *temp_dirs; /* n_temp_dirs, at least 1: used side by side */
+	size_t n_temp_dirs;
+	uint64_t temp_limit_nbytes;            /* SORT_SPEC_UNLIMITED: none */
+	struct compression_choice compression; /* of what is there */
+	const char *checkpoint_path; /* a directory, and the only one of temp_dirs; NULL: none */
+
+	/* Afterwards find out what the stages could have done, in a tenth of the time. */
+	bool measures_ceilings;
+};
+
+#define SORT_SPEC_UNLIMITED UINT64_MAX
+
+#define SORT_SPEC_DEFAULTS                                                                         \
+	{                                                                                          \
+		.limit = SORT_SPEC_UNLIMITED, .temp_limit_nbytes = SORT_SPEC_UNLIMITED             \
+	}
+
+/*
+ * The layout of the records and of what is written in their place. Returns 0 and a layout to
+ * layout_free(), or -ENOMEM after a message.
+ */
+int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
+
+/* Which bytes of the inputs are records. */
+struct framing spec_framing(const struct sort_spec *spec);
