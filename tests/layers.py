@@ -6,7 +6,8 @@ usage: layers.py SOURCE_ROOT
 The order of the folders stands in meson.build, once: a file may include what is in its own folder and in
 those above it in that list; a folder that is not in the list belongs to the listed folder that holds it.
 docs/design.md shows the same folders in the same order. tools/ and tests/ are front ends: they may
-include anything, and nothing may include them. An offence is a line.
+include anything, and nothing may include them. Nothing but a back end knows what is inside of one.
+An offence is a line.
 """
 import collections
 import pathlib
@@ -18,6 +19,8 @@ SOURCES = {'.c', '.h', '.cc', '.cu', '.cuh', '.inc'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
+# What sorts: it is reached through src/device/backend.h, and what verifies shares no code with it.
+BACK_ENDS = ('src/device/cpu', 'src/device/cuda', 'kernels')
 
 
 def ordered_folders(root):
@@ -64,6 +67,8 @@ def offending_arrows(graph, folders):
                 yield f'{name}: includes {other}, which is not written from the root'
             elif here and not there:
                 yield f'{name}: includes {other}, which is a front end'
+            elif here and there in BACK_ENDS and here not in BACK_ENDS:
+                yield f'{name}: includes {other}, which is inside of a back end'
             elif here and rank[there] > rank[here]:
                 yield f'{name}: includes {other}, which is above it'
 

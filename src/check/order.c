@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "src/device/cpu/encode.h"
+#include "src/record/codes.h"
 #include "src/record/hash.h"
 #include "src/record/key_prefix.h"
 #include "src/record/key_rest.h"
@@ -24,21 +24,6 @@ union batch {
 	uint64_t c8[1 + BATCH_RECORDS];
 	uint128_t c16[1 + BATCH_RECORDS];
 };
-
-/* Records to codes, and their digest added to *digest if that is not NULL. */
-static void encode(const struct layout *layout, const void *records, uint64_t n, void *codes,
-		   struct digest *digest)
-{
-	const struct encode_op op = {
-		.layout = layout,
-		.records = records,
-		.elements = codes,
-		.n = n,
-		.ret_digest = digest,
-	};
-
-	cpu_encode(&op);
-}
 
 /* Descents and equal neighbours among the n records of a batch. */
 struct neighbours {
@@ -106,13 +91,13 @@ static void check_codes(const struct order_op *op, struct order_found *found)
 	char *codes = (char *)&batch;
 	uint64_t i = op->previous ? 0 : 1;
 
-	encode(layout, op->previous ? op->previous : records, 1, codes,
-	       op->previous ? NULL : &found->digest);
+	codes_encode(layout, op->previous ? op->previous : records, 1, codes,
+		     op->previous ? NULL : &found->digest);
 	while (i < op->n) {
 		const uint64_t n = op->n - i < BATCH_RECORDS ? op->n - i : BATCH_RECORDS;
 
-		encode(layout, records + i * layout->record_nbytes, n,
-		       codes + layout->element_nbytes, &found->digest);
+		codes_encode(layout, records + i * layout->record_nbytes, n,
+			     codes + layout->element_nbytes, &found->digest);
 		check_batch(op, &batch, i, n, found);
 		memcpy(codes, codes + n * layout->element_nbytes, layout->element_nbytes);
 		i += n;

@@ -31,7 +31,7 @@
 
 #include "src/base/stats.h"
 #include "src/device/lane_urgency.h"
-#include "src/record/record.h"
+#include "src/record/codes.h"
 
 /* What is opened of a back end (device.h), which calls the functions of its table. */
 struct device;
@@ -76,13 +76,6 @@ static inline uint64_t slices_n(const struct slice *slices, uint32_t k)
 		n += slices[i].n;
 	return n;
 }
-
-/* What decode found out while it wrote records. */
-struct decode_result {
-	struct digest digest; /* of the records written */
-	uint64_t n_disorders; /* neighbours that are out of order */
-	code_t first, last;   /* elements at the edges, if n > 0: the caller compares windows */
-};
 
 /* records -> elements. Of references the two lie apart. */
 struct encode_op {

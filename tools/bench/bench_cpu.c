@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "src/base/messages.h"
-#include "src/device/cpu/encode.h"
+#include "src/record/codes.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
@@ -81,11 +81,7 @@ static void run_encode(void *argument)
 	struct worker *worker = argument;
 	struct digest digest = { 0 };
 
-	cpu_encode(&(struct encode_op){ .layout = &worker->layout,
-					.records = worker->other,
-					.elements = worker->elements,
-					.n = worker->n,
-					.ret_digest = &digest });
+	codes_encode(&worker->layout, worker->other, worker->n, worker->elements, &digest);
 }
 
 static void run_decode(void *argument)
@@ -93,11 +89,7 @@ static void run_decode(void *argument)
 	struct worker *worker = argument;
 	struct decode_result result;
 
-	cpu_decode(&(struct decode_op){ .layout = &worker->layout,
-					.elements = worker->elements,
-					.records = worker->other,
-					.n = worker->n,
-					.ret = &result });
+	codes_decode(&worker->layout, worker->elements, worker->n, false, worker->other, &result);
 }
 
 static void run_decode_in_place(void *argument)
@@ -105,11 +97,8 @@ static void run_decode_in_place(void *argument)
 	struct worker *worker = argument;
 	struct decode_result result;
 
-	cpu_decode(&(struct decode_op){ .layout = &worker->layout,
-					.elements = worker->elements,
-					.records = worker->elements,
-					.n = worker->n,
-					.ret = &result });
+	codes_decode(&worker->layout, worker->elements, worker->n, false, worker->elements,
+		     &result);
 }
 
 static void run_unique(void *argument)
@@ -151,11 +140,8 @@ static void fill(struct bench *bench, const char *type, enum gen_dist dist)
 		gen_make(&worker->layout, dist, worker->n, i, &gen);
 		gen_fill(&gen, 0, worker->n, worker->elements);
 		worker->digest = (struct digest){ 0 };
-		cpu_encode(&(struct encode_op){ .layout = &worker->layout,
-						.records = worker->elements,
-						.elements = worker->elements,
-						.n = worker->n,
-						.ret_digest = &worker->digest });
+		codes_encode(&worker->layout, worker->elements, worker->n, worker->elements,
+			     &worker->digest);
 	}
 }
 
@@ -171,12 +157,9 @@ static void check(struct bench *bench, bool in_other)
 		uint64_t n_disorders = 0;
 
 		for (uint64_t j = 0; j < worker->n; j += step_n) {
-			cpu_decode(&(struct decode_op){
-				.layout = &worker->layout,
-				.elements = at(worker, elements, j),
-				.records = worker->other,
-				.n = worker->n - j < step_n ? worker->n - j : step_n,
-				.ret = &result });
+			codes_decode(&worker->layout, at(worker, elements, j),
+				     worker->n - j < step_n ? worker->n - j : step_n, false,
+				     worker->other, &result);
 			digest_add(&digest, result.digest);
 			n_disorders += result.n_disorders;
 		}

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/device/cpu/encode.h"
+#include "src/record/codes.h"
 #include "tools/gen/gen_record.h"
 
 enum {
@@ -230,13 +230,6 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 	const unsigned shift = 128 - (unsigned)layout->record_nbytes * 8;
 	_Alignas(uint128_t) unsigned char elements[BATCH_RECORDS * sizeof(uint128_t)];
 	struct decode_result unused;
-	const struct decode_op op = {
-		.layout = layout,
-		.elements = elements,
-		.records = records,
-		.n = n,
-		.ret = &unused,
-	};
 
 	switch (layout->element_nbytes) {
 	case 4:
@@ -246,7 +239,7 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 	default:
 		NARROW(uint128_t);
 	}
-	cpu_decode(&op);
+	codes_decode(layout, elements, n, false, records, &unused);
 }
 
 #undef NARROW

@@ -21,12 +21,12 @@
 
 #include "src/base/messages.h"
 #include "src/device/cpu/cut.h"
-#include "src/device/cpu/encode.h"
 #include "src/device/cpu/lane_pool.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/pack.h"
 #include "src/device/cpu/pages.h"
 #include "src/device/cpu/records.h"
+#include "src/device/cpu/references.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
 
@@ -155,6 +155,22 @@ struct copy_op {
 static void cpu_copy(const struct copy_op *op)
 {
 	memcpy(op->to, op->from, op->n);
+}
+
+static void cpu_encode(const struct encode_op *op)
+{
+	if (layout_refers(op->layout))
+		cpu_encode_references(op);
+	else
+		codes_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
+}
+
+static void cpu_decode(const struct decode_op *op)
+{
+	if (layout_refers(op->layout))
+		cpu_decode_references(op);
+	else
+		codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 /*

@@ -1,5 +1,5 @@
 /*
- * encode - records to elements and back, and what is learnt on the way
+ * codes - records to codes and back, many at a time (see codes.h)
  *
  * One loop does it all while the data is in the first-level cache: a block of records is loaded
  * into an array of raw values, the array is hashed, and mapped to elements. The array makes the
@@ -16,9 +16,7 @@
  * The length of the record is a constant in each instance, so loads, stores and shifts are single
  * instructions; everything else about the key (byte order, direction, kind) is a mask.
  */
-#include "src/device/cpu/encode.h"
-
-#include "src/device/cpu/references.h"
+#include "src/record/codes.h"
 
 #include <string.h>
 
@@ -27,6 +25,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as
 enum { BLOCK_N = 256 };
 
 #define INLINE __attribute__((always_inline)) static inline
+
+/* The arguments of either way. */
+struct batch {
+	const struct code_map *map;
+	const void *from;
+	void *to;
+	uint64_t n;
+	bool strict;
+	struct digest *digest;     /* of encode */
+	struct decode_result *ret; /* of decode */
+};
 
 INLINE uint128_t swap_bytes_16(uint128_t value)
 {
@@ -37,79 +46,79 @@ INLINE uint128_t swap_bytes_16(uint128_t value)
 #define ELEMENT uint32_t
 #define NAME(stem) stem##_4
 #define SWAP_BYTES(value) __builtin_bswap32(value)
-#include "src/device/cpu/encode.inc"
+#include "src/record/codes.inc"
 
 #define ELEMENT uint64_t
 #define NAME(stem) stem##_8
 #define SWAP_BYTES(value) __builtin_bswap64(value)
-#include "src/device/cpu/encode.inc"
+#include "src/record/codes.inc"
 
 #define ELEMENT uint128_t
 #define NAME(stem) stem##_16
 #define SWAP_BYTES(value) swap_bytes_16(value)
-#include "src/device/cpu/encode.inc"
+#include "src/record/codes.inc"
 
-/* call(op, n) for the n that is record_nbytes, as a constant. */
-#define DISPATCH(stem, op)                                                                         \
-	switch ((op)->layout->map.record_nbytes) {                                                 \
+/* stem(batch, n) for the n that is record_nbytes, as a constant. */
+#define DISPATCH(stem, batch)                                                                      \
+	switch ((batch)->map->record_nbytes) {                                                     \
 	case 1:                                                                                    \
-		stem##_4(op, 1);                                                                   \
+		stem##_4(batch, 1);                                                                \
 		break;                                                                             \
 	case 2:                                                                                    \
-		stem##_4(op, 2);                                                                   \
+		stem##_4(batch, 2);                                                                \
 		break;                                                                             \
 	case 3:                                                                                    \
-		stem##_4(op, 3);                                                                   \
+		stem##_4(batch, 3);                                                                \
 		break;                                                                             \
 	case 4:                                                                                    \
-		stem##_4(op, 4);                                                                   \
+		stem##_4(batch, 4);                                                                \
 		break;                                                                             \
 	case 5:                                                                                    \
-		stem##_8(op, 5);                                                                   \
+		stem##_8(batch, 5);                                                                \
 		break;                                                                             \
 	case 6:                                                                                    \
-		stem##_8(op, 6);                                                                   \
+		stem##_8(batch, 6);                                                                \
 		break;                                                                             \
 	case 7:                                                                                    \
-		stem##_8(op, 7);                                                                   \
+		stem##_8(batch, 7);                                                                \
 		break;                                                                             \
 	case 8:                                                                                    \
-		stem##_8(op, 8);                                                                   \
+		stem##_8(batch, 8);                                                                \
 		break;                                                                             \
 	case 9:                                                                                    \
-		stem##_16(op, 9);                                                                  \
+		stem##_16(batch, 9);                                                               \
 		break;                                                                             \
 	case 10:                                                                                   \
-		stem##_16(op, 10);                                                                 \
+		stem##_16(batch, 10);                                                              \
 		break;                                                                             \
 	case 11:                                                                                   \
-		stem##_16(op, 11);                                                                 \
+		stem##_16(batch, 11);                                                              \
 		break;                                                                             \
 	case 12:                                                                                   \
-		stem##_16(op, 12);                                                                 \
+		stem##_16(batch, 12);                                                              \
 		break;                                                                             \
 	case 13:                                                                                   \
-		stem##_16(op, 13);                                                                 \
+		stem##_16(batch, 13);                                                              \
 		break;                                                                             \
 	case 14:                                                                                   \
-		stem##_16(op, 14);                                                                 \
+		stem##_16(batch, 14);                                                              \
 		break;                                                                             \
 	case 15:                                                                                   \
-		stem##_16(op, 15);                                                                 \
+		stem##_16(batch, 15);                                                              \
 		break;                                                                             \
 	case 16:                                                                                   \
-		stem##_16(op, 16);                                                                 \
+		stem##_16(batch, 16);                                                              \
 		break;                                                                             \
 	}
 
-static void encode_plain(const struct encode_op *op)
+static void encode_plain(const struct batch *batch)
 {
-	DISPATCH(encode_all, op)
+	DISPATCH(encode_all, batch)
 }
 
-static void decode_plain(const struct decode_op *op)
+static void decode_plain(const struct batch *batch)
 {
-	DISPATCH(decode_all, op)
+	DISPATCH(decode_all, batch)
 }
 
 #ifdef __x86_64__
@@ -121,11 +130,11 @@ static bool have_avx512(void)
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-AVX512 static void encode_avx512(const struct encode_op *op){ DISPATCH(encode_all, op) }
+AVX512 static void encode_avx512(const struct batch *batch){ DISPATCH(encode_all, batch) }
 
-AVX512 static void decode_avx512(const struct decode_op *op)
+AVX512 static void decode_avx512(const struct batch *batch)
 {
-	DISPATCH(decode_all, op)
+	DISPATCH(decode_all, batch)
 }
 #else
 #define encode_avx512 encode_plain
@@ -137,18 +146,27 @@ static bool have_avx512(void)
 }
 #endif
 
-void cpu_encode(const struct encode_op *op)
+void codes_encode(const struct layout *layout, const void *records, uint64_t n, void *codes,
+		  struct digest *digest)
 {
-	if (op->layout->kind == LAYOUT_REFERENCES)
-		cpu_encode_references(op);
-	else
-		(have_avx512() ? encode_avx512 : encode_plain)(op);
+	const struct batch batch = {
+		.map = &layout->map, .from = records, .to = codes, .n = n, .digest = digest
+	};
+
+	(have_avx512() ? encode_avx512 : encode_plain)(&batch);
 }
 
-void cpu_decode(const struct decode_op *op)
+void codes_decode(const struct layout *layout, const void *codes, uint64_t n, bool strict,
+		  void *records, struct decode_result *ret_result)
 {
-	if (op->layout->kind == LAYOUT_REFERENCES)
-		cpu_decode_references(op);
-	else
-		(have_avx512() ? decode_avx512 : decode_plain)(op);
+	const struct batch batch = {
+		.map = &layout->map,
+		.from = codes,
+		.to = records,
+		.n = n,
+		.strict = strict,
+		.ret = ret_result,
+	};
+
+	(have_avx512() ? decode_avx512 : decode_plain)(&batch);
 }

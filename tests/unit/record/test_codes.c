@@ -1,0 +1,123 @@
+/*
+ * test_codes - codes_encode() and codes_decode() against the definition, for every type
+ */
+#include "src/record/codes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/support/plain_layouts.h"
+
+static void assert_encoded(const struct layout *layout, const unsigned char *records,
+			   const void *elements, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		assert_true(element_get(elements, layout->element_nbytes, i) ==
+			    layout_encode(layout, records + i * layout->record_nbytes));
+}
+
+static void check_encode(const struct layout *layout, uint64_t n)
+{
+	const size_t records_nbytes = n * layout->record_nbytes;
+	const size_t elements_nbytes = n * layout->element_nbytes;
+	unsigned char *records = make_records(layout, n, GEN_NAN);
+	unsigned char *elements = guarded_alloc(elements_nbytes);
+	struct digest digest = { .n_records = 3, .sum = 5 };
+	struct digest expected = reference_digest(layout, records, n);
+
+	digest_add(&expected, digest);
+	codes_encode(layout, records, n, elements, &digest);
+	assert_encoded(layout, records, elements, n);
+	assert_true(digest_equal(digest, expected));
+
+	/* Again without a digest, from the end of the same memory. */
+	memcpy(elements + elements_nbytes - records_nbytes, records, records_nbytes);
+	codes_encode(layout, elements + elements_nbytes - records_nbytes, n, elements, NULL);
+	assert_encoded(layout, records, elements, n);
+	guarded_free(records, records_nbytes);
+	guarded_free(elements, elements_nbytes);
+}
+
+static void encode_equals_the_reference(void **state)
+{
+	(void)state;
+	for_all_layouts(check_encode);
+}
+
+static void check_decode(const struct layout *layout, uint64_t n)
+{
+	const size_t records_nbytes = n * layout->record_nbytes;
+	const size_t elements_nbytes = n * layout->element_nbytes;
+	unsigned char *expected = make_records(layout, n, GEN_RANDOM);
+	unsigned char *elements = guarded_alloc(elements_nbytes);
+	unsigned char *records = guarded_alloc(records_nbytes);
+	struct decode_result result;
+
+	codes_encode(layout, expected, n, elements, NULL);
+	codes_decode(layout, elements, n, false, records, &result);
+	assert_memory_equal(records, expected, records_nbytes);
+	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
+
+	/* Again in place. */
+	codes_decode(layout, elements, n, false, elements, &result);
+	assert_memory_equal(elements, expected, records_nbytes);
+	assert_true(digest_equal(result.digest, reference_digest(layout, expected, n)));
+	guarded_free(expected, records_nbytes);
+	guarded_free(elements, elements_nbytes);
+	guarded_free(records, records_nbytes);
+}
+
+static void decode_equals_the_reference(void **state)
+{
+	(void)state;
+	for_all_layouts(check_decode);
+}
+
+static void check_disorders(const struct layout *layout, uint64_t n)
+{
+	unsigned char *elements = guarded_alloc(n * layout->element_nbytes);
+	unsigned char *records = make_records(layout, n, GEN_FEW);
+	uint64_t expected[2] = { 0, 0 };
+
+	for (unsigned strict = 0; strict < 2; strict++) {
+		struct decode_result found = { .n_disorders = 99 };
+		code_t first = 0, previous = 0;
+
+		codes_encode(layout, records, n, elements, NULL);
+		for (uint64_t i = 0; i < n; i++) {
+			const code_t element = element_get(elements, layout->element_nbytes, i);
+
+			if (i == 0)
+				first = element;
+			else
+				expected[strict] += element < previous ||
+						    (strict && element == previous);
+			previous = element;
+		}
+		codes_decode(layout, elements, n, strict, elements, &found);
+		assert_int_equal(found.n_disorders, expected[strict]);
+		assert_true(n == 0 || (found.first == first && found.last == previous));
+	}
+	guarded_free(elements, n * layout->element_nbytes);
+	guarded_free(records, n * layout->record_nbytes);
+}
+
+static void decode_counts_every_disorder_and_keeps_the_edges(void **state)
+{
+	(void)state;
+	for_all_layouts(check_disorders);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(encode_equals_the_reference),
+		cmocka_unit_test(decode_equals_the_reference),
+		cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
