@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,15 @@
 
 /* Position p stands for a factor of 2^(10 p). */
 static const char suffixes[] = "bKMGTPE";
+
+static const struct {
+	uint64_t unit_nbytes; /* of a number without a suffix */
+	bool has_percent;
+	const char *suffixes, *examples; /* as messages say them */
+} kinds[] = {
+	[SIZE_OF_SPACE] = { 1024, true, "b, K, M, G, T, P, E or %", "100b, 64K, 4G or 50%" },
+	[SIZE_OF_DATA] = { 1, false, "b, K, M, G, T, P or E", "100 (bytes) or 4K" },
+};
 
 static int parse_digits(const char **text, uint64_t *ret_n)
 {
@@ -50,8 +60,9 @@ static int suffix_power(char letter)
 	return at ? (int)(at - suffixes) : -ENOTSUP;
 }
 
-int size_parse(const char *text, uint64_t unit_nbytes, uint64_t *ret_nbytes)
+int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
 {
+	uint64_t unit_nbytes = kinds[kind].unit_nbytes;
 	uint64_t n, nbytes;
 	int power, r;
 
@@ -62,7 +73,7 @@ int size_parse(const char *text, uint64_t unit_nbytes, uint64_t *ret_nbytes)
 		return r;
 	if (text[0] && text[1])
 		return -ENOTSUP;
-	if (text[0] == '%')
+	if (text[0] == '%' && kinds[kind].has_percent)
 		return parse_percent(n, ret_nbytes);
 	if (text[0]) {
 		power = suffix_power(text[0]);
@@ -76,20 +87,20 @@ int size_parse(const char *text, uint64_t unit_nbytes, uint64_t *ret_nbytes)
 	return 0;
 }
 
-int size_parse_option(const char *option, const char *text, uint64_t unit_nbytes,
+int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes)
 {
-	const int r = size_parse(text, unit_nbytes, ret_nbytes);
+	const int r = size_parse(text, kind, ret_nbytes);
 
 	switch (r) {
 	case -ENOTSUP:
-		return fail(r, "%s: invalid suffix in '%s': use one of b, K, M, G, T, P, E or %%",
-			    option, text);
+		return fail(r, "%s: invalid suffix in '%s': use one of %s", option, text,
+			    kinds[kind].suffixes);
 	case -ERANGE:
 		return fail(r, "%s: '%s' is too large: sizes end at 2^64 - 1 bytes", option, text);
 	case -EINVAL:
-		return fail(r, "%s: '%s' is not a size: give one such as 100b, 64K, 4G or 50%%",
-			    option, text);
+		return fail(r, "%s: '%s' is not a size: give one such as %s", option, text,
+			    kinds[kind].examples);
 	}
 	return r;
 }

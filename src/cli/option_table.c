@@ -18,11 +18,11 @@
 #include "src/base/size.h"
 
 enum {
-	MAX_SPECS = 64,             /* bits of option_result.given */
-	LONG_BASE = 256,            /* getopt's value of row i: above all letters */
-	DEFAULT_UNIT_NBYTES = 1024, /* of a size without suffix, as in GNU sort */
-	HELP_COLUMN = 30,           /* where help begins, */
-	HELP_END_COLUMN = 80        /* and before which its lines end */
+	MAX_SPECS = 64,  /* bits of option_result.given */
+	LONG_BASE = 256, /* getopt's value of row i: above all letters */
+	MOST_MEMBER_NBYTES = 256,
+	HELP_COLUMN = 30,    /* where help begins, */
+	HELP_END_COLUMN = 80 /* and before which its lines end */
 };
 
 /* getopt's two views of a table. */
@@ -161,28 +161,47 @@ struct arguments {
 	const char *first[MAX_SPECS];
 };
 
-/* Of two different ones the last would win in silence. */
-static int check_repeated(const struct option_spec *spec, const char *argument, const char **first)
+static int refuse_second(const struct option_spec *spec, const char *first, const char *argument)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	if (!argument || spec->repeats)
+	return fail(-EINVAL, "%s: can be given once only, not as '%s' and as '%s'",
+		    option_spell(spec, spelling), first, argument);
+}
+
+/*
+ * Of two different values the last would win in silence. Arguments that differ may be the same
+ * value, 1M and 1024K: then the second leaves the member as the first has made it.
+ */
+static int take_second(const struct option_spec *spec, const char *first, const char *argument,
+		       void *target)
+{
+	char before[MOST_MEMBER_NBYTES];
+	const void *member = member_of(spec, target);
+	int r;
+
+	assert(spec->member_nbytes <= sizeof before);
+	if (!strcmp(first, argument))
 		return 0;
-	if (!*first)
-		*first = argument;
-	return strcmp(*first, argument) == 0 ?
+	memcpy(before, member, spec->member_nbytes);
+	r = spec->take(spec, argument, target);
+	if (r != 0)
+		return r;
+	return spec->member_nbytes && !memcmp(before, member, spec->member_nbytes) ?
 		       0 :
-		       fail(-EINVAL, "%s: can be given once only, not as '%s' and as '%s'",
-			    option_spell(spec, spelling), *first, argument);
+		       refuse_second(spec, first, argument);
 }
 
 static int take(const struct option_table *table, const struct option_spec *spec,
 		struct arguments *arguments, void *target)
 {
 	const char *argument = optarg ? optarg : spec->otherwise;
-	const int r = check_repeated(spec, argument, &arguments->first[spec - table->specs]);
+	const char **first = &arguments->first[spec - table->specs];
 
-	return r < 0 ? r : spec->take(spec, argument, target);
+	if (argument && *first && !spec->repeats)
+		return take_second(spec, *first, argument, target);
+	*first = argument;
+	return spec->take(spec, argument, target);
 }
 
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
@@ -302,8 +321,8 @@ int option_take_size(const struct option_spec *spec, const char *argument, void 
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r = size_parse_option(option_spell(spec, spelling), argument, DEFAULT_UNIT_NBYTES,
-					&nbytes);
+	const int r =
+		size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_SPACE, &nbytes);
 
 	if (r < 0)
 		return r;
@@ -318,7 +337,8 @@ int option_take_nbytes(const struct option_spec *spec, const char *argument, voi
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r = size_parse_option(option_spell(spec, spelling), argument, 1, &nbytes);
+	const int r =
+		size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;

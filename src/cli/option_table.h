@@ -8,7 +8,7 @@
  *
  * Options and operands may be mixed (unless POSIXLY_CORRECT is set) and long names abbreviated, as
  * GNU programs allow; "--" ends the options. An option with an argument that is given twice with
- * different ones is refused, unless its row says that each adds something. Every error is printed
+ * different values is refused, unless its row says that each adds something. Every error is printed
  * with fail(), names the option by all its names ("-S, --buffer-size"), and is returned as a
  * negative errno.
  */
@@ -38,12 +38,18 @@ struct option_spec {
 	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.
 	 */
 	int (*take)(const struct option_spec *spec, const char *argument, void *target);
-	/* For the take functions below: a member of the caller's struct, and what goes in there. */
-	size_t offset;
+	/*
+	 * For the take functions below: a member of the caller's struct (OPTION_MEMBER), and what
+	 * goes in there. If its size is 0, only equal texts are equal arguments.
+	 */
+	size_t offset, member_nbytes;
 	int value;
 	const struct option_choice *choices; /* ends with a word of NULL */
 	uint64_t least, most;                /* of a count or nbytes; most 0: that of its type */
 };
+
+#define OPTION_MEMBER(type, member)                                                                \
+	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
 /* An option of other programs of the kind, which users will try: `why` says what to do instead. */
 struct option_foreign {

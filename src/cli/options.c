@@ -81,7 +81,7 @@ static int take_temp_limit(const struct option_spec *spec, const char *argument,
 	struct options *options = target;
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	return size_parse_option(option_spell(spec, spelling), argument, 1024,
+	return size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_SPACE,
 				 &options->temp_limit_nbytes);
 }
 
@@ -180,7 +180,7 @@ static const struct option_choice progress_modes[] = {
 	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
 };
 
-#define MEMBER(member) .offset = offsetof(struct options, member)
+#define MEMBER(member) OPTION_MEMBER(struct options, member)
 
 static const struct option_spec specs[N_ROWS] = {
 	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record) },
@@ -242,7 +242,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_flag, MEMBER(index) },
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
-		       .otherwise = "3", .take = take_zstd },
+		       .otherwise = "3", .take = take_zstd, MEMBER(zstd_level) },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "
@@ -257,7 +257,7 @@ static const struct option_spec specs[N_ROWS] = {
 			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
 			   .repeats = true, .take = take_temp_dir },
 	[ROW_TEMP_LIMIT] = { "temp-limit", 0, "SIZE", "never use more temporary space",
-			     .take = take_temp_limit },
+			     .take = take_temp_limit, MEMBER(temp_limit_nbytes) },
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
 			     "keep in DIR, instead of -T, what is finished: after a kill, the same "
 			     "command goes on from there",
@@ -265,7 +265,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_COMPRESS] = { "compress", 0, "MODE",
 			   "how spilled runs are stored: auto (default), none, delta, "
 			   "zstd[:LEVEL]",
-			   .take = take_compress },
+			   .take = take_compress, MEMBER(compression) },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
 			   .most = MAX_THREADS, .take = option_take_count, MEMBER(n_threads) },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,

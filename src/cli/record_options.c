@@ -46,7 +46,7 @@ int record_options_take_size(const struct option_spec *spec, const char *argumen
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	int r = size_parse_option(option_spell(spec, spelling), argument, 1, &nbytes);
+	int r = size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;

@@ -276,7 +276,7 @@ static const struct option_spec specs[] = {
 	  .argument = "TYPE,DIST,KIB",
 	  .help = "only: sort chunks of KIB, then merge all of them",
 	  .take = option_take_text,
-	  .offset = offsetof(struct cpu_options, pipeline) },
+	  OPTION_MEMBER(struct cpu_options, pipeline) },
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };

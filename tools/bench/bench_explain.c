@@ -232,7 +232,7 @@ static const struct option_spec specs[] = {
 	  .argument = "PROGRAM",
 	  .help = "what is asked and timed (default gsort, looked up in $PATH)",
 	  .take = option_take_text,
-	  .offset = offsetof(struct explain_options, gsort) },
+	  OPTION_MEMBER(struct explain_options, gsort) },
 	BENCH_ROW_REPEAT("rounds (default 5)"),
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,

@@ -31,17 +31,17 @@ int bench_request_parse(const struct tool *tool, int argc, char **argv, void *ta
 /* clang-format off */
 #define BENCH_ROW_SIZE(HELP) \
 	{ .name = "size", .argument = "SIZE", .help = HELP, .take = option_take_size, \
-	  .offset = offsetof(struct bench_request, nbytes) }
+	  OPTION_MEMBER(struct bench_request, nbytes) }
 #define BENCH_ROW_REPEAT(HELP) \
 	{ .name = "repeat", .argument = "N", .help = HELP, .take = option_take_count, \
-	  .offset = offsetof(struct bench_request, n_repeats) }
+	  OPTION_MEMBER(struct bench_request, n_repeats) }
 #define BENCH_ROW_THREADS \
 	{ .name = "threads", .argument = "N", .help = "that work at once (default 2)", \
-	  .take = option_take_count, .offset = offsetof(struct bench_request, n_threads) }
+	  .take = option_take_count, OPTION_MEMBER(struct bench_request, n_threads) }
 #define BENCH_ROW_DIR(HELP) \
 	{ .name = "dir", .argument = "DIR", .help = HELP, .take = option_take_text, \
-	  .offset = offsetof(struct bench_request, dir) }
+	  OPTION_MEMBER(struct bench_request, dir) }
 #define BENCH_ROW_JSON \
 	{ .name = "json", .argument = "FILE", .help = "write all times there as well", \
-	  .take = option_take_text, .offset = offsetof(struct bench_request, json_path) }
+	  .take = option_take_text, OPTION_MEMBER(struct bench_request, json_path) }
 /* clang-format on */

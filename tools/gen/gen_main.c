@@ -52,7 +52,8 @@ static int take_bytes(const struct option_spec *spec, const char *argument, void
 	struct gen_options *options = target;
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	return size_parse_option(option_spell(spec, spelling), argument, 1, &options->nbytes);
+	return size_parse_option(option_spell(spec, spelling), argument, SIZE_OF_DATA,
+				 &options->nbytes);
 }
 
 static int take_dist(const struct option_spec *spec, const char *argument, void *target)
@@ -74,47 +75,48 @@ static const struct option_spec specs[] = {
 			  .argument = "COUNT",
 			  .help = "number of records (default 1048576)",
 			  .take = option_take_number,
-			  .offset = offsetof(struct gen_options, n_records) },
+			  OPTION_MEMBER(struct gen_options, n_records) },
 	[ROW_BYTES] = { .name = "bytes",
 			.letter = 'b',
 			.argument = "SIZE",
 			.help = "as many whole records as fit SIZE bytes; suffixes K to E. With "
 				"--gensort: begin with record number SIZE (default 0)",
-			.take = take_bytes },
-	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, .offset = offsetof(struct gen_options, record) },
-	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE,
-			      .offset = offsetof(struct gen_options, record) },
-	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, .offset = offsetof(struct gen_options, record) },
+			.take = take_bytes,
+			OPTION_MEMBER(struct gen_options, nbytes) },
+	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
+	[ROW_RECORD_SIZE] = { RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
+	[ROW_KEY] = { RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct gen_options, record) },
 	[ROW_PREFIX] = { .name = "prefix",
 			 .argument = "BYTES",
 			 .help = "the first BYTES of the keys are the same in all records",
 			 .take = option_take_number,
-			 .offset = offsetof(struct gen_options, prefix_nbytes) },
+			 OPTION_MEMBER(struct gen_options, prefix_nbytes) },
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
 		       .argument = "DIST",
 		       .help = "distribution (default random): random sorted reversed equal two "
 			       "zipf few nearly sawtooth organ gaps nan",
-		       .take = take_dist },
+		       .take = take_dist,
+		       OPTION_MEMBER(struct gen_options, dist) },
 	[ROW_SEED] = { .name = "seed",
 		       .argument = "N",
 		       .help = "another N, other data (default 1)",
 		       .take = option_take_number,
-		       .offset = offsetof(struct gen_options, seed) },
+		       OPTION_MEMBER(struct gen_options, seed) },
 	[ROW_GENSORT] = { .name = "gensort",
 			  .argument = "ascii|binary|skewed",
 			  .help = "records of the sort benchmark, the same bytes as gensort 1.5 "
 				  "with -a, without options, or with -s: 100 bytes, of which the "
 				  "first 10 are the key",
 			  .take = option_take_choice,
-			  .offset = offsetof(struct gen_options, gensort),
+			  OPTION_MEMBER(struct gen_options, gensort),
 			  .choices = gensort_kinds },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
 	  .help = "write to FILE, not to standard output",
 	  .take = option_take_text,
-	  .offset = offsetof(struct gen_options, output_path) },
+	  OPTION_MEMBER(struct gen_options, output_path) },
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };

@@ -12,18 +12,18 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-static uint64_t parsed(const char *text, uint64_t unit_nbytes)
+static uint64_t parsed(const char *text, enum size_kind kind)
 {
 	uint64_t nbytes = 42;
 
-	assert_int_equal(size_parse(text, unit_nbytes, &nbytes), 0);
+	assert_int_equal(size_parse(text, kind, &nbytes), 0);
 	return nbytes;
 }
 
 static int refused(const char *text)
 {
 	uint64_t nbytes = 42;
-	const int r = size_parse(text, 1024, &nbytes);
+	const int r = size_parse(text, SIZE_OF_SPACE, &nbytes);
 
 	assert_int_equal(nbytes, 42);
 	return r;
@@ -32,22 +32,22 @@ static int refused(const char *text)
 static void number_alone_counts_in_the_given_unit(void **state)
 {
 	(void)state;
-	assert_int_equal(parsed("7", 1024), 7 * 1024);
-	assert_int_equal(parsed("7", 1), 7);
-	assert_int_equal(parsed("0", 1024), 0);
+	assert_int_equal(parsed("7", SIZE_OF_SPACE), 7 * 1024);
+	assert_int_equal(parsed("7", SIZE_OF_DATA), 7);
+	assert_int_equal(parsed("0", SIZE_OF_SPACE), 0);
 }
 
 static void suffix_overrides_the_unit(void **state)
 {
 	(void)state;
-	assert_int_equal(parsed("7b", 1024), 7);
-	assert_int_equal(parsed("7K", 1), 7 << 10);
-	assert_int_equal(parsed("7k", 1), 7 << 10);
-	assert_int_equal(parsed("7M", 1), 7 << 20);
-	assert_int_equal(parsed("7g", 1), UINT64_C(7) << 30);
-	assert_int_equal(parsed("7T", 1), UINT64_C(7) << 40);
-	assert_int_equal(parsed("7P", 1), UINT64_C(7) << 50);
-	assert_int_equal(parsed("7E", 1), UINT64_C(7) << 60);
+	assert_int_equal(parsed("7b", SIZE_OF_SPACE), 7);
+	assert_int_equal(parsed("7K", SIZE_OF_DATA), 7 << 10);
+	assert_int_equal(parsed("7k", SIZE_OF_DATA), 7 << 10);
+	assert_int_equal(parsed("7M", SIZE_OF_DATA), 7 << 20);
+	assert_int_equal(parsed("7g", SIZE_OF_DATA), UINT64_C(7) << 30);
+	assert_int_equal(parsed("7T", SIZE_OF_DATA), UINT64_C(7) << 40);
+	assert_int_equal(parsed("7P", SIZE_OF_DATA), UINT64_C(7) << 50);
+	assert_int_equal(parsed("7E", SIZE_OF_DATA), UINT64_C(7) << 60);
 }
 
 static void percent_is_of_physical_memory(void **state)
@@ -55,17 +55,17 @@ static void percent_is_of_physical_memory(void **state)
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
 	(void)state;
-	assert_int_equal(parsed("100%", 1), all);
-	assert_int_equal(parsed("50%", 1), all / 2);
+	assert_int_equal(parsed("100%", SIZE_OF_SPACE), all);
+	assert_int_equal(parsed("50%", SIZE_OF_SPACE), all / 2);
 	assert_int_equal(refused("99999999999999999%"), -ERANGE);
 }
 
 static void largest_size_fits_and_one_more_does_not(void **state)
 {
 	(void)state;
-	assert_int_equal(parsed("18446744073709551615b", 1024), UINT64_MAX);
+	assert_int_equal(parsed("18446744073709551615b", SIZE_OF_SPACE), UINT64_MAX);
 	assert_int_equal(refused("18446744073709551616b"), -ERANGE);
-	assert_int_equal(parsed("15E", 1), UINT64_C(15) << 60);
+	assert_int_equal(parsed("15E", SIZE_OF_DATA), UINT64_C(15) << 60);
 	assert_int_equal(refused("16E"), -ERANGE);
 	assert_int_equal(refused("18446744073709551615"), -ERANGE);
 }
@@ -92,9 +92,29 @@ static void message_names_the_option_and_the_text(void **state)
 
 	(void)state;
 	messages_reset(true);
-	assert_int_equal(size_parse_option("--buffer-size", "3Q", 1024, &nbytes), -ENOTSUP);
+	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes),
+			 -ENOTSUP);
 	assert_string_equal(messages_last(), "--buffer-size: invalid suffix in '3Q': "
 					     "use one of b, K, M, G, T, P, E or %");
+}
+
+static void what_takes_no_percentage_does_not_offer_one(void **state)
+{
+	uint64_t nbytes;
+
+	(void)state;
+	messages_reset(true);
+	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -ENOTSUP);
+	assert_string_equal(messages_last(), "-R: invalid suffix in '50%': "
+					     "use one of b, K, M, G, T, P or E");
+	messages_reset(true);
+	assert_int_equal(size_parse_option("-R", "x", SIZE_OF_DATA, &nbytes), -EINVAL);
+	assert_string_equal(messages_last(), "-R: 'x' is not a size: give one such as "
+					     "100 (bytes) or 4K");
+	messages_reset(true);
+	assert_int_equal(size_parse_option("-S", "x", SIZE_OF_SPACE, &nbytes), -EINVAL);
+	assert_string_equal(messages_last(), "-S: 'x' is not a size: give one such as "
+					     "100b, 64K, 4G or 50%");
 }
 
 static void sizes_are_printed_rounded_down(void **state)
@@ -129,6 +149,7 @@ int main(void)
 		cmocka_unit_test(largest_size_fits_and_one_more_does_not),
 		cmocka_unit_test(mistakes_are_told_apart),
 		cmocka_unit_test(message_names_the_option_and_the_text),
+		cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),
 		cmocka_unit_test(sizes_are_printed_rounded_down),
 	};
 

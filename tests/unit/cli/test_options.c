@@ -290,6 +290,30 @@ static void two_different_arguments_of_one_option_are_refused(void **state)
 	options_free(&options);
 }
 
+static void equal_values_of_one_option_are_no_contradiction(void **state)
+{
+	static const char *const twice[][2] = {
+		{ "-S1M", "-S1024K" },
+		{ "-R1K", "-R1024" },
+		{ "-tu32", "-tu32le" },
+		{ "--limit=1", "--limit=01" },
+		{ "--parallel=8", "--parallel=08" },
+		{ "--zstd", "--zstd=03" },
+		{ "--temp-limit=1M", "--temp-limit=1024" },
+		{ "--compress=zstd", "--compress=zstd:3" },
+		{ "--skip-bytes=1K", "--skip-bytes=1024b" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++) {
+		struct options options = PARSED(twice[i][0], "-oout", twice[i][1]);
+
+		options_free(&options);
+	}
+	REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
+	REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
+}
+
 static void options_of_gnu_sort_say_what_to_use(void **state)
 {
 	(void)state;
@@ -545,6 +569,7 @@ int main(void)
 		cmocka_unit_test(a_check_does_not_ask_for_an_output),
 		cmocka_unit_test(check_takes_the_words_of_gnu_sort),
 		cmocka_unit_test(two_different_arguments_of_one_option_are_refused),
+		cmocka_unit_test(equal_values_of_one_option_are_no_contradiction),
 		cmocka_unit_test(options_of_gnu_sort_say_what_to_use),
 		cmocka_unit_test(operands_end_the_options_if_posix_says_so),
 		cmocka_unit_test(a_list_of_gpus_is_a_demand),
