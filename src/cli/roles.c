@@ -105,6 +105,29 @@ int roles_add(struct roles *roles, const struct role *role)
 	return 0;
 }
 
+static int add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path)
+{
+	if (!path)
+		return 0;
+	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .path = path });
+}
+
+int roles_add_list(struct roles *roles, const char *path)
+{
+	if (path && strcmp(path, "-") == 0)
+		return roles_add(roles, &(struct role){ .kind = ROLE_LIST,
+							.name = "--files0-from, standard input",
+							.fd = STDIN_FILENO });
+	return add_path(roles, ROLE_LIST, "--files0-from", path);
+}
+
+int roles_add_stream(struct roles *roles, enum role_kind kind, int fd)
+{
+	const char *name = fd == STDOUT_FILENO ? "standard output" : "standard error";
+
+	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .fd = fd });
+}
+
 /* Of an input that is not there nothing else is to be said later. */
 static int fail_missing(const char *path)
 {
@@ -137,33 +160,14 @@ void roles_free(struct roles *roles)
 
 /* --- The roles of a run of gsort --- */
 
-static int add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path)
-{
-	if (!path)
-		return 0;
-	return roles_add(roles, &(struct role){ .kind = kind, .name = name, .path = path });
-}
-
-static int add_list(struct roles *roles, const char *path)
-{
-	if (path && strcmp(path, "-") == 0)
-		return roles_add(roles, &(struct role){ .kind = ROLE_LIST,
-							.name = "--files0-from, standard input",
-							.fd = STDIN_FILENO });
-	return add_path(roles, ROLE_LIST, "--files0-from", path);
-}
-
 static int add_output(struct roles *roles, const struct options *options)
 {
-	const struct role stream = { .kind = options->explain ? ROLE_TEXT : ROLE_OUTPUT,
-				     .name = "standard output",
-				     .fd = STDOUT_FILENO };
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 	int r = add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
 
 	if (r < 0 || is_check || (options->output_path && !options->explain))
 		return r;
-	return roles_add(roles, &stream);
+	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
 }
 
 /* The roles outlive the paths, but what may be said about them is said here. */
@@ -185,7 +189,7 @@ static int add_kept(struct roles *roles, const char *directory,
 static int check(struct roles *roles, const struct options *options,
 		 char *paths[static CHECKPOINT_N_FILES])
 {
-	int r = add_list(roles, options->files0_path);
+	int r = roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
 		r = add_output(roles, options);
@@ -196,9 +200,7 @@ static int check(struct roles *roles, const struct options *options,
 	if (r == 0)
 		r = add_kept(roles, options->checkpoint_path, paths);
 	if (r == 0)
-		r = roles_add(roles, &(struct role){ .kind = ROLE_TEXT,
-						     .name = "standard error",
-						     .fd = STDERR_FILENO });
+		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
 	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
 		r = roles_check_input(roles, options->inputs[i]);
 	return r;

@@ -1,12 +1,12 @@
 /*
  * roles - each file of a run in one role, unless nothing is written in it
  *
- * A run reads inputs and the list of their names, and writes an output, reports, what it keeps in a
- * checkpoint's directory, and text to the standard streams. A file in two of these roles, of which
- * one writes, would be read as something else than it was, or be replaced by something else than it
- * should be, and nobody would be told. So before anything is written all files are found
- * (io/file/place.h, so that neither links nor other spellings hide one), and two that are one are
- * refused. What may be:
+ * A run, of a tool as well, reads inputs and the list of their names, and writes an output,
+ * reports, what it keeps in a checkpoint's directory, and text to the standard streams. A file in
+ * two of these roles, of which one writes, would be read as something else than it was, or be
+ * replaced by something else than it should be, and nobody would be told. So before anything is
+ * written all files are found (io/file/place.h, so that neither links nor other spellings hide
+ * one), and two that are one are refused. What may be:
  *
  * - an input is the output: it is replaced when the sort is done (sort.c sees to that);
  * - two texts go to one stream;
@@ -56,7 +56,13 @@ int roles_add(struct roles *roles, const struct role *role);
  */
 int roles_check_input(const struct roles *roles, const char *path);
 
+/* Where inputs' names come from: --files0-from ("-": standard input); NULL: nowhere. As above. */
+int roles_add_list(struct roles *roles, const char *path);
+
+/* A standard stream (1 or 2) that something is written to. */
+int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
+
 void roles_free(struct roles *roles);
 
-/* All of a run with these options. 0, or a negative errno after a message. */
+/* All of a run of gsort with these options. 0, or a negative errno after a message. */
 int roles_check(const struct options *options);

@@ -242,6 +242,31 @@ printf 'lines\nof a few\nwords\n' > text
 answers 2 '^gsort-check: text: is text' "$GSORT_CHECK" text
 answers 1 '^text: 21 records, disorder' "$GSORT_CHECK" -t b1 text
 
+# stays REGEX COMMAND: refused, and `mine` is as it was. A message that went there is taken away.
+stays() {
+	cp sorted mine
+	answers 2 "$1" sh -c "$2
+		status=\$?
+		tail -c +8001 mine >&2
+		head -c 8000 mine > cut
+		exit \$status"
+	same sorted cut "$2"
+}
+
+claim 'findings are not written over what they are about, nor messages among records'
+export GSORT_CHECK GSORT_GEN
+ln -s mine soft
+stays "standard output and input 'mine' are the same file" '"$GSORT_CHECK" mine >> mine'
+stays "standard output and input 'soft' are" '"$GSORT_CHECK" soft >> mine'
+stays 'standard output and standard input are the same file' '"$GSORT_CHECK" - < mine >> mine'
+stays "standard output and input 'mine'" '"$GSORT_CHECK" --same sorted mine 1<> mine'
+stays "standard error and input 'mine' are" '"$GSORT_CHECK" mine 2>> mine'
+stays "--files0-from 'mine' and standard output are" '"$GSORT_CHECK" --files0-from=mine >> mine'
+stays "-o 'mine' and standard error are" '"$GSORT_GEN" -n 9 -o mine 2>> mine'
+stays 'standard output and standard error are the same file' '"$GSORT_GEN" -n 9 >> mine 2>&1'
+"$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'two texts in one file: refused'
+"$GSORT_CHECK" sorted > /dev/null 2>&1 || broken '/dev/null: refused'
+
 claim 'what gsort-check does not understand'
 answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
 answers 2 '^gsort-check: random: .*8000' "$GSORT_CHECK" -t b9 random

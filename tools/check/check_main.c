@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -24,6 +25,7 @@
 #include "src/check/verify.h"
 #include "src/cli/files0.h"
 #include "src/cli/framing_options.h"
+#include "src/cli/roles.h"
 #include "tools/tool.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
@@ -300,6 +302,28 @@ static int check_standard_input(const char *const *paths, size_t n_paths)
 	return 0;
 }
 
+static int add_streams(struct roles *roles)
+{
+	const int r = roles_add_stream(roles, ROLE_TEXT, STDOUT_FILENO);
+
+	return r < 0 ? r : roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
+}
+
+/* Findings behind the records that they are about would make them others. */
+static int check_roles(const struct check_options *options, const char *const *paths,
+		       size_t n_paths)
+{
+	struct roles roles = { 0 };
+	int r = roles_add_list(&roles, options->files0_path);
+
+	if (r == 0)
+		r = add_streams(&roles);
+	for (size_t i = 0; i < n_paths && r == 0; i++)
+		r = roles_check_input(&roles, paths[i]);
+	roles_free(&roles);
+	return r;
+}
+
 /* Returns an exit status or a negative errno. */
 static int check(struct check_options *options, const char *const *paths, size_t n_paths)
 {
@@ -311,6 +335,8 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	if (options->same && n_paths < 2)
 		return fail(-EINVAL, "--same compares a file with others: give at least two");
 	r = check_standard_input(paths, n_paths);
+	if (r == 0)
+		r = check_roles(options, paths, n_paths);
 	if (r < 0)
 		return r;
 	r = tool_make_layout(&options->record, &layout);

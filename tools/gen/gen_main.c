@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/cli/roles.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
@@ -195,6 +197,21 @@ static int generate_records(struct gen_options *options, const struct option_res
 	return r;
 }
 
+/* Messages must not be among the records. */
+static int check_roles(const char *output_path)
+{
+	struct roles roles = { 0 };
+	int r = output_path ? roles_add(&roles, &(struct role){ .kind = ROLE_OUTPUT,
+								.name = "-o",
+								.path = output_path }) :
+			      roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
+
+	if (r == 0)
+		r = roles_add_stream(&roles, ROLE_TEXT, STDERR_FILENO);
+	roles_free(&roles);
+	return r;
+}
+
 static int generate(struct gen_options *options, const struct option_result *given)
 {
 	if (given->n_operands)
@@ -219,6 +236,8 @@ int main(int argc, char **argv)
 	struct option_result given;
 	int r = tool_parse(&tool, argc, argv, &options, &given);
 
+	if (r == 0)
+		r = check_roles(options.output_path);
 	if (r == 0)
 		r = generate(&options, &given);
 	record_options_free(&options.record);
