@@ -17,6 +17,7 @@
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_writer.h"
 #include "io/file/direct.h"
+#include "io/file/size_limit.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
 #include "src/base/clock.h"
@@ -63,6 +64,7 @@ struct output {
 /* Reserve space ahead of the writers, if the file then ends where the output does. */
 static int reserve(struct output *output, uint64_t nbytes)
 {
+	char advice[SIZE_LIMIT_NBYTES];
 	uint64_t free_nbytes;
 	int r;
 
@@ -74,6 +76,9 @@ static int reserve(struct output *output, uint64_t nbytes)
 	if (r == 0)
 		return 0;
 	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
+	if (r == -EFBIG)
+		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->target.name,
+			    nbytes, size_limit_advice(r, advice));
 	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
 		    output->target.name, nbytes, free_nbytes);
 }
@@ -320,6 +325,7 @@ static int write_at(struct output *output, uint64_t offset, const void *data, si
 static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
 	struct output *output = context;
+	char advice[SIZE_LIMIT_NBYTES];
 	int r;
 
 	if (output->target.is_ordered) {
@@ -328,8 +334,8 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 		reservation_reach(&output->reservation, offset + nbytes);
 		r = write_at(output, output->target.base + offset, data, nbytes);
 	}
-	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", output->target.name,
-			    nbytes, offset) :
+	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
+			    nbytes, offset, size_limit_advice(r, advice)) :
 		       0;
 }
 

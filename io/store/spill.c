@@ -18,6 +18,7 @@
 #include <sys/statvfs.h>
 
 #include "io/file/direct.h"
+#include "io/file/size_limit.h"
 #include "io/store/memory_tier.h"
 #include "io/store/reclaim.h"
 #include "io/store/spill_file.h"
@@ -66,7 +67,7 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 		return;
 	pthread_mutex_lock(&spill->lock);
 	spill->used_nbytes -= nbytes < spill->used_nbytes ? nbytes : spill->used_nbytes;
-	f->full = false;
+	f->full = 0;
 	pthread_mutex_unlock(&spill->lock);
 }
 
@@ -207,18 +208,40 @@ static uint64_t left_nbytes(const struct spill *spill, uint64_t used_nbytes)
 	return spill->limit_nbytes > used_nbytes ? spill->limit_nbytes - used_nbytes : 0;
 }
 
+/* A disk that is full says more than a file that may not grow. */
+static int why_full(const struct spill *spill)
+{
+	int r = -EFBIG;
+
+	for (size_t i = 0; i < spill->n_files; i++)
+		if (spill->files[i].full != -EFBIG)
+			r = spill->files[i].full;
+	return r;
+}
+
+/* What can be done about it; what is kept of a checkpoint is in its directory and no other. */
+static const char *advise(const struct spill *spill, int r, char text[static SIZE_LIMIT_NBYTES])
+{
+	if (r == -EFBIG)
+		return size_limit_advice(r, text);
+	return spill->is_kept ?
+		       "; make room there, and the same command goes on from what is kept" :
+		       "; name a directory with more space with -T";
+}
+
 static int fail_full(struct spill *spill, uint64_t nbytes)
 {
-	char list[512] = "";
+	const int r = why_full(spill);
+	char advice[SIZE_LIMIT_NBYTES], list[512] = "";
 	size_t length = 0;
 
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
-	return fail(-ENOSPC,
+	return fail(r,
 		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
-		    "; name a directory with more space with -T",
-		    list, nbytes, spill->used_nbytes);
+		    "%s",
+		    list, nbytes, spill->used_nbytes, advise(spill, r, advice));
 }
 
 static int fail_limit(struct spill *spill, uint64_t nbytes)
@@ -296,7 +319,8 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 	} else {
 		spill->used_nbytes -= pages_up(extent.nbytes);
 	}
-	f->full = f->full || means_full(r);
+	if (means_full(r))
+		f->full = r;
 	pthread_mutex_unlock(&spill->lock);
 	return r;
 }

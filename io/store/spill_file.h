@@ -25,7 +25,7 @@ struct spill_file {
 	uint64_t in_flight_nbytes; /* being written now */
 	uint64_t written_nbytes;   /* ever */
 	uint64_t busy_ns;          /* that it took */
-	bool full;                 /* since the last discard */
+	int full;                  /* since the last discard: why, a negative errno; 0: it is not */
 };
 
 /* It is not created yet. The directory's name must outlive it. */

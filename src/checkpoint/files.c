@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "io/file/size_limit.h"
 #include "src/base/messages.h"
 
 const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = {
@@ -107,11 +108,14 @@ static int read_mark(const struct checkpoint_files *files, enum checkpoint_file 
 static int write_mark(const struct checkpoint_files *files, enum checkpoint_file i,
 		      const struct file *file)
 {
+	char advice[SIZE_LIMIT_NBYTES];
 	int r = file_write_at(file, 0, marks[i], MARK_NBYTES);
 
 	if (r == 0)
 		r = file_sync(file);
-	return r < 0 ? fail(r, "%s/%s: write: %m", files->path, checkpoint_file_names[i]) : 0;
+	return r < 0 ? fail(r, "%s/%s: write: %m%s", files->path, checkpoint_file_names[i],
+			    size_limit_advice(r, advice)) :
+		       0;
 }
 
 /* Nothing is written before both are known to be gsort's. */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
+#include "io/file/size_limit.h"
 #include "src/base/messages.h"
 
 #define HEAD_MAGIC UINT32_C(0x67736d72)
@@ -170,6 +171,7 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	};
 	const size_t nbytes = sizeof head + padded(record->nbytes);
 	char *bytes = calloc(1, nbytes);
+	char advice[SIZE_LIMIT_NBYTES];
 	int r;
 
 	if (!bytes)
@@ -180,8 +182,8 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	r = file_write_at(&manifest->file, manifest->end, bytes, nbytes);
 	free(bytes);
 	if (r < 0)
-		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m", manifest->path, nbytes,
-			    manifest->end);
+		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", manifest->path,
+			    nbytes, manifest->end, size_limit_advice(r, advice));
 	manifest->end += nbytes;
 	return 0;
 }

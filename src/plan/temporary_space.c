@@ -19,14 +19,24 @@ static int find_available(const struct job *job, uint64_t *ret_nbytes)
 	return r;
 }
 
+/* What makes more room, or needs less. */
+static const char *advise(const struct sort_spec *spec, bool is_limited)
+{
+	if (is_limited)
+		return "a larger -S or --temp-limit";
+	return spec->checkpoint_path ? "a larger -S, or --checkpoint in another directory" :
+				       "a larger -S or another -T";
+}
+
 static int fail_missing(const struct job *job, const struct sort_spec *spec,
 			uint64_t available_nbytes, const char *why)
 {
 	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	char needed[32], available[32], missing[32];
+	const bool is_limited = spec->temp_limit_nbytes < needed_nbytes;
 	const char *where = spec->temp_dirs[0], *others = "";
 
-	if (spec->temp_limit_nbytes < needed_nbytes)
+	if (is_limited)
 		where = "--temp-limit";
 	else if (spec->n_temp_dirs > 1)
 		others = " and the other directories";
@@ -35,8 +45,8 @@ static int fail_missing(const struct job *job, const struct sort_spec *spec,
 	size_format(needed_nbytes - available_nbytes, missing);
 	return fail(-ENOSPC,
 		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
-		    "missing; use a larger -S, another -T or a larger --temp-limit",
-		    where, others, needed, why, available, missing);
+		    "missing; use %s",
+		    where, others, needed, why, available, missing, advise(spec, is_limited));
 }
 
 /* Is nothing left out of what is spilled? */

@@ -85,6 +85,23 @@ claim 'when all directories are full, they are named'
 cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T small -o output
 is_full 'small, small' 'twice the same'
 
+claim 'a checkpoint is not told to use -T, which it does not take'
+on size=4M "$GSORT" -S 2M --compress=none --checkpoint=small/ck input -o output
+is_full '^gsort: small/ck: No space.*; use a larger -S, or --checkpoint in another dir' before
+# As much again, and the same command: in one namespace, where the file system stays.
+cp older output
+unshare -m sh -c 'mount -t tmpfs -o size=400k none small
+	set -- "$1" -S 1M --compress=delta --checkpoint=small/ck shrinks -o output
+	"$@"
+	echo $? > code
+	cmp output older || echo changed >&2
+	mount -o remount,size=64M small
+	"$@" 2> again' sh "$GSORT" 2> stderr
+[ "$(cat code)" -eq 2 ] || broken "status $(cat code)"
+says '^gsort: small/ck: No space.*; make room there, and the same command goes on' stderr
+says '^gsort: resuming: [1-9][0-9]* runs' again
+same shrunk output 'with more room'
+
 claim "the output's disk is full: at once, half way, at the last block"
 for kib in 4 4000 7808; do
 	on size=${kib}k "$GSORT" -S 64M input -o small/output

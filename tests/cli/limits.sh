@@ -6,11 +6,15 @@ generate -n 1000000 -o input
 cp input untouched
 "$GSORT" input -o expected
 
-claim 'a limit on the size of files'
+claim 'a limit on the size of files is no full disk, and is named'
 trap '' XFSZ 2> /dev/null
 (
 	ulimit -f 4000 # blocks of 512 bytes, or of 1 KiB
-	refuses 'output: .*File too large' -S 64M input
+	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
+	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
+	cat input | refuses "^gsort: output: write of .*: File too large$named" -S 64M
+	"$GSORT" -S 1M --compress=none input 2> stderr | cat > /dev/null
+	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
 
 # limited COMMAND...: a gsort that runs it first, in ./limited.

@@ -1,0 +1,25 @@
+/*
+ * size_limit - what to say of a file that may not grow any more (see size_limit.h)
+ */
+#include "io/file/size_limit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "src/base/size.h"
+
+const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES])
+{
+	struct rlimit limit;
+	char size[32];
+
+	text[0] = '\0';
+	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return text;
+	size_format(limit.rlim_cur, size);
+	snprintf(text, SIZE_LIMIT_NBYTES,
+		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
+		 size);
+	return text;
+}
