@@ -19,6 +19,21 @@ static struct record_options *member_of(const struct option_spec *spec, void *ta
 
 /* --- taking them --- */
 
+/* What else can be written. */
+static int refuse_type(const char *option, const char *argument, const char *type)
+{
+	char meant[KEY_TYPE_NBYTES];
+
+	if (key_suggest_type(type, meant))
+		return fail(-EINVAL, "%s: '%s': unknown type '%s': did you mean %s?", option,
+			    argument, type, meant);
+	return fail(
+		-EINVAL,
+		"%s: '%s': unknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
+		"f64, bf16, bool, each with le or be after it if need be, or bN for N bytes",
+		option, argument, type);
+}
+
 /* A TYPE by itself or in a key; `argument` is for the message. */
 static int parse_type(const struct option_spec *spec, const char *argument, const char *type,
 		      struct key *ret_key)
@@ -26,11 +41,7 @@ static int parse_type(const struct option_spec *spec, const char *argument, cons
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	if (key_parse_type(type, ret_key) < 0)
-		return fail(-EINVAL,
-			    "%s: '%s': unknown type '%s': use u8, u16, u32, u64, u128, i8, i16, "
-			    "i32, i64, i128, f32, f64, each with le or be after it if need be, or "
-			    "bN for N bytes",
-			    option_spell(spec, spelling), argument, type);
+		return refuse_type(option_spell(spec, spelling), argument, type);
 	if (ret_key->nbytes > LAYOUT_MOST_RECORD_NBYTES)
 		return fail(-ENOTSUP, "%s: '%s' is too wide: a record has at most %d bytes",
 			    option_spell(spec, spelling), argument, LAYOUT_MOST_RECORD_NBYTES);
@@ -83,7 +94,7 @@ static int append(struct record_options *record, struct key key)
 
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES], type[16];
+	char spelling[OPTION_SPELLING_NBYTES], type[32];
 	const char *at, *direction;
 	struct key key;
 	uint64_t offset;
@@ -113,7 +124,7 @@ int record_options_take_key(const struct option_spec *spec, const char *argument
 static int settle_one(struct record_options *record)
 {
 	struct key key = record->type;
-	char type[16];
+	char type[KEY_TYPE_NBYTES];
 
 	if (!key.nbytes && record->record_nbytes)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
@@ -135,7 +146,7 @@ static int settle_one(struct record_options *record)
 
 static int check_key(const struct record_options *record, const struct key *key)
 {
-	char type[16];
+	char type[KEY_TYPE_NBYTES];
 
 	if (key->nbytes <= record->record_nbytes &&
 	    key->offset <= record->record_nbytes - key->nbytes)
@@ -186,7 +197,7 @@ void record_options_format(const struct record_options *record,
 			   char text[static RECORD_OPTIONS_TEXT_NBYTES])
 {
 	size_t n = 0;
-	char type[16];
+	char type[KEY_TYPE_NBYTES];
 
 	if (record->n_keys == 1 && record->keys[0].nbytes == record->record_nbytes) {
 		key_format_type(&record->keys[0], text);

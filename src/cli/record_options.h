@@ -45,8 +45,9 @@ struct record_options {
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
-	"TYPE is u8, u16, u32, u64, u128, i8 ... i128, f32 or f64, each with le (the\n"            \
-	"default) or be after it, or bN: N bytes, compared as memcmp does.\n"                      \
+	"TYPE is u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16 or bool, each\n"          \
+	"with le (the default) or be after it, or bN: N bytes, compared as memcmp does.\n"         \
+	"C's and numpy's names (uint64_t, double, float32, <f4) are understood, too.\n"            \
 	"Floats are in IEEE total order.\n"
 
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);

@@ -1,74 +1,14 @@
 /*
- * record - key types and layouts (see record.h)
+ * record - layouts (see record.h)
  */
 #include "src/record/record.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/messages.h"
 #include "src/record/kinds.h"
-
-static const struct {
-	const char *name;
-	enum key_kind kind;
-	uint32_t nbytes;
-} key_types[] = {
-	{ "u8", KEY_UNSIGNED, 1 },  { "u16", KEY_UNSIGNED, 2 },   { "u32", KEY_UNSIGNED, 4 },
-	{ "u64", KEY_UNSIGNED, 8 }, { "u128", KEY_UNSIGNED, 16 }, { "i8", KEY_SIGNED, 1 },
-	{ "i16", KEY_SIGNED, 2 },   { "i32", KEY_SIGNED, 4 },     { "i64", KEY_SIGNED, 8 },
-	{ "i128", KEY_SIGNED, 16 }, { "f32", KEY_FLOAT, 4 },      { "f64", KEY_FLOAT, 8 },
-};
-
-/* "b10": any number of bytes, compared as memcmp does. */
-static int parse_bytes(const char *text, struct key *ret_key)
-{
-	char *end;
-	unsigned long n;
-
-	if (text[0] != 'b' || !isdigit((unsigned char)text[1]))
-		return -EINVAL;
-	errno = 0;
-	n = strtoul(text + 1, &end, 10);
-	if (errno || *end || n == 0 || n > UINT32_MAX)
-		return -EINVAL;
-	*ret_key = (struct key){ .nbytes = (uint32_t)n, .kind = KEY_BYTES, .big_endian = true };
-	return 0;
-}
-
-int key_parse_type(const char *text, struct key *ret_key)
-{
-	for (size_t i = 0; i < sizeof key_types / sizeof key_types[0]; i++) {
-		const size_t n = strlen(key_types[i].name);
-		const char *order = text + n;
-
-		if (strncmp(text, key_types[i].name, n) != 0)
-			continue;
-		if (*order && strcmp(order, "le") != 0 && strcmp(order, "be") != 0)
-			continue;
-		*ret_key = (struct key){ .nbytes = key_types[i].nbytes,
-					 .kind = key_types[i].kind,
-					 .big_endian = strcmp(order, "be") == 0 };
-		return 0;
-	}
-	return parse_bytes(text, ret_key);
-}
-
-void key_format_type(const struct key *key, char text[static 16])
-{
-	static const char letters[] = {
-		[KEY_UNSIGNED] = 'u', [KEY_SIGNED] = 'i', [KEY_FLOAT] = 'f', [KEY_BYTES] = 'b'
-	};
-
-	if (key->kind == KEY_BYTES)
-		snprintf(text, 16, "b%u", (unsigned)key->nbytes);
-	else
-		snprintf(text, 16, "%c%u%s", letters[key->kind], (unsigned)key->nbytes * 8,
-			 key->big_endian ? "be" : "le");
-}
 
 static struct mask128 mask_split(uint128_t mask)
 {
@@ -81,7 +21,7 @@ static struct code_map make_code_map(const struct key *key)
 	const uint128_t all = sign | (sign - 1);
 	uint128_t flip = 0;
 
-	if (key->kind == KEY_SIGNED || key->kind == KEY_FLOAT)
+	if (key_has_sign(key))
 		flip ^= sign;
 	if (key->descending)
 		flip ^= all;
@@ -91,7 +31,7 @@ static struct code_map make_code_map(const struct key *key)
 				  key->nbytes <= 8 ? 8 :
 						     16,
 		.swap = key->big_endian && key->nbytes > 1,
-		.is_float = key->kind == KEY_FLOAT,
+		.is_float = key_is_float(key),
 		.flip = mask_split(flip),
 	};
 }
@@ -122,8 +62,8 @@ int layout_make_plain(const struct key *key, struct layout *ret_layout)
 static bool continues(const struct key_field *field, const struct key *next)
 {
 	return !field->reversed && !field->has_sign && !field->is_float &&
-	       (next->big_endian || next->nbytes == 1) && next->kind != KEY_SIGNED &&
-	       next->kind != KEY_FLOAT && field->descending == next->descending &&
+	       (next->big_endian || next->nbytes == 1) && !key_has_sign(next) &&
+	       field->descending == next->descending &&
 	       field->offset + field->nbytes == next->offset;
 }
 
@@ -148,8 +88,8 @@ static int make_fields(const struct key *keys, uint32_t n, bool packed, uint64_t
 				.start = start,
 				.nbytes = key.nbytes,
 				.reversed = !key.big_endian && key.nbytes > 1,
-				.has_sign = key.kind == KEY_SIGNED || key.kind == KEY_FLOAT,
-				.is_float = key.kind == KEY_FLOAT,
+				.has_sign = key_has_sign(&key),
+				.is_float = key_is_float(&key),
 				.descending = key.descending,
 			};
 		start += key.nbytes;

@@ -1,5 +1,5 @@
 /*
- * record - key types, the layout of a record, and what the sort moves in its place
+ * record - the layout of a record, and what the sort moves in its place
  *
  * A file is a sequence of records of record_nbytes, each with one key or more. There are three
  * layouts.
@@ -38,17 +38,8 @@
 
 #include "src/record/code.h"
 #include "src/record/digest.h"
+#include "src/record/key_type.h"
 #include "src/record/key_word.h"
-
-enum key_kind { KEY_UNSIGNED, KEY_SIGNED, KEY_FLOAT, KEY_BYTES };
-
-struct key {
-	uint64_t offset; /* first byte in the record */
-	uint32_t nbytes;
-	enum key_kind kind;
-	bool big_endian; /* always true for KEY_BYTES */
-	bool descending;
-};
 
 /* An element of any size, widened: what splitters and samples are made of. */
 typedef uint128_t code_t;
@@ -110,16 +101,6 @@ struct layout_request {
 	bool keeps_records; /* LAYOUT_RECORDS also for plain keys: something asks for items */
 	bool count, keys_only, index;
 };
-
-/*
- * Parse a TYPE of the command line ("u64", "i32be", "f64le", "b10") into *ret_key, at offset 0,
- * ascending. Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then
- * untouched.
- */
-int key_parse_type(const char *text, struct key *ret_key);
-
-/* Write the TYPE of `key` into `text`, "f32be" say. */
-void key_format_type(const struct key *key, char text[static 16]);
 
 /*
  * Make a layout. Keys must lie within the record. Returns 0; -EINVAL without a message if one does

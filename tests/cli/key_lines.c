@@ -14,7 +14,6 @@
  * magnitude turned round, every digit d is written as 15 - d, and so is every digit of a descending
  * key.
  */
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,17 +35,25 @@ static int n_keys;
 static bool add_key(const char *text, size_t offset)
 {
 	struct key *key = &keys[n_keys++];
+	const char *digits = text + strcspn(text, "0123456789");
+	const bool is_bool = !strncmp(text, "bool", 4);
 	char *end;
 	unsigned long n;
 
-	if (!strchr("uifb", text[0]) || !isdigit((unsigned char)text[1]))
+	if (!strchr("uifb", text[0]) || (!*digits && !is_bool))
 		return false;
-	n = strtoul(text + 1, &end, 10);
+	n = is_bool ? 1 : strtoul(digits, &end, 10);
+	if (is_bool)
+		end = (char *)text + 4;
 	*key = (struct key){ .offset = offset,
-			     .nbytes = text[0] == 'b' ? n : n / 8,
-			     .kind = text[0],
-			     .big_endian = text[0] == 'b' || !strncmp(end, "be", 2),
+			     .kind = is_bool                 ? 'u' :
+				     !strncmp(text, "bf", 2) ? 'f' :
+							       text[0],
+			     .big_endian = !strncmp(end, "be", 2),
 			     .descending = strchr(end, ':') != NULL };
+	if (key->kind == 'b')
+		key->big_endian = true;
+	key->nbytes = is_bool || key->kind == 'b' ? n : n / 8;
 	return key->nbytes >= 1;
 }
 

@@ -3,7 +3,8 @@
 . "$(dirname "$0")/prelude.sh"
 
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be i64 i64be i128 \
-	i128be f32 f32be f64 f64be b1 b2 b3 b4 b5 b7 b8 b9 b10 b12 b15 b16; do
+	i128be f16 f16be bf16 bf16be f32 f32be f64 f64be bool u24 u40be u72 i24be i56 i120be \
+	b1 b2 b3 b4 b5 b7 b8 b9 b10 b12 b15 b16; do
 	for dist in random few nan; do
 		generate -n 3001 -t $type -d $dist --seed=7 -o input
 		for flags in '' -r -u '-r -u'; do
@@ -18,6 +19,41 @@ claim 'le may be written out'
 generate -n 100 -t i32 -o input
 oracle i32 < input > expected
 gives expected -t i32le input
+
+claim 'other names mean the same types'
+# means NAME TYPE
+means() {
+	generate -n 500 -t "$2" -d nan --seed=3 -o input
+	oracle "$2" < input > expected
+	gives expected -t "$1" input
+}
+means double f64
+means float32 f32
+means half f16
+means bfloat16 bf16
+means uint64_t u64
+means int16be i16be
+means '<f4' f32
+means '>i8' i64be
+means '|u1' u8
+means '|b1' bool
+means S10 b10
+
+claim 'a type that is nearly right is answered with what may have been meant'
+# near WRONG RIGHT
+near() {
+	refuses "unknown type '$1': did you mean $2[?]" -t "$1" input
+}
+near u63 u64
+near f65 f64
+near F32 f32
+near u4 u32
+near i2be i16be
+near flaot32 f32
+near doubel f64
+near unit8_t u8
+refuses "unknown type 'xyz': use u8" -t xyz input
+refuses "unknown type 'u12': did you mean u96[?]" -R 12 -k 0:u12 input
 
 claim 'u64 is the default'
 generate -n 100 -o input

@@ -13,10 +13,10 @@ mkdir spare
 
 # nbytes_of_type TYPE: in $nbytes
 nbytes_of_type() {
-	nbytes=${1#?}
-	nbytes=${nbytes%be}
+	nbytes=${1%be}
+	nbytes=${nbytes##*[!0-9]}
 	case $1 in
-	b*) ;;
+	b[0-9]*) ;;
 	*) nbytes=$((nbytes / 8)) ;;
 	esac
 }

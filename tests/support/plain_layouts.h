@@ -14,30 +14,33 @@ enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 
 typedef void check_fn(const struct layout *layout, uint64_t n);
 
+static inline void check_lengths(const struct key *key, check_fn *check)
+{
+	struct layout layout;
+
+	assert_int_equal(layout_make_plain(key, &layout), 0);
+	for (unsigned i = 0; i < N_LENGTHS; i++)
+		check(&layout, lengths[i]);
+}
+
 /* check() for every type of the command line, in both directions, and every length. */
 static inline void for_all_layouts(check_fn *check)
 {
-	static const char *const types[] = { "u8",  "u16", "u32", "u64",  "u128", "i8",
-					     "i16", "i32", "i64", "i128", "f32",  "f64" };
-	char names[12 + 12 + 16][8];
-	unsigned n_names = 0;
+	struct key key;
 
-	for (unsigned i = 0; i < 12; i++) {
-		snprintf(names[n_names++], sizeof names[0], "%s", types[i]);
-		snprintf(names[n_names++], sizeof names[0], "%sbe", types[i]);
-	}
-	for (unsigned i = 1; i <= 16; i++)
-		snprintf(names[n_names++], sizeof names[0], "b%u", i);
-	for (unsigned i = 0; i < 2 * n_names; i++) {
-		struct layout layout;
-		struct key key;
-
-		assert_int_equal(key_parse_type(names[i / 2], &key), 0);
-		key.descending = i % 2;
-		assert_int_equal(layout_make_plain(&key, &layout), 0);
-		for (unsigned j = 0; j < N_LENGTHS; j++)
-			check(&layout, lengths[j]);
-	}
+	for (unsigned i = 0; key_type_at(i, &key); i++)
+		for (unsigned j = 0; j < 4; j++) {
+			key.big_endian = j & 1;
+			key.descending = j & 2;
+			check_lengths(&key, check);
+		}
+	for (unsigned nbytes = 1; nbytes <= 16; nbytes++)
+		for (unsigned j = 0; j < 2; j++)
+			check_lengths(&(struct key){ .nbytes = nbytes,
+						     .kind = KEY_BYTES,
+						     .big_endian = true,
+						     .descending = j },
+				      check);
 }
 
 static inline unsigned char *make_records(const struct layout *layout, uint64_t n,

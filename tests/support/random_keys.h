@@ -23,11 +23,13 @@ static inline struct key random_key(uint64_t record_nbytes, uint64_t seed)
 		"i64", "f32", "f64",   "i128",  "u16be", "u32be", "u64be", "i16be",
 		"b1",  "b3",  "b4",    "b7",    "b8",    "b10",   "b13",   "u128be",
 		"b20", "b40", "f32be", "f64be", "i32be", "i64be", "b2",    "i128be",
+		"f16", "u24", "i24be", "bf16",  "bool",  "u56be", "i72",   "f16be",
 	};
+	const unsigned n_types = sizeof types / sizeof types[0];
 	struct key key;
 
 	do
-		if (key_parse_type(types[random_number(seed, 0) % 32], &key) != 0)
+		if (key_parse_type(types[random_number(seed, 0) % n_types], &key) != 0)
 			abort();
 	while (key.nbytes > record_nbytes && ++seed);
 	key.offset = random_number(seed, 1) % (record_nbytes - key.nbytes + 1);

@@ -131,10 +131,10 @@ static inline uint128_t gaps(const struct gen *gen, uint64_t i)
 static uint128_t special_bits(const struct gen *gen, uint64_t i)
 {
 	const unsigned n_key_bits = (unsigned)gen->lead.record_nbytes * 8;
-	const unsigned n_fraction_bits = n_key_bits == 32 ? 23 : 52;
-	const bool is_float = gen->lead.key.kind == KEY_FLOAT;
+	const unsigned n_fraction_bits = key_n_fraction_bits(&gen->lead.key);
 	const uint128_t half = (uint128_t)1 << (n_key_bits - 1);
-	const uint128_t infinity = is_float ? half - ((uint128_t)1 << n_fraction_bits) : half - 1;
+	const uint128_t infinity = n_fraction_bits ? half - ((uint128_t)1 << n_fraction_bits) :
+						     half - 1;
 	const uint64_t word = random64(gen, i, WORD_CHOICE);
 	const uint128_t sign = word & 1 ? half : 0;
 
@@ -244,6 +244,13 @@ static void store_plain(const struct layout *layout, const uint128_t *fractions,
 
 #undef NARROW
 
+/* As programs write them: 0 or 1. The order stays. */
+static void make_bools(const struct layout *layout, uint64_t n, unsigned char *records)
+{
+	for (uint64_t i = 0; i < n; i++)
+		records[i * layout->record_nbytes + layout->key.offset] >>= 7;
+}
+
 static bool is_plain(const struct gen *gen)
 {
 	return layout_is_plain(&gen->layout) && gen->prefix_nbytes == 0;
@@ -262,6 +269,8 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 			store_plain(&gen->layout, fractions, n_batch, at);
 		else
 			gen_record_store(gen, first, fractions, n_batch, at);
+		if (gen->layout.key.kind == KEY_BOOL)
+			make_bools(&gen->layout, n_batch, at);
 		first += n_batch;
 		n -= n_batch;
 		at += n_batch * gen->layout.record_nbytes;

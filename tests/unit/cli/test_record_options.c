@@ -107,12 +107,13 @@ static void any_number_of_keys_is_taken(void **state)
 static void unknown_types_are_refused_with_the_known_ones(void **state)
 {
 	(void)state;
-	REFUSED("'u63'", "u128", "-t", "u63");
+	REFUSED("'w63'", "u128", "-t", "w63");
 	REFUSED("-t, --type", "f64", "--type=");
-	REFUSED("'f16'", "bN", "-t", "f16");
+	REFUSED("'q18'", "bN", "-t", "q18");
 	REFUSED("'b65537'", "65536", "-t", "b65537");
 	REFUSED("'b0'", "bN", "-t", "b0");
-	REFUSED("'u64xe'", "be", "-t", "u64xe");
+	REFUSED("'u64xe'", "u64be", "-t", "u64xe");
+	REFUSED("'u63'", "did you mean u64?", "-t", "u63");
 }
 
 static void wrong_keys_are_refused(void **state)

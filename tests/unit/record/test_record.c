@@ -9,7 +9,8 @@
 /* The normalised key of one key, by its definition: one byte after the other. */
 static void normalise(const struct key *key, const unsigned char *record, unsigned char *to)
 {
-	const bool has_sign = key->kind == KEY_SIGNED || key->kind == KEY_FLOAT;
+	const bool is_float = key->kind == KEY_FLOAT || key->kind == KEY_BRAIN;
+	const bool has_sign = key->kind == KEY_SIGNED || is_float;
 	const unsigned char *from = record + key->offset;
 	bool is_negative;
 
@@ -17,7 +18,7 @@ static void normalise(const struct key *key, const unsigned char *record, unsign
 		to[i] = from[key->big_endian ? i : key->nbytes - 1 - i];
 	is_negative = to[0] >> 7;
 	for (uint32_t i = 0; i < key->nbytes; i++) {
-		if (key->kind == KEY_FLOAT && is_negative)
+		if (is_float && is_negative)
 			to[i] ^= i == 0 ? 0x7f : 0xff;
 		if (has_sign && i == 0)
 			to[i] ^= 0x80;

@@ -16,8 +16,9 @@
 enum { N_RECORDS = 10000 };
 
 static const char *const types[] = { "u8",  "u16be", "i32",    "u64", "u64be",
-				     "f32", "f64be", "i128be", "b3",  "b13" };
-enum { N_TYPES = sizeof types / sizeof types[0] };
+				     "f32", "f64be", "i128be", "b3",  "b13",
+				     "f16", "bf16",  "u24be",  "i56", "bool" };
+enum { N_TYPES = sizeof types / sizeof types[0], N_OLDEST_TYPES = 10 };
 
 struct data {
 	struct layout layout;
@@ -142,6 +143,44 @@ static void special_floats_are_all_there(void **state)
 	assert_in_range(n_minus_zero, 500, 2000);
 	assert_in_range(n_plus_zero, 500, 2500);
 	free(data.records);
+}
+
+/* 5 bits of exponent in f16, 8 in bf16: what of them is set in all NaNs, and no other bits. */
+static void count_special_halves(const char *type, uint16_t infinity)
+{
+	struct data data = make(type, GEN_NAN, N_RECORDS, 1);
+	unsigned n_nan = 0, n_infinite = 0;
+
+	for (uint64_t i = 0; i < N_RECORDS; i++) {
+		uint16_t bits;
+
+		memcpy(&bits, data.records + i * 2, 2);
+		n_nan += (bits & 0x7fff) > infinity;
+		n_infinite += (bits & 0x7fff) == infinity;
+	}
+	assert_in_range(n_nan, 2000, 3000);
+	assert_in_range(n_infinite, 2000, 3000);
+	free(data.records);
+}
+
+static void special_halves_are_all_there(void **state)
+{
+	(void)state;
+	count_special_halves("f16", 0x7c00);
+	count_special_halves("bf16", 0x7f80);
+}
+
+static void bools_are_zero_or_one(void **state)
+{
+	(void)state;
+	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
+		struct data data = make("bool", (enum gen_dist)dist, N_RECORDS, 1);
+
+		for (uint64_t i = 0; i < N_RECORDS; i++)
+			assert_in_range(data.records[i], 0, 1);
+		free(data.records);
+	}
+	assert_int_equal(count_distinct("bool", GEN_RANDOM), 2);
 }
 
 static void parts_make_the_whole(void **state)
@@ -306,7 +345,7 @@ static void bytes_never_change(void **state)
 	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
 		unsigned long hash = 0;
 
-		for (unsigned i = 0; i < N_TYPES; i++) {
+		for (unsigned i = 0; i < N_OLDEST_TYPES; i++) {
 			struct data data = make(types[i], (enum gen_dist)dist, N_RECORDS, 1);
 
 			hash = crc32(hash, data.records,
@@ -324,6 +363,8 @@ int main(void)
 		cmocka_unit_test(distributions_have_their_shape),
 		cmocka_unit_test(distributions_have_their_number_of_values),
 		cmocka_unit_test(special_floats_are_all_there),
+		cmocka_unit_test(special_halves_are_all_there),
+		cmocka_unit_test(bools_are_zero_or_one),
 		cmocka_unit_test(parts_make_the_whole),
 		cmocka_unit_test(keys_of_records_follow_the_distribution),
 		cmocka_unit_test(prefix_is_common_and_no_longer),

@@ -1,0 +1,320 @@
+/*
+ * key_type - the table of types, and their spellings (see key_type.h)
+ */
+#include "src/record/key_type.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Bit n of a set of widths: n bytes. */
+#define WIDTH(n) (1u << (n))
+#define ALL_WIDTHS 0x1fffeu /* 1 to 16 */
+
+enum { MOST_WIDTH = 16, MOST_NAME_NBYTES = 24 };
+
+static const struct kind {
+	const char *letters;
+	uint32_t widths;
+	bool has_sign, is_float;
+	bool counts_bytes; /* the number in the name; else bits */
+	bool is_one;       /* there is no number */
+	uint8_t n_exponent_bits;
+} kinds[] = {
+	[KEY_UNSIGNED] = { .letters = "u", .widths = ALL_WIDTHS },
+	[KEY_SIGNED] = { .letters = "i", .widths = ALL_WIDTHS, .has_sign = true },
+	/* The exponent's bits are those of the width: see key_n_fraction_bits(). */
+	[KEY_FLOAT] = { .letters = "f",
+			.widths = WIDTH(2) | WIDTH(4) | WIDTH(8),
+			.has_sign = true,
+			.is_float = true },
+	[KEY_BRAIN] = { .letters = "bf",
+			.widths = WIDTH(2),
+			.has_sign = true,
+			.is_float = true,
+			.n_exponent_bits = 8 },
+	[KEY_BOOL] = { .letters = "bool", .widths = WIDTH(1), .is_one = true },
+	[KEY_BYTES] = { .letters = "b", .counts_bytes = true }, /* of any width */
+};
+
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* C's names are those of Linux on 64 bits, where char has a sign. */
+static const struct spelling {
+	const char *text, *type;
+} spellings[] = {
+	{ "uint8", "u8" },     { "uint16", "u16" },        { "uint32", "u32" },
+	{ "uint64", "u64" },   { "uint128", "u128" },      { "int8", "i8" },
+	{ "int16", "i16" },    { "int32", "i32" },         { "int64", "i64" },
+	{ "int128", "i128" },  { "uint8_t", "u8" },        { "uint16_t", "u16" },
+	{ "uint32_t", "u32" }, { "uint64_t", "u64" },      { "int8_t", "i8" },
+	{ "int16_t", "i16" },  { "int32_t", "i32" },       { "int64_t", "i64" },
+	{ "char", "i8" },      { "short", "i16" },         { "int", "i32" },
+	{ "long", "i64" },     { "unsigned", "u32" },      { "size_t", "u64" },
+	{ "ssize_t", "i64" },  { "__uint128_t", "u128" },  { "__int128_t", "i128" },
+	{ "half", "f16" },     { "float", "f32" },         { "double", "f64" },
+	{ "float16", "f16" },  { "float32", "f32" },       { "float64", "f64" },
+	{ "_Float16", "f16" }, { "bfloat16", "bf16" },     { "_Bool", "bool" },
+	{ "bool_", "bool" },   { "unsigned char", "u8" },  { "unsigned short", "u16" },
+	{ "byte", "u8" },      { "unsigned long", "u64" }, { "unsigned int", "u32" },
+};
+
+enum { N_SPELLINGS = sizeof spellings / sizeof spellings[0] };
+
+/* numpy's letter of a kind, behind which the number is of bytes. */
+static const struct numpy_kind {
+	char letter;
+	enum key_kind kind;
+	bool needs_order; /* without < or > it is not numpy's: u8 is a byte, not eight of them */
+} numpy_kinds[] = {
+	{ 'u', KEY_UNSIGNED, true }, { 'i', KEY_SIGNED, true }, { 'b', KEY_BOOL, true },
+	{ 'f', KEY_FLOAT, false },   { 'S', KEY_BYTES, false }, { 'a', KEY_BYTES, false },
+	{ 'V', KEY_BYTES, false },
+};
+
+enum { N_NUMPY_KINDS = sizeof numpy_kinds / sizeof numpy_kinds[0] };
+
+static bool has_width(enum key_kind kind, unsigned long nbytes)
+{
+	if (kind == KEY_BYTES)
+		return nbytes > 0 && nbytes <= UINT32_MAX;
+	return nbytes <= MOST_WIDTH && (kinds[kind].widths >> nbytes & 1);
+}
+
+static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_endian)
+{
+	return (struct key){ .nbytes = (uint32_t)nbytes,
+			     .kind = kind,
+			     .big_endian = big_endian || kind == KEY_BYTES };
+}
+
+/* Digits, of which the first is not 0, and what is behind them. */
+static bool take_number(const char **at, unsigned long *ret_number)
+{
+	char *end;
+
+	if (**at < '1' || **at > '9')
+		return false;
+	errno = 0;
+	*ret_number = strtoul(*at, &end, 10);
+	*at = end;
+	return errno == 0;
+}
+
+/* What is left of a name. */
+static bool take_order(const char *at, bool *ret_big_endian)
+{
+	*ret_big_endian = strcmp(at, "be") == 0;
+	return !*at || *ret_big_endian || strcmp(at, "le") == 0;
+}
+
+/* "bool", or letters and a number, and the order of bytes, if they have one. */
+static bool parse_kind(const char *text, enum key_kind kind, struct key *ret_key)
+{
+	const struct kind *row = &kinds[kind];
+	const size_t n = strlen(row->letters);
+	const char *at = text + n;
+	unsigned long number = 8;
+	bool big_endian = row->counts_bytes;
+
+	if (strncmp(text, row->letters, n) != 0 || (!row->is_one && !take_number(&at, &number)))
+		return false;
+	if (row->counts_bytes ? *at != '\0' : number % 8 != 0 || !take_order(at, &big_endian))
+		return false;
+	if (!row->counts_bytes)
+		number /= 8;
+	if (!has_width(kind, number))
+		return false;
+	*ret_key = make_key(kind, number, big_endian);
+	return true;
+}
+
+static bool parse_own(const char *text, struct key *ret_key)
+{
+	for (unsigned i = 0; i < N_KINDS; i++)
+		if (parse_kind(text, (enum key_kind)i, ret_key))
+			return true;
+	return false;
+}
+
+/* A name of C, or of Python; the order of bytes may follow it. */
+static bool parse_spelling(const char *text, struct key *ret_key)
+{
+	for (unsigned i = 0; i < N_SPELLINGS; i++) {
+		const size_t n = strlen(spellings[i].text);
+		bool big_endian;
+
+		if (strncmp(text, spellings[i].text, n) != 0 ||
+		    !take_order(text + n, &big_endian) || !parse_own(spellings[i].type, ret_key))
+			continue;
+		ret_key->big_endian = big_endian;
+		return true;
+	}
+	return false;
+}
+
+/* "<f4", ">i8", "|b1", "S10": bytes, not bits. */
+static bool parse_numpy(const char *text, struct key *ret_key)
+{
+	const bool has_order = *text && strchr("<>|=", *text);
+	const char *at = text + has_order;
+	const char letter = *at++;
+	unsigned long nbytes;
+
+	for (unsigned i = 0; letter && i < N_NUMPY_KINDS; i++) {
+		const struct numpy_kind *row = &numpy_kinds[i];
+
+		if (row->letter != letter || (row->needs_order && !has_order))
+			continue;
+		if (!take_number(&at, &nbytes) || *at || !has_width(row->kind, nbytes))
+			return false;
+		*ret_key = make_key(row->kind, nbytes, *text == '>');
+		return true;
+	}
+	return false;
+}
+
+int key_parse_type(const char *text, struct key *ret_key)
+{
+	if (parse_own(text, ret_key) || parse_spelling(text, ret_key) || parse_numpy(text, ret_key))
+		return 0;
+	return -EINVAL;
+}
+
+/* With `order` behind it, where the type has one. */
+static void name_type(const struct key *key, const char *order, char text[static KEY_TYPE_NBYTES])
+{
+	const struct kind *row = &kinds[key->kind];
+
+	if (row->is_one)
+		snprintf(text, KEY_TYPE_NBYTES, "%s", row->letters);
+	else if (row->counts_bytes)
+		snprintf(text, KEY_TYPE_NBYTES, "%s%u", row->letters, (unsigned)key->nbytes);
+	else
+		snprintf(text, KEY_TYPE_NBYTES, "%s%u%s", row->letters, (unsigned)key->nbytes * 8,
+			 order);
+}
+
+void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES])
+{
+	name_type(key, key->big_endian ? "be" : "le", text);
+}
+
+bool key_type_at(unsigned i, struct key *ret_key)
+{
+	for (unsigned kind = 0; kind < N_KINDS; kind++)
+		for (unsigned nbytes = 1; nbytes <= MOST_WIDTH; nbytes++)
+			if (kinds[kind].widths >> nbytes & 1 && i-- == 0) {
+				*ret_key = make_key((enum key_kind)kind, nbytes, false);
+				return true;
+			}
+	return false;
+}
+
+bool key_has_sign(const struct key *key)
+{
+	return kinds[key->kind].has_sign;
+}
+
+bool key_is_float(const struct key *key)
+{
+	return kinds[key->kind].is_float;
+}
+
+unsigned key_n_fraction_bits(const struct key *key)
+{
+	static const uint8_t n_exponent_bits[MOST_WIDTH + 1] = { [2] = 5, [4] = 8, [8] = 11 };
+	const unsigned of_kind = kinds[key->kind].n_exponent_bits;
+
+	if (!key_is_float(key))
+		return 0;
+	return key->nbytes * 8 - 1 - (of_kind ? of_kind : n_exponent_bits[key->nbytes]);
+}
+
+/* --- did you mean --- */
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	const unsigned d = a < b ? a : b;
+
+	return c < d ? c : d;
+}
+
+/* Letters to be put in, left out or changed to make one of the other (Levenshtein 1965). */
+static unsigned count_slips(const char *a, const char *b)
+{
+	unsigned row[MOST_NAME_NBYTES + 1];
+	const size_t n = strlen(b);
+
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; a[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			const bool same = tolower((unsigned char)a[i]) ==
+					  tolower((unsigned char)b[j]);
+			const unsigned changed = diagonal + !same;
+
+			diagonal = row[j + 1];
+			row[j + 1] = least(row[j] + 1, diagonal + 1, changed);
+		}
+	}
+	return row[n];
+}
+
+/* "u4": bytes were meant for bits. */
+static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
+{
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		const size_t n = strlen(kinds[i].letters);
+		const char *at = wrong + n;
+		unsigned long nbytes;
+
+		if (strncmp(wrong, kinds[i].letters, n) != 0 || !take_number(&at, &nbytes) ||
+		    strlen(at) > 2 || kinds[i].counts_bytes || !has_width((enum key_kind)i, nbytes))
+			continue;
+		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, at);
+		return true;
+	}
+	return false;
+}
+
+/* Fewer slips than before, and not so many that anything is like anything. */
+static void suggest_if_near(const char *wrong, const char *name, const char *type,
+			    unsigned *n_slips, char text[static KEY_TYPE_NBYTES])
+{
+	const unsigned n = count_slips(wrong, name);
+
+	if (n >= *n_slips || 2 * n >= strlen(wrong) + (n == 1))
+		return;
+	*n_slips = n;
+	snprintf(text, KEY_TYPE_NBYTES, "%s", type);
+}
+
+bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
+{
+	enum { TOO_MANY_SLIPS = 3 };
+	unsigned n_slips = TOO_MANY_SLIPS;
+	struct key key;
+
+	if (strlen(wrong) >= MOST_NAME_NBYTES)
+		return false;
+	if (suggest_bits(wrong, text))
+		return true;
+	for (unsigned i = 0; key_type_at(i, &key); i++) {
+		char name[KEY_TYPE_NBYTES];
+
+		name_type(&key, "", name);
+		suggest_if_near(wrong, name, name, &n_slips, text);
+		name_type(&key, "be", name);
+		suggest_if_near(wrong, name, name, &n_slips, text);
+	}
+	for (unsigned i = 0; i < N_SPELLINGS; i++)
+		suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips, text);
+	return n_slips < TOO_MANY_SLIPS;
+}

@@ -1,0 +1,55 @@
+/*
+ * key_type - what a key of a record is, and how its type is spelled
+ *
+ * A type is a kind, a width and a byte order; its name is the kind's letters and the width, in bits
+ * or, of bytes, in bytes, and be if the most significant byte comes first: u24, f32be, b10. All
+ * kinds, and what is particular to each, are rows of one table (key_type.c). Other names, of C and
+ * of numpy, are understood too: float32, double, uint64_t, <f4.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum key_kind {
+	KEY_UNSIGNED,
+	KEY_SIGNED,
+	KEY_FLOAT, /* IEEE 754 */
+	KEY_BRAIN, /* the upper half of such a float of 32 bits: bfloat16 */
+	KEY_BOOL,  /* a byte, 0 or 1; others sort as the numbers that they are */
+	KEY_BYTES,
+};
+
+struct key {
+	uint64_t offset; /* first byte in the record */
+	uint32_t nbytes;
+	enum key_kind kind;
+	bool big_endian; /* always true for KEY_BYTES */
+	bool descending;
+};
+
+enum { KEY_TYPE_NBYTES = 16 };
+
+/*
+ * Parse a TYPE ("u64", "i32be", "f64le", "b10", "double") into *ret_key, at offset 0, ascending.
+ * Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then untouched.
+ */
+int key_parse_type(const char *text, struct key *ret_key);
+
+/* Write the TYPE of `key` into `text`, "f32be" say. */
+void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES]);
+
+/* What may have been meant by `text`, which is no type, into `text`; false if nothing is near. */
+bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES]);
+
+/* The i-th of all types of one width, little-endian. False if there are no more. */
+bool key_type_at(unsigned i, struct key *ret_key);
+
+/* Are values with the top bit set before those without? */
+bool key_has_sign(const struct key *key);
+
+/* And is their magnitude turned around? */
+bool key_is_float(const struct key *key);
+
+/* Of a float, the bits behind sign and exponent; else 0. */
+unsigned key_n_fraction_bits(const struct key *key);
