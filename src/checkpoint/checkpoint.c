@@ -214,10 +214,10 @@ static int check_state(const struct checkpoint *checkpoint)
 		if (run->item_nbytes != layout->item_nbytes)
 			return checkpoint_fail_damaged(checkpoint,
 						       "its runs have items of another size");
-		if (run->origin.n_records > n_records - n_in_runs)
+		if (run->origin.read.n_records > n_records - n_in_runs)
 			return checkpoint_fail_damaged(checkpoint,
 						       "its runs hold more than there is");
-		n_in_runs += run->origin.n_records;
+		n_in_runs += run->origin.read.n_records;
 	}
 	if (!state->has_point)
 		return 0;
@@ -421,7 +421,7 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct job *j
 	if (r != -EBADMSG)
 		return r;
 	for (size_t i = 0; i < bad; i++)
-		first += state->runs[i].run.origin.n_records;
+		first += state->runs[i].run.origin.read.n_records;
 	input_path_at(job->input, first * checkpoint->layout->record_nbytes, &path, &record);
 	return fail(-EINVAL,
 		    "%s: the input has changed behind record %" PRIu64
@@ -430,20 +430,14 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct job *j
 }
 
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
-		       struct run_store *store, struct digest *ret_read, struct digest *ret_dropped,
-		       uint64_t *ret_n_records)
+		       struct run_store *store, struct ledger *ledger)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	uint64_t n_records = 0;
+	struct ledger sum = { 0 };
 	int r = restore_parts(checkpoint);
 
-	for (size_t i = 0; i < state->n_runs; i++) {
-		const struct run_origin *origin = &state->runs[i].run.origin;
-
-		digest_add(ret_read, origin->read);
-		digest_add(ret_dropped, origin->dropped);
-		n_records += origin->n_records;
-	}
+	for (size_t i = 0; i < state->n_runs; i++)
+		ledger_add(&sum, state->runs[i].run.origin);
 	if (r == 0)
 		r = check_inputs(checkpoint, job);
 	if (r == 0)
@@ -452,9 +446,9 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 		return r;
 	checkpoint->skip.key = state->point.key;
 	atomic_store(&checkpoint->is_worth, state->n_runs > 0);
-	say_what_is_there(checkpoint, n_records);
+	say_what_is_there(checkpoint, sum.read.n_records);
 	checkpoint_state_free_runs(&checkpoint->state);
-	*ret_n_records = n_records;
+	ledger_add(ledger, sum);
 	return saver_open(&checkpoint->files.manifest, checkpoint->spill, output,
 			  &checkpoint->saver);
 }

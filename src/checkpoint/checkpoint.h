@@ -47,14 +47,12 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Add the finished runs to the empty store, and say what is there. *ret_read, *ret_dropped: of
- * their records, and of what the finished part of the merge has dropped; *ret_n_records: how many
- * of the input's they hold, from the first on. Starts to save what comes then. Returns 0, or a
+ * Add the finished runs to the empty store, and say what is there. What they were made of, the
+ * first records of the input, is added to *ledger. Starts to save what comes then. Returns 0, or a
  * negative errno after a message.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
-		       struct run_store *store, struct digest *ret_read, struct digest *ret_dropped,
-		       uint64_t *ret_n_records);
+		       struct run_store *store, struct ledger *ledger);
 
 /* For merging: who is told of runs, and tells what of the output is there. The checkpoint's. */
 const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint);

@@ -16,7 +16,7 @@
 #include "src/base/messages.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 3
+#define FORMAT_VERSION 4
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state[] = "state of input ";

@@ -104,13 +104,12 @@ static void read_pieces(void *context)
 	free(room.items);
 }
 
-static int check_run(const struct run_origins *origins, uint64_t first,
-		     const struct run_origin *origin)
+static int check_run(const struct run_origins *origins, uint64_t first, const struct ledger *origin)
 {
 	const uint64_t at_once = PIECE_NBYTES / origins->layout->record_nbytes;
 	struct reading reading = { .origins = origins,
 				   .first = first,
-				   .n_records = origin->n_records,
+				   .n_records = origin->read.n_records,
 				   .piece_records = at_once ? at_once : 1,
 				   .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -127,7 +126,7 @@ static uint64_t count_records(const struct run_origins *origins)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < origins->n_runs; i++)
-		n += origins->runs[i].run.origin.n_records;
+		n += origins->runs[i].run.origin.read.n_records;
 	return n;
 }
 
@@ -139,11 +138,11 @@ int run_origins_check(const struct run_origins *origins, size_t *ret_bad)
 	int r = 0;
 
 	for (size_t i = origins->n_runs; i > 0 && r == 0; i--) {
-		const struct run_origin *origin = &origins->runs[i - 1].run.origin;
-		const uint64_t nbytes = origin->n_records * record_nbytes;
+		const struct ledger *origin = &origins->runs[i - 1].run.origin;
+		const uint64_t nbytes = origin->read.n_records * record_nbytes;
 		bool is_read;
 
-		end -= origin->n_records;
+		end -= origin->read.n_records;
 		is_read = nbytes <= left_nbytes;
 		if (input_is_cached(origins->input, end * record_nbytes, nbytes))
 			is_read = true;

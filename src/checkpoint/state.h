@@ -30,7 +30,7 @@ struct saved_output {
 
 struct saved_run {
 	uint64_t first, n_replaced; /* its place among the runs, and how many it replaces there */
-	struct run_origin origin;
+	struct ledger origin;
 	uint64_t n_items, item_nbytes;
 	uint64_t n_blocks; /* which follow */
 };

@@ -175,7 +175,7 @@ int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 		return fail(r, "no memory for a chunk of %" PRIu64 " bytes: %m; try a smaller -S",
 			    pool->job->plan.chunk_nbytes);
 	chunk->n = 0;
-	chunk->read = chunk->dropped = (struct digest){ 0 };
+	chunk->ledger = (struct ledger){ 0 };
 	*ret_chunk = chunk;
 	return 0;
 }
@@ -216,7 +216,7 @@ static int queue_encode(struct chunk *chunk, const struct sort_lane *lane, uint6
 						       .records = records,
 						       .elements = chunk->buffer,
 						       .n = chunk->n,
-						       .ret_digest = &chunk->read,
+						       .ret_digest = &chunk->ledger.read,
 					       });
 }
 
@@ -246,7 +246,7 @@ static int queue_refer(struct chunk *chunk, const struct sort_lane *lane)
 							(char *)chunk->buffer +
 							(begin - first) * layout->element_nbytes,
 						.n = end - begin,
-						.ret_digest = &chunk->read,
+						.ret_digest = &chunk->ledger.read,
 					});
 		start = source_end;
 	}
@@ -283,7 +283,7 @@ static int queue_sort_items(struct chunk *chunk, struct sort_lane *lane)
 					     .unique = job->unique,
 					     .limit = job->limit,
 					     .scratch = lane->scratch,
-					     .ret_read = &chunk->read,
+					     .ret_read = &chunk->ledger.read,
 					     .ret = &chunk->arranged,
 				     });
 }
@@ -329,7 +329,7 @@ int chunk_pool_collect(struct chunk *chunk)
 			    "the output was not written",
 			    found->n_disorders);
 	chunk->n = found->n;
-	chunk->dropped = found->dropped;
+	chunk->ledger.dropped = found->dropped;
 	return 0;
 }
 

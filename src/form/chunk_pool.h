@@ -15,6 +15,7 @@
 
 #include "src/base/ring.h"
 #include "src/plan/job.h"
+#include "src/record/ledger.h"
 
 struct chunk_pool;
 
@@ -29,8 +30,7 @@ struct chunk {
 	uint64_t number;     /* in input order */
 	struct mark *filled; /* all of it is in device memory (only if that is not the host's) */
 	struct mark *sorted;
-	struct digest read;       /* of its records */
-	struct digest dropped;    /* of those that -u dropped */
+	struct ledger ledger;     /* of its records, and of those that -u dropped */
 	struct arranged arranged; /* what its sort found */
 	struct chunk *next;       /* for lists of whoever has it */
 };
@@ -79,7 +79,7 @@ void *chunk_records(const struct chunk *chunk, uint64_t n);
 int chunk_pool_sort(struct chunk *chunk, uint64_t room);
 
 /*
- * Wait until the chunk is sorted, and take in what was found out: n, read and dropped are valid
+ * Wait until the chunk is sorted, and take in what was found out: n and the ledger are valid
  * then. 0, or a negative errno after a message.
  */
 int chunk_pool_collect(struct chunk *chunk);

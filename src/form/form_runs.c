@@ -27,7 +27,7 @@ struct forming {
 	struct chunk *ahead;        /* sorted before their turn, by number */
 	uint64_t n_collected;       /* chunks, spilled ones included */
 	uint64_t n_resident;
-	struct digest read, dropped;
+	struct ledger *ledger;
 };
 
 static void release_chunk(void *owner)
@@ -54,17 +54,14 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	struct run *run;
 	int r;
 
-	digest_add(&forming->read, chunk->read);
-	digest_add(&forming->dropped, chunk->dropped);
+	ledger_add(forming->ledger, chunk->ledger);
 	forming->n_collected++;
 	forming->n_resident++;
 	discard_rest(forming->job, chunk);
 	r = run_open_resident(forming->job, chunk->buffer, chunk->n, release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, (struct run_origin){ .n_records = chunk->read.n_records,
-						 .read = chunk->read,
-						 .dropped = chunk->dropped });
+	run_set_origin(run, chunk->ledger);
 	return run_store_add(forming->store, run);
 }
 
@@ -104,9 +101,8 @@ static int spill_chunks(struct forming *forming)
 	const struct job *job = forming->job;
 	const uint64_t n = job->plan.spill_chunks;
 	const size_t first = forming->store->n - forming->n_resident;
-	struct digest none = { 0 };
-	int r = merge_to_run(job, forming->store, first, n, job->plan.merge_nbytes, &none,
-			     &forming->dropped);
+	int r = merge_to_run(job, forming->store, first, n, job->plan.merge_nbytes,
+			     forming->ledger);
 
 	forming->n_resident -= n;
 	if (r == 0)
@@ -147,13 +143,14 @@ static uint64_t count_chunks(const struct job *job)
 }
 
 int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
-	      struct digest *ret_read, struct digest *ret_dropped)
+	      struct ledger *ledger)
 {
 	struct forming forming = {
 		.job = job,
 		.pool = pool,
 		.store = store,
 		.n_chunks_in_input = count_chunks(job),
+		.ledger = ledger,
 	};
 	struct fill *fill;
 	int r = fill_start(job, pool, &fill), read;
@@ -167,7 +164,5 @@ int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *
 	}
 	read = fill_finish(fill);
 	chunk_pool_close_lanes(pool);
-	*ret_read = forming.read;
-	*ret_dropped = forming.dropped;
 	return r < 0 ? r : read;
 }

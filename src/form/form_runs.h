@@ -14,8 +14,8 @@
 
 /*
  * Make runs of all of job->input, appended to `store`. Resident ones live in chunks of the pool,
- * which must outlive them. *ret_read: the records read; *ret_dropped: those dropped by -u. Returns
- * 0, or a negative errno after a message.
+ * which must outlive them. What was read and dropped is added to *ledger. Returns 0, or a negative
+ * errno after a message.
  */
 int form_runs(const struct job *job, struct chunk_pool *pool, struct run_store *store,
-	      struct digest *ret_read, struct digest *ret_dropped);
+	      struct ledger *ledger);

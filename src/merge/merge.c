@@ -263,8 +263,7 @@ static void collect_result(const struct merge *merge, const struct slices *fetch
 			   struct merge_result *ret_result)
 {
 	*ret_result = merge->placement.result;
-	ret_result->read = slices_digest_read(fetch);
-	digest_add(&ret_result->dropped, slices_digest_dropped(fetch));
+	ledger_add(&ret_result->ledger, slices_ledger(fetch));
 }
 
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,

@@ -37,23 +37,16 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* What the run holds that n neighbours were merged into, which dropped some. */
-static struct run_origin add_origins(struct run *const *runs, size_t n, struct digest dropped)
+/* What the run was made of that n neighbours were merged into. */
+static struct ledger add_origins(struct run *const *runs, size_t n, struct ledger of_merge)
 {
-	struct run_origin sum = { .dropped = dropped };
-
-	for (size_t i = 0; i < n; i++) {
-		const struct run_origin origin = run_origin(runs[i]);
-
-		sum.n_records += origin.n_records;
-		digest_add(&sum.read, origin.read);
-		digest_add(&sum.dropped, origin.dropped);
-	}
-	return sum;
+	for (size_t i = 0; i < n; i++)
+		ledger_add(&of_merge, run_origin(runs[i]));
+	return of_merge;
 }
 
 int merge_to_run(const struct job *job, struct run_store *store, size_t first, size_t n,
-		 uint64_t memory_nbytes, struct digest *ret_read, struct digest *ret_dropped)
+		 uint64_t memory_nbytes, struct ledger *ledger)
 {
 	const struct layout *layout = job->layout;
 	const uint32_t block_n_items =
@@ -73,12 +66,12 @@ int merge_to_run(const struct job *job, struct run_store *store, size_t first, s
 		run_file_close(file);
 		return r;
 	}
-	digest_add(ret_read, result.read);
-	digest_add(ret_dropped, result.dropped);
+	result.ledger.written = (struct digest){ 0 }; /* to a run, and not to the output */
+	ledger_add(ledger, result.ledger);
 	r = run_open_stored(file, STORED_ITEMS, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, add_origins(store->runs + first, n, result.dropped));
+	run_set_origin(run, add_origins(store->runs + first, n, result.ledger));
 	if (job->keeper)
 		r = job->keeper->run_stored(job->keeper->context, store, first, n, run);
 	run_store_replace(store, first, n, run);
@@ -121,7 +114,7 @@ static uint32_t highest_level(struct run *const *runs, size_t n)
 }
 
 int merge_passes(const struct job *job, struct run_store *store, uint64_t memory_nbytes,
-		 struct digest *ret_read, struct digest *ret_dropped, uint32_t *ret_n_passes)
+		 struct ledger *ledger, uint32_t *ret_n_passes)
 {
 	const size_t fan_in = job->plan.fan_in;
 	size_t n_stored = run_store_n_stored(store), next = 0;
@@ -132,7 +125,7 @@ int merge_passes(const struct job *job, struct run_store *store, uint64_t memory
 		const size_t n = excess ? excess + 1 : fan_in;
 		const size_t first = find_smallest(store, n_stored, n, next);
 		const uint32_t level = highest_level(store->runs + first, n) + 1;
-		int r = merge_to_run(job, store, first, n, memory_nbytes, ret_read, ret_dropped);
+		int r = merge_to_run(job, store, first, n, memory_nbytes, ledger);
 
 		if (r < 0)
 			return r;

@@ -54,12 +54,12 @@ static void add_findings(struct placement *placement, const struct window *windo
 
 	result->n_items += found->n;
 	result->n_windows++;
-	digest_add(&result->dropped, found->dropped);
+	digest_add(&result->ledger.dropped, found->dropped);
 	if (found->n == 0 || !window->last)
 		return;
 	result->n_disorders += edge_is_disorder(placement, window) + found->n_disorders;
 	result->n_counted += found->n_counted;
-	digest_add(&result->written, found->digest);
+	digest_add(&result->ledger.written, found->digest);
 	memcpy(placement->last, window->last, layout_edge_nbytes(placement->job->layout));
 	placement->has_last = true;
 }

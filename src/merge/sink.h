@@ -9,6 +9,7 @@
 
 #include "src/base/stats.h"
 #include "src/merge/forecast.h"
+#include "src/record/ledger.h"
 
 /* A merged window on its way out. */
 struct merged {
@@ -23,11 +24,10 @@ struct merged {
 struct merge_result {
 	uint64_t n_items; /* written */
 	uint64_t n_windows;
-	uint64_t n_counted;    /* the sum of their counts (record.h) */
-	uint64_t n_disorders;  /* neighbours out of order; of codes only if it takes records */
-	struct digest read;    /* records read from input runs (-m) */
-	struct digest written; /* records written; the same */
-	struct digest dropped; /* records dropped by -u, or beyond the job's limit */
+	uint64_t n_counted;   /* the sum of their counts (record.h) */
+	uint64_t n_disorders; /* neighbours out of order; of codes only if it takes records */
+	/* Read from input runs (-m); written, if the sink takes records; dropped */
+	struct ledger ledger;
 };
 
 /*

@@ -211,12 +211,7 @@ const struct splitter *slices_clean_cut(const struct slices *fetch)
 	return fetch->is_clean ? &fetch->splitter : NULL;
 }
 
-struct digest slices_digest_read(const struct slices *fetch)
+struct ledger slices_ledger(const struct slices *fetch)
 {
-	return supply_digest_read(fetch->supply);
-}
-
-struct digest slices_digest_dropped(const struct slices *fetch)
-{
-	return supply_digest_dropped(fetch->supply);
+	return supply_ledger(fetch->supply);
 }

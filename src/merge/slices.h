@@ -42,6 +42,5 @@ void slices_ask_clean_cut(struct slices *fetch);
  */
 const struct splitter *slices_clean_cut(const struct slices *fetch);
 
-/* Of all records that were read from input runs; and of those dropped among them by -u. */
-struct digest slices_digest_read(const struct slices *fetch);
-struct digest slices_digest_dropped(const struct slices *fetch);
+/* Of all records that were read from input runs, and those dropped among them by -u. */
+struct ledger slices_ledger(const struct slices *fetch);

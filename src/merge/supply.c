@@ -25,9 +25,9 @@ struct share {
 	char *to;                  /* device memory, with room for resident records */
 	char *items;               /* where they are read to: its end, or staging */
 	size_t items_nbytes;       /* what is read */
-	struct digest read;
 
 	struct arranged found; /* by make_unique(): n and dropped */
+	struct ledger ledger;  /* of an input run: read, and dropped before it is merged */
 };
 
 struct supply {
@@ -38,8 +38,7 @@ struct supply {
 	uint64_t capacity_records;
 	uint64_t number;         /* of the window */
 	struct slice *available; /* n_shares */
-	struct digest dropped;
-	char *staging; /* host memory that is read into, or NULL */
+	char *staging;           /* host memory that is read into, or NULL */
 	size_t staging_nbytes, staging_used;
 	struct unpacking unpacking;
 	uint32_t n_shares;
@@ -183,7 +182,7 @@ static int read_share(void *context, uint32_t i)
 					 share->n_blocks, share->items);
 	else
 		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
-			     &share->read);
+			     &share->ledger.read);
 	stats_end(supply->job->stats, span, share->n_read * supply->job->layout->item_nbytes);
 	return r;
 }
@@ -351,7 +350,7 @@ static void apply_unique(struct supply *supply)
 		if (!run_holds_duplicates(share->run))
 			continue;
 		supply->available[i].n = share->found.n;
-		digest_add(&supply->dropped, share->found.dropped);
+		digest_add(&share->ledger.dropped, share->found.dropped);
 	}
 }
 
@@ -428,16 +427,11 @@ uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *
 	return n;
 }
 
-struct digest supply_digest_read(const struct supply *supply)
+struct ledger supply_ledger(const struct supply *supply)
 {
-	struct digest read = { 0 };
+	struct ledger sum = { 0 };
 
 	for (uint32_t i = 0; i < supply->n_shares; i++)
-		digest_add(&read, supply->shares[i].read);
-	return read;
-}
-
-struct digest supply_digest_dropped(const struct supply *supply)
-{
-	return supply->dropped;
+		ledger_add(&sum, supply->shares[i].ledger);
+	return sum;
 }

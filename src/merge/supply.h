@@ -69,6 +69,5 @@ void supply_drop(struct supply *supply, const uint64_t *n_dropped);
  */
 uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices);
 
-/* Of all records that were read from input runs; and of those dropped among them by -u. */
-struct digest supply_digest_read(const struct supply *supply);
-struct digest supply_digest_dropped(const struct supply *supply);
+/* Of all records that were read from input runs, and those dropped among them by -u. */
+struct ledger supply_ledger(const struct supply *supply);

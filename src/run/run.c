@@ -44,12 +44,12 @@ uint32_t run_level(const struct run *run)
 	return run->level;
 }
 
-void run_set_origin(struct run *run, struct run_origin origin)
+void run_set_origin(struct run *run, struct ledger origin)
 {
 	run->origin = origin;
 }
 
-struct run_origin run_origin(const struct run *run)
+struct ledger run_origin(const struct run *run)
 {
 	return run->origin;
 }

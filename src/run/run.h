@@ -12,15 +12,9 @@
 #pragma once
 
 #include "src/plan/job.h"
+#include "src/record/ledger.h"
 
 struct run;
-
-/* What part of the input a run holds. Parts of neighbouring runs are neighbours. */
-struct run_origin {
-	uint64_t n_records;
-	struct digest read;    /* of these records */
-	struct digest dropped; /* of those among them that the run does not hold any more */
-};
 
 /*
  * A run of n elements or items in memory of the job's device; release(owner) is called when it
@@ -67,9 +61,13 @@ void run_remove(struct run *run);
 void run_set_level(struct run *run, uint32_t level);
 uint32_t run_level(const struct run *run);
 
-/* Zero until it is set; only of runs that are made of the input. */
-void run_set_origin(struct run *run, struct run_origin origin);
-struct run_origin run_origin(const struct run *run);
+/*
+ * What part of the input a run was made of (read), and what it does not hold of that any more
+ * (dropped). Parts of neighbouring runs are neighbours. Zero until it is set; only of runs that are
+ * made of the input.
+ */
+void run_set_origin(struct run *run, struct ledger origin);
+struct ledger run_origin(const struct run *run);
 
 bool run_is_resident(const struct run *run);
 /* The file of a stored run, owned by it; NULL of others. */

@@ -41,7 +41,7 @@ struct run_kind {
 struct run {
 	const struct run_kind *kind;
 	uint64_t n_items, n_blocks;
-	struct run_origin origin;
+	struct ledger origin;
 	uint32_t level;
 };
 

@@ -22,29 +22,28 @@ static int fail_changed(const struct job *job)
 
 int account_check(const struct account *account, const struct job *job)
 {
-	struct digest accounted = account->result.written;
+	const struct ledger *ledger = &account->ledger;
+	const struct digest gone = ledger_gone(*ledger);
 
-	digest_add(&accounted, account->dropped);
 	if (layout_refers(job->layout) &&
-	    (account->result.n_disorders || !digest_equal(account->read, accounted)))
+	    (account->result.n_disorders || !ledger_balances(*ledger)))
 		return fail_changed(job);
 	if (account->result.n_disorders)
 		return fail(-EIO,
 			    "internal error: %" PRIu64 " records of the result are out of order; "
 			    "the output was not written",
 			    account->result.n_disorders);
-	if (!digest_equal(account->read, accounted))
+	if (!ledger_balances(*ledger))
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records (checksum %016" PRIx64 "), "
 			    "but wrote %" PRIu64 " (%016" PRIx64 "); the output was not written",
-			    account->read.n_records, account->read.sum, accounted.n_records,
-			    accounted.sum);
+			    ledger->read.n_records, ledger->read.sum, gone.n_records, gone.sum);
 	if (job->layout->intake.has_count && job->limit == UINT64_MAX &&
-	    account->result.n_counted != account->read.n_records)
+	    account->result.n_counted != ledger->read.n_records)
 		return fail(-EIO,
 			    "internal error: read %" PRIu64 " records, but counted %" PRIu64
 			    "; the output was not written",
-			    account->read.n_records, account->result.n_counted);
+			    ledger->read.n_records, account->result.n_counted);
 	return 0;
 }
 
@@ -71,7 +70,7 @@ int account_verify(const struct account *account, const struct job *job, const s
 	if (r < 0)
 		return r;
 	if (!same_frame || found.first_disorder ||
-	    !digest_equal(found.digest, account->result.written) ||
+	    !digest_equal(found.digest, account->ledger.written) ||
 	    (job->layout->intake.has_count && found.n_counted != account->result.n_counted))
 		return fail(
 			-EIO,

@@ -15,7 +15,7 @@
 #include "src/sort/around.h"
 
 struct account {
-	struct digest read, dropped;
+	struct ledger ledger;       /* of all that was done */
 	struct merge_result result; /* of the final merge */
 };
 

@@ -157,11 +157,13 @@ static int restore_runs(struct sort *sort)
 {
 	struct job *job = &sort->job;
 	int r = checkpoint_restore(sort->checkpoint, job, sort->output, &sort->store,
-				   &sort->account.read, &sort->account.dropped, &job->first_record);
+				   &sort->account.ledger);
 
-	if (r == 0)
-		input_start_at(job->input, job->first_record * sort->layout.record_nbytes);
-	return r;
+	if (r < 0)
+		return r;
+	job->first_record = sort->account.ledger.read.n_records;
+	input_start_at(job->input, job->first_record * sort->layout.record_nbytes);
+	return 0;
 }
 
 /*
@@ -176,7 +178,7 @@ static int store_runs(struct sort *sort)
 	if (!sort->checkpoint || !job->unique || n_stored == 0 || n_stored == sort->store.n)
 		return 0;
 	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
-			    job->plan.merge_nbytes, &sort->account.read, &sort->account.dropped);
+			    job->plan.merge_nbytes, &sort->account.ledger);
 }
 
 /* What phases there will be, as far as it is planned, for whoever asks how far it is. */
@@ -196,22 +198,17 @@ static int make_runs(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const uint64_t nbytes = job->plan.input_nbytes;
-	struct digest read, dropped;
 	int r;
 
 	expect_phases(sort);
 	stats_begin_phase(job->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (sort->spec->merges)
 		return input_runs_open(job, sort->spec->inputs, sort->spec->n_inputs, &sort->store,
-				       &sort->account.read, &sort->inputs);
+				       &sort->account.ledger.read, &sort->inputs);
 	r = sort->checkpoint ? restore_runs(sort) : 0;
 	if (r == 0)
-		r = form_runs(job, job->pool, &sort->store, &read, &dropped);
-	if (r < 0)
-		return r;
-	digest_add(&sort->account.read, read);
-	digest_add(&sort->account.dropped, dropped);
-	return store_runs(sort);
+		r = form_runs(job, job->pool, &sort->store, &sort->account.ledger);
+	return r < 0 ? r : store_runs(sort);
 }
 
 /* What windows may take: everything that no resident run lives in. */
@@ -286,8 +283,7 @@ static int merge_all(struct sort *sort)
 	stats_expect(job->stats, PHASE_CHECK, sort->spec->verify ? nbytes : 0);
 	if (sort->facts->n_runs_spilled > job->plan.fan_in)
 		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
-	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.read,
-			 &sort->account.dropped, &sort->n_passes);
+	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.ledger, &sort->n_passes);
 	if (r < 0 || sort->store.n == 0)
 		return r;
 	if (sort->checkpoint)
@@ -296,10 +292,8 @@ static int merge_all(struct sort *sort)
 	r = merge_runs(job, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
 		       &sort->account.result);
 	window_memory_drop(job->windows);
-	if (r == 0) {
-		digest_add(&sort->account.read, sort->account.result.read);
-		digest_add(&sort->account.dropped, sort->account.result.dropped);
-	}
+	if (r == 0)
+		ledger_add(&sort->account.ledger, sort->account.result.ledger);
 	return r;
 }
 
@@ -345,7 +339,7 @@ static void note_facts(struct sort *sort)
 
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
 	facts->record_nbytes = sort->layout.record_nbytes;
-	facts->n_records_in = sort->account.read.n_records;
+	facts->n_records_in = sort->account.ledger.read.n_records;
 	facts->n_records_out = sort->account.result.n_items;
 	facts->buffer_nbytes = plan->memory_nbytes;
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;

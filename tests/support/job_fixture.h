@@ -302,8 +302,8 @@ static inline void check_output(struct digest dropped, uint64_t *ret_n_windows)
 	void *expected;
 
 	assert_int_equal(merge_store(&output, &result), 0);
-	accounted = result.written;
-	digest_add(&accounted, result.dropped);
+	accounted = result.ledger.written;
+	digest_add(&accounted, result.ledger.dropped);
 	digest_add(&accounted, dropped);
 	assert_true(digest_equal(accounted, digest_codes(all, n_all)));
 

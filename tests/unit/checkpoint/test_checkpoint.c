@@ -43,7 +43,7 @@ static int visit_run(size_t first, size_t n_replaced, uint64_t n_records,
 {
 	const struct saved_run run = { .first = first,
 				       .n_replaced = n_replaced,
-				       .origin.n_records = n_records,
+				       .origin.read.n_records = n_records,
 				       .n_items = block->n_items,
 				       .item_nbytes = 8,
 				       .n_blocks = 1 };
@@ -102,9 +102,9 @@ static void run_takes_the_place_of_those_it_replaces(void **state)
 		assert_int_equal(visit_good_run(i, 0, i), 0);
 	assert_int_equal(visit_good_run(1, 3, 42), 0);
 	assert_int_equal(saved.n_runs, 3);
-	assert_int_equal(saved.runs[0].run.origin.n_records, 0);
-	assert_int_equal(saved.runs[1].run.origin.n_records, 42);
-	assert_int_equal(saved.runs[2].run.origin.n_records, 4);
+	assert_int_equal(saved.runs[0].run.origin.read.n_records, 0);
+	assert_int_equal(saved.runs[1].run.origin.read.n_records, 42);
+	assert_int_equal(saved.runs[2].run.origin.read.n_records, 4);
 }
 
 static void run_that_replaces_what_is_not_there_is_refused(void **state)

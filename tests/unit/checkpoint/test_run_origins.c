@@ -35,7 +35,7 @@ static void describe_runs(void)
 
 		if (layout.kind == LAYOUT_RECORDS)
 			layout_make_items(&layout, first, n, ends[i], items, &digest);
-		runs[i].run.origin = (struct run_origin){ .n_records = n, .read = digest };
+		runs[i].run.origin.read = digest;
 	}
 	free(items);
 }

@@ -5,17 +5,11 @@
 
 #include "tests/support/job_fixture.h"
 
-static struct digest digest_read, digest_dropped;
+static struct ledger ledger;
 
 /* The input of the job: a file, or a thread that writes into a pipe. */
 static unsigned char *input_records;
 static size_t input_nbytes;
-
-static int start(void **state)
-{
-	digest_read = digest_dropped = (struct digest){ 0 };
-	return fixture_start(state);
-}
 
 static int finish(void **state)
 {
@@ -68,7 +62,8 @@ static void open_file(void)
 
 static int form(void)
 {
-	return form_runs(&job, job.pool, &store, &digest_read, &digest_dropped);
+	ledger = (struct ledger){ 0 };
+	return form_runs(&job, job.pool, &store, &ledger);
 }
 
 static void close_input(void)
@@ -85,9 +80,9 @@ static void close_input(void)
 static void check_runs(void)
 {
 	assert_int_equal(form(), 0);
-	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
+	assert_true(digest_equal(ledger.read, digest_codes(all, n_all)));
 	chunk_pool_trim(job.pool);
-	check_output(digest_dropped, NULL);
+	check_output(ledger.dropped, NULL);
 }
 
 static void check_file(const char *type, bool unique, enum kind_of_memory memory, number_fn *number,
@@ -100,9 +95,9 @@ static void check_file(const char *type, bool unique, enum kind_of_memory memory
 	assert_int_equal(form(), 0);
 	n_spilled = run_store_n_stored(&store);
 	assert_in_range(n_spilled, n_spilled_at_least, n_spilled_at_most);
-	assert_true(digest_equal(digest_read, digest_codes(all, n_all)));
+	assert_true(digest_equal(ledger.read, digest_codes(all, n_all)));
 	chunk_pool_trim(job.pool);
-	check_output(digest_dropped, NULL);
+	check_output(ledger.dropped, NULL);
 	close_input();
 	free(input_records);
 	input_records = NULL;
@@ -170,7 +165,7 @@ static void what_fits_at_the_end_stays_in_memory(void **state)
 	assert_int_equal(run_store_n_stored(&store), job.plan.n_spilled_runs);
 	assert_in_range(run_store_n_resident(&store), job.plan.n_chunks / 4, job.plan.n_chunks);
 	chunk_pool_trim(job.pool);
-	check_output(digest_dropped, NULL);
+	check_output(ledger.dropped, NULL);
 	close_input();
 }
 
@@ -361,7 +356,7 @@ static void full_disk_ends_it(void **state)
 
 int main(void)
 {
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(input_that_fits_is_not_spilled),
 		FIXTURE(input_is_read_from_the_first_record_on),

@@ -134,7 +134,7 @@ static void assert_output(const unsigned char *output, const unsigned char *item
 
 static void check(const struct shape *shape, enum kind_of_memory memory, size_t n)
 {
-	struct digest read, dropped, accounted;
+	struct ledger ledger = { 0 };
 	struct merge_result result;
 	unsigned char *expected, *output;
 	uint64_t n_expected;
@@ -149,9 +149,9 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	sink.context = output;
 	sink.item_nbytes = layout.output_nbytes;
 
-	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), 0);
-	assert_int_equal(read.n_records, n);
-	assert_int_equal(merge_passes(&job, &store, 0, &read, &dropped, &n_passes), 0);
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
+	assert_int_equal(ledger.read.n_records, n);
+	assert_int_equal(merge_passes(&job, &store, 0, &ledger, &n_passes), 0);
 	chunk_pool_trim(job.pool);
 	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
 	assert_int_equal(result.n_items, n_expected);
@@ -159,10 +159,8 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 	if (shape->count && !shape->limit)
 		assert_int_equal(result.n_counted, n);
 	assert_output(output, expected, n_expected);
-	accounted = result.written;
-	digest_add(&accounted, result.dropped);
-	digest_add(&accounted, dropped);
-	assert_true(digest_equal(accounted, read));
+	ledger_add(&ledger, result.ledger);
+	assert_true(ledger_balances(ledger));
 
 	free(expected);
 	free(output);
@@ -209,10 +207,10 @@ static void merge_from(const struct merge_point *start, struct pointed *pointed,
 				   .point = keep_point,
 				   .point_interval = job.limit / 10,
 				   .start = start };
-	struct digest read, dropped;
+	struct ledger ledger = { 0 };
 
 	pointed->n_points = 0;
-	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), 0);
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
 	chunk_pool_trim(job.pool);
 	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result), 0);
 }
@@ -270,13 +268,13 @@ static int sort_and_lie(struct lane *lane, const struct sort_op *op)
 static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 {
 	const struct shape shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
-	struct digest read, dropped;
+	struct ledger ledger = { 0 };
 
 	(void)state;
 	make_records(&shape, 1000);
 	start_job(&shape, MEMORY_APART);
 	backend_apart.sort = sort_and_lie;
-	assert_int_equal(form_runs(&job, job.pool, &store, &read, &dropped), -EIO);
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), -EIO);
 	assert_non_null(strstr(messages_last(), "1 records of a chunk are out of order"));
 	stop_job();
 }

@@ -267,10 +267,10 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 		codes[i] = i / 2;
 	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
 	assert_int_equal(merge_store(&output, &result), 0);
-	accounted = result.written;
-	digest_add(&accounted, result.dropped);
+	accounted = result.ledger.written;
+	digest_add(&accounted, result.ledger.dropped);
 	assert_true(digest_equal(accounted, digest_codes(codes, LONG_RUN)));
-	assert_true(result.n_items + result.dropped.n_records == LONG_RUN);
+	assert_true(result.n_items + result.ledger.dropped.n_records == LONG_RUN);
 	free(codes);
 	free(output.records);
 }

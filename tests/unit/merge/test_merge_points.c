@@ -123,8 +123,8 @@ static void check_points(struct runs_shape shape)
 		assert_int_equal(again.output.n_items, whole.n_items - kept->result.n_items);
 		assert_memory_equal(first.output.records + nbytes, again.output.records + nbytes,
 				    whole.n_items * layout.record_nbytes - nbytes);
-		assert_true(digest_equal(rest.written, whole.written));
-		assert_true(digest_equal(rest.dropped, whole.dropped));
+		assert_true(digest_equal(rest.ledger.written, whole.ledger.written));
+		assert_true(digest_equal(rest.ledger.dropped, whole.ledger.dropped));
 		assert_int_equal(rest.n_disorders, 0);
 		free(again.output.records);
 	}

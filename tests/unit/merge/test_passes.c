@@ -9,11 +9,11 @@
 #include "src/base/messages.h"
 #include "tests/support/job_fixture.h"
 
-static struct digest read_in_passes, dropped_in_passes;
+static struct ledger in_passes;
 
 static int start(void **state)
 {
-	read_in_passes = dropped_in_passes = (struct digest){ 0 };
+	in_passes = (struct ledger){ 0 };
 	return fixture_start(state);
 }
 
@@ -45,8 +45,7 @@ static uint32_t merge_all(void)
 {
 	uint32_t n_passes;
 
-	assert_int_equal(
-		merge_passes(&job, &store, 0, &read_in_passes, &dropped_in_passes, &n_passes), 0);
+	assert_int_equal(merge_passes(&job, &store, 0, &in_passes, &n_passes), 0);
 	return n_passes;
 }
 
@@ -69,7 +68,7 @@ static void few_runs_are_left_alone(void **state)
 		add_random(SPILLED, 1000);
 	assert_int_equal(merge_all(), 0);
 	ASSERT_RUN_LENGTHS(1000, 1000, 1000);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void neighbours_with_the_fewest_records_are_merged(void **state)
@@ -82,7 +81,20 @@ static void neighbours_with_the_fewest_records_are_merged(void **state)
 	add_random(SPILLED, 4000);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(5000, 500, 4000);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
+}
+
+/* Also where runs are records, which a merge digests when it makes them. */
+static void what_is_written_to_a_run_is_not_written_to_the_output(void **state)
+{
+	(void)state;
+	job_start("b3", false, MEMORY_UNIFIED);
+	job.plan.fan_in = 2;
+	for (int i = 0; i < 3; i++)
+		add_random(SPILLED, 1000);
+	assert_int_equal(merge_all(), 1);
+	assert_int_equal(in_passes.written.n_records, 0);
+	check_output(in_passes.dropped, NULL);
 }
 
 /* Six runs three at a time: first two, so that the next merge of three is full. */
@@ -94,7 +106,7 @@ static void merge_that_is_not_full_comes_first(void **state)
 		add_random(SPILLED, 1000 + 100 * i);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(2100, 1200 + 1300 + 1400, 1500);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 /* Runs that stay as short however often they are merged: not the same ones again and again. */
@@ -111,7 +123,7 @@ static void runs_that_do_not_grow_take_turns(void **state)
 	}
 	assert_int_equal(merge_all(), 3);
 	ASSERT_RUN_LENGTHS(100, 100);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void two_at_a_time_is_enough(void **state)
@@ -122,7 +134,7 @@ static void two_at_a_time_is_enough(void **state)
 		add_random(SPILLED, 2000 + 7 * i);
 	assert_int_equal(merge_all(), 4);
 	assert_int_equal(store.n, 2);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void runs_in_memory_do_not_count(void **state)
@@ -135,7 +147,7 @@ static void runs_in_memory_do_not_count(void **state)
 		add_random(RESIDENT, 100);
 	assert_int_equal(merge_all(), 1);
 	ASSERT_RUN_LENGTHS(2000, 1000, 100, 100, 100);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void chunks_in_memory_become_one_spilled_run(void **state)
@@ -144,12 +156,11 @@ static void chunks_in_memory_become_one_spilled_run(void **state)
 	open_job(false, 16);
 	for (int i = 0; i < 5; i++)
 		add_random(RESIDENT, 9000);
-	assert_int_equal(merge_to_run(&job, &store, 1, 3, 0, &read_in_passes, &dropped_in_passes),
-			 0);
+	assert_int_equal(merge_to_run(&job, &store, 1, 3, 0, &in_passes), 0);
 	ASSERT_RUN_LENGTHS(9000, 27000, 9000);
 	assert_true(run_is_resident(store.runs[0]));
 	assert_false(run_is_resident(store.runs[1]));
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void what_unique_drops_on_the_way_is_accounted_for(void **state)
@@ -159,8 +170,8 @@ static void what_unique_drops_on_the_way_is_accounted_for(void **state)
 	for (int i = 0; i < 7; i++)
 		add_random(SPILLED, 3000);
 	assert_int_equal(merge_all(), 2);
-	assert_true(dropped_in_passes.n_records > 0);
-	check_output(dropped_in_passes, NULL);
+	assert_true(in_passes.dropped.n_records > 0);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void records_narrower_than_elements_pass(void **state)
@@ -171,7 +182,7 @@ static void records_narrower_than_elements_pass(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		add_random(SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 /* Bytes that were copied between the host and a device apart. */
@@ -193,8 +204,7 @@ static uint64_t merge_apart(enum kind_of_memory memory, const char *type, bool u
 		add_random(SPILLED, 20000 + i);
 	assert_int_equal(merge_all(), 2);
 	copied_nbytes = 0;
-	assert_int_equal(merge_to_run(&job, &store, 0, 2, 0, &read_in_passes, &dropped_in_passes),
-			 0);
+	assert_int_equal(merge_to_run(&job, &store, 0, 2, 0, &in_passes), 0);
 	return copied_nbytes;
 }
 
@@ -214,12 +224,12 @@ static void packed_runs_take_less_of_link_and_disk(void **state)
 	uint64_t nbytes;
 
 	(void)state;
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 	job_stop();
 	nbytes = merge_apart(MEMORY_PACKING, "u64", false);
 	assert_true(nbytes < plain_nbytes / 4);
 	assert_true(stored_nbytes(store.runs[0]) < run_n_items(store.runs[0]) * 8 / 4);
-	check_output(dropped_in_passes, NULL);
+	check_output(in_passes.dropped, NULL);
 }
 
 static void packed_runs_lose_nothing(void **state)
@@ -231,9 +241,9 @@ static void packed_runs_lose_nothing(void **state)
 		for (int unique = 0; unique < 2; unique++) {
 			if (i > 0 || unique)
 				job_stop();
-			read_in_passes = dropped_in_passes = (struct digest){ 0 };
+			in_passes = (struct ledger){ 0 };
 			merge_apart(MEMORY_PACKING, types[i], unique);
-			check_output(dropped_in_passes, NULL);
+			check_output(in_passes.dropped, NULL);
 		}
 }
 
@@ -255,8 +265,7 @@ static void block_that_cannot_be_unpacked_is_named(void **state)
 	(void)state;
 	merge_apart(MEMORY_PACKING, "u64", false);
 	backend_apart.unpack = unpack_damaged;
-	assert_int_equal(merge_to_run(&job, &store, 0, 1, 0, &read_in_passes, &dropped_in_passes),
-			 -EBADMSG);
+	assert_int_equal(merge_to_run(&job, &store, 0, 1, 0, &in_passes), -EBADMSG);
 	assert_non_null(strstr(messages_last(), "block 2 of"));
 	assert_non_null(strstr(messages_last(), "cannot be decoded"));
 }
@@ -271,8 +280,7 @@ static void full_disk_ends_a_pass(void **state)
 	for (int i = 0; i < 3; i++)
 		add_random(SPILLED, 30000);
 	faults.transfer_errno = ENOSPC;
-	assert_true(merge_passes(&job, &store, 0, &read_in_passes, &dropped_in_passes, &n_passes) <
-		    0);
+	assert_true(merge_passes(&job, &store, 0, &in_passes, &n_passes) < 0);
 	faults.transfer_errno = 0;
 	assert_int_equal(store.n, 3);
 }
@@ -299,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(few_runs_are_left_alone),
 		FIXTURE(neighbours_with_the_fewest_records_are_merged),
+		FIXTURE(what_is_written_to_a_run_is_not_written_to_the_output),
 		FIXTURE(merge_that_is_not_full_comes_first),
 		FIXTURE(two_at_a_time_is_enough),
 		FIXTURE(runs_that_do_not_grow_take_turns),

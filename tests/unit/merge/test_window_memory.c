@@ -56,12 +56,12 @@ static int count_alloc(struct device *device, enum memory kind, size_t nbytes, v
 
 static void merge_four_runs(void)
 {
-	struct digest none = { 0 };
+	struct ledger none = { 0 };
 
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbers(RESIDENT, random_number, LONG_RUN, run);
 	n_allocated = 0;
-	assert_int_equal(merge_to_run(&job, &store, store.n - 4, 4, 0, &none, &none), 0);
+	assert_int_equal(merge_to_run(&job, &store, store.n - 4, 4, 0, &none), 0);
 }
 
 static void second_spilled_run_takes_no_more_memory(void **state)

@@ -24,8 +24,9 @@ static int start(void **state)
 	remember_input(codes, N);
 	path = path_of("input");
 	write_file(path, codes, 0);
-	account = (struct account){ .read = digest_codes(all, N),
-				    .result = { .n_items = N, .written = digest_codes(all, N) } };
+	account = (struct account){ .ledger = { .read = digest_codes(all, N),
+						.written = digest_codes(all, N) },
+				    .result.n_items = N };
 	return input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input);
 }
 
@@ -49,13 +50,13 @@ static void what_is_written_is_what_was_read(void **state)
 {
 	(void)state;
 	assert_int_equal(account_check(&account, &job), 0);
-	account.read.sum++;
+	account.ledger.read.sum++;
 	assert_check_fails("internal error: read 1000 records");
-	account.dropped = (struct digest){ .sum = 1 };
+	account.ledger.dropped = (struct digest){ .sum = 1 };
 	assert_int_equal(account_check(&account, &job), 0);
-	account.read.n_records++;
+	account.ledger.read.n_records++;
 	assert_check_fails("internal error: read 1001 records");
-	account.dropped.n_records++;
+	account.ledger.dropped.n_records++;
 	assert_int_equal(account_check(&account, &job), 0);
 	account.result.n_disorders = 1;
 	assert_check_fails("1 records of the result are out of order");
@@ -80,9 +81,9 @@ static void what_is_referred_to_may_have_changed(void **state)
 	(void)state;
 	layout.kind = LAYOUT_REFERENCES;
 	assert_int_equal(account_check(&account, &job), 0);
-	account.read.sum++;
+	account.ledger.read.sum++;
 	assert_int_equal(account_check(&account, &job), -EBUSY);
-	account.read.sum--;
+	account.ledger.read.sum--;
 	account.result.n_disorders = 1;
 	assert_int_equal(account_check(&account, &job), -EBUSY);
 }
@@ -124,7 +125,7 @@ static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **sta
 	all[501] = all[500];
 	all[500] = first;
 	all[0] = all[1] + 1;
-	account.result.written = digest_codes(all, N);
+	account.ledger.written = digest_codes(all, N);
 	assert_verify_fails();
 }
 
