@@ -486,6 +486,16 @@ void input_prefetch(struct input *input, uint64_t nbytes)
 	}
 }
 
+void input_pass(const struct input *input)
+{
+	size_t i = 0;
+
+	while (i < input->n_sources && input->sources[i].source.path)
+		i++;
+	if (i < input->n_sources)
+		source_pass(&input->sources[i].source);
+}
+
 void input_cancel(struct input *input)
 {
 	const uint64_t one = 1;

@@ -108,6 +108,12 @@ bool input_is_cached(struct input *input, uint64_t position, uint64_t nbytes);
  */
 void input_prefetch(struct input *input, uint64_t nbytes);
 
+/*
+ * All has been read and done: if standard input is a file, whoever reads on from it finds its end.
+ * A file is read at offsets, in any order or not at all (a mapping), which moves nothing.
+ */
+void input_pass(const struct input *input);
+
 /* Make input_read() return -ECANCELED, without a message, also where it waits for a pipe. */
 void input_cancel(struct input *input);
 

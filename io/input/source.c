@@ -506,3 +506,11 @@ int source_check_end(const struct source *source)
 		return fail_changed(source, source->zst_end, (uint64_t)position);
 	return source_check_size(source);
 }
+
+void source_pass(const struct source *source)
+{
+	const bool is_file = !source->is_stream || source->zst_end;
+
+	if (!source->path && is_file)
+		lseek(STDIN_FILENO, (off_t)end_of(source), SEEK_SET);
+}

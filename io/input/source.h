@@ -138,3 +138,9 @@ int source_check_size(const struct source *source);
  * first? 0, or -EBUSY after a message.
  */
 int source_check_end(const struct source *source);
+
+/*
+ * All of it has been read, wherever: let standard input stand behind it, if it is a file, as if it
+ * had been read from the front.
+ */
+void source_pass(const struct source *source);

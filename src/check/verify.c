@@ -259,6 +259,7 @@ int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result)
 {
 	struct verify verify;
+	int r;
 
 	verify_init(&verify, options, false);
 	verify.read_at = read_input;
@@ -268,7 +269,10 @@ int verify_input(struct input *input, const struct verify_options *options,
 		work_on_stream(&verify, input);
 	else
 		work_in_threads(&verify);
-	return verify_result(&verify, ret_result);
+	r = verify_result(&verify, ret_result);
+	if (r == 0)
+		input_pass(input);
+	return r;
 }
 
 int verify_output(struct output *output, uint64_t offset, uint64_t nbytes,

@@ -43,8 +43,8 @@ struct verify_result {
 };
 
 /*
- * Check what is left of `input`, from its beginning if nothing has been read. Returns 0 and
- * *ret_result, disorder or not; or a negative errno after a message.
+ * Check what is left of `input`, from its beginning if nothing has been read, and pass it. Returns
+ * 0 and *ret_result, disorder or not; or a negative errno after a message.
  */
 int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);

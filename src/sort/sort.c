@@ -557,6 +557,7 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	if (r == 0)
 		r = open_and_sort(&sort);
 	if (r == 0) {
+		input_pass(sort.job.input);
 		note_facts(&sort);
 		measure_ceilings(&sort);
 	}

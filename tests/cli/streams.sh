@@ -30,6 +30,22 @@ tail -c 400008 a | oracle u64 > expected
 (head -c 400016 > /dev/null; "$GSORT") < a > output 2> stderr
 same expected output 'rest of a file'
 
+claim 'who reads on from standard input finds its end'
+generate -R 100 -n 3000 -o wide
+"$GSORT" --zstd a -o indexed.zst 2> stderr
+for arguments in '' '-S 1M' '-c' '-m' '-r -u' '--limit=3' '--skip-bytes=3 --partial=drop' '--zstd'; do
+	{ head -c 80 > /dev/null; "$GSORT" $arguments > output 2> stderr; wc -c; } < a.sorted > left
+	[ "$(cat left)" -eq 0 ] || broken "gsort $arguments: $(cat left) bytes are left"
+done
+{ "$GSORT" -R 100 -k 0:b10; wc -c > left; } < wide > output 2> stderr
+[ "$(cat left)" -eq 0 ] || broken "mapped: $(cat left) bytes are left"
+{ "$GSORT" b -; wc -c > left; } < indexed.zst > output 2> stderr
+[ "$(cat left)" -eq 0 ] || broken "compressed: $(cat left) bytes are left"
+{ "$GSORT_CHECK" -; wc -c > left; } < a > output 2> stderr
+[ "$(cat left)" -eq 0 ] || broken "gsort-check: $(cat left) bytes are left"
+{ "$GSORT" --explain; wc -c > left; } < a > output 2> stderr
+[ "$(cat left)" -eq 800024 ] || broken "--explain: only $(cat left) bytes are left"
+
 claim 'several inputs are one'
 gives ab.sorted a b
 gives ab.sorted a empty b empty
