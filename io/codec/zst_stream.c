@@ -21,8 +21,9 @@ struct zst_stream {
 	const char *name;
 	ZSTD_DStream *decoder;
 	uint64_t most_window_nbytes;
-	bool in_frame;  /* the frame that was begun is not complete */
-	bool has_begun; /* a frame with content was begun */
+	uint64_t window_nbytes; /* of the frame that was begun last; 0: not known */
+	bool in_frame;          /* the frame that was begun is not complete */
+	bool has_begun;         /* a frame with content was begun */
 	bool has_content;
 	bool at_end;     /* of the file */
 	uint64_t offset; /* in the file, of the first byte in `stored` */
@@ -93,6 +94,31 @@ static int refill(struct zst_stream *stream, const struct file *file, int cancel
 	return 0;
 }
 
+/* As zstd --long says it. */
+static int log_up(uint64_t nbytes)
+{
+	int log = 0;
+
+	while (nbytes > UINT64_C(1) << log)
+		log++;
+	return log;
+}
+
+static int fail_window(const struct zst_stream *stream)
+{
+	const uint64_t most = stream->most_window_nbytes;
+	/* The frame's header may have come in pieces. */
+	const uint64_t window = stream->window_nbytes > most ? stream->window_nbytes : most + 1;
+	const int log = log_up(window);
+
+	return fail(-E2BIG,
+		    "%s: a frame is compressed with a window of more than %" PRIu64
+		    " MiB (zstd --long), for which the memory is too little: it needs -S of at "
+		    "least %" PRIu64 "M, or to be decompressed before, by zstd -dc --long=%d",
+		    stream->name, most >> 20, ((UINT64_C(1) << log) >> 20) * ZST_UNSEEN_WINDOW_PART,
+		    log);
+}
+
 static int fail_decoding(const struct zst_stream *stream, size_t code)
 {
 	const uint64_t offset = stream->offset + stream->in.pos;
@@ -101,12 +127,7 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 		return fail(-ENOMEM, "%s: decompression: %m", stream->name);
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge &&
 	    stream->most_window_nbytes < ZST_MOST_WINDOW_NBYTES)
-		return fail(
-			-E2BIG,
-			"%s: a frame is compressed with a window of more than %" PRIu64
-			" MiB (zstd --long), for which the memory is too little: it needs -S of "
-			"at least 2G, or to be decompressed before",
-			stream->name, stream->most_window_nbytes >> 20);
+		return fail_window(stream);
 	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s%s",
 		    stream->name, offset, ZSTD_getErrorName(code),
 		    stream->has_content ? "" : or_raw);
@@ -123,10 +144,12 @@ static int fail_cut_off(const struct zst_stream *stream)
 /* At a frame's first byte: only skippable ones begin with 0x50 to 0x5f. */
 static void note_frame(struct zst_stream *stream)
 {
-	const unsigned char *stored = stream->in.src;
+	const unsigned char *first = (const unsigned char *)stream->in.src + stream->in.pos;
 
-	if (!stream->in_frame && stream->in.pos < stream->in.size)
-		stream->has_begun |= (stored[stream->in.pos] & 0xf0) != 0x50;
+	if (stream->in_frame || stream->in.pos == stream->in.size)
+		return;
+	stream->has_begun |= (*first & 0xf0) != 0x50;
+	stream->window_nbytes = zst_window_nbytes(first, stream->in.size - stream->in.pos);
 }
 
 int zst_stream_read(struct zst_stream *stream, const struct file *file, int cancel_fd, void *buffer,

@@ -25,8 +25,15 @@ int zst_stream_open(const char *name, const void *read, size_t read_nbytes,
 /* What a stream takes whose frames have windows of so many bytes. */
 size_t zst_stream_memory_nbytes(uint64_t window_nbytes);
 
-/* Most of what zstd makes has windows of 8 MiB at most; and what it takes unless asked, of 128. */
-enum { ZST_USUAL_WINDOW_NBYTES = 8 << 20, ZST_MOST_WINDOW_NBYTES = 128 << 20 };
+/* Most that zstd makes has windows of 8 MiB at most; all that it can (--long=31), of 2 GiB. */
+#define ZST_USUAL_WINDOW_NBYTES (UINT64_C(8) << 20)
+#define ZST_MOST_WINDOW_NBYTES (UINT64_C(2) << 30)
+
+/*
+ * Of a pipe that is not looked at before, frames may have windows of this part of the memory: then
+ * it is little, whatever comes.
+ */
+enum { ZST_UNSEEN_WINDOW_PART = 16 };
 
 /* The window of the frame that begins with these bytes; 0 if they do not say. */
 enum { ZST_HEADER_NBYTES = 18 };

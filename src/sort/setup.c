@@ -87,7 +87,7 @@ unsigned setup_n_compressors(const struct sort_spec *spec)
 /* Of the memory, what compressed inputs may take of which not all is known before. */
 static void limit_input(struct input *input, const struct sort_spec *spec)
 {
-	const uint64_t nbytes = memory_limit(spec) / 16;
+	const uint64_t nbytes = memory_limit(spec) / ZST_UNSEEN_WINDOW_PART;
 
 	input_limit_windows(input, nbytes < ZST_USUAL_WINDOW_NBYTES ? ZST_USUAL_WINDOW_NBYTES :
 				   nbytes < ZST_MOST_WINDOW_NBYTES  ? nbytes :

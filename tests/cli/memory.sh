@@ -98,11 +98,31 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 8 MiB.* -S of at least 2G' -S 8M first second
+	refuses 'window of more than 8 MiB.* -S of at least 2048M.* zstd -dc --long=27$' \
+		-S 8M first second
 	wait
 	rm -f first second broken-pipe
 	within 256 -S 256M long.zst
 	rm -f long.zst
+
+	claim 'a window that zstd takes only if it is asked to is no damage'
+	head -c 800000 input > short
+	"$GSORT" short -o sorted
+	for long in 28 31; do
+		zstd -q --long=$long -c < short > long.zst
+		gives sorted -S 5G long.zst
+		cat long.zst | gives sorted -S 5G -
+		"$GSORT_CHECK" --same short long.zst || broken "--long=$long: status $?"
+	done
+	refuses ' 512 MiB of memory are too little: .* -S of at least [0-9]+M$' -S 512M long.zst
+	mkfifo first second
+	: > broken-pipe
+	head -c 800 input > first &
+	cat long.zst > second 2> broken-pipe &
+	refuses 'window of more than 32 MiB.* -S of at least 32768M.* zstd -dc --long=31$' \
+		-S 512M first second
+	wait
+	rm -f first second broken-pipe short sorted long.zst
 fi
 
 claim 'tails and names'

@@ -33,7 +33,7 @@ same expected output 'rest of a file'
 claim 'who reads on from standard input finds its end'
 generate -R 100 -n 3000 -o wide
 "$GSORT" --zstd a -o indexed.zst 2> stderr
-for arguments in '' '-S 1M' '-c' '-m' '-r -u' '--limit=3' '--skip-bytes=3 --partial=drop' '--zstd'; do
+for arguments in '' '-S 1M' -c -m '-r -u' --limit=3 '--skip-bytes=3 --partial=drop' --zstd; do
 	{ head -c 80 > /dev/null; "$GSORT" $arguments > output 2> stderr; wc -c; } < a.sorted > left
 	[ "$(cat left)" -eq 0 ] || broken "gsort $arguments: $(cat left) bytes are left"
 done

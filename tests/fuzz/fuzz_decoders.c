@@ -66,7 +66,7 @@ static void fuzz_stream(const struct file *file)
 	struct zst_stream *stream;
 	size_t nbytes;
 
-	if (zst_stream_open("fuzz", content, 0, ZST_MOST_WINDOW_NBYTES, &stream) == 0) {
+	if (zst_stream_open("fuzz", content, 0, ZST_USUAL_WINDOW_NBYTES, &stream) == 0) {
 		zst_stream_read(stream, file, -1, content, MOST_CONTENT_NBYTES, &nbytes);
 		zst_stream_close(stream);
 	}
