@@ -52,6 +52,7 @@ struct parts {
 	_Atomic int error;
 
 	struct input *input;
+	bool is_second; /* reading: other parts than the first time, which are in the cache now */
 	struct spill *spill;
 	struct spill_extent extents[N_PARTS];
 	char *data; /* part_nbytes each */
@@ -97,9 +98,10 @@ static char *part_data(const struct parts *parts, uint32_t part)
 static int read_part(struct parts *parts, uint32_t part)
 {
 	const uint64_t room = input_total_nbytes(parts->input) - parts->part_nbytes;
+	const uint64_t step = room / parts->n;
 
-	return input_read_at(parts->input, room / N_PARTS * part, part_data(parts, part),
-			     parts->part_nbytes);
+	return input_read_at(parts->input, step * part + (parts->is_second ? step / 2 : 0),
+			     part_data(parts, part), parts->part_nbytes);
 }
 
 static int write_part(struct parts *parts, uint32_t part)
@@ -124,7 +126,20 @@ static struct parts parts_of(uint64_t nbytes, uint64_t end_ns)
 	return parts;
 }
 
-/* The same with memory, or without if there is none. */
+/*
+ * To be read by so many threads: as long as they can be, since the kernel reads ahead behind each
+ * of them, which may be many times as much as a short one has.
+ */
+static struct parts reads_of(uint64_t nbytes, uint32_t n_readers, uint64_t end_ns)
+{
+	struct parts parts = parts_of(nbytes / n_readers * N_PARTS, end_ns);
+	const uint64_t n = parts.part_nbytes ? nbytes / parts.part_nbytes : 0;
+
+	parts.n = n < N_PARTS ? (uint32_t)n : N_PARTS;
+	return parts;
+}
+
+/* Parts with memory, or without if there is none. */
 static struct parts parts_open(uint64_t nbytes, uint64_t end_ns)
 {
 	struct parts parts = parts_of(nbytes, end_ns);
@@ -167,8 +182,8 @@ static double time_reading(const struct survey *survey, uint64_t nbytes,
 {
 	const struct job *job = survey->job;
 	const enum memory kind = job->info.unified ? MEMORY_DEVICE : MEMORY_HOST;
-	struct parts parts = parts_of(nbytes, survey->end_ns);
-	const size_t room = N_PARTS * parts.part_nbytes;
+	struct parts parts = reads_of(nbytes, job->plan.n_readers, survey->end_ns);
+	const size_t room = parts.n * parts.part_nbytes;
 	double fresh, warm = 0;
 	void *memory;
 
@@ -177,6 +192,7 @@ static double time_reading(const struct survey *survey, uint64_t nbytes,
 		return 0;
 	parts.data = memory;
 	fresh = time(&parts, job->plan.n_readers);
+	parts.is_second = true;
 	if (fresh > 0)
 		warm = time(&parts, job->plan.n_readers);
 	device_release(job->device, kind, memory, room);
@@ -187,7 +203,7 @@ static double time_input(struct parts *parts, uint32_t n_threads)
 {
 	if (input_total_nbytes(parts->input) < 2 * parts->part_nbytes)
 		return 0;
-	return time_parts(parts, N_PARTS, n_threads, read_part);
+	return time_parts(parts, parts->n, n_threads, read_part);
 }
 
 /* Somebody who writes to a pipe as fast as it takes it. */
@@ -224,7 +240,7 @@ static double consume(struct parts *parts, const struct file *file)
 	uint64_t done_nbytes = 0;
 	size_t got = 1;
 
-	for (uint32_t part = 0; part < N_PARTS && got > 0; part++) {
+	for (uint32_t part = 0; part < parts->n && got > 0; part++) {
 		if (file_read_next(file, part_data(parts, part), parts->part_nbytes, -1, &got) < 0)
 			return 0;
 		done_nbytes += got;
@@ -235,7 +251,7 @@ static double consume(struct parts *parts, const struct file *file)
 static double time_pipe(struct parts *parts, uint32_t n_threads)
 {
 	struct file reading = { .calls = &syscalls_plain };
-	struct producer producer = { .nbytes = N_PARTS * parts->part_nbytes, .parts = parts };
+	struct producer producer = { .nbytes = parts->n * parts->part_nbytes, .parts = parts };
 	pthread_t thread;
 	double rate = 0;
 	int fds[2];

@@ -13,7 +13,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { WRITE_MS = 5, WRITERS = 2 };
+enum { WRITE_MS = 5, WRITERS = 2, READERS = 3 };
 
 /* Of a sort whose only phase took so long. */
 static struct stats_totals totals_of(uint64_t elapsed_ns)
@@ -60,10 +60,39 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	assert_true(faults.n_transfers <= WRITERS * (2 * 100 / WRITE_MS + 1));
 }
 
+/* The kernel reads ahead behind each piece: in little ones a slow file would be read many times. */
+static void a_little_is_read_in_few_pieces(void **state)
+{
+	const struct backend_config config = { .n_threads = 1 };
+	struct job job = { .io = &faulty_calls, .plan = { .n_readers = READERS } };
+	const struct link_request request = {
+		.nbytes = 1 << 20,
+		.budget_ns = 10000 * MS,
+		.wanted = { [STAGE_READ] = true },
+	};
+	const char *path = path_of("input");
+	struct link_rates rates;
+
+	(void)state;
+	write_file(path, "", 1);
+	assert_int_equal(truncate(path, 16 << 20), 0);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
+	assert_int_equal(device_open(&backend_cpu, &config, &job.device), 0);
+	device_describe(job.device, &job.info);
+	faults.n_transfers = 0;
+	rates_measure(&job, &(struct sort_spec){ 0 }, &request, &rates);
+	assert_true(rates.rates[STAGE_READ] > 0);
+	assert_in_range(faults.n_transfers, 2 * READERS, 4 * READERS);
+	device_close(job.device);
+	input_close(job.input);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_over_soon_is_not_measured),
+		cmocka_unit_test_setup_teardown(a_little_is_read_in_few_pieces, fixture_start,
+						fixture_finish),
 		cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
 						fixture_finish),
 	};
