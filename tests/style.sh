@@ -36,6 +36,21 @@ grep -nE '\bLAYOUT_(CODES|RECORDS|REFERENCES)\b|layout(->|\.)kind\b' $sources |
 grep -nE 'include "src/(record/kinds|run/run_kind)\.h"' $sources | grep -vE '^src/(record|run)/' |
 	offence 'knows how a kind does it' || true
 
+# What a process has once is a front end's: its standard streams, environment, signals and end. Of
+# the signals, thread.c holds back those of the calling thread.
+process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)?getenv|(un)?setenv'
+process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alarm|mallopt|umask"
+process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"
+grep -nE "(^|[^a-z_/])$process" $sources |
+	grep -vE '^(src/cli|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
+	grep -vE '^io/file/mapping\.c:.*(sigaction|raise)' |
+	offence 'only a front end prints, exits, or changes what is of the process' || true
+grep -nE 'include <(signal|threads)\.h>' $sources |
+	grep -vE '^(src/cli/|tools/|tests/|src/base/thread\.|io/file/mapping\.c)' |
+	offence 'only a front end knows signals' || true
+grep -nE '\b(pthread|thrd)_create\b' $sources | grep -vE '^(src/base/thread\.c|tests/)' |
+	offence 'a thread whose messages nobody hears: thread_start()' || true
+
 for file in $sources; do
 	sed -n '1p;2p' "$file" | tr '\n' '~' | grep -qE '^/\*~ \* [A-Za-z0-9_.-]+ - .' ||
 		echo "$file" | offence 'does not open with "name - one line"'

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "src/base/messages.h"
+#include "src/cli/messages_print.h"
 
 /* What stops the parsing. */
 enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION = 2 };
@@ -40,7 +41,7 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 {
 	int r;
 
-	messages_set_program(tool->name);
+	messages_print_as(tool->name);
 	r = option_table_parse(&tool->options, argc, argv, target, ret_operands);
 	if (r <= 0)
 		return r;

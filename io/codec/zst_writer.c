@@ -15,6 +15,7 @@
 
 #include "io/codec/codec.h"
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 
 enum { FRAME_NBYTES = 1 << 20, MAX_THREADS = 64 };
 
@@ -192,7 +193,7 @@ static int start(struct zst_writer *writer, unsigned n_threads)
 		writer->free = buffer;
 	}
 	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
-		r = -pthread_create(&writer->threads[writer->n_threads], NULL, maker_main, writer);
+		r = thread_start(maker_main, writer, 0, &writer->threads[writer->n_threads]);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m", writer->name) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "io/file/io_queue.h"
+#include "src/base/thread.h"
 
 enum { MOST_THREADS = 16 };
 
@@ -99,7 +100,7 @@ static int threads_open(const struct syscalls *calls, unsigned depth, struct io_
 	pthread_cond_init(&queue->submitted, NULL);
 	pthread_cond_init(&queue->done, NULL);
 	for (; queue->n_threads < n && r == 0; queue->n_threads += r == 0)
-		r = -pthread_create(&queue->threads[queue->n_threads], NULL, thread_main, queue);
+		r = thread_start(thread_main, queue, 0, &queue->threads[queue->n_threads]);
 	/* Fewer than wished are enough. */
 	if (queue->n_threads == 0) {
 		threads_close(&queue->base);

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "src/base/thread.h"
+
 enum { MOST_RANGES = 256 };
 
 struct range {
@@ -131,8 +133,7 @@ void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64
 	reclaim->pending_nbytes += nbytes;
 	reclaim->lag_nbytes = lag_nbytes;
 	if (!reclaim->has_thread)
-		reclaim->has_thread =
-			pthread_create(&reclaim->thread, NULL, reclaim_main, reclaim) == 0;
+		reclaim->has_thread = thread_start(reclaim_main, reclaim, 0, &reclaim->thread) == 0;
 	if (reclaim->pending_nbytes > lag_nbytes)
 		pthread_cond_broadcast(&reclaim->changed);
 	while (reclaim->pending_nbytes > (reclaim->has_thread ? 2 : 1) * lag_nbytes) {

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "io/file/direct.h"
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 
 /* What is worth a direct transfer, and how much is read ahead of other reads. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20, AHEAD_NBYTES = 512 << 10 };
@@ -44,19 +44,18 @@ static int open_and_unlink(const struct syscalls *calls, const char *directory,
 			   struct file *ret_file)
 {
 	char name[FILE_UNIQUE_NAME_SIZE];
-	sigset_t all, before;
+	sigset_t before;
 	char *path;
 	int r;
 
 	file_unique_name(name);
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return -ENOMEM;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
+	thread_hold_signals(&before);
 	r = file_open(calls, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600, ret_file);
 	if (r == 0)
 		r = take_name_away(path, ret_file);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	thread_let_signals(&before);
 	free(path);
 	return r;
 }

@@ -8,12 +8,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "src/base/messages.h"
+#include "src/base/thread.h"
+
 struct crew {
 	pthread_mutex_t lock;
 	pthread_cond_t started, ended;
 	/* Under the lock: the job. */
 	crew_part *part;
 	void *context;
+	struct messages *messages; /* of who wants it done */
 	uint32_t n_parts, n_taken, n_at_work;
 	int r; /* the first failure */
 	bool closing;
@@ -26,6 +30,7 @@ struct crew {
 static void do_parts(struct crew *crew)
 {
 	crew->n_at_work++;
+	messages_enter(crew->messages);
 	while (crew->n_taken < crew->n_parts && crew->r == 0) {
 		const uint32_t i = crew->n_taken++;
 		int r;
@@ -65,7 +70,7 @@ int crew_open(uint32_t n_threads, struct crew **ret_crew)
 	pthread_cond_init(&crew->started, NULL);
 	pthread_cond_init(&crew->ended, NULL);
 	while (crew->n_threads + 1 < n_threads &&
-	       pthread_create(&crew->threads[crew->n_threads], NULL, crew_main, crew) == 0)
+	       thread_start(crew_main, crew, 0, &crew->threads[crew->n_threads]) == 0)
 		crew->n_threads++;
 	*ret_crew = crew;
 	return 0;
@@ -94,6 +99,7 @@ int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n)
 	pthread_mutex_lock(&crew->lock);
 	crew->part = part;
 	crew->context = context;
+	crew->messages = messages_current();
 	crew->n_parts = n;
 	crew->n_taken = 0;
 	crew->r = 0;
@@ -128,7 +134,7 @@ void crew_share(uint32_t n_threads, void (*work)(void *context), void *context)
 	uint32_t n = 0;
 
 	while (threads && n + 1 < n_threads &&
-	       pthread_create(&threads[n], NULL, shared_main, &shared) == 0)
+	       thread_start(shared_main, &shared, 0, &threads[n]) == 0)
 		n++;
 	work(context);
 	while (n)

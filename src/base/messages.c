@@ -1,124 +1,103 @@
 /*
- * messages - the error vocabulary (see messages.h)
+ * messages - the error vocabulary, and who hears what is said (see messages.h)
  *
- * The only mutable global state of gsort lives here: the program's name, and whether its one line
- * has been printed.
+ * Whose messages a thread's are is the only state here, and each thread's own. It could be handed
+ * to every function that can fail, which are nearly all; but it is the same for all of a job.
  */
 #include "src/base/messages.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "src/base/legible.h"
+static _Thread_local struct messages *current;
 
-/* Of a message: two of the longest names, and what is said of them. */
-enum { MESSAGE_NBYTES = 9216 };
-
-static struct {
-	pthread_mutex_t lock;
-	const char *program;
-	bool failed;
-	bool quiet;
-	bool muted;
-	char last[MESSAGE_NBYTES], last_warning[MESSAGE_NBYTES];
-	char line[LEGIBLE_NBYTES(MESSAGE_NBYTES)]; /* that is being printed */
-} status = { .lock = PTHREAD_MUTEX_INITIALIZER, .program = "gsort" };
-
-void messages_set_program(const char *name)
+void messages_init(struct messages *messages, messages_listener *listener, void *context)
 {
-	status.program = name;
+	messages->listener = listener;
+	messages->context = context;
+	pthread_mutex_init(&messages->lock, NULL);
+	messages->failed = false;
+	messages->code = 0;
+	messages->text[0] = '\0';
+}
+
+void messages_destroy(struct messages *messages)
+{
+	pthread_mutex_destroy(&messages->lock);
+}
+
+struct messages *messages_enter(struct messages *messages)
+{
+	struct messages *before = current;
+
+	current = messages;
+	return before;
+}
+
+struct messages *messages_current(void)
+{
+	return current;
 }
 
 /* Under the lock. */
-static void print(const char *prefix, const char *text)
+static void give(const struct messages *messages, enum message_kind kind, int code,
+		 const char *text)
 {
-	if (!status.quiet && !status.muted)
-		fprintf(stderr, "%s: %s%s\n", status.program, prefix,
-			legible(text, status.line, sizeof status.line));
+	const struct message message = { .kind = kind, .code = code, .text = text };
+
+	if (messages->listener)
+		messages->listener(messages->context, &message);
 }
 
 int fail(int r, const char *format, ...)
 {
+	struct messages *messages = current;
 	va_list args;
 
-	pthread_mutex_lock(&status.lock);
-	if (!status.failed) {
+	if (!messages)
+		return r;
+	pthread_mutex_lock(&messages->lock);
+	if (!messages->failed) {
+		messages->failed = true;
+		messages->code = r;
 		va_start(args, format);
 		errno = -r;
-		vsnprintf(status.last, sizeof status.last, format, args);
+		vsnprintf(messages->text, sizeof messages->text, format, args);
 		va_end(args);
-		status.failed = !status.muted;
-		if (status.failed)
-			print("", status.last);
+		give(messages, MESSAGE_FAILURE, r, messages->text);
 	}
-	pthread_mutex_unlock(&status.lock);
+	pthread_mutex_unlock(&messages->lock);
 	return r;
+}
+
+static void say(enum message_kind kind, const char *format, va_list args)
+{
+	struct messages *messages = current;
+	char text[MESSAGE_NBYTES];
+
+	if (!messages)
+		return;
+	vsnprintf(text, sizeof text, format, args);
+	pthread_mutex_lock(&messages->lock);
+	give(messages, kind, 0, text);
+	pthread_mutex_unlock(&messages->lock);
 }
 
 void warn(const char *format, ...)
 {
-	char text[sizeof status.last_warning];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	say(MESSAGE_WARNING, format, args);
 	va_end(args);
-	pthread_mutex_lock(&status.lock);
-	print("warning: ", text);
-	if (!status.muted)
-		strcpy(status.last_warning, text);
-	pthread_mutex_unlock(&status.lock);
 }
 
 void tell(const char *format, ...)
 {
-	char text[MESSAGE_NBYTES];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	say(MESSAGE_NOTE, format, args);
 	va_end(args);
-	pthread_mutex_lock(&status.lock);
-	print("", text);
-	pthread_mutex_unlock(&status.lock);
-}
-
-void messages_mute(bool muted)
-{
-	pthread_mutex_lock(&status.lock);
-	status.muted = muted;
-	pthread_mutex_unlock(&status.lock);
-}
-
-bool messages_failed(void)
-{
-	bool failed;
-
-	pthread_mutex_lock(&status.lock);
-	failed = status.failed;
-	pthread_mutex_unlock(&status.lock);
-	return failed;
-}
-
-void messages_reset(bool quiet)
-{
-	pthread_mutex_lock(&status.lock);
-	status.failed = false;
-	status.quiet = quiet;
-	status.last[0] = '\0';
-	status.last_warning[0] = '\0';
-	pthread_mutex_unlock(&status.lock);
-}
-
-const char *messages_last(void)
-{
-	return status.last;
-}
-
-const char *messages_last_warning(void)
-{
-	return status.last_warning;
 }

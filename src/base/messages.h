@@ -1,49 +1,79 @@
 /*
- * messages - the error vocabulary
+ * messages - the error vocabulary, and who hears what is said
  *
- * Every function that can fail returns 0 (or a count) or a negative errno. The message is printed
- * once, by the function that knows the facts, through fail(); everyone above passes the number on.
+ * Every function that can fail returns 0 (or a count) or a negative errno. What is to be said of it
+ * is said once, by the function that knows the facts, through fail(); everyone above passes the
+ * number on.
  *
- * Only the first failure of a process is printed: what follows it (rings that close, stages that
- * drain) is its consequence, and the user gets one line, as from any other tool.
- * It is one line, and nothing but text, whatever names are in it (legible.h).
+ *	main            struct messages           a thread has messages, of the job that it
+ *	  sort          fail(), warn(), tell()    works for; so have the threads that it starts
+ *	    threads     fail(), warn(), tell()    (thread.h), and nobody hands them down
+ *
+ * So jobs in one process hear nothing of each other. Only the first failure of a job counts: what
+ * follows it (rings that close, stages that drain) is its consequence, and the user gets one line,
+ * as from any other tool. What becomes of a message is for whoever began the job to say: a front
+ * end prints it, another program may want the text.
+ *
+ * A text is as it was made; names of files in it can hold anything (legible.h).
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 
-/* The largest code the tools leave with: 1 means "disorder found" to -c, 2 everything else. */
-enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };
+/* Of a text with its end: two of the longest names, and what is said of them. */
+enum { MESSAGE_NBYTES = 9216 };
 
-/* Name before each message, "gsort" unless set; `name` must outlive the process's last message. */
-void messages_set_program(const char *name);
+enum message_kind {
+	MESSAGE_FAILURE, /* the job cannot be done */
+	MESSAGE_WARNING, /* it can, but somebody should see to it */
+	MESSAGE_NOTE,    /* good to know, and nothing need be done about it */
+};
+
+struct message {
+	enum message_kind kind;
+	int code; /* of a failure: the negative errno */
+	const char *text;
+};
 
 /*
- * Print "PROGRAM: MESSAGE\n" to standard error, unless a failure was printed before, and return
- * `r`. r: a negative errno; %m in the format means that errno. Thread-safe.
+ * Is given every message of a job but failures after the first, one at a time, by the thread that
+ * has said it. The text is gone when it returns. It must say nothing itself.
+ */
+typedef void messages_listener(void *context, const struct message *message);
+
+/* Of one job. All but messages_init() and messages_destroy() is done by the functions here. */
+struct messages {
+	messages_listener *listener; /* NULL: only the first failure is kept */
+	void *context;
+	pthread_mutex_t lock;
+	bool failed;
+	int code;
+	char text[MESSAGE_NBYTES]; /* of the first failure; "" if none */
+};
+
+void messages_init(struct messages *messages, messages_listener *listener, void *context);
+
+/* No thread that has them is left. */
+void messages_destroy(struct messages *messages);
+
+/*
+ * From now on the calling thread, and those that it starts, say what they say to `messages`; NULL,
+ * as in the beginning: to nobody. Returns those before, which are to be entered again at the end.
+ */
+struct messages *messages_enter(struct messages *messages);
+
+/* Of the calling thread; NULL: none. */
+struct messages *messages_current(void);
+
+/*
+ * Say why the job cannot go on, unless somebody has said so before. r: a negative errno, which is
+ * returned; %m in the format means it. Any thread, as the other two.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Print "PROGRAM: warning: MESSAGE\n". Thread-safe. */
+/* Say what the user should see to, although the job goes on. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Print "PROGRAM: MESSAGE\n": what the user should know and need not do anything about. */
+/* Say what the user should know and need not do anything about. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
-
-/*
- * Between messages_mute(true) and messages_mute(false) fail() and warn() print nothing, and nothing
- * has failed; only messages_last() tells: for what may fail. Nobody else may be at work meanwhile.
- */
-void messages_mute(bool muted);
-
-/* Has fail() printed? */
-bool messages_failed(void);
-
-/* Forget that fail() printed, and keep quiet if asked: for tests, which fail many times. */
-void messages_reset(bool quiet);
-
-/* The text of the last message of fail(), muted or not; "" if none. Not thread-safe. */
-const char *messages_last(void);
-
-/* The same of warn(). */
-const char *messages_last_warning(void);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 
 struct saver {
 	/* Set at creation. */
@@ -115,7 +116,7 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
 	saver->last = &saver->first;
 	pthread_mutex_init(&saver->lock, NULL);
 	pthread_cond_init(&saver->wake, NULL);
-	r = -pthread_create(&saver->thread, NULL, saver_main, saver);
+	r = thread_start(saver_main, saver, 0, &saver->thread);
 	if (r < 0) {
 		pthread_mutex_destroy(&saver->lock);
 		pthread_cond_destroy(&saver->wake);

@@ -14,7 +14,9 @@
 #include "src/cli/check.h"
 #include "src/cli/deadly_signals.h"
 #include "src/cli/debug.h"
+#include "src/cli/exit_status.h"
 #include "src/cli/explain.h"
+#include "src/cli/messages_print.h"
 #include "src/cli/options.h"
 #include "src/cli/progress.h"
 #include "src/cli/report.h"
@@ -196,6 +198,7 @@ int main(int argc, char **argv)
 	struct options options;
 	int r = occupy_standard_descriptors();
 
+	messages_print_as("gsort");
 	keep_to_one_arena();
 	open_files_to_their_owner();
 	if (r == 0)

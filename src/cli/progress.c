@@ -18,6 +18,7 @@
 
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/base/thread.h"
 
 enum { TERMINAL_INTERVAL_MS = 200, LINE_INTERVAL_MS = 1000, FIRST_MS = 1000 };
 
@@ -176,7 +177,7 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	r = -pthread_create(&progress->thread, NULL, run, progress);
+	r = thread_start(run, progress, 0, &progress->thread);
 	if (r < 0) {
 		free(progress);
 		return fail(r, "--progress: cannot start a thread: %m");

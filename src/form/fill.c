@@ -20,6 +20,7 @@
 
 #include "io/input/input_mapped.h"
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 
 struct slot {
 	void *host;          /* pinned, plan.slot_nbytes */
@@ -402,7 +403,7 @@ static int start_readers(struct fill *fill)
 
 	fill->n_reading = n;
 	for (; fill->n_readers < n && r == 0; fill->n_readers += r == 0)
-		r = -pthread_create(&fill->readers[fill->n_readers], NULL, reader_main, fill);
+		r = thread_start(reader_main, fill, 0, &fill->readers[fill->n_readers]);
 	return r < 0 ? fail(r, "cannot start a reader thread: %m") : 0;
 }
 

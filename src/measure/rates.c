@@ -9,13 +9,13 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/base/crew.h"
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 #include "src/measure/device_rates.h"
 #include "src/plan/page_cache.h"
 
@@ -217,12 +217,11 @@ static void *produce(void *argument)
 {
 	static const char data[PIPE_NBYTES];
 	struct producer *producer = argument;
-	sigset_t pipe_signal;
+	sigset_t before;
 	int r = 0;
 
-	sigemptyset(&pipe_signal); /* nobody reads any more: an error, and no end of the process */
-	sigaddset(&pipe_signal, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe_signal, NULL);
+	/* That nobody reads any more is an error then, and no end of the process. */
+	thread_hold_signals(&before);
 	while (producer->nbytes && r == 0 && clock_now_ns() < producer->parts->end_ns) {
 		const size_t n = producer->nbytes < sizeof data ? producer->nbytes : sizeof data;
 
@@ -262,7 +261,7 @@ static double time_pipe(struct parts *parts, uint32_t n_threads)
 	reading.fd = fds[0];
 	producer.file = (struct file){ .calls = &syscalls_plain, .fd = fds[1] };
 	file_enlarge_pipe(&reading);
-	if (pthread_create(&thread, NULL, produce, &producer) == 0) {
+	if (thread_start(produce, &producer, 0, &thread) == 0) {
 		rate = consume(parts, &reading);
 		file_close(&reading);
 		pthread_join(thread, NULL);
@@ -424,6 +423,7 @@ void rates_measure(const struct job *job, const struct sort_spec *spec,
 		   const struct link_request *request, struct link_rates *ret_rates)
 {
 	const uint64_t end_ns = clock_now_ns() + request->budget_ns;
+	struct messages *before = messages_enter(NULL); /* what cannot be measured is no failure */
 	struct survey survey = {
 		.job = job,
 		.spec = spec,
@@ -432,7 +432,6 @@ void rates_measure(const struct job *job, const struct sort_spec *spec,
 	};
 
 	*ret_rates = (struct link_rates){ 0 };
-	messages_mute(true);
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		const uint64_t now_ns = clock_now_ns();
 
@@ -440,5 +439,5 @@ void rates_measure(const struct job *job, const struct sort_spec *spec,
 			measure_growing(&survey, &subjects[i],
 					(end_ns - now_ns) / (N_SUBJECTS - i));
 	}
-	messages_mute(false);
+	messages_enter(before);
 }

@@ -10,6 +10,7 @@
 
 #include "src/base/messages.h"
 #include "src/base/ring.h"
+#include "src/base/thread.h"
 #include "src/merge/placement.h"
 #include "src/merge/slices.h"
 #include "src/merge/window.h"
@@ -186,7 +187,7 @@ static int start_writers(struct merge *merge)
 	if (!merge->writers)
 		return fail(-ENOMEM, "no memory for %u writers", n);
 	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
-		r = -pthread_create(&merge->writers[merge->n_writers], NULL, writer_main, merge);
+		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
 	return r < 0 ? fail(r, "cannot start a writer thread: %m") : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
@@ -291,6 +292,22 @@ static int open_sorting(struct job *job, const struct backend *backend, const st
 	return r < 0 ? r : open_pool(job, setup);
 }
 
+/* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
+static int try_sorting(struct job *job, const struct backend *backend, const struct setup *setup,
+		       char ret_reason[static MESSAGE_NBYTES])
+{
+	struct messages messages, *before;
+	int r;
+
+	messages_init(&messages, NULL, NULL);
+	before = messages_enter(&messages);
+	r = open_sorting(job, backend, setup);
+	messages_enter(before);
+	strcpy(ret_reason, messages.text);
+	messages_destroy(&messages);
+	return r;
+}
+
 /*
  * A GPU that nobody asked for need not be had: busy, broken, or without memory. Then the CPU sorts.
  * One that --gpus names is wanted; but not more memory than it has.
@@ -301,15 +318,14 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
 	const bool may_fail = has_choice && spec->n_gpus == 0;
-	int r;
+	char reason[MESSAGE_NBYTES];
+	int r = may_fail ? try_sorting(job, *backend, setup, reason) :
+			   open_sorting(job, *backend, setup);
 
-	messages_mute(may_fail);
-	r = open_sorting(job, *backend, setup);
-	messages_mute(false);
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
 		return r;
 	warn("%s; sorting on the CPU",
-	     r == -ENOMEM ? "the GPU has not enough free memory" : messages_last());
+	     r == -ENOMEM ? "the GPU has not enough free memory" : reason);
 	close_device(job);
 	*backend = &backend_cpu;
 	return open_sorting(job, *backend, setup);

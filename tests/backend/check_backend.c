@@ -14,6 +14,7 @@
 #include "tests/backend/bench.h"
 #include "tests/backend/check.h"
 #include "tests/support/elements.h"
+#include "tests/support/messages_heard.h"
 
 enum { EXIT_SKIPPED = 77 };
 
@@ -177,6 +178,7 @@ int main(int argc, char **argv)
 	bool bench = false;
 	int r;
 
+	messages_reset(true);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--bench") == 0)
 			bench = true;

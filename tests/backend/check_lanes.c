@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/messages.h"
 #include "tests/backend/check.h"
+#include "tests/support/messages_heard.h"
 #include "tools/gen/gen.h"
 
 enum { N_CHAINED = 4, CHAINED_RECORDS = 200000 };

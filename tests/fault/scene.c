@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
 #include "tests/fault/kept.h"
 #include "tests/fault/pumps.h"
+#include "tests/support/messages_heard.h"
 
 int gsort_main(int argc, char **argv);
 
@@ -127,6 +127,14 @@ void scene_close(void)
 
 /* --- A run --- */
 
+/* Instead of being printed it is kept, for the judge. */
+void __wrap_messages_print_as(const char *program);
+void __wrap_messages_print_as(const char *program)
+{
+	(void)program;
+	messages_reset(true);
+}
+
 static int call_main(const struct trial *trial)
 {
 	char text[512], *argv[MOST_ARGUMENTS + 2] = { "gsort" }, *position = NULL;
@@ -136,7 +144,6 @@ static int call_main(const struct trial *trial)
 	for (char *word = strtok_r(text, " ", &position); word && argc <= MOST_ARGUMENTS;
 	     word = strtok_r(NULL, " ", &position))
 		argv[argc++] = word;
-	messages_reset(true);
 	points_set_device(trial->mode->shape);
 	points_set_page_cache(trial->mode->is_cold, trial->mode->goes_either_way);
 	alarm(SECONDS_A_RUN);

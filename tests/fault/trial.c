@@ -2,12 +2,11 @@
  * trial - one run of gsort, and what it must come to (see trial.h)
  */
 #include "tests/fault/trial.h"
+#include "tests/support/messages_heard.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "src/base/messages.h"
 
 void trial_complain(const struct trial *trial, const char *format, ...)
 {

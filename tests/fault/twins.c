@@ -83,18 +83,18 @@ int __wrap_munmap(void *address, size_t nbytes)
 
 /* --- Threads --- */
 
-int __real_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
-			  void *(*run)(void *), void *argument);
-int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
-			  void *(*run)(void *), void *argument);
-int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
-			  void *(*run)(void *), void *argument)
+int __real_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread)
 {
 	int r;
 
 	if (point_fails_at(POINT_THREAD, __builtin_return_address(0)))
-		return errno;
-	r = __real_pthread_create(ret_thread, attributes, run, argument);
+		return -errno;
+	r = __real_thread_start(run, argument, stack_nbytes, ret_thread);
 	points_gave(THING_THREAD, r == 0);
 	return r;
 }

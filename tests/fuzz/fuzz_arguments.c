@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
 #include "src/cli/options.h"
+#include "tests/support/messages_heard.h"
 
 enum { MOST_WORDS = 32 };
 

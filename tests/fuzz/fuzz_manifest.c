@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
 #include "src/checkpoint/state.h"
+#include "tests/support/messages_heard.h"
 
 static void check(bool holds)
 {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "io/file/file.h"
-#include "src/base/messages.h"
+#include "tests/support/messages_heard.h"
 
 static struct {
 	size_t most_nbytes;       /* that a transfer moves; 0: all */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "io/output/output.h"
+#include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
 
@@ -52,8 +53,7 @@ static inline int write_by_threads(struct output *output)
 
 	for (unsigned i = 0; i < 4; i++) {
 		writers[i] = (struct writer){ .output = output, .first = i, .n = 4 };
-		assert_int_equal(
-			pthread_create(&writers[i].thread, NULL, write_pieces, &writers[i]), 0);
+		assert_int_equal(thread_start(write_pieces, &writers[i], 0, &writers[i].thread), 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(writers[i].thread, NULL);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/base/messages.h"
 #include "src/cli/options.h"
+#include "tests/support/messages_heard.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

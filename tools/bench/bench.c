@@ -6,6 +6,8 @@
 
 #include "config.h"
 #include "src/base/messages.h"
+#include "src/cli/exit_status.h"
+#include "src/cli/messages_print.h"
 #include "tools/bench/bench.h"
 #if HAVE_KERNELS
 #include "tools/bench/bench_kernels.h"
@@ -42,7 +44,7 @@ static void print_help(void)
 
 int main(int argc, char **argv)
 {
-	messages_set_program("gsort-bench");
+	messages_print_as("gsort-bench");
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		print_help();
 		return EXIT_SORTED;

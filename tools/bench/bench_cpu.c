@@ -12,10 +12,11 @@
 #include <stdlib.h>
 
 #include "src/base/messages.h"
-#include "src/record/codes.h"
+#include "src/cli/exit_status.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
+#include "src/record/codes.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_threads.h"

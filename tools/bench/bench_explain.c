@@ -16,6 +16,7 @@
 
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
+#include "src/cli/exit_status.h"
 #include "src/record/record.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"

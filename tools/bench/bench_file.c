@@ -20,6 +20,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/check/verify.h"
+#include "src/cli/exit_status.h"
 #include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_program.h"

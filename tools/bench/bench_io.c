@@ -26,6 +26,7 @@
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/base/trace.h"
+#include "src/cli/exit_status.h"
 #include "src/cli/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/cli/exit_status.h"
 #include "src/device/cpu/cut.h"
 #include "src/device/cpu/records.h"
 #include "src/device/cpu/sort.h"

@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "src/base/messages.h"
+#include "src/base/thread.h"
+#include "src/cli/exit_status.h"
 
 enum { HUGE_PAGE_NBYTES = 2 << 20 };
 
@@ -62,7 +64,7 @@ uint64_t bench_threads_run(void (*run)(void *worker), void *workers, size_t work
 		timed[i] = (struct timed){ .start = &start,
 					   .run = run,
 					   .worker = (char *)workers + i * worker_nbytes };
-		if (pthread_create(&timed[i].thread, NULL, run_timed, &timed[i]) != 0) {
+		if (thread_start(run_timed, &timed[i], 0, &timed[i].thread) != 0) {
 			fail(-1, "cannot start a thread");
 			exit(EXIT_TROUBLE);
 		}

@@ -23,6 +23,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/check/verify.h"
+#include "src/cli/exit_status.h"
 #include "src/cli/files0.h"
 #include "src/cli/framing_options.h"
 #include "src/cli/roles.h"

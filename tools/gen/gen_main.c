@@ -9,6 +9,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/cli/exit_status.h"
 #include "src/cli/roles.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 #include "src/device/device.h"
 
 enum { THREAD_STACK_NBYTES = 512 * 1024 };
@@ -27,9 +28,10 @@ enum task_kind { TASK_RUN, TASK_MARK, TASK_FOLLOW };
 struct task {
 	struct task *next;
 	enum task_kind kind;
-	lane_task *run;         /* RUN */
-	struct pool_mark *mark; /* MARK, FOLLOW */
-	uint64_t ticket;        /* FOLLOW: how often the mark must have been reached */
+	lane_task *run;            /* RUN */
+	struct messages *messages; /* RUN: of who has queued it */
+	struct pool_mark *mark;    /* MARK, FOLLOW */
+	uint64_t ticket;           /* FOLLOW: how often the mark must have been reached */
 	alignas(16) unsigned char arguments[LANE_ARGUMENTS_NBYTES];
 };
 
@@ -149,9 +151,12 @@ static void run_task(struct pool_lane *lane)
 	struct task *task = take_task(lane);
 
 	if (task->kind == TASK_RUN) {
+		struct messages *before = messages_enter(task->messages);
+
 		pthread_mutex_unlock(&lane->pool->lock);
 		task->run(lane->pool->context, task->arguments);
 		pthread_mutex_lock(&lane->pool->lock);
+		messages_enter(before);
 	} else if (task->kind == TASK_MARK) {
 		reach(task->mark);
 	}
@@ -200,15 +205,11 @@ static void *thread_main(void *argument)
 
 static int start_threads(struct lane_pool *pool, unsigned n_threads)
 {
-	pthread_attr_t attributes;
 	int r = 0;
 
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK_NBYTES);
 	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
-		r = -pthread_create(&pool->threads[pool->n_threads], &attributes, thread_main,
-				    pool);
-	pthread_attr_destroy(&attributes);
+		r = thread_start(thread_main, pool, THREAD_STACK_NBYTES,
+				 &pool->threads[pool->n_threads]);
 	if (r < 0)
 		fail(r, "cannot start thread %u of %u: %m; try a smaller --parallel",
 		     pool->n_threads + 1, n_threads);
@@ -308,6 +309,7 @@ int lane_pool_queue(struct lane *handle, lane_task *run, const void *arguments, 
 	if (!task)
 		return -ENOMEM;
 	task->run = run;
+	task->messages = messages_current();
 	memcpy(task->arguments, arguments, nbytes);
 	pthread_mutex_lock(&lane->pool->lock);
 	append(lane, task);

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "src/base/messages.h"
+
 #include <cmocka.h>
 
 enum { N_PARTS = 1000 };
@@ -41,6 +43,42 @@ static void every_part_is_done_once(void **state)
 		}
 		crew_close(crew);
 	}
+}
+
+static int warn_of_part(void *context, uint32_t i)
+{
+	(void)context;
+	warn("part %u", i);
+	return 0;
+}
+
+static void count(void *context, const struct message *message)
+{
+	unsigned *n = context;
+
+	(void)message;
+	(*n)++;
+}
+
+static void what_parts_say_comes_to_who_wants_them_done(void **state)
+{
+	unsigned n_heard[2] = { 0 };
+	struct messages messages[2];
+	struct crew *crew;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		messages_init(&messages[i], count, &n_heard[i]);
+	messages_enter(&messages[0]);
+	assert_int_equal(crew_open(4, &crew), 0);
+	messages_enter(&messages[1]);
+	assert_int_equal(crew_run(crew, warn_of_part, NULL, N_PARTS), 0);
+	messages_enter(NULL);
+	crew_close(crew);
+	assert_int_equal(n_heard[0], 0);
+	assert_int_equal(n_heard[1], N_PARTS);
+	for (int i = 0; i < 2; i++)
+		messages_destroy(&messages[i]);
 }
 
 static void failure_ends_the_job_and_not_the_crew(void **state)
@@ -105,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_part_is_done_once),
+		cmocka_unit_test(what_parts_say_comes_to_who_wants_them_done),
 		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
 		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
 		cmocka_unit_test(job_without_parts_is_done),

@@ -1,8 +1,8 @@
 /*
  * test_size - sizes are parsed as GNU sort parses them, and mistakes are told apart
  */
-#include "src/base/messages.h"
 #include "src/base/size.h"
+#include "tests/support/messages_heard.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /*
  * test_verify - the first disorder is found exactly, and the digest is that of the records
  */
-#include "src/base/messages.h"
 #include "src/check/order.h"
 #include "src/check/verify.h"
+#include "tests/support/messages_heard.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /*
  * test_report_file - a report appears when it is complete, and an older one stays until then
  */
-#include "src/base/messages.h"
 #include "src/cli/report_file.h"
 #include "tests/support/captured.h"
+#include "tests/support/messages_heard.h"
 
 #include <errno.h>
 #include <fcntl.h>

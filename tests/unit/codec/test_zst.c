@@ -11,6 +11,7 @@
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
+#include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
 
@@ -212,7 +213,7 @@ static void assert_all_read(struct zst_reader *reader, int expected)
 	pthread_barrier_init(&together, NULL, N_READINGS);
 	for (size_t i = 0; i < N_READINGS; i++) {
 		readings[i] = (struct reading){ reader, &together, i * 77777, 12345 + i, 0 };
-		assert_int_equal(pthread_create(&threads[i], NULL, read_pieces, &readings[i]), 0);
+		assert_int_equal(thread_start(read_pieces, &readings[i], 0, &threads[i]), 0);
 	}
 	for (size_t i = 0; i < N_READINGS; i++) {
 		pthread_join(threads[i], NULL);

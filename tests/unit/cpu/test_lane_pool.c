@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/messages.h"
 #include "tests/support/gate.h"
 
 #include <cmocka.h>
@@ -350,6 +351,49 @@ static void closing_a_lane_waits_for_its_tasks(void **state)
 	close_pool(pool);
 }
 
+static void warn_of_task(void *context, const void *arguments)
+{
+	(void)context;
+	warn("task %d", *(const int *)arguments);
+}
+
+static void count_warning(void *context, const struct message *message)
+{
+	unsigned *n = context;
+
+	(void)message;
+	(*n)++;
+}
+
+static void what_tasks_say_comes_to_who_queued_them(void **state)
+{
+	struct lane_pool *pool = open_pool(2);
+	struct messages messages[2];
+	unsigned n_heard[2] = { 0 };
+	struct lane *lane;
+	struct mark *mark;
+
+	(void)state;
+	assert_int_equal(lane_pool_lane_open(pool, LANE_URGENT, &lane), 0);
+	assert_int_equal(lane_pool_mark_open(pool, &mark), 0);
+	for (int i = 0; i < 2; i++)
+		messages_init(&messages[i], count_warning, &n_heard[i]);
+	for (int i = 0; i < N_TASKS; i++) {
+		messages_enter(&messages[i % 3 == 0]);
+		assert_int_equal(lane_pool_queue(lane, warn_of_task, &i, sizeof i), 0);
+	}
+	assert_int_equal(lane_pool_mark(lane, mark), 0);
+	lane_pool_wait(mark); /* and takes a part in them */
+	assert_ptr_equal(messages_enter(NULL), &messages[(N_TASKS - 1) % 3 == 0]);
+	assert_int_equal(n_heard[0], N_TASKS - (N_TASKS + 2) / 3);
+	assert_int_equal(n_heard[1], (N_TASKS + 2) / 3);
+	lane_pool_mark_close(mark);
+	lane_pool_lane_close(lane);
+	close_pool(pool);
+	for (int i = 0; i < 2; i++)
+		messages_destroy(&messages[i]);
+}
+
 static void nothing_is_closed_quietly(void **state)
 {
 	(void)state;
@@ -373,6 +417,7 @@ int main(void)
 		cmocka_unit_test(mark_that_moves_on_does_not_hold_followers),
 		cmocka_unit_test(chain_of_lanes_runs_in_order),
 		cmocka_unit_test(closing_a_lane_waits_for_its_tasks),
+		cmocka_unit_test(what_tasks_say_comes_to_who_queued_them),
 		cmocka_unit_test(nothing_is_closed_quietly),
 	};
 

@@ -11,7 +11,7 @@
 
 #include "io/input/format.h"
 #include "io/input/npy.h"
-#include "src/base/messages.h"
+#include "tests/support/messages_heard.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

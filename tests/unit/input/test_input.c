@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "src/base/thread.h"
 #include "tests/support/input_fixture.h"
 
 static void several_files_are_one_stream(void **state)
@@ -107,7 +108,7 @@ static void assert_given_out_once(const char *const *paths, size_t n)
 	memset(&shared, 0, sizeof shared);
 	shared.input = open_input(paths, n);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, read_some, NULL), 0);
+		assert_int_equal(thread_start(read_some, NULL, 0, &threads[i]), 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	for (size_t i = 0; i < N; i++)
@@ -407,7 +408,7 @@ static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
 	assert_int_equal(pipe(ends), 0);
 	replace_stdin(ends[0]);
 	input = open_input(paths, 1);
-	assert_int_equal(pthread_create(&thread, NULL, cancel_later, input), 0);
+	assert_int_equal(thread_start(cancel_later, input, 0, &thread), 0);
 	assert_int_equal(read_refused(input), -ECANCELED);
 	assert_false(messages_failed());
 	pthread_join(thread, NULL);

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "src/base/messages.h"
 #include "tests/support/job_fixture.h"
+#include "tests/support/messages_heard.h"
 
 static struct ledger in_passes;
 

@@ -1,6 +1,7 @@
 /*
  * test_output_in_place - pipes, devices and standard output: in order where order is all there is
  */
+#include "src/base/thread.h"
 #include "tests/support/output_fixture.h"
 
 /* Reads a FIFO to its end, slowly, and compares. */
@@ -45,7 +46,7 @@ static void pipe_is_written_in_order_by_threads_in_any(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(pthread_create(&reader, NULL, drain, (void *)path), 0);
+	assert_int_equal(thread_start(drain, (void *)path, 0, &reader), 0);
 	faults.most_nbytes = 33;
 	output = open_output(path, N);
 	assert_true(output_is_ordered(output));
@@ -77,7 +78,7 @@ static void cancel_wakes_those_who_wait_for_their_turn(void **state)
 	struct writer writer = { .output = output, .first = 1, .n = N };
 
 	(void)state;
-	assert_int_equal(pthread_create(&writer.thread, NULL, write_pieces, &writer), 0);
+	assert_int_equal(thread_start(write_pieces, &writer, 0, &writer.thread), 0);
 	usleep(10000);
 	output_cancel(output);
 	pthread_join(writer.thread, NULL);

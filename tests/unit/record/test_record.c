@@ -3,7 +3,7 @@
  */
 #include <errno.h>
 
-#include "src/base/messages.h"
+#include "tests/support/messages_heard.h"
 #include "tests/support/record_fixture.h"
 
 /* The normalised key of one key, by its definition: one byte after the other. */

@@ -3,6 +3,7 @@
  */
 #include <pthread.h>
 
+#include "src/base/thread.h"
 #include "tests/support/run_file_fixture.h"
 
 /* One window lies in memory, the others in the file. */
@@ -145,7 +146,7 @@ static void several_threads_write_one_run(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		writers[i] = (struct writer){ .run = run, .first = i, .step = 3 };
-		assert_int_equal(pthread_create(&threads[i], NULL, write_windows, &writers[i]), 0);
+		assert_int_equal(thread_start(write_windows, &writers[i], 0, &threads[i]), 0);
 	}
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);

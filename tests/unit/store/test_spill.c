@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mount.h>
 
+#include "src/base/thread.h"
 #include "tests/support/spill_fixture.h"
 
 static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)
@@ -194,7 +195,7 @@ static void slow_directory_gets_less(void **state)
 	faults.marked_delay = 5000;
 	n_stored = 0;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, store_pages, spill), 0);
+		assert_int_equal(thread_start(store_pages, spill, 0, &threads[i]), 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(fstat(faults.marked_fd, &slow), 0);

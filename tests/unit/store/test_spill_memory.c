@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "io/store/memory_tier.h"
+#include "src/base/thread.h"
 #include "tests/support/spill_fixture.h"
 
 /* With memory for n_extents of N bytes, and files for limit_nbytes. */
@@ -247,7 +248,7 @@ static void threads_share_memory(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use_memory, spill), 0);
+		assert_int_equal(thread_start(use_memory, spill, 0, &threads[i]), 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(spill_used_nbytes(spill), 0);

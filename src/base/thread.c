@@ -1,0 +1,68 @@
+/*
+ * thread - threads that work for the same job as whoever starts them (see thread.h)
+ */
+#include "src/base/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/messages.h"
+
+/* What a thread begins with; its own to free. */
+struct beginning {
+	void *(*run)(void *argument);
+	void *argument;
+	struct messages *messages;
+};
+
+static void *begin(void *argument)
+{
+	const struct beginning beginning = *(struct beginning *)argument;
+
+	free(argument);
+	messages_enter(beginning.messages);
+	return beginning.run(beginning.argument);
+}
+
+static int create(struct beginning *beginning, size_t stack_nbytes, pthread_t *ret_thread)
+{
+	pthread_attr_t attributes;
+	int r = -pthread_attr_init(&attributes);
+
+	if (r < 0)
+		return r;
+	if (stack_nbytes > 0)
+		r = -pthread_attr_setstacksize(&attributes, stack_nbytes);
+	if (r == 0)
+		r = -pthread_create(ret_thread, &attributes, begin, beginning);
+	pthread_attr_destroy(&attributes);
+	return r;
+}
+
+int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
+		 pthread_t *ret_thread)
+{
+	struct beginning *beginning = malloc(sizeof *beginning);
+	int r;
+
+	if (!beginning)
+		return -ENOMEM;
+	*beginning = (struct beginning){ run, argument, messages_current() };
+	r = create(beginning, stack_nbytes, ret_thread);
+	if (r < 0)
+		free(beginning);
+	return r;
+}
+
+void thread_hold_signals(sigset_t *ret_before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, ret_before);
+}
+
+void thread_let_signals(const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}

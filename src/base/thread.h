@@ -1,0 +1,24 @@
+/*
+ * thread - threads that work for the same job as whoever starts them
+ *
+ * All threads are started here, so that what is said in them comes to the messages of their job.
+ * Those that outlive a job, or work for several, enter the messages of what they do (crew.c,
+ * lane_pool.c).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+/*
+ * Start a thread that calls run(argument), with the messages of the calling one; it is to be
+ * joined. stack_nbytes: 0, or what is enough for it. Returns 0, or a negative errno without a
+ * message.
+ */
+int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
+		 pthread_t *ret_thread);
+
+/* No signal interrupts the calling thread any more, until thread_let_signals(). */
+void thread_hold_signals(sigset_t *ret_before);
+void thread_let_signals(const sigset_t *before);

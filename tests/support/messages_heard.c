@@ -1,0 +1,46 @@
+/*
+ * messages_heard - what the code under test says, for the test to look at (see messages_heard.h)
+ */
+#include "tests/support/messages_heard.h"
+
+#include <stdio.h>
+
+#include "src/base/messages.h"
+
+static struct {
+	struct messages messages;
+	bool quiet;
+	char warning[MESSAGE_NBYTES];
+} heard;
+
+static void hear(void *context, const struct message *message)
+{
+	(void)context;
+	if (message->kind == MESSAGE_WARNING)
+		snprintf(heard.warning, sizeof heard.warning, "%s", message->text);
+	if (!heard.quiet)
+		fprintf(stderr, "%s\n", message->text);
+}
+
+void messages_reset(bool quiet)
+{
+	messages_init(&heard.messages, hear, NULL);
+	heard.quiet = quiet;
+	heard.warning[0] = '\0';
+	messages_enter(&heard.messages);
+}
+
+bool messages_failed(void)
+{
+	return heard.messages.failed;
+}
+
+const char *messages_last(void)
+{
+	return heard.messages.text;
+}
+
+const char *messages_last_warning(void)
+{
+	return heard.warning;
+}

@@ -1,0 +1,24 @@
+/*
+ * messages_heard - what the code under test says, for the test to look at
+ *
+ * What the calling thread says after messages_reset(), and those say that it starts, is kept and
+ * not printed.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/*
+ * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
+ * warning. quiet: true; what is heard is not printed.
+ */
+void messages_reset(bool quiet);
+
+/* Has fail() been called? */
+bool messages_failed(void);
+
+/* The text of the first fail(); "" if none. */
+const char *messages_last(void);
+
+/* The text of the last warn(); "" if none. */
+const char *messages_last_warning(void);

@@ -1,0 +1,118 @@
+/*
+ * test_jobs - several sorts in one process, at the same time, each of which says its own
+ */
+#include "src/base/messages.h"
+#include "src/base/thread.h"
+#include "src/sort/sort.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/parsed_options.h"
+
+enum { N = 100000, N_ROUNDS = 5 };
+
+/* A sort, and what was heard of it. */
+struct one_sort {
+	struct messages messages;
+	struct options options;
+	unsigned n_warnings;
+	int r;
+};
+
+static void hear(void *context, const struct message *message)
+{
+	struct one_sort *one = context;
+
+	one->n_warnings += message->kind == MESSAGE_WARNING;
+}
+
+static void *do_sort(void *argument)
+{
+	struct one_sort *one = argument;
+	const struct sort_spec spec = options_spec(&one->options);
+	const struct sort_observer nobody = { 0 };
+	struct sort_facts facts;
+
+	messages_enter(&one->messages);
+	one->r = sort_run(&spec, &nobody, NULL, &facts);
+	return NULL;
+}
+
+/* Files of 8-byte records, in and out of order, and one that is compressed and cut off. */
+static int start(void **state)
+{
+	static uint64_t sorted[N], mixed[N];
+	static const unsigned char broken[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x08, 0x41,
+						0x00, 0x00, 1,    2,    3,    4,    5 };
+	const int r = fixture_start(state);
+
+	for (uint64_t i = 0; i < N; i++) {
+		sorted[i] = i;
+		mixed[i] = i * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	write_file(path_of("sorted"), sorted, sizeof sorted);
+	write_file(path_of("mixed"), mixed, sizeof mixed);
+	write_file(path_of("broken"), broken, sizeof broken);
+	return r;
+}
+
+static void run_at_once(struct one_sort *sorts, size_t n)
+{
+	pthread_t threads[8];
+
+	for (size_t i = 0; i < n; i++) {
+		messages_init(&sorts[i].messages, hear, &sorts[i]);
+		sorts[i].n_warnings = 0;
+		assert_int_equal(thread_start(do_sort, &sorts[i], 0, &threads[i]), 0);
+	}
+	for (size_t i = 0; i < n; i++) {
+		pthread_join(threads[i], NULL);
+		messages_destroy(&sorts[i].messages);
+	}
+}
+
+static void assert_failed(const struct one_sort *one, int r, const char *part, const char *path)
+{
+	assert_int_equal(one->r, r);
+	assert_int_equal(one->messages.code, r);
+	if (!strstr(one->messages.text, part) || !strstr(one->messages.text, path))
+		fail_msg("message '%s' has no '%s' or no '%s'", one->messages.text, part, path);
+}
+
+/* What fails in threads of one is not taken for a failure of another, nor hides it. */
+static void sorts_at_the_same_time_say_each_its_own(void **state)
+{
+	const char *sorted = path_of("sorted"), *mixed = path_of("mixed");
+	const char *broken = path_of("broken"), *out = path_of("out");
+	struct one_sort sorts[] = {
+		{ .options = PARSED("-t", "u64", "-m", sorted, mixed, "-o", path_of("a")) },
+		{ .options = PARSED("-t", "u64", broken, "-o", path_of("b")) },
+		{ .options = PARSED("-t", "u64", mixed, sorted, "-o", out) },
+		{ .options = PARSED("-t", "u64", path_of("none"), "-o", path_of("c")) },
+	};
+	enum { N_SORTS = sizeof sorts / sizeof sorts[0] };
+
+	(void)state;
+	for (int round = 0; round < N_ROUNDS; round++) {
+		run_at_once(sorts, N_SORTS);
+		assert_failed(&sorts[0], -EINVAL, "record 3: disorder", mixed);
+		assert_failed(&sorts[1], -EBADMSG, "cut off", broken);
+		assert_int_equal(sorts[2].r, 0);
+		assert_false(sorts[2].messages.failed);
+		assert_failed(&sorts[3], -ENOENT, "No such file", "none");
+		for (int i = 0; i < N_SORTS; i++)
+			assert_int_equal(sorts[i].n_warnings, 0);
+		assert_int_equal(unlink(out), 0);
+	}
+	assert_false(messages_failed()); /* nor has this thread */
+	for (int i = 0; i < N_SORTS; i++)
+		options_free(&sorts[i].options);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(sorts_at_the_same_time_say_each_its_own, start,
+						fixture_finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
