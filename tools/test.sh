@@ -84,7 +84,7 @@ export TSAN_OPTIONS=halt_on_error=1
 mkdir -p "$builds"
 
 wrapper=
-build gcc gcc --buildtype=release -Dwerror=true &&
+build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4

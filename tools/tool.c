@@ -9,8 +9,17 @@
 #include "src/base/messages.h"
 #include "src/cli/messages_print.h"
 
-/* What stops the parsing. */
-enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION = 2 };
+/* What stops the parsing; a shell is added to the last. */
+enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
+
+int tool_take_completion(const struct option_spec *spec, const char *argument, void *target)
+{
+	int shell;
+	const int r = option_take_choice(spec, argument, &shell);
+
+	(void)target;
+	return r < 0 ? r : ASKED_FOR_COMPLETION + shell;
+}
 
 int tool_take_help(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -47,8 +56,11 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 		return r;
 	if (r == ASKED_FOR_HELP)
 		print_help(tool);
-	else
+	else if (r == ASKED_FOR_VERSION)
 		printf("%s (gsort) %s\n", tool->name, GSORT_VERSION);
+	else
+		completion_print((enum shell)(r - ASKED_FOR_COMPLETION), tool->name, &tool->options,
+				 stdout);
 	if (fflush(stdout) != 0)
 		return fail(-errno, "standard output: %m");
 	return 1;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "src/cli/completion.h"
 #include "src/cli/option_table.h"
 #include "src/cli/record_options.h"
 
@@ -21,6 +22,10 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	       struct option_result *ret_operands);
 
 /* Rows of a table, at its end. */
+#define TOOL_ROW_COMPLETION                                                                        \
+	{                                                                                          \
+		COMPLETION_ROW, .take = tool_take_completion,                                      \
+	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
 		.name = "help", .help = "print this help", .take = tool_take_help,                 \
@@ -30,6 +35,7 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 		.name = "version", .help = "print the version", .take = tool_take_version,         \
 	}
 
+int tool_take_completion(const struct option_spec *spec, const char *argument, void *target);
 int tool_take_help(const struct option_spec *spec, const char *argument, void *target);
 int tool_take_version(const struct option_spec *spec, const char *argument, void *target);
 

@@ -25,6 +25,8 @@ struct option_choice {
 	int value;
 };
 
+enum { OPTION_WORD_NBYTES = 32 };
+
 struct option_spec {
 	const char *name;      /* long name, without the dashes */
 	char letter;           /* short name, 0 if none */
@@ -45,7 +47,9 @@ struct option_spec {
 	size_t offset, member_nbytes;
 	int value;
 	const struct option_choice *choices; /* ends with a word of NULL */
-	uint64_t least, most;                /* of a count or nbytes; most 0: that of its type */
+	/* Other words that it may be, for completion: the i-th, written to `text` or not. */
+	const char *(*words)(unsigned i, char text[static OPTION_WORD_NBYTES]);
+	uint64_t least, most; /* of a count or nbytes; most 0: that of its type */
 };
 
 #define OPTION_MEMBER(type, member)                                                                \

@@ -15,6 +15,7 @@
 #include "config.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/cli/completion.h"
 #include "src/cli/framing_options.h"
 #include "src/cli/option_table.h"
 #include "src/cli/options_settle.h"
@@ -62,6 +63,7 @@ enum option_row {
 	ROW_STATS_JSON,
 	ROW_TRACE,
 	ROW_DEBUG,
+	ROW_COMPLETION,
 	ROW_HELP,
 	ROW_VERSION,
 	N_ROWS
@@ -96,6 +98,14 @@ static int take_compress(const struct option_spec *spec, const char *argument, v
 			    "with a LEVEL from 1 to %d",
 			    option_spell(spec, spelling), argument, compression_most_level());
 	return 0;
+}
+
+static const char *compress_mode(unsigned i, char text[static OPTION_WORD_NBYTES])
+{
+	static const char *const modes[] = { "auto", "none", "delta", "zstd" };
+
+	(void)text;
+	return i < sizeof modes / sizeof modes[0] ? modes[i] : NULL;
 }
 
 _Static_assert(DEFAULT_ZSTD_LEVEL == 3, "what the row of --zstd says");
@@ -164,6 +174,7 @@ static int take_gpus(const struct option_spec *spec, const char *argument, void 
 	return 0;
 }
 
+static int take_completion(const struct option_spec *spec, const char *argument, void *target);
 static int take_help(const struct option_spec *spec, const char *argument, void *target);
 static int take_version(const struct option_spec *spec, const char *argument, void *target);
 
@@ -265,7 +276,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_COMPRESS] = { "compress", 0, "MODE",
 			   "how spilled runs are stored: auto (default), none, delta, "
 			   "zstd[:LEVEL]",
-			   .take = take_compress, MEMBER(compression) },
+			   .words = compress_mode, .take = take_compress, MEMBER(compression) },
 	[ROW_PARALLEL] = { "parallel", 0, "N", "CPU threads; default: all available",
 			   .most = MAX_THREADS, .take = option_take_count, MEMBER(n_threads) },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,
@@ -288,6 +299,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_text, MEMBER(trace_path) },
 	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
 			.take = option_take_flag, MEMBER(debug) },
+	[ROW_COMPLETION] = { COMPLETION_ROW, .take = take_completion },
 	[ROW_HELP] = { "help", 0, NULL, "print this, and stop", .take = take_help },
 	[ROW_VERSION] = { "version", 0, NULL, "print the version, and stop", .take = take_version },
 };
@@ -362,12 +374,24 @@ static int answered(void)
 	return OPTIONS_ANSWERED;
 }
 
+static int take_completion(const struct option_spec *spec, const char *argument, void *target)
+{
+	int shell;
+	const int r = option_take_choice(spec, argument, &shell);
+
+	(void)target;
+	if (r < 0)
+		return r;
+	completion_print((enum shell)shell, GSORT_PROGRAM, &table, stdout);
+	return answered();
+}
+
 static int take_help(const struct option_spec *spec, const char *argument, void *target)
 {
 	(void)spec;
 	(void)argument;
 	(void)target;
-	fputs("Usage: gsort [OPTION]... [FILE]...\n"
+	fputs("Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
 	      "Sort fixed-size binary records, more of them than memory holds.\n"
 	      "\n"
 	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
@@ -386,7 +410,7 @@ static int take_version(const struct option_spec *spec, const char *argument, vo
 	(void)spec;
 	(void)argument;
 	(void)target;
-	printf("gsort %s (back ends: cpu%s)\n", GSORT_VERSION, HAVE_CUDA ? ", cuda" : "");
+	printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", GSORT_VERSION, HAVE_CUDA ? ", cuda" : "");
 	return answered();
 }
 

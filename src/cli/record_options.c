@@ -48,6 +48,20 @@ static int parse_type(const struct option_spec *spec, const char *argument, cons
 	return 0;
 }
 
+const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES])
+{
+	struct key key;
+	size_t n;
+
+	if (!key_type_at(i, &key))
+		return NULL;
+	key_format_type(&key, text);
+	n = strlen(text);
+	if (n > 2 && strcmp(text + n - 2, "le") == 0)
+		text[n - 2] = '\0'; /* which goes without saying */
+	return text;
+}
+
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target)
 {
 	return parse_type(spec, argument, argument, &member_of(spec, target)->type);

@@ -33,7 +33,7 @@ struct record_options {
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE",                                         \
 	.help = "the record is one key of TYPE (see below); default u64",                          \
-	.take = record_options_take_type
+	.words = record_options_type, .take = record_options_take_type
 #define RECORD_OPTIONS_ROW_SIZE                                                                    \
 	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
 	.help = "records of BYTES bytes; without -k, the record is the key",                       \
@@ -49,6 +49,9 @@ struct record_options {
 	"with le (the default) or be after it, or bN: N bytes, compared as memcmp does.\n"         \
 	"C's and numpy's names (uint64_t, double, float32, <f4) are understood, too.\n"            \
 	"Floats are in IEEE total order.\n"
+
+/* The i-th TYPE of one width, for completion; NULL: there are no more. */
+const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]);
 
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);

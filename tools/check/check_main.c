@@ -19,6 +19,7 @@
 #include <zlib.h>
 
 #include "io/input/input.h"
+#include "config.h"
 #include "src/base/legible.h"
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
@@ -77,15 +78,17 @@ static const struct option_spec specs[] = {
 	  .help = "threads (default: all available)",
 	  .take = option_take_count,
 	  OPTION_MEMBER(struct check_options, n_threads) },
+	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };
 
 static const struct tool tool = {
-	.name = "gsort-check",
-	.usage = "gsort-check [OPTION]... FILE...\n"
-		 "  or:  gsort-check [OPTION]... --same FILE FILE...\n"
-		 "Check the order of binary records, and print their number and checksum.\n",
+	.name = GSORT_PROGRAM "-check",
+	.usage = GSORT_PROGRAM
+	"-check [OPTION]... FILE...\n"
+	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same FILE FILE...\n"
+	"Check the order of binary records, and print their number and checksum.\n",
 	.notes = RECORD_OPTIONS_TYPES
 	"\n"
 	"FILE may be - for standard input. For records of 100 bytes the findings are\n"

@@ -45,6 +45,12 @@ int gen_parse_dist(const char *name, enum gen_dist *ret_dist)
 	return -EINVAL;
 }
 
+const char *gen_dist_name(unsigned i, char *text)
+{
+	(void)text;
+	return i < N_DISTS ? dist_names[i] : NULL;
+}
+
 const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES])
 {
 	text[0] = '\0';

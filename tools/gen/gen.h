@@ -45,6 +45,9 @@ struct gen {
 /* "random" and so on. 0, or -EINVAL without a message. */
 int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
 
+/* The i-th name of a distribution, as option_table.h wants words; NULL: there are no more. */
+const char *gen_dist_name(unsigned i, char *text);
+
 /* Write the names of all distributions, separated by blanks, and return `text`. */
 enum { GEN_DIST_NAMES_NBYTES = 128 };
 const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES]);

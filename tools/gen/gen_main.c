@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
@@ -99,6 +100,7 @@ static const struct option_spec specs[] = {
 		       .argument = "DIST",
 		       .help = "distribution (default random): random sorted reversed equal two "
 			       "zipf few nearly sawtooth organ gaps nan",
+		       .words = gen_dist_name,
 		       .take = take_dist,
 		       OPTION_MEMBER(struct gen_options, dist) },
 	[ROW_SEED] = { .name = "seed",
@@ -120,6 +122,7 @@ static const struct option_spec specs[] = {
 	  .help = "write to FILE, not to standard output",
 	  .take = option_take_text,
 	  OPTION_MEMBER(struct gen_options, output_path) },
+	TOOL_ROW_COMPLETION,
 	TOOL_ROW_HELP,
 	TOOL_ROW_VERSION,
 };
@@ -134,9 +137,10 @@ static const struct option_conflict conflicts[] = {
 };
 
 static const struct tool tool = {
-	.name = "gsort-gen",
-	.usage = "gsort-gen [OPTION]...\n"
-		 "Write test data: the same bytes for the same options on every machine.\n",
+	.name = GSORT_PROGRAM "-gen",
+	.usage = GSORT_PROGRAM
+	"-gen [OPTION]...\n"
+	"Write test data: the same bytes for the same options on every machine.\n",
 	.notes = RECORD_OPTIONS_TYPES,
 	.options = { .specs = specs,
 		     .n_specs = sizeof specs / sizeof specs[0],

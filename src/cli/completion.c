@@ -1,0 +1,245 @@
+/*
+ * completion - what a shell needs to complete a program's options (see completion.h)
+ *
+ * Names and words hold nothing that a shell would understand; helps are quoted as it wants them.
+ */
+#include "src/cli/completion.h"
+
+#include <string.h>
+
+const struct option_choice completion_shells[] = {
+	{ "bash", SHELL_BASH }, { "zsh", SHELL_ZSH }, { "fish", SHELL_FISH }, { 0 }
+};
+
+static bool takes_file(const struct option_spec *spec)
+{
+	return spec->argument && strcmp(spec->argument, "FILE") == 0;
+}
+
+static bool takes_directory(const struct option_spec *spec)
+{
+	return spec->argument && strcmp(spec->argument, "DIR") == 0;
+}
+
+/* The i-th word that the argument can be; NULL: there are no more. */
+static const char *word_of(const struct option_spec *spec, unsigned i,
+			   char text[static OPTION_WORD_NBYTES])
+{
+	if (spec->words)
+		return spec->words(i, text);
+	return spec->choices ? spec->choices[i].word : NULL;
+}
+
+static bool takes_words(const struct option_spec *spec)
+{
+	char text[OPTION_WORD_NBYTES];
+
+	return spec->argument && word_of(spec, 0, text);
+}
+
+static void print_words(const struct option_spec *spec, FILE *stream)
+{
+	char text[OPTION_WORD_NBYTES];
+	const char *word;
+
+	for (unsigned i = 0; (word = word_of(spec, i, text)); i++)
+		fprintf(stream, "%s%s", i ? " " : "", word);
+}
+
+/* `text` within '...', with `quote` in place of each quote, and \ before what is in `special`. */
+static void print_quoted(const char *text, const char *quote, const char *special, FILE *stream)
+{
+	for (; *text; text++) {
+		if (*text == '\'') {
+			fputs(quote, stream);
+			continue;
+		}
+		if (strchr(special, *text))
+			fputc('\\', stream);
+		fputc(*text, stream);
+	}
+}
+
+/* A name that a shell's function can have: gsort_check for gsort-check. */
+static void print_function(const char *program, FILE *stream)
+{
+	fputs("_", stream);
+	for (; *program; program++)
+		fputc(*program == '-' || *program == '.' ? '_' : *program, stream);
+}
+
+/*
+ * bash: "--name=" is what the argument behind an equals sign is of, "--name" or "-n" what the next
+ * word is of.
+ */
+static void print_bash_case(const struct option_spec *spec, FILE *stream)
+{
+	fprintf(stream, "\t--%s=", spec->name);
+	if (!spec->otherwise)
+		fprintf(stream, "|--%s", spec->name);
+	if (!spec->otherwise && spec->letter)
+		fprintf(stream, "|-%c", spec->letter);
+	fputs(")\n\t\t", stream);
+	if (takes_words(spec)) {
+		fputs("mapfile -t COMPREPLY < <(compgen -W '", stream);
+		print_words(spec, stream);
+		fputs("' -- \"$cur\") ;;\n", stream);
+	} else if (takes_file(spec) || takes_directory(spec)) {
+		fprintf(stream,
+			"compopt -o filenames\n"
+			"\t\tmapfile -t COMPREPLY < <(compgen -%c -- \"$cur\") ;;\n",
+			takes_file(spec) ? 'f' : 'd');
+	} else {
+		fputs("COMPREPLY=() ;;\n", stream);
+	}
+}
+
+/* Long names, with "=" those that want an argument; both ways those that may have one. */
+static void print_bash_names(const struct option_table *table, FILE *stream)
+{
+	for (unsigned i = 0; i < table->n_specs; i++) {
+		const struct option_spec *spec = &table->specs[i];
+
+		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
+		if (spec->argument && spec->otherwise)
+			fprintf(stream, " --%s", spec->name);
+		if (spec->argument)
+			fputs("=", stream);
+	}
+}
+
+static void print_bash(const char *program, const struct option_table *table, FILE *stream)
+{
+	print_function(program, stream);
+	fputs("()\n{\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]}\n"
+	      "\t# An equals sign is a word of its own.\n"
+	      "\tif [[ $cur == = ]]; then\n"
+	      "\t\tcur= option=$option=\n"
+	      "\telif [[ $option == = ]]; then\n"
+	      "\t\toption=${COMP_WORDS[COMP_CWORD-2]}=\n"
+	      "\tfi\n"
+	      "\tcase $option in\n",
+	      stream);
+	for (unsigned i = 0; i < table->n_specs; i++)
+		if (table->specs[i].argument)
+			print_bash_case(&table->specs[i], stream);
+	fputs("\t*)\n"
+	      "\t\tif [[ $cur == -* ]]; then\n"
+	      "\t\t\tmapfile -t COMPREPLY < <(compgen -W '",
+	      stream);
+	print_bash_names(table, stream);
+	fputs("' -- \"$cur\")\n"
+	      "\t\t\t[[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace\n"
+	      "\t\telse\n"
+	      "\t\t\tcompopt -o filenames\n"
+	      "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	      "\t\tfi ;;\n"
+	      "\tesac\n}\ncomplete -F ",
+	      stream);
+	print_function(program, stream);
+	fprintf(stream, " %s\n", program);
+}
+
+/* zsh: ":TYPE:(u8 u16)", what an argument is called and how it is completed. */
+static void print_zsh_argument(const struct option_spec *spec, FILE *stream)
+{
+	fputs(spec->otherwise ? "::" : ":", stream);
+	print_quoted(spec->argument, "'\\''", ":\\", stream);
+	fputs(":", stream);
+	if (takes_words(spec)) {
+		fputs("(", stream);
+		print_words(spec, stream);
+		fputs(")", stream);
+	} else if (takes_file(spec)) {
+		fputs("_files", stream);
+	} else if (takes_directory(spec)) {
+		fputs("_directories", stream);
+	}
+}
+
+/* One name of an option: "--type=", "-t+", or "-c" if it takes no argument by this name. */
+static void print_zsh_name(const struct option_spec *spec, bool is_letter, FILE *stream)
+{
+	const bool has_argument = spec->argument && !(is_letter && spec->otherwise);
+
+	fputs("\t\t'", stream);
+	if (spec->repeats)
+		fputs("*", stream);
+	else if (spec->letter)
+		fprintf(stream, "(-%c --%s)", spec->letter, spec->name);
+	if (is_letter)
+		fprintf(stream, "-%c%s", spec->letter, has_argument ? "+" : "");
+	else
+		fprintf(stream, "--%s%s", spec->name,
+			!has_argument   ? "" :
+			spec->otherwise ? "=-" :
+					  "=");
+	fputs("[", stream);
+	print_quoted(spec->help, "'\\''", "[]:\\", stream);
+	fputs("]", stream);
+	if (has_argument)
+		print_zsh_argument(spec, stream);
+	fputs("' \\\n", stream);
+}
+
+static void print_zsh(const char *program, const struct option_table *table, FILE *stream)
+{
+	fprintf(stream, "#compdef %s\n\n", program);
+	print_function(program, stream);
+	fputs("()\n{\n\t_arguments -s -S \\\n", stream);
+	for (unsigned i = 0; i < table->n_specs; i++) {
+		if (table->specs[i].letter)
+			print_zsh_name(&table->specs[i], true, stream);
+		print_zsh_name(&table->specs[i], false, stream);
+	}
+	fputs("\t\t'*:FILE:_files'\n}\n\n"
+	      "# Loaded as a function this file is one; sourced it says whose it is.\n"
+	      "if [ \"$funcstack[1]\" = ",
+	      stream);
+	print_function(program, stream);
+	fputs(" ]; then\n\t", stream);
+	print_function(program, stream);
+	fputs(" \"$@\"\nelse\n\tcompdef ", stream);
+	print_function(program, stream);
+	fprintf(stream, " %s\nfi\n", program);
+}
+
+static void print_fish_option(const char *program, const struct option_spec *spec, FILE *stream)
+{
+	fprintf(stream, "complete -c %s -l %s", program, spec->name);
+	if (spec->letter)
+		fprintf(stream, " -s %c", spec->letter);
+	if (takes_file(spec))
+		fputs(" -r -F", stream);
+	else if (spec->argument && !spec->otherwise)
+		fputs(" -x", stream);
+	if (takes_words(spec)) {
+		fputs(" -a '", stream);
+		print_words(spec, stream);
+		fputs("'", stream);
+	} else if (takes_directory(spec)) {
+		fputs(" -a '(__fish_complete_directories)'", stream);
+	}
+	fputs(" -d '", stream);
+	print_quoted(spec->help, "\\'", "\\", stream);
+	fputs("'\n", stream);
+}
+
+static void print_fish(const char *program, const struct option_table *table, FILE *stream)
+{
+	for (unsigned i = 0; i < table->n_specs; i++)
+		print_fish_option(program, &table->specs[i], stream);
+}
+
+void completion_print(enum shell shell, const char *program, const struct option_table *table,
+		      FILE *stream)
+{
+	static void (*const print[])(const char *, const struct option_table *, FILE *) = {
+		[SHELL_BASH] = print_bash, [SHELL_ZSH] = print_zsh, [SHELL_FISH] = print_fish
+	};
+
+	if (shell != SHELL_ZSH) /* whose first line says what the file is */
+		fprintf(stream, "# completion of %s's options\n", program);
+	print[shell](program, table, stream);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# manuals - what is installed, and whether manual, help and completion know the same options
+#
+# usage: manuals.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in prelude.sh
+. "$(dirname "$0")/prelude.sh"
+
+build=$1
+root=$work/root
+DESTDIR=$root meson install -C "$build" --no-rebuild > install.log 2>&1 || {
+	claim "it can be installed"
+	broken "$(tail -n 3 install.log)"
+	finish
+}
+# installed [-name PATTERN]...: the files
+installed() {
+	find "$root" -type f "$@" 2> /dev/null
+}
+
+claim "programs, completions and documents lie where a distribution has them"
+for name in bin/gsort bin/gsort-gen bin/gsort-check share/doc/gsort/LICENSE \
+		share/bash-completion/completions/gsort share/zsh/site-functions/_gsort \
+		share/fish/vendor_completions.d/gsort.fish; do
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+done
+
+claim "the benchmark is only installed if it is asked for"
+[ -z "$(installed -name gsort-bench)" ] || broken "gsort-bench is there"
+
+# options_of HELP: "--type=TYPE", a line each
+options_of() {
+	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort
+}
+
+for program in gsort gsort-gen gsort-check; do
+	case $program in
+	gsort) path=$GSORT ;;
+	gsort-gen) path=$GSORT_GEN ;;
+	*) path=$GSORT_CHECK ;;
+	esac
+	"$path" --help > help
+	options_of help > options
+
+	claim "completion of $program knows the options of --help, and no others"
+	"$path" --completion=fish | sed -n 's/.* -l \([a-z0-9-]*\).*/--\1/p' | sort > completed
+	cmp -s options completed || broken "$(diff options completed | head -5)"
+
+	page=$(installed -name "$program.1")
+	[ -n "$page" ] || continue
+	claim "the manual of $program knows the options of --help, and no others"
+	sed 's/\\-/-/g' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > told
+	while read -r option; do
+		case $option in
+		--help | --version | --completion) [ "$program" = gsort ] || continue ;;
+		esac
+		grep -qxe "$option" told || broken "$option is not in it"
+	done < options
+	sed -n '/^\.TP/{n;s/\\-/-/g;p}' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
+	while read -r option; do
+		grep -qxe "$option" options || broken "$option is in it, and not in --help"
+	done < terms
+done
+
+claim "no page of the manual has a fault that mandoc knows"
+if command -v mandoc > /dev/null; then
+	for page in $(installed -path '*/man/man*'); do
+		mandoc -Tlint -W warning "$page" > lint || broken "$(head -n 3 lint)"
+	done
+fi
+
+claim "what is uninstalled leaves nothing"
+DESTDIR=$root ninja -C "$build" uninstall > uninstall.log 2>&1
+left=$(installed | head -n 1)
+[ -z "$left" ] || broken "$left is left"
+finish
