@@ -228,6 +228,14 @@ static uint64_t stream_nbytes(const struct input *input)
 	return most_nbytes ? zst_stream_memory_nbytes(most_nbytes) : 0;
 }
 
+bool input_is_compressed(const struct input *input)
+{
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (input->sources[i].source.zst_reader)
+			return true;
+	return false;
+}
+
 /* What a source takes as long as there is an input. */
 static uint64_t source_nbytes(const struct placed_source *placed)
 {

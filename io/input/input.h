@@ -97,6 +97,9 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
  */
 void input_start_at(struct input *input, uint64_t position);
 
+/* Is any of the files compressed? */
+bool input_is_compressed(const struct input *input);
+
 /*
  * Is that part of the stream in the page cache, as far as samples of it say? Not what is
  * compressed; only when the total size is known.

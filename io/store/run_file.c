@@ -403,8 +403,8 @@ static bool shares_page_with_next(const struct run_file *run, uint64_t i)
 /*
  * The pages of the blocks from `first` on, below `end`, as far as they follow each other. The space
  * between two windows, less than a page, belongs to the first. A page at the beginning that is
- * shared with the block before goes with it, since that was discarded earlier; one at the end stays
- * until the block behind it goes. Returns the block after the last.
+ * shared with the block before goes with it, since that is not needed any more; one at the end
+ * stays until the block behind it goes. Returns the block after the last.
  */
 static uint64_t discarded_extent(const struct run_file *run, uint64_t first, uint64_t end,
 				 struct spill_extent *ret_extent)
@@ -433,7 +433,7 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 {
 	const uint64_t end = first + n;
 
-	assert(end <= run->n_blocks && (n == 0 || first == 0 || run->blocks[first - 1].discarded));
+	assert(end <= run->n_blocks);
 	while (first < end) {
 		struct spill_extent extent;
 		const uint64_t extent_end = discarded_extent(run, first, end, &extent);
@@ -446,9 +446,13 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 
 void run_file_discard_rest(struct run_file *run)
 {
-	size_t first = 0;
+	for (size_t first = 0, end; first < run->n_blocks; first = end) {
+		const bool discarded = run->blocks[first].discarded;
 
-	while (first < run->n_blocks && run->blocks[first].discarded)
-		first++;
-	run_file_discard(run, first, run->n_blocks - first);
+		for (end = first + 1; end < run->n_blocks; end++)
+			if (run->blocks[end].discarded != discarded)
+				break;
+		if (!discarded)
+			run_file_discard(run, first, end - first);
+	}
 }

@@ -89,8 +89,8 @@ uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i);
 int run_file_fail_packed(const struct run_file *run, uint64_t i);
 
 /*
- * Give the space of the blocks [first, first + n) back; they cannot be read again. Those before
- * them must have been given back already.
+ * Give the space of the blocks [first, first + n) back; they cannot be read again. The one
+ * before them must have been given back already, or not be read again.
  */
 void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
 

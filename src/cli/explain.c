@@ -98,6 +98,9 @@ void plan_print(const struct plan *plan, FILE *stream)
 	fprintf(stream, "%-18sat most %u stored runs at once, blocks of %s\n", "merge",
 		plan->fan_in, size);
 	print_merges(plan, stream);
+	if (plan->n_ranges > 1)
+		fprintf(stream, "%-18s%u of the output at most, merged side by side\n", "ranges",
+			plan->n_ranges);
 	fprintf(stream, "%-18s%u readers, %u writers\n", "threads", plan->n_readers,
 		plan->n_writers);
 }

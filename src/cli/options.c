@@ -22,7 +22,7 @@
 #include "src/cli/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
-enum { MAX_THREADS = 1024, MAX_GPUS = 64 };
+enum { MAX_THREADS = 1024, MAX_GPUS = 64, MAX_RANGES = 1024 };
 
 enum option_row {
 	ROW_TYPE,
@@ -56,6 +56,7 @@ enum option_row {
 	ROW_COMPRESS,
 	ROW_PARALLEL,
 	ROW_BATCH_SIZE,
+	ROW_RANGES,
 	ROW_BACKEND,
 	ROW_GPUS,
 	ROW_PROGRESS,
@@ -281,6 +282,8 @@ static const struct option_spec specs[N_ROWS] = {
 			   .most = MAX_THREADS, .take = option_take_count, MEMBER(n_threads) },
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,
 			     .take = option_take_count, MEMBER(batch_size) },
+	[ROW_RANGES] = { "ranges", 0, "N", "merge N ranges of the output side by side",
+			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges) },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends },
 	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
@@ -473,6 +476,7 @@ struct sort_spec options_spec(const struct options *options)
 		.memory_nbytes = options->buffer_nbytes,
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.batch_size = options->batch_size,
+		.n_ranges = options->n_ranges,
 		.temp_dirs = options->temp_dirs,
 		.n_temp_dirs = options->n_temp_dirs,
 		.temp_limit_nbytes = options->temp_limit_nbytes,

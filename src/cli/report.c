@@ -151,11 +151,11 @@ static void print_sort(const struct sort_facts *facts, FILE *stream)
 	size_format(facts->peak_temp_nbytes, temp);
 	fprintf(stream,
 		"; %s\nruns: %" PRIu64 ", of them spilled: %" PRIu64
-		"; chunks: %s%s; passes: %" PRIu64 "; windows: %" PRIu64
+		"; chunks: %s%s; passes: %" PRIu64 "; ranges: %" PRIu64 "; windows: %" PRIu64
 		"; memory for data: %s; temporary space: %s",
 		facts->backend, facts->n_runs, facts->n_runs_spilled, chunk,
 		facts->input_is_mapped ? " of the mapped input" : "", facts->n_passes,
-		facts->n_windows, buffer, temp);
+		facts->n_ranges, facts->n_windows, buffer, temp);
 	if (facts->spilled.items_nbytes)
 		print_spilled(&facts->spilled, stream);
 }
@@ -253,10 +253,10 @@ static void write_facts(const struct summary *summary, FILE *stream)
 		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
 		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
 		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
-		",\n  \"windows\": %" PRIu64 ",\n",
+		",\n  \"ranges\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n",
 		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
 		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
-		facts->n_windows);
+		facts->n_ranges, facts->n_windows);
 	if (facts->spilled.codec)
 		fprintf(stream,
 			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64

@@ -47,6 +47,22 @@ static bool edge_is_disorder(const struct placement *placement, const struct win
 }
 
 /* Under the lock */
+static void note_edges(struct placement *placement, const struct window *window)
+{
+	const size_t edge_nbytes = layout_edge_nbytes(placement->job->layout);
+	struct merge_edges *edges = placement->sink->edges;
+
+	memcpy(placement->last, window->last, edge_nbytes);
+	placement->has_last = true;
+	if (!edges)
+		return;
+	if (!edges->has_any)
+		memcpy(edges->first, window->first, edge_nbytes);
+	memcpy(edges->last, window->last, edge_nbytes);
+	edges->has_any = true;
+}
+
+/* Under the lock */
 static void add_findings(struct placement *placement, const struct window *window)
 {
 	struct merge_result *result = &placement->result;
@@ -60,8 +76,7 @@ static void add_findings(struct placement *placement, const struct window *windo
 	result->n_disorders += edge_is_disorder(placement, window) + found->n_disorders;
 	result->n_counted += found->n_counted;
 	digest_add(&result->ledger.written, found->digest);
-	memcpy(placement->last, window->last, layout_edge_nbytes(placement->job->layout));
-	placement->has_last = true;
+	note_edges(placement, window);
 }
 
 /*

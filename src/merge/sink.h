@@ -30,6 +30,12 @@ struct merge_result {
 	struct ledger ledger;
 };
 
+/* What a merge has written first and last, if anything: layout_edge_nbytes() each; the caller's. */
+struct merge_edges {
+	void *first, *last;
+	bool has_any;
+};
+
 /*
  * Where a merge can be taken up again, if only the runs hold the same records, in whatever
  * division: all records whose keys are below `key` are the first result.n_items of the output, and
@@ -70,4 +76,5 @@ struct sink {
 	int (*point)(void *context, const struct merge_point *point);
 	uint64_t point_interval;
 	const struct merge_point *start; /* take up there; NULL: begin */
+	struct merge_edges *edges;       /* of what it writes; NULL: not wanted */
 };

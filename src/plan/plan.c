@@ -228,7 +228,7 @@ static uint64_t nbytes_per_block(const struct plan_request *request, const struc
 	const uint64_t shortest =
 		divide_up(9 * plan_merged_record_nbytes(request, plan), 4 * plan->resident_nbytes);
 
-	return plan->n_windows * at_least(shortest, 6);
+	return plan_most_windows(plan) * at_least(shortest, 6);
 }
 
 static void plan_blocks_with(const struct plan_request *request, struct plan *plan,
@@ -254,8 +254,26 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 		request->batch_size ? request->batch_size : MOST_FAN_IN);
 }
 
+/*
+ * Where the places of items are not known before they are merged there is one; and one where the
+ * merge may have to be taken up.
+ */
+static uint32_t n_ranges(const struct plan_request *request)
+{
+	if (request->ordered_input || request->ordered_output || request->unique ||
+	    request->limit || request->keeps_index)
+		return 1;
+	return request->n_ranges ? request->n_ranges : 1;
+}
+
+/* Ranges, which take shorter blocks, must not cost a pass. */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
+	plan->n_ranges = n_ranges(request);
+	plan_blocks_with(request, plan, plan_entry_nbytes(request, false));
+	if (plan_expected_stored_runs(request, plan) <= plan->fan_in)
+		return;
+	plan->n_ranges = 1;
 	plan_blocks_with(request, plan, plan_entry_nbytes(request, false));
 	if (plan_expected_stored_runs(request, plan) > plan->fan_in)
 		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
@@ -340,6 +358,7 @@ static void plan_all(const struct plan_request *request, const struct device_inf
 
 void plan_make(const struct plan_request *request, struct plan *ret_plan)
 {
+	struct plan_request undivided = *request;
 	struct plan *plan = ret_plan;
 	struct device_info info;
 
@@ -366,8 +385,13 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	if (request->ordered_output)
 		plan->n_writers = 1;
 	memcpy(plan->device, info.name, sizeof plan->device);
-	/* Lanes and windows have what does not shrink: too many are the first to go. */
 	plan_all(request, &info, plan);
+	/* What does not shrink: blocks of ranges, then lanes and windows, are the first to go. */
+	if (!plan->is_enough && plan->n_ranges > 1) {
+		undivided.n_ranges = 1;
+		request = &undivided;
+		plan_all(request, &info, plan);
+	}
 	while (!plan->is_enough && info.unified && plan->n_lanes > LEAST_LANES) {
 		plan->n_lanes = (uint32_t)at_least(plan->n_lanes / 2, LEAST_LANES);
 		plan->n_readers = (uint32_t)at_most(plan->n_readers, plan->n_lanes);

@@ -56,6 +56,8 @@ struct plan_request {
 	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
 	uint32_t batch_size;         /* 0: no limit but memory */
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
+	uint32_t n_ranges;           /* of the final merge; 0: as the plan likes */
+	bool ordered_input;          /* of a merge: best read from the beginning to the end */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
 	uint64_t streams_nbytes;     /* of the memory: what compressed inputs and outputs take */
 	/* How what is spilled is stored; are_codes: see block_writer.h */
@@ -106,6 +108,7 @@ struct plan {
 	uint64_t merge_nbytes;  /* for windows while the chunk buffers are there too */
 	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
 	uint32_t fan_in;        /* spilled runs merged at once */
+	uint32_t n_ranges;      /* of the final merge, if memory has room for their windows */
 
 	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
@@ -166,6 +169,16 @@ struct window_plan {
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
 		  struct window_plan *ret_windows);
+
+/*
+ * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,
+ * with a part of the memory and of the threads, and one writer. Returns how many there are: no more
+ * than plan.n_ranges, and as many as have room for windows like those of an undivided merge of
+ * stored runs. If it is 1, the plan stays as it is.
+ */
+uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		     struct plan *ret_of_each);
 
 /* What the windows take, all together; has_stored: if not all runs are resident. */
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,

@@ -6,6 +6,7 @@
 enum {
 	LEAST_WINDOW_NBYTES = 64 << 10,
 	LEAST_STRIDE_NBYTES = 256,
+	WINDOWS_PART = 8, /* of the memory, that windows of ranges are no longer than */
 };
 
 uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan)
@@ -84,4 +85,60 @@ uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *
 	       (windows->capacity_records *
 			(n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
 		windows->scratch_nbytes);
+}
+
+/*
+ * Many windows that are shorter than 3/2 of the overhang of stored runs carry too much; and a
+ * device that packs unpacks whole blocks, which parts of runs do not consist of.
+ */
+static bool has_room(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored)
+{
+	const uint64_t overhang = n_stored * block_records(plan);
+	struct window_plan windows;
+
+	if (plan->packs && n_stored)
+		return false;
+	plan_windows(plan, request, nbytes, n_records, n_resident, n_stored, &windows);
+	return (2 * windows.quota_records >= 3 * overhang ||
+		n_records <= 4 * windows.quota_records) &&
+	       plan_windows_nbytes(plan, &windows, n_stored > 0) <= nbytes;
+}
+
+/* Of a merge in n ranges, what each has of the threads. */
+static void divide_threads(const struct plan *plan, uint64_t n, struct plan *ret_of_each)
+{
+	*ret_of_each = *plan;
+	if (n == 1)
+		return;
+	ret_of_each->n_lanes = (uint32_t)divide_up(plan->n_lanes, n);
+	ret_of_each->n_readers = (uint32_t)divide_up(plan->n_readers, n);
+	ret_of_each->n_writers = 1;
+	ret_of_each->n_windows = ret_of_each->n_lanes + ret_of_each->n_writers + 1;
+}
+
+uint64_t plan_most_windows(const struct plan *plan)
+{
+	struct plan each;
+
+	divide_threads(plan, plan->n_ranges, &each);
+	return (uint64_t)plan->n_ranges * each.n_windows;
+}
+
+uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		     struct plan *ret_of_each)
+{
+	uint64_t n = at_least(at_most(plan->n_ranges, n_records), 1);
+
+	for (; n > 1; n--) {
+		divide_threads(plan, n, ret_of_each);
+		ret_of_each->window_nbytes =
+			at_most(plan->window_nbytes / 2,
+				plan->memory_nbytes / (WINDOWS_PART * n * ret_of_each->n_windows));
+		if (has_room(ret_of_each, request, nbytes / n, n_records / n, n_resident, n_stored))
+			return (uint32_t)n;
+	}
+	*ret_of_each = *plan;
+	return 1;
 }

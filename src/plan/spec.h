@@ -49,6 +49,7 @@ struct sort_spec {
 	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
+	uint32_t n_ranges;             /* of the output, merged side by side; 0: as planned */
 
 	/* What is kept meanwhile. */
 	const char *const *temp_dirs; /* n_temp_dirs, at least 1: used side by side */

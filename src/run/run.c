@@ -3,6 +3,7 @@
  */
 #include "src/run/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -89,19 +90,44 @@ code_t run_first_key(const struct run *run, uint64_t i)
 	return run->kind->first_key(run, i);
 }
 
-uint64_t run_seek(const struct run *run, code_t key)
+uint64_t run_n_blocks_before(const struct run *run, uint64_t lo, uint64_t hi, code_t key,
+			     bool or_equal)
 {
-	uint64_t lo = 0, hi = run->n_blocks;
-
-	while (hi - lo > 1) {
+	while (lo < hi) {
 		const uint64_t i = lo + (hi - lo) / 2;
+		const code_t first = run_first_key(run, i);
 
-		if (run_first_key(run, i) < key)
-			lo = i;
+		if (first < key || (or_equal && first == key))
+			lo = i + 1;
 		else
 			hi = i;
 	}
 	return lo;
+}
+
+uint64_t run_seek(const struct run *run, code_t key)
+{
+	const uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, key, false);
+
+	return n ? n - 1 : 0;
+}
+
+int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut)
+{
+	const code_t beginning = layout_key_beginning(at->layout, at->key);
+	const uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, beginning, at->behind_equals);
+
+	if (n > 0)
+		return run->kind->cut_block(run, n - 1, at, ret_cut);
+	*ret_cut = 0;
+	return 0;
+}
+
+int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
+		  struct run **ret_part)
+{
+	assert(begin < end && end <= run->n_items);
+	return run->kind->open_part(layout, run, begin, end, ret_part);
 }
 
 uint64_t run_block_start(const struct run *run, uint64_t i)

@@ -86,6 +86,12 @@ int run_sample(struct run *run, struct lane *lane, uint64_t stride);
 
 /* First key of block i < n_blocks: its code, or the first 16 bytes of its normalised key. */
 code_t run_first_key(const struct run *run, uint64_t i);
+/*
+ * If the cut between blocks that begin below `key` (or_equal: not above it) and the others is in
+ * [lo, hi]: how many begin so.
+ */
+uint64_t run_n_blocks_before(const struct run *run, uint64_t lo, uint64_t hi, code_t key,
+			     bool or_equal);
 /* The last block whose first key is below `key`, or 0: what comes before it is below `key`. */
 uint64_t run_seek(const struct run *run, code_t key);
 /* Where block i starts, in items; i == n_blocks gives n_items. */
@@ -103,6 +109,31 @@ int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct di
  * records only. The same thread as run_read(). Returns 0 or a negative errno after a message.
  */
 int run_read_first_item(struct run *run, uint64_t i, void *item);
+
+/* Where a run is to be cut. */
+struct run_cut_at {
+	const struct layout *layout;
+	const void *key;    /* whole (layout_key_nbytes()) */
+	bool behind_equals; /* else in front of them */
+};
+
+/*
+ * How many items of a run that is not resident come before the place: at most a block is read for
+ * that. Of keys longer than 16 bytes all others have to be 0, and equals be behind it. One thread
+ * at a time; before anything else is read. Returns 0 or a negative errno after a message. (Resident
+ * runs are cut by the device.)
+ */
+int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut);
+
+/*
+ * The items [begin, end), at least one, as a run of their own, to be merged without the others and
+ * beside them: parts of one run that do not overlap may be used by one thread each. The run must
+ * outlive its parts, and is not to be read itself any more. What its parts cannot give back of it,
+ * since others need it too, is given back when it is closed. Returns 0 or a negative errno after a
+ * message.
+ */
+int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
+		  struct run **ret_part);
 
 /* Are the items that run_read() gives records, and not elements? */
 bool run_holds_records(const struct run *run, const struct layout *layout);

@@ -21,7 +21,11 @@ struct input_run {
 	const struct layout *layout;
 	struct input *input;
 	struct input_extent extent;
-	uint64_t position;       /* of its first record in all inputs */
+	uint64_t position; /* of the file's first record in all inputs */
+	/* The run's first record in the file, and the block that holds it: 0 if it is no part. */
+	uint64_t begin, first_block;
+	code_t first_key;        /* of a part */
+	bool is_part;            /* the keys of other blocks are another run's */
 	struct verify_edge edge; /* the last record read, for the order check */
 	unsigned char *records;  /* PLAN_INPUT_BATCH_NBYTES, if they are not items as they are */
 	struct run_strides strides;
@@ -37,19 +41,30 @@ static void input_run_close(struct run *run)
 	struct input_run *self = input_run(run);
 
 	verify_edge_close(&self->edge);
-	free(self->strides.first_keys);
+	if (!self->is_part)
+		free(self->strides.first_keys);
 	free(self->records);
 	free(self);
 }
 
+static const struct input_run *input_run_const(const struct run *run)
+{
+	return (const struct input_run *)run;
+}
+
 static uint64_t input_block_start(const struct run *run, uint64_t i)
 {
-	return i * ((const struct input_run *)run)->strides.stride;
+	const struct input_run *self = input_run_const(run);
+
+	return i == 0 ? 0 : (self->first_block + i) * self->strides.stride - self->begin;
 }
 
 static code_t input_first_key(const struct run *run, uint64_t i)
 {
-	return ((const struct input_run *)run)->strides.first_keys[i];
+	const struct input_run *self = input_run_const(run);
+
+	return self->is_part && i == 0 ? self->first_key :
+					 self->strides.first_keys[self->first_block + i];
 }
 
 int run_fail_unsorted(const char *path, uint64_t item)
@@ -106,21 +121,62 @@ static int input_run_read(struct run *run, uint64_t first, uint64_t n, void *ite
 			  struct digest *ret_digest)
 {
 	struct input_run *self = input_run(run);
-	const uint64_t start = run_block_start(run, first);
-	const uint64_t n_items = run_block_start(run, first + n) - start;
+	const uint64_t start = self->begin + run_block_start(run, first);
+	const uint64_t n_items = self->begin + run_block_start(run, first + n) - start;
 
 	return self->records ? read_as_items(self, start, n_items, items, ret_digest) :
 			       read_records(self, start, n_items, items, ret_digest);
 }
 
-static int input_read_first_item(struct run *run, uint64_t i, void *item)
+/* The item of record number `start` of the file. */
+static int read_item(struct input_run *self, uint64_t start, void *item)
 {
-	struct input_run *self = input_run(run);
-	const uint64_t start = run_block_start(run, i);
 	int r = read_at(self, start, 1, self->records ? self->records : item);
 
 	if (r == 0 && self->records)
 		layout_make_item(self->layout, self->records, self->position + start, item);
+	return r;
+}
+
+static int input_read_first_item(struct run *run, uint64_t i, void *item)
+{
+	struct input_run *self = input_run(run);
+
+	return read_item(self, self->begin + run_block_start(run, i), item);
+}
+
+/* As many are read as a binary search looks at. */
+static int cut_with(struct input_run *self, uint64_t i, const struct run_cut_at *at, void *item,
+		    void *key, uint64_t *ret_cut)
+{
+	uint64_t lo = run_block_start(&self->run, i), hi = run_block_start(&self->run, i + 1);
+
+	while (lo < hi) {
+		const uint64_t middle = lo + (hi - lo) / 2;
+		int r = read_item(self, middle, item), order;
+
+		if (r < 0)
+			return r;
+		layout_item_key(at->layout, item, key);
+		order = layout_compare_keys(at->layout, key, at->key);
+		if (order < 0 || (order == 0 && at->behind_equals))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	*ret_cut = lo;
+	return 0;
+}
+
+static int input_cut_block(struct run *run, uint64_t i, const struct run_cut_at *at,
+			   uint64_t *ret_cut)
+{
+	void *item = malloc(at->layout->item_nbytes), *key = malloc(layout_key_nbytes(at->layout));
+	int r = item && key ? cut_with(input_run(run), i, at, item, key, ret_cut) :
+			      fail(-ENOMEM, "no memory for a record");
+
+	free(item);
+	free(key);
 	return r;
 }
 
@@ -152,12 +208,17 @@ static int open_records(struct input_run *self)
 	return self->records ? 0 : fail(-ENOMEM, "no memory for records of %s", self->extent.path);
 }
 
+static int input_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			   uint64_t end, struct run **ret_part);
+
 static const struct run_kind kind_input = {
 	.close = input_run_close,
+	.open_part = input_open_part,
 	.block_start = input_block_start,
 	.first_key = input_first_key,
 	.read = input_run_read,
 	.read_first_item = input_read_first_item,
+	.cut_block = input_cut_block,
 	.is_as_it_came = true,
 };
 
@@ -191,5 +252,54 @@ int run_open_input(const struct job *job, struct input *input, struct input_exte
 		return r;
 	}
 	*ret_run = &self->run;
+	return 0;
+}
+
+/* Its first key, and in front of it the record that its first is compared with. */
+static int look_at_begin(struct input_run *part)
+{
+	const struct layout *layout = part->layout;
+	const uint64_t n_before = part->begin > 0;
+	unsigned char *records = malloc((n_before + 1) * layout->record_nbytes);
+	struct digest digest = { 0 };
+	int r = records ? read_at(part, part->begin - n_before, n_before + 1, records) :
+			  fail(-ENOMEM, "no memory for a record");
+
+	if (r == 0) {
+		verify_records(layout, records, n_before, &part->edge, &digest);
+		part->first_key =
+			layout_record_key(layout, records + n_before * layout->record_nbytes);
+	}
+	free(records);
+	return r;
+}
+
+static int input_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			   uint64_t end, struct run **ret_part)
+{
+	const uint64_t stride = input_run(run)->strides.stride;
+	struct input_run *part = malloc(sizeof *part);
+	int r;
+
+	if (!part)
+		return fail(-ENOMEM, "no memory for a part of a run");
+	*part = *input_run(run);
+	part->is_part = true;
+	part->begin = begin;
+	part->first_block = begin / stride;
+	part->run.n_items = end - begin;
+	part->run.n_blocks = (end - 1) / stride + 1 - part->first_block;
+	part->records = NULL;
+	part->edge = (struct verify_edge){ 0 };
+	r = open_records(part);
+	if (r == 0)
+		r = verify_edge_open(layout, &part->edge);
+	if (r == 0)
+		r = look_at_begin(part);
+	if (r < 0) {
+		run_close(&part->run);
+		return r;
+	}
+	*ret_part = &part->run;
 	return 0;
 }

@@ -7,6 +7,9 @@
  * There are runs in device memory, of which slices are merged from where they lie, and runs that
  * are read, block by block, into memory of the merge. A kind is one or the other: `memory` says
  * which.
+ *
+ * A part of a run (run_open_part()) is of the kind of the run: each knows where it begins in what
+ * it is a part of, which for a whole run is at 0.
  */
 #pragma once
 
@@ -17,6 +20,10 @@ struct run_kind {
 	void (*close)(struct run *run);
 	/* Give back what close() would leave. NULL: it leaves nothing. */
 	void (*give_back)(struct run *run);
+
+	/* As run_open_part(). */
+	int (*open_part)(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
+			 struct run **ret_part);
 
 	/* As run_block_start(), i < n_blocks, and run_first_key(). */
 	uint64_t (*block_start)(const struct run *run, uint64_t i);
@@ -31,6 +38,11 @@ struct run_kind {
 	int (*read)(struct run *run, uint64_t first, uint64_t n, void *items,
 		    struct digest *ret_digest);
 	int (*read_first_item)(struct run *run, uint64_t i, void *item);
+	/*
+	 * As run_cut(), if the cut is in block i or at its end. The block may be read for that.
+	 */
+	int (*cut_block)(struct run *run, uint64_t i, const struct run_cut_at *at,
+			 uint64_t *ret_cut);
 	/* As run_discard_before(), run_stored_file(); NULL: nothing goes back, there is no file. */
 	void (*discard_before)(struct run *run, uint64_t end);
 	struct run_file *(*file)(const struct run *run);

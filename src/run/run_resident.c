@@ -11,7 +11,8 @@
 #include "src/base/messages.h"
 #include "src/run/run_kind.h"
 
-enum { DISCARD_NBYTES = 2 << 20 };
+/* At least so much goes back at once; parts are short, and wait for less. */
+enum { DISCARD_NBYTES = 2 << 20, DISCARD_OF_PART_NBYTES = 256 << 10 };
 
 struct resident_run {
 	struct run run;
@@ -20,6 +21,7 @@ struct resident_run {
 	char *memory;
 	void (*release)(void *owner);
 	void *owner;
+	uint64_t discard_nbytes;     /* a multiple of that is given back */
 	uint64_t n_discarded_nbytes; /* from its start on, given back */
 	struct run_strides strides;
 };
@@ -38,7 +40,8 @@ static void resident_close(struct run *run)
 {
 	struct resident_run *self = resident(run);
 
-	self->release(self->owner);
+	if (self->release)
+		self->release(self->owner);
 	free(self->strides.first_keys);
 	free(self);
 }
@@ -82,7 +85,7 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 		return;
 	passed_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
 			slice->n * self->layout->resident_nbytes;
-	passed_nbytes -= passed_nbytes % DISCARD_NBYTES;
+	passed_nbytes -= passed_nbytes % self->discard_nbytes;
 	if (passed_nbytes <= self->n_discarded_nbytes)
 		return;
 	device_discard(self->device, self->memory + self->n_discarded_nbytes,
@@ -90,8 +93,12 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 	self->n_discarded_nbytes = passed_nbytes;
 }
 
+static int resident_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			      uint64_t end, struct run **ret_part);
+
 static const struct run_kind kind_resident = {
 	.close = resident_close,
+	.open_part = resident_open_part,
 	.block_start = resident_block_start,
 	.first_key = resident_first_key,
 	.memory = resident_memory,
@@ -111,7 +118,27 @@ int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*re
 				       .layout = job->layout,
 				       .memory = memory,
 				       .release = release,
-				       .owner = owner };
+				       .owner = owner,
+				       .discard_nbytes = DISCARD_NBYTES };
 	*ret_run = &self->run;
+	return 0;
+}
+
+static int resident_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			      uint64_t end, struct run **ret_part)
+{
+	struct resident_run *part = malloc(sizeof *part);
+
+	(void)layout;
+	if (!part)
+		return fail(-ENOMEM, "no memory for a part of a run");
+	*part = *resident(run);
+	part->run.n_items = end - begin;
+	part->run.n_blocks = 0;
+	part->memory += begin * part->layout->resident_nbytes;
+	part->release = NULL;
+	part->discard_nbytes = DISCARD_OF_PART_NBYTES;
+	part->strides = (struct run_strides){ 0 };
+	*ret_part = &part->run;
 	return 0;
 }

@@ -16,7 +16,12 @@
 struct stored_run {
 	struct run run;
 	struct run_file *file;
-	uint64_t n_discarded; /* blocks given back */
+	bool is_part; /* the file is another run's, which holds all of it */
+	/* Of the file: the run's items, and the block that holds the first of them. */
+	uint64_t begin, end, first_block;
+	code_t first_key; /* of a part */
+	/* Blocks of the file: given back before the one, and not to be from the other on. */
+	uint64_t n_discarded, end_discarded;
 };
 
 static struct stored_run *stored(struct run *run)
@@ -24,52 +29,173 @@ static struct stored_run *stored(struct run *run)
 	return (struct stored_run *)run;
 }
 
+static const struct stored_run *stored_const(const struct run *run)
+{
+	return (const struct stored_run *)run;
+}
+
+/* The blocks of a part are not all whole: it is read as items. */
 static struct run_file *stored_file(const struct run *run)
 {
-	return ((const struct stored_run *)run)->file;
+	return stored_const(run)->is_part ? NULL : stored_const(run)->file;
 }
 
 static void stored_close(struct run *run)
 {
-	run_file_close(stored_file(run));
+	if (!stored(run)->is_part)
+		run_file_close(stored(run)->file);
 	free(stored(run));
 }
 
 static void stored_give_back(struct run *run)
 {
-	run_file_discard_rest(stored_file(run));
+	run_file_discard_rest(stored(run)->file);
+}
+
+/* Block i of the file, as far as it is the run's: its items in the file. */
+static uint64_t begin_of(const struct stored_run *self, uint64_t i)
+{
+	const uint64_t first = run_file_blocks(self->file)[i].first_item;
+
+	return first < self->begin ? self->begin : first;
+}
+
+static uint64_t end_of(const struct stored_run *self, uint64_t i)
+{
+	const struct run_block *block = &run_file_blocks(self->file)[i];
+	const uint64_t end = block->first_item + block->n_items;
+
+	return end > self->end ? self->end : end;
+}
+
+static bool is_whole(const struct stored_run *self, uint64_t i)
+{
+	return end_of(self, i) - begin_of(self, i) == run_file_blocks(self->file)[i].n_items;
 }
 
 static uint64_t stored_block_start(const struct run *run, uint64_t i)
 {
-	return run_file_blocks(stored_file(run))[i].first_item;
+	const struct stored_run *self = stored_const(run);
+
+	return begin_of(self, self->first_block + i) - self->begin;
 }
 
 static code_t stored_first_key(const struct run *run, uint64_t i)
 {
-	return run_file_blocks(stored_file(run))[i].first_key;
+	const struct stored_run *self = stored_const(run);
+
+	return self->is_part && i == 0 ?
+		       self->first_key :
+		       run_file_blocks(self->file)[self->first_block + i].first_key;
 }
 
+/* Only whole blocks can be verified: read all of block i of the file; for free(). */
+static int read_whole(const struct stored_run *self, uint64_t i, char **ret_items)
+{
+	const uint64_t n = run_file_blocks(self->file)[i].n_items;
+	char *items = malloc(n * run_file_item_nbytes(self->file));
+	int r = items ? run_file_read(self->file, i, 1, items) :
+			fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
+
+	if (r < 0)
+		free(items);
+	else
+		*ret_items = items;
+	return r;
+}
+
+/* The run's first `most` items of block i of the file. */
+static int read_some(const struct stored_run *self, uint64_t i, uint64_t most, void *items)
+{
+	const size_t item_nbytes = run_file_item_nbytes(self->file);
+	const uint64_t begin = begin_of(self, i), n = end_of(self, i) - begin;
+	char *block = NULL;
+	int r = read_whole(self, i, &block);
+
+	if (r < 0)
+		return r;
+	memcpy(items, block + (begin - run_file_blocks(self->file)[i].first_item) * item_nbytes,
+	       (n < most ? n : most) * item_nbytes);
+	free(block);
+	return 0;
+}
+
+/* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
 static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 		       struct digest *ret_digest)
 {
+	struct stored_run *self = stored(run);
+	const size_t item_nbytes = run_file_item_nbytes(self->file);
+	const uint64_t end = self->first_block + first + n;
+	uint64_t i = end - n, whole_end = end;
+	char *to = items;
+	int r = 0;
+
 	(void)ret_digest; /* what is spilled was counted when it was read */
-	return run_file_read(stored_file(run), first, n, items);
+	if (i < end && !is_whole(self, i)) {
+		r = read_some(self, i, UINT64_MAX, to);
+		to += (end_of(self, i) - begin_of(self, i)) * item_nbytes;
+		i++;
+	}
+	if (i < end && !is_whole(self, end - 1))
+		whole_end--;
+	if (r == 0 && i < whole_end)
+		r = run_file_read(self->file, i, whole_end - i, to);
+	if (r < 0 || whole_end == end)
+		return r;
+	to += (begin_of(self, whole_end) - begin_of(self, i)) * item_nbytes;
+	return read_some(self, whole_end, UINT64_MAX, to);
 }
 
-/* Only whole blocks can be verified. */
 static int stored_read_first_item(struct run *run, uint64_t i, void *item)
 {
-	struct run_file *file = stored_file(run);
-	const uint64_t n = run_file_blocks(file)[i].n_items;
-	const size_t item_nbytes = run_file_item_nbytes(file);
-	void *block = malloc(n * item_nbytes);
-	int r = block ? run_file_read(file, i, 1, block) :
-			fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
+	return read_some(stored(run), stored(run)->first_block + i, 1, item);
+}
 
-	if (r == 0)
-		memcpy(item, block, item_nbytes);
-	free(block);
+/* The whole key of an item of a block, into `key`. */
+static const void *key_of(const struct run *run, const char *items, uint64_t i,
+			  const struct layout *layout, void *key)
+{
+	if (layout_has_elements(layout) && !run_holds_records(run, layout))
+		layout_begin_key(layout, element_get(items, layout->element_nbytes, i), key);
+	else
+		layout_item_key(layout, items + i * layout->item_nbytes, key);
+	return key;
+}
+
+/* How many of a block's n items come before the place; key: room for one. */
+static uint64_t count_before(const struct run *run, const char *items, uint64_t n,
+			     const struct run_cut_at *at, void *key)
+{
+	uint64_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		const uint64_t i = lo + (hi - lo) / 2;
+		const int order = layout_compare_keys(
+			at->layout, key_of(run, items, i, at->layout, key), at->key);
+
+		if (order < 0 || (order == 0 && at->behind_equals))
+			lo = i + 1;
+		else
+			hi = i;
+	}
+	return lo;
+}
+
+static int stored_cut_block(struct run *run, uint64_t i, const struct run_cut_at *at,
+			    uint64_t *ret_cut)
+{
+	struct stored_run *self = stored(run);
+	const struct run_block *block = &run_file_blocks(self->file)[i];
+	void *key = malloc(layout_key_nbytes(at->layout));
+	char *items = NULL;
+	int r = key ? read_whole(self, i, &items) : fail(-ENOMEM, "no memory for a key");
+
+	if (r == 0) {
+		*ret_cut = block->first_item + count_before(run, items, block->n_items, at, key);
+		free(items);
+	}
+	free(key);
 	return r;
 }
 
@@ -77,17 +203,23 @@ static void stored_discard_before(struct run *run, uint64_t end)
 {
 	struct stored_run *self = stored(run);
 
+	end += self->first_block;
+	if (end > self->end_discarded)
+		end = self->end_discarded;
 	if (end <= self->n_discarded)
 		return;
 	run_file_discard(self->file, self->n_discarded, end - self->n_discarded);
 	self->n_discarded = end;
 }
 
+static int stored_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			    uint64_t end, struct run **ret_part);
+
 #define STORED                                                                                     \
-	.close = stored_close, .give_back = stored_give_back, .block_start = stored_block_start,   \
-	.first_key = stored_first_key, .read = stored_read,                                        \
-	.read_first_item = stored_read_first_item, .discard_before = stored_discard_before,        \
-	.file = stored_file
+	.close = stored_close, .give_back = stored_give_back, .open_part = stored_open_part,       \
+	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
+	.read_first_item = stored_read_first_item, .cut_block = stored_cut_block,                  \
+	.discard_before = stored_discard_before, .file = stored_file
 
 static const struct run_kind kinds[] = {
 	[STORED_ITEMS] = { STORED },
@@ -105,7 +237,81 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 	*self = (struct stored_run){ .run = { .kind = &kinds[items],
 					      .n_items = run_file_n_items(file),
 					      .n_blocks = run_file_n_blocks(file) },
-				     .file = file };
+				     .file = file,
+				     .end = run_file_n_items(file),
+				     .end_discarded = run_file_n_blocks(file) };
 	*ret_run = &self->run;
+	return 0;
+}
+
+/* The block of the file that holds item `at`, which is there. */
+static uint64_t find_block(const struct run_file *file, uint64_t at)
+{
+	uint64_t lo = 0, hi = run_file_n_blocks(file);
+
+	while (hi - lo > 1) {
+		const uint64_t i = lo + (hi - lo) / 2;
+
+		if (run_file_blocks(file)[i].first_item <= at)
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
+}
+
+/*
+ * What a part may give back, of the blocks [first, end) that it has a part of: those that nobody
+ * else reads. A page between two blocks goes with the second, and may hold the end of one that
+ * others read.
+ */
+static void set_discards(struct stored_run *part, uint64_t end)
+{
+	part->n_discarded = part->first_block;
+	if (part->begin > 0)
+		part->n_discarded += is_whole(part, part->first_block) ? 1 : 2;
+	part->end_discarded = is_whole(part, end - 1) ? end : end - 1;
+}
+
+static int read_first_key(struct stored_run *part, const struct layout *layout)
+{
+	char *item = malloc(layout->item_nbytes);
+	void *key = malloc(layout_key_nbytes(layout));
+	int r = item && key ? read_some(part, part->first_block, 1, item) :
+			      fail(-ENOMEM, "no memory for a record");
+
+	if (r == 0)
+		part->first_key =
+			layout_key_beginning(layout, key_of(&part->run, item, 0, layout, key));
+	free(item);
+	free(key);
+	return r;
+}
+
+static int stored_open_part(const struct layout *layout, struct run *run, uint64_t begin,
+			    uint64_t end, struct run **ret_part)
+{
+	const struct stored_run *self = stored(run);
+	struct stored_run *part = malloc(sizeof *part);
+	uint64_t end_block;
+	int r;
+
+	if (!part)
+		return fail(-ENOMEM, "no memory for a part of a run");
+	*part = *self;
+	part->is_part = true;
+	part->begin = begin;
+	part->end = end;
+	part->first_block = find_block(part->file, begin);
+	end_block = find_block(part->file, end - 1) + 1;
+	part->run.n_items = end - begin;
+	part->run.n_blocks = end_block - part->first_block;
+	set_discards(part, end_block);
+	r = read_first_key(part, layout);
+	if (r < 0) {
+		free(part);
+		return r;
+	}
+	*ret_part = &part->run;
 	return 0;
 }

@@ -22,6 +22,7 @@ struct sort_facts {
 	bool input_is_mapped; /* chunks are of records that stay there */
 	uint64_t n_runs;      /* formed, or the inputs of a merge */
 	uint64_t n_runs_spilled;
+	uint64_t n_ranges; /* in which the final merge was made */
 	uint64_t n_passes; /* merges that a record went through, the final one included */
 	uint64_t n_windows;
 	uint64_t peak_temp_nbytes;

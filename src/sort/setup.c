@@ -122,6 +122,8 @@ static void make_plan(struct job *job, const struct setup *setup)
 		.memory_nbytes = memory_limit(spec),
 		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
 		.batch_size = spec->batch_size,
+		.n_ranges = spec->n_ranges,
+		.ordered_input = spec->merges && input_is_compressed(job->input),
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,

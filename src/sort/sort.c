@@ -24,8 +24,8 @@
 #include "src/form/chunk_pool.h"
 #include "src/form/form_runs.h"
 #include "src/measure/estimate.h"
-#include "src/merge/merge.h"
 #include "src/merge/passes.h"
+#include "src/merge/ranges.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/job.h"
 #include "src/plan/page_cache.h"
@@ -45,6 +45,7 @@ struct sort {
 	struct input_runs *inputs; /* with -m: owns what input runs read from */
 	struct account account;
 	uint32_t n_passes; /* before the final merge */
+	uint32_t n_ranges; /* of it */
 	struct sort_facts *facts;
 };
 
@@ -289,8 +290,8 @@ static int merge_all(struct sort *sort)
 	if (sort->checkpoint)
 		checkpoint_start_merge(sort->checkpoint, &sort->store, &sink);
 	stats_begin_phase(job->stats, PHASE_MERGE, count_items(&sort->store) * sink.item_nbytes);
-	r = merge_runs(job, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
-		       &sort->account.result);
+	r = merge_in_ranges(job, sort->store.runs, (uint32_t)sort->store.n, memory_nbytes, &sink,
+			    &sort->account.result, &sort->n_ranges);
 	window_memory_drop(job->windows);
 	if (r == 0)
 		ledger_add(&sort->account.ledger, sort->account.result.ledger);
@@ -345,6 +346,7 @@ static void note_facts(struct sort *sort)
 	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	facts->input_is_mapped = plan->mapped_nbytes > 0;
 	facts->n_passes = sort->n_passes + 1;
+	facts->n_ranges = sort->n_ranges;
 	if (sort->job.spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(sort->job.spill);
 		facts->spilled = compression_totals(sort->job.compression);

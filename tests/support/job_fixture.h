@@ -13,6 +13,7 @@
 
 #include "io/store/run_file.h"
 #include "src/merge/merge.h"
+#include "src/merge/ranges.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/job.h"
 #include "src/run/run_store.h"
@@ -277,7 +278,11 @@ static inline void cancel_output(void *context)
 	output->cancelled = true;
 }
 
-/* Merge the store into `output`, with windows in the least memory. */
+/* For windows: the least that works; and in how many ranges the last merge was made. */
+static uint64_t fixture_windows_nbytes;
+static uint32_t fixture_n_ranges;
+
+/* Merge the store into `output`, in the ranges of the plan if memory has room for them. */
 static inline int merge_store(struct output *output, struct merge_result *ret_result)
 {
 	const struct sink sink = {
@@ -289,7 +294,8 @@ static inline int merge_store(struct output *output, struct merge_result *ret_re
 		.cancel = cancel_output,
 	};
 
-	return merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result);
+	return merge_in_ranges(&job, store.runs, (uint32_t)store.n, fixture_windows_nbytes, &sink,
+			       ret_result, &fixture_n_ranges);
 }
 
 /* Merge the store: out comes what went in, sorted, and without equals if -u. `dropped`: so far. */

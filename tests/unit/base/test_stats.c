@@ -26,6 +26,7 @@ static const struct sort_facts facts = {
 	.n_runs = 8,
 	.n_runs_spilled = 5,
 	.n_passes = 2,
+	.n_ranges = 4,
 	.n_windows = 3,
 	.peak_temp_nbytes = 5 << 20,
 	.spilled = { .codec = "delta", .items_nbytes = 6 << 20, .stored_nbytes = 3 << 20 },
@@ -155,7 +156,7 @@ static void facts_are_in_both_reports(void **state)
 	print_report(stats, "u64", &facts);
 	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
 	assert_has("; CPU, 2 threads\n");
-	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; windows: 3; "
+	assert_has("runs: 8, of them spilled: 5; chunks: 1 MiB; passes: 2; ranges: 4; windows: 3; "
 		   "memory for data: 64 MiB; temporary space: 5 MiB\n");
 	assert_has("resident at most\n");
 	assert_has("  read              1 MiB     1.000 s     0.000 s");

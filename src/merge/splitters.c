@@ -1,0 +1,224 @@
+/*
+ * splitters - where the ranges of a merge begin (see splitters.h)
+ *
+ * The blocks of all runs are in the order of (first key, run, number in the run), though nobody has
+ * put them into it. Of this sequence the last block is wanted before which there are at most so
+ * many items. A block that is drawn by lot from those that it can be tells, by a binary search in
+ * each run, how many come before it, and which it then can still be; some three dozen draws find it
+ * among millions, with k binary searches each.
+ */
+#include "src/merge/splitters.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/messages.h"
+
+enum {
+	/* Blocks of resident runs that are looked at: of all together, and of each at least. */
+	SAMPLES = 1 << 14,
+	LEAST_SAMPLES = 32,
+};
+
+/* A block by its place in the order of all blocks. */
+struct place {
+	code_t key;
+	uint32_t run;
+	uint64_t block;
+};
+
+struct splitters {
+	const struct job *job;
+	struct run *const *runs;
+	uint32_t n_runs;
+	uint64_t *lo, *hi; /* n_runs each: the block that is wanted is one of these */
+	uint64_t *before;  /* blocks before the one that was drawn */
+	uint64_t lot;
+	struct slice *slices; /* the resident runs, and of others nothing */
+	void *key;            /* of the splitter; layout_key_nbytes() */
+	struct lane *lane;
+	struct mark *mark;
+};
+
+/* Draw one of the blocks that the wanted one can be; false: none is left. */
+static bool draw(struct splitters *splitters, struct place *ret_place)
+{
+	uint64_t n_left = 0, i;
+	uint32_t run = 0;
+
+	for (uint32_t j = 0; j < splitters->n_runs; j++)
+		n_left += splitters->hi[j] - splitters->lo[j];
+	if (n_left == 0)
+		return false;
+	splitters->lot = digest_mix64(splitters->lot);
+	for (i = splitters->lot % n_left; i >= splitters->hi[run] - splitters->lo[run]; run++)
+		i -= splitters->hi[run] - splitters->lo[run];
+	i += splitters->lo[run];
+	*ret_place = (struct place){ run_first_key(splitters->runs[run], i), run, i };
+	return true;
+}
+
+/* How many items are in blocks before the place; `before` is set to how many blocks are. */
+static uint64_t count_before(struct splitters *splitters, const struct place *place)
+{
+	uint64_t n_items = 0;
+
+	for (uint32_t i = 0; i < splitters->n_runs; i++) {
+		const struct run *run = splitters->runs[i];
+
+		splitters->before[i] = i == place->run ?
+					       place->block :
+					       run_n_blocks_before(run, splitters->lo[i],
+								   splitters->hi[i], place->key,
+								   i < place->run);
+		n_items += run_block_start(run, splitters->before[i]);
+	}
+	return n_items;
+}
+
+/* The last block before which there are at most n_items. */
+static struct place find_place(struct splitters *splitters, uint64_t n_items)
+{
+	const size_t nbytes = splitters->n_runs * sizeof *splitters->lo;
+	struct place place, found = { 0 };
+
+	memset(splitters->lo, 0, nbytes);
+	for (uint32_t i = 0; i < splitters->n_runs; i++)
+		splitters->hi[i] = run_n_blocks(splitters->runs[i]);
+	while (draw(splitters, &place)) {
+		if (count_before(splitters, &place) > n_items) {
+			memcpy(splitters->hi, splitters->before, nbytes);
+			continue;
+		}
+		memcpy(splitters->lo, splitters->before, nbytes);
+		splitters->lo[place.run]++;
+		found = place;
+	}
+	return found;
+}
+
+/*
+ * Cut the runs at a block: equal items of earlier runs come before it, those of later ones behind
+ * it. Where blocks do not say all of their first keys, all items that begin like it come behind.
+ */
+static int cut_at(struct splitters *splitters, const struct place *place, uint64_t *ret_cuts)
+{
+	const struct layout *layout = splitters->job->layout;
+	const bool is_exact = layout_key_nbytes(layout) <= sizeof(code_t);
+	const uint32_t run = is_exact ? place->run : 0;
+	int r;
+
+	memset(splitters->key, 0, layout_key_nbytes(layout));
+	layout_begin_key(layout, place->key, splitters->key);
+	r = lane_cut(splitters->lane, &(struct cut_op){ .layout = layout,
+							.slices = splitters->slices,
+							.k = splitters->n_runs,
+							.key = splitters->key,
+							.slice = run,
+							.ret_cuts = ret_cuts });
+	if (r == 0)
+		r = lane_wait(splitters->lane, splitters->mark);
+	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
+		if (!run_is_resident(splitters->runs[i]))
+			r = run_cut(splitters->runs[i],
+				    &(struct run_cut_at){ layout, splitters->key, i < run },
+				    &ret_cuts[i]);
+	if (r == 0 && is_exact)
+		ret_cuts[run] = run_block_start(splitters->runs[run], place->block);
+	return r;
+}
+
+/* What is not in order, which shows when it is read, may not be cut in order either. */
+static void keep_order(const uint64_t *before, uint64_t *cuts, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (cuts[i] < before[i])
+			cuts[i] = before[i];
+}
+
+static int cut_all(struct splitters *splitters, uint32_t n_ranges, uint64_t *cuts)
+{
+	const uint32_t n_runs = splitters->n_runs;
+	uint64_t n_items = 0;
+	int r = 0;
+
+	memset(cuts, 0, n_runs * sizeof *cuts);
+	for (uint32_t i = 0; i < n_runs; i++) {
+		cuts[(size_t)n_ranges * n_runs + i] = run_n_items(splitters->runs[i]);
+		n_items += run_n_items(splitters->runs[i]);
+	}
+	for (uint32_t range = 1; range < n_ranges && r == 0; range++) {
+		const uint64_t n_wanted = (uint64_t)((uint128_t)n_items * range / n_ranges);
+		const struct place place = find_place(splitters, n_wanted);
+
+		r = cut_at(splitters, &place, &cuts[(size_t)range * n_runs]);
+		keep_order(&cuts[(size_t)(range - 1) * n_runs], &cuts[(size_t)range * n_runs],
+			   n_runs);
+	}
+	return r;
+}
+
+static int sample_residents(struct splitters *splitters)
+{
+	uint64_t n_samples = SAMPLES / splitters->n_runs;
+	int r = 0;
+
+	if (n_samples < LEAST_SAMPLES)
+		n_samples = LEAST_SAMPLES;
+	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++) {
+		struct run *run = splitters->runs[i];
+
+		if (!run_is_resident(run))
+			continue;
+		splitters->slices[i] =
+			(struct slice){ .elements = run_memory(run), .n = run_n_items(run) };
+		r = run_sample(run, splitters->lane, run_n_items(run) / n_samples + 1);
+	}
+	return r < 0 ? r : lane_wait(splitters->lane, splitters->mark);
+}
+
+static int open_splitters(struct splitters *splitters)
+{
+	const struct job *job = splitters->job;
+	const size_t n = splitters->n_runs;
+	int r;
+
+	splitters->lo = calloc(n, sizeof *splitters->lo);
+	splitters->hi = calloc(n, sizeof *splitters->hi);
+	splitters->before = calloc(n, sizeof *splitters->before);
+	splitters->slices = calloc(n, sizeof *splitters->slices);
+	splitters->key = malloc(layout_key_nbytes(job->layout));
+	if (!splitters->lo || !splitters->hi || !splitters->before || !splitters->slices ||
+	    !splitters->key)
+		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
+	r = lane_open(job->device, LANE_URGENT, &splitters->lane);
+	if (r == 0)
+		r = mark_open(job->device, &splitters->mark);
+	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+}
+
+static void close_splitters(struct splitters *splitters)
+{
+	lane_close(splitters->lane);
+	mark_close(splitters->mark);
+	free(splitters->lo);
+	free(splitters->hi);
+	free(splitters->before);
+	free(splitters->slices);
+	free(splitters->key);
+}
+
+int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		  uint32_t n_ranges, uint64_t *ret_cuts)
+{
+	struct splitters splitters = { .job = job, .runs = runs, .n_runs = n_runs };
+	int r = open_splitters(&splitters);
+
+	if (r == 0)
+		r = sample_residents(&splitters);
+	if (r == 0)
+		r = cut_all(&splitters, n_ranges, ret_cuts);
+	close_splitters(&splitters);
+	return r;
+}

@@ -1,0 +1,17 @@
+/*
+ * splitters - where the ranges of a merge begin (see ranges.h)
+ *
+ * A splitter is chosen among the blocks of all runs, and then every run is cut there: resident ones
+ * by the device, others by reading the block that the cut is in.
+ */
+#pragma once
+
+#include "src/run/run.h"
+
+/*
+ * Cut the runs into n_ranges ranges of about as many items: run i, from ret_cuts[r * n_runs + i]
+ * to ret_cuts[(r + 1) * n_runs + i], is in range r. ret_cuts: room for (n_ranges + 1) * n_runs.
+ * Resident runs are sampled for that. Returns 0 or a negative errno after a message.
+ */
+int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		  uint32_t n_ranges, uint64_t *ret_cuts);

@@ -1,0 +1,57 @@
+#!/bin/sh
+# ranges - the output in ranges that are merged side by side: the same bytes, however many
+. "$(dirname "$0")/prelude.sh"
+
+# in_ranges N ARGUMENT...: to the file `output`, in N ranges.
+in_ranges() {
+	expected_ranges=$1
+	shift
+	"$GSORT" --stats "$@" 2> stderr || broken "gsort $*: status $?"
+	grep -q "; ranges: $expected_ranges;" stderr ||
+		broken "gsort $*: $(grep -o 'ranges: [0-9]*' stderr), not $expected_ranges"
+	nothing_left "gsort $*"
+}
+
+# divided ARGUMENT...: in three ranges what it is in one.
+divided() {
+	"$GSORT" "$@" -o expected 2> stderr || broken "gsort $*: status $?"
+	in_ranges 3 --ranges=3 "$@" -o output
+	same expected output "gsort $*"
+}
+
+generate -n 300000 -t u64 -d few -o few
+generate -n 100000 -R 24 -k 3:b10 -d few -o records
+generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o long
+for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
+	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 5M records" \
+	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
+	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
+	claim "ranges of a sort: $options"
+	# It is a list of words.
+	# shellcheck disable=SC2086
+	divided $options
+done
+
+claim "ranges of a merge"
+for i in 0 1; do
+	generate -n 100000 -R 24 -k 3:b10 -d few --seed=$i -o part
+	"$GSORT" -R 24 -k 3:b10 part -o sorted$i
+done
+divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
+
+claim "one range, where the places of records are not known before"
+in_ranges 1 --ranges=3 -u few -o output
+in_ranges 1 --ranges=3 --limit=10 few -o output
+in_ranges 1 --ranges=3 --zstd few -o output
+in_ranges 1 --ranges=3 --checkpoint=kept few -o output
+in_ranges 1 --ranges=3 few | cat > output
+
+claim "a merge of a file that is not sorted names the record, whatever range it is in"
+generate -n 100000 -t u64 -d sorted -o sorted
+for at in 1 33333 50000 66666 99999; do
+	cp sorted unsorted
+	printf '\0\0\0\0\0\0\0\0' | dd of=unsorted bs=8 seek=$at conv=notrunc 2> /dev/null
+	refuses "unsorted: record $((at + 1)): disorder" -m --ranges=4 unsorted sorted -o output
+done
+
+finish
