@@ -54,7 +54,6 @@ struct backend_config {
 struct device_info {
 	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
-	bool refers;            /* takes LAYOUT_REFERENCES */
 	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
 	unsigned n_lanes;       /* lanes that keep the device busy */
 	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
@@ -237,8 +236,31 @@ struct unpack_op {
 	uint32_t *ret_damaged;
 };
 
+/*
+ * How a back end does it for a kind of layout: a row of its table. Where nothing
+ * differs between two kinds, they have the same functions, or the same row.
+ *
+ * sort, merge and unique may wait for the device when the keys of items are longer than an
+ * element's prefix (layout_needs_refining()), and then return what they waited for as an error.
+ */
+struct backend_kind {
+	/* NULL unless layout_has_elements(). */
+	int (*encode)(struct lane *lane, const struct encode_op *op);
+	int (*decode)(struct lane *lane, const struct decode_op *op);
+	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
+	int (*sort)(struct lane *lane, const struct sort_op *op);
+	/* Of k slices with n items in all. */
+	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
+	int (*merge)(struct lane *lane, const struct merge_op *op);
+	int (*unique)(struct lane *lane, const struct unique_op *op);
+	int (*cut)(struct lane *lane, const struct cut_op *op);
+	int (*sample)(struct lane *lane, const struct sample_op *op);
+};
+
 struct backend {
 	const char *name; /* "cpu", "cuda" */
+	/* N_LAYOUT_KINDS, by enum layout_kind; NULL: it does not take such layouts. */
+	const struct backend_kind *const *kinds;
 
 	/*
 	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
@@ -270,22 +292,6 @@ struct backend {
 
 	int (*copy)(struct lane *lane, void *to, const void *from,
 		    size_t nbytes); /* any direction */
-	int (*encode)(struct lane *lane, const struct encode_op *op);
-	int (*decode)(struct lane *lane, const struct decode_op *op);
-	/*
-	 * sort, merge and unique may wait for the device when the keys of items are longer than an
-	 * element's prefix (layout_needs_refining()), and then return what they waited for as an
-	 * error.
-	 */
-	size_t (*sort_scratch_nbytes)(const struct device *device, const struct layout *layout,
-				      uint64_t n);
-	int (*sort)(struct lane *lane, const struct sort_op *op);
-	size_t (*merge_scratch_nbytes)(const struct device *device, const struct layout *layout,
-				       uint32_t k, uint64_t n); /* n items in all */
-	int (*merge)(struct lane *lane, const struct merge_op *op);
-	int (*unique)(struct lane *lane, const struct unique_op *op);
-	int (*cut)(struct lane *lane, const struct cut_op *op);
-	int (*sample)(struct lane *lane, const struct sample_op *op);
 	int (*pack)(struct lane *lane, const struct pack_op *op);
 	int (*unpack)(struct lane *lane, const struct unpack_op *op);
 };

@@ -70,17 +70,23 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 	device->backend->discard(device, memory, nbytes);
 }
 
+/* Does it sort layouts of this kind? Nothing else below may be called for one that it does not. */
+static inline bool device_takes(const struct device *device, const struct layout *layout)
+{
+	return device->backend->kinds[layout->kind];
+}
+
 static inline size_t device_sort_scratch_nbytes(const struct device *device,
 						const struct layout *layout, uint64_t n)
 {
-	return device->backend->sort_scratch_nbytes(device, layout, n);
+	return device->backend->kinds[layout->kind]->sort_scratch_nbytes(layout, n);
 }
 
 static inline size_t device_merge_scratch_nbytes(const struct device *device,
 						 const struct layout *layout, uint32_t k,
 						 uint64_t n)
 {
-	return device->backend->merge_scratch_nbytes(device, layout, k, n);
+	return device->backend->kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
 /* --- Lanes and marks --- */
@@ -143,6 +149,13 @@ static inline int lane_wait(struct lane *lane, struct mark *mark)
 
 /* --- Operations --- */
 
+/* How it is done for the kind of layout: the only place where kinds are told apart. */
+static inline const struct backend_kind *lane_kind(const struct lane *lane,
+						   const struct layout *layout)
+{
+	return lane->backend->kinds[layout->kind];
+}
+
 static inline int lane_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 {
 	return lane->backend->copy(lane, to, from, nbytes);
@@ -150,37 +163,37 @@ static inline int lane_copy(struct lane *lane, void *to, const void *from, size_
 
 static inline int lane_encode(struct lane *lane, const struct encode_op *op)
 {
-	return lane->backend->encode(lane, op);
+	return lane_kind(lane, op->layout)->encode(lane, op);
 }
 
 static inline int lane_decode(struct lane *lane, const struct decode_op *op)
 {
-	return lane->backend->decode(lane, op);
+	return lane_kind(lane, op->layout)->decode(lane, op);
 }
 
 static inline int lane_sort(struct lane *lane, const struct sort_op *op)
 {
-	return lane->backend->sort(lane, op);
+	return lane_kind(lane, op->layout)->sort(lane, op);
 }
 
 static inline int lane_cut(struct lane *lane, const struct cut_op *op)
 {
-	return lane->backend->cut(lane, op);
+	return lane_kind(lane, op->layout)->cut(lane, op);
 }
 
 static inline int lane_merge(struct lane *lane, const struct merge_op *op)
 {
-	return lane->backend->merge(lane, op);
+	return lane_kind(lane, op->layout)->merge(lane, op);
 }
 
 static inline int lane_unique(struct lane *lane, const struct unique_op *op)
 {
-	return lane->backend->unique(lane, op);
+	return lane_kind(lane, op->layout)->unique(lane, op);
 }
 
 static inline int lane_sample(struct lane *lane, const struct sample_op *op)
 {
-	return lane->backend->sample(lane, op);
+	return lane_kind(lane, op->layout)->sample(lane, op);
 }
 
 static inline int lane_pack(struct lane *lane, const struct pack_op *op)

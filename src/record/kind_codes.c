@@ -1,11 +1,109 @@
 /*
- * kind_codes - layouts of which elements hold all of the key: codes, and references
+ * kind_codes - layouts of which a record is a code
  *
- * A whole key is a code, and so is an edge.
+ * What a run consists of is elements, the codes. A whole key is a code, and so is an edge: so it is
+ * with all layouts of which elements hold all of the key (key_ops_codes).
  */
+#include <errno.h>
 #include <string.h>
 
 #include "src/record/kinds.h"
+
+static struct mask128 mask_split(uint128_t mask)
+{
+	return (struct mask128){ .lo = (uint64_t)mask, .hi = (uint64_t)(mask >> 64) };
+}
+
+static struct code_map make_code_map(const struct key *key)
+{
+	const uint128_t sign = (uint128_t)1 << (key->nbytes * 8 - 1);
+	const uint128_t all = sign | (sign - 1);
+	uint128_t flip = 0;
+
+	if (key_has_sign(key))
+		flip ^= sign;
+	if (key->descending)
+		flip ^= all;
+	return (struct code_map){
+		.record_nbytes = (uint8_t)key->nbytes,
+		.element_nbytes = key->nbytes <= 4 ? 4 :
+				  key->nbytes <= 8 ? 8 :
+						     16,
+		.swap = key->big_endian && key->nbytes > 1,
+		.is_float = key_is_float(key),
+		.flip = mask_split(flip),
+	};
+}
+
+/* The layout of records that are this key; what it allocates is not touched. */
+static void set_plain(const struct key *key, struct layout *layout)
+{
+	const struct code_map map = make_code_map(key);
+
+	layout->kind = LAYOUT_CODES;
+	layout->key = *key;
+	layout->record_nbytes = key->nbytes;
+	layout->item_nbytes = key->nbytes;
+	layout->resident_nbytes = map.element_nbytes;
+	layout->output_nbytes = key->nbytes;
+	layout->element_nbytes = map.element_nbytes;
+	layout->stores_elements = map.element_nbytes == key->nbytes;
+	layout->map = map;
+	layout->intake.is_identity = true;
+}
+
+int layout_make_plain(const struct key *key, struct layout *ret_layout)
+{
+	if (key->offset != 0 || key->nbytes < 1 || key->nbytes > 16)
+		return -ENOTSUP;
+	*ret_layout = (struct layout){ 0 };
+	set_plain(key, ret_layout);
+	return 0;
+}
+
+static int make_codes(const struct layout_request *request, struct layout *layout)
+{
+	set_plain(&request->keys[0], layout);
+	return 0;
+}
+
+/* Is the record nothing but one key that a code holds? */
+static bool codes_suit(const struct layout_request *request)
+{
+	return request->n_keys == 1 && request->keys[0].nbytes == request->record_nbytes &&
+	       request->record_nbytes <= 16 && !request->keeps_records && !request->count &&
+	       !request->index;
+}
+
+code_t layout_encode(const struct layout *layout, const void *record)
+{
+	const struct code_map *map = &layout->map;
+
+	switch (map->element_nbytes) {
+	case 4:
+		return code_encode_4(code_load_4(record, map), map);
+	case 8:
+		return code_encode_8(code_load_8(record, map), map);
+	default:
+		return code_encode_16(code_load_16(record, map), map);
+	}
+}
+
+void layout_decode(const struct layout *layout, code_t code, void *record)
+{
+	const struct code_map *map = &layout->map;
+
+	switch (map->element_nbytes) {
+	case 4:
+		code_store_4(record, code_decode_4((uint32_t)code, map), map);
+		break;
+	case 8:
+		code_store_8(record, code_decode_8((uint64_t)code, map), map);
+		break;
+	default:
+		code_store_16(record, code_decode_16(code, map), map);
+	}
+}
 
 static size_t code_nbytes(const struct layout *layout)
 {
@@ -39,7 +137,7 @@ static int compare_codes(const struct layout *layout, const void *a, const void 
 	return code_a < code_b ? -1 : code_a > code_b;
 }
 
-const struct layout_ops layout_ops_codes = {
+const struct key_ops key_ops_codes = {
 	.key_nbytes = code_nbytes,
 	.record_key = layout_encode,
 	.key_beginning = code_beginning,
@@ -48,4 +146,12 @@ const struct layout_ops layout_ops_codes = {
 	.compare_keys = compare_codes,
 	.edge_nbytes = code_nbytes,
 	.compare_edges = compare_codes,
+};
+
+const struct layout_ops layout_ops_codes = {
+	.suits = codes_suit,
+	.make = make_codes,
+	.keys = &key_ops_codes,
+	.has_elements = true,
+	.is_plain = true,
 };

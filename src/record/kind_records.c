@@ -4,9 +4,116 @@
  * A whole key is a normalised key, with zeros up to 8 bytes, or to 16 if it is shorter, so that its
  * beginning is always there. An edge is an item.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "src/base/messages.h"
 #include "src/record/kinds.h"
+
+/* Anything can be sorted as records. */
+static bool records_suit(const struct layout_request *request)
+{
+	(void)request;
+	return true;
+}
+
+/* The pieces of a body: the record, or its keys. */
+static int make_pieces(const struct layout_request *request, bool packed, uint64_t offset,
+		       struct intake *intake)
+{
+	const uint32_t n = packed ? request->n_keys : 1;
+	struct intake_piece *pieces = calloc(n, sizeof *pieces);
+	uint32_t to = (uint32_t)offset;
+
+	if (!pieces)
+		return fail(-ENOMEM, "no memory for %u keys", n);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct key *key = &request->keys[i];
+
+		pieces[i] =
+			packed ? (struct intake_piece){ (uint32_t)key->offset, to, key->nbytes } :
+				 (struct intake_piece){ 0, to, (uint32_t)request->record_nbytes };
+		to += pieces[i].nbytes;
+	}
+	intake->pieces = pieces;
+	intake->n_pieces = n;
+	return 0;
+}
+
+static int make_records(const struct layout_request *request, struct layout *layout)
+{
+	const bool packed = request->keys_only || request->index;
+	const uint64_t count_nbytes = request->count ? 8 : 0;
+	const uint64_t position_nbytes = request->index ? 8 : 0;
+	const uint32_t key_nbytes = layout->record_keys.key_nbytes;
+	int r = layout_make_fields(request, packed, count_nbytes, &layout->item_keys);
+
+	if (r == 0)
+		r = make_pieces(request, packed, count_nbytes, &layout->intake);
+	if (r < 0)
+		return r;
+	layout->element_nbytes = key_nbytes <= 8 - RECORD_NUMBER_NBYTES ? 8 : 16;
+	layout->body_offset = count_nbytes;
+	layout->body_nbytes = packed ? key_nbytes : request->record_nbytes;
+	layout->item_nbytes = count_nbytes + layout->body_nbytes + position_nbytes;
+	layout->resident_nbytes = layout->item_nbytes;
+	layout->output_offset = request->index ? layout->item_nbytes - 8 : 0;
+	layout->output_nbytes = request->index ? 8 : layout->item_nbytes;
+	layout->intake.has_count = request->count;
+	layout->intake.count_is_be = request->keys[0].kind != KEY_BYTES &&
+				     request->keys[0].big_endian;
+	layout->intake.has_position = request->index;
+	layout->intake.is_identity = !packed && !request->count;
+	return 0;
+}
+
+void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
+		      void *item)
+{
+	const struct intake *intake = &layout->intake;
+	unsigned char *to = item;
+
+	for (uint32_t i = 0; i < intake->n_pieces; i++)
+		memcpy(to + intake->pieces[i].to,
+		       (const unsigned char *)record + intake->pieces[i].from,
+		       intake->pieces[i].nbytes);
+	if (intake->has_count)
+		layout_set_item_count(layout, item, 1);
+	if (intake->has_position)
+		memcpy(to + layout->item_nbytes - 8, &position, 8);
+}
+
+uint64_t layout_item_count(const struct layout *layout, const void *item)
+{
+	uint64_t count;
+
+	if (!layout->intake.has_count)
+		return 1;
+	memcpy(&count, item, 8);
+	return layout->intake.count_is_be ? __builtin_bswap64(count) : count;
+}
+
+void layout_set_item_count(const struct layout *layout, void *item, uint64_t count)
+{
+	if (layout->intake.count_is_be)
+		count = __builtin_bswap64(count);
+	memcpy(item, &count, 8);
+}
+
+void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+		       uint64_t position, void *items, struct digest *digest)
+{
+	const unsigned char *record = records;
+	unsigned char *item = items;
+
+	for (uint64_t i = 0; i < n; i++) {
+		layout_make_item(layout, record, position + i, item);
+		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
+		record += layout->record_nbytes;
+		item += layout->item_nbytes;
+	}
+}
 
 static size_t records_key_nbytes(const struct layout *layout)
 {
@@ -58,7 +165,7 @@ static int records_compare_edges(const struct layout *layout, const void *a, con
 	return key_compare(&layout->item_keys, a, b);
 }
 
-const struct layout_ops layout_ops_records = {
+static const struct key_ops key_ops_records = {
 	.key_nbytes = records_key_nbytes,
 	.record_key = records_record_key,
 	.key_beginning = records_key_beginning,
@@ -67,4 +174,10 @@ const struct layout_ops layout_ops_records = {
 	.compare_keys = records_compare_keys,
 	.edge_nbytes = records_edge_nbytes,
 	.compare_edges = records_compare_edges,
+};
+
+const struct layout_ops layout_ops_records = {
+	.suits = records_suit,
+	.make = make_records,
+	.keys = &key_ops_records,
 };

@@ -3,14 +3,15 @@
  *
  * For src/record/ only: everybody else calls the layout_...() of record.h, which go through the
  * table, and does not ask which kind it is. The back ends have tables of their own, of how items of
- * a kind are sorted and merged.
+ * a kind are sorted and merged (src/device/backend.h).
  */
 #pragma once
 
 #include "src/record/record.h"
 
-/* All as record.h says of the function layout_NAME(). */
-struct layout_ops {
+/* What a splitter is, and what is remembered of the edges of a window. As record.h says of the
+ * function layout_NAME(). */
+struct key_ops {
 	size_t (*key_nbytes)(const struct layout *layout);
 	code_t (*record_key)(const struct layout *layout, const void *record);
 	code_t (*key_beginning)(const void *key);
@@ -21,5 +22,29 @@ struct layout_ops {
 	int (*compare_edges)(const struct layout *layout, const void *a, const void *b);
 };
 
-extern const struct layout_ops layout_ops_codes;   /* kind_codes.c; of references, too */
-extern const struct layout_ops layout_ops_records; /* kind_records.c */
+struct layout_ops {
+	/* Is such a layout made of the request? NULL: it is made of another layout. */
+	bool (*suits)(const struct layout_request *request);
+	/*
+	 * Fill in the rest of a layout of which kind, record_nbytes, key and record_keys are there.
+	 * 0, or -ENOMEM after a message; what was allocated is layout_free()'s then, too.
+	 */
+	int (*make)(const struct layout_request *request, struct layout *layout);
+	const struct key_ops *keys;
+	/* As the functions of these names. */
+	bool has_elements, refers, is_plain;
+};
+
+extern const struct layout_ops layout_ops_codes;      /* kind_codes.c */
+extern const struct layout_ops layout_ops_references; /* kind_references.c */
+extern const struct layout_ops layout_ops_records;    /* kind_records.c */
+
+/* Keys that are codes: for kinds of which elements hold all of the key; kind_codes.c */
+extern const struct key_ops key_ops_codes;
+
+/*
+ * The fields of the keys: each where it is, or packed, one after the other; from first_offset on.
+ * -ENOMEM after a message.
+ */
+int layout_make_fields(const struct layout_request *request, bool packed, uint64_t first_offset,
+		       struct key_fields *ret_fields);

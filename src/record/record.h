@@ -47,7 +47,8 @@ typedef uint128_t code_t;
 /* The longest record. */
 enum { LAYOUT_MOST_RECORD_NBYTES = 65536 };
 
-enum layout_kind { LAYOUT_CODES, LAYOUT_RECORDS, LAYOUT_REFERENCES };
+/* The first that suits is taken: whatever is a record is sorted as the last. */
+enum layout_kind { LAYOUT_CODES, LAYOUT_REFERENCES, LAYOUT_RECORDS, N_LAYOUT_KINDS };
 
 /* nbytes of a record to an item. */
 struct intake_piece {
@@ -137,22 +138,11 @@ static inline bool layout_makes_items(const struct layout *layout)
  * records before they are sorted, and become records again when they are merged. Else it consists
  * of items, and what is merged of it is what is written.
  */
-static inline bool layout_has_elements(const struct layout *layout)
-{
-	return layout->kind != LAYOUT_RECORDS;
-}
-
+bool layout_has_elements(const struct layout *layout);
 /* Do the records stay where they are until the output is made? */
-static inline bool layout_refers(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_REFERENCES;
-}
-
+bool layout_refers(const struct layout *layout);
 /* Is a record one code, and nothing else? */
-static inline bool layout_is_plain(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_CODES;
-}
+bool layout_is_plain(const struct layout *layout);
 
 /* A whole key, as splitters have it: so many bytes, 16 at least, without an alignment. */
 size_t layout_key_nbytes(const struct layout *layout);

@@ -247,10 +247,11 @@ static bool can_refer(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return job->info.refers && !spec->merges && !job->unique && job->limit == UINT64_MAX &&
+	return !spec->merges && !job->unique && job->limit == UINT64_MAX &&
 	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
-	       layout_refer(job->layout, &job->references);
+	       layout_refer(job->layout, &job->references) &&
+	       device_takes(job->device, &job->references);
 }
 
 static void note_sources(struct job *job)

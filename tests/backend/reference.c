@@ -184,15 +184,25 @@ static void fast_decode(const struct decode_op *op)
 	codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
+static void fast_cut(const struct cut_op *op)
+{
+	(op->layout->kind == LAYOUT_RECORDS ? cpu_cut_items : cpu_cut_elements)(op);
+}
+
+static void fast_sample(const struct sample_op *op)
+{
+	(op->layout->kind == LAYOUT_RECORDS ? cpu_sample_items : cpu_sample_elements)(op);
+}
+
 const struct reference reference_cpu = {
 	.name = "the CPU back end",
 	.encode = fast_encode,
 	.decode = fast_decode,
 	.sort = cpu_sort,
-	.cut = cpu_cut,
+	.cut = fast_cut,
 	.merge = cpu_merge,
 	.unique = cpu_unique,
-	.sample = cpu_sample,
+	.sample = fast_sample,
 	.pack = cpu_pack,
 	.sort_scratch_nbytes = cpu_sort_scratch_nbytes,
 	.merge_scratch_nbytes = cpu_merge_scratch_nbytes,

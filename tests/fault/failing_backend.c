@@ -137,33 +137,39 @@ static int failing_mark_wait(struct mark *mark)
 		return backend_cpu.name arguments;                                                 \
 	}
 
+/* The same, by the kind of layout. */
+#define DOES(point, name)                                                                          \
+	static int failing_##name(struct lane *lane, const struct name##_op *op)                   \
+	{                                                                                          \
+		FAIL_AT(point);                                                                    \
+		return backend_cpu.kinds[op->layout->kind]->name(lane, op);                        \
+	}
+
 /* clang-format off */
 QUEUES(POINT_DEVICE_LANE, mark, (struct lane * lane, struct mark *mark), (lane, mark))
 QUEUES(POINT_DEVICE_LANE, follow, (struct lane * lane, struct mark *mark), (lane, mark))
 QUEUES(POINT_DEVICE_COPY, copy, (struct lane * lane, void *to, const void *from, size_t n),
 	(lane, to, from, n))
-QUEUES(POINT_DEVICE_COPY, encode, (struct lane * lane, const struct encode_op *op), (lane, op))
-QUEUES(POINT_DEVICE_COPY, decode, (struct lane * lane, const struct decode_op *op), (lane, op))
-QUEUES(POINT_DEVICE_SORT, sort, (struct lane * lane, const struct sort_op *op), (lane, op))
-QUEUES(POINT_DEVICE_CUT, cut, (struct lane * lane, const struct cut_op *op), (lane, op))
-QUEUES(POINT_DEVICE_MERGE, merge, (struct lane * lane, const struct merge_op *op), (lane, op))
-QUEUES(POINT_DEVICE_SORT, unique, (struct lane * lane, const struct unique_op *op), (lane, op))
-QUEUES(POINT_DEVICE_COPY, sample, (struct lane * lane, const struct sample_op *op), (lane, op))
+DOES(POINT_DEVICE_COPY, encode)
+DOES(POINT_DEVICE_COPY, decode)
+DOES(POINT_DEVICE_SORT, sort)
+DOES(POINT_DEVICE_CUT, cut)
+DOES(POINT_DEVICE_MERGE, merge)
+DOES(POINT_DEVICE_SORT, unique)
+DOES(POINT_DEVICE_COPY, sample)
 QUEUES(POINT_DEVICE_COPY, pack, (struct lane * lane, const struct pack_op *op), (lane, op))
 QUEUES(POINT_DEVICE_COPY, unpack, (struct lane * lane, const struct unpack_op *op), (lane, op))
 /* clang-format on */
 
 /* Sizes of scratch cannot fail, and what goes back early neither. */
-static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
-				  uint64_t n)
+static size_t sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 {
-	return backend_cpu.sort_scratch_nbytes(device, layout, n);
+	return backend_cpu.kinds[layout->kind]->sort_scratch_nbytes(layout, n);
 }
 
-static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
-				   uint32_t k, uint64_t n)
+static size_t merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return backend_cpu.merge_scratch_nbytes(device, layout, k, n);
+	return backend_cpu.kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
 static void discard(struct device *device, void *memory, size_t nbytes)
@@ -171,8 +177,27 @@ static void discard(struct device *device, void *memory, size_t nbytes)
 	backend_cpu.discard(device, memory, nbytes);
 }
 
+static const struct backend_kind failing_kind = {
+	.encode = failing_encode,
+	.decode = failing_decode,
+	.sort_scratch_nbytes = sort_scratch_nbytes,
+	.sort = failing_sort,
+	.merge_scratch_nbytes = merge_scratch_nbytes,
+	.merge = failing_merge,
+	.unique = failing_unique,
+	.cut = failing_cut,
+	.sample = failing_sample,
+};
+
+static const struct backend_kind *const failing_kinds[N_LAYOUT_KINDS] = {
+	[LAYOUT_CODES] = &failing_kind,
+	[LAYOUT_REFERENCES] = &failing_kind,
+	[LAYOUT_RECORDS] = &failing_kind,
+};
+
 static const struct backend failing_backend = {
 	.name = "failing",
+	.kinds = failing_kinds,
 	.open = failing_open,
 	.close = failing_close,
 	.describe = failing_describe,
@@ -186,18 +211,9 @@ static const struct backend failing_backend = {
 	.mark_wait = failing_mark_wait,
 	.follow = failing_follow,
 	.copy = failing_copy,
-	.encode = failing_encode,
-	.decode = failing_decode,
-	.sort = failing_sort,
-	.cut = failing_cut,
-	.merge = failing_merge,
-	.unique = failing_unique,
-	.sample = failing_sample,
 	.pack = failing_pack,
 	.unpack = failing_unpack,
 	.discard = discard,
-	.sort_scratch_nbytes = sort_scratch_nbytes,
-	.merge_scratch_nbytes = merge_scratch_nbytes,
 };
 
 int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,

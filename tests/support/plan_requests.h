@@ -97,7 +97,6 @@ static void choose_device(struct choices *choices, uint32_t n_threads)
 	requested_info = (struct device_info){
 		.name = "made up",
 		.unified = unified,
-		.refers = unified,
 		.n_lanes = unified ? n_threads : 4,
 		.chunk_nbytes = UINT64_C(32) << (20 + (unified ? 0 : 3)),
 		.window_nbytes = UINT64_C(8) << (20 + (unified ? 0 : 3)),

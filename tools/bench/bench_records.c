@@ -133,12 +133,12 @@ static void cut(const struct worker *worker, const struct slice *chunks, uint32_
 
 		memcpy(key + at, &word, 8);
 	}
-	cpu_cut(&(struct cut_op){ .layout = &worker->layout,
-				  .slices = chunks,
-				  .k = k,
-				  .key = key,
-				  .slice = k,
-				  .ret_cuts = ret_cuts });
+	cpu_cut_items(&(struct cut_op){ .layout = &worker->layout,
+					.slices = chunks,
+					.k = k,
+					.key = key,
+					.slice = k,
+					.ret_cuts = ret_cuts });
 	free(key);
 }
 

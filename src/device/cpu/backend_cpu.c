@@ -96,7 +96,6 @@ static void cpu_describe(const struct device *handle, struct device_info *ret_in
 
 	*ret_info = (struct device_info){
 		.unified = true,
-		.refers = true,
 		.n_lanes = n_threads,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
@@ -157,20 +156,14 @@ static void cpu_copy(const struct copy_op *op)
 	memcpy(op->to, op->from, op->n);
 }
 
-static void cpu_encode(const struct encode_op *op)
+static void cpu_encode_codes(const struct encode_op *op)
 {
-	if (layout_refers(op->layout))
-		cpu_encode_references(op);
-	else
-		codes_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
+	codes_encode(op->layout, op->records, op->n, op->elements, op->ret_digest);
 }
 
-static void cpu_decode(const struct decode_op *op)
+static void cpu_decode_codes(const struct decode_op *op)
 {
-	if (layout_refers(op->layout))
-		cpu_decode_references(op);
-	else
-		codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
+	codes_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
 /*
@@ -193,13 +186,17 @@ static void cpu_decode(const struct decode_op *op)
 	}
 
 OPERATION(copy, copy_op, STAGE_FETCH, op->n)
-OPERATION(encode, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
-OPERATION(decode, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(encode_codes, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode_codes, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
+OPERATION(encode_references, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
+OPERATION(decode_references, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(sort, sort_elements_op, STAGE_SORT, op->n * op->element_nbytes)
-OPERATION(cut, cut_op, STAGE_CUT, 0)
+OPERATION(cut_elements, cut_op, STAGE_CUT, 0)
+OPERATION(cut_items, cut_op, STAGE_CUT, 0)
 OPERATION(merge, merge_elements_op, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
 OPERATION(unique, unique_elements_op, STAGE_MERGE, op->n * op->element_nbytes)
-OPERATION(sample, sample_op, STAGE_CUT, 0)
+OPERATION(sample_elements, sample_op, STAGE_CUT, 0)
+OPERATION(sample_items, sample_op, STAGE_CUT, 0)
 OPERATION(pack, pack_op, STAGE_PACK, op->n * op->element_nbytes)
 OPERATION(unpack, unpack_op, STAGE_UNPACK,
 	  packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
@@ -297,73 +294,45 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 	return cpu_records_scratch_nbytes(layout, 0, n);
 }
 
-/* How what a layout's runs consist of is sorted and merged. */
-struct kind {
-	int (*sort)(struct lane *lane, const struct sort_op *op);
-	int (*merge)(struct lane *lane, const struct merge_op *op);
-	int (*unique)(struct lane *lane, const struct unique_op *op);
-	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
-	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
+/* --- The table --- */
+
+/* What is the same wherever elements hold all of the key. */
+#define OF_ELEMENTS                                                                                \
+	.sort_scratch_nbytes = elements_sort_scratch_nbytes, .sort = sort_elements,                \
+	.merge_scratch_nbytes = elements_merge_scratch_nbytes, .merge = merge_elements,            \
+	.unique = unique_elements, .cut = queue_cut_elements, .sample = queue_sample_elements
+
+static const struct backend_kind kind_codes = {
+	OF_ELEMENTS,
+	.encode = queue_encode_codes,
+	.decode = queue_decode_codes,
 };
 
-static const struct kind kind_elements = {
-	.sort = sort_elements,
-	.merge = merge_elements,
-	.unique = unique_elements,
-	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
-	.merge_scratch_nbytes = elements_merge_scratch_nbytes,
+static const struct backend_kind kind_references = {
+	OF_ELEMENTS,
+	.encode = queue_encode_references,
+	.decode = queue_decode_references,
 };
 
-static const struct kind kind_records = {
+static const struct backend_kind kind_records = {
+	.sort_scratch_nbytes = records_sort_scratch_nbytes,
 	.sort = queue_sort_records,
+	.merge_scratch_nbytes = cpu_records_scratch_nbytes,
 	.merge = queue_merge_records,
 	.unique = queue_unique_records,
-	.sort_scratch_nbytes = records_sort_scratch_nbytes,
-	.merge_scratch_nbytes = cpu_records_scratch_nbytes,
+	.cut = queue_cut_items,
+	.sample = queue_sample_items,
 };
 
-static const struct kind *kind_of(const struct layout *layout)
-{
-	static const struct kind *const kinds[] = {
-		[LAYOUT_CODES] = &kind_elements,
-		[LAYOUT_RECORDS] = &kind_records,
-		[LAYOUT_REFERENCES] = &kind_elements,
-	};
-
-	return kinds[layout->kind];
-}
-
-static int sort(struct lane *lane, const struct sort_op *op)
-{
-	return kind_of(op->layout)->sort(lane, op);
-}
-
-static int merge(struct lane *lane, const struct merge_op *op)
-{
-	return kind_of(op->layout)->merge(lane, op);
-}
-
-static int unique(struct lane *lane, const struct unique_op *op)
-{
-	return kind_of(op->layout)->unique(lane, op);
-}
-
-static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
-				  uint64_t n)
-{
-	(void)device;
-	return kind_of(layout)->sort_scratch_nbytes(layout, n);
-}
-
-static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
-				   uint32_t k, uint64_t n)
-{
-	(void)device;
-	return kind_of(layout)->merge_scratch_nbytes(layout, k, n);
-}
+static const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
+	[LAYOUT_CODES] = &kind_codes,
+	[LAYOUT_REFERENCES] = &kind_references,
+	[LAYOUT_RECORDS] = &kind_records,
+};
 
 const struct backend backend_cpu = {
 	.name = "cpu",
+	.kinds = kinds,
 	.probe = cpu_probe,
 	.open = cpu_open,
 	.close = cpu_close,
@@ -379,15 +348,6 @@ const struct backend backend_cpu = {
 	.mark_wait = cpu_mark_wait,
 	.follow = lane_pool_follow,
 	.copy = copy,
-	.encode = queue_encode,
-	.decode = queue_decode,
-	.sort_scratch_nbytes = sort_scratch_nbytes,
-	.sort = sort,
-	.cut = queue_cut,
-	.merge_scratch_nbytes = merge_scratch_nbytes,
-	.merge = merge,
-	.unique = unique,
-	.sample = queue_sample,
 	.pack = queue_pack,
 	.unpack = queue_unpack,
 };

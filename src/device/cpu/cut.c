@@ -64,31 +64,35 @@ static uint64_t cut_items(const struct layout *layout, const struct slice *slice
 	return first;
 }
 
-static uint64_t cut_elements(const struct layout *layout, const struct slice *slice,
-			     const void *key, bool equal_before)
+void cpu_cut_items(const struct cut_op *op)
 {
-	return cpu_cut_slice(slice, layout->element_nbytes, layout_key_beginning(layout, key),
-			     equal_before);
+	for (uint32_t i = 0; i < op->k; i++)
+		op->ret_cuts[i] = cut_items(op->layout, &op->slices[i], op->key, i < op->slice);
 }
 
-void cpu_cut(const struct cut_op *op)
+void cpu_cut_elements(const struct cut_op *op)
 {
-	const struct layout *layout = op->layout;
+	const code_t key = layout_key_beginning(op->layout, op->key);
 
 	for (uint32_t i = 0; i < op->k; i++)
-		op->ret_cuts[i] = (layout->kind == LAYOUT_RECORDS ? cut_items : cut_elements)(
-			layout, &op->slices[i], op->key, i < op->slice);
+		op->ret_cuts[i] = cpu_cut_slice(&op->slices[i], op->layout->element_nbytes, key,
+						i < op->slice);
 }
 
-void cpu_sample(const struct sample_op *op)
+void cpu_sample_items(const struct sample_op *op)
 {
 	const struct layout *layout = op->layout;
 	const unsigned char *items = op->items;
 	code_t *key = op->ret_keys;
 
 	for (uint64_t i = 0; i < op->n; i += op->stride)
-		*key++ = layout->kind == LAYOUT_RECORDS ?
-				 layout_key_prefix(&layout->item_keys,
-						   items + i * layout->item_nbytes) :
-				 element_get(items, layout->element_nbytes, i);
+		*key++ = layout_key_prefix(&layout->item_keys, items + i * layout->item_nbytes);
+}
+
+void cpu_sample_elements(const struct sample_op *op)
+{
+	code_t *key = op->ret_keys;
+
+	for (uint64_t i = 0; i < op->n; i += op->stride)
+		*key++ = element_get(op->items, op->layout->element_nbytes, i);
 }

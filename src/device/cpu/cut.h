@@ -13,5 +13,7 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, code_
 		       bool equal_before);
 
 /* As cut_op and sample_op say. */
-void cpu_cut(const struct cut_op *op);
-void cpu_sample(const struct sample_op *op);
+void cpu_cut_elements(const struct cut_op *op);
+void cpu_cut_items(const struct cut_op *op);
+void cpu_sample_elements(const struct sample_op *op);
+void cpu_sample_items(const struct sample_op *op);

@@ -315,84 +315,37 @@ static int unpack(struct lane *lane, const struct unpack_op *op)
 				    "unpack");
 }
 
-/* How what a layout's runs consist of is sorted and merged. */
-struct kind {
-	int (*sort)(struct lane *lane, const struct sort_op *op);
-	int (*merge)(struct lane *lane, const struct merge_op *op);
-	int (*unique)(struct lane *lane, const struct unique_op *op);
-	int (*cut)(struct lane *lane, const struct cut_op *op);
-	int (*sample)(struct lane *lane, const struct sample_op *op);
-	size_t (*sort_scratch_nbytes)(const struct layout *layout, uint64_t n);
-	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
-};
-
-static const struct kind kind_elements = {
+static const struct backend_kind kind_codes = {
+	.encode = encode,
+	.decode = decode,
+	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
 	.sort = sort_elements,
+	.merge_scratch_nbytes = elements_merge_scratch_nbytes,
 	.merge = merge_elements,
 	.unique = unique_elements,
 	.cut = cut_elements,
 	.sample = sample_elements,
-	.sort_scratch_nbytes = elements_sort_scratch_nbytes,
-	.merge_scratch_nbytes = elements_merge_scratch_nbytes,
 };
 
-static const struct kind kind_records = {
+static const struct backend_kind kind_records = {
+	.sort_scratch_nbytes = records_sort_scratch_nbytes,
 	.sort = cuda_sort_records,
+	.merge_scratch_nbytes = cuda_records_scratch_nbytes,
 	.merge = cuda_merge_records,
 	.unique = unique_records,
 	.cut = cuda_cut_items,
 	.sample = cuda_sample_items,
-	.sort_scratch_nbytes = records_sort_scratch_nbytes,
-	.merge_scratch_nbytes = cuda_records_scratch_nbytes,
 };
 
-/* References: not taken (device_info.refers). */
-static const struct kind *kind_of(const struct layout *layout)
-{
-	return layout->kind == LAYOUT_RECORDS ? &kind_records : &kind_elements;
-}
-
-static int sort(struct lane *lane, const struct sort_op *op)
-{
-	return kind_of(op->layout)->sort(lane, op);
-}
-
-static int merge(struct lane *lane, const struct merge_op *op)
-{
-	return kind_of(op->layout)->merge(lane, op);
-}
-
-static int unique(struct lane *lane, const struct unique_op *op)
-{
-	return kind_of(op->layout)->unique(lane, op);
-}
-
-static int cut(struct lane *lane, const struct cut_op *op)
-{
-	return kind_of(op->layout)->cut(lane, op);
-}
-
-static int sample(struct lane *lane, const struct sample_op *op)
-{
-	return kind_of(op->layout)->sample(lane, op);
-}
-
-static size_t sort_scratch_nbytes(const struct device *device, const struct layout *layout,
-				  uint64_t n)
-{
-	(void)device;
-	return kind_of(layout)->sort_scratch_nbytes(layout, n);
-}
-
-static size_t merge_scratch_nbytes(const struct device *device, const struct layout *layout,
-				   uint32_t k, uint64_t n)
-{
-	(void)device;
-	return kind_of(layout)->merge_scratch_nbytes(layout, k, n);
-}
+/* No references: they are to memory of the host. */
+static const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
+	[LAYOUT_CODES] = &kind_codes,
+	[LAYOUT_RECORDS] = &kind_records,
+};
 
 const struct backend backend_cuda = {
 	.name = "cuda",
+	.kinds = kinds,
 	.probe = cuda_device_probe,
 	.open = cuda_device_open,
 	.close = cuda_device_close,
@@ -408,15 +361,6 @@ const struct backend backend_cuda = {
 	.mark_wait = cuda_mark_wait,
 	.follow = cuda_lane_follow,
 	.copy = copy,
-	.encode = encode,
-	.decode = decode,
-	.sort_scratch_nbytes = sort_scratch_nbytes,
-	.sort = sort,
-	.cut = cut,
-	.merge_scratch_nbytes = merge_scratch_nbytes,
-	.merge = merge,
-	.unique = unique,
-	.sample = sample,
 	.pack = pack,
 	.unpack = unpack,
 };

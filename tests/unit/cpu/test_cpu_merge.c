@@ -195,12 +195,12 @@ static void cuts_are_bounds_on_key_and_slice(void **state)
 		const code_t key = 5;
 		uint64_t cuts[4];
 
-		cpu_cut(&(struct cut_op){ .layout = &layout,
-					  .slices = slices,
-					  .k = 4,
-					  .key = &key,
-					  .slice = slice,
-					  .ret_cuts = cuts });
+		cpu_cut_elements(&(struct cut_op){ .layout = &layout,
+						   .slices = slices,
+						   .k = 4,
+						   .key = &key,
+						   .slice = slice,
+						   .ret_cuts = cuts });
 		assert_memory_equal(cuts, expected[slice], sizeof cuts);
 	}
 }
@@ -214,11 +214,11 @@ static void every_stride_th_element_is_sampled(void **state)
 		void *elements = elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
 		code_t keys[4];
 
-		cpu_sample(&(struct sample_op){ .layout = &layout,
-						.items = elements,
-						.n = 10,
-						.stride = 3,
-						.ret_keys = keys });
+		cpu_sample_elements(&(struct sample_op){ .layout = &layout,
+							 .items = elements,
+							 .n = 10,
+							 .stride = 3,
+							 .ret_keys = keys });
 		for (unsigned j = 0; j < 4; j++)
 			assert_true(keys[j] == element_get(elements, element_sizes[i], 3 * j));
 		elements_free(elements, element_sizes[i], 10);

@@ -101,7 +101,7 @@ static atomic_uint n_counted;
 static int counting_sort(struct lane *lane, const struct sort_op *op)
 {
 	n_counted++;
-	return backend_cpu.sort(lane, op);
+	return backend_cpu.kinds[LAYOUT_CODES]->sort(lane, op);
 }
 
 static int failing_sort(struct lane *lane, const struct sort_op *op)
@@ -112,12 +112,17 @@ static int failing_sort(struct lane *lane, const struct sort_op *op)
 
 static void devices_of_different_kinds_work_side_by_side(void **state)
 {
+	struct backend_kind counts = *backend_cpu.kinds[LAYOUT_CODES], fails = counts;
+	const struct backend_kind *const counting_kinds[N_LAYOUT_KINDS] = { &counts };
+	const struct backend_kind *const failing_kinds[N_LAYOUT_KINDS] = { &fails };
 	struct backend counting = backend_cpu, failing = backend_cpu;
 	struct bench plain, counted, failed;
 
 	(void)state;
-	counting.sort = counting_sort;
-	failing.sort = failing_sort;
+	counts.sort = counting_sort;
+	counting.kinds = counting_kinds;
+	fails.sort = failing_sort;
+	failing.kinds = failing_kinds;
 	n_counted = 0;
 	bench_open(&backend_cpu, 1, &plain);
 	bench_open(&counting, 1, &counted);
@@ -126,12 +131,29 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 	assert_int_equal(n_counted, 0);
 	queue_sort(&counted);
 	assert_int_equal(n_counted, 1);
-	assert_int_equal(lane_sort(failed.lane, &(struct sort_op){ .n = 0 }), -EIO);
+	assert_int_equal(lane_sort(failed.lane, &(struct sort_op){ .layout = &layout }), -EIO);
 	expect_sorted(&plain);
 	expect_sorted(&counted);
 	bench_close(&failed);
 	bench_close(&plain);
 	bench_close(&counted);
+}
+
+/* It has no row for them. */
+static void device_says_which_kinds_it_takes(void **state)
+{
+	const struct layout references = { .kind = LAYOUT_REFERENCES };
+	const struct backend_kind *const kinds[N_LAYOUT_KINDS] = {
+		[LAYOUT_CODES] = backend_cpu.kinds[LAYOUT_CODES],
+	};
+	struct backend one_kind = backend_cpu;
+	const struct device device = { .backend = &one_kind }, cpu = { .backend = &backend_cpu };
+
+	(void)state;
+	one_kind.kinds = kinds;
+	assert_true(device_takes(&device, &layout));
+	assert_false(device_takes(&device, &references));
+	assert_true(device_takes(&cpu, &references));
 }
 
 /* As opening fails half-way, and things are closed that never were. */
@@ -148,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_devices_of_a_kind_work_side_by_side),
 		cmocka_unit_test(devices_of_different_kinds_work_side_by_side),
+		cmocka_unit_test(device_says_which_kinds_it_takes),
 		cmocka_unit_test(what_was_not_opened_can_be_closed),
 	};
 
