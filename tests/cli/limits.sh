@@ -76,6 +76,15 @@ if ! grep -q __sanitizer "$GSORT"; then
 	fi
 	rm -f large* expected-large
 
+	claim 'few addresses are enough for the stacks of threads'
+	limited ulimit -v 30000
+	gsort=$GSORT
+	GSORT=./limited
+	gives expected input
+	gives expected -S 1M --parallel=2 input
+	gives expected -S 4M --parallel=8 input
+	GSORT=$gsort
+
 	claim 'too little memory to do anything is said'
 	(
 		ulimit -v 30000
