@@ -106,7 +106,8 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 
 /*
  * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
- * work) or of the memory (several chunks are needed for overlap).
+ * work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records there
+ * would be twice as many chunks, each with room for a record in every window of a merge.
  */
 static void plan_chunks(const struct plan_request *request, const struct device_info *info,
 			struct plan *plan)
@@ -118,8 +119,8 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
 		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
 						  LEAST_CHUNK_NBYTES));
-	plan->chunk_records =
-		round_up(at_least(nbytes / record_nbytes, 1), align_records(request->layout));
+	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1),
+				       align_records(request->layout));
 	if (!plan->unified)
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
@@ -356,16 +357,16 @@ static void plan_all(const struct plan_request *request, const struct device_inf
 	plan->is_enough = plan->total_nbytes <= plan->memory_nbytes + PLAN_BESIDE_NBYTES;
 }
 
-void plan_make(const struct plan_request *request, struct plan *ret_plan)
+/* With that much of the memory. */
+static void plan_within(const struct plan_request *request, uint64_t memory_nbytes,
+			struct plan *plan)
 {
 	struct plan_request undivided = *request;
-	struct plan *plan = ret_plan;
 	struct device_info info;
 
 	device_describe(request->device, &info);
 	*plan = (struct plan){
-		.memory_nbytes = at_most(at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
-					 PLAN_MOST_MEMORY_NBYTES),
+		.memory_nbytes = memory_nbytes,
 		.input_nbytes = request->input_nbytes,
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,
 		.element_nbytes = request->layout->element_nbytes,
@@ -397,4 +398,50 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		plan->n_readers = (uint32_t)at_most(plan->n_readers, plan->n_lanes);
 		plan_all(request, &info, plan);
 	}
+}
+
+/* What is too much for any plan with that memory: what is there before one is made. */
+static bool is_hopeless(const struct plan_request *request, const struct plan *plan,
+			uint64_t memory_nbytes)
+{
+	const uint64_t streams_nbytes = at_most(request->streams_nbytes, PLAN_MOST_MEMORY_NBYTES);
+
+	return at_least(streams_nbytes, plan->mapped_nbytes) > memory_nbytes + PLAN_BESIDE_NBYTES;
+}
+
+/*
+ * A plan for less memory that is enough is one for more, too. Not all that a plan takes grows with
+ * the memory evenly: blocks that become longer with it may make codecs grow, and windows have room
+ * for a record of each chunk, of which there may be more. So a plan that is not enough is replaced
+ * by that for less, by halves and by three quarters of these, if that is. What is enough then is so
+ * with twice the memory as well, whatever is added here.
+ */
+static void replace_by_smaller(const struct plan_request *request, struct plan *plan)
+{
+	uint64_t less = plan->memory_nbytes;
+	struct plan smaller;
+
+	for (bool halve = false; less / 2 >= PLAN_LEAST_MEMORY_NBYTES; halve = !halve) {
+		const uint64_t nbytes = halve ? less / 2 : less - less / 4;
+
+		if (halve)
+			less = nbytes;
+		if (is_hopeless(request, plan, nbytes))
+			return;
+		plan_within(request, nbytes, &smaller);
+		if (smaller.is_enough) {
+			*plan = smaller;
+			return;
+		}
+	}
+}
+
+void plan_make(const struct plan_request *request, struct plan *ret_plan)
+{
+	plan_within(request,
+		    at_most(at_least(request->memory_nbytes, PLAN_LEAST_MEMORY_NBYTES),
+			    PLAN_MOST_MEMORY_NBYTES),
+		    ret_plan);
+	if (!ret_plan->is_enough)
+		replace_by_smaller(request, ret_plan);
 }

@@ -260,6 +260,22 @@ static inline const char *find_broken_plan(const struct plan_request *request)
 	return find_broken_merge(&plan, request);
 }
 
+/* The same, of the plans with this memory and with twice as much. */
+static inline const char *find_broken_twice(const struct plan_request *request)
+{
+	struct plan_request more = *request;
+	struct plan plan;
+
+	plan_make(request, &plan);
+	if (!plan.is_enough || request->memory_nbytes < PLAN_LEAST_MEMORY_NBYTES)
+		return NULL;
+	more.memory_nbytes *= 2;
+	if (more.memory_nbytes < request->memory_nbytes)
+		return NULL;
+	plan_make(&more, &plan);
+	return plan.is_enough ? NULL : "what has enough memory has too little with twice as much";
+}
+
 static inline void print_request(const struct plan_request *request)
 {
 	printf("layout %d of %zu bytes, %zu resident; input %#zx in %u runs, memory %#zx, device "
@@ -284,6 +300,8 @@ static inline const char *try_plan(const unsigned char *bytes, size_t n)
 
 	backend.describe = describe_requested;
 	broken = find_broken_plan(&request);
+	if (!broken)
+		broken = find_broken_twice(&request);
 	if (broken)
 		print_request(&request);
 	return broken;

@@ -533,8 +533,8 @@ static void records_from_a_pipe_have_room_in_any_memory(void **state)
 		struct layout records;
 
 		assert_int_equal(layout_make(&wanted, &records), 0);
-		for (uint64_t memory_nbytes = 16 * MIB; memory_nbytes <= 256 * GIB;
-		     memory_nbytes *= 2) {
+		for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
+		     memory_nbytes += memory_nbytes / 8) {
 			const struct plan_request request = {
 				.layout = &records,
 				.device = device,

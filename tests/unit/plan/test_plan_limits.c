@@ -9,7 +9,7 @@
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
-enum { N_REQUESTS = 200000, REQUEST_NBYTES = 96 };
+enum { N_REQUESTS = 100000, N_USUAL_REQUESTS = 30000, REQUEST_NBYTES = 96 };
 
 /* The same numbers everywhere (Marsaglia's xorshift). */
 static uint64_t next_random(uint64_t *state)
@@ -18,6 +18,14 @@ static uint64_t next_random(uint64_t *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
+}
+
+static void draw(uint64_t *random, unsigned char bytes[static REQUEST_NBYTES])
+{
+	for (size_t at = 0; at < REQUEST_NBYTES; at += sizeof *random) {
+		next_random(random);
+		memcpy(bytes + at, random, sizeof *random);
+	}
 }
 
 static void any_request_makes_a_plan_that_holds(void **state)
@@ -29,13 +37,50 @@ static void any_request_makes_a_plan_that_holds(void **state)
 	for (int i = 0; i < N_REQUESTS; i++) {
 		const char *broken;
 
-		for (size_t at = 0; at < sizeof bytes; at += sizeof random) {
-			next_random(&random);
-			memcpy(bytes + at, &random, sizeof random);
-		}
+		draw(&random, bytes);
 		broken = try_plan(bytes, sizeof bytes);
 		if (broken)
 			fail_msg("request %d: %s", i, broken);
+	}
+}
+
+/* As people have them: some MiB of memory, and inputs from nothing to a TiB, or pipes. */
+static void make_usual(struct plan_request *request, uint64_t *random)
+{
+	const uint64_t record_nbytes = request->layout->record_nbytes;
+
+	request->memory_nbytes = PLAN_LEAST_MEMORY_NBYTES + next_random(random) % (64 << 20);
+	request->n_input_runs %= 1000;
+	request->streams_nbytes %= 16 << 20;
+	request->input_nbytes = next_random(random) >> (24 + next_random(random) % 30);
+	request->input_nbytes -= request->input_nbytes % record_nbytes;
+	if (next_random(random) % 4 == 0 && request->layout->kind != LAYOUT_REFERENCES)
+		request->input_nbytes = PLAN_SIZE_UNKNOWN;
+}
+
+static void what_fits_into_memory_fits_into_twice_as_much(void **state)
+{
+	struct backend backend = backend_cpu;
+	const struct device device = { .backend = &backend };
+	uint64_t random = 0x9e3779b97f4a7c15;
+	unsigned char bytes[REQUEST_NBYTES];
+	struct layout layout;
+
+	(void)state;
+	backend.describe = describe_requested;
+	for (int i = 0; i < N_USUAL_REQUESTS; i++) {
+		struct choices choices = { bytes, sizeof bytes };
+		struct plan_request request;
+		const char *broken;
+
+		draw(&random, bytes);
+		request = choose_request(&choices, &device, &layout);
+		make_usual(&request, &random);
+		broken = find_broken_twice(&request);
+		if (broken) {
+			print_request(&request);
+			fail_msg("request %d: %s", i, broken);
+		}
 	}
 }
 
@@ -43,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_request_makes_a_plan_that_holds),
+		cmocka_unit_test(what_fits_into_memory_fits_into_twice_as_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
