@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "tests/fault/twin.h"
 
@@ -39,6 +40,11 @@ TWIN(POINT_ALLOCATION, void *, NULL, reallocarray, (void *memory, size_t n, size
 TWIN(POINT_ALLOCATION, void *, NULL, aligned_alloc, (size_t alignment, size_t nbytes),
 	(alignment, nbytes))
 TWIN(POINT_ALLOCATION, char *, NULL, strdup, (const char *text), (text))
+TWIN(POINT_ALLOCATION, FILE *, NULL, open_memstream, (char **ret_text, size_t *ret_nbytes),
+	(ret_text, ret_nbytes))
+TWIN(POINT_ALLOCATION, ZSTD_CCtx *, NULL, ZSTD_createCCtx, (void), ())
+TWIN(POINT_ALLOCATION, ZSTD_DCtx *, NULL, ZSTD_createDCtx, (void), ())
+TWIN(POINT_ALLOCATION, ZSTD_DStream *, NULL, ZSTD_createDStream, (void), ())
 /* clang-format on */
 
 int __wrap_asprintf(char **ret_text, const char *format, ...);

@@ -51,6 +51,7 @@ static const struct record_set record_sets[] = {
 	  RECORDS_TWO, 90, false },
 	{ { 9, { "0:b9" }, RECORDS_INDEX }, RECORDS_BITS, 150, false },
 	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 0, false },
+	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 1, false },
 };
 /* clang-format on */
 

@@ -383,6 +383,34 @@ static void the_first_damaged_block_is_reported(void **state)
 	packed_free(&packed);
 }
 
+/* --- A device that cannot clear memory --- */
+
+static bool clearing_fails;
+
+/* As the runtime has it, but for the names of types. */
+int __real_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream);
+int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream);
+int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream)
+{
+	return clearing_fails ? 1 : __real_cudaMemsetAsync(to, byte, nbytes, stream);
+}
+
+/* Else what was not packed, or not unpacked, would be taken for codes. */
+static void what_cannot_be_queued_is_an_error(void **state)
+{
+	const struct kernel_packed_block block = { .n = 1 };
+	const struct delta_pack_task pack = { .n = 1, .code_nbytes = 8, .block_n = 1 };
+	const struct delta_unpack_task unpack = { .blocks = &block,
+						  .n_blocks = 1,
+						  .code_nbytes = 8 };
+
+	(void)state;
+	clearing_fails = true;
+	assert_int_equal(launch_delta_pack(&pack, NULL), 1);
+	assert_int_equal(launch_delta_unpack(&unpack, NULL), 1);
+	clearing_fails = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +424,7 @@ int main(void)
 		cmocka_unit_test(changed_blocks_are_refused_or_decoded_as_on_the_cpu),
 		cmocka_unit_test(impossible_widths_are_refused),
 		cmocka_unit_test(the_first_damaged_block_is_reported),
+		cmocka_unit_test(what_cannot_be_queued_is_an_error),
 	};
 	const char *why;
 

@@ -32,6 +32,7 @@ static struct {
 	useconds_t marked_delay;      /* ... are slow */
 	bool refuses_direct;          /* does not know O_DIRECT */
 	bool refuses_nameless;        /* does not know O_TMPFILE */
+	int new_errno;                /* of opening with O_EXCL */
 	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
 	int unlink_errno, setxattr_errno;
 	int first_fsync_errno; /* of the first alone */
@@ -69,6 +70,10 @@ static inline int faulty_openat(int directory, const char *path, int flags, mode
 
 	if (nameless && faults.refuses_nameless) {
 		errno = EOPNOTSUPP;
+		return -1;
+	}
+	if (flags & O_EXCL && !nameless && faults.new_errno) {
+		errno = faults.new_errno;
 		return -1;
 	}
 	if (flags & O_DIRECT && faults.refuses_direct) {

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/gate.h"
+
 enum { N_PARTS = 1000 };
 
 struct job {
@@ -110,6 +112,30 @@ static void job_without_parts_is_done(void **state)
 	crew_close(NULL);
 }
 
+/* Two parts, neither of which ends before the other has begun. */
+struct meeting {
+	struct gate begun[2];
+};
+
+static int meet(void *context, uint32_t i)
+{
+	struct meeting *meeting = context;
+
+	gate_open(&meeting->begun[i], 1);
+	return gate_pass(&meeting->begun[1 - i]) ? 0 : -ETIMEDOUT;
+}
+
+static void parts_are_done_side_by_side(void **state)
+{
+	struct meeting meeting = { { GATE_CLOSED, GATE_CLOSED } };
+	struct crew *crew;
+
+	(void)state;
+	assert_int_equal(crew_open(2, &crew), 0);
+	assert_int_equal(crew_run(crew, meet, &meeting, 2), 0);
+	crew_close(crew);
+}
+
 /* Threads that claim what is next. */
 struct claims {
 	atomic_uint next, n_threads;
@@ -145,6 +171,7 @@ int main(void)
 		cmocka_unit_test(every_part_is_done_once),
 		cmocka_unit_test(what_parts_say_comes_to_who_wants_them_done),
 		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
+		cmocka_unit_test(parts_are_done_side_by_side),
 		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
 		cmocka_unit_test(job_without_parts_is_done),
 	};

@@ -117,6 +117,37 @@ static void stage_that_ran_longest_held_the_others_up(void **state)
 	assert_has("\"bottleneck\": \"spill\"");
 }
 
+/* The clock does not go on within everything. */
+static void stage_that_took_no_time_has_no_rate(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+
+	(void)state;
+	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
+	add_span(stats, STAGE_SORT, 1, 1, 1 << 20);
+	print_report(stats, "u64", &facts);
+	stats_close(stats);
+	assert_has("\n  sort              1 MiB     0.000 s     0.000 s      0 %              -\n");
+}
+
+static void sort_has_a_rate(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	const char *rate;
+	double number;
+	char unit;
+
+	(void)state;
+	add_span(stats, STAGE_READ, 1, 2, 8 << 20);
+	memset(text, 0, sizeof text);
+	print_report(stats, "u64", &facts);
+	stats_close(stats);
+	assert_has("(8 MiB) read, 1048576 written, ");
+	rate = strstr(text, "written, ");
+	assert_int_equal(sscanf(rate, "written, %lf %ciB/s; CPU, 2 threads", &number, &unit), 2);
+	assert_true(number > 0);
+}
+
 static void phases_are_counted_apart(void **state)
 {
 	struct stats *stats = open_stats(PHASE_RUNS);
@@ -233,6 +264,32 @@ static void progress_follows_the_measuring_stage(void **state)
 	stats_close(stats);
 }
 
+/* Until the clock has gone on. */
+static void wait_for_the_clock(void)
+{
+	const uint64_t begin_ns = clock_now_ns();
+
+	while (clock_now_ns() == begin_ns)
+		;
+}
+
+static void whole_sort_takes_as_long_as_all_phases(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats_progress runs, merge;
+
+	(void)state;
+	wait_for_the_clock();
+	stats_get_progress(stats, &runs);
+	assert_true(runs.elapsed_ns > 0);
+	assert_int_equal(runs.whole_elapsed_ns, runs.elapsed_ns);
+	stats_begin_phase(stats, PHASE_MERGE, 300);
+	wait_for_the_clock();
+	stats_get_progress(stats, &merge);
+	assert_true(merge.whole_elapsed_ns >= runs.elapsed_ns + merge.elapsed_ns);
+	stats_close(stats);
+}
+
 static void *add_spans(void *arg)
 {
 	for (int i = 0; i < N_SPANS; i++)
@@ -302,12 +359,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overlapping_spans_cover_time_once),
 		cmocka_unit_test(stage_that_ran_longest_held_the_others_up),
+		cmocka_unit_test(stage_that_took_no_time_has_no_rate),
+		cmocka_unit_test(sort_has_a_rate),
 		cmocka_unit_test(phases_are_counted_apart),
 		cmocka_unit_test(waiting_is_not_work),
 		cmocka_unit_test(facts_are_in_both_reports),
 		cmocka_unit_test(a_check_has_facts_of_its_records_only),
 		cmocka_unit_test(unknown_facts_are_left_out),
 		cmocka_unit_test(progress_follows_the_measuring_stage),
+		cmocka_unit_test(whole_sort_takes_as_long_as_all_phases),
 		cmocka_unit_test(spans_of_all_threads_are_counted),
 		cmocka_unit_test(spans_become_events_of_the_trace),
 		cmocka_unit_test(no_stats_are_fine),

@@ -9,6 +9,7 @@
 
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/files.h"
+#include "src/checkpoint/inside.h"
 #include "src/checkpoint/saver.h"
 #include "src/checkpoint/written_parts.h"
 #include "tests/support/io_fixture.h"
@@ -57,6 +58,23 @@ static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
 	const struct run_block block = { .n_items = 10, .stored_nbytes = 80 };
 
 	return visit_run(first, n_replaced, n_records, &block);
+}
+
+/* Memory for windows is divided by it, whatever -S is now. */
+static void blocks_of_stored_runs_have_room_in_the_plan(void **state)
+{
+	static const struct layout layout = { .resident_nbytes = 12 };
+	static const uint32_t lengths[] = { 7, 50, 9, 20 };
+	struct run_block blocks[4] = { { 0 } };
+	struct checkpoint_run runs[2] = { { .blocks = blocks, .run.n_blocks = 1 },
+					  { .blocks = blocks + 1, .run.n_blocks = 3 } };
+	const struct checkpoint checkpoint = { .layout = &layout,
+					       .state = { .runs = runs, .n_runs = 2 } };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		blocks[i].n_items = lengths[i];
+	assert_int_equal(checkpoint_block_nbytes(&checkpoint), 50 * 12);
 }
 
 static int visit_point(uint64_t offset, uint64_t nbytes)
@@ -257,6 +275,76 @@ static void input_that_is_the_output_now_is_accepted(void **state)
 	description_format_file((struct file_identity){ .device = 1, .inode = 3 }, accepted);
 	assert_false(description_differs(&old, &output, accepted, &difference));
 	assert_true(description_differs(&old, &third, accepted, &difference));
+}
+
+static bool lacks_memory;
+
+FILE *__real_open_memstream(char **ret_text, size_t *ret_nbytes);
+FILE *__wrap_open_memstream(char **ret_text, size_t *ret_nbytes);
+FILE *__wrap_open_memstream(char **ret_text, size_t *ret_nbytes)
+{
+	if (!lacks_memory)
+		return __real_open_memstream(ret_text, ret_nbytes);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool closing_fails;
+
+int __real_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream)
+{
+	const int r = __real_fclose(stream);
+
+	if (!closing_fails)
+		return r;
+	errno = ENOMEM;
+	return EOF;
+}
+
+/* What is described is compared with what is saved: a part of it would be another sort. */
+static void want_of_memory_for_a_description_is_an_error(void **state)
+{
+	const struct sort_spec spec = { .unique = true };
+	struct description description = { 0 };
+
+	(void)state;
+	messages_reset(true);
+	lacks_memory = true;
+	assert_int_equal(description_make(&spec, &description), -ENOMEM);
+	lacks_memory = false;
+	closing_fails = true;
+	assert_int_equal(description_make(&spec, &description), -ENOMEM);
+	closing_fails = false;
+	assert_non_null(strstr(messages_last(), "--checkpoint"));
+	assert_int_equal(description_make(&spec, &description), 0);
+	free(description.text);
+}
+
+/* The value of the last entry: that of the input, if there is one. */
+static const char *last_text(const struct description *description)
+{
+	const char *end = description->text + description->nbytes - 1;
+	const char *before = memrchr(description->text, 0, (size_t)(end - description->text));
+
+	return before + 1;
+}
+
+static void state_of_an_input_is_what_stat_says(void **state)
+{
+	const char *path = path_of("input");
+	const struct sort_spec spec = { .inputs = &path, .n_inputs = 1 };
+	const struct timespec times[] = { { .tv_sec = 1 }, { .tv_sec = 1234567, .tv_nsec = 89 } };
+	struct description description;
+
+	(void)state;
+	write_file(path, "12345678", 8);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_int_equal(description_make(&spec, &description), 0);
+	assert_non_null(
+		strstr(last_text(&description), ", 8 bytes from 0, modified 1234567.000000089, "));
+	free(description.text);
 }
 
 /* --- Files and the saver --- */
@@ -594,7 +682,11 @@ int main(void)
 		cmocka_unit_test(changed_byte_of_the_output_is_found),
 		cmocka_unit_test_setup_teardown(difference_of_the_sort_is_named, fixture_start,
 						fixture_finish),
+		cmocka_unit_test(blocks_of_stored_runs_have_room_in_the_plan),
 		cmocka_unit_test(input_that_is_the_output_now_is_accepted),
+		cmocka_unit_test(want_of_memory_for_a_description_is_an_error),
+		cmocka_unit_test_setup_teardown(state_of_an_input_is_what_stat_says, fixture_start,
+						fixture_finish),
 		cmocka_unit_test_setup_teardown(what_is_saved_is_durable_when_it_says_so,
 						start_files, finish_files),
 		cmocka_unit_test_setup_teardown(record_is_not_written_when_its_data_is_not_durable,

@@ -3,6 +3,7 @@
  */
 #include "src/checkpoint/run_origins.h"
 
+#include "tests/support/messages_heard.h"
 #include "tests/support/record_fixture.h"
 
 #include <errno.h>
@@ -139,6 +140,24 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 	layout_free(&layout);
 }
 
+static void input_that_cannot_be_read_is_not_taken_for_a_changed_one(void **state)
+{
+	size_t bad;
+	int r;
+
+	(void)state;
+	with_layout((struct layout_request){ 0 });
+	open_input();
+	assert_int_equal(truncate(path[1], 0), 0);
+	messages_reset(true);
+	r = run_origins_check(&origins, &bad);
+	input_close(origins.input);
+	assert_true(r < 0);
+	assert_int_not_equal(r, -EBADMSG);
+	assert_non_null(strstr(messages_last(), path[1]));
+	layout_free(&layout);
+}
+
 static void part_of_what_is_not_at_hand_is_read(void **state)
 {
 	const uint64_t mib = UINT64_C(1) << 20;
@@ -154,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_that_are_the_same_are_fine),
 		cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
+		cmocka_unit_test(input_that_cannot_be_read_is_not_taken_for_a_changed_one),
 		cmocka_unit_test(part_of_what_is_not_at_hand_is_read),
 	};
 

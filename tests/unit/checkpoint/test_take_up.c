@@ -4,6 +4,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/checkpoint/files.h"
 #include "src/checkpoint/state.h"
+#include "src/checkpoint/written_parts.h"
 
 #include "tests/support/io_fixture.h"
 #include "tests/support/parsed_options.h"
@@ -125,19 +126,27 @@ static void append_point(void)
 	append(RECORD_POINT, parts, 2);
 }
 
-/* All fitted in memory; the output is the file as it is. */
-static void append_done(const char *path)
+/* All fitted in memory; the output is the file as it is, of n parts. */
+static void append_done_of(const char *path, const struct output_part *output_parts, size_t n)
 {
 	struct stat status;
 	int r = stat(path, &status);
 	const struct saved_output output = { status.st_dev, status.st_ino };
 	const struct saved_done done = { .output_nbytes = (uint64_t)status.st_size,
 					 .modified_seconds = status.st_mtim.tv_sec,
-					 .modified_nanos = status.st_mtim.tv_nsec };
+					 .modified_nanos = status.st_mtim.tv_nsec,
+					 .n_parts = n };
+	const struct payload_part parts[] = { { &done, sizeof done },
+					      { output_parts, n * sizeof *output_parts } };
 
 	assert_int_equal(r, 0);
 	append(RECORD_OUTPUT, &(struct payload_part){ &output, sizeof output }, 1);
-	append(RECORD_DONE, &(struct payload_part){ &done, sizeof done }, 1);
+	append(RECORD_DONE, parts, 2);
+}
+
+static void append_done(const char *path)
+{
+	append_done_of(path, NULL, 0);
 }
 
 static bool is_complete(struct options *options)
@@ -169,6 +178,23 @@ static void output_that_has_changed_is_not_complete(void **state)
 	write_file(output_path, "complete, and more", 18);
 	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
 	assert_false(is_complete(&options));
+	options_free(&options);
+}
+
+/* Neither its size nor its times have changed: the disk has lost a part of it. */
+static void complete_output_with_other_bytes_is_damaged(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	struct output_part part;
+
+	(void)state;
+	write_file(output_path, "complete", 8);
+	assert_int_equal(open_and_leave(&options), 0);
+	written_parts_describe(0, "was this", 8, &part);
+	append_done_of(output_path, &part, 1);
+	assert_int_equal(open_and_leave(&options), -EBADMSG);
+	assert_non_null(strstr(messages_last(), "is not what was written"));
 	options_free(&options);
 }
 
@@ -209,6 +235,7 @@ int main(void)
 		FIXTURE(output_is_gone_on_with_before_all_runs_are_there),
 		FIXTURE(output_of_unique_records_without_all_runs_is_damaged),
 		FIXTURE(output_that_has_changed_is_not_complete),
+		FIXTURE(complete_output_with_other_bytes_is_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

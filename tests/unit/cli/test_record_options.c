@@ -104,6 +104,23 @@ static void any_number_of_keys_is_taken(void **state)
 	free(argv);
 }
 
+static bool lacks_memory;
+
+void *__real_reallocarray(void *memory, size_t n, size_t nbytes);
+void *__wrap_reallocarray(void *memory, size_t n, size_t nbytes);
+void *__wrap_reallocarray(void *memory, size_t n, size_t nbytes)
+{
+	return lacks_memory ? NULL : __real_reallocarray(memory, n, nbytes);
+}
+
+static void keys_without_memory_are_refused_with_their_number(void **state)
+{
+	(void)state;
+	lacks_memory = true;
+	REFUSED("no memory for 1 keys", "", "-R9", "-k0:u8", "-o", "out");
+	lacks_memory = false;
+}
+
 static void unknown_types_are_refused_with_the_known_ones(void **state)
 {
 	(void)state;
@@ -160,6 +177,7 @@ static void wrong_record_sizes_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
+	REFUSED("-R, --record-size: ", "suffix", "-R", "1x", "-o", "out");
 	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
 }
 
@@ -233,6 +251,7 @@ int main(void)
 		cmocka_unit_test(reverse_makes_every_key_descending),
 		cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
 		cmocka_unit_test(any_number_of_keys_is_taken),
+		cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
 		cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
 		cmocka_unit_test(wrong_keys_are_refused),
 		cmocka_unit_test(keys_lie_within_the_record),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <zstd.h>
 
 #include "src/base/messages.h"
 #include "src/record/code.h"
@@ -348,6 +349,47 @@ static void other_size_is_refused(void **state)
 	codec_context_close(context);
 }
 
+/* --- without memory for libzstd --- */
+
+static bool lacks_memory;
+
+ZSTD_CCtx *__real_ZSTD_createCCtx(void);
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void);
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void)
+{
+	return lacks_memory ? NULL : __real_ZSTD_createCCtx();
+}
+
+ZSTD_DCtx *__real_ZSTD_createDCtx(void);
+ZSTD_DCtx *__wrap_ZSTD_createDCtx(void);
+ZSTD_DCtx *__wrap_ZSTD_createDCtx(void)
+{
+	return lacks_memory ? NULL : __real_ZSTD_createDCtx();
+}
+
+/* What was not decoded must not pass for decoded, nor what was not tried for what does not shrink. */
+static void want_of_memory_for_zstd_is_an_error(void **state)
+{
+	const struct codec *zstd = &codecs[CODEC_ZSTD];
+	uint64_t sorted[MOST_N] = { 0 };
+	unsigned char stored[sizeof sorted];
+	const struct codec_items items = { sorted, MOST_N, sizeof sorted[0] };
+	struct codec_context *context = open_context();
+	ssize_t nbytes;
+
+	(void)state;
+	lacks_memory = true;
+	assert_int_equal(zstd->encode(context, &items, stored, sizeof stored), -ENOMEM);
+	lacks_memory = false;
+	nbytes = zstd->encode(context, &items, stored, sizeof stored);
+	assert_true(nbytes > 0);
+	lacks_memory = true;
+	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), -ENOMEM);
+	lacks_memory = false;
+	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), 0);
+	codec_context_close(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +402,7 @@ int main(void)
 		cmocka_unit_test(garbage_is_refused_or_decoded),
 		cmocka_unit_test(changed_blocks_are_refused_or_decoded),
 		cmocka_unit_test(other_size_is_refused),
+		cmocka_unit_test(want_of_memory_for_zstd_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,8 +72,8 @@ static void short_keys_with_equals_get_narrow_elements(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-/* Sort N records by all of their bytes; are they in order? */
-static void assert_sorted(const unsigned char *records)
+/* The first of N records by all of their bytes, as many as `limit` says. */
+static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 {
 	struct layout layout =
 		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
@@ -87,17 +87,30 @@ static void assert_sorted(const unsigned char *records)
 					    .records = records,
 					    .items = items,
 					    .n = N,
-					    .limit = UINT64_MAX,
+					    .limit = limit,
 					    .scratch = scratch,
 					    .ret_read = &read,
 					    .ret = &arranged });
-	for (unsigned i = 1; i < N; i++)
-		assert_true(memcmp(items + (i - 1) * RECORD_NBYTES, items + i * RECORD_NBYTES,
-				   RECORD_NBYTES) <= 0);
+	assert_int_equal(arranged.n, limit < N ? limit : N);
+	digest_add(&arranged.digest, arranged.dropped);
 	assert_true(digest_equal(read, arranged.digest));
-	guarded_free(items, N * RECORD_NBYTES);
 	guarded_free(scratch, scratch_nbytes);
 	layout_free(&layout);
+	return items;
+}
+
+/* Sort the records; are they in order, and do as many as are wanted come first? */
+static void assert_sorted(const unsigned char *records)
+{
+	enum { LIMIT = N / 4 * 3 };
+	unsigned char *all = sort_first(records, UINT64_MAX), *first = sort_first(records, LIMIT);
+
+	for (unsigned i = 1; i < N; i++)
+		assert_true(memcmp(all + (i - 1) * RECORD_NBYTES, all + i * RECORD_NBYTES,
+				   RECORD_NBYTES) <= 0);
+	assert_memory_equal(first, all, LIMIT * RECORD_NBYTES);
+	guarded_free(all, N * RECORD_NBYTES);
+	guarded_free(first, N * RECORD_NBYTES);
 }
 
 /* Is the i-th of N records one that element_sample_take() looks at? */

@@ -157,6 +157,27 @@ static void refused_ring_is_replaced_by_threads(void **state)
 	}
 }
 
+static atomic_bool lacks_memory_once;
+
+void *__real_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes)
+{
+	return atomic_exchange(&lacks_memory_once, false) ? NULL : __real_calloc(n, nbytes);
+}
+
+static void ring_without_memory_is_replaced_by_threads(void **state)
+{
+	struct io_queue *queue = NULL;
+
+	(void)state;
+	lacks_memory_once = true;
+	assert_int_equal(io_queue_open(&syscalls_plain, IO_QUEUE_URING, 4, &queue), 0);
+	assert_non_null(queue);
+	assert_string_equal(io_queue_engine_name(queue), "threads");
+	io_queue_close(queue);
+}
+
 /* --- A ring that misbehaves --- */
 
 /* The plain engine, but from the nth call on, and so many times, one of these fails. */
@@ -209,8 +230,8 @@ static unsigned move_all_by_ring(int error)
 	calls.ring_take = faulty_ring_take;
 	ring_faults.n_submits = ring_faults.n_completions = ring_faults.n_faults = 0;
 	assert_int_equal(io_queue_open(&calls, IO_QUEUE_URING, 7, &queue), 0);
-	assert_int_equal(file_open(&calls, AT_FDCWD, path_of("f"), O_RDWR | O_CREAT | O_TRUNC,
-				   0600, &file),
+	assert_int_equal(file_open(&calls, AT_FDCWD, path_of("f"), O_RDWR | O_CREAT | O_TRUNC, 0600,
+				   &file),
 			 0);
 	memset(back, 0, N);
 	for (int is_write = 1; is_write >= 0; is_write--) {
@@ -383,6 +404,7 @@ int main(void)
 		FIXTURE(end_of_file_is_told_apart_by_every_engine),
 		FIXTURE(full_disk_fails_the_request_and_no_other),
 		FIXTURE(refused_ring_is_replaced_by_threads),
+		FIXTURE(ring_without_memory_is_replaced_by_threads),
 		FIXTURE(threads_share_a_queue),
 	};
 #define WITH_RING(name) cmocka_unit_test_setup_teardown(name, start_with_ring, fixture_finish)

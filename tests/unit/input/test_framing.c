@@ -125,6 +125,23 @@ static void short_pipes_are_refused(void **state)
 	end_feed_of_stdin(&f);
 }
 
+static void header_of_a_pipe_that_cannot_be_read_is_an_error(void **state)
+{
+	const char *const paths[] = { "-" };
+	const struct framing framing = { .skip_nbytes = 10, .format = FORMAT_RAW };
+	struct feed f = { .nbytes = 100 };
+	struct input *input;
+
+	(void)state;
+	start_feed_of_stdin(&f);
+	input = open_framed(paths, 1, framing);
+	faults.transfer_errno = EIO;
+	assert_int_equal(read_refused(input), -EIO);
+	assert_non_null(strstr(messages_last(), "read"));
+	input_close(input);
+	end_feed_of_stdin(&f);
+}
+
 static void growing_tail_is_an_error(void **state)
 {
 	const char *const paths[] = { part("a", 0, 102) };
@@ -146,6 +163,7 @@ int main(void)
 		FIXTURE(headers_and_tails_of_pipes_are_none_either),
 		FIXTURE(files_that_are_framed_otherwise_are_refused),
 		FIXTURE(short_pipes_are_refused),
+		FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
 		FIXTURE(growing_tail_is_an_error),
 	};
 

@@ -80,6 +80,33 @@ static void pipe_of_another_format_is_refused_when_it_is_read(void **state)
 	assert_message("standard input: is compressed by gzip");
 }
 
+static bool lacks_memory;
+
+void *__real_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes)
+{
+	return lacks_memory ? NULL : __real_malloc(nbytes);
+}
+
+static void pipe_that_cannot_be_looked_at_is_not_taken_for_records(void **state)
+{
+	const char *const path = "-";
+	struct input *input;
+	uint64_t position;
+	char byte;
+	size_t n;
+
+	(void)state;
+	fill_stdin(gzip, GZIP_NBYTES);
+	input = open_input(&path, 1);
+	lacks_memory = true;
+	assert_int_equal(input_read(input, &byte, 1, &position, &n), -ENOMEM);
+	lacks_memory = false;
+	input_close(input);
+	restore_stdin();
+}
+
 static void compressed_content_of_another_format_is_refused(void **state)
 {
 	char stored[200];
@@ -203,6 +230,7 @@ int main(void)
 		FIXTURE(file_of_another_format_is_refused_when_it_is_opened),
 		FIXTURE(raw_takes_everything_for_records),
 		FIXTURE(pipe_of_another_format_is_refused_when_it_is_read),
+		FIXTURE(pipe_that_cannot_be_looked_at_is_not_taken_for_records),
 		FIXTURE(compressed_content_of_another_format_is_refused),
 		FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
 		FIXTURE(looking_ahead_loses_nothing),

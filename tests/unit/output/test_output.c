@@ -53,6 +53,22 @@ static void old_file_is_untouched_until_commit(void **state)
 	}
 }
 
+static void output_that_cannot_be_made_is_refused_and_says_why(void **state)
+{
+	const char *path = old_file("f");
+
+	(void)state;
+	faults.refuses_nameless = true;
+	faults.new_errno = EACCES;
+	/* More often than there is room for names at a time. */
+	for (int i = 0; i < 100; i++) {
+		messages_reset(true);
+		assert_int_equal(open_refused(path), -EACCES);
+	}
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 1);
+}
+
 static void abort_leaves_nothing(void **state)
 {
 	(void)state;
@@ -424,6 +440,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(old_file_is_untouched_until_commit),
+		FIXTURE(output_that_cannot_be_made_is_refused_and_says_why),
 		FIXTURE(abort_leaves_nothing),
 		FIXTURE(signal_handler_removes_the_hidden_name),
 		FIXTURE(threads_write_at_offsets),
