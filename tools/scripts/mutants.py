@@ -3,7 +3,7 @@
 #
 # usage: tools/scripts/mutants.py [--seed=N] [--count=N] [--jobs=N] [--suites=A,B,...]
 #                                 [--only=TEST,...] [--seconds=N] [--minutes=N]
-#                                 [--work=DIRECTORY] [--again] [FILE...]
+#                                 [--work=DIRECTORY] [--again] [--sanitize=address|thread] [FILE...]
 #
 # A mutant is the source with one change: a comparison flipped, a number off by one, a statement
 # dropped, an error returned as 0, two arguments swapped, a condition negated. A test that fails, or
@@ -12,7 +12,9 @@
 #
 # Which tests concern a line is measured, not guessed: a build with gcov runs every test once and
 # notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
-# first, then the fastest, until one fails. A mutant that compiles to the same object file is
+# first, then the fastest, until one fails. What fails must also be seen to pass without a mutant,
+# and what runs the programs or did not end must do so twice: a busy machine kills nothing. A mutant
+# that compiles to the same object file is
 # equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
 # tests/mutants.txt with the reason: equivalents are not counted either, nor are those that only
 # change how long it takes; accepted survivors are, but apart from new ones.
@@ -20,7 +22,8 @@
 # Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
 # for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
 # again, so a run that was broken off goes on; --again tries the survivors anew, with the tests of
-# now, and no others.
+# now, and no others. With --sanitize they are shown to a build with AddressSanitizer and
+# UndefinedBehaviorSanitizer, or with ThreadSanitizer, as CI has them: for leaks and races.
 import argparse
 import hashlib
 import json
@@ -35,7 +38,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REVIEWED = os.path.join(TOP, 'tests', 'mutants.txt')
@@ -43,12 +46,18 @@ SOURCES = ('io', 'kernels', 'src')
 
 OPTIMISED = ['--buildtype=plain', '-Doptimization=1', '-Db_ndebug=false',
              '-Dc_args=-Werror=incompatible-pointer-types,-Werror=int-conversion'.replace(',', ' ')]
-COVERED = ['--buildtype=plain', '-Doptimization=0', '-Db_coverage=true']
+COVERED = ['--buildtype=plain', '-Doptimization=1', '-Db_coverage=true']
+SANITIZED = {'': OPTIMISED,
+             'address': OPTIMISED + ['-Db_sanitize=address,undefined'],
+             'thread': OPTIMISED + ['-Db_sanitize=thread']}
+FINDINGS = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'halt_on_error=1',
+            'TSAN_OPTIONS': 'halt_on_error=1'}
 
 MOST_MEMORY_NBYTES = 16 << 30  # of addresses: a mutant may ask for anything
-MOST_FILE_NBYTES = 4 << 30
+LEAST_FREE_NBYTES = 2 << 30  # where tests work: it may also write for ever
 ROUND = 60  # mutants that are tried between looks at how many counted
 MEASURE_SECONDS = 600  # for a test that is slow with gcov
+SKIPPED = 77
 
 
 # --- Making mutants -------------------------------------------------------------------------------
@@ -294,6 +303,9 @@ class Build:
 
     def __init__(self, place, options):
         self.place = place
+        self.is_sanitized = any('-Db_sanitize' in option for option in options)
+        # With many random bits in addresses ThreadSanitizer finds no room for its tables.
+        self.wrapper = ['setarch', '-R'] if '-Db_sanitize=thread' in options else []
         self.tree = os.path.join(place, 'tree')
         self.folder = os.path.join(place, 'build')
         self.log = os.path.join(place, 'log')
@@ -306,7 +318,10 @@ class Build:
                     '-Dc_link_args=' + linker, '-Dcpp_link_args=' + linker] + options,
                    self.log, env=environment):
                 sys.exit(f'mutants: no build, see {self.log}')
-        if self.make([]):
+        # Tests are linked when they are run.
+        known = json.loads(output_of(['meson', 'introspect', '--targets', self.folder]))
+        if self.make([os.path.relpath(name, self.folder) for target in known
+                      if target['type'] == 'static library' for name in target['filename']]):
             sys.exit(f'mutants: the tree does not build, see {self.log}')
 
     def make(self, targets):
@@ -327,8 +342,11 @@ class Build:
                        for name in of.get('sources', [])} | set(test['cmd'])
             sources = [name for name in sources
                        if name.startswith(os.path.join(self.tree, 'tests', ''))]
-            tests += [Test(name, command, test['env'], targets, digest_files(sources))
-                      for name, command in modes_apart(test['name'], test['cmd'])]
+            environment = dict(test['env'], **FINDINGS)
+            tests += [Test(name, self.wrapper + command, environment, targets,
+                           digest_files(sources), test['suite'][0].split(':')[-1],
+                           self.is_sanitized)
+                      for name, command in modes_apart(test_name(test), test['cmd'])]
         return tests
 
     def objects_of(self):
@@ -344,6 +362,11 @@ class Build:
         return objects
 
 
+def test_name(test):
+    """Programs and scripts may be called the same."""
+    return test['name'] + ('.sh' if 'cli' in test['suite'][0] else '')
+
+
 def modes_apart(name, command):
     if len(command) == 2 and ',' in command[1]:
         return [(f'{name}:{mode}', [command[0], mode]) for mode in command[1].split(',')]
@@ -357,6 +380,8 @@ class Test:
     env: dict
     targets: list
     digest: str  # of its own sources
+    suite: str
+    is_sanitized: bool
     seconds: float = 0
     lines: dict = field(default_factory=dict)
 
@@ -368,11 +393,15 @@ class Test:
         with open(log, 'a') as out:
             process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=out, cwd=scratch, env=environment,
-                                       preexec_fn=go_apart)
-            try:
-                status = process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                status = 'no end'
+                                       preexec_fn=lambda: go_apart(self.is_sanitized))
+            status = None
+            while status is None:
+                try:
+                    status = process.wait(1)
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() - begin > seconds or \
+                            shutil.disk_usage(scratch).free < LEAST_FREE_NBYTES:
+                        status = 'no end'
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -382,11 +411,11 @@ class Test:
         return status, time.monotonic() - begin
 
 
-def go_apart():
+def go_apart(is_sanitized):
     os.setpgrp()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_NBYTES, MOST_MEMORY_NBYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE_NBYTES, MOST_FILE_NBYTES))
+    if not is_sanitized:  # sanitizers have tables for all addresses
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_NBYTES, MOST_MEMORY_NBYTES))
 
 
 def scratch_folder():
@@ -422,14 +451,15 @@ def lines_of(build, prefix):
 
 
 def measure(build, test):
-    """Run a test once; the lines that it comes to, and all lines of what it is made of."""
+    """
+    Run a test once; the lines that it comes to, and all lines of what it is made of. Some tests of
+    limits fail with gcov, and come to lines as well.
+    """
     prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
     status, test.seconds = test.run(MEASURE_SECONDS, build.log, {'GCOV_PREFIX': prefix})
     known, test.lines = lines_of(build, prefix)
     shutil.rmtree(prefix, ignore_errors=True)
     say(f'{test.name}: status {status}, {test.seconds:.1f} s')
-    if status != 0:
-        test.lines = {}
     return known
 
 
@@ -437,7 +467,7 @@ def digest_files(names):
     digest = hashlib.sha256()
     for name in sorted(names):
         with open(name, 'rb') as f:
-            digest.update(name.encode() + b'\0' + f.read())
+            digest.update(os.path.basename(name).encode() + b'\0' + f.read())
     return digest.hexdigest()
 
 
@@ -459,6 +489,7 @@ def coverage(work, tests, n_jobs):
         build = Build(os.path.join(work, 'covered'), COVERED)
         by_name = {test.name: test for test in build.tests({'unit', 'kernels', 'fault', 'cli'})}
         covered = [by_name[test.name] for test in missing]
+        build.make(sorted({target for test in covered for target in test.targets}))
         with ThreadPoolExecutor(n_jobs) as pool:
             for test, own, known in zip(covered, missing,
                                         pool.map(lambda test: measure(build, test), covered)):
@@ -467,8 +498,9 @@ def coverage(work, tests, n_jobs):
                 have['tests'][test.name] = {
                     'digest': own.digest, 'seconds': test.seconds,
                     'lines': {path: sorted(lines) for path, lines in test.lines.items()}}
-        with open(store, 'w') as f:
-            json.dump(have, f)
+                with open(store + '.new', 'w') as f:
+                    json.dump(have, f)
+                os.replace(store + '.new', store)
     for test in tests:
         test.seconds = have['tests'][test.name]['seconds']
         test.lines = {p: set(lines) for p, lines in have['tests'][test.name]['lines'].items()}
@@ -503,8 +535,10 @@ def digest_objects(build, objects):
 
 class Worker:
     def __init__(self, work, number, arguments):
-        self.build = Build(os.path.join(work, str(number)), OPTIMISED)
+        self.build = Build(os.path.join(work, f'{number}{arguments.sanitize}'),
+                           SANITIZED[arguments.sanitize])
         self.arguments = arguments
+        self.passed = set()  # tests that were seen to pass in this build
         self.tests = [test for test in self.build.tests(arguments.suites)
                       if not arguments.only or test.name in arguments.only]
         self.lines = coverage(work, self.tests, arguments.jobs) if number == 0 else None
@@ -523,15 +557,18 @@ class Worker:
             for mutant in mutants:
                 if is_late():
                     break
-                with open(path, 'w') as f:
-                    f.write(source[:mutant.begin] + mutant.text + source[mutant.end:])
-                mutant.verdict, mutant.killer = self.judge(mutant, objects, sums)
+                self.write(path, source[:mutant.begin] + mutant.text + source[mutant.end:])
+                mutant.verdict, mutant.killer = self.judge(mutant, objects, sums, (path, source))
                 note(mutant)
         finally:
-            with open(path, 'w') as f:
-                f.write(source)
+            self.write(path, source)
 
-    def judge(self, mutant, objects, sums):
+    @staticmethod
+    def write(path, text):
+        with open(path, 'w') as f:
+            f.write(text)
+
+    def judge(self, mutant, objects, sums, original):
         if not objects or self.build.make(sorted(objects)):
             return 'not compiled', ''
         if digest_objects(self.build, objects) == sums:
@@ -539,11 +576,38 @@ class Worker:
         for test in concerned(mutant, self.tests, self.lines, self.arguments.seconds):
             if self.build.make(test.targets):
                 return 'not compiled', test.name
-            limit = 5 + 2 * test.seconds  # it was slower with gcov
-            status, _ = test.run(limit, self.build.log)
-            if status != 0:
+            if self.fails(test) and self.passes_without(test, *original):
                 return 'killed', test.name
         return 'survived', ''
+
+    def fails(self, test):
+        # With gcov it was slower, with a sanitizer it is.
+        limit = 10 + (10 if test.is_sanitized else 3) * test.seconds
+        for _ in range(2):
+            status, _ = test.run(limit, self.build.log)
+            if status in (0, SKIPPED):
+                if status == 0:
+                    self.passed.add(test.name)
+                return False
+            if status != 'no end' and test.suite != 'cli':
+                break
+        return True
+
+    def passes_without(self, test, path, source):
+        """A test that is seen to fail without a mutant is not run any more."""
+        if test.name in self.passed:
+            return True
+        with open(path) as f:
+            mutated = f.read()
+        self.write(path, source)
+        self.build.make(test.targets)
+        if self.fails(test):
+            say(f'{test.name} fails without a mutant: left out')
+            self.tests.remove(test)
+        else:
+            self.passed.add(test.name)
+        self.write(path, mutated)
+        return test.name in self.passed
 
 
 def read_reviewed():
@@ -611,13 +675,14 @@ def parse_arguments():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=300, help='mutants that count, of all files')
     parser.add_argument('--jobs', type=int, default=1)
-    parser.add_argument('--suites', default='unit,kernels,fault', type=lambda s: set(s.split(',')))
+    parser.add_argument('--suites', default='unit,kernels,fault,cli', type=lambda s: set(s.split(',')))
     parser.add_argument('--only', default='', type=lambda s: set(filter(None, s.split(','))),
                         help='tests, by name')
-    parser.add_argument('--seconds', type=float, default=60,
+    parser.add_argument('--seconds', type=float, default=120,
                         help='tests that take longer with gcov are left out')
     parser.add_argument('--work', default=os.path.join(tempfile.gettempdir(), 'gsort-mutants'))
     parser.add_argument('--minutes', type=float, default=0, help='begin no mutant after that')
+    parser.add_argument('--sanitize', default='', choices=[kind for kind in SANITIZED if kind])
     parser.add_argument('--again', action='store_true', help='try survivors anew, and no others')
     parser.add_argument('files', nargs='*', metavar='FILE')
     return parser.parse_args()
@@ -635,7 +700,7 @@ def main():
     order = choose(workers[0].build.tree, paths, arguments.seed)
     for worker in workers[1:]:
         worker.lines = workers[0].lines
-        worker.tests = [Test(t.name, t.command, t.env, t.targets, t.digest, same.seconds, same.lines)
+        worker.tests = [replace(t, seconds=same.seconds, lines=same.lines)
                         for t, same in zip(worker.tests, workers[0].tests)]
 
     begin = time.monotonic()
