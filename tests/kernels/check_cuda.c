@@ -98,6 +98,19 @@ static void check_code_sets(struct check *check)
 	check->data = NULL;
 }
 
+/* More keys than there is room for before the first large result. */
+static void check_large_result(struct check *check)
+{
+	struct data data;
+
+	data_make(check->reference, "u64", false, 6000, GEN_RANDOM, &data);
+	check->data = &data;
+	check->operation = "sample";
+	check_sample(check);
+	data_free(&data);
+	check->data = NULL;
+}
+
 int main(void)
 {
 	struct check check = { .reference = &reference_plain };
@@ -110,6 +123,7 @@ int main(void)
 	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
 	check_record_sets(&check);
 	check_code_sets(&check);
+	check_large_result(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);
 	array_free(&check.subject, &check.scratch);
