@@ -26,6 +26,7 @@ enum {
 	MOST_FAN_IN = 1 << 20,
 	RUN_NBYTES = 1 << 10, /* what a run is, without its blocks: rather too much */
 	LEAST_LANES = 2,
+	LANES_PART = 4, /* of the memory, at most, for the scratch of as many */
 	ROUNDS = 3,
 };
 
@@ -105,6 +106,15 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 }
 
 /*
+ * Do the fewest lanes that there are leave enough to chunks? Where elements are many times as wide
+ * as records, a chunk's scratch is many times as long as a chunk.
+ */
+static bool lanes_have_room(const struct plan_request *request, const struct plan *plan)
+{
+	return LEAST_LANES * sort_scratch_nbytes(request, plan) <= plan->device_nbytes / LANES_PART;
+}
+
+/*
  * As the device likes them, but no larger than a part of the input for each lane (all lanes are to
  * work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records there
  * would be twice as many chunks, each with room for a record in every window of a merge.
@@ -114,13 +124,15 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 {
 	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
 	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
+	const uint64_t align = align_records(request->layout);
 	uint64_t nbytes = at_most(info->chunk_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
 		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
 						  LEAST_CHUNK_NBYTES));
-	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1),
-				       align_records(request->layout));
+	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1), align);
+	while (!lanes_have_room(request, plan) && plan->chunk_records > align)
+		plan->chunk_records = round_up(plan->chunk_records / 2, align);
 	if (!plan->unified)
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;

@@ -6,6 +6,8 @@
 enum {
 	LEAST_WINDOW_NBYTES = 64 << 10,
 	LEAST_STRIDE_NBYTES = 256,
+	USUAL_TIMES_RECORD =
+		4,        /* what a record takes in a window, as it is read, written and merged */
 	WINDOWS_PART = 8, /* of the memory, that windows of ranges are no longer than */
 };
 
@@ -54,6 +56,16 @@ static uint64_t window_nbytes(const struct plan *plan, const struct plan_request
 	       windows->scratch_nbytes;
 }
 
+/* Fewer where a record has much beside it. */
+static uint64_t least_records(const struct plan *plan, const struct plan_request *request)
+{
+	const uint64_t n = at_most(LEAST_WINDOW_NBYTES / widest_nbytes(plan),
+				   USUAL_TIMES_RECORD * LEAST_WINDOW_NBYTES /
+					   plan_merged_record_nbytes(request, plan));
+
+	return at_least(n, 1);
+}
+
 /*
  * The quota is what the device likes, or four times the overhang of stored runs where that is
  * longer (so that little is carried from window to window), but reduced until memory allows it, and
@@ -65,7 +77,7 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 {
 	const uint64_t overhang = n_stored * block_records(plan);
 	const uint64_t record_nbytes = widest_nbytes(plan);
-	const uint64_t least = at_least(at_least(overhang, LEAST_WINDOW_NBYTES / record_nbytes), 1);
+	const uint64_t least = at_least(overhang, least_records(plan, request));
 	uint64_t quota = at_least(plan->window_nbytes / record_nbytes, 4 * overhang);
 
 	quota = at_least(at_most(quota, divide_up(n_records, 2 * plan->n_lanes)), least);

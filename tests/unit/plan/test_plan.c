@@ -515,23 +515,32 @@ static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
 	assert_false(plan.is_enough);
 }
 
-/* Records have more scratch in a window than codes; blocks must leave room for it. */
+enum { MOST_KEYS = 300 };
+
+/*
+ * Records have more scratch in a window than codes, and those with many keys many times as much as
+ * they have bytes; blocks, chunks and the shortest windows must leave room for it.
+ */
 static void records_from_a_pipe_have_room_in_any_memory(void **state)
 {
 	static const struct {
 		uint64_t record_nbytes, key_nbytes;
-	} shapes[] = { { 3, 3 }, { 9, 8 }, { 16, 8 }, { 100, 10 }, { 1000, 900 }, { 65536, 1 } };
+		uint32_t n_keys; /* all of them the same */
+	} shapes[] = { { 3, 3, 1 },      { 9, 8, 1 },     { 16, 8, 1 }, { 100, 10, 1 },
+		       { 1000, 900, 1 }, { 65536, 1, 1 }, { 1, 1, 9 },  { 2, 2, 300 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-		const struct key key = { .kind = KEY_BYTES,
-					 .nbytes = (uint32_t)shapes[i].key_nbytes };
+		struct key keys[MOST_KEYS];
 		const struct layout_request wanted = { .record_nbytes = shapes[i].record_nbytes,
-						       .keys = &key,
-						       .n_keys = 1,
+						       .keys = keys,
+						       .n_keys = shapes[i].n_keys,
 						       .keeps_records = true };
 		struct layout records;
 
+		for (uint32_t k = 0; k < shapes[i].n_keys; k++)
+			keys[k] = (struct key){ .kind = KEY_BYTES,
+						.nbytes = (uint32_t)shapes[i].key_nbytes };
 		assert_int_equal(layout_make(&wanted, &records), 0);
 		for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
 		     memory_nbytes += memory_nbytes / 8) {
