@@ -74,6 +74,7 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 		return r;
 	return layout_make(&(struct layout_request){ .record_nbytes = record->record_nbytes,
 						     .keys = record->keys,
-						     .n_keys = record->n_keys },
+						     .n_keys = record->n_keys,
+						     .compares = true },
 			   ret_layout);
 }

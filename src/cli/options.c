@@ -453,6 +453,7 @@ struct sort_spec options_spec(const struct options *options)
 		.inputs = options->inputs,
 		.n_inputs = options->n_inputs,
 		.merges = options->mode == MODE_MERGE,
+		.checks = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET,
 		.skip_nbytes = options->skip_nbytes,
 		.partial = options->partial,
 		.format = options->format,

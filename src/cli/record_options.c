@@ -12,6 +12,9 @@
 #include "src/base/messages.h"
 #include "src/base/size.h"
 
+/* Of TYPE:n; what is longer is none. */
+enum { MOST_TYPE_NBYTES = 64 };
+
 static struct record_options *member_of(const struct option_spec *spec, void *target)
 {
 	return (struct record_options *)((char *)target + spec->offset);
@@ -34,17 +37,37 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 		option, argument, type);
 }
 
-/* A TYPE by itself or in a key; `argument` is for the message. */
-static int parse_type(const struct option_spec *spec, const char *argument, const char *type,
-		      struct key *ret_key)
+/* What stands behind a type that there is. */
+static int refuse_order(const char *option, const char *argument, const char *type, size_t n)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
+	return fail(-EINVAL,
+		    "%s: '%s': %s cannot follow %.*s: what can is :n or :t, the order of floats, "
+		    "complex numbers and times, numpy's or the total one, and then, for a key, :r, "
+		    "for descending",
+		    option, argument, type + n, (int)n, type);
+}
 
-	if (key_parse_type(type, ret_key) < 0)
-		return refuse_type(option_spell(spec, spelling), argument, type);
-	if (ret_key->nbytes > LAYOUT_MOST_RECORD_NBYTES)
+/* A TYPE by itself or in a key, of n bytes; `argument` is for the message. */
+static int parse_type(const struct option_spec *spec, const char *argument, const char *text,
+		      size_t n, struct key *ret_key)
+{
+	char spelling[OPTION_SPELLING_NBYTES], type[MOST_TYPE_NBYTES] = "";
+	size_t n_name;
+	struct key key;
+
+	option_spell(spec, spelling);
+	snprintf(type, sizeof type, "%.*s", (int)n, text);
+	if (key_parse_type(type, &key) < 0) {
+		n_name = strcspn(type, ":");
+		type[n_name] = '\0';
+		if (key_parse_type(type, &key) < 0)
+			return refuse_type(spelling, argument, type);
+		return refuse_order(spelling, argument, text, n_name);
+	}
+	if (key.nbytes > LAYOUT_MOST_RECORD_NBYTES)
 		return fail(-ENOTSUP, "%s: '%s' is too wide: a record has at most %d bytes",
-			    option_spell(spec, spelling), argument, LAYOUT_MOST_RECORD_NBYTES);
+			    spelling, argument, LAYOUT_MOST_RECORD_NBYTES);
+	*ret_key = key;
 	return 0;
 }
 
@@ -64,7 +87,8 @@ const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]
 
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target)
 {
-	return parse_type(spec, argument, argument, &member_of(spec, target)->type);
+	return parse_type(spec, argument, argument, strlen(argument),
+			  &member_of(spec, target)->type);
 }
 
 int record_options_take_size(const struct option_spec *spec, const char *argument, void *target)
@@ -108,27 +132,26 @@ static int append(struct record_options *record, struct key key)
 
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES], type[32];
-	const char *at, *direction;
-	struct key key;
+	char spelling[OPTION_SPELLING_NBYTES];
+	const char *type;
+	struct key key = { 0 };
 	uint64_t offset;
+	size_t n;
+	bool descending;
 	int r;
 
-	if (!parse_offset(argument, &offset, &at) || strcspn(at, ":") >= sizeof type)
+	if (!parse_offset(argument, &offset, &type))
 		return fail(-EINVAL,
 			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
 			    "8:i32 or 0:b4:r",
 			    option_spell(spec, spelling), argument);
-	direction = strchrnul(at, ':');
-	if (*direction && strcmp(direction, ":r") != 0)
-		return fail(-EINVAL, "%s: '%s': only :r, for descending, can follow the type",
-			    option_spell(spec, spelling), argument);
-	snprintf(type, sizeof type, "%.*s", (int)(direction - at), at);
-	r = parse_type(spec, argument, type, &key);
+	n = strlen(type);
+	descending = n > 2 && strcmp(type + n - 2, ":r") == 0;
+	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)
 		return r;
 	key.offset = offset;
-	key.descending = *direction != '\0';
+	key.descending = descending;
 	return append(member_of(spec, target), key);
 }
 
@@ -188,7 +211,7 @@ static int check_keys(const struct record_options *record)
 
 		if (r < 0)
 			return r;
-		nbytes += record->keys[i].nbytes;
+		nbytes += key_sorted_nbytes(&record->keys[i]);
 	}
 	if (nbytes > LAYOUT_MOST_RECORD_NBYTES)
 		return fail(-ENOTSUP, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",

@@ -20,6 +20,7 @@ struct sort_spec {
 	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
 	size_t n_inputs;           /* at least 1 */
 	bool merges;               /* the inputs are sorted already */
+	bool checks;               /* whether they are is all that is asked; nothing is written */
 	uint64_t skip_nbytes;      /* of each input, before its records; in front of the output */
 	enum partial partial;      /* what becomes of an incomplete last record */
 	enum format_choice format; /* what else than records an input may be */

@@ -8,7 +8,7 @@
  *	bits   the record's bytes as an unsigned integer, most significant byte last in memory
  *	       (le) or first (be, and bN)
  *	fold   for a float with its sign bit set, all bits but the sign; else 0
- *	code = bits ^ flip ^ fold(bits)
+ *	code = (bits ^ flip ^ fold(bits)) + turn
  *
  * where flip holds the sign bit for signed types and floats (negative before positive), and is
  * complemented over the whole key when the order is descending. A negative float has its magnitude
@@ -16,7 +16,16 @@
  * that radix sorts use; Herf 2001). Both steps are involutions and fold only asks for the sign,
  * which flip moves but does not hide, so the way back is
  *
- *	bits = (code ^ flip) ^ fold(code ^ flip)		since fold leaves the sign alone.
+ *	bits = (code - turn ^ flip) ^ fold(code - turn ^ flip)	since fold leaves the sign alone.
+ *
+ * turn makes numpy's order of it. What is last there, and first by its bits, are the least codes:
+ * NaT, of signed numbers the least, and NaN with a sign. Codes are turned around as far as that,
+ * modulo their width, and these come behind all others:
+ *
+ *	-NaN  -inf ... +inf  +NaN	becomes		-inf ... +inf  +NaN  -NaN
+ *
+ * It is as good as the numeric order, in which all NaN are equal, and both zeros: which of two that
+ * are equal comes first is left open there, unless the record says more (key_word.h).
  *
  * The functions are made by a macro for the three element sizes; C and CUDA compile the same text,
  * so that both back ends agree by construction.
@@ -46,19 +55,20 @@ struct code_map {
 	bool swap;              /* most significant byte first in the record */
 	bool is_float;          /* fold negative values */
 	struct mask128 flip;    /* within the low record_nbytes */
+	struct mask128 turn;    /* the same; added */
 };
 
 /* Does encoding leave the bytes as they are? Then a record is its element. */
 static inline GSORT_HD bool code_map_is_identity(const struct code_map *map)
 {
 	return map->record_nbytes == map->element_nbytes && !map->swap && !map->is_float &&
-	       !map->flip.lo && !map->flip.hi;
+	       !map->flip.lo && !map->flip.hi && !map->turn.lo && !map->turn.hi;
 }
 
 #define CODE_DEFINE(suffix, type)                                                                  \
-	static inline GSORT_HD type code_flip_##suffix(const struct code_map *map)                 \
+	static inline GSORT_HD type code_mask_##suffix(struct mask128 mask)                        \
 	{                                                                                          \
-		return (type)(((uint128_t)map->flip.hi << 64) | map->flip.lo);                     \
+		return (type)(((uint128_t)mask.hi << 64) | mask.lo);                               \
 	}                                                                                          \
 	static inline GSORT_HD type code_fold_##suffix(type bits, const struct code_map *map)      \
 	{                                                                                          \
@@ -67,14 +77,24 @@ static inline GSORT_HD bool code_map_is_identity(const struct code_map *map)
                                                                                                    \
 		return map->is_float && (bits >> top & 1) ? below : (type)0;                       \
 	}                                                                                          \
+	/* What is left of a sum within record_nbytes. */                                          \
+	static inline GSORT_HD type code_within_##suffix(type sum, const struct code_map *map)     \
+	{                                                                                          \
+		return sum & (type)((type) ~(type)0 >> 8 * (sizeof(type) - map->record_nbytes));   \
+	}                                                                                          \
 	/* bits: as an integer, byte order already undone */                                       \
 	static inline GSORT_HD type code_encode_##suffix(type bits, const struct code_map *map)    \
 	{                                                                                          \
-		return bits ^ code_flip_##suffix(map) ^ code_fold_##suffix(bits, map);             \
+		const type code = bits ^ code_mask_##suffix(map->flip) ^                           \
+				  code_fold_##suffix(bits, map);                                   \
+                                                                                                   \
+		return code_within_##suffix(code + code_mask_##suffix(map->turn), map);            \
 	}                                                                                          \
 	static inline GSORT_HD type code_decode_##suffix(type code, const struct code_map *map)    \
 	{                                                                                          \
-		const type bits = code ^ code_flip_##suffix(map);                                  \
+		const type turned = code - code_mask_##suffix(map->turn);                          \
+		const type bits = code_within_##suffix(turned, map) ^                              \
+				  code_mask_##suffix(map->flip);                                   \
                                                                                                    \
 		return bits ^ code_fold_##suffix(bits, map);                                       \
 	}                                                                                          \

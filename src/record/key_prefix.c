@@ -17,6 +17,12 @@ static struct key_prefix_step make_step(const struct key_field *field, uint64_t 
 	const uint64_t load_at = field->offset < last ? field->offset : last;
 	const uint32_t skipped = field->offset - (uint32_t)load_at;
 
+	if (field->form != KEY_FORM_BITS)
+		return (struct key_prefix_step){
+			.value = field,
+			.shift_up = (uint8_t)(128 - 8 * field->nbytes),
+			.shift_down = (uint8_t)(8 * field->start),
+		};
 	return (struct key_prefix_step){
 		.mask = mask,
 		.fold = field->is_float ? mask & ~sign : 0,

@@ -11,7 +11,8 @@
  *	fold, if it is a negative float; flip the sign bit, or all of it
  *	shift down to its place in the key
  *
- * Records shorter than 16 bytes are loaded as a whole, so that nothing past them is read.
+ * Records shorter than 16 bytes are loaded as a whole, so that nothing past them is read. What is
+ * not made of bits (key_word.h) is left to key_field_load(), and put in its place.
  */
 #pragma once
 
@@ -28,6 +29,7 @@ struct key_prefix_step {
 	uint8_t shift_up; /* bits, after loading */
 	uint8_t shift_down;
 	bool reversed;
+	const struct key_field *value; /* of a field that is not made of bits; else NULL */
 };
 
 struct key_prefix {
@@ -64,8 +66,15 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 
 	for (uint32_t i = 0; i < prefix->n_steps; i++) {
 		const struct key_prefix_step *step = &prefix->steps[i];
-		const uint128_t loaded = is_short ? whole : load_16(record + step->load_at);
-		uint128_t word = (step->reversed ? loaded : swap_16(loaded)) << step->shift_up;
+		uint128_t loaded, word;
+
+		if (step->value) {
+			word = key_field_load(step->value, record, 0, step->value->nbytes);
+			key |= word << step->shift_up >> step->shift_down;
+			continue;
+		}
+		loaded = is_short ? whole : load_16(record + step->load_at);
+		word = (step->reversed ? loaded : swap_16(loaded)) << step->shift_up;
 
 		word &= step->mask;
 		word ^= (sign_mask(word) & step->fold) ^ step->flip;

@@ -14,7 +14,8 @@ static inline bool key_rest_is_bytes(const struct key_fields *keys)
 {
 	const struct key_field *const field = keys->fields;
 
-	return keys->n == 1 && !field->reversed && !field->is_float && field->nbytes >= 8;
+	return keys->n == 1 && field->form == KEY_FORM_BITS && !field->reversed &&
+	       !field->is_float && field->nbytes >= 8;
 }
 
 /* As key_word(), for at > 0. */

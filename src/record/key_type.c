@@ -22,6 +22,8 @@ static const struct kind {
 	bool has_sign, is_float;
 	bool counts_bytes; /* the number in the name; else bits */
 	bool is_one;       /* there is no number */
+	bool has_orders;   /* :n and :t; */
+	bool is_numeric;   /* the first of these, if none is given */
 	uint8_t n_exponent_bits;
 } kinds[] = {
 	[KEY_UNSIGNED] = { .letters = "u", .widths = ALL_WIDTHS },
@@ -30,12 +32,20 @@ static const struct kind {
 	[KEY_FLOAT] = { .letters = "f",
 			.widths = WIDTH(2) | WIDTH(4) | WIDTH(8),
 			.has_sign = true,
-			.is_float = true },
+			.is_float = true,
+			.has_orders = true },
 	[KEY_BRAIN] = { .letters = "bf",
 			.widths = WIDTH(2),
 			.has_sign = true,
 			.is_float = true,
+			.has_orders = true,
 			.n_exponent_bits = 8 },
+	[KEY_COMPLEX] = { .letters = "c", .widths = WIDTH(8) | WIDTH(16), .has_orders = true },
+	[KEY_TIME] = { .letters = "t",
+		       .widths = WIDTH(8),
+		       .has_sign = true,
+		       .has_orders = true,
+		       .is_numeric = true },
 	[KEY_BOOL] = { .letters = "bool", .widths = WIDTH(1), .is_one = true },
 	[KEY_BYTES] = { .letters = "b", .counts_bytes = true }, /* of any width */
 };
@@ -46,20 +56,22 @@ enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 static const struct spelling {
 	const char *text, *type;
 } spellings[] = {
-	{ "uint8", "u8" },     { "uint16", "u16" },        { "uint32", "u32" },
-	{ "uint64", "u64" },   { "uint128", "u128" },      { "int8", "i8" },
-	{ "int16", "i16" },    { "int32", "i32" },         { "int64", "i64" },
-	{ "int128", "i128" },  { "uint8_t", "u8" },        { "uint16_t", "u16" },
-	{ "uint32_t", "u32" }, { "uint64_t", "u64" },      { "int8_t", "i8" },
-	{ "int16_t", "i16" },  { "int32_t", "i32" },       { "int64_t", "i64" },
-	{ "char", "i8" },      { "short", "i16" },         { "int", "i32" },
-	{ "long", "i64" },     { "unsigned", "u32" },      { "size_t", "u64" },
-	{ "ssize_t", "i64" },  { "__uint128_t", "u128" },  { "__int128_t", "i128" },
-	{ "half", "f16" },     { "float", "f32" },         { "double", "f64" },
-	{ "float16", "f16" },  { "float32", "f32" },       { "float64", "f64" },
-	{ "_Float16", "f16" }, { "bfloat16", "bf16" },     { "_Bool", "bool" },
-	{ "bool_", "bool" },   { "unsigned char", "u8" },  { "unsigned short", "u16" },
-	{ "byte", "u8" },      { "unsigned long", "u64" }, { "unsigned int", "u32" },
+	{ "uint8", "u8" },         { "uint16", "u16" },       { "uint32", "u32" },
+	{ "uint64", "u64" },       { "uint128", "u128" },     { "int8", "i8" },
+	{ "int16", "i16" },        { "int32", "i32" },        { "int64", "i64" },
+	{ "int128", "i128" },      { "uint8_t", "u8" },       { "uint16_t", "u16" },
+	{ "uint32_t", "u32" },     { "uint64_t", "u64" },     { "int8_t", "i8" },
+	{ "int16_t", "i16" },      { "int32_t", "i32" },      { "int64_t", "i64" },
+	{ "char", "i8" },          { "short", "i16" },        { "int", "i32" },
+	{ "long", "i64" },         { "unsigned", "u32" },     { "size_t", "u64" },
+	{ "ssize_t", "i64" },      { "__uint128_t", "u128" }, { "__int128_t", "i128" },
+	{ "half", "f16" },         { "float", "f32" },        { "double", "f64" },
+	{ "float16", "f16" },      { "float32", "f32" },      { "float64", "f64" },
+	{ "_Float16", "f16" },     { "bfloat16", "bf16" },    { "_Bool", "bool" },
+	{ "bool_", "bool" },       { "unsigned char", "u8" }, { "unsigned short", "u16" },
+	{ "complex64", "c64" },    { "complex128", "c128" },  { "datetime64", "t64" },
+	{ "timedelta64", "t64" },  { "byte", "u8" },          { "unsigned long", "u64" },
+	{ "unsigned int", "u32" },
 };
 
 enum { N_SPELLINGS = sizeof spellings / sizeof spellings[0] };
@@ -70,9 +82,10 @@ static const struct numpy_kind {
 	enum key_kind kind;
 	bool needs_order; /* without < or > it is not numpy's: u8 is a byte, not eight of them */
 } numpy_kinds[] = {
-	{ 'u', KEY_UNSIGNED, true }, { 'i', KEY_SIGNED, true }, { 'b', KEY_BOOL, true },
-	{ 'f', KEY_FLOAT, false },   { 'S', KEY_BYTES, false }, { 'a', KEY_BYTES, false },
-	{ 'V', KEY_BYTES, false },
+	{ 'u', KEY_UNSIGNED, true }, { 'i', KEY_SIGNED, true },   { 'b', KEY_BOOL, true },
+	{ 'f', KEY_FLOAT, false },   { 'S', KEY_BYTES, false },   { 'a', KEY_BYTES, false },
+	{ 'V', KEY_BYTES, false },   { 'c', KEY_COMPLEX, false }, { 'M', KEY_TIME, false },
+	{ 'm', KEY_TIME, false },
 };
 
 enum { N_NUMPY_KINDS = sizeof numpy_kinds / sizeof numpy_kinds[0] };
@@ -88,7 +101,8 @@ static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_en
 {
 	return (struct key){ .nbytes = (uint32_t)nbytes,
 			     .kind = kind,
-			     .big_endian = big_endian || kind == KEY_BYTES };
+			     .big_endian = big_endian || kind == KEY_BYTES,
+			     .numeric = kinds[kind].is_numeric };
 }
 
 /* Digits, of which the first is not 0, and what is behind them. */
@@ -156,7 +170,13 @@ static bool parse_spelling(const char *text, struct key *ret_key)
 	return false;
 }
 
-/* "<f4", ">i8", "|b1", "S10": bytes, not bits. */
+/* "[ns]", which does not matter to the order; or nothing. */
+static bool is_unit(enum key_kind kind, const char *at)
+{
+	return !*at || (kind == KEY_TIME && *at == '[' && at[strlen(at) - 1] == ']');
+}
+
+/* "<f4", ">i8", "|b1", "S10", "<M8[ns]": bytes, not bits. */
 static bool parse_numpy(const char *text, struct key *ret_key)
 {
 	const bool has_order = *text && strchr("<>|=", *text);
@@ -169,7 +189,8 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 
 		if (row->letter != letter || (row->needs_order && !has_order))
 			continue;
-		if (!take_number(&at, &nbytes) || *at || !has_width(row->kind, nbytes))
+		if (!take_number(&at, &nbytes) || !is_unit(row->kind, at) ||
+		    !has_width(row->kind, nbytes))
 			return false;
 		*ret_key = make_key(row->kind, nbytes, *text == '>');
 		return true;
@@ -177,11 +198,33 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 	return false;
 }
 
+/* What stands behind the type: ":n", ":t" or nothing. */
+static bool take_order_of_values(const char *at, struct key *key)
+{
+	if (!*at)
+		return true;
+	if (!key_has_orders(key) || (strcmp(at, ":n") != 0 && strcmp(at, ":t") != 0))
+		return false;
+	key->numeric = at[1] == 'n';
+	return true;
+}
+
 int key_parse_type(const char *text, struct key *ret_key)
 {
-	if (parse_own(text, ret_key) || parse_spelling(text, ret_key) || parse_numpy(text, ret_key))
-		return 0;
-	return -EINVAL;
+	const size_t n = strcspn(text, ":");
+	char name[MOST_NAME_NBYTES];
+	struct key key;
+
+	if (n >= sizeof name)
+		return -EINVAL;
+	memcpy(name, text, n);
+	name[n] = '\0';
+	if (!parse_own(name, &key) && !parse_spelling(name, &key) && !parse_numpy(name, &key))
+		return -EINVAL;
+	if (!take_order_of_values(text + n, &key))
+		return -EINVAL;
+	*ret_key = key;
+	return 0;
 }
 
 /* With `order` behind it, where the type has one. */
@@ -201,6 +244,8 @@ static void name_type(const struct key *key, const char *order, char text[static
 void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES])
 {
 	name_type(key, key->big_endian ? "be" : "le", text);
+	if (key->numeric != kinds[key->kind].is_numeric)
+		strcat(text, key->numeric ? ":n" : ":t");
 }
 
 bool key_type_at(unsigned i, struct key *ret_key)
@@ -222,6 +267,16 @@ bool key_has_sign(const struct key *key)
 bool key_is_float(const struct key *key)
 {
 	return kinds[key->kind].is_float;
+}
+
+bool key_has_orders(const struct key *key)
+{
+	return kinds[key->kind].has_orders;
+}
+
+bool key_has_alikes(const struct key *key)
+{
+	return key->numeric && (key_is_float(key) || key->kind == KEY_COMPLEX);
 }
 
 unsigned key_n_fraction_bits(const struct key *key)

@@ -5,6 +5,11 @@
  * or, of bytes, in bytes, and be if the most significant byte comes first: u24, f32be, b10. All
  * kinds, and what is particular to each, are rows of one table (key_type.c). Other names, of C and
  * of numpy, are understood too: float32, double, uint64_t, <f4.
+ *
+ * Floats have two orders, and so has what is made of them, and what has a value that is none:
+ *
+ *	:t	total: every bit counts, -NaN < -inf < ... < -0.0 < +0.0 < ... < +inf < +NaN
+ *	:n	numeric, that of numpy: -inf < ... < -0.0 = +0.0 < ... < +inf < all NaN, equal
  */
 #pragma once
 
@@ -14,9 +19,11 @@
 enum key_kind {
 	KEY_UNSIGNED,
 	KEY_SIGNED,
-	KEY_FLOAT, /* IEEE 754 */
-	KEY_BRAIN, /* the upper half of such a float of 32 bits: bfloat16 */
-	KEY_BOOL,  /* a byte, 0 or 1; others sort as the numbers that they are */
+	KEY_FLOAT,   /* IEEE 754 */
+	KEY_BRAIN,   /* the upper half of such a float of 32 bits: bfloat16 */
+	KEY_COMPLEX, /* two floats: the real part, the imaginary part */
+	KEY_TIME,    /* signed; the least is no time at all: NaT, as numpy calls it */
+	KEY_BOOL,    /* a byte, 0 or 1; others sort as the numbers that they are */
 	KEY_BYTES,
 };
 
@@ -26,17 +33,18 @@ struct key {
 	enum key_kind kind;
 	bool big_endian; /* always true for KEY_BYTES */
 	bool descending;
+	bool numeric; /* the order :n; only of kinds that have it */
 };
 
 enum { KEY_TYPE_NBYTES = 16 };
 
 /*
- * Parse a TYPE ("u64", "i32be", "f64le", "b10", "double") into *ret_key, at offset 0, ascending.
+ * Parse a TYPE ("u64", "i32be", "f64le:n", "b10", "double") into *ret_key, at offset 0, ascending.
  * Returns 0, or -EINVAL without a message when `text` is no type; *ret_key is then untouched.
  */
 int key_parse_type(const char *text, struct key *ret_key);
 
-/* Write the TYPE of `key` into `text`, "f32be" say. */
+/* Write the TYPE of `key` into `text`, "f32be" or "f32be:n" say. */
 void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES]);
 
 /* What may have been meant by `text`, which is no type, into `text`; false if nothing is near. */
@@ -50,6 +58,12 @@ bool key_has_sign(const struct key *key);
 
 /* And is their magnitude turned around? */
 bool key_is_float(const struct key *key);
+
+/* Does the kind have the orders :n and :t? */
+bool key_has_orders(const struct key *key);
+
+/* Can values be equal and differ in their bits? Such as -0.0 and +0.0, in the numeric order. */
+bool key_has_alikes(const struct key *key);
 
 /* Of a float, the bits behind sign and exponent; else 0. */
 unsigned key_n_fraction_bits(const struct key *key);

@@ -14,6 +14,14 @@
  * as big-endian integers, padded with zeros behind the end, so that comparing two records is
  * comparing words, front to back, and stops at the first difference. Everything that sorts records
  * is made of it: the codes of elements are its first bytes, ties are refined by the next word.
+ *
+ * In the numeric order (key_type.h) values that are equal have the same bytes here, though their
+ * own differ: -0.0 those of +0.0, every NaN 0xff. A complex number has a byte in front that says
+ * which of its parts are NaN, since numpy puts those first that have none, then those whose
+ * imaginary part is one, whose real part is, and both:
+ *
+ *	8:c64:n		{ offset 8, start 0, 1 byte } { offset 8, start 1, 4 bytes }
+ *			{ offset 12, start 5, 4 bytes }
  */
 #pragma once
 
@@ -21,6 +29,14 @@
 
 #include "src/record/bytes.h"
 #include "src/record/code.h"
+
+/* What the bytes of a field are made of. */
+enum key_form {
+	KEY_FORM_BITS,    /* its bits */
+	KEY_FORM_NUMERIC, /* the value of a float of at most 8 bytes */
+	KEY_FORM_TIME,    /* that of an integer of at most 8 bytes, of which the least comes last */
+	KEY_FORM_NANS,    /* which of the two floats there are NaN, in one byte */
+};
 
 /* One key, at its place in the record and in the normalised key. Plain data. */
 struct key_field {
@@ -31,6 +47,9 @@ struct key_field {
 	bool has_sign; /* the sign bit is flipped */
 	bool is_float; /* negative values are folded */
 	bool descending;
+	uint8_t form;            /* enum key_form */
+	uint8_t n_fraction_bits; /* of a float */
+	uint8_t part_nbytes;     /* of KEY_FORM_NANS: of each of the two */
 };
 
 /* All keys of a record, by `start`, without gaps. The array is the owner's: of the layout. */
@@ -39,6 +58,12 @@ struct key_fields {
 	uint32_t n;
 	uint32_t key_nbytes;
 };
+
+/* Can the field be made of its bytes in the normalised key again? */
+static inline bool key_field_is_code(const struct key_field *field)
+{
+	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_TIME;
+}
 
 /* 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
 static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
@@ -76,6 +101,44 @@ static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, ui
 #endif
 }
 
+/* Are the bits of a float those of a NaN? Its magnitude is above infinity. */
+static inline GSORT_HD bool key_is_nan(uint64_t bits, uint32_t nbytes, unsigned n_fraction_bits)
+{
+	const uint64_t sign = UINT64_C(1) << (8 * nbytes - 1);
+
+	return (bits & (sign - 1)) > sign - (UINT64_C(1) << n_fraction_bits);
+}
+
+static inline GSORT_HD uint64_t key_load_part(const struct key_field *field,
+					      const unsigned char *part, uint32_t n)
+{
+	return field->reversed ? key_load_reversed(part, n) : key_load(part, n);
+}
+
+/* All bytes of a normalised key that is not made of bits, ascending, in the low 8 * nbytes bits. */
+static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
+						const unsigned char *record)
+{
+	const unsigned char *key = record + field->offset;
+	const uint32_t n = field->form == KEY_FORM_NANS ? field->part_nbytes : field->nbytes;
+	const uint64_t bits = key_load_part(field, key, n);
+	const uint64_t sign = UINT64_C(1) << (8 * n - 1), all = sign | (sign - 1);
+	const bool is_nan = field->form != KEY_FORM_TIME &&
+			    key_is_nan(bits, n, field->n_fraction_bits);
+
+	switch (field->form) {
+	case KEY_FORM_NUMERIC:
+		if (is_nan)
+			return all;
+		return bits > sign ? ~bits & all : bits | sign;
+	case KEY_FORM_TIME:
+		return ((bits ^ sign) - 1) & all;
+	default:
+		return 2u * is_nan +
+		       key_is_nan(key_load_part(field, key + n, n), n, field->n_fraction_bits);
+	}
+}
+
 /* Bytes [from, from + n) of the field's normalised key, n <= 8, in the low 8 * n bits. */
 static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
 					       const unsigned char *record, uint32_t from,
@@ -84,9 +147,14 @@ static inline GSORT_HD uint64_t key_field_load(const struct key_field *field,
 	const unsigned char *key = record + field->offset;
 	const uint64_t all = n == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * n) - 1;
 	const uint64_t top = from == 0 ? UINT64_C(1) << (8 * n - 1) : 0;
-	uint64_t word = field->reversed ? key_load_reversed(key + field->nbytes - from - n, n) :
-					  key_load(key + from, n);
+	uint64_t word;
 
+	if (field->form != KEY_FORM_BITS) {
+		word = key_field_value(field, record) >> 8 * (field->nbytes - from - n) & all;
+		return field->descending ? word ^ all : word;
+	}
+	word = field->reversed ? key_load_reversed(key + field->nbytes - from - n, n) :
+				 key_load(key + from, n);
 	if (field->is_float && key[field->reversed ? field->nbytes - 1 : 0] >> 7)
 		word ^= all & ~top;
 	if (field->has_sign)

@@ -9,36 +9,10 @@
 
 #include "src/record/kinds.h"
 
-static struct mask128 mask_split(uint128_t mask)
-{
-	return (struct mask128){ .lo = (uint64_t)mask, .hi = (uint64_t)(mask >> 64) };
-}
-
-static struct code_map make_code_map(const struct key *key)
-{
-	const uint128_t sign = (uint128_t)1 << (key->nbytes * 8 - 1);
-	const uint128_t all = sign | (sign - 1);
-	uint128_t flip = 0;
-
-	if (key_has_sign(key))
-		flip ^= sign;
-	if (key->descending)
-		flip ^= all;
-	return (struct code_map){
-		.record_nbytes = (uint8_t)key->nbytes,
-		.element_nbytes = key->nbytes <= 4 ? 4 :
-				  key->nbytes <= 8 ? 8 :
-						     16,
-		.swap = key->big_endian && key->nbytes > 1,
-		.is_float = key_is_float(key),
-		.flip = mask_split(flip),
-	};
-}
-
 /* The layout of records that are this key; what it allocates is not touched. */
 static void set_plain(const struct key *key, struct layout *layout)
 {
-	const struct code_map map = make_code_map(key);
+	const struct code_map map = key_code_map(key);
 
 	layout->kind = LAYOUT_CODES;
 	layout->key = *key;
@@ -54,7 +28,7 @@ static void set_plain(const struct key *key, struct layout *layout)
 
 int layout_make_plain(const struct key *key, struct layout *ret_layout)
 {
-	if (key->offset != 0 || key->nbytes < 1 || key->nbytes > 16)
+	if (key->offset != 0 || !key_has_code(key))
 		return -ENOTSUP;
 	*ret_layout = (struct layout){ 0 };
 	set_plain(key, ret_layout);
@@ -70,9 +44,11 @@ static int make_codes(const struct layout_request *request, struct layout *layou
 /* Is the record nothing but one key that a code holds? */
 static bool codes_suit(const struct layout_request *request)
 {
-	return request->n_keys == 1 && request->keys[0].nbytes == request->record_nbytes &&
-	       request->record_nbytes <= 16 && !request->keeps_records && !request->count &&
-	       !request->index;
+	const struct key *key = &request->keys[0];
+
+	return request->n_keys == 1 && key->nbytes == request->record_nbytes && key_has_code(key) &&
+	       !(request->compares && key_has_alikes(key)) && !request->keeps_records &&
+	       !request->count && !request->index;
 }
 
 code_t layout_encode(const struct layout *layout, const void *record)

@@ -47,6 +47,7 @@ static int make_records(const struct layout_request *request, struct layout *lay
 	const uint64_t count_nbytes = request->count ? 8 : 0;
 	const uint64_t position_nbytes = request->index ? 8 : 0;
 	const uint32_t key_nbytes = layout->record_keys.key_nbytes;
+	uint64_t packed_nbytes = 0;
 	int r = layout_make_fields(request, packed, count_nbytes, &layout->item_keys);
 
 	if (r == 0)
@@ -55,7 +56,9 @@ static int make_records(const struct layout_request *request, struct layout *lay
 		return r;
 	layout->element_nbytes = key_nbytes <= 8 - RECORD_NUMBER_NBYTES ? 8 : 16;
 	layout->body_offset = count_nbytes;
-	layout->body_nbytes = packed ? key_nbytes : request->record_nbytes;
+	for (uint32_t i = 0; i < request->n_keys; i++)
+		packed_nbytes += request->keys[i].nbytes;
+	layout->body_nbytes = packed ? packed_nbytes : request->record_nbytes;
 	layout->item_nbytes = count_nbytes + layout->body_nbytes + position_nbytes;
 	layout->resident_nbytes = layout->item_nbytes;
 	layout->output_offset = request->index ? layout->item_nbytes - 8 : 0;

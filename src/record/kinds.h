@@ -42,6 +42,10 @@ extern const struct layout_ops layout_ops_records;    /* kind_records.c */
 /* Keys that are codes: for kinds of which elements hold all of the key; kind_codes.c */
 extern const struct key_ops key_ops_codes;
 
+/* Is there an integer of 16 bytes at most that sorts as the key does? And how it is made. */
+bool key_has_code(const struct key *key);
+struct code_map key_code_map(const struct key *key);
+
 /*
  * The fields of the keys: each where it is, or packed, one after the other; from first_offset on.
  * -ENOMEM after a message.

@@ -10,46 +10,6 @@
 #include "src/base/messages.h"
 #include "src/record/kinds.h"
 
-/* May `next` be the continuation of the field? Then the two are one. */
-static bool continues(const struct key_field *field, const struct key *next)
-{
-	return !field->reversed && !field->has_sign && !field->is_float &&
-	       (next->big_endian || next->nbytes == 1) && !key_has_sign(next) &&
-	       field->descending == next->descending &&
-	       field->offset + field->nbytes == next->offset;
-}
-
-int layout_make_fields(const struct layout_request *request, bool packed, uint64_t first_offset,
-		       struct key_fields *ret_fields)
-{
-	const uint32_t n = request->n_keys;
-	struct key_field *fields = calloc(n, sizeof *fields);
-	uint32_t n_fields = 0, start = 0;
-
-	if (!fields)
-		return fail(-ENOMEM, "no memory for %u keys", n);
-	for (uint32_t i = 0; i < n; i++) {
-		struct key key = request->keys[i];
-
-		key.offset = first_offset + (packed ? start : key.offset);
-		if (n_fields > 0 && continues(&fields[n_fields - 1], &key))
-			fields[n_fields - 1].nbytes += key.nbytes;
-		else
-			fields[n_fields++] = (struct key_field){
-				.offset = (uint32_t)key.offset,
-				.start = start,
-				.nbytes = key.nbytes,
-				.reversed = !key.big_endian && key.nbytes > 1,
-				.has_sign = key_has_sign(&key),
-				.is_float = key_is_float(&key),
-				.descending = key.descending,
-			};
-		start += key.nbytes;
-	}
-	*ret_fields = (struct key_fields){ .fields = fields, .n = n_fields, .key_nbytes = start };
-	return 0;
-}
-
 /* A row for each kind; of a request, the first that suits makes a layout. */
 static const struct layout_ops *const kinds[N_LAYOUT_KINDS] = {
 	[LAYOUT_CODES] = &layout_ops_codes,

@@ -100,6 +100,7 @@ struct layout_request {
 	const struct key *keys; /* n_keys, at least 1, in the order of their weight; copied */
 	uint32_t n_keys;
 	bool keeps_records; /* LAYOUT_RECORDS also for plain keys: something asks for items */
+	bool compares; /* keys that are equal must be known as such: -u, or the input is in order */
 	bool count, keys_only, index;
 };
 
@@ -109,6 +110,10 @@ struct layout_request {
  * owns memory: layout_free().
  */
 int layout_make(const struct layout_request *request, struct layout *ret_layout);
+
+/* What a key takes in the normalised key. */
+uint32_t key_sorted_nbytes(const struct key *key);
+
 /* A zeroed layout is fine. */
 void layout_free(struct layout *layout);
 
@@ -165,6 +170,12 @@ size_t layout_edge_nbytes(const struct layout *layout);
 int layout_compare_edges(const struct layout *layout, const void *a, const void *b);
 
 /* --- Codes --- */
+
+/*
+ * The codes of a field of at most 16 bytes, of any form but KEY_FORM_NANS, as if it were a record:
+ * of two that differ in the normalised key the lesser has the lesser one.
+ */
+struct code_map key_field_code_map(const struct key_field *field);
 
 /* The code of the record at `record` (record_nbytes, any alignment), widened. */
 code_t layout_encode(const struct layout *layout, const void *record);

@@ -56,7 +56,7 @@ static void check_operations(struct check *check, const struct data *data)
 
 /* Lists that end with their filler. */
 struct sweep {
-	const char *types[48];
+	const char *types[56];
 	bool descending; /* too */
 	bool is_long;    /* only where the reference is fast */
 	uint64_t lengths[20];
@@ -72,6 +72,7 @@ static const struct sweep sweeps[] = {
 		/* Every type, around what vector loops and blocks of threads take at once. */
 		.types = {
 			"u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
+			"f64:n", "f16:n", "bf16be:n", "f32be:n", "t64",
 			"f16", "bf16be", "bool", "u24", "i40be", "u56", "i72", "u96be", "i120",
 			"f32", "f64", "u16be", "u32be", "u64be", "u128be", "i16be", "i32be",
 			"i64be", "i128be", "f32be", "f64be", "b1", "b2", "b3", "b4", "b5", "b6",

@@ -13,14 +13,16 @@
 
 enum { MOST_KEYS = 6 };
 
-/* OFFSET:TYPE[:r] */
+/* OFFSET:TYPE[:n][:r] */
 static struct key parse_key(const char *text)
 {
 	char type[16] = "";
 	unsigned offset = 0;
 	struct key key;
 
-	subject_must(sscanf(text, "%u:%15[^:]", &offset, type) == 2 ? 0 : -EINVAL, text);
+	subject_must(sscanf(text, "%u:%15s", &offset, type) == 2 ? 0 : -EINVAL, text);
+	if (strlen(type) > 2 && strcmp(type + strlen(type) - 2, ":r") == 0)
+		type[strlen(type) - 2] = '\0';
 	subject_must(key_parse_type(type, &key), text);
 	key.offset = offset;
 	key.descending = strlen(text) > 2 && strcmp(text + strlen(text) - 2, ":r") == 0;
@@ -45,9 +47,13 @@ static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enu
 		const uint64_t counted = dist == RECORDS_SORTED ? i / 3 : n - i / 3;
 
 		for (uint64_t j = 0; j < record_nbytes; j++)
-			record[j] = dist == RECORDS_RANDOM ? (unsigned char)random_number(i, j) :
-				    dist == RECORDS_BITS   ? random_number(i, j) & 1 :
-							     0x41;
+			record[j] =
+				dist == RECORDS_RANDOM ?
+					(unsigned char)random_number(i, j) :
+				dist == RECORDS_EXTREME ?
+					(unsigned char)"\x00\x7f\x80\xff"[random_number(i, j) & 3] :
+				dist == RECORDS_BITS ? random_number(i, j) & 1 :
+						       0x41;
 		if (dist == RECORDS_ALIKE)
 			record[random % record_nbytes] = (unsigned char)(random >> 40);
 		if (dist == RECORDS_TWO)

@@ -16,10 +16,11 @@ struct record_layout {
 
 enum record_dist {
 	RECORDS_RANDOM,
-	RECORDS_BITS,  /* every byte is 0 or 1: short keys tie often */
-	RECORDS_EQUAL, /* in all bytes */
-	RECORDS_ALIKE, /* equal but for one byte, anywhere */
-	RECORDS_TWO,   /* one of two that are equal but for their last byte */
+	RECORDS_BITS,    /* every byte is 0 or 1: short keys tie often */
+	RECORDS_EXTREME, /* every byte is 0x00, 0x7f, 0x80 or 0xff: zeros and NaN */
+	RECORDS_EQUAL,   /* in all bytes */
+	RECORDS_ALIKE,   /* equal but for one byte, anywhere */
+	RECORDS_TWO,     /* one of two that are equal but for their last byte */
 	RECORDS_SORTED,
 	RECORDS_REVERSED, /* the first 8 bytes of the record count down */
 	N_RECORD_DISTS,

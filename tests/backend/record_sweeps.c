@@ -21,6 +21,12 @@ static const struct record_layout layouts[] = {
 	{ 70, { "33:b16" }, 0 },
 	{ 70, { "33:b17" }, 0 },
 	{ 24, { "4:f32be:r", "16:f64" }, 0 },
+	/* Numbers that are equal and not the same, and what is none. */
+	{ 8, { "0:f64:n" }, 0 },
+	{ 12, { "5:f32be:n:r" }, 0 },
+	{ 20, { "3:c64:n:r", "12:t64" }, 0 },
+	{ 18, { "2:c128be:n" }, RECORDS_KEYS_ONLY },
+	{ 16, { "1:t64be", "9:f16:n" }, RECORDS_COUNT },
 	/* Keys that overlap, and that are one. */
 	{ 32, { "0:u64", "4:u64be:r", "0:b32" }, 0 },
 	{ 20, { "3:b4", "7:u16be", "9:u8", "10:b9" }, 0 },

@@ -9,7 +9,7 @@ tiny='--device-memory=4M -S 4M'
 
 claim 'every type, direction and -u'
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i32 i32be i64 i64be i128 f32 f32be \
-	f64 f64be f16 bf16be bool u24 i40be u56 i72be i120 b3 b5 b6 b7 b9 \
+	f64 f64be f16 bf16be f32:n f64be:n t64 bool u24 i40be u56 i72be i120 b3 b5 b6 b7 b9 \
 	b10 b11 b12 b13 b14 b15 b16; do
 	generate -n 100003 -t $type -d nan -o input
 	agree -t $type

@@ -2,7 +2,7 @@
  * key_lines - binary records as lines that GNU sort puts in the order of their keys
  *
  *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | cut -d' ' -f2 | xxd -r -p
- *	key_lines BYTES OFFSET:TYPE[:r]... < records | ...
+ *	key_lines BYTES OFFSET:TYPE[:n|:t][:r]... < records | ...
  *
  * are the oracles for gsort -t TYPE, and for gsort -R BYTES -k ... . A line is the keys in
  * hexadecimal, in a form that sorts as text does; the record; the keys as they stand in the record;
@@ -12,7 +12,7 @@
  * gsort's own encoding: the most significant byte is written first; a number with a sign gets a
  * digit in front, 0 if negative and 1 if not; of a negative float, whose order is that of its
  * magnitude turned round, every digit d is written as 15 - d, and so is every digit of a descending
- * key.
+ * key. In the numeric order (:n) there is one zero, and what is no number gets the digit 2.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,8 +23,9 @@ enum { MAX_KEYS = 64, MAX_NBYTES = 1 << 16 };
 
 struct key {
 	size_t offset, nbytes;
-	char kind; /* u, i, f or b */
-	bool big_endian, descending;
+	char kind; /* u, i, f, c, t or b */
+	unsigned n_fraction_bits;
+	bool big_endian, descending, numeric;
 };
 
 static size_t record_nbytes;
@@ -40,20 +41,26 @@ static bool add_key(const char *text, size_t offset)
 	char *end;
 	unsigned long n;
 
-	if (!strchr("uifb", text[0]) || (!*digits && !is_bool))
+	if (!strchr("uifctb", text[0]) || (!*digits && !is_bool))
 		return false;
 	n = is_bool ? 1 : strtoul(digits, &end, 10);
 	if (is_bool)
 		end = (char *)text + 4;
 	*key = (struct key){ .offset = offset,
+			     .n_fraction_bits = 23,
+			     .numeric = strstr(end, ":n") || (text[0] == 't' && !strstr(end, ":t")),
 			     .kind = is_bool                 ? 'u' :
 				     !strncmp(text, "bf", 2) ? 'f' :
 							       text[0],
 			     .big_endian = !strncmp(end, "be", 2),
-			     .descending = strchr(end, ':') != NULL };
+			     .descending = strstr(end, ":r") != NULL };
 	if (key->kind == 'b')
 		key->big_endian = true;
 	key->nbytes = is_bool || key->kind == 'b' ? n : n / 8;
+	if (key->kind == 'f' && key->nbytes == 2)
+		key->n_fraction_bits = text[0] == 'b' ? 7 : 10;
+	if (key->nbytes == (key->kind == 'c' ? 16 : 8))
+		key->n_fraction_bits = 52;
 	return key->nbytes >= 1;
 }
 
@@ -93,19 +100,90 @@ static void print_hex(const unsigned char *bytes, size_t n)
 		print_byte(bytes[i]);
 }
 
-static void print_key(const struct key *key, const unsigned char *bytes)
+/* The part's i-th byte, most significant first. */
+static unsigned byte_of(const struct key *key, const unsigned char *bytes, size_t nbytes, size_t i)
 {
-	const size_t top = key->big_endian ? 0 : key->nbytes - 1;
-	const bool has_sign = key->kind == 'i' || key->kind == 'f';
-	const bool negative = has_sign && bytes[top] >= 0x80;
-	unsigned char invert = negative && key->kind == 'f' ? 0xff : 0;
+	return bytes[key->big_endian ? i : nbytes - 1 - i];
+}
 
+static bool is_nan(const struct key *key, const unsigned char *bytes, size_t nbytes)
+{
+	bool exponent = true, fraction = false;
+
+	for (size_t i = 1; i < 8 * nbytes; i++) {
+		const bool bit = byte_of(key, bytes, nbytes, i / 8) >> (7 - i % 8) & 1;
+
+		if (i < 8 * nbytes - key->n_fraction_bits)
+			exponent &= bit;
+		else
+			fraction |= bit;
+	}
+	return exponent && fraction;
+}
+
+/* Nothing but the sign, set or not. */
+static bool is_zero(const struct key *key, const unsigned char *bytes, size_t nbytes)
+{
+	for (size_t i = 0; i < nbytes; i++)
+		if (byte_of(key, bytes, nbytes, i) & (i ? 0xff : 0x7f))
+			return false;
+	return true;
+}
+
+/* What is no number in the numeric order is behind all that is, and all of it is equal. */
+static bool print_no_number(const struct key *key, const unsigned char *bytes, size_t nbytes)
+{
+	const bool is_float = key->kind == 'f' || key->kind == 'c';
+	const unsigned char invert = key->descending ? 0xff : 0;
+
+	if (!key->numeric)
+		return false;
+	if (is_float ? !is_nan(key, bytes, nbytes) :
+		       !is_zero(key, bytes, nbytes) || byte_of(key, bytes, nbytes, 0) != 0x80)
+		return false;
+	printf("%x", 2u ^ (key->descending ? 0xfu : 0));
+	for (size_t i = 0; i < nbytes; i++)
+		print_byte(invert);
+	return true;
+}
+
+static void print_number(const struct key *key, const unsigned char *bytes, size_t nbytes)
+{
+	const bool is_float = key->kind == 'f' || key->kind == 'c';
+	const bool has_sign = key->kind == 'i' || key->kind == 't' || is_float;
+	const bool is_numeric_zero = key->numeric && is_float && is_zero(key, bytes, nbytes);
+	const bool negative = has_sign && !is_numeric_zero &&
+			      byte_of(key, bytes, nbytes, 0) >= 0x80;
+	unsigned char invert = negative && is_float ? 0xff : 0;
+
+	if (print_no_number(key, bytes, nbytes))
+		return;
 	if (has_sign)
 		printf("%x", (negative ? 0u : 1u) ^ (key->descending ? 0xfu : 0));
 	if (key->descending)
 		invert ^= 0xff;
-	for (size_t i = 0; i < key->nbytes; i++)
-		print_byte(bytes[key->big_endian ? i : key->nbytes - 1 - i] ^ invert);
+	for (size_t i = 0; i < nbytes; i++)
+		print_byte((is_numeric_zero ? 0 : byte_of(key, bytes, nbytes, i)) ^ invert);
+}
+
+/* In the numeric order first those without NaN, with an imaginary one, a real one, two. */
+static void print_complex(const struct key *key, const unsigned char *bytes)
+{
+	const size_t n = key->nbytes / 2;
+	const unsigned nans = 2u * is_nan(key, bytes, n) + is_nan(key, bytes + n, n);
+
+	if (key->numeric)
+		printf("%x", nans ^ (key->descending ? 0xfu : 0));
+	print_number(key, bytes, n);
+	print_number(key, bytes + n, n);
+}
+
+static void print_key(const struct key *key, const unsigned char *bytes)
+{
+	if (key->kind == 'c')
+		print_complex(key, bytes);
+	else
+		print_number(key, bytes, key->nbytes);
 }
 
 static void print_line(const unsigned char *record, unsigned long long position)

@@ -13,7 +13,7 @@ pick_key() {
 	while :; do
 		pick u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i64be i128 \
 			f32 f32be f64 f64be b1 b2 b3 b5 b8 b10 b16 b17 b40 b100 \
-			f16be bf16 u24 i40be u72be
+			f16be bf16 u24 i40be u72be t64 f32:n f64be:n f16:n c64 c64:n c128be:n
 		key_type=$picked
 		nbytes_of_type "$key_type"
 		[ "$nbytes" -gt "$1" ] || break

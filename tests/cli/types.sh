@@ -15,6 +15,34 @@ for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be 
 	done
 done
 
+# Which of two equal numbers is first is open where they are sorted as codes.
+claim 'numbers in the order of numpy'
+for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
+	for dist in few nan; do
+		generate -n 1001 -t $type -d $dist --seed=7 -o input
+		for flags in '' -r; do
+			claim "$type $dist $flags"
+			sorted_lines $type $flags < input | cut -d' ' -f1 > expected
+			run -t $type $flags input -o output
+			[ $status -eq 0 ] || broken "status $status"
+			"$KEY_LINES" $type < output | cut -d' ' -f1 | cmp -s expected - ||
+				broken 'not in order'
+			"$GSORT_CHECK" --same -t $type input output || broken 'not the same'
+			"$GSORT_CHECK" -t $type $flags output > stdout || broken "$(cat stdout)"
+			run -c -t $type $flags output
+			[ $status -eq 0 ] || broken "-c: status $status"
+			oracle $type $flags -u < input > expected
+			gives expected -t $type $flags -u input
+			sorted_lines $type $flags < input | column 4 > expected
+			gives expected -t $type $flags --index input
+			oracle $type $flags < input > sorted
+			gives sorted -m -t $type $flags sorted
+		done
+	done
+done
+refuses ':n cannot follow u64' -t u64:n input
+refuses ':x cannot follow f64' -t f64:x input
+
 claim 'le may be written out'
 generate -n 100 -t i32 -o input
 oracle i32 < input > expected
@@ -37,6 +65,11 @@ means '<f4' f32
 means '>i8' i64be
 means '|u1' u8
 means '|b1' bool
+means '<M8[ns]' t64
+means timedelta64 t64
+means datetime64:t t64:t
+means complex128 c128
+means '>c8' c64be
 means S10 b10
 
 claim 'a type that is nearly right is answered with what may have been meant'

@@ -13,7 +13,8 @@ mkdir spare
 
 # nbytes_of_type TYPE: in $nbytes
 nbytes_of_type() {
-	nbytes=${1%be}
+	nbytes=${1%:?}
+	nbytes=${nbytes%be}
 	nbytes=${nbytes##*[!0-9]}
 	case $1 in
 	b[0-9]*) ;;
@@ -24,7 +25,7 @@ nbytes_of_type() {
 # order_of_type TYPE: in $order
 order_of_type() {
 	order=le
-	case $1 in
+	case ${1%:?} in
 	*be) order=be ;;
 	esac
 }

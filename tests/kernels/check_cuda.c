@@ -45,6 +45,11 @@ static const struct record_set record_sets[] = {
 	/* Items that are not staged. */
 	{ { 1000, { "900:b20", "0:u32" }, 0 }, RECORDS_ALIKE, 40, true },
 	{ { 1040, { "0:b1000" }, 0 }, RECORDS_TWO, 20, false },
+	/* Numbers that are equal and not the same, and what is none. */
+	{ { 12, { "5:f32be:n:r" }, 0 }, RECORDS_EXTREME, 200, false },
+	{ { 15, { "1:t64be:r" }, 0 }, RECORDS_BITS, 200, false },
+	{ { 20, { "3:c64:n:r", "12:t64" }, 0 }, RECORDS_EXTREME, 100, false },
+	{ { 18, { "2:c128be:n" }, RECORDS_KEYS_ONLY }, RECORDS_EXTREME, 100, false },
 	/* What is put together. */
 	{ { 24, { "0:u32be" }, RECORDS_COUNT }, RECORDS_BITS, 150, true },
 	{ { 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY },

@@ -18,10 +18,10 @@
 #include "tools/bench/kernel_keys.h"
 
 /* Every size of record, both byte orders, signed and float. */
-static const char *const types[] = { "u8",   "i16be", "b3",  "u32", "f32be", "b5",
-				     "b6",   "b7",    "i64", "f64", "u64be", "b9",
-				     "b10",  "b11",   "b13", "b15", "b16",   "i128be",
-				     "u128", "f64be", "f16", "u24", "i56be", "i72" };
+static const char *const types[] = { "u8",  "i16be", "b3",  "u32",    "f32be", "b5",    "b6",
+				     "b7",  "i64",   "f64", "u64be",  "b9",    "b10",   "b11",
+				     "b13", "b15",   "b16", "i128be", "u128",  "f64be", "f16",
+				     "u24", "i56be", "i72", "t64be",  "f64:n", "f16:n" };
 
 #define FOR_EACH_TYPE(i) for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 

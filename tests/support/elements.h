@@ -63,5 +63,7 @@ static inline int compare_16(const void *a, const void *b)
 static inline void elements_sort(void *elements, uint32_t element_nbytes, uint64_t n)
 {
 	qsort(elements, n, element_nbytes,
-	      element_nbytes == 4 ? compare_4 : element_nbytes == 8 ? compare_8 : compare_16);
+	      element_nbytes == 4 ? compare_4 :
+	      element_nbytes == 8 ? compare_8 :
+				    compare_16);
 }

@@ -19,11 +19,12 @@ static inline uint64_t random_number(uint64_t seed, uint64_t i)
 static inline struct key random_key(uint64_t record_nbytes, uint64_t seed)
 {
 	static const char *const types[] = {
-		"u8",  "u16", "u32",   "u64",   "u128",  "i8",    "i16",   "i32",
-		"i64", "f32", "f64",   "i128",  "u16be", "u32be", "u64be", "i16be",
-		"b1",  "b3",  "b4",    "b7",    "b8",    "b10",   "b13",   "u128be",
-		"b20", "b40", "f32be", "f64be", "i32be", "i64be", "b2",    "i128be",
-		"f16", "u24", "i24be", "bf16",  "bool",  "u56be", "i72",   "f16be",
+		"u8",  "u16", "u32",   "u64",     "u128",  "i8",       "i16",   "i32",
+		"i64", "f32", "f64",   "i128",    "u16be", "u32be",    "u64be", "i16be",
+		"b1",  "b3",  "b4",    "b7",      "b8",    "b10",      "b13",   "u128be",
+		"b20", "b40", "f32be", "f64be",   "i32be", "i64be",    "b2",    "i128be",
+		"f16", "u24", "i24be", "bf16",    "bool",  "u56be",    "i72",   "f16be",
+		"t64", "c64", "f32:n", "f64be:n", "f16:n", "bf16be:n", "c64:n", "c128be:n",
 	};
 	const unsigned n_types = sizeof types / sizeof types[0];
 	struct key key;

@@ -26,7 +26,9 @@ static inline struct layout layout_of(struct layout_request request, const char 
 		unsigned offset;
 		char type[16];
 
-		assert_int_equal(sscanf(text, "%u:%15[^:]", &offset, type), 2);
+		assert_int_equal(sscanf(text, "%u:%15s", &offset, type), 2);
+		if (strlen(type) > 2 && strcmp(type + strlen(type) - 2, ":r") == 0)
+			type[strlen(type) - 2] = '\0';
 		assert_int_equal(key_parse_type(type, key), 0);
 		key->offset = offset;
 		key->descending = strcmp(text + strlen(text) - 2, ":r") == 0;

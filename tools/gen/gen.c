@@ -288,7 +288,10 @@ static void fill_set(const struct data_set *set, uint64_t first, uint64_t n, voi
 	gen_fill((const struct gen *)set, first, n, records);
 }
 
-/* Keys of more than 16 bytes are bytes, of which the first 16 sort in the same way. */
+/*
+ * Keys of more than 16 bytes are bytes, of which the first 16 sort in the same way; of a complex
+ * number the real part weighs most.
+ */
 static struct layout lead_of(const struct layout *layout)
 {
 	struct key key = layout->key;
@@ -297,6 +300,10 @@ static struct layout lead_of(const struct layout *layout)
 	key.offset = 0;
 	if (key.nbytes > sizeof(code_t))
 		key.nbytes = sizeof(code_t);
+	if (key.kind == KEY_COMPLEX) {
+		key.kind = KEY_FLOAT;
+		key.nbytes /= 2;
+	}
 	layout_make_plain(&key, &lead);
 	return lead;
 }

@@ -187,12 +187,25 @@ static int generate_layout(const struct gen_options *options, const struct layou
 	return write_set(options, &gen.set);
 }
 
+/*
+ * Complex numbers are made of their two parts. The numeric order, that of whole keys, has a byte
+ * before them that says what is not a number, of which no fraction can be made.
+ */
+static void make_parts(struct record_options *record)
+{
+	record->type.numeric &= record->type.kind != KEY_COMPLEX;
+	for (uint32_t i = 0; i < record->n_keys; i++)
+		record->keys[i].numeric &= record->keys[i].kind != KEY_COMPLEX;
+}
+
 static int generate_records(struct gen_options *options, const struct option_result *given)
 {
 	struct layout layout;
 	uint64_t n_records;
-	int r = tool_make_layout(&options->record, &layout);
+	int r;
 
+	make_parts(&options->record);
+	r = tool_make_layout(&options->record, &layout);
 	if (r < 0)
 		return r;
 	n_records = option_is_given(given, ROW_BYTES) ? options->nbytes / layout.record_nbytes :

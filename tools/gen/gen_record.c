@@ -46,16 +46,25 @@ static void put_key(const struct gen *gen, uint128_t fraction, unsigned char *ke
 			   n_left - sizeof words);
 }
 
-/* The inverse of key_field_load(). */
-static void put_field(const struct key_field *field, const unsigned char *key,
+/* Of a field that is not made of bits, as a code: any of the values that are equal will do. */
+static void put_value(const struct key_field *field, const unsigned char *key,
 		      unsigned char *record)
+{
+	const struct code_map map = key_field_code_map(field);
+	uint64_t code = 0;
+
+	for (uint32_t i = 0; i < field->nbytes; i++)
+		code = code << 8 | key[i];
+	code_store_8(record, code_decode_8(code, &map), &map);
+}
+
+/* The inverse of key_field_load(). */
+static void put_bits(const struct key_field *field, const unsigned char *key, unsigned char *record)
 {
 	const unsigned char complement = field->descending ? 0xff : 0;
 	const unsigned char sign = field->has_sign ? 0x80 : 0;
 	unsigned char fold = 0;
 
-	key += field->start;
-	record += field->offset;
 	for (uint32_t i = 0; i < field->nbytes; i++) {
 		unsigned char byte = key[i] ^ complement ^ fold;
 
@@ -66,6 +75,15 @@ static void put_field(const struct key_field *field, const unsigned char *key,
 		}
 		record[field->reversed ? field->nbytes - 1 - i : i] = byte;
 	}
+}
+
+static void put_field(const struct key_field *field, const unsigned char *key,
+		      unsigned char *record)
+{
+	if (field->form == KEY_FORM_BITS)
+		put_bits(field, key + field->start, record + field->offset);
+	else
+		put_value(field, key + field->start, record + field->offset);
 }
 
 void gen_record_store(const struct gen *gen, uint64_t first, const uint128_t *fractions, uint64_t n,

@@ -28,17 +28,10 @@ size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint
 static struct pair_shape shape_pairs(const struct layout *layout)
 {
 	const struct key_field *field = layout->item_keys.fields;
-	const uint64_t sign = UINT64_C(1) << (8 * field->nbytes - 1);
-	const uint64_t all = sign | (sign - 1);
+	struct code_map map = key_field_code_map(field);
 
-	return (struct pair_shape){
-		.map = { .record_nbytes = (uint8_t)field->nbytes,
-			 .element_nbytes = 8,
-			 .swap = !field->reversed && field->nbytes > 1,
-			 .is_float = field->is_float,
-			 .flip.lo = (field->has_sign ? sign : 0) ^ (field->descending ? all : 0) },
-		.key_offset = field->offset,
-	};
+	map.element_nbytes = 8;
+	return (struct pair_shape){ .map = map, .key_offset = field->offset };
 }
 
 /* --- Sorting and merging --- */

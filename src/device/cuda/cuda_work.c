@@ -24,6 +24,7 @@ bool cuda_fit_pairs(const struct layout *layout)
 	const uint32_t key_nbytes = layout->item_keys.key_nbytes;
 
 	return layout->intake.is_identity && layout->item_keys.n == 1 && key_nbytes <= 8 &&
+	       key_field_is_code(layout->item_keys.fields) &&
 	       layout->record_nbytes - key_nbytes <= 8;
 }
 

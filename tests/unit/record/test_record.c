@@ -6,25 +6,103 @@
 #include "tests/support/messages_heard.h"
 #include "tests/support/record_fixture.h"
 
-/* The normalised key of one key, by its definition: one byte after the other. */
-static void normalise(const struct key *key, const unsigned char *record, unsigned char *to)
+/* A NaN, by the number of bits of the fraction; bytes: most significant first */
+static bool is_nan(const unsigned char *bytes, uint32_t nbytes, unsigned n_fraction_bits)
 {
-	const bool is_float = key->kind == KEY_FLOAT || key->kind == KEY_BRAIN;
-	const bool has_sign = key->kind == KEY_SIGNED || is_float;
-	const unsigned char *from = record + key->offset;
+	bool is_infinite_or_nan = true, has_fraction = false;
+
+	for (uint32_t i = 1; i < 8 * nbytes; i++) {
+		const bool bit = bytes[i / 8] >> (7 - i % 8) & 1;
+
+		if (i < 8 * nbytes - n_fraction_bits)
+			is_infinite_or_nan &= bit;
+		else
+			has_fraction |= bit;
+	}
+	return is_infinite_or_nan && has_fraction;
+}
+
+static bool is_zero(const unsigned char *bytes, uint32_t nbytes)
+{
+	bool is_zero = (bytes[0] & 0x7f) == 0;
+
+	for (uint32_t i = 1; i < nbytes; i++)
+		is_zero &= bytes[i] == 0;
+	return is_zero;
+}
+
+/* Most significant first, of a part of the key. */
+static void put_in_order(const struct key *key, const unsigned char *from, uint32_t nbytes,
+			 unsigned char *to)
+{
+	for (uint32_t i = 0; i < nbytes; i++)
+		to[i] = from[key->big_endian ? i : nbytes - 1 - i];
+}
+
+static void normalise_number(const struct key *key, const unsigned char *from, uint32_t nbytes,
+			     unsigned n_fraction_bits, unsigned char *to)
+{
+	const bool is_float = n_fraction_bits > 0;
+	const bool has_sign = key->kind == KEY_SIGNED || key->kind == KEY_TIME || is_float;
 	bool is_negative;
 
-	for (uint32_t i = 0; i < key->nbytes; i++)
-		to[i] = from[key->big_endian ? i : key->nbytes - 1 - i];
+	put_in_order(key, from, nbytes, to);
+	if (key->numeric && is_float && is_nan(to, nbytes, n_fraction_bits)) {
+		memset(to, 0xff, nbytes);
+		return;
+	}
+	if (key->numeric && is_float && is_zero(to, nbytes))
+		to[0] = 0;
 	is_negative = to[0] >> 7;
-	for (uint32_t i = 0; i < key->nbytes; i++) {
+	for (uint32_t i = 0; i < nbytes; i++) {
 		if (is_float && is_negative)
 			to[i] ^= i == 0 ? 0x7f : 0xff;
 		if (has_sign && i == 0)
 			to[i] ^= 0x80;
-		if (key->descending)
-			to[i] ^= 0xff;
 	}
+	if (key->kind == KEY_TIME && key->numeric) /* one less, and the least becomes the last */
+		for (uint32_t i = nbytes; i-- > 0 && to[i]-- == 0;)
+			;
+}
+
+/* The normalised key of one key, by its definition: one byte after the other. Returns how many. */
+static uint32_t normalise(const struct key *key, const unsigned char *record, unsigned char *to)
+{
+	static const unsigned n_fraction_bits[] = { [2] = 10, [4] = 23, [8] = 52 };
+	const unsigned char *from = record + key->offset;
+	const bool is_float = key->kind == KEY_FLOAT || key->kind == KEY_COMPLEX;
+	const uint32_t n_parts = key->kind == KEY_COMPLEX ? 2 : 1, n = key->nbytes / n_parts;
+	const unsigned n_bits = key->kind == KEY_BRAIN ? 7 : is_float ? n_fraction_bits[n] : 0;
+	unsigned char part[16];
+	uint32_t at = 0;
+
+	if (key->kind == KEY_COMPLEX && key->numeric) {
+		put_in_order(key, from, n, part);
+		to[at] = is_nan(part, n, n_bits) ? 2 : 0;
+		put_in_order(key, from + n, n, part);
+		to[at++] += is_nan(part, n, n_bits);
+	}
+	for (uint32_t i = 0; i < n_parts; i++, at += n)
+		normalise_number(key, from + i * n, n, n_bits, to + at);
+	for (uint32_t i = 0; key->descending && i < at; i++)
+		to[i] ^= 0xff;
+	return at;
+}
+
+/* Random bytes are seldom NaN or zeros. */
+static void make_special(const struct key *key, uint64_t seed, unsigned char *record)
+{
+	unsigned char *bytes = record + key->offset;
+	const uint32_t n = key->kind == KEY_COMPLEX ? key->nbytes / 2 : key->nbytes;
+
+	for (uint32_t i = 0; i < key->nbytes; i++) {
+		const uint32_t place = key->big_endian ? i % n : n - 1 - i % n;
+		const uint64_t choice = random_number(seed, 99 + i / n) % 3;
+
+		bytes[i] = choice == 0 ? 0 : choice == 1 && place < 2 ? 0xff : bytes[i];
+	}
+	if (random_number(seed, 97) & 1)
+		bytes[key->big_endian ? 0 : n - 1] ^= 0x80;
 }
 
 static void words_of_normalised_keys_are_their_bytes(void **state)
@@ -32,17 +110,18 @@ static void words_of_normalised_keys_are_their_bytes(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		const uint64_t record_nbytes = 1 + seed % 70;
-		unsigned char normalised[MOST_RANDOM_KEYS * 40 + 16] = { 0 };
+		unsigned char normalised[MOST_RANDOM_KEYS * 48 + 16] = { 0 };
 		struct key keys[MOST_RANDOM_KEYS];
 		const uint32_t n_keys = random_keys(record_nbytes, seed, keys);
 		struct layout layout = random_layout(record_nbytes, seed);
 		unsigned char *record = random_bytes(record_nbytes, seed);
 		uint32_t key_nbytes = 0;
 
-		for (uint32_t i = 0; i < n_keys; i++) {
-			normalise(&keys[i], record, normalised + key_nbytes);
-			key_nbytes += keys[i].nbytes;
-		}
+		for (uint32_t i = 0; i < n_keys; i++)
+			if (keys[i].numeric && seed % 2)
+				make_special(&keys[i], seed, record);
+		for (uint32_t i = 0; i < n_keys; i++)
+			key_nbytes += normalise(&keys[i], record, normalised + key_nbytes);
 		assert_int_equal(layout.record_keys.key_nbytes, key_nbytes);
 		for (uint32_t at = 0; at < key_nbytes + 8; at++)
 			assert_int_equal(key_word(&layout.record_keys, record, at),
@@ -59,7 +138,7 @@ static void keys_compare_as_normalised_keys_do(void **state)
 		struct layout layout = random_layout(24, seed);
 		const struct key_fields *keys = &layout.record_keys;
 		unsigned char *a = random_bytes(24, seed), *b = guarded_copy(a, 24);
-		unsigned char normalised[MOST_RANDOM_KEYS * 40] = { 0 };
+		unsigned char normalised[MOST_RANDOM_KEYS * 48] = { 0 };
 		int order;
 
 		b[seed % 24] ^= (unsigned char)(1 << seed / 24 % 8);
@@ -109,6 +188,96 @@ static void floats_are_in_total_order(void **state)
 	}
 	layout_free(&up);
 	layout_free(&down);
+}
+
+/* Ascending; with the same number: equal. */
+static void numbers_are_in_the_order_of_numpy(void **state)
+{
+	static const struct {
+		uint32_t bits;
+		unsigned place;
+	} numbers[] = {
+		{ 0xff800000, 0 }, /* -inf */ { 0xc0000000, 1 }, { 0x80000001, 2 },
+		{ 0x80000000, 3 }, /* -0.0 */ { 0x00000000, 3 }, { 0x00000001, 4 },
+		{ 0x7f800000, 5 }, /* +inf */ { 0x7f800001, 6 }, { 0x7fc00000, 6 },
+		{ 0x7fffffff, 6 }, /* NaN */ { 0xff800001, 6 },  { 0xffffffff, 6 },
+	};
+	enum { N = sizeof numbers / sizeof numbers[0] };
+	struct layout up =
+		layout_of((struct layout_request){ .record_nbytes = 9 }, KEYS("3:f32:n"));
+	struct layout plain =
+		layout_of((struct layout_request){ .record_nbytes = 4 }, KEYS("0:f32:n"));
+	struct layout down = plain;
+	struct key key;
+
+	(void)state;
+	assert_int_equal(key_parse_type("f32:n", &key), 0);
+	key.descending = true;
+	assert_int_equal(layout_make_plain(&key, &down), 0);
+	for (unsigned i = 0; i < N; i++)
+		for (unsigned j = 0; j < N; j++) {
+			unsigned char a[9] = { 0 }, b[9] = { 0 };
+			const int order = (numbers[i].place > numbers[j].place) -
+					  (numbers[i].place < numbers[j].place);
+
+			memcpy(a + 3, &numbers[i].bits, 4);
+			memcpy(b + 3, &numbers[j].bits, 4);
+			assert_int_equal(key_compare(&up.record_keys, a, b), order);
+			/* Codes tell more apart, and nothing else. */
+			if (order < 0) {
+				assert_true(layout_encode(&plain, a + 3) <
+					    layout_encode(&plain, b + 3));
+				assert_true(layout_encode(&down, a + 3) >
+					    layout_encode(&down, b + 3));
+			}
+		}
+	layout_free(&up);
+	layout_free(&plain);
+}
+
+static uint64_t compare_complex(const float *a, const float *b)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = 8 }, KEYS("0:c64:n"));
+	const int order = key_compare(&layout.record_keys, (const unsigned char *)a,
+				      (const unsigned char *)b);
+
+	layout_free(&layout);
+	return (uint64_t)(order + 1);
+}
+
+/* numpy: R + Rj, R + nanj, nan + Rj, nan + nanj; where parts are NaN, the others count. */
+static void complex_numbers_with_nan_come_by_where_it_is(void **state)
+{
+	const float nan = __builtin_nanf("");
+	const float ascending[][2] = { { -1, 7 },  { 1, 2 },   { 1, 3 },   { 9, -9 },   { -5, nan },
+				       { 6, nan }, { nan, 1 }, { nan, 8 }, { nan, nan } };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof ascending / sizeof ascending[0]; i++)
+		for (unsigned j = 0; j < sizeof ascending / sizeof ascending[0]; j++)
+			assert_int_equal(compare_complex(ascending[i], ascending[j]), i < j  ? 0 :
+										      i == j ? 1 :
+											       2);
+}
+
+/* -0.0 and +0.0 are equal, so -u must not keep both; nor may -c find them out of order. */
+static void numbers_that_must_compare_are_not_sorted_as_codes(void **state)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = 8 }, KEYS("0:f64:n"));
+
+	(void)state;
+	assert_true(layout_is_plain(&layout));
+	layout_free(&layout);
+	layout = layout_of((struct layout_request){ .record_nbytes = 8, .compares = true },
+			   KEYS("0:f64:n"));
+	assert_false(layout_is_plain(&layout));
+	layout_free(&layout);
+	layout = layout_of((struct layout_request){ .record_nbytes = 8, .compares = true },
+			   KEYS("0:t64"));
+	assert_true(layout_is_plain(&layout));
+	layout_free(&layout);
 }
 
 static uint32_t n_fields(const char *const *texts)
@@ -353,6 +522,9 @@ int main(void)
 		cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
 		cmocka_unit_test(keys_compare_as_normalised_keys_do),
 		cmocka_unit_test(floats_are_in_total_order),
+		cmocka_unit_test(numbers_are_in_the_order_of_numpy),
+		cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
+		cmocka_unit_test(numbers_that_must_compare_are_not_sorted_as_codes),
 		cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
 		cmocka_unit_test(other_neighbours_stay_apart),
 		cmocka_unit_test(keys_outside_of_the_record_are_refused),

@@ -15,9 +15,9 @@
 
 enum { N_RECORDS = 10000 };
 
-static const char *const types[] = { "u8",  "u16be", "i32",    "u64", "u64be",
-				     "f32", "f64be", "i128be", "b3",  "b13",
-				     "f16", "bf16",  "u24be",  "i56", "bool" };
+static const char *const types[] = { "u8",    "u16be",  "i32",  "u64",   "u64be",   "f32",
+				     "f64be", "i128be", "b3",   "b13",   "f16",     "bf16",
+				     "u24be", "i56",    "bool", "f64:n", "f16be:n", "t64" };
 enum { N_TYPES = sizeof types / sizeof types[0], N_OLDEST_TYPES = 10 };
 
 struct data {

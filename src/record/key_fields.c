@@ -1,0 +1,171 @@
+/*
+ * key_fields - keys as fields of the normalised key (see key_word.h), and as codes (see code.h)
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/messages.h"
+#include "src/record/kinds.h"
+
+/* --- Codes --- */
+
+static struct mask128 mask_split(uint128_t mask)
+{
+	return (struct mask128){ .lo = (uint64_t)mask, .hi = (uint64_t)(mask >> 64) };
+}
+
+/* Of the low 8 * nbytes bits. */
+static struct mask128 mask_within(uint128_t mask, uint32_t nbytes)
+{
+	return mask_split(mask & ~(uint128_t)0 >> 8 * (16 - nbytes));
+}
+
+/* How many of the least codes belong behind all others. */
+static uint128_t count_turned(const struct key_field *field)
+{
+	switch (field->form) {
+	case KEY_FORM_NUMERIC:
+		return ((uint128_t)1 << field->n_fraction_bits) - 1; /* NaN with a sign */
+	case KEY_FORM_TIME:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+struct code_map key_field_code_map(const struct key_field *field)
+{
+	const uint128_t sign = (uint128_t)1 << (field->nbytes * 8 - 1);
+	const uint128_t flip = field->has_sign ? sign : 0, n_turned = count_turned(field);
+
+	/* Descending codes are the complements of ascending ones, and are turned the other way. */
+	return (struct code_map){
+		.record_nbytes = (uint8_t)field->nbytes,
+		.element_nbytes = field->nbytes <= 4 ? 4 :
+				  field->nbytes <= 8 ? 8 :
+						       16,
+		.swap = !field->reversed && field->nbytes > 1,
+		.is_float = field->is_float,
+		.flip = mask_within(field->descending ? ~flip : flip, field->nbytes),
+		.turn = mask_within(field->descending ? n_turned : -n_turned, field->nbytes),
+	};
+}
+
+/* --- Keys to fields --- */
+
+/* Complex numbers are three fields: see key_word.h. */
+enum { MOST_FIELDS_OF_KEY = 3 };
+
+/* Of a key that is one field. */
+static struct key_field make_field(const struct key *key, uint64_t offset)
+{
+	const bool is_numeric = key->numeric && key_is_float(key);
+
+	return (struct key_field){
+		.offset = (uint32_t)offset,
+		.nbytes = key->nbytes,
+		.reversed = !key->big_endian && key->nbytes > 1,
+		.has_sign = key_has_sign(key),
+		.is_float = key_is_float(key),
+		.descending = key->descending,
+		.form = is_numeric   ? KEY_FORM_NUMERIC :
+			key->numeric ? KEY_FORM_TIME :
+				       KEY_FORM_BITS,
+		.n_fraction_bits = (uint8_t)key_n_fraction_bits(key),
+	};
+}
+
+/* Returns how many. */
+static uint32_t make_complex_fields(const struct key *key, uint64_t offset,
+				    struct key_field fields[static MOST_FIELDS_OF_KEY])
+{
+	struct key part = *key;
+	uint32_t n = 0;
+
+	part.kind = KEY_FLOAT;
+	part.nbytes /= 2;
+	if (key->numeric) {
+		fields[n] = make_field(&part, offset);
+		fields[n].part_nbytes = (uint8_t)part.nbytes;
+		fields[n].nbytes = 1;
+		fields[n++].form = KEY_FORM_NANS;
+	}
+	fields[n++] = make_field(&part, offset);
+	fields[n++] = make_field(&part, offset + part.nbytes);
+	return n;
+}
+
+static uint32_t make_fields_of_key(const struct key *key, uint64_t offset,
+				   struct key_field fields[static MOST_FIELDS_OF_KEY])
+{
+	if (key->kind == KEY_COMPLEX)
+		return make_complex_fields(key, offset, fields);
+	fields[0] = make_field(key, offset);
+	return 1;
+}
+
+struct code_map key_code_map(const struct key *key)
+{
+	const struct key_field field = make_field(key, 0);
+
+	return key_field_code_map(&field);
+}
+
+bool key_has_code(const struct key *key)
+{
+	return key->nbytes >= 1 && key->nbytes <= 16 && key->kind != KEY_COMPLEX;
+}
+
+uint32_t key_sorted_nbytes(const struct key *key)
+{
+	return key->nbytes + (key->kind == KEY_COMPLEX && key->numeric);
+}
+
+/* Are its bytes in the normalised key those of the record, or their complement? */
+static bool is_bytes(const struct key_field *field)
+{
+	return field->form == KEY_FORM_BITS && !field->reversed && !field->has_sign;
+}
+
+/* May `next` be the continuation of the field? Then the two are one. */
+static bool continues(const struct key_field *field, const struct key_field *next)
+{
+	return is_bytes(field) && is_bytes(next) && field->descending == next->descending &&
+	       field->offset + field->nbytes == next->offset;
+}
+
+/* Put it behind those that are there. */
+static void add_field(struct key_fields *keys, struct key_field *fields, struct key_field field)
+{
+	if (keys->n > 0 && continues(&fields[keys->n - 1], &field)) {
+		fields[keys->n - 1].nbytes += field.nbytes;
+	} else {
+		field.start = keys->key_nbytes;
+		fields[keys->n++] = field;
+	}
+	keys->key_nbytes += field.nbytes;
+}
+
+int layout_make_fields(const struct layout_request *request, bool packed, uint64_t first_offset,
+		       struct key_fields *ret_fields)
+{
+	struct key_field *fields =
+		calloc((size_t)request->n_keys * MOST_FIELDS_OF_KEY, sizeof *fields);
+	struct key_fields made = { .fields = fields };
+	uint64_t packed_nbytes = 0;
+
+	if (!fields)
+		return fail(-ENOMEM, "no memory for %u keys", request->n_keys);
+	for (uint32_t i = 0; i < request->n_keys; i++) {
+		const struct key *key = &request->keys[i];
+		const uint64_t offset = first_offset + (packed ? packed_nbytes : key->offset);
+		struct key_field some[MOST_FIELDS_OF_KEY];
+		const uint32_t n_some = make_fields_of_key(key, offset, some);
+
+		for (uint32_t j = 0; j < n_some; j++)
+			add_field(&made, fields, some[j]);
+		packed_nbytes += key->nbytes;
+	}
+	*ret_fields = made;
+	return 0;
+}
