@@ -75,12 +75,13 @@ static int explain(const struct options *options, const struct sort_observer *ob
 {
 	const struct sort_spec spec = options_spec(options);
 	struct explanation explanation;
-	const int r =
-		sort_explain(&spec, options->assumed_nbytes, observer, stats, &explanation, facts);
+	int r = sort_explain(&spec, options->assumed_nbytes, observer, stats, &explanation);
 
-	if (r == 0)
-		explain_print(&explanation, stdout);
-	return r;
+	if (r < 0)
+		return r;
+	explain_print(&explanation, stdout);
+	*facts = explanation.facts;
+	return 0;
 }
 
 static bool is_limited(int resource)

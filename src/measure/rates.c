@@ -401,6 +401,13 @@ static void measure_growing(struct survey *survey, const struct subject *subject
 	}
 }
 
+uint64_t rates_trial_nbytes(const struct plan *plan)
+{
+	if (plan->unified || plan->memory_nbytes < plan->device_nbytes)
+		return plan->memory_nbytes / 4;
+	return plan->device_nbytes / 4;
+}
+
 bool rates_request_after(const struct stats_totals *totals, uint64_t nbytes,
 			 struct link_request *ret_request)
 {

@@ -28,6 +28,9 @@ struct link_request {
 /* For --explain, which is all that is done then. */
 #define LINKS_EXPLAIN_NS UINT64_C(2000000000)
 
+/* Of the memory of a plan, what measuring may take: a quarter. */
+uint64_t rates_trial_nbytes(const struct plan *plan);
+
 /*
  * After a sort: the stages of phases that took so long that it is worth it, in a tenth of the
  * sort's time. False if there are none.

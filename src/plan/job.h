@@ -18,7 +18,8 @@
 struct job {
 	/* Given */
 	const struct syscalls *io;
-	const struct layout *layout; /* setup_open() may make it `references` */
+	struct layout records;       /* as they are asked for */
+	const struct layout *layout; /* these; setup_open() may make it `references` */
 	bool unique;                 /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */

@@ -16,6 +16,7 @@
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/page_cache.h"
+#include "src/sort/result.h"
 
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
@@ -41,6 +42,41 @@ unsigned setup_n_threads(const struct sort_spec *spec)
 	const uint64_t most = plan_most_threads(memory_limit(spec));
 
 	return n < most ? n : (unsigned)most;
+}
+
+int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
+		      struct job *job)
+{
+	const struct framing framing = spec_framing(spec);
+	int r;
+
+	job->io = &syscalls_plain;
+	job->layout = &job->records;
+	job->unique = spec->unique;
+	job->limit = spec->limit;
+	r = spec_layout(spec, &job->records);
+	if (r < 0)
+		return r;
+	r = input_open_framed(job->io, spec->inputs, spec->n_inputs, &framing, &job->input);
+	if (r == 0)
+		r = result_check_size(spec, job);
+	if (r == 0 && observer->opened)
+		r = observer->opened(observer->context, job->layout, job->input);
+	return r;
+}
+
+void setup_close_inputs(struct job *job)
+{
+	input_close(job->input);
+	layout_free(&job->records);
+}
+
+int setup_look_ahead(const struct sort_spec *spec, struct job *job, bool may_open)
+{
+	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN || spec->merges)
+		return 0;
+	stats_begin_phase(job->stats, PHASE_RUNS, 0);
+	return input_look_ahead(job->input, may_open);
 }
 
 static int choose_backend(struct job *job, const struct sort_spec *spec,
@@ -339,6 +375,8 @@ int setup_open(const struct setup *setup, struct job *job)
 	const struct backend *backend;
 	int r = choose_backend(job, setup->spec, &backend);
 
+	if (setup->checkpoint)
+		job->keeper = checkpoint_keeper(setup->checkpoint);
 	limit_input(job->input, setup->spec);
 	if (r == 0)
 		r = window_memory_open(&job->windows);

@@ -10,6 +10,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/plan/job.h"
 #include "src/plan/spec.h"
+#include "src/sort/sort.h"
 
 struct setup {
 	const struct sort_spec *spec;
@@ -18,6 +19,21 @@ struct setup {
 	bool explains;                 /* only a plan is wanted, ... */
 	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
 };
+
+/*
+ * Into a job that has nothing but stats: what is given in it (job.h), of which the inputs are
+ * opened. Returns 0, or a negative errno after a message; setup_close_inputs() is due in both
+ * cases.
+ */
+int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
+		      struct job *job);
+void setup_close_inputs(struct job *job);
+
+/*
+ * What is planned for a pipe depends on whether it is compressed: see input_look_ahead(). Of a
+ * merge each pipe is read by itself (input_runs.h), and is not touched before.
+ */
+int setup_look_ahead(const struct sort_spec *spec, struct job *job, bool may_open);
 
 /*
  * Open what is not given in the job (job.h). Returns 0, or a negative errno after a message;

@@ -29,13 +29,13 @@ struct explanation {
 	struct plan plan;
 	struct loads loads;
 	struct link_rates rates;
+	struct sort_facts facts; /* what is planned */
 };
 
 /*
  * Plan the same, and write nothing but files without a name that are gone again. assumed_nbytes: of
- * an input of unknown size, for which it is planned; 0: an endless one. As above; of the facts only
- * what is planned is known.
+ * an input of unknown size, for which it is planned; 0: an endless one. As above.
  */
 int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
 		 const struct sort_observer *observer, struct stats *stats,
-		 struct explanation *ret_explanation, struct sort_facts *ret_facts);
+		 struct explanation *ret_explanation);

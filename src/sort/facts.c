@@ -1,0 +1,55 @@
+/*
+ * facts - what is known about a sort when it is done (see facts.h)
+ */
+#include "src/sort/facts.h"
+
+#include <string.h>
+
+#include "src/form/chunk_pool.h"
+#include "src/measure/rates.h"
+#include "src/sort/inside.h"
+
+void facts_note_plan(const struct plan *plan, struct sort_facts *facts)
+{
+	memcpy(facts->backend, plan->device, sizeof facts->backend);
+	facts->buffer_nbytes = plan->memory_nbytes;
+	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	facts->input_is_mapped = plan->mapped_nbytes > 0;
+}
+
+static void measure_ceilings(struct sort *sort)
+{
+	struct job *job = &sort->job;
+	struct stats_totals totals;
+	struct link_request request;
+	struct link_rates rates;
+
+	stats_get_totals(job->stats, &totals);
+	if (!rates_request_after(&totals, rates_trial_nbytes(&job->plan), &request))
+		return;
+	run_store_free(&sort->store);
+	chunk_pool_close(job->pool);
+	job->pool = NULL;
+	rates_measure(job, sort->spec, &request, &rates);
+	memcpy(sort->facts.ceilings, rates.rates, sizeof rates.rates);
+}
+
+void facts_note(struct sort *sort)
+{
+	const struct job *job = &sort->job;
+	const struct account *account = &sort->account;
+	struct sort_facts *facts = &sort->facts;
+
+	facts_note_plan(&job->plan, facts);
+	facts->record_nbytes = job->layout->record_nbytes;
+	facts->n_records_in = account->ledger.read.n_records;
+	facts->n_records_out = account->result.n_items;
+	facts->n_windows = account->result.n_windows;
+	if (job->spill) {
+		facts->peak_temp_nbytes = spill_peak_nbytes(job->spill);
+		facts->spilled = compression_totals(job->compression);
+	}
+	stats_finish(job->stats);
+	if (sort->spec->measures_ceilings)
+		measure_ceilings(sort);
+}

@@ -1,0 +1,56 @@
+/*
+ * inside - a sort, as the files that carry it out share it
+ *
+ *	sort.c		the page
+ *	runs.c		the sorted runs that the final merge is made of
+ *	facts.c		what is told of it
+ *
+ * The others, setup.c, result.c, account.c and around.c, know of it only what they are given.
+ */
+#pragma once
+
+#include "src/run/input_runs.h"
+#include "src/sort/account.h"
+#include "src/sort/result.h"
+#include "src/sort/sort.h"
+
+struct sort {
+	const struct sort_spec *spec;
+	struct job job;
+	struct checkpoint *checkpoint; /* NULL: none */
+	struct result result;
+	struct run_store store;
+	struct input_runs *inputs; /* of a merge: owns what input runs read from */
+	struct account account;
+	struct sort_facts facts;
+};
+
+/* --- runs.c --- */
+
+/*
+ * All of the input as runs in the store: taken up from a checkpoint, formed, or, of a merge, the
+ * inputs themselves. Returns 0, or a negative errno after a message.
+ */
+int runs_make(struct sort *sort);
+
+/*
+ * As few of them as can be merged at once, in memory_nbytes for windows. Returns 0, or a negative
+ * errno after a message.
+ */
+int runs_reduce(struct sort *sort, uint64_t memory_nbytes);
+
+/* What windows of a merge may take: everything that no resident run lives in. */
+uint64_t runs_leave_nbytes(struct sort *sort);
+
+/* What is written of all runs in the store. */
+uint64_t runs_output_nbytes(const struct sort *sort);
+
+/* --- facts.c --- */
+
+void facts_note_plan(const struct plan *plan, struct sort_facts *facts);
+
+/*
+ * All is done: what is known of it now; and, if that is wanted, how fast the stages that took long
+ * can be alone, for which runs and chunk buffers are closed.
+ */
+void facts_note(struct sort *sort);

@@ -1,0 +1,212 @@
+/*
+ * result - what comes of a sort (see result.h)
+ */
+#include "src/sort/result.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "io/input/format.h"
+#include "src/base/messages.h"
+#include "src/plan/page_cache.h"
+#include "src/sort/around.h"
+#include "src/sort/setup.h"
+
+/* Of an input of known size, the records that are written; with -u at most. */
+static uint64_t n_records_out(const struct job *job)
+{
+	const uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
+
+	return n < job->limit ? n : job->limit;
+}
+
+/*
+ * With -u the size is not known before the end; reserving for all records would be asking for too
+ * much. Nor is it if the output is compressed.
+ */
+uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *job)
+{
+	if (spec->unique || spec->zstd_level ||
+	    input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
+		return OUTPUT_SIZE_UNKNOWN;
+	return around_nbytes(job->input) + n_records_out(job) * job->layout->output_nbytes;
+}
+
+/* What is written for a record can be longer than it is: --index, keys that overlap. */
+int result_check_size(const struct sort_spec *spec, const struct job *job)
+{
+	const size_t nbytes_each = job->layout->output_nbytes;
+	uint64_t n, nbytes;
+
+	if (spec->unique || input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
+		return 0;
+	n = n_records_out(job);
+	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
+	    !__builtin_add_overflow(nbytes, around_nbytes(job->input), &nbytes) &&
+	    nbytes <= INT64_MAX)
+		return 0;
+	return fail(-EFBIG,
+		    "%" PRIu64 " records of %zu bytes in the output are too many: it can have at "
+		    "most 2^63 - 1 bytes, as any file",
+		    n, nbytes_each);
+}
+
+static int open_file(struct result *result)
+{
+	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
+
+	if (result->checkpoint)
+		return checkpoint_open_output(result->checkpoint, nbytes, &result->output);
+	return output_open(result->job->io, result->spec->output_path, nbytes, &result->output);
+}
+
+int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
+		struct result *result)
+{
+	struct file_identity identity;
+	int r;
+
+	*result = (struct result){ .spec = spec, .job = job, .checkpoint = checkpoint };
+	r = open_file(result);
+	if (r == 0 && spec->zstd_level)
+		r = output_compress(result->output, spec->zstd_level, setup_n_compressors(spec));
+	if (r < 0)
+		return r;
+	result->is_input = output_identity(result->output, &identity) &&
+			   input_has_file(job->input, identity);
+	if (result->is_input && !output_is_atomic(result->output))
+		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
+			    output_name(result->output));
+	return 0;
+}
+
+static void choose_way(struct result *result, uint64_t nbytes)
+{
+	switch (page_cache_use(result->job, nbytes)) {
+	case PAGE_CACHE_IS_TOO_SMALL:
+		output_pass_by_cache(result->output);
+		break;
+	case PAGE_CACHE_MAY_HOLD:
+		output_try_both_ways(result->output);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
+}
+
+void result_choose_way(struct result *result)
+{
+	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
+
+	if (nbytes != OUTPUT_SIZE_UNKNOWN)
+		choose_way(result, nbytes);
+}
+
+/* How much has come through a pipe is known only now. */
+void result_choose_way_late(struct result *result, uint64_t nbytes)
+{
+	const struct sort_spec *spec = result->spec;
+
+	if (input_total_nbytes(result->job->input) == INPUT_SIZE_UNKNOWN && !spec->merges &&
+	    !spec->zstd_level)
+		choose_way(result, nbytes);
+}
+
+uint64_t result_begin(const struct result *result)
+{
+	return result->spec->skip_nbytes;
+}
+
+uint64_t result_end(const struct result *result, uint64_t n)
+{
+	return result_begin(result) + n * result->job->layout->output_nbytes;
+}
+
+static int write_window(void *context, const struct merged *merged)
+{
+	struct result *result = context;
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const uint64_t offset = merged->position * item_nbytes;
+	const uint64_t nbytes = merged->n_items * item_nbytes;
+	int r = output_write_at(result->output, result_begin(result) + offset, merged->items,
+				nbytes);
+
+	if (r == 0 && result->checkpoint)
+		r = checkpoint_note_written(result->checkpoint, offset, merged->items, nbytes);
+	return r;
+}
+
+static int note_point(void *context, const struct merge_point *point)
+{
+	struct result *result = context;
+
+	return checkpoint_note_point(result->checkpoint, point);
+}
+
+static void cancel(void *context)
+{
+	struct result *result = context;
+
+	output_cancel(result->output);
+}
+
+struct sink result_sink(struct result *result)
+{
+	struct sink sink = {
+		.context = result,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = result->job->layout->output_nbytes,
+		.write = write_window,
+		.cancel = cancel,
+		.point = result->checkpoint ? note_point : NULL,
+	};
+
+	sink.align_nbytes = output_alignment(result->output, &sink.base);
+	sink.base += result_begin(result);
+	return sink;
+}
+
+/* Would gsort, which read the input as records, take the output for something else? */
+static void warn_of_format(const struct result *result)
+{
+	struct format_rules rules = framing_rules(input_framing(result->job->input));
+	unsigned char first[FORMAT_HEAD_NBYTES];
+	const struct format_view view = {
+		.head = first,
+		.n_head = output_first_bytes(result->output, first, sizeof first),
+		.nbytes = FORMAT_SIZE_UNKNOWN,
+	};
+	const struct format *format;
+
+	rules.choice = FORMAT_AUTO;
+	if (format_recognise(&view, &rules, &format) == 0 && format)
+		warn("%s: begins as what is %s does, and would be taken for that: read it with "
+		     "--format=raw",
+		     output_name(result->output), format_name(format));
+}
+
+int result_commit(struct result *result)
+{
+	const enum output_durability durability = result->spec->fsync ? OUTPUT_SYNC_ALL :
+						  result->is_input    ? OUTPUT_SYNC_DATA :
+									OUTPUT_UNSYNCED;
+	struct checkpoint *checkpoint = result->checkpoint;
+	int r;
+
+	warn_of_format(result);
+	r = checkpoint ? checkpoint_finish(checkpoint, result->output) : 0;
+	if (r < 0)
+		return r;
+	r = output_commit(result->output, durability);
+	result->output = NULL;
+	if (r == 0 && checkpoint)
+		checkpoint_remove(checkpoint);
+	return r;
+}
+
+void result_abort(struct result *result)
+{
+	output_abort(result->output);
+	result->output = NULL;
+}

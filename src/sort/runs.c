@@ -1,0 +1,118 @@
+/*
+ * runs - the sorted runs that the final merge is made of (see inside.h)
+ */
+#include "src/form/chunk_pool.h"
+#include "src/form/form_runs.h"
+#include "src/merge/passes.h"
+#include "src/sort/inside.h"
+
+/* Whoever asks how far it is wants to know what is still to come. */
+static void expect_output(const struct sort *sort, uint64_t nbytes)
+{
+	stats_expect(sort->job.stats, PHASE_MERGE, nbytes);
+	stats_expect(sort->job.stats, PHASE_CHECK, sort->spec->verify ? nbytes : 0);
+}
+
+/* As far as it is planned. */
+static void expect_phases(const struct sort *sort)
+{
+	const struct job *job = &sort->job;
+	const uint64_t n = job->plan.expected_nbytes / job->layout->record_nbytes;
+
+	stats_expect(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
+	expect_output(sort, (n < job->limit ? n : job->limit) * job->layout->output_nbytes);
+}
+
+/* What an earlier process has finished of the runs. */
+static int restore(struct sort *sort)
+{
+	struct job *job = &sort->job;
+	int r = checkpoint_restore(sort->checkpoint, job, sort->result.output, &sort->store,
+				   &sort->account.ledger);
+
+	if (r < 0)
+		return r;
+	job->first_record = sort->account.ledger.read.n_records;
+	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
+	return 0;
+}
+
+/*
+ * With -u what is dropped where depends on which records are in which run, and so does where a
+ * merge can be taken up: what is still resident must not be divided otherwise the next time.
+ */
+static int store_resident(struct sort *sort)
+{
+	const struct job *job = &sort->job;
+	const size_t n_stored = run_store_n_stored(&sort->store);
+
+	if (!sort->checkpoint || !job->unique || n_stored == 0 || n_stored == sort->store.n)
+		return 0;
+	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
+			    job->plan.merge_nbytes, &sort->account.ledger);
+}
+
+static void note_runs(struct sort *sort)
+{
+	sort->facts.n_runs = sort->store.n;
+	sort->facts.n_runs_spilled = run_store_n_stored(&sort->store);
+	expect_output(sort, runs_output_nbytes(sort));
+}
+
+int runs_make(struct sort *sort)
+{
+	const struct job *job = &sort->job;
+	const struct sort_spec *spec = sort->spec;
+	struct ledger *ledger = &sort->account.ledger;
+	const uint64_t nbytes = job->plan.input_nbytes;
+	int r;
+
+	expect_phases(sort);
+	stats_begin_phase(job->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
+	if (spec->merges) {
+		r = input_runs_open(job, spec->inputs, spec->n_inputs, &sort->store, &ledger->read,
+				    &sort->inputs);
+	} else {
+		r = sort->checkpoint ? restore(sort) : 0;
+		if (r == 0)
+			r = form_runs(job, job->pool, &sort->store, ledger);
+		if (r == 0)
+			r = store_resident(sort);
+	}
+	if (r == 0)
+		note_runs(sort);
+	return r;
+}
+
+int runs_reduce(struct sort *sort, uint64_t memory_nbytes)
+{
+	const struct job *job = &sort->job;
+	uint32_t n_passes;
+	int r;
+
+	if (run_store_n_stored(&sort->store) > job->plan.fan_in)
+		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
+	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.ledger, &n_passes);
+	if (r == 0)
+		sort->facts.n_passes = n_passes + 1;
+	return r;
+}
+
+uint64_t runs_leave_nbytes(struct sort *sort)
+{
+	const struct plan *plan = &sort->job.plan;
+	const uint64_t resident_nbytes = sort->job.pool ? chunk_pool_trim(sort->job.pool) : 0;
+	const uint64_t rest =
+		plan->device_nbytes > resident_nbytes ? plan->device_nbytes - resident_nbytes : 0;
+
+	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
+}
+
+uint64_t runs_output_nbytes(const struct sort *sort)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sort->store.n; i++)
+		n += run_n_items(sort->store.runs[i]);
+	return n * sort->job.layout->output_nbytes;
+}
