@@ -53,6 +53,13 @@ claim 'it counts the write, wherever that goes'
 says '^  write  *[0-9.]* .*/s  *[0-9.]* s' stdout
 says 'in all: about [0-9.]* s' stdout
 
+claim 'what there is no memory to measure is planned all the same'
+generate -R 65536 -k 0:b8 -b 24M -o large
+"$GSORT" --explain -R 65536 -k 0:b8 -S 5M large > stdout || broken "status $?"
+says '^  sort .*not measured$' stdout
+says 'in all: more than [0-9.]* s$' stdout
+rm large
+
 claim 'of a pipe it says what each GiB takes, or what would come of a size'
 cat input | "$GSORT" --explain -S 1M > stdout || broken "status $?"
 says '^temporary space .* for each GiB' stdout

@@ -239,6 +239,37 @@ static void whole_key_that_cannot_be_loaded_is_no_end_of_the_runs(void **state)
 		assert_int_equal(take_all(&(struct failing_loads){ .fails_at = i }), -EIO);
 }
 
+/* Whole keys that go up from one run's block to the other's. */
+static int load_by_turns(void *context, struct run *run, uint64_t block, void *item)
+{
+	(void)context;
+	memset(item, (int)(2 * block + (run == store.runs[1])), 2 * sizeof(code_t));
+	return 0;
+}
+
+static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void **state)
+{
+	struct key_field field = { .nbytes = 2 * sizeof(code_t) };
+	struct layout records = { .kind = LAYOUT_RECORDS,
+				  .item_nbytes = field.nbytes,
+				  .item_keys = { &field, 1, 2 * sizeof(code_t) } };
+	const struct item_loader loader = { &records, load_by_turns, NULL };
+	struct forecast *forecast;
+	struct splitter splitter;
+	uint64_t n_taken[2];
+
+	(void)state;
+	ADD_BLOCKS(5, 5, 5);
+	ADD_BLOCKS(5, 5, 5);
+	assert_int_equal(forecast_open(store.runs, 2, &loader, NULL, &forecast), 0);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(forecast_take(forecast, BLOCK, n_taken, &splitter), i < 5);
+		assert_int_equal(n_taken[i % 2], 1);
+		assert_int_equal(n_taken[1 - i % 2], 0);
+	}
+	forecast_close(forecast);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
@@ -250,6 +281,7 @@ int main(void)
 		FIXTURE(empty_runs_take_no_part),
 		FIXTURE(no_runs_make_one_empty_window),
 		FIXTURE(many_runs_are_taken_in_order),
+		FIXTURE(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys),
 		FIXTURE(whole_key_that_cannot_be_loaded_is_no_end_of_the_runs),
 	};
 
