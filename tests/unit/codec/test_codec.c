@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "src/base/messages.h"
 #include "src/record/code.h"
@@ -367,6 +368,20 @@ ZSTD_DCtx *__wrap_ZSTD_createDCtx(void)
 	return lacks_memory ? NULL : __real_ZSTD_createDCtx();
 }
 
+static bool lacks_memory_within;
+
+size_t __real_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity, const void *from,
+				  size_t nbytes);
+size_t __wrap_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity, const void *from,
+				  size_t nbytes);
+size_t __wrap_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity, const void *from,
+				  size_t nbytes)
+{
+	return lacks_memory_within ?
+		       (size_t)-ZSTD_error_memory_allocation :
+		       __real_ZSTD_decompressDCtx(context, to, capacity, from, nbytes);
+}
+
 /* Garbage would pass for what was decoded, and nobody would know why a block was not encoded. */
 static void want_of_memory_for_zstd_is_an_error(void **state)
 {
@@ -386,6 +401,9 @@ static void want_of_memory_for_zstd_is_an_error(void **state)
 	lacks_memory = true;
 	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), -ENOMEM);
 	lacks_memory = false;
+	lacks_memory_within = true;
+	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), -ENOMEM);
+	lacks_memory_within = false;
 	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), 0);
 	codec_context_close(context);
 }

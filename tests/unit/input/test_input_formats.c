@@ -93,15 +93,15 @@ static void pipe_that_cannot_be_looked_at_is_not_taken_for_records(void **state)
 {
 	const char *const path = "-";
 	struct input *input;
+	char record[R];
 	uint64_t position;
-	char byte;
 	size_t n;
 
 	(void)state;
 	fill_stdin(gzip, GZIP_NBYTES);
 	input = open_input(&path, 1);
 	lacks_memory = true;
-	assert_int_equal(input_read(input, &byte, 1, &position, &n), -ENOMEM);
+	assert_int_equal(input_read(input, record, R, &position, &n), -ENOMEM);
 	lacks_memory = false;
 	input_close(input);
 	restore_stdin();
