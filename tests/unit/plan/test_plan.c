@@ -515,13 +515,33 @@ static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
 	assert_false(plan.is_enough);
 }
 
+/* That memory is enough, and all of it is used. */
+static void check_room(const struct layout *records, uint64_t input_nbytes, uint64_t memory_nbytes)
+{
+	const struct plan_request request = {
+		.layout = records,
+		.device = device,
+		.input_nbytes = input_nbytes,
+		.n_threads = 2,
+		.memory_nbytes = memory_nbytes,
+	};
+	struct plan plan;
+
+	plan_make(&request, &plan);
+	if (!plan.is_enough || plan.memory_nbytes != memory_nbytes)
+		fail_msg("%" PRIu64 " bytes of %" PRIu64 " in %" PRIu64 ": %" PRIu64
+			 " are planned with",
+			 input_nbytes, records->record_nbytes, memory_nbytes,
+			 plan.is_enough ? plan.memory_nbytes : 0);
+}
+
 enum { MOST_KEYS = 300 };
 
 /*
  * Records have more scratch in a window than codes, and those with many keys many times as much as
  * they have bytes; blocks, chunks and the shortest windows must leave room for it.
  */
-static void records_from_a_pipe_have_room_in_any_memory(void **state)
+static void records_have_room_in_any_memory(void **state)
 {
 	static const struct {
 		uint64_t record_nbytes, key_nbytes;
@@ -544,17 +564,10 @@ static void records_from_a_pipe_have_room_in_any_memory(void **state)
 		assert_int_equal(layout_make(&wanted, &records), 0);
 		for (uint64_t memory_nbytes = MIB; memory_nbytes <= 256 * GIB;
 		     memory_nbytes += memory_nbytes / 8) {
-			const struct plan_request request = {
-				.layout = &records,
-				.device = device,
-				.input_nbytes = PLAN_SIZE_UNKNOWN,
-				.n_threads = 2,
-				.memory_nbytes = memory_nbytes,
-			};
-			struct plan plan;
-
-			plan_make(&request, &plan);
-			assert_true(plan.is_enough);
+			check_room(&records, PLAN_SIZE_UNKNOWN, memory_nbytes);
+			check_room(&records,
+				   48 * MIB / shapes[i].record_nbytes * shapes[i].record_nbytes,
+				   memory_nbytes);
 		}
 		layout_free(&records);
 	}
@@ -685,7 +698,7 @@ int main(void)
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
-		cmocka_unit_test(records_from_a_pipe_have_room_in_any_memory),
+		cmocka_unit_test(records_have_room_in_any_memory),
 		cmocka_unit_test(small_inputs_fit_into_any_memory),
 		cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 		cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
