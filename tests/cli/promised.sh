@@ -54,6 +54,11 @@ claim 'of what is left out nothing is stored'
 kept -S 2M -u u64
 kept -S 1M -R 12 -k 0:u32 -u few
 kept -S 2M --limit=1000 u64
+kept -S 8M --limit=200000 --compress=none u64
+foretold 1
+[ "$taken" -gt 4000000 ] || broken "only $taken bytes taken"
+kept -S 8M --limit=300000 --compress=none -t u8 --index u8
+kept -S 1M --limit=20000 --batch-size=2 --compress=none u64
 
 claim 'passes are counted as what they are, and take space, too'
 kept -S 1M --batch-size=2 --compress=none u64
