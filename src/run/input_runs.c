@@ -201,6 +201,15 @@ void input_runs_close(struct input_runs *inputs)
 	free(inputs);
 }
 
+size_t input_runs_n_stored(const struct input_runs *inputs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; inputs && i < inputs->n; i++)
+		n += input_total_nbytes(inputs->inputs[i]) == INPUT_SIZE_UNKNOWN;
+	return n;
+}
+
 const struct input *input_runs_get(const struct input_runs *inputs, size_t i)
 {
 	return inputs->inputs[i];

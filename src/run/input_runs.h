@@ -22,5 +22,8 @@ int input_runs_open(const struct job *job, const char *const *paths, size_t n,
 /* NULL is fine. */
 void input_runs_close(struct input_runs *inputs);
 
+/* How many of them were pipes, and are stored; NULL: none. */
+size_t input_runs_n_stored(const struct input_runs *inputs);
+
 /* The i-th of the inputs that were opened here: of path i. */
 const struct input *input_runs_get(const struct input_runs *inputs, size_t i);

@@ -55,7 +55,8 @@ static int store_resident(struct sort *sort)
 static void note_runs(struct sort *sort)
 {
 	sort->facts.n_runs = sort->store.n;
-	sort->facts.n_runs_spilled = run_store_n_stored(&sort->store);
+	sort->facts.n_runs_spilled = sort->spec->merges ? input_runs_n_stored(sort->inputs) :
+							  run_store_n_stored(&sort->store);
 	expect_output(sort, runs_output_nbytes(sort));
 }
 

@@ -94,6 +94,16 @@ tells --stats-json=stats -S 64M
 is_json stats
 says '"runs_spilled": *0' stats
 
+claim 'inputs of -m are no spilled runs, unless they are pipes'
+"$GSORT" input -o sorted
+"$GSORT" -m sorted sorted -o output --stats-json=stats || broken "status $?"
+says '"runs": *2' stats
+says '"runs_spilled": *0' stats
+cat sorted | "$GSORT" -m sorted - -o output --stats-json=stats || broken "status $?"
+says '"runs": *2' stats
+says '"runs_spilled": *1' stats
+rm -f sorted output
+
 # number NAME < JSON: the first of that name.
 number() {
 	sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' | head -1
