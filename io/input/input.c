@@ -313,6 +313,26 @@ bool input_has_file(const struct input *input, struct file_identity identity)
 	return false;
 }
 
+int input_check_state(const struct input *input)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < input->n_sources && r == 0; i++)
+		r = source_check_state(&input->sources[i].source);
+	return r;
+}
+
+uint64_t input_nbytes_before(const struct input *input, struct file_identity identity)
+{
+	for (size_t i = 0; i < input->n_sources; i++) {
+		const struct source *source = &input->sources[i].source;
+
+		if (source->n_before && file_identity_equal(source->identity, identity))
+			return source->n_before;
+	}
+	return 0;
+}
+
 /* The last of the started sources that begins at or before `position`. */
 static size_t find_source(struct input *input, uint64_t position)
 {

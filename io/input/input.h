@@ -152,5 +152,17 @@ struct input_tail {
 };
 struct input_tail input_tail(const struct input *input, size_t i);
 
+/*
+ * Everything has been read, and nobody else is at work: are the regular files what they were when
+ * the input was opened? 0, or -EBUSY after a message.
+ */
+int input_check_state(const struct input *input);
+
+/*
+ * How much of that file is in front of where standard input stood when it was opened, and is not
+ * read; 0 if it is not standard input.
+ */
+uint64_t input_nbytes_before(const struct input *input, struct file_identity identity);
+
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
 bool input_has_file(const struct input *input, struct file_identity identity);

@@ -237,12 +237,13 @@ static int measure_regular(struct source_table *table, struct source *source,
 
 	if (base < 0)
 		return fail(-errno, "%s: cannot seek: %m", source->name);
-	source->base = (uint64_t)base;
+	source->base = source->n_before = (uint64_t)base;
 	source->nbytes = base < status->st_size ? (uint64_t)(status->st_size - base) : 0;
 	r = has_unsaid_bytes(source);
 	if (r < 0)
 		return r;
 	source->is_stream = r > 0;
+	source->is_file = !source->is_stream;
 	r = source_look_at_file(table, source);
 	return r > 0 ? measure_content(table, source) : r;
 }
@@ -257,6 +258,7 @@ int source_examine(struct source_table *table, struct source *source)
 	if (S_ISDIR(status.st_mode))
 		return fail(-EISDIR, "%s: cannot read: %m", source->name);
 	source->identity = file_identity_of(&status);
+	source->state = file_state_of(&status);
 	if (!S_ISREG(status.st_mode)) {
 		source->is_stream = true;
 		if (source->path && access(source->path, R_OK) < 0)
@@ -307,6 +309,31 @@ int source_check_size(const struct source *source)
 	if (r < 0)
 		return fail(r, "%s: cannot look at its size: %m", source->name);
 	return nbytes == end_of(source) ? 0 : fail_changed(source, end_of(source), nbytes);
+}
+
+/* The file as it is now; false: its name is gone, or another file's. */
+static bool look_again(const struct source *source, struct stat *ret_status)
+{
+	const int r = source->path ? stat(source->path, ret_status) :
+				     fstat(STDIN_FILENO, ret_status);
+
+	return r == 0 && file_identity_equal(file_identity_of(ret_status), source->identity);
+}
+
+int source_check_state(const struct source *source)
+{
+	struct file_state now;
+	struct stat status;
+
+	if (!source->is_file || !look_again(source, &status))
+		return 0;
+	now = file_state_of(&status);
+	if (file_state_is_same(&source->state, &now))
+		return 0;
+	return fail(-EBUSY,
+		    "%s: changed after it was read, so that what is sorted is not what is in it "
+		    "now; sort it when nobody writes to it",
+		    source->name);
 }
 
 /* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */

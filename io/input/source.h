@@ -30,6 +30,7 @@
 #include "io/codec/zst_stream.h"
 #include "io/file/cold_range.h"
 #include "io/file/file.h"
+#include "io/file/file_state.h"
 #include "io/input/format.h"
 
 struct source {
@@ -40,6 +41,9 @@ struct source {
 	/* Set by source_examine(). */
 	bool is_stream; /* has an end that shows only when it is reached */
 	struct file_identity identity;
+	bool is_file;            /* regular, of a size that the system knows; then: */
+	struct file_state state; /* as it was at first */
+	uint64_t n_before;       /* where standard input stood */
 	uint64_t base;    /* where in the file it starts: standard input may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
 	uint64_t n_after; /* bytes behind them, which are not read here */
@@ -123,6 +127,12 @@ bool source_may_be_compressed(const struct source *source);
  * nbytes of the others.
  */
 void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
+
+/*
+ * Everything has been read: is it what was read? 0, or -EBUSY after a message. A name that is gone,
+ * or leads to another file, changes nothing of what was read. Nobody else is at work.
+ */
+int source_check_state(const struct source *source);
 
 /* The failure of a regular source that turned out to have now_nbytes from its base on. */
 int source_fail_changed(const struct source *source, uint64_t now_nbytes);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/codec/checksum.h"
 #include "src/base/messages.h"
 
 static const char prefix[] = ".gsort-unfinished-";
@@ -28,6 +29,12 @@ void leftovers_make_name(char name[static LEFTOVERS_NAME_SIZE])
 {
 	memcpy(name, prefix, sizeof prefix);
 	file_unique_digits(name + sizeof prefix - 1);
+}
+
+void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE])
+{
+	snprintf(name, LEFTOVERS_NAME_SIZE, "%s%016" PRIx64, prefix,
+		 checksum64(target, strlen(target)));
 }
 
 static bool is_such_name(const char *name)
@@ -68,6 +75,14 @@ static void tell_one(const struct file *directory, const char *path, const char 
 		     "%" PRIu64 " bytes",
 		     path, name, (uint64_t)status.st_blocks * 512);
 	file_close(&file);
+}
+
+void leftovers_tell_beside(const struct file *directory, const char *path, const char *target)
+{
+	char name[LEFTOVERS_NAME_SIZE];
+
+	leftovers_name_beside(target, name);
+	tell_one(directory, path, name);
 }
 
 /* Not more than a hint: what goes wrong here is not told. */

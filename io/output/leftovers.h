@@ -1,7 +1,8 @@
 /*
  * leftovers - unfinished files whose process was killed outright
  *
- * Where there are no nameless files, an unfinished one has a hidden name. A signal that can be
+ * Where there are no nameless files, an unfinished one has a hidden name; where there are, one that
+ * takes the place of another has it for the moment of the rename. A signal that can be
  * caught removes it; after SIGKILL, or when the machine stops, it stays, hidden, and takes as much
  * space as an output. Whoever starts there next says so, and leaves it to the user to remove it.
  *
@@ -18,11 +19,17 @@ enum { LEFTOVERS_NAME_SIZE = 35 };
 /* A hidden name that no other file has, and that tells everybody what it is. */
 void leftovers_make_name(char name[static LEFTOVERS_NAME_SIZE]);
 
+/* The same one, each time, for what is to take the place of `target`, in the same directory. */
+void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE]);
+
 /*
  * Mark `file`, open for writing, as one that somebody works on, until it and all duplicates of its
  * descriptor are closed. A file system without locks is no error: nothing in it is taken for left.
  */
 void leftovers_hold(const struct file *file);
+
+/* Warn of the file with leftovers_name_beside(target), if nobody works on it. */
+void leftovers_tell_beside(const struct file *directory, const char *path, const char *target);
 
 /* Warn of each file of such a name in `directory`, that of `path`, that nobody works on. */
 void leftovers_tell(const struct file *directory, const char *path);

@@ -18,6 +18,7 @@
 #include "io/codec/zst_writer.h"
 #include "io/file/direct.h"
 #include "io/file/size_limit.h"
+#include "io/output/commitment.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
 #include "src/base/clock.h"
@@ -36,7 +37,8 @@ static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
 struct output {
 	/* Set at creation. */
 	struct target target;
-	bool is_kept; /* and a regular file: what is written stays, whatever happens */
+	bool is_complete; /* its bytes, in the end; by output_complete() */
+	bool is_kept;     /* and a regular file: what is written stays, whatever happens */
 	struct reservation reservation; /* of what it will be */
 
 	/* Constant once anything is written. */
@@ -478,12 +480,17 @@ int output_settle(struct output *output, struct stat *ret_status)
 }
 
 /* Bring the file itself into its final state; its name is the replacement's business. */
-static int complete(struct output *output, enum output_durability durability)
+int output_complete(struct output *output, enum output_durability durability)
 {
-	int r = cut(output);
+	int r = output->is_complete ? 0 : finish_writes(output);
 
-	if (r < 0 || durability == OUTPUT_UNSYNCED)
+	if (r == 0 && !output->is_complete)
+		r = cut(output);
+	if (r < 0 || output->is_complete)
 		return r;
+	output->is_complete = true;
+	if (durability == OUTPUT_UNSYNCED)
+		return 0;
 	r = file_sync(&output->target.file);
 	if (r == -EINVAL && output->target.is_ordered) /* pipes have no storage */
 		return 0;
@@ -507,15 +514,15 @@ static int close_in_place(struct output *output)
 int output_commit(struct output *output, enum output_durability durability)
 {
 	struct replacement *replacement = output->target.replacement;
-	int r = finish_writes(output);
+	int r = output_complete(output, durability);
 
-	if (r == 0)
-		r = complete(output, durability);
 	if (r < 0) {
 		output_abort(output);
 		return r;
 	}
 	output->target.replacement = NULL;
+	if (!replacement)
+		commitment_make();
 	if (replacement)
 		r = replacement_finish(replacement, &output->target.file,
 				       durability == OUTPUT_SYNC_ALL, output->is_kept);

@@ -141,9 +141,16 @@ void output_cancel(struct output *output);
 int output_settle(struct output *output, struct stat *ret_status);
 
 /*
- * Everything is written: cut what was reserved in excess, close, and put it under its name. A gap
- * between writes is an internal error. Frees the output whether it succeeds or not; on failure
- * the target is as it was. No writer may be left.
+ * Everything is written: cut what was reserved in excess, and bring it to stable storage, if that
+ * is asked for. What output_commit() then does takes no time, in which others could do something.
+ */
+int output_complete(struct output *output, enum output_durability durability);
+
+/*
+ * Everything is written: output_complete(), close, and put it under its name. A gap between writes
+ * is an internal error. -EBUSY if the name leads to another file than when the output was opened,
+ * or the file has changed since; a name that leads to nothing is fine. Frees the output whether it
+ * succeeds or not; on failure the target is as it was. No writer may be left.
  */
 int output_commit(struct output *output, enum output_durability durability);
 

@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/file/file_state.h"
 #include "io/file/place.h"
 #include "io/output/attributes.h"
+#include "io/output/commitment.h"
 #include "io/output/leftovers.h"
 #include "src/base/messages.h"
 
@@ -37,7 +39,7 @@ struct replacement {
 	bool has_old;
 	struct stat old;
 	struct file old_file;       /* for its attributes; open if it has_old */
-	struct hidden_name *hidden; /* NULL as long as the file has no name, or a kept one */
+	struct hidden_name *hidden; /* NULL if the file has no name, or a kept one */
 	const char *kept_name;      /* or NULL */
 	struct file held;           /* a duplicate that keeps the lock (leftovers.h), or closed */
 };
@@ -239,14 +241,26 @@ static int open_kept(const struct replacement *replacement, mode_t mode, struct 
 	return r == -EEXIST ? take_up_kept(replacement, ret_file) : r;
 }
 
+static bool has_name(const struct replacement *replacement)
+{
+	return replacement->hidden || replacement->kept_name;
+}
+
 /*
- * A lock that says that somebody is at work lives until the rename; the file is closed before, as a
- * close may have something to report.
+ * The file is closed before it gets its name, as a close may have something to report; until then
+ * this keeps what has no name, and the lock that says that somebody is at work.
  */
+static int keep_open(struct replacement *replacement, const struct file *file)
+{
+	if (replacement->held.fd < 0)
+		replacement->held.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return replacement->held.fd < 0 ? -errno : 0;
+}
+
 static void hold(struct replacement *replacement, const struct file *file)
 {
 	leftovers_hold(file);
-	replacement->held.fd = fcntl(file->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	keep_open(replacement, file); /* if it cannot be now, it may be in the end */
 }
 
 static int make_file(struct replacement *replacement, struct file *ret_file)
@@ -294,6 +308,8 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 	}
 	if (replacement->hidden) /* others had to have a name here, too */
 		leftovers_tell(&replacement->directory, path);
+	else if (old && !kept_name)
+		leftovers_tell_beside(&replacement->directory, path, replacement->name);
 	*ret_replacement = replacement;
 	return 0;
 }
@@ -314,36 +330,143 @@ static int copy_attributes(const struct replacement *replacement, const struct f
 	return 0;
 }
 
-/* Give a nameless file a hidden name. */
-static int link_hidden(struct replacement *replacement, const struct file *file)
+/* What is unfinished must not stay in silence: it takes as much space as the output. */
+static void remove_unfinished(const struct replacement *replacement, const char *name)
+{
+	const int r = file_remove(replacement->calls, replacement->directory.fd, name, 0);
+
+	if (r < 0)
+		warn("%s: %s beside it is unfinished, and cannot be removed: %s", replacement->path,
+		     name, strerror(-r));
+}
+
+static int fail_taken(const struct replacement *replacement)
+{
+	return fail(-EBUSY,
+		    "%s: somebody else has made a file of that name since it was looked at; it "
+		    "stays as it is",
+		    replacement->path);
+}
+
+/*
+ * What is replaced must be what was there at first: an input is read, sorted and checked, and what
+ * others have written since then is not in the output. status: what has the name now.
+ */
+static int check_old(const struct replacement *replacement, const struct stat *status)
+{
+	const struct file_state old = file_state_of(&replacement->old);
+	const struct file_state now = file_state_of(status);
+
+	if (!replacement->has_old)
+		return fail_taken(replacement);
+	if (!file_identity_equal(file_identity_of(status), file_identity_of(&replacement->old)))
+		return fail(-EBUSY,
+			    "%s: leads to another file than when it was looked at; that stays as "
+			    "it is",
+			    replacement->path);
+	if (file_state_is_same(&old, &now))
+		return 0;
+	return fail(-EBUSY,
+		    "%s: has changed since it was looked at, so it is not replaced; sort when "
+		    "nobody writes to it",
+		    replacement->path);
+}
+
+/* By the path as it was given, through links, and by the name that is to be replaced. */
+static int check_target(const struct replacement *replacement)
+{
+	struct stat status;
+	int r = 0;
+
+	if (stat(replacement->path, &status) == 0)
+		r = check_old(replacement, &status);
+	if (r == 0 && fstatat(replacement->directory.fd, replacement->name, &status,
+			      AT_SYMLINK_NOFOLLOW) == 0)
+		r = check_old(replacement, &status);
+	return r;
+}
+
+static int link_nameless(const struct replacement *replacement, const char *name)
 {
 	char descriptor[sizeof "/proc/self/fd/" + 12];
+	const int fd = replacement->held.fd;
 
-	if (replacement->hidden || replacement->kept_name)
-		return 0;
-	replacement->hidden = hidden_name_take(replacement->directory.fd);
-	if (!replacement->hidden)
-		return -EMFILE;
-	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", file->fd);
-	return replacement->calls->linkat(AT_FDCWD, descriptor, replacement->directory.fd,
-					  replacement->hidden->name, AT_SYMLINK_FOLLOW) < 0 ?
+	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", fd);
+	return replacement->calls->linkat(AT_FDCWD, descriptor, replacement->directory.fd, name,
+					  AT_SYMLINK_FOLLOW) < 0 ?
 		       -errno :
 		       0;
 }
 
-static int rename_hidden(struct replacement *replacement)
+/* A name for the moment that the rename takes. */
+static int link_for_now(const struct replacement *replacement,
+			char ret_name[static LEFTOVERS_NAME_SIZE])
+{
+	int r;
+
+	leftovers_name_beside(replacement->name, ret_name);
+	r = link_nameless(replacement, ret_name);
+	if (r != -EEXIST)
+		return r;
+	/* Somebody was killed in that moment, and it has been told; or is in it now. */
+	leftovers_make_name(ret_name);
+	return link_nameless(replacement, ret_name);
+}
+
+static int rename_from(const struct replacement *replacement, const char *name)
 {
 	const int directory = replacement->directory.fd;
-	const char *name = replacement->kept_name ? replacement->kept_name :
-						    replacement->hidden->name;
+	const int r = check_target(replacement);
 
-	if (replacement->calls->renameat(directory, name, directory, replacement->name) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
+	return replacement->calls->renameat(directory, name, directory, replacement->name) < 0 ?
+		       -errno :
+		       0;
+}
+
+static int rename_named(struct replacement *replacement)
+{
+	const int r = rename_from(replacement, replacement->kept_name ? replacement->kept_name :
+									replacement->hidden->name);
+
+	if (r < 0)
+		return r;
 	if (replacement->hidden)
 		hidden_name_give_up(replacement->hidden);
 	replacement->hidden = NULL;
 	replacement->kept_name = NULL;
 	return 0;
+}
+
+/* A link takes no name from anybody; but where there is a file, it cannot be made. */
+static int name_nameless(const struct replacement *replacement)
+{
+	char name[LEFTOVERS_NAME_SIZE];
+	int r;
+
+	if (!replacement->has_old) {
+		r = link_nameless(replacement, replacement->name);
+		return r == -EEXIST ? fail_taken(replacement) : r;
+	}
+	r = link_for_now(replacement, name);
+	if (r < 0)
+		return r;
+	r = rename_from(replacement, name);
+	if (r < 0)
+		remove_unfinished(replacement, name);
+	return r;
+}
+
+static int give_name(struct replacement *replacement)
+{
+	const bool is_first = commitment_make();
+	const int r = has_name(replacement) ? rename_named(replacement) :
+					      name_nameless(replacement);
+
+	if (r < 0 && is_first)
+		commitment_revoke();
+	return r;
 }
 
 static int sync_directory(const struct replacement *replacement)
@@ -366,14 +489,14 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 
 	if (replacement->has_old)
 		r = copy_attributes(replacement, file);
-	if (r == 0)
-		r = link_hidden(replacement, file);
+	if (r == 0 && !has_name(replacement))
+		r = keep_open(replacement, file);
 	/* An error that the file system kept back until now must not reach the target. */
 	closed = file_close(file);
 	if (r == 0)
 		r = closed;
 	if (r == 0)
-		r = rename_hidden(replacement);
+		r = give_name(replacement);
 	if (r < 0)
 		fail(r, "%s: cannot be replaced: %m", replacement->path);
 	else if (sync_name && (r = sync_directory(replacement)) < 0)
@@ -384,16 +507,6 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 	else
 		replacement_drop(replacement);
 	return r;
-}
-
-/* What is unfinished must not stay in silence: it takes as much space as the output. */
-static void remove_unfinished(const struct replacement *replacement, const char *name)
-{
-	const int r = file_remove(replacement->calls, replacement->directory.fd, name, 0);
-
-	if (r < 0)
-		warn("%s: %s beside it is unfinished, and cannot be removed: %s", replacement->path,
-		     name, strerror(-r));
 }
 
 void replacement_drop(struct replacement *replacement)

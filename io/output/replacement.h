@@ -5,11 +5,17 @@
  *	                         \-> drop       the target is as it was
  *
  * The new file is made in the target's directory, so that a rename can put it in place. It has no
- * name until finish (O_TMPFILE), when it is linked under a hidden one for the moment that the
- * rename takes, since a link cannot replace a file. Where the system does not know nameless files,
- * or has no /proc to link them by, it has the hidden name from the start; a process that is killed
- * outright then leaves it behind, which the next one tells (leftovers.h), and a handler of signals
- * can remove it.
+ * name until finish (O_TMPFILE), when it is linked under its own, or, since a link cannot replace a
+ * file, under a hidden one for the moment that the rename takes. Where the system does not know
+ * nameless files, or has no /proc to link them by, it has the hidden name from the start; a process
+ * that is killed outright then leaves it behind, which the next one tells (leftovers.h), and a
+ * handler of signals can remove it. From the moment in which it gets its name signals do not end
+ * the process (commitment.h).
+ *
+ * What it replaces must be what was there at first: a file that has changed since, or is another
+ * one, stays. Between looking at it and the rename are two calls of the system, and no kernel has
+ * one for both; who writes to the old file just then, or has it open and writes to it later,
+ * writes to what is gone.
  *
  * Symbolic links are followed: the target is the file at their end, there or not.
  *

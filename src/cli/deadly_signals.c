@@ -4,13 +4,28 @@
 #include "src/cli/deadly_signals.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
+#include "io/output/commitment.h"
 #include "io/output/output.h"
+#include "src/cli/exit_status.h"
 
 enum { EXIT_BY_SIGNAL = 128 }; /* and its number: what a shell says of who died of it */
+
+static atomic_bool only_reports_are_left;
+
+static bool is_one_of(int signal_number, const int *some, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (signal_number == some[i])
+			return true;
+	return false;
+}
+#define IS_ONE_OF(signal_number, some)                                                             \
+	is_one_of(signal_number, some, sizeof(some) / sizeof(some)[0])
 
 /* Those that by default stop the process, let it go on, or do nothing; two cannot be caught. */
 static bool is_deadly(int signal_number)
@@ -18,25 +33,50 @@ static bool is_deadly(int signal_number)
 	static const int others[] = { SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
 				      SIGCONT, SIGCHLD, SIGURG,  SIGWINCH };
 
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		if (signal_number == others[i])
-			return false;
-	return true;
+	return !IS_ONE_OF(signal_number, others);
 }
 
-/* Its action is the default one again (SA_RESETHAND), and it is not held back (SA_NODEFER). */
+/* The program cannot go on from where it is. */
+static bool is_fault(int signal_number)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+
+	return IS_ONE_OF(signal_number, faults);
+}
+
+/* Nobody waits for the rest: what the signal is to end is done. */
+static void leave_without_reports(void)
+{
+	static const char text[] = "gsort: ended by a signal: the output is complete, and what "
+				   "was to be told of it is not\n";
+
+	output_cleanup_from_signal();
+	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+		_exit(EXIT_TROUBLE);
+	_exit(EXIT_TROUBLE);
+}
+
 static void die(int signal_number)
 {
+	signal(signal_number, SIG_DFL);
 	output_cleanup_from_signal();
-	raise(signal_number);
+	raise(signal_number); /* it is not held back (SA_NODEFER) */
 	/* Default actions do nothing to the first process of a container. */
 	_exit(EXIT_BY_SIGNAL + signal_number);
 }
 
+/* A reader that has gone is no reason to end: that nothing can be written is. */
+static void handle(int signal_number)
+{
+	if (is_fault(signal_number) || commitment_lets_die(signal_number))
+		die(signal_number);
+	else if (atomic_load(&only_reports_are_left) && signal_number != SIGPIPE)
+		leave_without_reports();
+}
+
 void deadly_signals_handle(void)
 {
-	const struct sigaction action = { .sa_handler = die,
-					  .sa_flags = SA_RESETHAND | SA_NODEFER };
+	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_NODEFER | SA_RESTART };
 	struct sigaction old;
 
 	/* The C library refuses those that it uses itself. */
@@ -44,4 +84,17 @@ void deadly_signals_handle(void)
 		if (is_deadly(i) && sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaction(i, &action, NULL);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: EFBIG, not a signal */
+}
+
+void deadly_signals_make_up(void)
+{
+	const int missed = commitment_missed();
+
+	if (missed)
+		raise(missed);
+}
+
+void deadly_signals_end_reports(void)
+{
+	atomic_store(&only_reports_are_left, true);
 }

@@ -8,5 +8,20 @@
  * names that unfinished outputs have at the moment. Then the process dies of the signal; where
  * signals cannot end it, as process 1 of a container, it exits with 128 and the signal's number.
  * Signals that whoever started it had it pass over stay so, and what has a handler keeps it.
+ *
+ * Once an output gets its name (commitment.h) they are passed over, but those of the program's own
+ * faults: the process goes on to its end.
  */
 void deadly_signals_handle(void);
+
+/*
+ * All is over: if the output could not get its name, and a signal was passed over for that, the
+ * process dies of it now.
+ */
+void deadly_signals_make_up(void);
+
+/*
+ * The output has its name, and what is left to do is to tell of it, which may take long, as where a
+ * report is written depends on others: a signal ends the process with a message and EXIT_TROUBLE.
+ */
+void deadly_signals_end_reports(void);

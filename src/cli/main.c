@@ -69,6 +69,13 @@ static int show_keys(void *context, const struct layout *layout, struct input *i
 	return debug_print(&options->record, layout, input);
 }
 
+/* What is left is reports. */
+static void end_with_reports(void *context)
+{
+	(void)context;
+	deadly_signals_end_reports();
+}
+
 /* --explain */
 static int explain(const struct options *options, const struct sort_observer *observer,
 		   struct stats *stats, struct sort_facts *facts)
@@ -110,8 +117,10 @@ static void keep_stacks_small(void)
 /* Check, sort or merge. */
 static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
 {
+	const bool reports = options->stats || options->stats_json_path || options->trace_path;
 	const struct sort_observer observer = { .context = (void *)options,
-						.opened = options->debug ? show_keys : NULL };
+						.opened = options->debug ? show_keys : NULL,
+						.committed = reports ? end_with_reports : NULL };
 	const struct sort_spec spec = options_spec(options);
 
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
@@ -235,6 +244,7 @@ int main(int argc, char **argv)
 	if (r == 0) {
 		deadly_signals_handle();
 		r = run_reporting(&options);
+		deadly_signals_make_up();
 		options_free(&options);
 	} else if (r == OPTIONS_ANSWERED) {
 		r = 0;

@@ -60,6 +60,23 @@ static int open_file(struct result *result)
 	return output_open(result->job->io, result->spec->output_path, nbytes, &result->output);
 }
 
+/* An input's place is only taken by all that is in it, and when that is complete. */
+static int check_input(const struct result *result, struct file_identity identity)
+{
+	const uint64_t nbytes = input_nbytes_before(result->job->input, identity);
+
+	if (!output_is_atomic(result->output))
+		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
+			    output_name(result->output));
+	if (nbytes == 0)
+		return 0;
+	return fail(-EINVAL,
+		    "%s: standard input stands at byte %" PRIu64
+		    " of it, and what is before that would be lost; let the output go to another "
+		    "file",
+		    output_name(result->output), nbytes);
+}
+
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
 		struct result *result)
 {
@@ -74,10 +91,7 @@ int result_open(const struct sort_spec *spec, const struct job *job, struct chec
 		return r;
 	result->is_input = output_identity(result->output, &identity) &&
 			   input_has_file(job->input, identity);
-	if (result->is_input && !output_is_atomic(result->output))
-		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
-			    output_name(result->output));
-	return 0;
+	return result->is_input ? check_input(result, identity) : 0;
 }
 
 static void choose_way(struct result *result, uint64_t nbytes)
@@ -191,17 +205,20 @@ int result_commit(struct result *result)
 	const enum output_durability durability = result->spec->fsync ? OUTPUT_SYNC_ALL :
 						  result->is_input    ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
-	struct checkpoint *checkpoint = result->checkpoint;
-	int r;
+	int r = 0;
 
 	warn_of_format(result);
-	r = checkpoint ? checkpoint_finish(checkpoint, result->output) : 0;
+	if (result->checkpoint)
+		r = checkpoint_finish(result->checkpoint, result->output);
+	if (r == 0)
+		r = output_complete(result->output, durability);
+	if (r == 0)
+		r = input_check_state(result->job->input);
 	if (r < 0)
 		return r;
 	r = output_commit(result->output, durability);
 	result->output = NULL;
-	if (r == 0 && checkpoint)
-		checkpoint_remove(checkpoint);
+	result->is_committed = r == 0;
 	return r;
 }
 

@@ -18,6 +18,7 @@ struct result {
 	struct checkpoint *checkpoint; /* NULL: none */
 	struct output *output;         /* NULL: not open, or not any more */
 	bool is_input;                 /* it takes the place of one */
+	bool is_committed;             /* it has its name */
 };
 
 /*
@@ -51,8 +52,8 @@ uint64_t result_begin(const struct result *result);
 uint64_t result_end(const struct result *result, uint64_t n);
 
 /*
- * All is written and checked: give it its name, and remove the checkpoint. Returns 0, or a negative
- * errno after a message.
+ * All is written and checked: give it its name, if the inputs are still what they were. Returns 0,
+ * or a negative errno after a message.
  */
 int result_commit(struct result *result);
 

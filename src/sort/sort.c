@@ -125,6 +125,9 @@ static void close_all(struct sort *sort)
 	run_store_free(&sort->store);
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);
+	/* Last of all: as long as it is there, who starts again is told that all is done. */
+	if (sort->result.is_committed && sort->checkpoint)
+		checkpoint_remove(sort->checkpoint);
 	checkpoint_close(sort->checkpoint);
 	setup_close_inputs(&sort->job);
 }
@@ -138,6 +141,8 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	if (r == 0)
 		r = take_up_and_sort(&sort);
 	if (r == 0) {
+		if (observer->committed)
+			observer->committed(observer->context);
 		input_pass(sort.job.input);
 		facts_note(&sort);
 		*ret_facts = sort.facts;

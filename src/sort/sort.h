@@ -15,6 +15,8 @@ struct sort_observer {
 	 * A negative errno, after a message, ends the sort.
 	 */
 	int (*opened)(void *context, const struct layout *layout, struct input *input);
+	/* The output has its name: the sort does not fail any more. NULL: no matter. */
+	void (*committed)(void *context);
 };
 
 /*

@@ -94,6 +94,99 @@ static void signal_that_was_to_be_passed_over_is(void **state)
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
 }
 
+static int raise_and_rename(int from, const char *name, int to, const char *as)
+{
+	raise(SIGTERM);
+	return renameat(from, name, to, as);
+}
+
+static int raise_and_fail(int from, const char *name, int to, const char *as)
+{
+	(void)from, (void)name, (void)to, (void)as;
+	raise(SIGTERM);
+	errno = EACCES;
+	return -1;
+}
+
+/* A sort in small: whose output takes the place of another, and `after` that. */
+static int status_of_commit(int (*rename_it)(int, const char *, int, const char *),
+			    void (*after)(void))
+{
+	struct syscalls calls = faulty_calls;
+	struct output *output;
+	int status = -1;
+	pid_t child;
+
+	calls.renameat = rename_it;
+	write_file(path_of("f"), "older", 5);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+			signal(deadly[i], SIG_DFL);
+		deadly_signals_handle();
+		if (output_open(&calls, path_of("f"), N, &output) == 0 &&
+		    output_write_at(output, 0, data, N) == 0 &&
+		    output_commit(output, OUTPUT_UNSYNCED) == 0)
+			after();
+		deadly_signals_make_up();
+		_exit(SURVIVED);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(count_names(), 1);
+	return status;
+}
+
+static void raise_some(void)
+{
+	raise(SIGTERM);
+	raise(SIGHUP);
+	raise(SIGPIPE);
+}
+
+static void raise_while_reporting(void)
+{
+	deadly_signals_end_reports();
+	raise(SIGPIPE);
+	freopen("/dev/null", "w", stderr);
+	raise(SIGINT);
+}
+
+static void raise_a_fault(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	raise(SIGSEGV);
+}
+
+/* Else who is told that it was killed would sort its own result again. */
+static void signal_after_the_rename_is_not_told_as_killed(void **state)
+{
+	int status = status_of_commit(raise_and_rename, raise_some);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SURVIVED);
+	assert_true(file_holds(path_of("f"), data, N));
+	status = status_of_commit(renameat, raise_while_reporting);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 2);
+	status = status_of_commit(renameat, raise_a_fault);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static void signal_during_a_rename_that_fails_kills(void **state)
+{
+	const int status = status_of_commit(raise_and_fail, raise_some);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+	assert_true(file_holds(path_of("f"), "older", 5));
+}
+
 /* In a child, whose children are then those of a new container; the first of them is process 1. */
 static void be_a_container(int signal_number)
 {
@@ -133,6 +226,8 @@ int main(void)
 		FIXTURE(every_deadly_signal_leaves_nothing),
 		FIXTURE(signals_that_end_nothing_still_do_not),
 		FIXTURE(signal_that_was_to_be_passed_over_is),
+		FIXTURE(signal_after_the_rename_is_not_told_as_killed),
+		FIXTURE(signal_during_a_rename_that_fails_kills),
 		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
 	};
 

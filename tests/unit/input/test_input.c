@@ -246,6 +246,30 @@ static void growing_input_is_an_error(void **state)
 	}
 }
 
+/* When it was read, whether it is still open or not. */
+static void input_that_changes_after_it_was_read_is_told(void **state)
+{
+	const char *const paths[] = { part("a", 0, 900), part("b", 900, 900), "-" };
+	struct input *input;
+
+	(void)state;
+	for (size_t n = 2; n <= 3; n++) { /* 3: serial, which closes what it has read */
+		messages_reset(true);
+		replace_stdin(open("/dev/null", O_RDONLY));
+		assert_int_equal(truncate(paths[1], 900), 0);
+		input = open_input(paths, n);
+		assert_stream(input, R, 1800);
+		assert_int_equal(input_check_state(input), 0);
+		assert_int_equal(truncate(paths[1], 903), 0);
+		assert_int_equal(input_check_state(input), -EBUSY);
+		assert_non_null(strstr(messages_last(), paths[1]));
+		assert_int_equal(unlink(paths[1]), 0);
+		part("b", 900, 900);
+		input_close(input);
+		restore_stdin();
+	}
+}
+
 static void failing_read_is_an_error_for_good(void **state)
 {
 	const char *const paths[] = { part("a", 0, 900) };
@@ -509,6 +533,7 @@ int main(void)
 		FIXTURE(unreadable_inputs_are_named),
 		FIXTURE(shrinking_input_is_an_error),
 		FIXTURE(growing_input_is_an_error),
+		FIXTURE(input_that_changes_after_it_was_read_is_told),
 		FIXTURE(failing_read_is_an_error_for_good),
 		FIXTURE(read_at_goes_anywhere),
 		FIXTURE(positions_have_names),

@@ -109,6 +109,45 @@ static void file_that_is_about_to_be_renamed_is_not_named(void **state)
 	}
 }
 
+static int be_killed(int from, const char *name, int to, const char *as)
+{
+	(void)from, (void)name, (void)to, (void)as;
+	raise(SIGKILL);
+	return -1;
+}
+
+/* What has no name while it is written has one before the rename. */
+static void file_of_who_was_killed_at_the_rename_is_named_at_the_next_start(void **state)
+{
+	struct syscalls calls = faulty_calls;
+	struct output *output;
+	const char *name;
+	pid_t child;
+
+	(void)state;
+	calls.renameat = be_killed;
+	write_file(path_of("f"), "older", 5);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		output_open(&calls, path_of("f"), N, &output);
+		output_write_at(output, 0, data, N);
+		_exit(output_commit(output, OUTPUT_UNSYNCED));
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(file_holds(path_of("f"), "older", 5));
+	name = hidden_name();
+	assert_true(file_holds(path_of(name), data, N));
+	output = open_output(path_of("f"), N);
+	assert_non_null(strstr(messages_last_warning(), name));
+	assert_non_null(strstr(messages_last_warning(), "remove it"));
+	/* And it is not in the way. */
+	assert_int_equal(output_write_at(output, 0, data, N), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of("f"), data, N));
+	assert_int_equal(count_names(), 2);
+}
+
 static void file_that_was_only_just_made_is_not_named(void **state)
 {
 	const struct file directory = { .calls = &faulty_calls,
@@ -149,6 +188,7 @@ int main(void)
 		FIXTURE(file_of_a_killed_process_is_named_at_the_next_start),
 		FIXTURE(file_that_somebody_works_on_is_not_named),
 		FIXTURE(file_that_is_about_to_be_renamed_is_not_named),
+		FIXTURE(file_of_who_was_killed_at_the_rename_is_named_at_the_next_start),
 		FIXTURE(file_that_was_only_just_made_is_not_named),
 		FIXTURE(other_hidden_files_are_not_named),
 	};

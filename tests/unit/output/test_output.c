@@ -300,6 +300,123 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	assert_int_equal(count_names(), 2);
 }
 
+static void append(const char *path)
+{
+	FILE *file = fopen(path, "a");
+
+	assert_non_null(file);
+	assert_int_equal(fputc('!', file), '!');
+	assert_int_equal(fclose(file), 0);
+}
+
+/* As long as before, and as old: only the time of change is another one. */
+static void overwrite(const char *path)
+{
+	struct stat before, now;
+	const int fd = open(path, O_WRONLY);
+
+	assert_int_equal(fstat(fd, &before), 0);
+	do { /* until the system's clock has ticked */
+		assert_int_equal(pwrite(fd, "!", 1, 0), 1);
+		assert_int_equal(
+			futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
+		assert_int_equal(fstat(fd, &now), 0);
+	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+		 now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	close(fd);
+}
+
+static void put_another_there(const char *path)
+{
+	write_file(path_of("newer"), "newer", 5);
+	assert_int_equal(rename(path_of("newer"), path), 0);
+}
+
+/* Whatever others have done to it since it was looked at, and however it is to be replaced. */
+static void old_file_that_has_changed_is_not_replaced(void **state)
+{
+	void (*const changes[])(const char *path) = { append, overwrite, put_another_there };
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		const char *path = old_file("f");
+		struct output *output;
+		char found[sizeof old + 1];
+		size_t n;
+		FILE *file;
+
+		messages_reset(true);
+		faults.refuses_nameless = i % 2;
+		output = open_output(path, N);
+		write_data(output);
+		changes[i / 2](path);
+		file = fopen(path, "r");
+		n = fread(found, 1, sizeof found, file);
+		fclose(file);
+		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EBUSY);
+		assert_non_null(strstr(messages_last(), path));
+		assert_true(file_holds(path, found, n));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
+static void file_made_meanwhile_is_not_replaced(void **state)
+{
+	(void)state;
+	for (int nameless = 0; nameless < 2; nameless++) {
+		const char *path = path_of("new");
+		struct output *output;
+
+		messages_reset(true);
+		faults.refuses_nameless = !nameless;
+		output = open_output(path, N);
+		write_data(output);
+		write_file(path, "theirs", 6);
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
+		assert_non_null(strstr(messages_last(), path));
+		assert_true(file_holds(path, "theirs", 6));
+		assert_int_equal(count_names(), 1);
+		unlink(path);
+	}
+}
+
+static void link_that_leads_elsewhere_meanwhile_is_not_followed(void **state)
+{
+	const char *link = path_of("link");
+	struct output *output;
+
+	(void)state;
+	write_file(path_of("other"), "other", 5);
+	assert_int_equal(symlink(old_file("f"), link), 0);
+	output = open_output(link, N);
+	write_data(output);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink(path_of("other"), link), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
+	assert_true(file_holds(path_of("f"), old, sizeof old));
+	assert_true(file_holds(path_of("other"), "other", 5));
+}
+
+/* Names and rights are no contents, and what is gone cannot be lost. */
+static void harmless_changes_do_not_keep_it_from_being_replaced(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const char *path = old_file("f");
+		struct output *output = open_output(path, N);
+
+		write_data(output);
+		if (i == 0)
+			assert_int_equal(chmod(path, 0604), 0);
+		else if (i == 1)
+			assert_int_equal(link(path, path_of("other")), 0);
+		else
+			assert_int_equal(unlink(path), 0);
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+		assert_true(file_holds(path, data, N));
+	}
+}
+
 static void too_large_an_output_is_refused_at_once(void **state)
 {
 	struct output *output;
@@ -455,6 +572,10 @@ int main(void)
 		FIXTURE(gap_is_never_committed),
 		FIXTURE(failing_steps_leave_the_old_file),
 		FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
+		FIXTURE(old_file_that_has_changed_is_not_replaced),
+		FIXTURE(file_made_meanwhile_is_not_replaced),
+		FIXTURE(link_that_leads_elsewhere_meanwhile_is_not_followed),
+		FIXTURE(harmless_changes_do_not_keep_it_from_being_replaced),
 		FIXTURE(too_large_an_output_is_refused_at_once),
 		FIXTURE(durability_syncs_data_then_name),
 		FIXTURE(rates_stay_and_their_target_is_replaced),

@@ -1,0 +1,33 @@
+/*
+ * commitment - from the moment an output gets its name no signal ends the process any more
+ *
+ * Whoever is told that a sort was killed takes its output for what it was before, and its input, if
+ * that is the same file, for what is still to be sorted. So the question whether a process is done
+ * or killed is settled once, between who gives the name and the handler of whatever signal comes:
+ *
+ *	free --commitment_make()--> made		signals are passed over
+ *	    \--a signal--> dying			who would give the name waits for the end
+ *
+ * It is one for the process, as signals are.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/*
+ * A name is about to be given. Returns true if the caller is the first, who may have to revoke it.
+ * Does not return if the process is dying.
+ */
+bool commitment_make(void);
+
+/* It was not given. */
+void commitment_revoke(void);
+
+/* The signal that was passed over for a name that was not given then; 0: none. */
+int commitment_missed(void);
+
+/*
+ * For a front end's handler of a signal that would end the process: is it to? Async-signal-safe.
+ * From true on, nothing gets a name any more.
+ */
+bool commitment_lets_die(int signal_number);
