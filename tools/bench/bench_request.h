@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "tools/tool.h"
+#include "src/cli/tool.h"
 
 enum { BENCH_MOST_REPEATS = 99, BENCH_MOST_THREADS = 64 };
 

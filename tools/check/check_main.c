@@ -28,7 +28,7 @@
 #include "src/cli/files0.h"
 #include "src/cli/framing_options.h"
 #include "src/cli/roles.h"
-#include "tools/tool.h"
+#include "src/cli/tool.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
 enum { BENCHMARK_RECORD_NBYTES = 100 };

@@ -15,7 +15,7 @@
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
-#include "tools/tool.h"
+#include "src/cli/tool.h"
 
 #define DEFAULT_N_RECORDS UINT64_C(1048576)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup - install what gsort is built from, on Debian, Fedora, Arch or Alpine
 #
-# usage: sh tools/setup.sh [test]
+# usage: sh tools/scripts/setup.sh [test]
 #
 # Only packages that are missing are installed; when none is, nothing is done and no rights are
 # needed. With "test", what only the tests need comes as well.

@@ -1,7 +1,7 @@
 /*
  * tool - what the command lines of the tools have in common (see tool.h)
  */
-#include "tools/tool.h"
+#include "src/cli/tool.h"
 
 #include <errno.h>
 

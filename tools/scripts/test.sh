@@ -1,7 +1,7 @@
 #!/bin/sh
 # test.sh - build gsort in five ways and run every test that this machine can run
 #
-# usage: sh tools/test.sh [DIRECTORY]
+# usage: sh tools/scripts/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
 #	gcc	release build: all tests but the faults, and the kernels on the CPU, for which the
@@ -15,11 +15,11 @@
 # A build counts as one test. The last line is "N passed, N failed", with ", N skipped" if there are
 # any; the exit status is 0 if nothing failed and something passed.
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 builds=${1:-build-test}
 passed=0 failed=0 skipped=0
 
-sh tools/setup.sh test || exit 1
+sh tools/scripts/setup.sh test || exit 1
 
 # count RESULT LOG: how many tests of a testlog.json (one object per line) ended so
 count() {

@@ -1,5 +1,5 @@
 /*
- * tool - what the command lines of the tools have in common
+ * tool - what the command lines of the other programs (tools/) have in common
  */
 #pragma once
 
