@@ -4,8 +4,8 @@
 # usage: style.sh SOURCE_ROOT
 #
 # layers.py says who may include whom. Here: CUDA is known to kernels/ and to one header, kinds of
-# layouts and of runs are known to their tables, every module is in the documents, and a source file
-# looks as all others do. An offence is a line.
+# layouts and of runs are known to their tables, every module is in the documents, no function is
+# too long to be taken in, and a source file looks as all others do. An offence is a line.
 set -eu
 export LC_ALL=C
 cd "$1"
@@ -51,22 +51,37 @@ grep -nE 'include <(signal|threads)\.h>' $sources |
 grep -nE '\b(pthread|thrd)_create\b' $sources | grep -vE '^(src/base/thread\.c|tests/)' |
 	offence 'a thread whose messages nobody hears: thread_start()' || true
 
-for file in $sources; do
-	sed -n '1p;2p' "$file" | tr '\n' '~' | grep -qE '^/\*~ \* [A-Za-z0-9_.-]+ - .' ||
-		echo "$file" | offence 'does not open with "name - one line"'
-	case $file in
-	*.h | *.cuh) grep -q '^#pragma once$' "$file" || echo "$file" | offence 'no #pragma once' ;;
-	esac
-done
-for file in $scripts; do
-	sed -n '1,2p' "$file" | grep -qE '^# [A-Za-z0-9_.-]+ - .' ||
-		echo "$file" | offence 'does not open with "name - one line"'
-done
-for file in $sources $scripts; do
-	expand -t8 "$file" |
-		awk -v file="$file" 'length > 100 { print file ":" NR ": " length " columns" }' |
-		offence 'line over 100 columns'
-done
+# not_among LIST: the lines of standard input that are not in it.
+not_among() {
+	grep -vxF -e "$1" || true
+}
+
+printf '%s\n' $sources | not_among "$(awk '
+FNR == 1 { opens = $0 == "/*" }
+FNR == 2 && opens && /^ \* [A-Za-z0-9_.-]+ - ./ { print FILENAME }' $sources)" |
+	offence 'does not open with "name - one line"'
+printf '%s\n' $scripts | not_among "$(awk '
+FNR <= 2 && /^# [A-Za-z0-9_.-]+ - ./ { print FILENAME }' $scripts)" |
+	offence 'does not open with "name - one line"'
+grep -L '^#pragma once$' $(printf '%s\n' $sources | grep -E '\.(h|cuh)$') |
+	offence 'no #pragma once' || true
+awk '
+{
+	n = split($0, parts, "\t")
+	for (columns = i = 0; ++i < n;)
+		columns += length(parts[i]) - length(parts[i]) % 8 + 8
+	if (columns + length(parts[n]) > 100)
+		print FILENAME ":" FNR ": " columns + length(parts[n]) " columns"
+}' $sources $scripts | offence 'line over 100 columns'
+# A function begins with a brace in the first column, and a table does not.
+awk '
+FNR == 1 || /^\}/ {
+	if (FNR > 1 && first && FNR - first - 1 > 60)
+		print FILENAME ":" first ": " FNR - first - 1 " lines"
+	first = 0
+}
+/^\{$/ { first = FNR }' $(printf '%s\n' $sources | grep -vE '^(tools|tests)/') |
+	offence 'function of more than 60 lines'
 # Blank lines of a macro are blanks and a backslash.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true
