@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "io/file/place.h"
 #include "src/base/messages.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
@@ -95,6 +97,42 @@ static int add_input(FILE *stream, const char *path)
 	return 0;
 }
 
+static int find_directory(const char *path, struct file_identity *ret_directory)
+{
+	char *copy = strdup(path);
+	struct stat status;
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	r = stat(dirname(copy), &status) < 0 ? -errno : 0;
+	free(copy);
+	if (r == 0)
+		*ret_directory = file_identity_of(&status);
+	return r;
+}
+
+/*
+ * The output under construction lies beside the file that its name leads to. If a link is turned
+ * elsewhere, it would be looked for where it is not, and stay, hidden, where it is.
+ */
+static int add_output_place(FILE *stream, const char *path)
+{
+	struct file_identity directory;
+	char text[80], *end;
+	int r = place_follow_links(path, &end);
+
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	r = find_directory(end, &directory);
+	if (r == 0) {
+		description_format_file(directory, text);
+		add(stream, "place of the output", "%sas %s", text, end);
+	}
+	free(end);
+	return r < 0 ? fail(r, "%s: %m", path) : 0;
+}
+
 int description_make(const struct sort_spec *spec, struct description *ret_description)
 {
 	struct description description = { 0 };
@@ -104,6 +142,7 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 	if (!stream)
 		return fail(-errno, "--checkpoint: %m");
 	add_spec(stream, spec);
+	r = add_output_place(stream, spec->output_path);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)

@@ -164,6 +164,27 @@ refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*,
 	-S 4M --compress=delta few -o output
 rm -rf ck kept output .gsort-*
 
+claim 'an output whose link was turned elsewhere is refused, and not left behind'
+mkdir here there
+ln -s here/output link
+(
+	trap '' XFSZ
+	ulimit -f 10000
+	run --checkpoint=ck -S 1M --compress=none input -o link
+	[ $status -eq 2 ]
+) || broken 'not refused'
+says '^gsort: ck: File too large' stderr
+ln -sfn there/output link
+refuses_to_go_on "place of the output was '.*, as here/output' and is '.*, as there/output' now" \
+	-S 1M input -o link
+[ -z "$(ls -A there)" ] || broken "new: $(ls -A there)"
+ln -sfn here/output link
+run --checkpoint=ck -S 1M input -o link
+[ $status -eq 0 ] || broken "status $status"
+same expected here/output 'resumed'
+[ "$(ls -A here)" = output ] || broken "left behind: $(ls -A here)"
+rm -rf here there link
+
 claim 'what cannot be resumed is refused'
 cat input | refuses 'an input is a pipe' --checkpoint=ck -
 refuses 'temporary data is kept in the checkpoint' --checkpoint=ck -T tmp input

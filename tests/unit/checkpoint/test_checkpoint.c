@@ -306,7 +306,7 @@ int __wrap_fclose(FILE *stream)
 /* What is described is compared with what is saved: a part of it would be another sort. */
 static void want_of_memory_for_a_description_is_an_error(void **state)
 {
-	const struct sort_spec spec = { .unique = true };
+	const struct sort_spec spec = { .unique = true, .output_path = "output" };
 	struct description description = { 0 };
 
 	(void)state;
@@ -334,7 +334,7 @@ static const char *last_text(const struct description *description)
 static void state_of_an_input_is_what_stat_says(void **state)
 {
 	const char *path = path_of("input");
-	const struct sort_spec spec = { .inputs = &path, .n_inputs = 1 };
+	const struct sort_spec spec = { .inputs = &path, .n_inputs = 1, .output_path = "output" };
 	const struct timespec times[] = { { .tv_sec = 1 }, { .tv_sec = 1234567, .tv_nsec = 89 } };
 	struct description description;
 
