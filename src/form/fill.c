@@ -404,7 +404,8 @@ static int start_readers(struct fill *fill)
 	fill->n_reading = n;
 	for (; fill->n_readers < n && r == 0; fill->n_readers += r == 0)
 		r = thread_start(reader_main, fill, 0, &fill->readers[fill->n_readers]);
-	return r < 0 ? fail(r, "cannot start a reader thread: %m") : 0;
+	return r < 0 ? fail(r, "cannot start a reader thread: %m; try a smaller -S or --parallel") :
+		       0;
 }
 
 int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret_fill)
