@@ -1,6 +1,7 @@
 /*
  * test_record_options - what the command line says of records, keys and shapes of the output
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "tests/support/parsed_options.h"
@@ -181,6 +182,18 @@ static void wrong_record_sizes_are_refused(void **state)
 	REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
 }
 
+/* Not for what happens to be where it would have been parsed to. */
+static void record_size_that_is_none_is_refused_for_that(void **state)
+{
+	const struct option_spec spec = { .name = "record-size", .letter = 'R', .argument = "N" };
+	struct record_options record = { 0 };
+
+	(void)state;
+	messages_reset(true);
+	assert_int_equal(record_options_take_size(&spec, "1x", &record), -ENOTSUP);
+	assert_int_equal(record.record_nbytes, 0);
+}
+
 static void shapes_that_make_no_sense_are_refused(void **state)
 {
 	static const char *const shapes[] = { "--limit=5", "--keys-only", "--index", "--count" };
@@ -256,6 +269,7 @@ int main(void)
 		cmocka_unit_test(wrong_keys_are_refused),
 		cmocka_unit_test(keys_lie_within_the_record),
 		cmocka_unit_test(wrong_record_sizes_are_refused),
+		cmocka_unit_test(record_size_that_is_none_is_refused_for_that),
 		cmocka_unit_test(shapes_that_make_no_sense_are_refused),
 		cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 	};
