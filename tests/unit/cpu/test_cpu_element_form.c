@@ -102,7 +102,7 @@ static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 /* Sort the records; are they in order, and do as many as are wanted come first? */
 static void assert_sorted(const unsigned char *records)
 {
-	enum { LIMIT = N / 4 * 3 };
+	enum { LIMIT = N / 10 }; /* little enough for the rest to be left unsorted */
 	unsigned char *all = sort_first(records, UINT64_MAX), *first = sort_first(records, LIMIT);
 
 	for (unsigned i = 1; i < N; i++)
