@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,12 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* What is mapped at once to be written: whole ones of the file. */
+enum { PIECE_NBYTES = 4 << 20 };
 
 struct mapping_guard {
 	atomic_uintptr_t begin, end; /* whole pages; begin == end: guards nothing */
@@ -53,7 +60,7 @@ static bool replace_by_zeros(struct mapping_guard *guard)
 	const uintptr_t begin = atomic_load(&guard->begin), end = atomic_load(&guard->end);
 
 	atomic_store(&guard->is_damaged, true);
-	return syscall(SYS_mmap, begin, end - begin, PROT_READ,
+	return syscall(SYS_mmap, begin, end - begin, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != -1;
 }
 
@@ -112,8 +119,8 @@ static void give_back_guard(struct mapping_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
-int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
-		 struct mapping *ret_mapping)
+static int map(const struct file *file, int protection, uint64_t offset, size_t nbytes,
+	       struct mapping *ret_mapping)
 {
 	const size_t n_before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
 	struct mapping_guard *guard;
@@ -122,7 +129,7 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 
 	if (r < 0)
 		return r;
-	pages = mmap(NULL, n_before + nbytes, PROT_READ, MAP_SHARED, file->fd,
+	pages = mmap(NULL, n_before + nbytes, protection, MAP_SHARED, file->fd,
 		     (off_t)(offset - n_before));
 	if (pages == MAP_FAILED) {
 		r = -errno;
@@ -133,6 +140,12 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 	atomic_store(&guard->end, (uintptr_t)pages + n_before + nbytes);
 	*ret_mapping = (struct mapping){ pages + n_before, nbytes, guard };
 	return 0;
+}
+
+int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
+		 struct mapping *ret_mapping)
+{
+	return map(file, PROT_READ, offset, nbytes, ret_mapping);
 }
 
 void mapping_close(struct mapping *mapping)
@@ -150,16 +163,56 @@ void mapping_close(struct mapping *mapping)
 	*mapping = (struct mapping){ 0 };
 }
 
-void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes)
+/* 0, or a negative errno, -EINVAL of older kernels among others. */
+static int populate(const struct mapping *mapping, size_t offset, size_t nbytes, int advice)
 {
 	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	const uintptr_t begin = (uintptr_t)mapping->bytes + offset;
 	const uintptr_t first_page = begin - begin % page_nbytes;
 
-	madvise((void *)first_page, begin + nbytes - first_page, MADV_POPULATE_READ);
+	return madvise((void *)first_page, begin + nbytes - first_page, advice) < 0 ? -errno : 0;
+}
+
+void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes)
+{
+	populate(mapping, offset, nbytes, MADV_POPULATE_READ);
 }
 
 bool mapping_is_damaged(const struct mapping *mapping)
 {
 	return mapping->guard && atomic_load(&mapping->guard->is_damaged);
+}
+
+/* Where pages can be had at once, what is wrong with them shows before they are touched. */
+static int write_piece(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
+{
+	struct mapping mapping;
+	int r = map(file, PROT_READ | PROT_WRITE, offset, nbytes, &mapping);
+
+	if (r < 0)
+		return r;
+	r = populate(&mapping, 0, nbytes, MADV_POPULATE_WRITE);
+	if (r == 0 || r == -EINVAL) {
+		memcpy((void *)mapping.bytes, data, nbytes);
+		r = mapping_is_damaged(&mapping) ? -EFAULT : 0;
+	}
+	mapping_close(&mapping);
+	return r;
+}
+
+int mapping_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
+{
+	const char *bytes = data;
+	int r = 0;
+
+	while (r == 0 && nbytes > 0) {
+		const size_t n_left = PIECE_NBYTES - offset % PIECE_NBYTES;
+		const size_t n = nbytes < n_left ? nbytes : n_left;
+
+		r = write_piece(file, offset, bytes, n);
+		offset += n;
+		bytes += n;
+		nbytes -= n;
+	}
+	return r;
 }

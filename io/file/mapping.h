@@ -14,6 +14,9 @@
  *
  * Bytes that somebody overwrites change in the mapping, too: what is looked at twice need not be
  * the same.
+ *
+ * The same can happen to what is written through a mapping, where the file has no space, and is
+ * noticed in the same way.
  */
 #pragma once
 
@@ -50,6 +53,16 @@ void mapping_close(struct mapping *mapping);
  * fraction of the page faults that it saves. A hint.
  */
 void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes);
+
+/*
+ * Write nbytes at `offset` through mappings of the file, one for each few MiB. The file has to be
+ * open for reading and writing, and to have its space already: nothing is extended. Several threads
+ * that do that far apart are as fast as the memory, where file_write_at() is one at a time in a
+ * file; close to each other they are slower than that. Returns 0, or a negative errno: then
+ * anything may be written, and it can be tried by file_write_at(), which also tells what is the
+ * matter.
+ */
+int mapping_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes);
 
 /* Has a part of it turned out to be unreadable? Then any of its bytes may have been seen as 0. */
 bool mapping_is_damaged(const struct mapping *mapping);

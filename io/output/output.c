@@ -17,22 +17,26 @@
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_writer.h"
 #include "io/file/direct.h"
+#include "io/file/mapping.h"
 #include "io/file/size_limit.h"
 #include "io/output/commitment.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
 #include "src/base/clock.h"
 #include "src/base/messages.h"
-#include "src/base/two_ways.h"
+#include "src/base/ways.h"
 
 /* Less than that is not worth a direct transfer. */
 enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 
+/* Nor this a mapping. */
+enum { LEAST_MAPPED_NBYTES = 64 << 10 };
+
 /* Of an output, so many bytes are remembered. */
 enum { FIRST_NBYTES = 4096 };
 
-/* What the two ways of src/base/two_ways.h are here. */
-static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER;
+/* What the ways of src/base/ways.h are here. */
+static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER, mapped = WAY_THIRD;
 
 struct output {
 	/* Set at creation. */
@@ -45,7 +49,12 @@ struct output {
 	bool passes_by_cache;   /* as far as it can */
 	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
-	struct two_ways ways;   /* where either way would do */
+	struct ways ways;       /* where several would do */
+	bool is_divided;        /* among writers far from each other */
+
+	atomic_uint n_writing[N_WAYS]; /* writes under way; counted where there are several ways */
+	atomic_uint_least64_t nbytes[N_WAYS]; /* written */
+	atomic_bool cannot_map;
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -98,7 +107,7 @@ static struct output *output_make(const struct syscalls *calls)
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
 	reservation_init(&output->reservation);
-	two_ways_init(&output->ways);
+	ways_init(&output->ways);
 	return output;
 }
 
@@ -193,7 +202,7 @@ static void output_free(struct output *output)
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
-	two_ways_destroy(&output->ways);
+	ways_destroy(&output->ways);
 	io_queue_close(output->queue);
 	file_close(&output->direct);
 	file_close(&output->target.file);
@@ -214,6 +223,20 @@ void output_pass_by_cache(struct output *output)
 {
 	output->passes_by_cache = true;
 	output_try_both_ways(output);
+}
+
+void output_divide(struct output *output, uint32_t n_writers)
+{
+	output->is_divided = n_writers > 1;
+}
+
+struct output_ways output_ways(const struct output *output)
+{
+	return (struct output_ways){
+		.cached_nbytes = atomic_load(&output->nbytes[through_cache]),
+		.direct_nbytes = atomic_load(&output->nbytes[past_cache]),
+		.mapped_nbytes = atomic_load(&output->nbytes[mapped]),
+	};
 }
 
 uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
@@ -289,34 +312,94 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
-static bool can_go_either_way(const struct output *output, uint64_t offset, const void *data,
+static bool can_pass_by_cache(const struct output *output, uint64_t offset, const void *data,
 			      size_t nbytes)
 {
 	return output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
 	       direct_lies_alike(data, offset);
 }
 
+/* is_reserved: all of what is to be written. */
+static bool can_be_mapped(const struct output *output, size_t nbytes, bool is_reserved)
+{
+	return output->is_divided && is_reserved && nbytes >= LEAST_MAPPED_NBYTES &&
+	       !output->passes_by_cache && !atomic_load(&output->cannot_map);
+}
+
+static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
+			 size_t nbytes);
+
+/* What cannot be mapped is written, and if something is wrong with the file, that tells. */
+static int write_mapped(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+{
+	const struct file *file = &output->target.file;
+
+	if (mapping_write_at(file, offset, data, nbytes) == 0)
+		return 0;
+	atomic_fetch_sub(&output->nbytes[mapped], nbytes);
+	atomic_store(&output->cannot_map, true);
+	return write_one_way(output, through_cache, offset, data, nbytes);
+}
+
 static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
 			 size_t nbytes)
 {
+	atomic_fetch_add(&output->nbytes[way], nbytes);
 	if (way == past_cache)
 		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
 				       data, nbytes);
+	if (way == mapped)
+		return write_mapped(output, offset, data, nbytes);
 	return file_write_at(&output->target.file, offset, data, nbytes);
 }
 
-static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
+/*
+ * How many writes share the time that one has taken. Those into one file wait for each other, past
+ * the cache for the disk: what several have taken at once, one alone would have taken a part of.
+ * Mappings do not: if all went that way, so many would be made in the time.
+ */
+static unsigned count_sharing(struct output *output, enum way way)
+{
+	unsigned n = 0;
+
+	if (way != mapped)
+		return atomic_load(&output->n_writing[way]);
+	for (enum way other = 0; other < N_WAYS; other++)
+		n += atomic_load(&output->n_writing[other]);
+	return n;
+}
+
+/* Write it the way that is the fastest of some, and note how long that took. */
+static int write_fastest(struct output *output, unsigned possible, uint64_t offset,
+			 const void *data, size_t nbytes)
 {
 	const uint64_t begin_ns = clock_now_ns();
-	enum way way;
+	const enum way way = ways_choose(&output->ways, possible);
 	int r;
 
-	if (can_go_either_way(output, offset, data, nbytes)) {
-		way = output->passes_by_cache ? past_cache : two_ways_choose(&output->ways);
-		r = write_one_way(output, way, offset, data, nbytes);
-		two_ways_note(&output->ways, way, nbytes, clock_now_ns() - begin_ns);
-		return r;
-	}
+	atomic_fetch_add(&output->n_writing[way], 1);
+	r = write_one_way(output, way, offset, data, nbytes);
+	ways_note(&output->ways, way, nbytes,
+		  (clock_now_ns() - begin_ns) / count_sharing(output, way));
+	atomic_fetch_sub(&output->n_writing[way], 1);
+	return r;
+}
+
+static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes,
+		    bool is_reserved)
+{
+	const bool passes = can_pass_by_cache(output, offset, data, nbytes);
+	unsigned possible = WAYS_USUAL;
+	int r;
+
+	if (passes && output->passes_by_cache)
+		return write_one_way(output, past_cache, offset, data, nbytes);
+	if (passes)
+		possible |= WAYS_OTHER;
+	if (can_be_mapped(output, nbytes, is_reserved))
+		possible |= WAYS_THIRD;
+	if (possible != WAYS_USUAL)
+		return write_fastest(output, possible, offset, data, nbytes);
 	r = write_one_way(output, through_cache, offset, data, nbytes);
 	if (r == 0 && output->passes_by_cache)
 		file_write_behind(&output->target.file, offset, nbytes);
@@ -328,13 +411,14 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 {
 	struct output *output = context;
 	char advice[SIZE_LIMIT_NBYTES];
+	bool reserved;
 	int r;
 
 	if (output->target.is_ordered) {
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
-		reservation_reach(&output->reservation, offset + nbytes);
-		r = write_at(output, output->target.base + offset, data, nbytes);
+		reserved = reservation_reach(&output->reservation, offset, offset + nbytes);
+		r = write_at(output, output->target.base + offset, data, nbytes, reserved);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
 			    nbytes, offset, size_limit_advice(r, advice)) :
@@ -458,13 +542,13 @@ static int cut(struct output *output)
 		return fail(-EIO,
 			    "%s: internal error: %" PRIu64 " of %" PRIu64 " bytes were not written",
 			    output->target.name, output->end - output->written_nbytes, output->end);
-	if (output->end >= output->reservation.reserved_nbytes)
+	if (output->end >= output->reservation.extended_nbytes)
 		return 0;
 	r = file_truncate(&output->target.file, output->target.base + output->end);
 	if (r < 0)
 		return fail(r, "%s: cannot cut to %" PRIu64 " bytes: %m", output->target.name,
 			    output->end);
-	output->reservation.reserved_nbytes = output->end; /* a second time would set the time */
+	output->reservation.extended_nbytes = output->end; /* a second time would set the time */
 	return 0;
 }
 
@@ -536,7 +620,7 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	if (!output->target.replacement && output->reservation.reserved_nbytes > 0)
+	if (!output->target.replacement && output->reservation.extended_nbytes > 0)
 		file_truncate(&output->target.file, output->target.base);
 	if (output->is_kept)
 		replacement_leave(output->target.replacement);

@@ -88,8 +88,21 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  */
 void output_pass_by_cache(struct output *output);
 
-/* Or it will be much, and goes through the cache or past it, whichever is faster (two_ways.h). */
+/* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
 void output_try_both_ways(struct output *output);
+
+/*
+ * Before anything is written: each of n writers goes on from a place of its own, which are all far
+ * from each other. If that is more than one, what is reserved may also be written through mappings
+ * (mapping_write_at()), where that is faster.
+ */
+void output_divide(struct output *output, uint32_t n_writers);
+
+/* Bytes that have been written in each way. */
+struct output_ways {
+	uint64_t cached_nbytes, direct_nbytes, mapped_nbytes;
+};
+struct output_ways output_ways(const struct output *output);
 
 /*
  * After that: 0, or the alignment that makes direct writes possible. Then data whose address is

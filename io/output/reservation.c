@@ -4,10 +4,11 @@
 #include "io/output/reservation.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { STEPS = 128 };
+enum { STEPS = 512 };
 static const uint64_t least_step_nbytes = UINT64_C(4) << 20, most_step_nbytes = UINT64_C(64) << 20;
 
 void reservation_init(struct reservation *reservation)
@@ -18,31 +19,36 @@ void reservation_init(struct reservation *reservation)
 
 void reservation_destroy(struct reservation *reservation)
 {
+	free(reservation->steps);
 	pthread_mutex_destroy(&reservation->lock);
 }
 
-static uint64_t step_nbytes(const struct reservation *reservation)
+static uint64_t step_nbytes(uint64_t total_nbytes)
 {
-	const uint64_t step = reservation->total_nbytes / STEPS;
+	const uint64_t step = total_nbytes / STEPS;
 
 	if (step < least_step_nbytes)
 		return least_step_nbytes;
 	return step < most_step_nbytes ? step : most_step_nbytes;
 }
 
-/* Under the lock: extend the reservation to `end`, or to the end of the next step. */
-static int extend(struct reservation *reservation, uint64_t end)
+/* Under the lock, or before others know of it. */
+static int reserve_step(struct reservation *reservation, uint64_t step)
 {
-	uint64_t to = reservation->reserved_nbytes + step_nbytes(reservation);
-	int r;
+	const uint64_t begin = step * reservation->step_nbytes;
+	const uint64_t left = reservation->total_nbytes - begin;
+	const uint64_t nbytes = left < reservation->step_nbytes ? left : reservation->step_nbytes;
+	int r = 0;
 
-	to = to < end ? end : to;
-	to = to < reservation->total_nbytes ? to : reservation->total_nbytes;
-	r = file_preallocate(reservation->file, reservation->base + reservation->reserved_nbytes,
-			     to - reservation->reserved_nbytes);
-	if (r == 0)
-		reservation->reserved_nbytes = to;
-	return r;
+	if (reservation->steps[step])
+		return 0;
+	r = file_preallocate(reservation->file, reservation->base + begin, nbytes);
+	if (r < 0)
+		return r;
+	reservation->steps[step] = true;
+	if (begin + nbytes > reservation->extended_nbytes)
+		reservation->extended_nbytes = begin + nbytes;
+	return 0;
 }
 
 /* Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. */
@@ -62,24 +68,35 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	uint64_t nbytes;
 	int r;
 
+	*ret_free_nbytes = free_nbytes;
+	if (total_nbytes == 0)
+		return 0;
 	reservation->file = file;
 	reservation->base = base;
 	reservation->total_nbytes = total_nbytes;
-	r = extend(reservation, 0);
+	reservation->step_nbytes = step_nbytes(total_nbytes);
+	reservation->steps = calloc((total_nbytes - 1) / reservation->step_nbytes + 1,
+				    sizeof *reservation->steps);
+	r = reservation->steps ? reserve_step(reservation, 0) : -ENOMEM;
 	/* Only a file system that reserved something has to keep what it is given as it is. */
-	if (r == 0 && file_size(file, &nbytes) == 0 &&
-	    nbytes >= base + reservation->reserved_nbytes && free_nbytes < total_nbytes)
-		r = -ENOSPC;
-	if (r < 0)
-		*ret_free_nbytes = free_nbytes;
-	return r;
+	reservation->is_real = r == 0 && file_size(file, &nbytes) == 0 &&
+			       nbytes >= base + reservation->extended_nbytes;
+	return reservation->is_real && free_nbytes < total_nbytes ? -ENOSPC : r;
 }
 
-void reservation_reach(struct reservation *reservation, uint64_t end)
+bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end)
 {
+	bool reserved = reservation->is_real && end <= reservation->total_nbytes;
+
+	if (end > reservation->total_nbytes)
+		end = reservation->total_nbytes;
+	if (begin >= end)
+		return reserved;
 	pthread_mutex_lock(&reservation->lock);
-	if (end > reservation->reserved_nbytes &&
-	    reservation->reserved_nbytes < reservation->total_nbytes)
-		extend(reservation, end);
+	for (uint64_t step = begin / reservation->step_nbytes;
+	     step <= (end - 1) / reservation->step_nbytes; step++)
+		if (reserve_step(reservation, step) < 0)
+			reserved = false;
 	pthread_mutex_unlock(&reservation->lock);
+	return reserved;
 }

@@ -1,10 +1,11 @@
 /*
  * reservation - space of a file, taken a step ahead of those who write it
  *
- * Writing into space that is reserved is faster than growing the file, and keeps it in few pieces.
- * But all of it at once would be too early: while a merge reads its runs, their space comes back
- * as fast as the output grows, and the disk need not hold both. So space is reserved in steps of
- * a small part of what the file will be.
+ * Writing into space that is reserved is faster than growing the file, and keeps it in few pieces;
+ * and only such space can be written through a mapping. But all of it at once would be too early:
+ * while a merge reads its runs, their space comes back as fast as the output grows, and the disk
+ * need not hold both. So the file is divided into steps, small parts of what it will be, and a step
+ * is reserved when the first of its bytes is about to be written, wherever in the file it is.
  *
  * That the disk is large enough for all of it is checked at the beginning, as far as can be known:
  * what is refused could not have succeeded.
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "io/file/file.h"
@@ -24,9 +26,13 @@ struct reservation {
 	const struct file *file;
 	uint64_t base;         /* where in the file the first byte goes */
 	uint64_t total_nbytes; /* the most that will be reserved; 0: nothing is */
+	uint64_t step_nbytes;
+	bool is_real; /* the file system has reserved what it was asked for */
 
 	pthread_mutex_t lock;
-	uint64_t reserved_nbytes; /* under the lock: the file has been extended by them */
+	/* Under the lock. */
+	bool *steps;              /* is it reserved? */
+	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
 };
 
 /* For a file that nothing is reserved of. */
@@ -35,10 +41,13 @@ void reservation_destroy(struct reservation *reservation);
 
 /*
  * Prepare for total_nbytes from `base` on, where the file ends. Returns 0, or -ENOSPC, without a
- * message, and the number of free bytes: they cannot suffice.
+ * message, and the number of free bytes: they cannot suffice; or -ENOMEM.
  */
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);
 
-/* Everything up to `end`, from the base, will be written now. Thread-safe. */
-void reservation_reach(struct reservation *reservation, uint64_t end);
+/*
+ * [begin, end), from the base, will be written now. Returns whether all of it is reserved.
+ * Thread-safe.
+ */
+bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end);

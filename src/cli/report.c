@@ -141,6 +141,17 @@ static void print_spilled(const struct compression_totals *spilled, FILE *stream
 		percent_stored(spilled), spilled->codec);
 }
 
+static void print_ways(const struct output_ways *ways, FILE *stream)
+{
+	char cached[32], direct[32], mapped[32];
+
+	size_format(ways->cached_nbytes, cached);
+	size_format(ways->direct_nbytes, direct);
+	size_format(ways->mapped_nbytes, mapped);
+	fprintf(stream, "\nwritten: %s through the page cache, %s past it, %s mapped", cached,
+		direct, mapped);
+}
+
 /* What only a sort has. */
 static void print_sort(const struct sort_facts *facts, FILE *stream)
 {
@@ -158,6 +169,8 @@ static void print_sort(const struct sort_facts *facts, FILE *stream)
 		facts->n_ranges, facts->n_windows, buffer, temp);
 	if (facts->spilled.items_nbytes)
 		print_spilled(&facts->spilled, stream);
+	if (facts->written.direct_nbytes + facts->written.mapped_nbytes)
+		print_ways(&facts->written, stream);
 }
 
 static void print_facts(const struct summary *summary, FILE *stream)
@@ -253,10 +266,13 @@ static void write_facts(const struct summary *summary, FILE *stream)
 		"  \"buffer_bytes\": %" PRIu64 ",\n  \"peak_temporary_bytes\": %" PRIu64
 		",\n  \"chunk_bytes\": %" PRIu64 ",\n"
 		"  \"runs\": %" PRIu64 ",\n  \"runs_spilled\": %" PRIu64 ",\n  \"passes\": %" PRIu64
-		",\n  \"ranges\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n",
+		",\n  \"ranges\": %" PRIu64 ",\n  \"windows\": %" PRIu64 ",\n"
+		"  \"bytes_cached\": %" PRIu64 ",\n  \"bytes_direct\": %" PRIu64
+		",\n  \"bytes_mapped\": %" PRIu64 ",\n",
 		facts->backend, facts->n_records_out, facts->buffer_nbytes, facts->peak_temp_nbytes,
 		facts->chunk_nbytes, facts->n_runs, facts->n_runs_spilled, facts->n_passes,
-		facts->n_ranges, facts->n_windows);
+		facts->n_ranges, facts->n_windows, facts->written.cached_nbytes,
+		facts->written.direct_nbytes, facts->written.mapped_nbytes);
 	if (facts->spilled.codec)
 		fprintf(stream,
 			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64

@@ -29,8 +29,7 @@ struct ranges {
 	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs, n;
-	uint64_t memory_nbytes; /* of each range */
-	struct range *of;       /* n */
+	struct range *of; /* n */
 
 	/* Of whoever merges them */
 	atomic_uint next;
@@ -54,7 +53,7 @@ static void cancel_range(void *context)
 		range->whole->cancel(range->whole->context);
 }
 
-static int merge_range(struct ranges *ranges, struct range *range)
+static int merge_range(struct range *range)
 {
 	struct sink sink = *range->whole;
 	int r;
@@ -66,7 +65,7 @@ static int merge_range(struct ranges *ranges, struct range *range)
 	sink.cancel = cancel_range;
 	sink.base += range->position * sink.item_nbytes;
 	sink.edges = &range->edges;
-	r = merge_runs(&range->job, range->runs, range->n_runs, ranges->memory_nbytes, &sink,
+	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
 		       &range->result);
 	if (r == 0 && range->result.n_items != range->n_items)
 		r = fail(-EIO,
@@ -84,7 +83,7 @@ static void merge_some(void *context)
 
 	while ((i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
 	       atomic_load(&ranges->error) == 0) {
-		const int r = merge_range(ranges, &ranges->of[i]);
+		const int r = merge_range(&ranges->of[i]);
 		int none = 0;
 
 		if (r < 0)
@@ -217,18 +216,18 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
-		    struct merge_result *ret_result, uint32_t *ret_n_ranges)
+		    struct merge_result *ret_result)
 {
 	struct ranges ranges = { .job = job, .runs = runs, .n_runs = n_runs };
 	struct plan plan;
 	int r;
 
 	ranges.n = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
-	*ret_n_ranges = ranges.n;
+	if (sink->divide)
+		sink->divide(sink->context, ranges.n);
 	if (ranges.n == 1)
 		return merge_runs(job, runs, n_runs, memory_nbytes, sink, ret_result);
 	window_memory_drop(job->windows);
-	ranges.memory_nbytes = memory_nbytes / ranges.n;
 	r = open_ranges(&ranges, &plan, sink);
 	if (r == 0) {
 		crew_share(ranges.n, merge_some, &ranges);

@@ -28,8 +28,8 @@
  * As merge_runs(), in as many ranges as the plan says and memory has room for: one, if the sink
  * wants points, or to begin at one, or the places of items are not known before (-u, a limit). The
  * sink's writes must not wait for each other then. The runs stay the caller's, and are not to be
- * read any more. *ret_n_ranges: how many there were.
+ * read any more.
  */
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
-		    struct merge_result *ret_result, uint32_t *ret_n_ranges);
+		    struct merge_result *ret_result);

@@ -67,6 +67,11 @@ struct sink {
 	 * Called by several threads, for each window once. 0 or a negative errno after a message.
 	 */
 	int (*write)(void *context, const struct merged *merged);
+	/*
+	 * Before anything is written: there will be so many writers, each from a place of its own
+	 * on. NULL: no matter.
+	 */
+	void (*divide)(void *context, uint32_t n_ranges);
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*

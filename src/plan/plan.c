@@ -17,7 +17,9 @@ enum {
 	MOST_BLOCK_NBYTES = 1 << 20,
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
-	CHUNKS_AT_LEAST = 32,  /* so that reading, sorting and spilling can overlap */
+	USUAL_RANGES = 8,      /* writers of one file, at most: more are not faster */
+	LEAST_RANGE_NBYTES = 256 << 20,
+	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 	CODECS_PART = 16, /* of the memory, at most, as the next */
 	USUAL_INDEX_PART = 8,
@@ -268,6 +270,20 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 }
 
 /*
+ * A writer that maps is as fast as one that writes, but others beside it are, too; with few
+ * processors they are needed to merge. A short range is not worth its windows.
+ */
+static uint32_t usual_ranges(const struct plan_request *request)
+{
+	const uint64_t nbytes = request->input_nbytes == PLAN_SIZE_UNKNOWN ? 0 :
+									     request->input_nbytes;
+
+	return (uint32_t)at_least(at_most(at_most(request->n_threads / 2, USUAL_RANGES),
+					  nbytes / LEAST_RANGE_NBYTES),
+				  1);
+}
+
+/*
  * Where the places of items are not known before they are merged there is one; and one where the
  * merge may have to be taken up.
  */
@@ -276,7 +292,7 @@ static uint32_t n_ranges(const struct plan_request *request)
 	if (request->ordered_input || request->ordered_output || request->unique ||
 	    request->limit || request->keeps_index)
 		return 1;
-	return request->n_ranges ? request->n_ranges : 1;
+	return request->n_ranges ? request->n_ranges : usual_ranges(request);
 }
 
 /* Ranges, which take shorter blocks, must not cost a pass. */

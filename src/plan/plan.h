@@ -172,9 +172,9 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 
 /*
  * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,
- * with a part of the memory and of the threads, and one writer. Returns how many there are: no more
- * than plan.n_ranges, and as many as have room for windows like those of an undivided merge of
- * stored runs. If it is 1, the plan stays as it is.
+ * with a part of the threads, one writer, and merge_nbytes for its windows. Returns how many there
+ * are: no more than plan.n_ranges, and as many as have room for windows like those of an undivided
+ * merge of stored runs. If it is 1, the plan stays as it is.
  */
 uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored,

@@ -69,5 +69,5 @@ uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan
 
 /* What each record of a merge of stored runs takes in a window: read, written, and scratch. */
 uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan);
-/* In flight in the final merge, in all of its ranges. */
+/* Of the final merge, in flight in all of its ranges; what is mapped of the output counts, too. */
 uint64_t plan_most_windows(const struct plan *plan);

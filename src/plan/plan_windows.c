@@ -7,8 +7,9 @@ enum {
 	LEAST_WINDOW_NBYTES = 64 << 10,
 	LEAST_STRIDE_NBYTES = 256,
 	USUAL_TIMES_RECORD =
-		4,        /* what a record takes in a window, as it is read, written and merged */
-	WINDOWS_PART = 8, /* of the memory, that windows of ranges are no longer than */
+		4,          /* what a record takes in a window, as it is read, written and merged */
+	WINDOWS_PART = 8,   /* of the memory, that windows of ranges are no longer than */
+	MAPPED_WINDOWS = 1, /* of a range: what its writer has mapped of the output */
 };
 
 uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan)
@@ -103,7 +104,7 @@ uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *
  * Many windows that are shorter than 3/2 of the overhang of stored runs carry too much; and a
  * device that packs unpacks whole blocks, which parts of runs do not consist of.
  */
-static bool has_room(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
+static bool has_room(const struct plan *plan, const struct plan_request *request,
 		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored)
 {
 	const uint64_t overhang = n_stored * block_records(plan);
@@ -111,10 +112,10 @@ static bool has_room(const struct plan *plan, const struct plan_request *request
 
 	if (plan->packs && n_stored)
 		return false;
-	plan_windows(plan, request, nbytes, n_records, n_resident, n_stored, &windows);
+	plan_windows(plan, request, plan->merge_nbytes, n_records, n_resident, n_stored, &windows);
 	return (2 * windows.quota_records >= 3 * overhang ||
 		n_records <= 4 * windows.quota_records) &&
-	       plan_windows_nbytes(plan, &windows, n_stored > 0) <= nbytes;
+	       plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes;
 }
 
 /* Of a merge in n ranges, what each has of the threads. */
@@ -134,7 +135,8 @@ uint64_t plan_most_windows(const struct plan *plan)
 	struct plan each;
 
 	divide_threads(plan, plan->n_ranges, &each);
-	return (uint64_t)plan->n_ranges * each.n_windows;
+	return plan->n_ranges == 1 ? plan->n_windows :
+				     (uint64_t)plan->n_ranges * (each.n_windows + MAPPED_WINDOWS);
 }
 
 uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
@@ -145,10 +147,12 @@ uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request
 
 	for (; n > 1; n--) {
 		divide_threads(plan, n, ret_of_each);
+		ret_of_each->merge_nbytes = nbytes / n / (ret_of_each->n_windows + MAPPED_WINDOWS) *
+					    ret_of_each->n_windows;
 		ret_of_each->window_nbytes =
 			at_most(plan->window_nbytes / 2,
 				plan->memory_nbytes / (WINDOWS_PART * n * ret_of_each->n_windows));
-		if (has_room(ret_of_each, request, nbytes / n, n_records / n, n_resident, n_stored))
+		if (has_room(ret_of_each, request, n_records / n, n_resident, n_stored))
 			return (uint32_t)n;
 	}
 	*ret_of_each = *plan;

@@ -157,6 +157,14 @@ static int note_point(void *context, const struct merge_point *point)
 	return checkpoint_note_point(result->checkpoint, point);
 }
 
+static void divide(void *context, uint32_t n_ranges)
+{
+	struct result *result = context;
+
+	result->n_ranges = n_ranges;
+	output_divide(result->output, n_ranges);
+}
+
 static void cancel(void *context)
 {
 	struct result *result = context;
@@ -172,6 +180,7 @@ struct sink result_sink(struct result *result)
 		.stage = STAGE_WRITE,
 		.item_nbytes = result->job->layout->output_nbytes,
 		.write = write_window,
+		.divide = divide,
 		.cancel = cancel,
 		.point = result->checkpoint ? note_point : NULL,
 	};

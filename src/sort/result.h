@@ -19,6 +19,7 @@ struct result {
 	struct output *output;         /* NULL: not open, or not any more */
 	bool is_input;                 /* it takes the place of one */
 	bool is_committed;             /* it has its name */
+	uint32_t n_ranges;             /* that it was merged in; 0: none yet */
 };
 
 /*

@@ -27,7 +27,6 @@ static int merge_all(struct sort *sort)
 	const uint64_t memory_nbytes = runs_leave_nbytes(sort);
 	struct run_store *store = &sort->store;
 	struct sink sink = result_sink(&sort->result);
-	uint32_t n_ranges;
 	int r = runs_reduce(sort, memory_nbytes);
 
 	if (r < 0 || store->n == 0)
@@ -36,12 +35,13 @@ static int merge_all(struct sort *sort)
 		checkpoint_start_merge(sort->checkpoint, store, &sink);
 	stats_begin_phase(sort->job.stats, PHASE_MERGE, runs_output_nbytes(sort));
 	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
-			    &sort->account.result, &n_ranges);
+			    &sort->account.result);
 	window_memory_drop(sort->job.windows);
 	if (r < 0)
 		return r;
 	ledger_add(&sort->account.ledger, sort->account.result.ledger);
-	sort->facts.n_ranges = n_ranges;
+	sort->facts.n_ranges = sort->result.n_ranges;
+	sort->facts.written = output_ways(sort->result.output);
 	return 0;
 }
 

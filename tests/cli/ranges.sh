@@ -6,7 +6,7 @@
 in_ranges() {
 	expected_ranges=$1
 	shift
-	"$GSORT" --stats "$@" 2> stderr || broken "gsort $*: status $?"
+	"$GSORT" --parallel=2 --stats "$@" 2> stderr || broken "gsort $*: status $?"
 	grep -q "; ranges: $expected_ranges;" stderr ||
 		broken "gsort $*: $(grep -o 'ranges: [0-9]*' stderr), not $expected_ranges"
 	nothing_left "gsort $*"
@@ -23,7 +23,7 @@ generate -n 300000 -t u64 -d few -o few
 generate -n 100000 -R 24 -k 3:b10 -d few -o records
 generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o long
 for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
-	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 5M records" \
+	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
 	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
 	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
 	claim "ranges of a sort: $options"

@@ -32,6 +32,9 @@ const struct mode modes[] = {
 	{ .name = "either-way-spill",
 	  .arguments = "-S 1M -T tmp/a -T tmp/b input -o output",
 	  .goes_either_way = true },
+	{ .name = "ranges",
+	  .arguments = "--verify --ranges=2 -S 64M input -o output",
+	  .verifies = true },
 	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
 	{ .name = "delta", .arguments = "--compress=delta -S 1M -T tmp/a input -o output" },
 	{ .name = "zstd", .arguments = "--compress=zstd -S 1M -T tmp/a input -o output" },
@@ -59,6 +62,9 @@ const struct mode modes[] = {
 	{ .name = "pipes", .arguments = "-S 1M -T tmp/a", .from_pipe = true, .to_pipe = true },
 	{ .name = "merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
+	{ .name = "ranges-merge",
+	  .arguments =
+		  "-m --ranges=2 -S 8M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
 	{ .name = "merge-passes",
 	  .answer = ANSWER_UNIQUE,
 	  .arguments = "-m -u -S 1M -T tmp/a --batch-size=2 part0 part1 part2 part3 part4 part5 "

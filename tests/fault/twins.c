@@ -6,11 +6,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include "tests/fault/twin.h"
+
+/* Of Linux 5.14 */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 struct io_uring;
 
@@ -85,6 +91,17 @@ int __wrap_munmap(void *address, size_t nbytes)
 {
 	points_gave(THING_MAPPED_PAGE, -pages(nbytes));
 	return __real_munmap(address, nbytes);
+}
+
+/* Pages that are to be written: of memory it is a hint. */
+int __real_madvise(void *address, size_t nbytes, int advice);
+int __wrap_madvise(void *address, size_t nbytes, int advice);
+int __wrap_madvise(void *address, size_t nbytes, int advice)
+{
+	return advice == MADV_POPULATE_WRITE &&
+			       point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)) ?
+		       -1 :
+		       __real_madvise(address, nbytes, advice);
 }
 
 /* --- Threads --- */

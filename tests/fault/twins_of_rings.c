@@ -9,7 +9,7 @@
 
 #include "config.h"
 #include "io/file/direct.h"
-#include "src/base/two_ways.h"
+#include "src/base/ways.h"
 #include "src/plan/page_cache.h"
 #include "tests/fault/points.h"
 
@@ -30,11 +30,15 @@ enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes
 	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(job, nbytes);
 }
 
-enum way __real_two_ways_choose(struct two_ways *ways);
-enum way __wrap_two_ways_choose(struct two_ways *ways);
-enum way __wrap_two_ways_choose(struct two_ways *ways)
+/* What is written in ranges may go a third way. */
+enum way __real_ways_choose(struct ways *ways, unsigned possible);
+enum way __wrap_ways_choose(struct ways *ways, unsigned possible);
+enum way __wrap_ways_choose(struct ways *ways, unsigned possible)
 {
-	return may_be_passed ? WAY_OTHER : __real_two_ways_choose(ways);
+	if (possible & WAYS_THIRD)
+		return WAY_THIRD;
+	return may_be_passed && possible & WAYS_OTHER ? WAY_OTHER :
+							__real_ways_choose(ways, possible);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);

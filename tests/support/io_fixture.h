@@ -33,7 +33,8 @@ static struct {
 	bool refuses_direct;          /* does not know O_DIRECT */
 	bool refuses_nameless;        /* does not know O_TMPFILE */
 	int new_errno;                /* of opening with O_EXCL */
-	int punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno, rename_errno;
+	int preallocate_errno, punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno,
+		rename_errno;
 	int unlink_errno, setxattr_errno;
 	int first_fsync_errno; /* of the first alone */
 
@@ -126,7 +127,8 @@ static inline int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 {
 	if (mode)
 		atomic_fetch_add(&faults.n_punches, 1);
-	return FAULTY(mode ? faults.punch_errno : 0, fallocate(fd, mode, offset, nbytes));
+	return FAULTY(mode ? faults.punch_errno : faults.preallocate_errno,
+		      fallocate(fd, mode, offset, nbytes));
 }
 
 static inline int faulty_ftruncate(int fd, off_t nbytes)

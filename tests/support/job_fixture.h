@@ -282,6 +282,12 @@ static inline void cancel_output(void *context)
 static uint64_t fixture_windows_nbytes;
 static uint32_t fixture_n_ranges;
 
+static inline void note_ranges(void *context, uint32_t n_ranges)
+{
+	(void)context;
+	fixture_n_ranges = n_ranges;
+}
+
 /* Merge the store into `output`, in the ranges of the plan if memory has room for them. */
 static inline int merge_store(struct output *output, struct merge_result *ret_result)
 {
@@ -291,11 +297,12 @@ static inline int merge_store(struct output *output, struct merge_result *ret_re
 		.stage = STAGE_WRITE,
 		.item_nbytes = layout.record_nbytes,
 		.write = write_output,
+		.divide = note_ranges,
 		.cancel = cancel_output,
 	};
 
 	return merge_in_ranges(&job, store.runs, (uint32_t)store.n, fixture_windows_nbytes, &sink,
-			       ret_result, &fixture_n_ranges);
+			       ret_result);
 }
 
 /* Merge the store: out comes what went in, sorted, and without equals if -u. `dropped`: so far. */

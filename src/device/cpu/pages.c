@@ -26,12 +26,12 @@ static const double small_ns_per_byte = 0.1;
 
 void pages_init(struct pages *pages)
 {
-	two_ways_init(&pages->ways);
+	ways_init(&pages->ways);
 }
 
 void pages_destroy(struct pages *pages)
 {
-	two_ways_destroy(&pages->ways);
+	ways_destroy(&pages->ways);
 }
 
 static void *map(size_t nbytes)
@@ -65,7 +65,7 @@ static void time_first_pages(struct pages *pages, enum way way, void *memory)
 	const double later_ns = way == small ? small_ns_per_byte * HUGE_PAGE_NBYTES : 0;
 
 	if (madvise(memory, HUGE_PAGE_NBYTES, MADV_POPULATE_WRITE) == 0)
-		two_ways_note(&pages->ways, way, HUGE_PAGE_NBYTES,
+		ways_note(&pages->ways, way, HUGE_PAGE_NBYTES,
 			      clock_now_ns() - begin_ns + (uint64_t)later_ns);
 }
 
@@ -81,7 +81,7 @@ void *pages_map(struct pages *pages, size_t nbytes)
 	memory = map_aligned(whole_nbytes);
 	if (!memory)
 		return NULL;
-	way = two_ways_choose(&pages->ways);
+	way = ways_choose(&pages->ways, WAYS_USUAL | WAYS_OTHER);
 	madvise(memory, whole_nbytes, way == huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	time_first_pages(pages, way, memory);
 	return memory;

@@ -5,16 +5,16 @@
  * a virtual machine gives large free blocks back to its host, and has to get them from there again,
  * page by page, when they are touched; small pages come from what was in use lately. There huge
  * pages were seen to take as long as the whole sort. So both are tried, and timed, with the first
- * 2 MiB of each piece of memory (src/base/two_ways.h).
+ * 2 MiB of each piece of memory (src/base/ways.h).
  */
 #pragma once
 
 #include <stddef.h>
 
-#include "src/base/two_ways.h"
+#include "src/base/ways.h"
 
 struct pages {
-	struct two_ways ways;
+	struct ways ways;
 };
 
 void pages_init(struct pages *pages);

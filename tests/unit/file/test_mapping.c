@@ -209,6 +209,81 @@ static void what_cannot_be_mapped_is_refused(void **state)
 	file_close(&file);
 }
 
+/* Room for LONG bytes, which are 0, and open for reading and writing. */
+enum { LONG = (9 << 20) + 4321 };
+
+static struct file open_long(void)
+{
+	struct file file;
+
+	assert_int_equal(
+		file_open(&faulty_calls, AT_FDCWD, path_of("l"), O_RDWR | O_CREAT, 0600, &file), 0);
+	assert_int_equal(file_truncate(&file, LONG), 0);
+	return file;
+}
+
+static void what_is_written_through_mappings_is_in_the_file(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		size_t nbytes;
+	} ranges[] = { { 0, 1 },
+		       { 1, 4095 },
+		       { 5000, 1 },
+		       { 12288, 8192 },
+		       { (4 << 20) - 7, 14 },
+		       { (5 << 20) + 1, 3 << 20 },
+		       { LONG - 100, 100 },
+		       { (1 << 20) + 3, 7 << 20 } };
+	unsigned char *expected = calloc(1, LONG), *written = malloc(LONG);
+	struct file file = open_long();
+
+	(void)state;
+	assert_non_null(expected);
+	assert_non_null(written);
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		fill_pattern(written, ranges[i].nbytes, i);
+		memcpy(expected + ranges[i].offset, written, ranges[i].nbytes);
+		assert_int_equal(
+			mapping_write_at(&file, ranges[i].offset, written, ranges[i].nbytes), 0);
+		assert_true(file_holds(path_of("l"), expected, LONG));
+	}
+	file_close(&file);
+	free(expected);
+	free(written);
+}
+
+/* Where there is no file, no page can be had. */
+static void writing_where_there_is_no_file_is_an_error(void **state)
+{
+	struct file file = open_long();
+	unsigned char *written = calloc(1, LONG);
+	struct sigaction before, after;
+
+	(void)state;
+	assert_non_null(written);
+	sigaction(SIGBUS, NULL, &before);
+	assert_true(mapping_write_at(&file, LONG - 100, written, 8192) < 0);
+	assert_true(mapping_write_at(&file, 2 * LONG, written, LONG) < 0);
+	assert_int_equal(file_truncate(&file, 8192), 0);
+	assert_true(mapping_write_at(&file, 0, written, LONG) < 0);
+	sigaction(SIGBUS, NULL, &after);
+	assert_true(after.sa_handler == before.sa_handler);
+	file_close(&file);
+	free(written);
+}
+
+static void what_may_not_be_written_is_refused(void **state)
+{
+	struct file file;
+
+	(void)state;
+	write_file(path_of("f"), data, N);
+	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_WRONLY, 0, &file), 0);
+	assert_int_equal(mapping_write_at(&file, 0, data, N), -EACCES);
+	file_close(&file);
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 int main(void)
@@ -222,6 +297,9 @@ int main(void)
 		FIXTURE(the_handler_goes_with_the_last_mapping),
 		FIXTURE(there_are_not_more_than_can_be_guarded),
 		FIXTURE(what_cannot_be_mapped_is_refused),
+		FIXTURE(what_is_written_through_mappings_is_in_the_file),
+		FIXTURE(writing_where_there_is_no_file_is_an_error),
+		FIXTURE(what_may_not_be_written_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

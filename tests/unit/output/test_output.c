@@ -7,6 +7,7 @@
 #include "io/file/direct.h"
 #include "tests/support/output_fixture.h"
 
+static unsigned char divided_data[24 << 20];
 static const char old[] = "what was there before";
 
 static const char *old_file(const char *name)
@@ -215,6 +216,80 @@ static void excess_reservation_is_cut(void **state)
 	output = open_output(path_of("empty"), 3 * N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_holds(path_of("empty"), data, 0));
+}
+
+enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_PIECE = 200 * 1000 };
+
+/* One of two halves, piece by piece. */
+static void *write_half(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint64_t at = w->first * HALF, end = at + HALF; at < end && w->r == 0;
+	     at += LONG_PIECE) {
+		const uint64_t n = end - at < LONG_PIECE ? end - at : LONG_PIECE;
+
+		w->r = output_write_at(w->output, at, divided_data + at, n);
+	}
+	return NULL;
+}
+
+/* By two writers, far from each other. Returns how much of it went through mappings. */
+static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
+{
+	const char *path = path_of("divided");
+	struct output *output = open_output(path, expected_nbytes);
+	struct writer writers[2];
+	struct output_ways ways;
+
+	fill_pattern(divided_data, DIVIDED, 1);
+	output_divide(output, n_writers);
+	for (unsigned i = 0; i < 2; i++) {
+		writers[i] = (struct writer){ .output = output, .first = i };
+		assert_int_equal(thread_start(write_half, &writers[i], 0, &writers[i].thread), 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(writers[i].thread, NULL);
+		assert_int_equal(writers[i].r, 0);
+	}
+	ways = output_ways(output);
+	assert_int_equal(ways.cached_nbytes + ways.mapped_nbytes, DIVIDED);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, divided_data, DIVIDED));
+	return ways.mapped_nbytes;
+}
+
+static void what_several_write_may_go_through_mappings(void **state)
+{
+	(void)state;
+	assert_true(check_divided(DIVIDED, 2) > 0);
+	assert_true(check_divided(DIVIDED + 12345, 2) > 0);
+}
+
+/* One writer is no faster so; and what is not reserved may have no space. */
+static void other_output_does_not_go_through_mappings(void **state)
+{
+	(void)state;
+	assert_int_equal(check_divided(DIVIDED, 1), 0);
+	assert_int_equal(check_divided(OUTPUT_SIZE_UNKNOWN, 2), 0);
+	faults.preallocate_errno = EOPNOTSUPP;
+	assert_int_equal(check_divided(DIVIDED, 2), 0);
+}
+
+/* Not from the beginning on, as if all before it were written. */
+static void space_is_reserved_where_it_is_written(void **state)
+{
+	const uint64_t nbytes = UINT64_C(1) << 30;
+	struct output *output = open_output(path_of("f"), nbytes);
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(output_write_at(output, nbytes / 2, data, PIECE), 0);
+	assert_int_equal(output_write_at(output, nbytes - PIECE, data, PIECE), 0);
+	assert_int_equal(fstat(faults.nameless_fd, &file), 0);
+	assert_int_equal(file.st_size, nbytes);
+	assert_in_range(file.st_blocks * 512, 2 * PIECE, nbytes / 32);
+	output_abort(output);
 }
 
 static void space_is_reserved_a_step_ahead(void **state)
@@ -567,6 +642,9 @@ int main(void)
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 		FIXTURE(output_by_both_ways_is_the_same),
 		FIXTURE(excess_reservation_is_cut),
+		FIXTURE(what_several_write_may_go_through_mappings),
+		FIXTURE(other_output_does_not_go_through_mappings),
+		FIXTURE(space_is_reserved_where_it_is_written),
 		FIXTURE(space_is_reserved_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),
 		FIXTURE(gap_is_never_committed),
