@@ -21,6 +21,7 @@ done
 mkdir "$headers/own"
 cat > "$headers/own/config.h" << END
 #define GSORT_VERSION "0"
+#define GSORT_PROGRAM "gsort"
 #define HAVE_CUDA 0
 #define HAVE_HIGHWAY 0
 #define HAVE_URING 0
