@@ -28,7 +28,6 @@ enum {
 	MOST_FAN_IN = 1 << 20,
 	RUN_NBYTES = 1 << 10, /* what a run is, without its blocks: rather too much */
 	LEAST_LANES = 2,
-	LANES_PART = 4, /* of the memory, at most, for the scratch of as many */
 	ROUNDS = 3,
 };
 
@@ -108,12 +107,17 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 }
 
 /*
- * Do the fewest lanes that there are leave enough to chunks? Where elements are many times as wide
- * as records, a chunk's scratch is many times as long as a chunk.
+ * Do the fewest lanes that there are leave half of its room to the chunks (plan_spilling())? Where
+ * elements are many times as wide as records, a chunk's scratch is many times as long as a chunk.
  */
 static bool lanes_have_room(const struct plan_request *request, const struct plan *plan)
 {
-	return LEAST_LANES * sort_scratch_nbytes(request, plan) <= plan->device_nbytes / LANES_PART;
+	const struct layout *layout = request->layout;
+	const uint64_t spare_nbytes = plan->chunk_records * chunk_record_nbytes(layout);
+	const uint64_t nbytes = sort_scratch_nbytes(request, plan) +
+				(layout_has_elements(layout) ? 0 : spare_nbytes);
+
+	return LEAST_LANES * nbytes <= plan->device_nbytes / 8 * 3;
 }
 
 /*
