@@ -8,7 +8,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { STEPS = 512 };
+enum {
+	STEPS = 512,
+	MOST_STEPS = 64 << 10, /* of the largest files: each is remembered */
+};
 static const uint64_t least_step_nbytes = UINT64_C(4) << 20, most_step_nbytes = UINT64_C(64) << 20;
 
 void reservation_init(struct reservation *reservation)
@@ -29,6 +32,8 @@ static uint64_t step_nbytes(uint64_t total_nbytes)
 
 	if (step < least_step_nbytes)
 		return least_step_nbytes;
+	if (total_nbytes / most_step_nbytes >= MOST_STEPS)
+		return (total_nbytes / MOST_STEPS / least_step_nbytes + 1) * least_step_nbytes;
 	return step < most_step_nbytes ? step : most_step_nbytes;
 }
 
@@ -81,7 +86,7 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	/* Only a file system that reserved something has to keep what it is given as it is. */
 	reservation->is_real = r == 0 && file_size(file, &nbytes) == 0 &&
 			       nbytes >= base + reservation->extended_nbytes;
-	return reservation->is_real && free_nbytes < total_nbytes ? -ENOSPC : r;
+	return free_nbytes < total_nbytes && (reservation->is_real || r < 0) ? -ENOSPC : r;
 }
 
 bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end)
