@@ -16,27 +16,15 @@
 #include "io/codec/codec_pool.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_writer.h"
-#include "io/file/direct.h"
-#include "io/file/mapping.h"
 #include "io/file/size_limit.h"
 #include "io/output/commitment.h"
+#include "io/output/file_writer.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
-#include "src/base/clock.h"
 #include "src/base/messages.h"
-#include "src/base/ways.h"
-
-/* Less than that is not worth a direct transfer. */
-enum { LEAST_DIRECT_NBYTES = 1 << 20 };
-
-/* Nor this a mapping. */
-enum { LEAST_MAPPED_NBYTES = 64 << 10 };
 
 /* Of an output, so many bytes are remembered. */
 enum { FIRST_NBYTES = 4096 };
-
-/* What the ways of src/base/ways.h are here. */
-static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER, mapped = WAY_THIRD;
 
 struct output {
 	/* Set at creation. */
@@ -45,16 +33,7 @@ struct output {
 	bool is_kept;     /* and a regular file: what is written stays, whatever happens */
 	struct reservation reservation; /* of what it will be */
 
-	/* Constant once anything is written. */
-	bool passes_by_cache;   /* as far as it can */
-	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
-	struct io_queue *queue; /* of direct writes; NULL if there is none */
-	struct ways ways;       /* where several would do */
-	bool is_divided;        /* among writers far from each other */
-
-	atomic_uint n_writing[N_WAYS]; /* writes under way; counted where there are several ways */
-	atomic_uint_least64_t nbytes[N_WAYS]; /* written */
-	atomic_bool cannot_map;
+	struct file_writer writer; /* of the target's file */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 
@@ -102,12 +81,11 @@ static struct output *output_make(const struct syscalls *calls)
 		fail(-ENOMEM, "output: %m");
 		return NULL;
 	}
-	output->direct = (struct file){ .calls = calls, .fd = -1 };
+	file_writer_init(&output->writer, &output->target.file, calls);
 	pthread_mutex_init(&output->lock, NULL);
 	pthread_cond_init(&output->turn, NULL);
 	codec_pool_init(&output->contexts, 0);
 	reservation_init(&output->reservation);
-	ways_init(&output->ways);
 	return output;
 }
 
@@ -202,9 +180,7 @@ static void output_free(struct output *output)
 	zst_reader_close(output->zst_reader);
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
-	ways_destroy(&output->ways);
-	io_queue_close(output->queue);
-	file_close(&output->direct);
+	file_writer_destroy(&output->writer);
 	file_close(&output->target.file);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
@@ -213,38 +189,33 @@ static void output_free(struct output *output)
 
 void output_try_both_ways(struct output *output)
 {
-	if (output_is_ordered(output) ||
-	    file_reopen(&output->target.file, O_WRONLY | O_DIRECT, &output->direct) < 0)
-		return;
-	io_queue_open(output->target.file.calls, IO_QUEUE_URING, DIRECT_DEPTH, &output->queue);
+	if (!output_is_ordered(output))
+		file_writer_try_both_ways(&output->writer);
 }
 
 void output_pass_by_cache(struct output *output)
 {
-	output->passes_by_cache = true;
+	file_writer_pass_by_cache(&output->writer);
 	output_try_both_ways(output);
 }
 
 void output_divide(struct output *output, uint32_t n_writers)
 {
-	output->is_divided = n_writers > 1;
+	file_writer_divide(&output->writer, n_writers);
 }
 
-struct output_ways output_ways(const struct output *output)
+struct file_writer_ways output_ways(const struct output *output)
 {
-	return (struct output_ways){
-		.cached_nbytes = atomic_load(&output->nbytes[through_cache]),
-		.direct_nbytes = atomic_load(&output->nbytes[past_cache]),
-		.mapped_nbytes = atomic_load(&output->nbytes[mapped]),
-	};
+	return file_writer_ways(&output->writer);
 }
 
 uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
 {
-	if (output->direct.fd < 0)
-		return 0;
-	*ret_base = output->target.base;
-	return DIRECT_ALIGN_NBYTES;
+	const uint32_t nbytes = file_writer_alignment(&output->writer);
+
+	if (nbytes)
+		*ret_base = output->target.base;
+	return nbytes;
 }
 
 const char *output_name(const struct output *output)
@@ -312,100 +283,6 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
-static bool can_pass_by_cache(const struct output *output, uint64_t offset, const void *data,
-			      size_t nbytes)
-{
-	return output->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
-	       direct_lies_alike(data, offset);
-}
-
-/* is_reserved: all of what is to be written. */
-static bool can_be_mapped(const struct output *output, size_t nbytes, bool is_reserved)
-{
-	return output->is_divided && is_reserved && nbytes >= LEAST_MAPPED_NBYTES &&
-	       !output->passes_by_cache && !atomic_load(&output->cannot_map);
-}
-
-static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
-			 size_t nbytes);
-
-/* What cannot be mapped is written, and if something is wrong with the file, that tells. */
-static int write_mapped(struct output *output, uint64_t offset, const void *data, size_t nbytes)
-{
-	const struct file *file = &output->target.file;
-
-	if (mapping_write_at(file, offset, data, nbytes) == 0)
-		return 0;
-	atomic_fetch_sub(&output->nbytes[mapped], nbytes);
-	atomic_store(&output->cannot_map, true);
-	return write_one_way(output, through_cache, offset, data, nbytes);
-}
-
-static int write_one_way(struct output *output, enum way way, uint64_t offset, const void *data,
-			 size_t nbytes)
-{
-	atomic_fetch_add(&output->nbytes[way], nbytes);
-	if (way == past_cache)
-		return direct_write_at(output->queue, &output->direct, &output->target.file, offset,
-				       data, nbytes);
-	if (way == mapped)
-		return write_mapped(output, offset, data, nbytes);
-	return file_write_at(&output->target.file, offset, data, nbytes);
-}
-
-/*
- * How many writes share the time that one has taken. Those into one file wait for each other, past
- * the cache for the disk: what several have taken at once, one alone would have taken a part of.
- * Mappings do not: if all went that way, so many would be made in the time.
- */
-static unsigned count_sharing(struct output *output, enum way way)
-{
-	unsigned n = 0;
-
-	if (way != mapped)
-		return atomic_load(&output->n_writing[way]);
-	for (enum way other = 0; other < N_WAYS; other++)
-		n += atomic_load(&output->n_writing[other]);
-	return n;
-}
-
-/* Write it the way that is the fastest of some, and note how long that took. */
-static int write_fastest(struct output *output, unsigned possible, uint64_t offset,
-			 const void *data, size_t nbytes)
-{
-	const uint64_t begin_ns = clock_now_ns();
-	const enum way way = ways_choose(&output->ways, possible);
-	int r;
-
-	atomic_fetch_add(&output->n_writing[way], 1);
-	r = write_one_way(output, way, offset, data, nbytes);
-	ways_note(&output->ways, way, nbytes,
-		  (clock_now_ns() - begin_ns) / count_sharing(output, way));
-	atomic_fetch_sub(&output->n_writing[way], 1);
-	return r;
-}
-
-static int write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes,
-		    bool is_reserved)
-{
-	const bool passes = can_pass_by_cache(output, offset, data, nbytes);
-	unsigned possible = WAYS_USUAL;
-	int r;
-
-	if (passes && output->passes_by_cache)
-		return write_one_way(output, past_cache, offset, data, nbytes);
-	if (passes)
-		possible |= WAYS_OTHER;
-	if (can_be_mapped(output, nbytes, is_reserved))
-		possible |= WAYS_THIRD;
-	if (possible != WAYS_USUAL)
-		return write_fastest(output, possible, offset, data, nbytes);
-	r = write_one_way(output, through_cache, offset, data, nbytes);
-	if (r == 0 && output->passes_by_cache)
-		file_write_behind(&output->target.file, offset, nbytes);
-	return r;
-}
-
 /* Bytes as they are to stand in the file, at `offset` from the base. */
 static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
@@ -418,7 +295,8 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
 		reserved = reservation_reach(&output->reservation, offset, offset + nbytes);
-		r = write_at(output, output->target.base + offset, data, nbytes, reserved);
+		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
+					 nbytes, reserved);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
 			    nbytes, offset, size_limit_advice(r, advice)) :

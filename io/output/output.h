@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
+#include "io/output/file_writer.h"
 
 struct output;
 
@@ -98,11 +99,8 @@ void output_try_both_ways(struct output *output);
  */
 void output_divide(struct output *output, uint32_t n_writers);
 
-/* Bytes that have been written in each way. */
-struct output_ways {
-	uint64_t cached_nbytes, direct_nbytes, mapped_nbytes;
-};
-struct output_ways output_ways(const struct output *output);
+/* How many bytes went which way. */
+struct file_writer_ways output_ways(const struct output *output);
 
 /*
  * After that: 0, or the alignment that makes direct writes possible. Then data whose address is

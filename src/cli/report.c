@@ -141,7 +141,7 @@ static void print_spilled(const struct compression_totals *spilled, FILE *stream
 		percent_stored(spilled), spilled->codec);
 }
 
-static void print_ways(const struct output_ways *ways, FILE *stream)
+static void print_ways(const struct file_writer_ways *ways, FILE *stream)
 {
 	char cached[32], direct[32], mapped[32];
 

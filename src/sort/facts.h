@@ -26,7 +26,7 @@ struct sort_facts {
 	uint64_t n_ranges; /* in which the final merge was made */
 	uint64_t n_passes; /* merges that a record went through, the final one included */
 	uint64_t n_windows;
-	struct output_ways written;
+	struct file_writer_ways written;
 	uint64_t peak_temp_nbytes;
 	struct compression_totals spilled; /* codec: NULL if unknown */
 	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */

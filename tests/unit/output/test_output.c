@@ -240,7 +240,7 @@ static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 	const char *path = path_of("divided");
 	struct output *output = open_output(path, expected_nbytes);
 	struct writer writers[2];
-	struct output_ways ways;
+	struct file_writer_ways ways;
 
 	fill_pattern(divided_data, DIVIDED, 1);
 	output_divide(output, n_writers);

@@ -1,0 +1,159 @@
+/*
+ * file_writer - writing to places of a file, the fastest way (see file_writer.h)
+ */
+#include "io/output/file_writer.h"
+
+#include <fcntl.h>
+
+#include "io/file/direct.h"
+#include "io/file/mapping.h"
+#include "src/base/clock.h"
+
+/* Less than that is not worth a direct transfer. */
+enum { LEAST_DIRECT_NBYTES = 1 << 20 };
+
+/* Nor this a mapping. */
+enum { LEAST_MAPPED_NBYTES = 64 << 10 };
+
+/* What the ways of src/base/ways.h are here. */
+static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER, mapped = WAY_THIRD;
+
+void file_writer_init(struct file_writer *writer, const struct file *file,
+		      const struct syscalls *calls)
+{
+	*writer = (struct file_writer){ .file = file, .direct = { .calls = calls, .fd = -1 } };
+	ways_init(&writer->ways);
+}
+
+void file_writer_destroy(struct file_writer *writer)
+{
+	ways_destroy(&writer->ways);
+	io_queue_close(writer->queue);
+	file_close(&writer->direct);
+}
+
+/* Without a queue, too, transfers are as right. */
+void file_writer_try_both_ways(struct file_writer *writer)
+{
+	if (file_reopen(writer->file, O_WRONLY | O_DIRECT, &writer->direct) == 0)
+		io_queue_open(writer->file->calls, IO_QUEUE_URING, DIRECT_DEPTH, &writer->queue);
+}
+
+void file_writer_pass_by_cache(struct file_writer *writer)
+{
+	writer->passes_by_cache = true;
+}
+
+void file_writer_divide(struct file_writer *writer, uint32_t n)
+{
+	writer->is_divided = n > 1;
+}
+
+uint32_t file_writer_alignment(const struct file_writer *writer)
+{
+	return writer->direct.fd < 0 ? 0 : DIRECT_ALIGN_NBYTES;
+}
+
+struct file_writer_ways file_writer_ways(const struct file_writer *writer)
+{
+	return (struct file_writer_ways){
+		.cached_nbytes = atomic_load(&writer->nbytes[through_cache]),
+		.direct_nbytes = atomic_load(&writer->nbytes[past_cache]),
+		.mapped_nbytes = atomic_load(&writer->nbytes[mapped]),
+	};
+}
+
+static bool can_pass_by_cache(const struct file_writer *writer, uint64_t offset, const void *data,
+			      size_t nbytes)
+{
+	return writer->direct.fd >= 0 && nbytes >= LEAST_DIRECT_NBYTES &&
+	       direct_lies_alike(data, offset);
+}
+
+/* is_reserved: all of what is to be written. */
+static bool can_be_mapped(const struct file_writer *writer, size_t nbytes, bool is_reserved)
+{
+	return writer->is_divided && is_reserved && nbytes >= LEAST_MAPPED_NBYTES &&
+	       !writer->passes_by_cache && !atomic_load(&writer->cannot_map);
+}
+
+static int write_one_way(struct file_writer *writer, enum way way, uint64_t offset,
+			 const void *data, size_t nbytes);
+
+/* What cannot be mapped is written, and if something is wrong with the file, that tells. */
+static int write_mapped(struct file_writer *writer, uint64_t offset, const void *data,
+			size_t nbytes)
+{
+	const struct file *file = writer->file;
+
+	if (mapping_write_at(file, offset, data, nbytes) == 0)
+		return 0;
+	atomic_fetch_sub(&writer->nbytes[mapped], nbytes);
+	atomic_store(&writer->cannot_map, true);
+	return write_one_way(writer, through_cache, offset, data, nbytes);
+}
+
+static int write_one_way(struct file_writer *writer, enum way way, uint64_t offset,
+			 const void *data, size_t nbytes)
+{
+	atomic_fetch_add(&writer->nbytes[way], nbytes);
+	if (way == past_cache)
+		return direct_write_at(writer->queue, &writer->direct, writer->file, offset, data,
+				       nbytes);
+	if (way == mapped)
+		return write_mapped(writer, offset, data, nbytes);
+	return file_write_at(writer->file, offset, data, nbytes);
+}
+
+/*
+ * How many writes share the time that one has taken. Those into one file wait for each other, past
+ * the cache for the disk: what several have taken at once, one alone would have taken a part of.
+ * Mappings do not: if all went that way, so many would be made in the time.
+ */
+static unsigned count_sharing(struct file_writer *writer, enum way way)
+{
+	unsigned n = 0;
+
+	if (way != mapped)
+		return atomic_load(&writer->n_writing[way]);
+	for (enum way other = 0; other < N_WAYS; other++)
+		n += atomic_load(&writer->n_writing[other]);
+	return n;
+}
+
+/* Write it the way that is the fastest of some, and note how long that took. */
+static int write_fastest(struct file_writer *writer, unsigned possible, uint64_t offset,
+			 const void *data, size_t nbytes)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	const enum way way = ways_choose(&writer->ways, possible);
+	int r;
+
+	atomic_fetch_add(&writer->n_writing[way], 1);
+	r = write_one_way(writer, way, offset, data, nbytes);
+	ways_note(&writer->ways, way, nbytes,
+		  (clock_now_ns() - begin_ns) / count_sharing(writer, way));
+	atomic_fetch_sub(&writer->n_writing[way], 1);
+	return r;
+}
+
+int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void *data,
+			 size_t nbytes, bool is_reserved)
+{
+	const bool passes = can_pass_by_cache(writer, offset, data, nbytes);
+	unsigned possible = WAYS_USUAL;
+	int r;
+
+	if (passes && writer->passes_by_cache)
+		return write_one_way(writer, past_cache, offset, data, nbytes);
+	if (passes)
+		possible |= WAYS_OTHER;
+	if (can_be_mapped(writer, nbytes, is_reserved))
+		possible |= WAYS_THIRD;
+	if (possible != WAYS_USUAL)
+		return write_fastest(writer, possible, offset, data, nbytes);
+	r = write_one_way(writer, through_cache, offset, data, nbytes);
+	if (r == 0 && writer->passes_by_cache)
+		file_write_behind(writer->file, offset, nbytes);
+	return r;
+}

@@ -1,0 +1,63 @@
+/*
+ * file_writer - writing to places of a file: through the page cache, past it, or through a mapping
+ *
+ * Which of these is the fastest shows only when they are tried (ways.h), and depends on who else
+ * writes to the file at the time. What a way cannot do another one does: what does not lie as its
+ * place in the file does, or is short, goes through the cache.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file/file.h"
+#include "io/file/io_queue.h"
+#include "src/base/ways.h"
+
+struct file_writer {
+	/* Constant once anything is written. */
+	const struct file *file;
+	bool passes_by_cache;   /* as far as it can */
+	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
+	struct io_queue *queue; /* of direct writes; NULL if there is none */
+	bool is_divided;        /* among writers far from each other */
+
+	struct ways ways;              /* where several would do */
+	atomic_uint n_writing[N_WAYS]; /* writes under way; counted where there are several ways */
+	atomic_uint_least64_t nbytes[N_WAYS]; /* written */
+	atomic_bool cannot_map;
+};
+
+/* The file need not be open yet, and is the caller's. */
+void file_writer_init(struct file_writer *writer, const struct file *file,
+		      const struct syscalls *calls);
+void file_writer_destroy(struct file_writer *writer);
+
+/* Before anything is written: */
+
+/* It may go past the cache, if that is faster; */
+void file_writer_try_both_ways(struct file_writer *writer);
+
+/* it goes past the cache wherever it may, and else to the disk at once; */
+void file_writer_pass_by_cache(struct file_writer *writer);
+
+/* writers go on from n places far from each other: mappings may be faster, if there are several. */
+void file_writer_divide(struct file_writer *writer, uint32_t n);
+
+/* 0, or the alignment of memory and place that makes writes past the cache possible. */
+uint32_t file_writer_alignment(const struct file_writer *writer);
+
+/*
+ * Write at `offset` of the file; is_reserved: there is space for all of it, and the file is as long
+ * as it has to be. By any number of threads. 0, or a negative errno without a message.
+ */
+int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void *data,
+			 size_t nbytes, bool is_reserved);
+
+/* Bytes that have been written in each way. */
+struct file_writer_ways {
+	uint64_t cached_nbytes, direct_nbytes, mapped_nbytes;
+};
+struct file_writer_ways file_writer_ways(const struct file_writer *writer);
