@@ -144,57 +144,36 @@ __device__ __forceinline__ void block_add_digest(sweep_memory &memory, uint64_t 
 	}
 }
 
-/* Byte order and codes, for each size of element. A word: the record's bytes, first lowest. */
-
-__device__ __forceinline__ uint32_t swap_bytes(uint32_t x)
-{
-	return __byte_perm(x, 0, 0x0123);
-}
-
-__device__ __forceinline__ uint64_t swap_bytes(uint64_t x)
-{
-	return (uint64_t)swap_bytes((uint32_t)x) << 32 | swap_bytes((uint32_t)(x >> 32));
-}
-
-__device__ __forceinline__ uint128_t swap_bytes(uint128_t x)
-{
-	return (uint128_t)swap_bytes((uint64_t)x) << 64 | swap_bytes((uint64_t)(x >> 64));
-}
-
-/* From the word to the integer that map.swap says, and back: it is the same way. */
-template <class E> __device__ __forceinline__ E turn_word(E word, const code_map &map)
-{
-	return map.swap ? swap_bytes(word) >> 8 * (sizeof(E) - map.record_nbytes) : word;
-}
+/* Codes, for each size of element. A word: the record's bytes, first lowest. */
 
 __device__ __forceinline__ uint32_t encode_word(uint32_t word, const code_map &map)
 {
-	return code_encode_4(turn_word(word, map), &map);
+	return code_of_raw_4(word, &map);
 }
 
 __device__ __forceinline__ uint64_t encode_word(uint64_t word, const code_map &map)
 {
-	return code_encode_8(turn_word(word, map), &map);
+	return code_of_raw_8(word, &map);
 }
 
 __device__ __forceinline__ uint128_t encode_word(uint128_t word, const code_map &map)
 {
-	return code_encode_16(turn_word(word, map), &map);
+	return code_of_raw_16(word, &map);
 }
 
 __device__ __forceinline__ uint32_t decode_word(uint32_t code, const code_map &map)
 {
-	return turn_word(code_decode_4(code, &map), map);
+	return code_raw_of_4(code, &map);
 }
 
 __device__ __forceinline__ uint64_t decode_word(uint64_t code, const code_map &map)
 {
-	return turn_word(code_decode_8(code, &map), map);
+	return code_raw_of_8(code, &map);
 }
 
 __device__ __forceinline__ uint128_t decode_word(uint128_t code, const code_map &map)
 {
-	return turn_word(code_decode_16(code, &map), map);
+	return code_raw_of_16(code, &map);
 }
 
 /* The hash of a record, from its word: elements of 16 bytes hold records of 9 bytes or more. */

@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 __device__ __forceinline__ void store_count(const gather_task &task, void *item, uint64_t count)
 {
 	if (task.count_is_be)
-		count = swap_bytes(count);
+		count = code_swap_8(count);
 	for (unsigned i = 0; item && i < 8; i++)
 		((unsigned char *)item)[i] = (unsigned char)(count >> 8 * i);
 }

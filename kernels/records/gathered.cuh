@@ -58,7 +58,7 @@ __device__ __forceinline__ uint64_t count_of(const gather_task &task, const unsi
 {
 	const uint64_t count = task.has_count ? bytes_load(item, 8) : 1;
 
-	return task.has_count && task.count_is_be ? swap_bytes(count) : count;
+	return task.has_count && task.count_is_be ? code_swap_8(count) : count;
 }
 
 __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, bool is_kept)

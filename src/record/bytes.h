@@ -31,14 +31,3 @@ static inline GSORT_HD uint64_t bytes_load(const unsigned char *bytes, uint32_t 
 	value = skew ? low >> 8 * skew | high << (64 - 8 * skew) : low;
 	return n < 8 ? value & (((uint64_t)1 << 8 * n) - 1) : value;
 }
-
-/* The order of bytes turned around. */
-static inline GSORT_HD uint64_t bytes_swap(uint64_t x)
-{
-#ifdef __CUDA_ARCH__
-	return (uint64_t)__byte_perm((uint32_t)x, 0, 0x0123) << 32 |
-	       __byte_perm((uint32_t)(x >> 32), 0, 0x0123);
-#else
-	return __builtin_bswap64(x);
-#endif
-}

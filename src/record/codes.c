@@ -37,25 +37,19 @@ struct batch {
 	struct decode_result *ret; /* of decode */
 };
 
-INLINE uint128_t swap_bytes_16(uint128_t value)
-{
-	return (uint128_t)__builtin_bswap64((uint64_t)value) << 64 |
-	       __builtin_bswap64((uint64_t)(value >> 64));
-}
-
 #define ELEMENT uint32_t
+#define WORD uint32_t
 #define NAME(stem) stem##_4
-#define SWAP_BYTES(value) __builtin_bswap32(value)
 #include "src/record/codes.inc"
 
 #define ELEMENT uint64_t
+#define WORD uint64_t
 #define NAME(stem) stem##_8
-#define SWAP_BYTES(value) __builtin_bswap64(value)
 #include "src/record/codes.inc"
 
 #define ELEMENT uint128_t
+#define WORD uint64_t
 #define NAME(stem) stem##_16
-#define SWAP_BYTES(value) swap_bytes_16(value)
 #include "src/record/codes.inc"
 
 /* stem(batch, n) for the n that is record_nbytes, as a constant. */

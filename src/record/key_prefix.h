@@ -42,12 +42,6 @@ struct key_prefix {
 void key_prefix_make(const struct key_fields *keys, uint64_t record_nbytes,
 		     struct key_prefix *ret_prefix);
 
-static inline uint128_t swap_16(uint128_t word)
-{
-	return (uint128_t)__builtin_bswap64((uint64_t)word) << 64 |
-	       __builtin_bswap64((uint64_t)(word >> 64));
-}
-
 /* All ones if the top bit is set: a branch on it would be mispredicted half of the time. */
 static inline uint128_t sign_mask(uint128_t word)
 {
@@ -74,7 +68,7 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 			continue;
 		}
 		loaded = is_short ? whole : load_16(record + step->load_at);
-		word = (step->reversed ? loaded : swap_16(loaded)) << step->shift_up;
+		word = (step->reversed ? loaded : code_swap_16(loaded)) << step->shift_up;
 
 		word &= step->mask;
 		word ^= (sign_mask(word) & step->fold) ^ step->flip;

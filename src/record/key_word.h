@@ -69,7 +69,7 @@ static inline bool key_field_is_code(const struct key_field *field)
 static inline GSORT_HD uint64_t key_load(const unsigned char *bytes, uint32_t n)
 {
 #ifdef __CUDA_ARCH__
-	return bytes_swap(bytes_load(bytes, n)) >> (64 - 8 * n);
+	return code_swap_8(bytes_load(bytes, n)) >> (64 - 8 * n);
 #else
 	uint64_t word = 0;
 

@@ -7,78 +7,85 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/record/code_map.h"
 #include "src/record/kinds.h"
+#include "src/record/load.h"
 
-/* The layout of records that are this key; what it allocates is not touched. */
-static void set_plain(const struct key *key, struct layout *layout)
+/* The layout of records that these keys cover; what it allocates is not touched. */
+static void set_codes(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,
+		      struct layout *layout)
 {
-	const struct code_map map = key_code_map(key);
+	const struct code_map map = code_map_make(keys, n_keys, record_nbytes);
 
 	layout->kind = LAYOUT_CODES;
-	layout->key = *key;
-	layout->record_nbytes = key->nbytes;
-	layout->item_nbytes = key->nbytes;
+	layout->key = keys[0];
+	layout->record_nbytes = record_nbytes;
+	layout->item_nbytes = record_nbytes;
 	layout->resident_nbytes = map.element_nbytes;
-	layout->output_nbytes = key->nbytes;
+	layout->output_nbytes = record_nbytes;
 	layout->element_nbytes = map.element_nbytes;
-	layout->stores_elements = map.element_nbytes == key->nbytes;
+	layout->stores_elements = map.element_nbytes == record_nbytes;
 	layout->map = map;
 	layout->intake.is_identity = true;
 }
 
 int layout_make_plain(const struct key *key, struct layout *ret_layout)
 {
-	if (key->offset != 0 || !key_has_code(key))
+	if (!code_map_covers(key, 1, key->nbytes))
 		return -ENOTSUP;
 	*ret_layout = (struct layout){ 0 };
-	set_plain(key, ret_layout);
+	set_codes(key, 1, key->nbytes, ret_layout);
 	return 0;
 }
 
 static int make_codes(const struct layout_request *request, struct layout *layout)
 {
-	set_plain(&request->keys[0], layout);
+	set_codes(request->keys, request->n_keys, request->record_nbytes, layout);
 	return 0;
 }
 
-/* Is the record nothing but one key that a code holds? */
+/*
+ * Is the record nothing but keys that a code holds? The keys alone, one after the other, are the
+ * record only if there is one of them.
+ */
 static bool codes_suit(const struct layout_request *request)
 {
-	const struct key *key = &request->keys[0];
-
-	return request->n_keys == 1 && key->nbytes == request->record_nbytes && key_has_code(key) &&
-	       !(request->compares && key_has_alikes(key)) && !request->keeps_records &&
-	       !request->count && !request->index;
+	return !request->keeps_records && !request->count && !request->index &&
+	       !(request->keys_only && request->n_keys > 1) &&
+	       !(request->compares && key_has_alikes(&request->keys[0])) &&
+	       code_map_covers(request->keys, request->n_keys, request->record_nbytes);
 }
 
 code_t layout_encode(const struct layout *layout, const void *record)
 {
 	const struct code_map *map = &layout->map;
+	const uint128_t raw = load_upto_16(record, map->record_nbytes);
 
 	switch (map->element_nbytes) {
 	case 4:
-		return code_encode_4(code_load_4(record, map), map);
+		return code_of_raw_4((uint32_t)raw, map);
 	case 8:
-		return code_encode_8(code_load_8(record, map), map);
+		return code_of_raw_8((uint64_t)raw, map);
 	default:
-		return code_encode_16(code_load_16(record, map), map);
+		return code_of_raw_16(raw, map);
+	}
+}
+
+static uint128_t raw_of(const struct code_map *map, code_t code)
+{
+	switch (map->element_nbytes) {
+	case 4:
+		return code_raw_of_4((uint32_t)code, map);
+	case 8:
+		return code_raw_of_8((uint64_t)code, map);
+	default:
+		return code_raw_of_16(code, map);
 	}
 }
 
 void layout_decode(const struct layout *layout, code_t code, void *record)
 {
-	const struct code_map *map = &layout->map;
-
-	switch (map->element_nbytes) {
-	case 4:
-		code_store_4(record, code_decode_4((uint32_t)code, map), map);
-		break;
-	case 8:
-		code_store_8(record, code_decode_8((uint64_t)code, map), map);
-		break;
-	default:
-		code_store_16(record, code_decode_16(code, map), map);
-	}
+	store_upto_16(record, raw_of(&layout->map, code), layout->map.record_nbytes);
 }
 
 static size_t code_nbytes(const struct layout *layout)

@@ -4,9 +4,10 @@
  * A file is a sequence of records of record_nbytes, each with one key or more. There are three
  * layouts.
  *
- *	codes	The record is one key of at most 16 bytes. It is mapped to an unsigned integer that
- *		sorts the same way, its code (code.h), and back: nothing else moves. What a run
- *		consists of is elements, the codes, or records where these are narrower.
+ *	codes	The record is its keys: one of at most 16 bytes, or several that together have each
+ *		of its bytes once. It is mapped to an unsigned integer that sorts the same way, its
+ *		code (code.h), and back: nothing else moves. What a run consists of is elements, the
+ *		codes, or records where these are narrower.
  *
  *	records	Everything else. A run consists of items: the records, or what stands for them.
  *		Elements are made of the first bytes of the normalised key (key_word.h) and the
@@ -99,7 +100,7 @@ struct layout_request {
 	uint64_t record_nbytes;
 	const struct key *keys; /* n_keys, at least 1, in the order of their weight; copied */
 	uint32_t n_keys;
-	bool keeps_records; /* LAYOUT_RECORDS also for plain keys: something asks for items */
+	bool keeps_records; /* LAYOUT_RECORDS also for codes: something asks for items */
 	bool compares; /* keys that are equal must be known as such: -u, or the input is in order */
 	bool count, keys_only, index;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/support/elements.h"
+#include "tests/support/key_lists.h"
 
 void expect(struct check *check, bool holds, const char *format, ...)
 {
@@ -68,18 +69,28 @@ void reference_sort(const struct reference *reference, void *elements, uint64_t 
 	free(scratch);
 }
 
+/* Of a type, or of several keys that are all of the record. */
+static int make_layout(const char *type, bool descending, struct layout *ret_layout)
+{
+	struct key key;
+	int r;
+
+	if (key_is_list(type))
+		return key_list_layout(type, descending, ret_layout);
+	r = key_parse_type(type, &key);
+	key.descending = descending;
+	return r < 0 ? r : layout_make_plain(&key, ret_layout);
+}
+
 void data_make(const struct reference *reference, const char *type, bool descending, uint64_t n,
 	       int dist, struct data *ret_data)
 {
 	struct data *data = ret_data;
-	struct key key;
 	struct gen gen;
 
 	*data = (struct data){ .dist = dist, .n = n };
 	snprintf(data->type, sizeof data->type, "%s", type);
-	subject_must(key_parse_type(type, &key), "key_parse_type");
-	key.descending = descending;
-	subject_must(layout_make_plain(&key, &data->layout), "layout_make_plain");
+	subject_must(make_layout(type, descending, &data->layout), type);
 	data->records_nbytes = n * data->layout.record_nbytes;
 	data->elements_nbytes = n * data->layout.element_nbytes;
 	data->records = reference_alloc(data->records_nbytes);
@@ -104,6 +115,7 @@ void data_free(struct data *data)
 	free(data->records);
 	free(data->elements);
 	free(data->sorted);
+	layout_free(&data->layout);
 }
 
 size_t some_elements_nbytes(const struct data *data)

@@ -12,7 +12,7 @@
 
 /* One set of input data, in all the forms that operations take. */
 struct data {
-	char type[20];
+	char type[48];
 	int dist;
 	struct layout layout;
 	uint64_t n;
@@ -47,7 +47,7 @@ void *reference_copy(const void *from, size_t nbytes);
 void reference_sort(const struct reference *reference, void *elements, uint64_t n,
 		    uint32_t element_nbytes);
 
-/* n records of `type`, distributed as elements.h says. */
+/* n records of `type`, or of several keys (key_lists.h), distributed as elements.h says. */
 void data_make(const struct reference *reference, const char *type, bool descending, uint64_t n,
 	       int dist, struct data *ret_data);
 void data_free(struct data *data);

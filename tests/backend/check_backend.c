@@ -83,6 +83,17 @@ static const struct sweep sweeps[] = {
 		.dists = { GEN_RANDOM, GEN_FEW, GEN_NAN, END_OF_DISTS },
 	},
 	{
+		/* Keys that are all of the record. */
+		.types = {
+			"0:u32 4:u32", "0:u32be 4:i32be:r", "4:i32be:r 0:f32", "2:u16 0:u16",
+			"1:i16be 0:u8:r", "3:u32 0:u24", "8:u64 0:i64:r", "0:f64:r 8:f64be",
+			"8:f32 0:f64", "2:f64be:r 0:f16 10:f32 14:i16", "5:i72be 14:u16 0:u40:r",
+		},
+		.descending = true,
+		.lengths = { 0, 1, 33, 2049, END_OF_LENGTHS },
+		.dists = { GEN_RANDOM, GEN_FEW, GEN_NAN, END_OF_DISTS },
+	},
+	{
 		/* Every distribution, around the tiles of the kernels (kernels/tuning.h). */
 		.types = { "u32", "u64", "u128" },
 		.lengths = {

@@ -71,11 +71,14 @@ survives() {
 generate -n 1500000 -o input
 generate -n 600000 -d few -o few
 generate -n 100000 --gensort=ascii -o hundred
+generate -R 12 -k 8:u32 -n 500000 -d few -o edges
 
 claim 'killed at any moment'
 survives -S 3M input
 claim 'killed in any of several passes'
 survives -S 1M --batch-size=3 input
+claim 'killed, of records that are nothing but keys'
+survives -S 2M -R 12 -k 8:u32 -k 0:f64:r edges
 claim 'killed, with -u'
 survives -S 2M -u few
 survives -S 2M -u -t u32 input

@@ -7,6 +7,7 @@
 
 #include "src/record/record.h"
 #include "tests/support/elements.h"
+#include "tests/support/key_lists.h"
 
 /* Around the blocks that encode works in. */
 static const uint64_t lengths[] = { 0, 1, 2, 3, 7, 8, 9, 100, 255, 256, 257, 511, 512, 513, 1000 };
@@ -25,7 +26,21 @@ static inline void check_lengths(const struct key *key, check_fn *check)
 		check(&layout, lengths[i]);
 }
 
-/* check() for every type of the command line, in both directions, and every length. */
+static inline void check_list(const char *list, bool reversed, check_fn *check)
+{
+	struct layout layout;
+
+	assert_int_equal(key_list_layout(list, reversed, &layout), 0);
+	assert_true(layout_is_plain(&layout));
+	for (unsigned i = 0; i < N_LENGTHS; i++)
+		check(&layout, lengths[i]);
+	layout_free(&layout);
+}
+
+/*
+ * check() for every type of the command line and for records of several keys, in both directions,
+ * and every length.
+ */
 static inline void for_all_layouts(check_fn *check)
 {
 	struct key key;
@@ -44,6 +59,8 @@ static inline void for_all_layouts(check_fn *check)
 						     .big_endian = true,
 						     .descending = j },
 				      check);
+	for (unsigned i = 0; i < 2 * N_COVERING_LISTS; i++)
+		check_list(covering_lists[i / 2], i % 2, check);
 }
 
 static inline unsigned char *make_records(const struct layout *layout, uint64_t n,

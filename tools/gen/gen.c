@@ -259,7 +259,7 @@ static void make_bools(const struct layout *layout, uint64_t n, unsigned char *r
 
 static bool is_plain(const struct gen *gen)
 {
-	return layout_is_plain(&gen->layout) && gen->prefix_nbytes == 0;
+	return gen->is_code && gen->prefix_nbytes == 0;
 }
 
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
@@ -312,7 +312,8 @@ void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 	      struct gen *ret_gen)
 {
 	const uint64_t period = period_of(dist, n_records);
-	const bool is_code = layout_is_plain(layout);
+	/* Records of several keys are made key by key, whatever they are sorted as. */
+	const bool is_code = layout_is_plain(layout) && layout->key.nbytes == layout->record_nbytes;
 
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,
@@ -320,6 +321,7 @@ void gen_make(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 			 .fill = fill_set },
 		.layout = *layout,
 		.lead = lead_of(layout),
+		.is_code = is_code,
 		.is_wide = (is_code ? layout->record_nbytes : layout->record_keys.key_nbytes) > 8,
 		.dist = dist,
 		.stream = digest_mix64(seed ^ DIGEST_SEED),

@@ -34,6 +34,7 @@ struct gen {
 	struct data_set set;
 	struct layout layout;
 	struct layout lead; /* of the first key alone, or of its first 16 bytes */
+	bool is_code;       /* a record is a key, and it is made of it as a code */
 	bool is_wide;       /* the key reaches down to the lower half of a fraction */
 	uint32_t prefix_nbytes;
 	enum gen_dist dist;

@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include "src/record/load.h"
+
 /* What the streams of random words are for. */
 enum { STREAM_PREFIX = 1, STREAM_REST, STREAM_FILLER };
 
@@ -55,7 +57,7 @@ static void put_value(const struct key_field *field, const unsigned char *key,
 
 	for (uint32_t i = 0; i < field->nbytes; i++)
 		code = code << 8 | key[i];
-	code_store_8(record, code_decode_8(code, &map), &map);
+	store_upto_16(record, code_raw_of_8(code, &map), field->nbytes);
 }
 
 /* The inverse of key_field_load(). */

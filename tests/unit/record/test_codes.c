@@ -111,11 +111,88 @@ static void decode_counts_every_disorder_and_keeps_the_edges(void **state)
 	for_all_layouts(check_disorders);
 }
 
+/* A layout that the definition, the normalised key (key_word.h), is known of. */
+static void check_definition(const char *list, bool reversed)
+{
+	struct layout layout;
+	unsigned char record[16], decoded[16];
+
+	assert_int_equal(key_list_layout(list, reversed, &layout), 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		const code_t key_bits = 8 * layout.record_nbytes;
+		code_t code;
+
+		for (unsigned j = 0; j < layout.record_nbytes; j++)
+			record[j] = (unsigned char)(digest_mix64(16 * i + j) >> 56);
+		code = layout_encode(&layout, record);
+		assert_true(code ==
+			    layout_key_prefix(&layout.record_keys, record) >> (128 - key_bits));
+		layout_decode(&layout, code, decoded);
+		assert_memory_equal(decoded, record, layout.record_nbytes);
+	}
+	layout_free(&layout);
+}
+
+static void code_of_several_keys_is_their_normalised_key(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2 * N_COVERING_LISTS; i++)
+		check_definition(covering_lists[i / 2], i % 2);
+}
+
+/* Keys in a random order of random numbers of bytes, types and directions. */
+static void pick_list(uint64_t seed, char list[static 256])
+{
+	unsigned starts[16], n = 0, used = 0;
+	size_t at = 0;
+
+	for (unsigned begin = 0; begin < 1 + seed % 16; n++) {
+		starts[n] = begin;
+		begin += 1 + digest_mix64(seed + 1000 * n) % (1 + seed % 16 - begin);
+	}
+	starts[n] = 1 + seed % 16;
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t random = digest_mix64(seed * 64 + i);
+		unsigned k = random % n, nbytes;
+
+		while (used >> k & 1)
+			k = (k + 1) % n;
+		used |= 1u << k;
+		nbytes = starts[k + 1] - starts[k];
+		at += (size_t)sprintf(list + at, "%s%u:%s%u%s%s", i ? " " : "", starts[k],
+				      (nbytes == 4 || nbytes == 8) && random >> 20 & 1 ? "f" :
+				      random >> 21 & 1                                 ? "i" :
+											 "u",
+				      8 * nbytes, random >> 22 & 1 ? "be" : "",
+				      random >> 23 & 1 ? ":r" : "");
+	}
+}
+
+static void any_order_of_keys_has_a_code(void **state)
+{
+	char list[256];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		struct layout layout;
+
+		pick_list(seed, list);
+		assert_int_equal(key_list_layout(list, false, &layout), 0);
+		assert_true(layout_is_plain(&layout));
+		check_encode(&layout, 300);
+		check_decode(&layout, 300);
+		layout_free(&layout);
+		check_definition(list, false);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encode_equals_the_reference),
 		cmocka_unit_test(decode_equals_the_reference),
+		cmocka_unit_test(code_of_several_keys_is_their_normalised_key),
+		cmocka_unit_test(any_order_of_keys_has_a_code),
 		cmocka_unit_test(decode_counts_every_disorder_and_keeps_the_edges),
 	};
 

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 
+#include "tests/support/key_lists.h"
 #include "tests/support/messages_heard.h"
 #include "tests/support/record_fixture.h"
 
@@ -360,6 +361,37 @@ static void a_record_that_is_one_short_key_is_a_code(void **state)
 	layout_free(&layout);
 }
 
+static void keys_that_are_all_of_the_record_are_a_code(void **state)
+{
+	const char *const records[] = {
+		"0:u32 5:u32",            /* a gap */
+		"0:u32 3:u32",            /* one byte twice, */
+		"0:u32 4:u32 0:u8",       /* or more */
+		"0:u64 8:u64 16:u8",      /* 17 bytes */
+		"0:u32 0:u32 4:u16 7:u8", /* as many bytes as the record, but not each */
+	};
+	const struct key keys[] = { { .nbytes = 4 }, { .offset = 4, .nbytes = 4 } };
+	struct layout_request request = { .record_nbytes = 8, .keys = keys, .n_keys = 2 };
+	struct layout layout;
+
+	(void)state;
+	assert_int_equal(layout_make(&request, &layout), 0);
+	assert_true(layout_is_plain(&layout));
+	assert_int_equal(layout.element_nbytes, 8);
+	assert_true(layout.stores_elements);
+	layout_free(&layout);
+	/* The keys are not in the order of the record. */
+	request.keys_only = true;
+	assert_int_equal(layout_make(&request, &layout), 0);
+	assert_false(layout_is_plain(&layout));
+	layout_free(&layout);
+	for (unsigned i = 0; i < sizeof records / sizeof records[0]; i++) {
+		assert_int_equal(key_list_layout(records[i], false, &layout), 0);
+		assert_false(layout_is_plain(&layout));
+		layout_free(&layout);
+	}
+}
+
 static void everything_else_is_a_record(void **state)
 {
 	const struct layout_request requests[] = {
@@ -530,6 +562,7 @@ int main(void)
 		cmocka_unit_test(keys_outside_of_the_record_are_refused),
 		cmocka_unit_test(records_of_more_than_64_kib_are_refused),
 		cmocka_unit_test(a_record_that_is_one_short_key_is_a_code),
+		cmocka_unit_test(keys_that_are_all_of_the_record_are_a_code),
 		cmocka_unit_test(everything_else_is_a_record),
 		cmocka_unit_test(items_are_made_of_what_is_asked_for),
 		cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),

@@ -1,0 +1,12 @@
+/*
+ * code_map - how keys that are all of a record become a code
+ */
+#pragma once
+
+#include "src/record/record.h"
+
+/* Do the keys have each byte of a record of record_nbytes <= 16 once? */
+bool code_map_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
+
+/* For keys that do. */
+struct code_map code_map_make(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
