@@ -51,6 +51,10 @@ grep -nE 'include <(signal|threads)\.h>' $sources |
 grep -nE '\b(pthread|thrd)_create\b' $sources | grep -vE '^(src/base/thread\.c|tests/)' |
 	offence 'a thread whose messages nobody hears: thread_start()' || true
 
+# What a device is, is told in the plan as what follows from it.
+grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
+	offence 'asks whether the device is unified' || true
+
 # not_among LIST: the lines of standard input that are not in it.
 not_among() {
 	grep -vxF -e "$1" || true

@@ -76,7 +76,7 @@ void plan_print(const struct plan *plan, FILE *stream)
 	if (plan->mapped_nbytes)
 		print_size(stream, "mapped input", plan->mapped_nbytes,
 			   " of it; records stay there until they are written");
-	if (!plan->unified) {
+	if (plan->copies) {
 		print_size(stream, "device memory", plan->device_nbytes, " at most");
 		print_size(stream, "host tier", plan->host_tier_nbytes,
 			   " of spilled runs stay in memory");
@@ -160,7 +160,7 @@ void estimate_print(const struct plan *plan, const struct loads *loads,
 	fprintf(stream,
 		"\nbytes over each link%s%s, at the rates that it has just shown; stages %s\n",
 		each, plan->packs ? " if nothing shrinks" : "",
-		plan->unified ? "share the processors" : "run at the same time");
+		plan->shares_processors ? "share the processors" : "run at the same time");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		s += print_phase(plan, loads, rates, phase, stream);
 	fprintf(stream, "in all: %s %.3f s%s\n", is_complete(loads, rates) ? "about" : "more than",

@@ -79,7 +79,7 @@ static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
 	int r = mark_open(job->device, &chunk->sorted);
 
 	chunk->pool = pool;
-	if (r < 0 || job->info.unified)
+	if (r < 0 || !job->plan.copies)
 		return r;
 	r = mark_open(job->device, &chunk->filled);
 	return r < 0 ? r : chunk_alloc(chunk);
@@ -196,7 +196,7 @@ static int move_records(struct chunk *chunk, const struct sort_lane *lane, uint6
 	*ret_records = place;
 	if (records == place)
 		return 0;
-	if (job->info.unified) {
+	if (!job->plan.copies) {
 		memmove(place, records, nbytes);
 		return 0;
 	}

@@ -51,9 +51,9 @@ struct chunk_pool {
 
 /*
  * On failure what was opened is closed. -ENOMEM without a message: device memory for what is
- * planned cannot be had; -errno after a message otherwise. A device that is not unified gives all
- * memory at once, so that its lack shows before anything is read; else memory is taken when it is
- * first used.
+ * planned cannot be had; -errno after a message otherwise. A device with memory of its own gives
+ * all of it at once, so that its lack shows before anything is read; else memory is taken when it
+ * is first used.
  */
 int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 

@@ -34,7 +34,7 @@ struct fill {
 	uint64_t chunk_nbytes; /* of input */
 	uint64_t part_nbytes;  /* what a reader reads at a time: a chunk, or a slot */
 
-	/* Not unified: */
+	/* If it copies to the device: */
 	struct slot *slots; /* plan.n_slots */
 	struct ring *free_slots;
 	struct lane *upload;
@@ -73,7 +73,7 @@ static void note_end(struct fill *fill, uint64_t end)
 	pthread_mutex_unlock(&fill->lock);
 }
 
-/* --- A unified device: straight into chunks --- */
+/* --- In memory of the host: straight into chunks --- */
 
 static int claim_chunk(struct fill *fill, struct chunk **ret_chunk)
 {
@@ -347,7 +347,7 @@ static void fill_fail(struct fill *fill, int r)
 static void *reader_main(void *argument)
 {
 	struct fill *fill = argument;
-	int r = fill->job->info.unified ? read_chunks(fill) : read_parts(fill);
+	int r = fill->job->plan.copies ? read_parts(fill) : read_chunks(fill);
 	bool last;
 
 	pthread_mutex_lock(&fill->lock);
@@ -422,9 +422,9 @@ int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret
 	fill->pool = pool;
 	fill->start = job->first_record * plan->record_nbytes;
 	fill->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
-	fill->part_nbytes = job->info.unified ? fill->chunk_nbytes : plan->slot_nbytes;
+	fill->part_nbytes = plan->copies ? plan->slot_nbytes : fill->chunk_nbytes;
 	fill->end = plan->input_nbytes;
-	if (!job->info.unified)
+	if (plan->copies)
 		r = open_slots(fill);
 	if (r < 0)
 		fail(r, "no pinned memory to read into: %m; try a smaller -S");

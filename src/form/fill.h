@@ -1,9 +1,9 @@
 /*
  * fill - the input into chunks, by several reader threads
  *
- * On a unified device a reader takes a free chunk and reads straight into it. Else the input goes
- * part by part through slots, pinned buffers of plan.slot_nbytes that copies to the device start
- * from; the parts of a chunk are read by all readers at once.
+ * Where the device has no memory of its own a reader takes a free chunk and reads straight into it.
+ * Else the input goes part by part through slots, pinned buffers of plan.slot_nbytes that copies to
+ * the device start from; the parts of a chunk are read by all readers at once.
  *
  *	input --read--> slot --copy (upload lane)--> chunk --sort when its last part is there-->
  */

@@ -34,7 +34,7 @@ static bool refers(const struct trial *trial)
 /* Do records become elements before they are sorted, and the other way when they are merged? */
 static bool is_coded(const struct trial *trial)
 {
-	return trial->job->info.unified && layout_has_elements(trial->job->layout);
+	return trial->job->plan.shares_processors && layout_has_elements(trial->job->layout);
 }
 
 /* Of what is sorted and merged, for each record. */
@@ -285,7 +285,7 @@ static double time_decode(struct trial *trial)
 bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates)
 {
 	struct trial trial = { .job = job };
-	const double lanes = job->info.unified ? job->info.n_lanes : 1;
+	const double lanes = job->plan.shares_processors ? job->info.n_lanes : 1;
 	bool is_open;
 	double upload;
 
@@ -299,7 +299,7 @@ bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_ra
 		if (is_coded(&trial))
 			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
-		if (!job->info.unified) {
+		if (job->plan.copies) {
 			rates->rates[STAGE_UPLOAD] = upload;
 			rates->rates[STAGE_DOWNLOAD] = time_copy(&trial, trial.host, trial.b);
 		}

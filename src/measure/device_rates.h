@@ -8,8 +8,8 @@
 #include "src/measure/rates.h"
 
 /*
- * Measure one lane, in at most nbytes; on a unified device all lanes together do so many times as
- * much. What cannot be measured stays as it is in *rates. Returns whether there was memory for it.
- * Messages are to be muted.
+ * Measure one lane, in at most nbytes; where lanes share the processors all together do so many
+ * times as much. What cannot be measured stays as it is in *rates. Returns whether there was memory
+ * for it. Messages are to be muted.
  */
 bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates);

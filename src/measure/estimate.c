@@ -9,7 +9,7 @@ static void add_merge(const struct plan *plan, uint64_t fetched_nbytes, uint64_t
 {
 	nbytes[STAGE_FETCH] += fetched_nbytes;
 	nbytes[STAGE_MERGE] += merged_nbytes;
-	if (!plan->unified) {
+	if (plan->copies) {
 		nbytes[STAGE_UPLOAD] += fetched_nbytes;
 		nbytes[STAGE_DOWNLOAD] += merged_nbytes;
 	}
@@ -26,7 +26,7 @@ static void add_storing(const struct plan *plan, const struct layout *layout,
 			uint64_t stored_nbytes, uint64_t nbytes[static N_STAGES])
 {
 	nbytes[STAGE_SPILL] += stored_nbytes;
-	if (plan->unified && layout_is_plain(layout) && !layout->stores_elements)
+	if (plan->shares_processors && layout_is_plain(layout) && !layout->stores_elements)
 		nbytes[STAGE_DECODE] += stored_nbytes;
 }
 
@@ -35,7 +35,7 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
 	const uint64_t spilled_nbytes = plan->spilled_nbytes;
 	/* Records become elements, and these records; beside a device apart that is no cost. */
-	const bool is_coded = plan->unified && layout_has_elements(layout);
+	const bool is_coded = plan->shares_processors && layout_has_elements(layout);
 	const uint64_t coded_nbytes = is_coded ? plan->expected_nbytes : 0;
 	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
 							       plan->expected_nbytes;
@@ -46,7 +46,7 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 		nbytes[PHASE_RUNS][STAGE_READ] = plan->expected_nbytes;
 		nbytes[PHASE_RUNS][STAGE_ENCODE] = coded_nbytes;
 		nbytes[PHASE_RUNS][STAGE_SORT] = sorted_nbytes;
-		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->unified ? 0 : plan->expected_nbytes;
+		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->copies ? plan->expected_nbytes : 0;
 		add_merge(plan, 0, merged_nbytes(layout, spilled_nbytes), nbytes[PHASE_RUNS]);
 		add_storing(plan, layout, spilled_nbytes, nbytes[PHASE_RUNS]);
 	}
@@ -93,5 +93,5 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 			*ret_bottleneck = stage;
 		}
 	}
-	return plan->unified && sum_s > longest_s ? sum_s : longest_s;
+	return plan->shares_processors && sum_s > longest_s ? sum_s : longest_s;
 }

@@ -18,7 +18,7 @@ double estimate_stage_s(uint64_t nbytes, double rate);
 
 /*
  * Seconds that the phase takes by these rates. Stages run at the same time, so it is as long as its
- * longest stage; on a unified device they share the processors, and it is at least as long as all
+ * longest stage; where they share the processors, and it is at least as long as all
  * of them together, each with the threads that it has.
  * ret_bottleneck: the longest, or N_STAGES if nothing is moved.
  */

@@ -181,21 +181,20 @@ static double time_reading(const struct survey *survey, uint64_t nbytes,
 			   double (*time)(struct parts *parts, uint32_t n_threads))
 {
 	const struct job *job = survey->job;
-	const enum memory kind = job->info.unified ? MEMORY_DEVICE : MEMORY_HOST;
 	struct parts parts = reads_of(nbytes, job->plan.n_readers, survey->end_ns);
 	const size_t room = parts.n * parts.part_nbytes;
 	double fresh, warm = 0;
 	void *memory;
 
 	parts.input = job->input;
-	if (room == 0 || device_alloc(job->device, kind, room, &memory) < 0)
+	if (room == 0 || device_alloc(job->device, MEMORY_HOST, room, &memory) < 0)
 		return 0;
 	parts.data = memory;
 	fresh = time(&parts, job->plan.n_readers);
 	parts.is_second = true;
 	if (fresh > 0)
 		warm = time(&parts, job->plan.n_readers);
-	device_release(job->device, kind, memory, room);
+	device_release(job->device, MEMORY_HOST, memory, room);
 	return combine(fresh, warm, fresh_part(&job->plan));
 }
 
@@ -403,7 +402,7 @@ static void measure_growing(struct survey *survey, const struct subject *subject
 
 uint64_t rates_trial_nbytes(const struct plan *plan)
 {
-	if (plan->unified || plan->memory_nbytes < plan->device_nbytes)
+	if (!plan->copies || plan->memory_nbytes < plan->device_nbytes)
 		return plan->memory_nbytes / 4;
 	return plan->device_nbytes / 4;
 }

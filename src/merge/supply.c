@@ -71,7 +71,7 @@ static int open_reading(struct supply *supply)
 	r = crew_open(n_readers < n_stored ? n_readers : n_stored, &supply->crew);
 	if (r < 0)
 		return fail(r, "no memory for %u readers", n_readers);
-	if (job->info.unified)
+	if (!job->plan.copies)
 		return 0;
 	supply->staging_nbytes = supply->capacity_records * job->layout->item_nbytes;
 	r = device_alloc(job->device, MEMORY_HOST, supply->staging_nbytes, &staging);

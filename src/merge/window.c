@@ -25,7 +25,7 @@ static bool refers(const struct window_pool *pool)
 /* Is what the sink takes elsewhere than what was merged? */
 static bool leaves_from_apart(const struct window_pool *pool)
 {
-	return !pool->job->info.unified || refers(pool);
+	return pool->job->plan.copies || refers(pool);
 }
 
 /* Host memory for the window's bookkeeping. */

@@ -103,7 +103,7 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 	if (!layout_has_elements(layout))
 		return nbytes;
 	/* Records that cannot expand where they are go by way of it (chunk_pool.c). */
-	return at_least(nbytes, plan->unified ? 0 : plan->chunk_records * plan->record_nbytes);
+	return at_least(nbytes, plan->copies ? plan->chunk_records * plan->record_nbytes : 0);
 }
 
 /*
@@ -139,7 +139,7 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1), align);
 	while (!lanes_have_room(request, plan) && plan->chunk_records > align)
 		plan->chunk_records = round_up(plan->chunk_records / 2, align);
-	if (!plan->unified)
+	if (plan->copies)
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
 	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
@@ -315,7 +315,7 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 /* Does the device pack what is spilled? It pays for what goes over a link. */
 static bool device_packs(const struct plan_request *request, const struct plan *plan)
 {
-	return !plan->unified && !plan->fits && request->stores_codes &&
+	return plan->copies && !plan->fits && request->stores_codes &&
 	       compression_takes_delta(&request->compression);
 }
 
@@ -403,7 +403,8 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,
 		.element_nbytes = request->layout->element_nbytes,
 		.resident_nbytes = request->layout->resident_nbytes,
-		.unified = info.unified,
+		.copies = !info.unified,
+		.shares_processors = info.unified,
 		.n_lanes = info.n_lanes,
 		.n_readers = (uint32_t)at_most(request->n_threads, PLAN_MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),

@@ -52,7 +52,7 @@ struct plan_request {
 	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
 	uint32_t n_threads;          /* of the CPU */
 	uint64_t memory_nbytes;      /* -S, or its default */
-	uint64_t device_nbytes;      /* of the device, if it is not unified */
+	uint64_t device_nbytes;      /* of the device, if it has its own */
 	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
 	uint32_t batch_size;         /* 0: no limit but memory */
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
@@ -79,8 +79,12 @@ struct plan {
 	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
 	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
 	uint64_t mapped_nbytes; /* and for the input itself, if it is mapped; else 0 */
-	uint64_t device_nbytes; /* of the device; the rest of the memory if it is unified */
-	bool unified;
+	uint64_t device_nbytes; /* of the device; the rest of the memory if it has none itself */
+	/*
+	 * What it is that sorts (device_info.unified), as far as it matters to others: data goes to
+	 * memory of the device and comes back; or processors sort, which read and write, too.
+	 */
+	bool copies, shares_processors;
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
 	uint64_t resident_nbytes; /* of a record in a run in device memory */
@@ -91,7 +95,7 @@ struct plan {
 	uint32_t n_lanes; /* chunks sorted at the same time */
 	bool fits;        /* nothing need be spilled */
 
-	uint32_t n_slots; /* pinned, to read into; 0 if the device is unified, as the next two */
+	uint32_t n_slots; /* pinned, to read into; 0 unless it copies, as the next two */
 	uint64_t slot_nbytes;
 	uint64_t host_tier_nbytes; /* of spilled runs, that may stay in host memory */
 	bool packs;                /* the device packs and unpacks them */

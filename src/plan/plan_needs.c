@@ -126,7 +126,7 @@ static uint64_t working_nbytes(const struct plan_request *request, const struct 
 								0;
 
 	/* Beside a device apart the host's part is a small one: of what the plan gave it, all. */
-	if (!plan->unified)
+	if (plan->copies)
 		return at_most(codecs_nbytes + plan->n_slots * plan->slot_nbytes +
 				       plan->host_tier_nbytes,
 			       plan->memory_nbytes);

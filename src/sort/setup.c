@@ -263,8 +263,7 @@ static int open_pool(struct job *job, const struct setup *setup)
 	if (r < 0 || setup->explains || spec->merges)
 		return r;
 	r = chunk_pool_open(job, &job->pool);
-	while (r == -ENOMEM && !job->info.unified &&
-	       job->info.memory_nbytes > least_device_nbytes) {
+	while (r == -ENOMEM && job->info.memory_nbytes > least_device_nbytes) {
 		job->info.memory_nbytes /= 2;
 		make_plan(job, setup);
 		r = chunk_pool_open(job, &job->pool);

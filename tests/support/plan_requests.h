@@ -177,7 +177,7 @@ static const char *find_broken_window(const struct plan *plan, const struct plan
 	if (windows_wide_nbytes(plan, &windows, n_stored > 0) !=
 	    plan_windows_nbytes(plan, &windows, n_stored > 0))
 		return "the size of windows wraps around";
-	if (plan->is_enough && plan->unified &&
+	if (plan->is_enough && !plan->copies &&
 	    windows_wide_nbytes(plan, &windows, n_stored > 0) >
 		    (wide)plan->memory_nbytes + PLAN_BESIDE_NBYTES)
 		return "windows take more than the memory, which is said to be enough";
@@ -197,9 +197,9 @@ static const char *find_broken_chunk(const struct plan *plan)
 		return "chunks have no room for their records";
 	if (plan->n_chunks > UINT32_MAX)
 		return "more chunks than can be merged";
-	if (!plan->unified && plan->slot_nbytes == 0)
+	if (plan->copies && plan->slot_nbytes == 0)
 		return "slots hold nothing";
-	if (plan->unified && plan->is_enough &&
+	if (!plan->copies && plan->is_enough &&
 	    chunks_nbytes + lanes_nbytes > (wide)plan->memory_nbytes + PLAN_BESIDE_NBYTES)
 		return "chunks take more than the memory, which is said to be enough";
 	if (plan->fits && plan->input_nbytes &&
@@ -236,7 +236,7 @@ static inline const char *find_broken_plan(const struct plan_request *request)
 	    (plan.memory_nbytes > request->memory_nbytes &&
 	     plan.memory_nbytes > PLAN_LEAST_MEMORY_NBYTES))
 		return "more memory than is allowed";
-	if (plan.unified && plan.device_nbytes > plan.memory_nbytes)
+	if (!plan.copies && plan.device_nbytes > plan.memory_nbytes)
 		return "data takes more than the memory";
 	if (plan.device_nbytes == 0 && plan.mapped_nbytes == 0)
 		return "nothing is left for data";

@@ -21,7 +21,7 @@ static const struct layout layout = {
 	.stores_elements = true,
 };
 
-static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool unified)
+static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool copies)
 {
 	return (struct plan){
 		.input_nbytes = 64 * MIB,
@@ -30,13 +30,14 @@ static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool unif
 		.spilled_nbytes = spilled_nbytes,
 		.passes_nbytes = (n_passes - 1) * spilled_nbytes,
 		.n_passes = n_passes,
-		.unified = unified,
+		.copies = copies,
+		.shares_processors = !copies,
 	};
 }
 
 static void what_fits_is_read_and_written_once(void **state)
 {
-	const struct plan plan = plan_of(0, 1, true);
+	const struct plan plan = plan_of(0, 1, false);
 	struct loads loads;
 
 	(void)state;
@@ -52,7 +53,7 @@ static void what_fits_is_read_and_written_once(void **state)
 
 static void what_is_spilled_moves_once_more_in_every_pass(void **state)
 {
-	const struct plan plan = plan_of(48 * MIB, 3, false);
+	const struct plan plan = plan_of(48 * MIB, 3, true);
 	struct loads loads;
 
 	(void)state;
@@ -67,7 +68,7 @@ static void what_is_spilled_moves_once_more_in_every_pass(void **state)
 
 static void output_counts_what_is_written_of_an_item(void **state)
 {
-	const struct plan plan = plan_of(0, 1, true);
+	const struct plan plan = plan_of(0, 1, false);
 	struct layout positions = layout;
 	struct loads loads;
 
@@ -83,7 +84,7 @@ static void of_what_is_referred_to_elements_are_sorted(void **state)
 				     .record_nbytes = 64,
 				     .item_nbytes = 64,
 				     .output_nbytes = 64 };
-	struct plan plan = plan_of(0, 1, true);
+	struct plan plan = plan_of(0, 1, false);
 	struct loads loads;
 
 	(void)state;
@@ -104,7 +105,7 @@ static void what_is_stored_of_a_record_moves_to_the_disk(void **state)
 	const struct layout keys = {
 		.kind = LAYOUT_RECORDS, .record_nbytes = 64, .item_nbytes = 16, .output_nbytes = 16
 	};
-	const struct plan plan = plan_of(8 * MIB, 1, true);
+	const struct plan plan = plan_of(8 * MIB, 1, false);
 	struct loads loads;
 
 	(void)state;
@@ -118,7 +119,7 @@ static void what_is_stored_of_a_record_moves_to_the_disk(void **state)
 static void of_a_pipe_nothing_is_said_unless_it_is_assumed(void **state)
 {
 	const struct loads none = { 0 };
-	struct plan plan = plan_of(0, 1, true);
+	struct plan plan = plan_of(0, 1, false);
 	struct loads loads;
 
 	(void)state;
@@ -151,7 +152,7 @@ static void write_counts_and_what_is_not_measured_is_said(void **state)
 					       [STAGE_MERGE] = 64.0 * MIB,
 					       [STAGE_DECODE] = 64.0 * MIB,
 					       [STAGE_WRITE] = 64.0 * MIB } };
-	const struct plan plan = plan_of(0, 1, true);
+	const struct plan plan = plan_of(0, 1, false);
 	char text[4096];
 
 	(void)state;
@@ -168,7 +169,7 @@ static void stage_that_has_few_threads_leaves_processors(void **state)
 	struct link_rates rates = {
 		.rates = { [STAGE_MERGE] = 64.0 * MIB, [STAGE_WRITE] = 32.0 * MIB }
 	};
-	struct plan plan = plan_of(0, 1, true);
+	struct plan plan = plan_of(0, 1, false);
 	enum stage bottleneck;
 	struct loads loads;
 
@@ -187,7 +188,7 @@ static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state
 	struct link_rates rates = { .rates = { [STAGE_READ] = 64.0 * MIB,
 					       [STAGE_UPLOAD] = 32.0 * MIB,
 					       [STAGE_SORT] = 128.0 * MIB } };
-	struct plan plan = plan_of(0, 1, false);
+	struct plan plan = plan_of(0, 1, true);
 	enum stage bottleneck;
 	struct loads loads;
 
@@ -195,7 +196,7 @@ static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state
 	estimate_loads(&plan, &layout, &loads);
 	assert_true(estimate_phase_s(&plan, &loads, &rates, PHASE_RUNS, &bottleneck) == 2);
 	assert_int_equal(bottleneck, STAGE_UPLOAD);
-	plan = plan_of(0, 1, true);
+	plan = plan_of(0, 1, false);
 	estimate_loads(&plan, &layout, &loads);
 	assert_true(estimate_phase_s(&plan, &loads, &rates, PHASE_RUNS, &bottleneck) == 1.5);
 	assert_int_equal(bottleneck, STAGE_READ);

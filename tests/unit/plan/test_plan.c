@@ -424,7 +424,7 @@ static void device_memory_bounds_what_is_on_the_device(void **state)
 			request.device = apart;
 			request.device_nbytes = apart_nbytes;
 			plan_make(&request, &plan);
-			assert_false(plan.unified);
+			assert_true(plan.copies);
 			assert_true(plan.n_chunks * plan.chunk_records * plan.element_nbytes +
 					    plan.n_lanes * plan.sort_scratch_nbytes +
 					    plan.merge_nbytes <=
