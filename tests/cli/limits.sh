@@ -84,6 +84,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	gives expected -S 1M --parallel=2 input
 	gives expected -S 4M --parallel=8 input
 	GSORT=$gsort
+	rm -f output
 
 	claim 'too little memory to do anything is said'
 	(
