@@ -11,8 +11,8 @@
 #include "src/base/messages.h"
 #include "src/run/run_kind.h"
 
-/* At least so much goes back at once; parts are short, and wait for less. */
-enum { DISCARD_NBYTES = 2 << 20, DISCARD_OF_PART_NBYTES = 256 << 10 };
+/* So much goes back at once; of a part, which is short, a quarter of it, but not too little. */
+enum { DISCARD_NBYTES = 2 << 20, LEAST_DISCARD_NBYTES = 256 << 10 };
 
 struct resident_run {
 	struct run run;
@@ -124,6 +124,15 @@ int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*re
 	return 0;
 }
 
+static uint64_t discard_nbytes(uint64_t part_nbytes)
+{
+	const uint64_t nbytes = part_nbytes / 4;
+
+	if (nbytes < LEAST_DISCARD_NBYTES)
+		return LEAST_DISCARD_NBYTES;
+	return nbytes < DISCARD_NBYTES ? nbytes : DISCARD_NBYTES;
+}
+
 static int resident_open_part(const struct layout *layout, struct run *run, uint64_t begin,
 			      uint64_t end, struct run **ret_part)
 {
@@ -137,7 +146,7 @@ static int resident_open_part(const struct layout *layout, struct run *run, uint
 	part->run.n_blocks = 0;
 	part->memory += begin * part->layout->resident_nbytes;
 	part->release = NULL;
-	part->discard_nbytes = DISCARD_OF_PART_NBYTES;
+	part->discard_nbytes = discard_nbytes(part->run.n_items * part->layout->resident_nbytes);
 	part->strides = (struct run_strides){ 0 };
 	*ret_part = &part->run;
 	return 0;
