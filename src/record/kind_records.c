@@ -150,6 +150,7 @@ static void records_begin_key(code_t beginning, void *key)
 
 static void records_item_key(const struct layout *layout, const void *item, void *key)
 {
+	memset(key, 0, sizeof(code_t)); /* of which a short one takes only a half */
 	layout_normalise(&layout->item_keys, item, key);
 }
 

@@ -410,6 +410,23 @@ static void everything_else_is_a_record(void **state)
 	}
 }
 
+/* What is known of blocks is the beginning of a whole key, of 16 bytes. */
+static void a_whole_key_has_zeros_behind_it(void **state)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = 12 }, KEYS("2:b3"));
+	unsigned char key[16];
+
+	(void)state;
+	assert_int_equal(layout_key_nbytes(&layout), sizeof key);
+	memset(key, 0xff, sizeof key);
+	layout_item_key(&layout, "01abc56789ab", key);
+	assert_memory_equal(key, "abc\0\0\0\0\0\0\0\0\0\0\0\0", sizeof key);
+	assert_true(layout_key_beginning(&layout, key) ==
+		    layout_record_key(&layout, "01abc56789ab"));
+	layout_free(&layout);
+}
+
 /* The layout's items of a record of consecutive bytes, the seventh of the input. */
 static void assert_item(struct layout layout, const void *item, uint64_t item_nbytes)
 {
@@ -564,6 +581,7 @@ int main(void)
 		cmocka_unit_test(a_record_that_is_one_short_key_is_a_code),
 		cmocka_unit_test(keys_that_are_all_of_the_record_are_a_code),
 		cmocka_unit_test(everything_else_is_a_record),
+		cmocka_unit_test(a_whole_key_has_zeros_behind_it),
 		cmocka_unit_test(items_are_made_of_what_is_asked_for),
 		cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
 		cmocka_unit_test(only_positions_are_written_of_an_index),
