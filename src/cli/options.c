@@ -22,7 +22,7 @@
 #include "src/cli/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
-enum { MAX_THREADS = 1024, MAX_GPUS = 64, MAX_RANGES = 1024 };
+enum { MAX_THREADS = 1024, MAX_GPUS = 64, MAX_RANGES = 1024, MAX_PARTS = 1000000 };
 
 enum option_row {
 	ROW_TYPE,
@@ -35,6 +35,7 @@ enum option_row {
 	ROW_CHECK,
 	ROW_CHECK_QUIET,
 	ROW_MERGE,
+	ROW_PART,
 	ROW_EXPLAIN,
 	ROW_ASSUME_SIZE,
 	ROW_VERIFY,
@@ -147,6 +148,36 @@ static bool parse_gpu(const char **at, unsigned *ret_gpu)
 	return true;
 }
 
+/* Digits, and what they are; behind them. */
+static bool parse_number(const char **at, unsigned long *ret_number)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	*ret_number = strtoul(*at, &end, 10);
+	*at = end;
+	return true;
+}
+
+static int take_part(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	unsigned long part, n_parts;
+	const char *at = argument;
+
+	(void)spec;
+	if (!parse_number(&at, &part) || *at++ != '/' || !parse_number(&at, &n_parts) || *at ||
+	    part < 1 || part > n_parts || n_parts > MAX_PARTS)
+		return fail(-EINVAL,
+			    "--part: '%s' is not the number of a part, from 1, and of how many, "
+			    "at most %d: 2/8, say",
+			    argument, MAX_PARTS);
+	options->part = (unsigned)part;
+	options->n_parts = (unsigned)n_parts;
+	return 0;
+}
+
 static int take_gpus(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
@@ -217,6 +248,9 @@ static const struct option_spec specs[N_ROWS] = {
 			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
 			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE },
+	[ROW_PART] = { "part", 0, "K/P",
+		       "with -m: only the K-th of P parts of the output, which are equally long",
+		       .take = take_part },
 	[ROW_EXPLAIN] = { "explain", 0, NULL, "print the plan and stop", .take = option_take_flag,
 			  MEMBER(explain) },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
@@ -333,6 +367,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
 	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
 	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
+	{ ROW_PART, ROW_UNIQUE, "equal records could be in two parts" },
+	{ ROW_PART, ROW_LIMIT, "the parts are of all records" },
 	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
 	{ ROW_KEYS_ONLY, ROW_INDEX, "choose what is written" },
 	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
@@ -478,6 +514,8 @@ struct sort_spec options_spec(const struct options *options)
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.batch_size = options->batch_size,
 		.n_ranges = options->n_ranges,
+		.part = options->part,
+		.n_parts = options->n_parts,
 		.temp_dirs = options->temp_dirs,
 		.n_temp_dirs = options->n_temp_dirs,
 		.temp_limit_nbytes = options->temp_limit_nbytes,

@@ -45,6 +45,7 @@ struct options {
 	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
 	struct compression_choice compression; /* of spilled runs */
 	unsigned n_threads;                    /* 0: all that this process may use */
+	unsigned part, n_parts; /* of a merge, the one of so many; 0: all */
 	unsigned n_ranges;   /* of the output, merged side by side; 0: as the plan likes */
 	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;

@@ -77,6 +77,9 @@ static int check_shape(const struct options *options)
 		       { "--keys-only", options->keys_only },
 		       { "--index", options->index } };
 
+	if (options->n_parts && options->mode != MODE_MERGE)
+		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
+				     "which records are in a part");
 	if (options->count && !options->unique)
 		return fail(-EINVAL,
 			    "--count needs -u, --unique: it counts the records that are equal");

@@ -39,6 +39,7 @@ struct sort_spec {
 	bool keys_only;          /* keys, or ... */
 	bool index;              /* ... positions; not both, and not with count */
 	int zstd_level;          /* 1 and more; 0: as it is */
+	uint32_t part, n_parts;  /* of a merge, of so many equal parts the one, from 1; 0: all */
 	bool verify;             /* read it back; only with output_path */
 	bool fsync;              /* done when it is on stable storage; only with output_path */
 
@@ -78,3 +79,9 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
 
 /* Which bytes of the inputs are records. */
 struct framing spec_framing(const struct sort_spec *spec);
+
+/* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
+static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)
+{
+	return (uint64_t)((unsigned __int128)n * part / spec->n_parts);
+}

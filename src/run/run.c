@@ -112,15 +112,57 @@ uint64_t run_seek(const struct run *run, code_t key)
 	return n ? n - 1 : 0;
 }
 
+/* Room for an item and a key, one behind the other. */
+static int compare_item(struct run *run, uint64_t i, const struct run_cut_at *at, char *room,
+			int *ret_order)
+{
+	char *key = room + at->layout->item_nbytes;
+	int r = run_read_item(run, i, room);
+
+	if (r < 0)
+		return r;
+	run_item_key(run, at->layout, room, key);
+	*ret_order = layout_compare_keys(at->layout, key, at->key);
+	return 0;
+}
+
+/* Of the blocks [lo, hi), which say too little of their first keys, how many begin before it. */
+static int seek_whole(struct run *run, uint64_t lo, uint64_t hi, const struct run_cut_at *at,
+		      uint64_t *ret_n)
+{
+	char *room = malloc(at->layout->item_nbytes + layout_key_nbytes(at->layout));
+	int r = room ? 0 : fail(-ENOMEM, "no memory for a record");
+
+	while (r == 0 && lo < hi) {
+		const uint64_t i = lo + (hi - lo) / 2;
+		int order = 0;
+
+		r = compare_item(run, run_block_start(run, i), at, room, &order);
+		if (order < 0 || (order == 0 && at->behind_equals))
+			lo = i + 1;
+		else
+			hi = i;
+	}
+	free(room);
+	*ret_n = lo;
+	return r;
+}
+
 int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut)
 {
 	const code_t beginning = layout_key_beginning(at->layout, at->key);
-	const uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, beginning, at->behind_equals);
+	const bool is_whole = layout_key_nbytes(at->layout) <= sizeof(code_t);
+	uint64_t n = run_n_blocks_before(run, 0, run->n_blocks, beginning,
+					 is_whole && at->behind_equals);
+	int r = 0;
 
-	if (n > 0)
-		return run->kind->cut_block(run, n - 1, at, ret_cut);
+	if (!is_whole)
+		r = seek_whole(run, n, run_n_blocks_before(run, n, run->n_blocks, beginning, true),
+			       at, &n);
+	if (r < 0)
+		return r;
 	*ret_cut = 0;
-	return 0;
+	return n > 0 ? run->kind->cut_block(run, n - 1, at, ret_cut) : 0;
 }
 
 int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
@@ -140,9 +182,22 @@ int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct di
 	return run->kind->read(run, first, n, items, ret_digest);
 }
 
+int run_read_item(struct run *run, uint64_t i, void *item)
+{
+	return run->kind->read_item(run, i, item);
+}
+
 int run_read_first_item(struct run *run, uint64_t i, void *item)
 {
-	return run->kind->read_first_item(run, i, item);
+	return run_read_item(run, run_block_start(run, i), item);
+}
+
+void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key)
+{
+	if (layout_has_elements(layout) && !run_holds_records(run, layout))
+		layout_begin_key(layout, element_get(item, layout->element_nbytes, 0), key);
+	else
+		layout_item_key(layout, item, key);
 }
 
 bool run_holds_records(const struct run *run, const struct layout *layout)

@@ -110,6 +110,12 @@ int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct di
  */
 int run_read_first_item(struct run *run, uint64_t i, void *item);
 
+/* Item i, in the same way; of inputs at any time. */
+int run_read_item(struct run *run, uint64_t i, void *item);
+
+/* The whole key of an item that was read of the run: layout_key_nbytes(). */
+void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
+
 /* Where a run is to be cut. */
 struct run_cut_at {
 	const struct layout *layout;
@@ -118,10 +124,10 @@ struct run_cut_at {
 };
 
 /*
- * How many items of a run that is not resident come before the place: at most a block is read for
- * that. Of keys longer than 16 bytes all others have to be 0, and equals be behind it. One thread
- * at a time; before anything else is read. Returns 0 or a negative errno after a message. (Resident
- * runs are cut by the device.)
+ * How many items of a run that is not resident come before the place: a block is read for that, or
+ * more of them where keys of more than 16 bytes tie on these. One thread at a time; before anything
+ * else is read. Returns 0 or a negative errno after a message. (Resident runs are cut by the
+ * device.)
  */
 int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut);
 

@@ -138,11 +138,11 @@ static int read_item(struct input_run *self, uint64_t start, void *item)
 	return r;
 }
 
-static int input_read_first_item(struct run *run, uint64_t i, void *item)
+static int input_read_item(struct run *run, uint64_t i, void *item)
 {
 	struct input_run *self = input_run(run);
 
-	return read_item(self, self->begin + run_block_start(run, i), item);
+	return read_item(self, self->begin + i, item);
 }
 
 /* As many are read as a binary search looks at. */
@@ -153,7 +153,7 @@ static int cut_with(struct input_run *self, uint64_t i, const struct run_cut_at 
 
 	while (lo < hi) {
 		const uint64_t middle = lo + (hi - lo) / 2;
-		int r = read_item(self, middle, item), order;
+		int r = read_item(self, self->begin + middle, item), order;
 
 		if (r < 0)
 			return r;
@@ -217,7 +217,7 @@ static const struct run_kind kind_input = {
 	.block_start = input_block_start,
 	.first_key = input_first_key,
 	.read = input_run_read,
-	.read_first_item = input_read_first_item,
+	.read_item = input_read_item,
 	.cut_block = input_cut_block,
 	.is_as_it_came = true,
 };
@@ -285,10 +285,10 @@ static int input_open_part(const struct layout *layout, struct run *run, uint64_
 		return fail(-ENOMEM, "no memory for a part of a run");
 	*part = *input_run(run);
 	part->is_part = true;
-	part->begin = begin;
-	part->first_block = begin / stride;
+	part->begin += begin;
+	part->first_block = part->begin / stride;
 	part->run.n_items = end - begin;
-	part->run.n_blocks = (end - 1) / stride + 1 - part->first_block;
+	part->run.n_blocks = (part->begin + part->run.n_items - 1) / stride + 1 - part->first_block;
 	part->records = NULL;
 	part->edge = (struct verify_edge){ 0 };
 	r = open_records(part);

@@ -34,10 +34,10 @@ struct run_kind {
 	int (*sample)(struct run *run, struct lane *lane, uint64_t stride);
 	void (*discard_slice)(struct run *run, const struct slice *slice);
 
-	/* Read by blocks: as run_read(), run_read_first_item(). Else NULL. */
+	/* Read by blocks: as run_read(), run_read_item(). Else NULL. */
 	int (*read)(struct run *run, uint64_t first, uint64_t n, void *items,
 		    struct digest *ret_digest);
-	int (*read_first_item)(struct run *run, uint64_t i, void *item);
+	int (*read_item)(struct run *run, uint64_t i, void *item);
 	/*
 	 * As run_cut(), if the cut is in block i or at its end. The block may be read for that.
 	 */

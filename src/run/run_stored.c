@@ -104,18 +104,18 @@ static int read_whole(const struct stored_run *self, uint64_t i, char **ret_item
 	return r;
 }
 
-/* The run's first `most` items of block i of the file. */
-static int read_some(const struct stored_run *self, uint64_t i, uint64_t most, void *items)
+/* The run's items of block i of the file. */
+static int read_its_items(const struct stored_run *self, uint64_t i, void *items)
 {
 	const size_t item_nbytes = run_file_item_nbytes(self->file);
-	const uint64_t begin = begin_of(self, i), n = end_of(self, i) - begin;
+	const uint64_t begin = begin_of(self, i);
 	char *block = NULL;
 	int r = read_whole(self, i, &block);
 
 	if (r < 0)
 		return r;
 	memcpy(items, block + (begin - run_file_blocks(self->file)[i].first_item) * item_nbytes,
-	       (n < most ? n : most) * item_nbytes);
+	       (end_of(self, i) - begin) * item_nbytes);
 	free(block);
 	return 0;
 }
@@ -133,7 +133,7 @@ static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 
 	(void)ret_digest; /* what is spilled was counted when it was read */
 	if (i < end && !is_whole(self, i)) {
-		r = read_some(self, i, UINT64_MAX, to);
+		r = read_its_items(self, i, to);
 		to += (end_of(self, i) - begin_of(self, i)) * item_nbytes;
 		i++;
 	}
@@ -144,23 +144,39 @@ static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 	if (r < 0 || whole_end == end)
 		return r;
 	to += (begin_of(self, whole_end) - begin_of(self, i)) * item_nbytes;
-	return read_some(self, whole_end, UINT64_MAX, to);
+	return read_its_items(self, whole_end, to);
 }
 
-static int stored_read_first_item(struct run *run, uint64_t i, void *item)
+/* The block of the file that holds item `at`, which is there. */
+static uint64_t find_block(const struct run_file *file, uint64_t at)
 {
-	return read_some(stored(run), stored(run)->first_block + i, 1, item);
+	uint64_t lo = 0, hi = run_file_n_blocks(file);
+
+	while (hi - lo > 1) {
+		const uint64_t i = lo + (hi - lo) / 2;
+
+		if (run_file_blocks(file)[i].first_item <= at)
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
 }
 
-/* The whole key of an item of a block, into `key`. */
-static const void *key_of(const struct run *run, const char *items, uint64_t i,
-			  const struct layout *layout, void *key)
+static int stored_read_item(struct run *run, uint64_t i, void *item)
 {
-	if (layout_has_elements(layout) && !run_holds_records(run, layout))
-		layout_begin_key(layout, element_get(items, layout->element_nbytes, i), key);
-	else
-		layout_item_key(layout, items + i * layout->item_nbytes, key);
-	return key;
+	const struct stored_run *self = stored(run);
+	const size_t item_nbytes = run_file_item_nbytes(self->file);
+	const uint64_t at = self->begin + i, block = find_block(self->file, at);
+	char *items = NULL;
+	int r = read_whole(self, block, &items);
+
+	if (r < 0)
+		return r;
+	memcpy(item, items + (at - run_file_blocks(self->file)[block].first_item) * item_nbytes,
+	       item_nbytes);
+	free(items);
+	return 0;
 }
 
 /* How many of a block's n items come before the place; key: room for one. */
@@ -171,9 +187,10 @@ static uint64_t count_before(const struct run *run, const char *items, uint64_t 
 
 	while (lo < hi) {
 		const uint64_t i = lo + (hi - lo) / 2;
-		const int order = layout_compare_keys(
-			at->layout, key_of(run, items, i, at->layout, key), at->key);
+		int order;
 
+		run_item_key(run, at->layout, items + i * at->layout->item_nbytes, key);
+		order = layout_compare_keys(at->layout, key, at->key);
 		if (order < 0 || (order == 0 && at->behind_equals))
 			lo = i + 1;
 		else
@@ -185,16 +202,16 @@ static uint64_t count_before(const struct run *run, const char *items, uint64_t 
 static int stored_cut_block(struct run *run, uint64_t i, const struct run_cut_at *at,
 			    uint64_t *ret_cut)
 {
-	struct stored_run *self = stored(run);
-	const struct run_block *block = &run_file_blocks(self->file)[i];
+	const uint64_t start = run_block_start(run, i), n = run_block_start(run, i + 1) - start;
+	char *items = malloc(n * at->layout->item_nbytes);
 	void *key = malloc(layout_key_nbytes(at->layout));
-	char *items = NULL;
-	int r = key ? read_whole(self, i, &items) : fail(-ENOMEM, "no memory for a key");
+	struct digest unread = { 0 };
+	int r = items && key ? stored_read(run, i, 1, items, &unread) :
+			       fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
 
-	if (r == 0) {
-		*ret_cut = block->first_item + count_before(run, items, block->n_items, at, key);
-		free(items);
-	}
+	if (r == 0)
+		*ret_cut = start + count_before(run, items, n, at, key);
+	free(items);
 	free(key);
 	return r;
 }
@@ -218,7 +235,7 @@ static int stored_open_part(const struct layout *layout, struct run *run, uint64
 #define STORED                                                                                     \
 	.close = stored_close, .give_back = stored_give_back, .open_part = stored_open_part,       \
 	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
-	.read_first_item = stored_read_first_item, .cut_block = stored_cut_block,                  \
+	.read_item = stored_read_item, .cut_block = stored_cut_block,                              \
 	.discard_before = stored_discard_before, .file = stored_file
 
 static const struct run_kind kinds[] = {
@@ -244,22 +261,6 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 	return 0;
 }
 
-/* The block of the file that holds item `at`, which is there. */
-static uint64_t find_block(const struct run_file *file, uint64_t at)
-{
-	uint64_t lo = 0, hi = run_file_n_blocks(file);
-
-	while (hi - lo > 1) {
-		const uint64_t i = lo + (hi - lo) / 2;
-
-		if (run_file_blocks(file)[i].first_item <= at)
-			lo = i;
-		else
-			hi = i;
-	}
-	return lo;
-}
-
 /*
  * What a part may give back, of the blocks [first, end) that it has a part of: those that nobody
  * else reads. A page between two blocks goes with the second, and may hold the end of one that
@@ -277,12 +278,13 @@ static int read_first_key(struct stored_run *part, const struct layout *layout)
 {
 	char *item = malloc(layout->item_nbytes);
 	void *key = malloc(layout_key_nbytes(layout));
-	int r = item && key ? read_some(part, part->first_block, 1, item) :
+	int r = item && key ? stored_read_item(&part->run, 0, item) :
 			      fail(-ENOMEM, "no memory for a record");
 
-	if (r == 0)
-		part->first_key =
-			layout_key_beginning(layout, key_of(&part->run, item, 0, layout, key));
+	if (r == 0) {
+		run_item_key(&part->run, layout, item, key);
+		part->first_key = layout_key_beginning(layout, key);
+	}
 	free(item);
 	free(key);
 	return r;
@@ -300,10 +302,10 @@ static int stored_open_part(const struct layout *layout, struct run *run, uint64
 		return fail(-ENOMEM, "no memory for a part of a run");
 	*part = *self;
 	part->is_part = true;
-	part->begin = begin;
-	part->end = end;
-	part->first_block = find_block(part->file, begin);
-	end_block = find_block(part->file, end - 1) + 1;
+	part->begin = self->begin + begin;
+	part->end = self->begin + end;
+	part->first_block = find_block(part->file, part->begin);
+	end_block = find_block(part->file, part->end - 1) + 1;
 	part->run.n_items = end - begin;
 	part->run.n_blocks = end_block - part->first_block;
 	set_discards(part, end_block);

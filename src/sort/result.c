@@ -13,10 +13,13 @@
 #include "src/sort/setup.h"
 
 /* Of an input of known size, the records that are written; with -u at most. */
-static uint64_t n_records_out(const struct job *job)
+static uint64_t n_records_out(const struct sort_spec *spec, const struct job *job)
 {
-	const uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
+	uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 
+	if (spec->n_parts)
+		n = sort_spec_part_end(spec, spec->part, n) -
+		    sort_spec_part_end(spec, spec->part - 1, n);
 	return n < job->limit ? n : job->limit;
 }
 
@@ -29,7 +32,7 @@ uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *
 	if (spec->unique || spec->zstd_level ||
 	    input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
-	return around_nbytes(job->input) + n_records_out(job) * job->layout->output_nbytes;
+	return around_nbytes(job->input) + n_records_out(spec, job) * job->layout->output_nbytes;
 }
 
 /* What is written for a record can be longer than it is: --index, keys that overlap. */
@@ -40,7 +43,7 @@ int result_check_size(const struct sort_spec *spec, const struct job *job)
 
 	if (spec->unique || input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return 0;
-	n = n_records_out(job);
+	n = n_records_out(spec, job);
 	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
 	    !__builtin_add_overflow(nbytes, around_nbytes(job->input), &nbytes) &&
 	    nbytes <= INT64_MAX)

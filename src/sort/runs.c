@@ -1,9 +1,15 @@
 /*
  * runs - the sorted runs that the final merge is made of (see inside.h)
  */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/messages.h"
 #include "src/form/chunk_pool.h"
 #include "src/form/form_runs.h"
 #include "src/merge/passes.h"
+#include "src/run/rank.h"
+#include "src/sort/around.h"
 #include "src/sort/inside.h"
 
 /* Whoever asks how far it is wants to know what is still to come. */
@@ -52,6 +58,64 @@ static int store_resident(struct sort *sort)
 			    job->plan.merge_nbytes, &sort->account.ledger);
 }
 
+static int check_part(const struct sort *sort)
+{
+	const struct input *input = sort->job.input;
+
+	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
+		return fail(-EINVAL, "--part needs inputs that are files: of a pipe nobody knows "
+				     "how long it is");
+	if (around_nbytes(input))
+		return fail(-EINVAL, "--part is for files of nothing but records: which part "
+				     "would have what is around them?");
+	return 0;
+}
+
+/* In the place of each run what of it is in [begin, end), if anything. */
+static int take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *ends)
+{
+	const struct run_store *whole = &sort->whole;
+	int r = 0;
+
+	for (size_t i = 0; i < whole->n && r == 0; i++) {
+		struct run *part;
+
+		if (begins[i] > ends[i])
+			return fail(-EINVAL,
+				    "input %zu is not in order; -m merges files that are sorted "
+				    "already",
+				    i + 1);
+		if (begins[i] == ends[i])
+			continue;
+		r = run_open_part(sort->job.layout, whole->runs[i], begins[i], ends[i], &part);
+		if (r == 0)
+			r = run_store_add(&sort->store, part);
+	}
+	return r;
+}
+
+/* --part: of the runs what is in it. */
+static int cut_part(struct sort *sort)
+{
+	const struct layout *layout = sort->job.layout;
+	const struct sort_spec *spec = sort->spec;
+	const uint64_t n = input_total_nbytes(sort->job.input) / layout->record_nbytes;
+	const uint32_t n_runs = (uint32_t)sort->store.n;
+	uint64_t *cuts = calloc(n_runs + 1, 2 * sizeof *cuts);
+	int r = cuts ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
+
+	sort->whole = sort->store;
+	sort->store = (struct run_store){ 0 };
+	for (uint32_t i = 0; i < 2 && r == 0; i++)
+		r = rank_cut(layout, sort->whole.runs, n_runs,
+			     sort_spec_part_end(spec, spec->part - 1 + i, n),
+			     cuts + (size_t)i * n_runs);
+	if (r == 0)
+		r = take_parts(sort, cuts, cuts + n_runs);
+	free(cuts);
+	return r;
+}
+
 static void note_runs(struct sort *sort)
 {
 	sort->facts.n_runs = sort->store.n;
@@ -71,8 +135,12 @@ int runs_make(struct sort *sort)
 	expect_phases(sort);
 	stats_begin_phase(job->stats, PHASE_RUNS, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (spec->merges) {
-		r = input_runs_open(job, spec->inputs, spec->n_inputs, &sort->store, &ledger->read,
-				    &sort->inputs);
+		r = spec->n_parts ? check_part(sort) : 0;
+		if (r == 0)
+			r = input_runs_open(job, spec->inputs, spec->n_inputs, &sort->store,
+					    &ledger->read, &sort->inputs);
+		if (r == 0 && spec->n_parts)
+			r = cut_part(sort);
 	} else {
 		r = sort->checkpoint ? restore(sort) : 0;
 		if (r == 0)

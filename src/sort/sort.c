@@ -123,6 +123,7 @@ static void close_all(struct sort *sort)
 {
 	result_abort(&sort->result);
 	run_store_free(&sort->store);
+	run_store_free(&sort->whole);
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);
 	/* Last of all: as long as it is there, who starts again is told that all is done. */
