@@ -62,7 +62,7 @@ void source_prepare(struct source *source, const char *path)
 	const bool is_stdin = strcmp(path, "-") == 0;
 
 	*source = (struct source){
-		.name = is_stdin ? "standard input" : path,
+		.name = is_stdin ? "standard input" : *path ? path : "''",
 		.path = is_stdin ? NULL : path,
 		.file = { .fd = -1 },
 		.direct = { .fd = -1 },

@@ -25,7 +25,7 @@
 
 /* The longest of the files, memory.stat, has some 4 KiB. */
 struct text {
-	char bytes[16384];
+	char bytes[8192];
 };
 
 /* What limits the processes of the group whose files are in `dir`; NO_LIMIT if nothing does. */
@@ -49,27 +49,36 @@ static uint64_t headroom(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Read root/dir/name; an unreadable file is an empty text. */
-static bool read_text(const char *root, const char *dir, const char *name, struct text *ret_text)
+/*
+ * Read what root/dir/name begins with, as a string of less than `size` bytes; of an unreadable file
+ * that is "".
+ */
+static bool read_beginning(const char *root, const char *dir, const char *name, char *ret_bytes,
+			   size_t size)
 {
 	char path[PATH_MAX];
 	size_t nbytes = 0;
 	ssize_t n;
 	int fd;
 
-	ret_text->bytes[0] = '\0';
+	ret_bytes[0] = '\0';
 	if (snprintf(path, sizeof path, "%s%s/%s", root, dir, name) >= (int)sizeof path)
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	do {
-		n = read(fd, ret_text->bytes + nbytes, sizeof ret_text->bytes - 1 - nbytes);
+		n = read(fd, ret_bytes + nbytes, size - 1 - nbytes);
 		nbytes += n > 0 ? (size_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	close(fd);
-	ret_text->bytes[nbytes] = '\0';
+	ret_bytes[nbytes] = '\0';
 	return n == 0;
+}
+
+static bool read_text(const char *root, const char *dir, const char *name, struct text *ret_text)
+{
+	return read_beginning(root, dir, name, ret_text->bytes, sizeof ret_text->bytes);
 }
 
 /* The number that `text` begins with, after blanks; `otherwise` if there is none ("max", "-1"). */
@@ -95,10 +104,10 @@ static const char *behind_label(const struct text *text, const char *label)
 
 static uint64_t read_number(const char *root, const char *dir, const char *name, uint64_t otherwise)
 {
-	struct text text;
+	char text[64];
 
-	read_text(root, dir, name, &text);
-	return parse_number(text.bytes, otherwise);
+	read_beginning(root, dir, name, text, sizeof text);
+	return parse_number(text, otherwise);
 }
 
 /* Memory of a group in use, less the page cache that the kernel would drop first. */

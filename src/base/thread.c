@@ -8,6 +8,12 @@
 
 #include "src/base/messages.h"
 
+/*
+ * Nothing of ours has much on its stack. What the system has for a default may be 8 MiB of
+ * addresses for each, which can be limited, or as little as 16 KiB (ulimit -s), which is not enough.
+ */
+enum { STACK_NBYTES = 512 << 10 };
+
 /* What a thread begins with; its own to free. */
 struct beginning {
 	void *(*run)(void *argument);
@@ -31,8 +37,7 @@ static int create(struct beginning *beginning, size_t stack_nbytes, pthread_t *r
 
 	if (r < 0)
 		return r;
-	if (stack_nbytes > 0)
-		r = -pthread_attr_setstacksize(&attributes, stack_nbytes);
+	r = -pthread_attr_setstacksize(&attributes, stack_nbytes ? stack_nbytes : STACK_NBYTES);
 	if (r == 0)
 		r = -pthread_create(ret_thread, &attributes, begin, beginning);
 	pthread_attr_destroy(&attributes);

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +23,6 @@
 #include "src/cli/report_file.h"
 #include "src/cli/roles.h"
 #include "src/sort/sort.h"
-
-enum { STACK_NBYTES = 512 << 10 };
 
 /*
  * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
@@ -89,29 +85,6 @@ static int explain(const struct options *options, const struct sort_observer *ob
 	explain_print(&explanation, stdout);
 	*facts = explanation.facts;
 	return 0;
-}
-
-static bool is_limited(int resource)
-{
-	struct rlimit limit;
-
-	return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
-
-/*
- * No thread of ours has much on its stack; by default each has 8 MiB of addresses for it, which
- * counts where these are limited. (Elsewhere threads of the GPU's driver have what they expect.)
- */
-static void keep_stacks_small(void)
-{
-	pthread_attr_t attributes;
-
-	if (!is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA))
-		return;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_NBYTES);
-	pthread_setattr_default_np(&attributes);
-	pthread_attr_destroy(&attributes);
 }
 
 /* Check, sort or merge. */
@@ -237,7 +210,6 @@ int main(int argc, char **argv)
 
 	messages_print_as("gsort");
 	keep_to_one_arena();
-	keep_stacks_small();
 	open_files_to_their_owner();
 	if (r == 0)
 		r = options_parse(argc, argv, &options);

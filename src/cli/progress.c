@@ -170,7 +170,7 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
 	int r;
 
 	if (!progress)
-		return fail(-ENOMEM, "--progress: %m");
+		return fail(-ENOMEM, "cannot show progress: %m");
 	progress->stats = stats;
 	progress->mode = mode;
 	progress->on_terminal = isatty(STDERR_FILENO);
@@ -180,7 +180,7 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
 	r = thread_start(run, progress, 0, &progress->thread);
 	if (r < 0) {
 		free(progress);
-		return fail(r, "--progress: cannot start a thread: %m");
+		return fail(r, "cannot start the thread that shows progress: %m");
 	}
 	*ret_progress = progress;
 	return 0;

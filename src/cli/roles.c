@@ -57,10 +57,32 @@ static const struct role *which_must_go(const struct role *a, const struct role 
 	(role)->name, (role)->path ? " '" : "", (role)->path ? (role)->path : "",                  \
 		(role)->path ? "'" : ""
 
+static bool is_standard_error(const struct role *role)
+{
+	return role->kind == ROLE_TEXT && role->fd == STDERR_FILENO;
+}
+
+/* Written from where the caller has it open: a message is no worse there than what was to come. */
+static bool goes_on(const struct role *role)
+{
+	return role->kind != ROLE_INPUT && role->kind != ROLE_LIST &&
+	       (!role->path || place_descriptor(role->path) >= 0);
+}
+
+/* Is standard error a file of the run, which a message would be written over? */
+static bool would_lose(struct placed a, struct placed b)
+{
+	return S_ISREG(a.place->mode) && ((is_standard_error(a.role) && !goes_on(b.role)) ||
+					  (is_standard_error(b.role) && !goes_on(a.role)));
+}
+
 static int check_pair(struct placed a, struct placed b)
 {
 	const mode_t mode = a.place->mode;
 
+	if (place_is_same(a.place, b.place) && !may_be_one(a.role, b.role, mode) &&
+	    would_lose(a, b))
+		return -EINVAL; /* without a word */
 	if (!place_is_same(a.place, b.place) || may_be_one(a.role, b.role, mode))
 		return 0;
 	return fail(-EINVAL,
@@ -131,7 +153,7 @@ int roles_add_stream(struct roles *roles, enum role_kind kind, int fd)
 /* Of an input that is not there nothing else is to be said later. */
 static int fail_missing(const char *path)
 {
-	return fail(-ENOENT, "%s: cannot open: %m", path);
+	return fail(-ENOENT, "%s: cannot open: %m", *path ? path : "''");
 }
 
 int roles_check_input(const struct roles *roles, const char *path)
@@ -186,10 +208,37 @@ static int add_kept(struct roles *roles, const char *directory,
 	return r;
 }
 
+/* Does that path ("-": a stream) lead to the file? */
+static bool leads_to(const char *path, const struct place *place)
+{
+	struct place found;
+	bool is_same;
+
+	if (!path || (strcmp(path, "-") == 0 ? place_of_descriptor(STDIN_FILENO, &found) :
+					       place_of_path(path, &found)) < 0)
+		return false;
+	is_same = place_is_same(&found, place);
+	place_free(&found);
+	return is_same;
+}
+
+/* Before anything else is found, and said: would saying it be to write over an input? */
+static bool must_be_silent(const struct options *options)
+{
+	struct place error;
+	bool is_taken = false;
+
+	if (place_of_descriptor(STDERR_FILENO, &error) < 0 || !S_ISREG(error.mode))
+		return false;
+	for (size_t i = 0; i < options->n_inputs && !is_taken; i++)
+		is_taken = leads_to(options->inputs[i], &error);
+	return is_taken || leads_to(options->files0_path, &error);
+}
+
 static int check(struct roles *roles, const struct options *options,
 		 char *paths[static CHECKPOINT_N_FILES])
 {
-	int r = roles_add_list(roles, options->files0_path);
+	int r = must_be_silent(options) ? -EINVAL : roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
 		r = add_output(roles, options);

@@ -12,6 +12,9 @@
  * - two texts go to one stream;
  * - a device of characters, such as a terminal or /dev/null: it holds nothing;
  * - the two directions of a socket.
+ *
+ * Where standard error is itself one of the files, a message would be written over it: there, the
+ * status says all.
  */
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/codec/zst_stream.h"
@@ -332,17 +333,20 @@ static int open_sorting(struct job *job, const struct backend *backend, const st
 
 /* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
 static int try_sorting(struct job *job, const struct backend *backend, const struct setup *setup,
-		       char ret_reason[static MESSAGE_NBYTES])
+		       char **ret_reason)
 {
-	struct messages messages, *before;
+	struct messages *messages = malloc(sizeof *messages), *before; /* not for a small stack */
 	int r;
 
-	messages_init(&messages, NULL, NULL);
-	before = messages_enter(&messages);
+	if (!messages)
+		return -ENOMEM;
+	messages_init(messages, NULL, NULL);
+	before = messages_enter(messages);
 	r = open_sorting(job, backend, setup);
 	messages_enter(before);
-	strcpy(ret_reason, messages.text);
-	messages_destroy(&messages);
+	*ret_reason = strdup(messages->text);
+	messages_destroy(messages);
+	free(messages);
 	return r;
 }
 
@@ -356,14 +360,18 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
 	const bool may_fail = has_choice && spec->n_gpus == 0;
-	char reason[MESSAGE_NBYTES];
-	int r = may_fail ? try_sorting(job, *backend, setup, reason) :
+	char *reason = NULL;
+	int r = may_fail ? try_sorting(job, *backend, setup, &reason) :
 			   open_sorting(job, *backend, setup);
 
-	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail))
+	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail)) {
+		free(reason);
 		return r;
-	warn("%s; sorting on the CPU",
-	     r == -ENOMEM ? "the GPU has not enough free memory" : reason);
+	}
+	warn("%s; sorting on the CPU", r == -ENOMEM ? "the GPU has not enough free memory" :
+				       reason       ? reason :
+						      "the GPU cannot be used");
+	free(reason);
 	close_device(job);
 	*backend = &backend_cpu;
 	return open_sorting(job, *backend, setup);

@@ -86,7 +86,7 @@ cp input file
 same input file 'a file appended to itself'
 
 claim 'types that are none'
-for type in '' u u7 u65 u256 x64 f16 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
+for type in '' u u7 u65 u256 x64 f8 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
 	refuses "(-t|--type)" -t "$type" input
 done
 refuses "(-t|--type).*65536" -t b65537 input
@@ -232,6 +232,8 @@ long_name=$(printf '%0250d' 0)
 long_name=$long_name/$long_name/$long_name/$long_name/$long_name
 run "$long_name"
 one_line 'No such file' 'a long name'
+run '' -o output
+one_line "^gsort: '': cannot open: No such file" 'an empty name'
 
 claim 'a list of names that are ended by newlines is told from one with NULs'
 printf 'input\nsorted\n' > names

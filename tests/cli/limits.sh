@@ -87,6 +87,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	rm -f output
 
 	claim 'too little memory to do anything is said'
+	rm -f output
 	(
 		ulimit -v 30000
 		"$GSORT" -S 64M input -o output 2> stderr
@@ -94,6 +95,21 @@ if ! grep -q __sanitizer "$GSORT"; then
 	) || broken 'not status 2'
 	one_line 'memory|start' '30 MB'
 	[ ! -e output ] || broken 'an output'
+fi
+
+if ! grep -q __sanitizer "$GSORT"; then
+	claim 'a small stack is enough'
+	for size in 64 128; do
+		limited ulimit -s $size
+		gsort=$GSORT
+		GSORT=./limited
+		# Where the stack begins is different in each process.
+		for i in 1 2 3 4 5 6 7 8; do
+			gives expected input
+		done
+		gives expected -S 1M --checkpoint=ck input
+		GSORT=$gsort
+	done
 fi
 
 claim 'ten descriptors are enough'

@@ -120,10 +120,35 @@ one_line 'standard output and standard error are the same file' '2>&1'
 begin
 "$g" v -o o 2>> v
 status=$?
-tail -c +40001 v > ../stderr
 cd ..
 [ $status -eq 2 ] || broken '2>> v: status not 2'
-one_line "standard error and input 'v' are the same file" '2>> v'
+same v files/v '2>> v'
+
+# unsaid COMMAND: refused, and all files are as they were: standard error is one of them.
+unsaid() {
+	begin
+	everything > ../before
+	(eval "$*") > ../stdout < /dev/null
+	status=$?
+	everything > ../after
+	cd "$work" || exit 99
+	: > stderr
+	[ $status -eq 2 ] || broken "$*: status $status"
+	same before after "$*"
+	[ ! -s stdout ] || broken "$*: wrote to standard output"
+	is_new=no
+}
+
+claim 'a refusal is not written over the file that it is about'
+unsaid '$g v -o new 2<> v'
+unsaid '$g - -o new < v 2<> v'
+unsaid '$g v -o o 2<> o'
+unsaid '$g --files0-from=l -o new 2<> l'
+unsaid '$g v -o new --stats-json=r 2<> r'
+unsaid '$g v -o o --trace=o 2<> v'
+unsaid '$g soft missing -o o 2<> v'
+unsaid '"$GSORT_CHECK" v 2<> v'
+unsaid '"$GSORT_GEN" -o o 2<> o'
 clash "standard output and input 'v' are the same file" '$g --explain v >> v'
 
 claim 'a pipe into itself'
