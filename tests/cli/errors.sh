@@ -86,7 +86,7 @@ cp input file
 same input file 'a file appended to itself'
 
 claim 'types that are none'
-for type in '' u u7 u65 u256 x64 f8 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
+for type in '' u u7 u65 u256 x64 f24 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
 	refuses "(-t|--type)" -t "$type" input
 done
 refuses "(-t|--type).*65536" -t b65537 input
