@@ -106,7 +106,10 @@ static int check_sticky(const struct replacement *replacement)
 	if (!(directory.st_mode & S_ISVTX) || user == 0 || user == directory.st_uid ||
 	    user == replacement->old.st_uid)
 		return 0;
-	return -EPERM;
+	return fail(-EPERM,
+		    "%s: is somebody else's, and in its directory only owners may replace files "
+		    "(it is sticky, as /tmp is); let the output go to another file",
+		    replacement->path);
 }
 
 /* What a rename asks of a file and of the directory that it is in; 0: the system does not say. */
@@ -209,6 +212,24 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 	return r;
 }
 
+static int fail_kept(const struct replacement *replacement, int r, const char *what)
+{
+	return fail(r, "%s: %s beside it %s", replacement->path, replacement->kept_name, what);
+}
+
+/* status: of the file with the kept name. Nobody else may be able to change it. */
+static int check_kept(const struct replacement *replacement, const struct stat *status)
+{
+	if (!S_ISREG(status->st_mode) || status->st_uid != geteuid())
+		return fail_kept(replacement, -EEXIST,
+				 "is another file than the one that was begun; remove it");
+	if (status->st_nlink != 1)
+		return fail_kept(replacement, -EEXIST,
+				 "has other names as well (hard links), by which it could be "
+				 "changed; remove those");
+	return 0;
+}
+
 /*
  * Take up the file with the kept name. It must be ours: in a shared directory somebody else could
  * have put something in its place.
@@ -220,12 +241,11 @@ static int take_up_kept(const struct replacement *replacement, struct file *ret_
 	int r = file_open(replacement->calls, replacement->directory.fd, replacement->kept_name,
 			  O_RDWR | O_NOFOLLOW, 0, &file);
 
+	if (r == -ELOOP)
+		return fail_kept(replacement, r, "is a symbolic link now; remove it");
 	if (r < 0)
 		return r;
-	if (fstat(file.fd, &status) < 0)
-		r = -errno;
-	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1)
-		r = -EEXIST;
+	r = fstat(file.fd, &status) < 0 ? -errno : check_kept(replacement, &status);
 	if (r < 0)
 		file_close(&file);
 	else

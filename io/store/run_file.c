@@ -241,12 +241,15 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 {
 	const struct run_block *block = &run->blocks[i];
 
+	if (r == -EBADMSG)
+		spill_note_damage(run->format.spill);
 	return fail(r,
 		    "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32 " bytes at %" PRIu64
-		    ") %s: %s; check the disk, or use another directory (-T)",
+		    ") %s: %s; %s",
 		    spill_directory(run->format.spill, block->file), i, run->n_blocks,
 		    block->stored_nbytes, block->offset, what,
-		    r == -EBADMSG ? "it is not what was written" : strerror(-r));
+		    r == -EBADMSG ? "it is not what was written" : strerror(-r),
+		    spill_advice(run->format.spill));
 }
 
 /* Bring the stored bytes of the blocks [first, end) to `to`, where they are not yet checked. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
@@ -39,6 +40,8 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
+	const char *advice; /* about what is damaged; NULL: the usual */
+	atomic_bool is_damaged;
 
 	/* Constant once anything is stored. */
 	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */
@@ -149,6 +152,26 @@ void spill_try_both_ways(struct spill *spill)
 bool spill_is_kept(const struct spill *spill)
 {
 	return spill->is_kept;
+}
+
+void spill_set_advice(struct spill *spill, const char *advice)
+{
+	spill->advice = advice;
+}
+
+const char *spill_advice(const struct spill *spill)
+{
+	return spill->advice ? spill->advice : "check the disk, or use another directory (-T)";
+}
+
+void spill_note_damage(struct spill *spill)
+{
+	atomic_store(&spill->is_damaged, true);
+}
+
+bool spill_is_damaged(const struct spill *spill)
+{
+	return atomic_load(&spill->is_damaged);
 }
 
 int spill_sync(struct spill *spill)

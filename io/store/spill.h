@@ -68,6 +68,17 @@ void spill_try_both_ways(struct spill *spill);
 /* Does what is stored stay when the spill is closed? */
 bool spill_is_kept(const struct spill *spill);
 
+/*
+ * What is to be done when something that was stored is not what is read: the end of a sentence;
+ * must outlive the spill. If nobody has said so, to look at the disk.
+ */
+void spill_set_advice(struct spill *spill, const char *advice);
+const char *spill_advice(const struct spill *spill);
+
+/* It has happened; and has it? Thread-safe. */
+void spill_note_damage(struct spill *spill);
+bool spill_is_damaged(const struct spill *spill);
+
 /* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
 int spill_sync(struct spill *spill);
 

@@ -10,7 +10,7 @@
 
 /*
  * Nothing of ours has much on its stack. What the system has for a default may be 8 MiB of
- * addresses for each, which can be limited, or as little as 16 KiB (ulimit -s), which is not enough.
+ * addresses for each, which can be limited, or too little (ulimit -s).
  */
 enum { STACK_NBYTES = 512 << 10 };
 

@@ -13,8 +13,8 @@
 
 /*
  * Start a thread that calls run(argument), with the messages of the calling one; it is to be
- * joined. stack_nbytes: what is enough for it; 0: what mostly is. Returns 0, or a negative errno without a
- * message.
+ * joined. stack_nbytes: what is enough for it; 0: what mostly is. Returns 0, or a negative errno
+ * without a message.
  */
 int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
 		 pthread_t *ret_thread);

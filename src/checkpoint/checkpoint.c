@@ -16,12 +16,7 @@
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/run_origins.h"
 
-/* What to remove, in words: no more than what is gsort's. */
-struct advice {
-	char text[160];
-};
-
-static struct advice advise(const struct checkpoint *checkpoint)
+struct advice checkpoint_advise(const struct checkpoint *checkpoint)
 {
 	const char *output = checkpoint->state.header.output_name;
 	struct advice advice;
@@ -35,7 +30,7 @@ static struct advice advise(const struct checkpoint *checkpoint)
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what)
 {
 	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->files.path, what,
-		    advise(checkpoint).text);
+		    checkpoint_advise(checkpoint).text);
 }
 
 static int fail_other(const struct checkpoint *checkpoint, const struct difference *difference)
@@ -43,7 +38,7 @@ static int fail_other(const struct checkpoint *checkpoint, const struct differen
 	return fail(-EINVAL,
 		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
 		    checkpoint->files.path, difference->name, difference->was, difference->is,
-		    advise(checkpoint).text);
+		    checkpoint_advise(checkpoint).text);
 }
 
 /* A new checkpoint: its first record, and its name. */
@@ -146,7 +141,8 @@ static int take_up_changed(struct checkpoint *checkpoint, const struct descripti
 		return fail(-EINVAL,
 			    "%s: the sort was complete, and its output, %s, which is also an "
 			    "input, has changed since; %s",
-			    checkpoint->files.path, spec->output_path, advise(checkpoint).text);
+			    checkpoint->files.path, spec->output_path,
+			    checkpoint_advise(checkpoint).text);
 	return begin_anew(checkpoint, now, "its output");
 }
 
@@ -195,6 +191,9 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 			       take_up_complete(checkpoint, &saved, now);
 	if (description_differs(&saved, now, ACCEPT_NONE, &difference))
 		return fail_other(checkpoint, &difference);
+	if (state->is_damaged)
+		return checkpoint_fail_damaged(checkpoint,
+					       "a block of its runs is not what was written");
 	return manifest_cut(&checkpoint->files.manifest);
 }
 
@@ -344,7 +343,7 @@ static int check_output(const struct checkpoint *checkpoint, struct output *outp
 		    " of the output under construction, %s, are "
 		    "not what was written; %s",
 		    checkpoint->files.path, state->parts[bad].nbytes, state->parts[bad].offset,
-		    state->header.output_name, advise(checkpoint).text);
+		    state->header.output_name, checkpoint_advise(checkpoint).text);
 }
 
 /* Remember which file the output is, to know it again when it has its name. */
@@ -426,7 +425,7 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct job *j
 	return fail(-EINVAL,
 		    "%s: the input has changed behind record %" PRIu64
 		    " since a run of the checkpoint in %s was made of it; %s",
-		    path, record, checkpoint->files.path, advise(checkpoint).text);
+		    path, record, checkpoint->files.path, checkpoint_advise(checkpoint).text);
 }
 
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,

@@ -19,6 +19,11 @@
 
 struct pending_point;
 
+/* What to remove, in words: no more than what is gsort's. */
+struct advice {
+	char text[160];
+};
+
 struct checkpoint {
 	/* Set by open. */
 	const struct syscalls *io;
@@ -32,6 +37,7 @@ struct checkpoint {
 	struct merge_point skip;
 
 	/* Set by open_spill, restore and start_merge. */
+	struct advice advice; /* about what is stored */
 	struct spill *spill;
 	struct saver *saver;
 	struct run *const *merged; /* n_merged: the runs of the final merge */
@@ -46,6 +52,8 @@ struct checkpoint {
 	size_t n_saved;  /* ... and that are durable */
 	struct pending_point *pending, **last_pending;
 };
+
+struct advice checkpoint_advise(const struct checkpoint *checkpoint);
 
 /* "the checkpoint is damaged: WHAT"; -EBADMSG. */
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what);

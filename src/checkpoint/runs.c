@@ -123,6 +123,8 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 	if (r < 0)
 		return r;
 	checkpoint->files.runs.fd = -1; /* it is the spill's now */
+	checkpoint->advice = checkpoint_advise(checkpoint);
+	spill_set_advice(checkpoint->spill, checkpoint->advice.text);
 	*ret_spill = checkpoint->spill;
 	return 0;
 }

@@ -309,6 +309,11 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 	if (!checkpoint)
 		return;
 	end_saving(checkpoint, true);
+	if (checkpoint->spill && spill_is_damaged(checkpoint->spill)) {
+		/* Who starts again need not sort the rest to find that out. */
+		checkpoint_append(&checkpoint->files.manifest, RECORD_DAMAGED, NULL, 0);
+		return;
+	}
 	if (atomic_load(&checkpoint->is_worth))
 		tell("%s keeps what is finished", checkpoint->files.path);
 	if (!is_in_vain(checkpoint))

@@ -220,6 +220,9 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 		return visit_point(state, &cursor);
 	case RECORD_DONE:
 		return visit_done(state, &cursor);
+	case RECORD_DAMAGED:
+		state->is_damaged = true;
+		return 0;
 	default:
 		return -EBADMSG;
 	}

@@ -8,6 +8,7 @@
  *	POINT	where the final merge can be taken up (merge.h), and the checksums of what has been
  *		written since the point before
  *	DONE	the output is complete, and about to be given its name
+ *	DAMAGED	a run is not what was written: nothing comes after that
  *
  * Each is written when what it speaks of is on stable storage. Read one after the other they give
  * the state. Numbers are the machine's own: a checkpoint does not travel.
@@ -18,7 +19,14 @@
 #include "src/checkpoint/manifest.h"
 #include "src/merge/merge.h"
 
-enum checkpoint_record { RECORD_HEADER = 1, RECORD_OUTPUT, RECORD_RUN, RECORD_POINT, RECORD_DONE };
+enum checkpoint_record {
+	RECORD_HEADER = 1,
+	RECORD_OUTPUT,
+	RECORD_RUN,
+	RECORD_POINT,
+	RECORD_DONE,
+	RECORD_DAMAGED
+};
 
 struct saved_header {
 	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output */
@@ -74,6 +82,7 @@ struct checkpoint_state {
 	size_t n_parts;
 	bool is_done;
 	struct saved_done done;
+	bool is_damaged; /* a block of a run */
 };
 
 /*

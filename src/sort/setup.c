@@ -192,19 +192,19 @@ static bool is_enough(const struct job *job, const struct sort_spec *spec, uint6
 	return plan.is_enough;
 }
 
-/* The least memory that is, more or less. */
-static uint64_t find_enough_nbytes(const struct job *job, const struct sort_spec *spec)
+/* The least memory that is, in MiB, whatever was given. */
+static uint64_t find_enough_mib(const struct job *job, const struct sort_spec *spec)
 {
-	uint64_t less = job->plan.memory_nbytes, enough = 2 * less;
+	uint64_t less = 0, enough = 1;
 
-	while (!is_enough(job, spec, enough) && enough < PLAN_MOST_MEMORY_NBYTES) {
+	while (!is_enough(job, spec, enough << 20) && enough << 20 < PLAN_MOST_MEMORY_NBYTES) {
 		less = enough;
 		enough *= 2;
 	}
-	while (enough - less > enough / 32) {
+	while (enough - less > 1) {
 		const uint64_t middle = less + (enough - less) / 2;
 
-		*(is_enough(job, spec, middle) ? &enough : &less) = middle;
+		*(is_enough(job, spec, middle << 20) ? &enough : &less) = middle;
 	}
 	return enough;
 }
@@ -221,11 +221,12 @@ static int check_memory(const struct job *job, const struct sort_spec *spec)
 	size_format(plan->total_nbytes, needed);
 	size_format(plan->full_index_nbytes, index);
 	size_format(job->request.streams_nbytes, streams);
-	return fail(-E2BIG,
-		    "%s of memory are too little: this would take %s, of it %s to know where what "
-		    "is in the runs, and %s for inputs and a compressed output; it needs -S of at "
-		    "least %" PRIu64 "M",
-		    has, needed, index, streams, (find_enough_nbytes(job, spec) >> 20) + 1);
+	return fail(
+		-E2BIG,
+		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
+		"to know where what is in the runs, and %s for inputs and a compressed output; "
+		"it needs -S of at least %" PRIu64 "M",
+		has, PLAN_BESIDE_NBYTES >> 20, needed, index, streams, find_enough_mib(job, spec));
 }
 
 static void choose_way_of_spill(struct job *job)

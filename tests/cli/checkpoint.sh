@@ -112,7 +112,17 @@ again
 	head -c 4096 kept/ck/gsort-runs
 	tail -c +4097 kept/ck/gsort-runs | tr '\000-\377' '\001-\377\000'
 } > ck/gsort-runs
-refuses_to_go_on 'temporary file in ck: block .* is damaged' -S 1M --batch-size=2 input -o output
+named='to start again, remove gsort-manifest and gsort-runs in it, and .gsort-[0-9a-f]* beside'
+refuses_to_go_on "temporary file in ck: block .* is damaged: .*; $named" \
+	-S 1M --batch-size=2 input -o output
+
+claim 'a damaged checkpoint does not grow with each start'
+nbytes=$(stat -c %s ck/gsort-runs)
+refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs is not .*; $named" \
+	-S 1M --batch-size=2 input -o output
+[ "$(stat -c %s ck/gsort-runs)" -eq "$nbytes" ] || broken 'it has grown'
+
+claim 'damaged or missing runs are refused'
 again
 rm ck/gsort-runs
 refuses_to_go_on 'ck: the checkpoint is damaged: the file of its runs is missing' input -o output
@@ -162,6 +172,22 @@ again
 rm .gsort-*
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
 	-S 4M --compress=delta few -o output
+
+claim 'another file, or a file with other names, is not taken for the output under construction'
+again
+name=$(ls .gsort-*)
+mv "$name" elsewhere
+ln -s elsewhere "$name"
+refuses_to_go_on "^gsort: output: $name beside it is a symbolic link now.*remove it" \
+	-S 4M --compress=delta few -o output
+mv elsewhere "$name"
+ln "$name" elsewhere
+refuses_to_go_on "^gsort: output: $name beside it has other names .*remove those" \
+	-S 4M --compress=delta few -o output
+rm elsewhere
+run -S 4M --compress=delta --checkpoint=ck few -o output
+[ $status -eq 0 ] || broken "status $status"
+same expected-few output 'resumed'
 rm -rf ck kept output .gsort-*
 
 claim 'an output whose link was turned elsewhere is refused, and not left behind'

@@ -586,6 +586,7 @@ static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **stat
 	r = open_refused(path_of("f"));
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(r, -EPERM);
+	assert_non_null(strstr(messages_last(), "only owners may replace files"));
 }
 
 static mode_t mode_of(const char *path)
