@@ -71,7 +71,7 @@ static int make_records(const struct layout_request *request, struct layout *lay
 	return 0;
 }
 
-void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
+void record_make_item(const struct layout *layout, const void *record, uint64_t position,
 		      void *item)
 {
 	const struct intake *intake = &layout->intake;
@@ -102,20 +102,6 @@ void layout_set_item_count(const struct layout *layout, void *item, uint64_t cou
 	if (layout->intake.count_is_be)
 		count = __builtin_bswap64(count);
 	memcpy(item, &count, 8);
-}
-
-void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
-		       uint64_t position, void *items, struct digest *digest)
-{
-	const unsigned char *record = records;
-	unsigned char *item = items;
-
-	for (uint64_t i = 0; i < n; i++) {
-		layout_make_item(layout, record, position + i, item);
-		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
-		record += layout->record_nbytes;
-		item += layout->item_nbytes;
-	}
 }
 
 static size_t records_key_nbytes(const struct layout *layout)
@@ -169,7 +155,7 @@ static int records_compare_edges(const struct layout *layout, const void *a, con
 	return key_compare(&layout->item_keys, a, b);
 }
 
-static const struct key_ops key_ops_records = {
+const struct key_ops key_ops_records = {
 	.key_nbytes = records_key_nbytes,
 	.record_key = records_record_key,
 	.key_beginning = records_key_beginning,
@@ -183,5 +169,6 @@ static const struct key_ops key_ops_records = {
 const struct layout_ops layout_ops_records = {
 	.suits = records_suit,
 	.make = make_records,
+	.make_item = record_make_item,
 	.keys = &key_ops_records,
 };

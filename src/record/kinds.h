@@ -30,6 +30,9 @@ struct layout_ops {
 	 * 0, or -ENOMEM after a message; what was allocated is layout_free()'s then, too.
 	 */
 	int (*make)(const struct layout_request *request, struct layout *layout);
+	/* As layout_make_item(). NULL: there are no items, and elements are made by encode. */
+	void (*make_item)(const struct layout *layout, const void *record, uint64_t position,
+			  void *item);
 	const struct key_ops *keys;
 	/* As the functions of these names. */
 	bool has_elements, refers, is_plain;
@@ -41,6 +44,11 @@ extern const struct layout_ops layout_ops_records;    /* kind_records.c */
 
 /* Keys that are codes: for kinds of which elements hold all of the key; kind_codes.c */
 extern const struct key_ops key_ops_codes;
+/* Keys that are layout.item_keys of items; kind_records.c */
+extern const struct key_ops key_ops_records;
+/* An item by layout.intake; the same */
+void record_make_item(const struct layout *layout, const void *record, uint64_t position,
+		      void *item);
 
 /* Is there an integer of 16 bytes at most that sorts as the key does? And how it is made. */
 bool key_has_code(const struct key *key);

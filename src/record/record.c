@@ -91,6 +91,26 @@ bool layout_is_plain(const struct layout *layout)
 	return ops_of(layout)->is_plain;
 }
 
+void layout_make_item(const struct layout *layout, const void *record, uint64_t position,
+		      void *item)
+{
+	ops_of(layout)->make_item(layout, record, position, item);
+}
+
+void layout_make_items(const struct layout *layout, const void *records, uint64_t n,
+		       uint64_t position, void *items, struct digest *digest)
+{
+	const unsigned char *record = records;
+	unsigned char *item = items;
+
+	for (uint64_t i = 0; i < n; i++) {
+		layout_make_item(layout, record, position + i, item);
+		digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
+		record += layout->record_nbytes;
+		item += layout->item_nbytes;
+	}
+}
+
 size_t layout_key_nbytes(const struct layout *layout)
 {
 	return ops_of(layout)->keys->key_nbytes(layout);
