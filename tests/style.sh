@@ -86,6 +86,8 @@ FNR == 1 || /^\}/ {
 }
 /^\{$/ { first = FNR }' $(printf '%s\n' $sources | grep -vE '^(tools|tests)/') |
 	offence 'function of more than 60 lines'
+wc -l src/sort/sort.c | awk '$1 > 150 { print $2 ": " $1 " lines" }' |
+	offence 'the sort is on one page'
 # Blank lines of a macro are blanks and a backslash.
 grep -nE '^    ' $sources $scripts | grep -vE ':[0-9]+: *\\$' | offence 'indented by blanks' || true
 grep -nE "[ $tab]\$" $sources $scripts | offence 'blanks at the end of a line' || true

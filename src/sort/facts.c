@@ -45,6 +45,8 @@ void facts_note(struct sort *sort)
 	facts->n_records_in = account->ledger.read.n_records;
 	facts->n_records_out = account->result.n_items;
 	facts->n_windows = account->result.n_windows;
+	facts->n_ranges = sort->result.n_ranges;
+	facts->written = sort->result.ways;
 	if (job->spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(job->spill);
 		facts->spilled = compression_totals(job->compression);

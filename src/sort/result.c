@@ -219,6 +219,7 @@ int result_commit(struct result *result)
 									OUTPUT_UNSYNCED;
 	int r = 0;
 
+	result->ways = output_ways(result->output);
 	warn_of_format(result);
 	if (result->checkpoint)
 		r = checkpoint_finish(result->checkpoint, result->output);

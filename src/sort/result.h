@@ -20,6 +20,7 @@ struct result {
 	bool is_input;                 /* it takes the place of one */
 	bool is_committed;             /* it has its name */
 	uint32_t n_ranges;             /* that it was merged in; 0: none yet */
+	struct file_writer_ways ways;  /* that it was written in, once all is */
 };
 
 /*

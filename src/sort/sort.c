@@ -37,12 +37,9 @@ static int merge_all(struct sort *sort)
 	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
 			    &sort->account.result);
 	window_memory_drop(sort->job.windows);
-	if (r < 0)
-		return r;
-	ledger_add(&sort->account.ledger, sort->account.result.ledger);
-	sort->facts.n_ranges = sort->result.n_ranges;
-	sort->facts.written = output_ways(sort->result.output);
-	return 0;
+	if (r == 0)
+		ledger_add(&sort->account.ledger, sort->account.result.ledger);
+	return r;
 }
 
 static int write_all(struct sort *sort)
