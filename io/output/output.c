@@ -1,55 +1,16 @@
 /*
  * output - a file that appears complete or not at all, or a pipe in order (see output.h)
  */
-#include "io/output/output.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "io/codec/codec_pool.h"
-#include "io/codec/zst_reader.h"
-#include "io/codec/zst_writer.h"
 #include "io/file/size_limit.h"
 #include "io/output/commitment.h"
-#include "io/output/file_writer.h"
-#include "io/output/reservation.h"
-#include "io/output/target.h"
+#include "io/output/output_inside.h"
 #include "src/base/messages.h"
-
-/* Of an output, so many bytes are remembered. */
-enum { FIRST_NBYTES = 4096 };
-
-struct output {
-	/* Set at creation. */
-	struct target target;
-	bool is_complete; /* its bytes, in the end; by output_complete() */
-	bool is_kept;     /* and a regular file: what is written stays, whatever happens */
-	struct reservation reservation; /* of what it will be */
-
-	struct file_writer writer; /* of the target's file */
-
-	atomic_int r; /* the first failure, or 0; set under the lock */
-
-	unsigned char first[FIRST_NBYTES]; /* of what is written; each by who writes it */
-	bool first_is_lost;                /* an earlier process wrote it, and it cannot be read */
-
-	struct zst_writer *zst_writer; /* NULL: not compressed */
-	struct zst_reader *zst_reader; /* of what was; made under the lock */
-	struct codec_pool contexts;    /* of the reader */
-
-	pthread_mutex_t lock;
-	pthread_cond_t turn; /* ordered: written_nbytes has changed, or r */
-	/* Under the lock. */
-	uint64_t written_nbytes;
-	uint64_t end; /* of the last byte written */
-};
 
 /* Reserve space ahead of the writers, if the file then ends where the output does. */
 static int reserve(struct output *output, uint64_t nbytes)
@@ -129,7 +90,7 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
 /* Before anything is checked: what is read behind the checks could have been changed since. */
 static void read_older_first(struct output *output, uint64_t end)
 {
-	const size_t n = end < FIRST_NBYTES ? (size_t)end : FIRST_NBYTES;
+	const size_t n = end < OUTPUT_FIRST_NBYTES ? (size_t)end : OUTPUT_FIRST_NBYTES;
 
 	output->first_is_lost = file_read_at(&output->target.file, 0, output->first, n) < 0;
 }
@@ -251,164 +212,12 @@ bool output_is_ordered(const struct output *output)
 	return output->target.is_ordered || output->zst_writer;
 }
 
-/*
- * Wait until all before `offset` is written. Returns 0, or the failure that keeps it from ever
- * being.
- */
-static int wait_for_turn(struct output *output, uint64_t offset)
-{
-	int r;
-
-	pthread_mutex_lock(&output->lock);
-	while ((r = atomic_load(&output->r)) == 0 && output->written_nbytes != offset) {
-		assert(output->written_nbytes < offset);
-		pthread_cond_wait(&output->turn, &output->lock);
-	}
-	pthread_mutex_unlock(&output->lock);
-	return r;
-}
-
-/* Account for a write that returned r. */
-static void note_write(struct output *output, int r, uint64_t offset, size_t nbytes)
-{
-	pthread_mutex_lock(&output->lock);
-	if (r == 0) {
-		output->written_nbytes += nbytes;
-		if (output->end < offset + nbytes)
-			output->end = offset + nbytes;
-	} else if (atomic_load(&output->r) == 0) {
-		atomic_store(&output->r, r);
-	}
-	pthread_cond_broadcast(&output->turn);
-	pthread_mutex_unlock(&output->lock);
-}
-
-/* Bytes as they are to stand in the file, at `offset` from the base. */
-static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
-{
-	struct output *output = context;
-	char advice[SIZE_LIMIT_NBYTES];
-	bool reserved;
-	int r;
-
-	if (output->target.is_ordered) {
-		r = file_write_next(&output->target.file, data, nbytes);
-	} else {
-		reserved = reservation_reach(&output->reservation, offset, offset + nbytes);
-		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
-					 nbytes, reserved);
-	}
-	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
-			    nbytes, offset, size_limit_advice(r, advice)) :
-		       0;
-}
-
-static void remember(struct output *output, uint64_t offset, const void *data, size_t nbytes)
-{
-	const uint64_t room = offset < FIRST_NBYTES ? FIRST_NBYTES - offset : 0;
-
-	if (room)
-		memcpy(output->first + offset, data, nbytes < room ? nbytes : room);
-}
-
-int output_write_at(struct output *output, uint64_t offset, const void *data, size_t nbytes)
-{
-	int r = atomic_load(&output->r);
-
-	if (r == 0 && output_is_ordered(output))
-		r = wait_for_turn(output, offset);
-	if (r < 0)
-		return r;
-	remember(output, offset, data, nbytes);
-	if (output->zst_writer)
-		r = zst_writer_append(output->zst_writer, data, nbytes);
-	else
-		r = write_stored(output, offset, data, nbytes);
-	note_write(output, r, offset, nbytes);
-	return r;
-}
-
-int output_compress(struct output *output, int level, unsigned n_threads)
-{
-	const struct zst_sink sink = { .context = output,
-				       .in_order = output->target.is_ordered,
-				       .write = write_stored };
-
-	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
-	       !output->is_kept);
-	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
-}
-
-/* What was compressed is complete in the file; then it can be read. Under the lock. */
-static int finish_compression(struct output *output)
-{
-	int r;
-
-	if (output->zst_reader)
-		return 0;
-	r = zst_writer_finish(output->zst_writer);
-	if (r < 0)
-		return r;
-	return zst_reader_open(output->target.name, zst_writer_take_index(output->zst_writer),
-			       output->target.base, &output->contexts, &output->zst_reader);
-}
-
-/* Wait for all that was written. The first failure stays. */
-static int finish_writes(struct output *output)
-{
-	int r;
-
-	pthread_mutex_lock(&output->lock);
-	r = atomic_load(&output->r);
-	if (r == 0 && output->zst_writer)
-		r = finish_compression(output);
-	atomic_store(&output->r, r);
-	pthread_mutex_unlock(&output->lock);
-	return r;
-}
-
-int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t nbytes)
-{
-	int r;
-
-	if (output->target.is_ordered)
-		return -ESPIPE;
-	r = finish_writes(output);
-	if (r < 0)
-		return r;
-	if (output->zst_reader)
-		return zst_reader_read_at(output->zst_reader, &output->target.file, offset, buffer,
-					  nbytes);
-	r = file_read_at(&output->target.file, output->target.base + offset, buffer, nbytes);
-	if (r == -EBADF) /* `> file` is open for writing only */
-		return -ESPIPE;
-	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
-			    nbytes, offset) :
-		       0;
-}
-
-size_t output_first_bytes(const struct output *output, void *buffer, size_t nbytes)
-{
-	size_t n = nbytes < FIRST_NBYTES ? nbytes : FIRST_NBYTES;
-
-	n = output->end < n ? (size_t)output->end : n;
-	if (output->zst_writer || output->target.base > 0 || output->first_is_lost)
-		return 0;
-	memcpy(buffer, output->first, n);
-	return n;
-}
-
 int output_sync(struct output *output)
 {
 	const int r = file_sync(&output->target.file);
 
 	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", output->target.name) :
 		       0;
-}
-
-void output_cancel(struct output *output)
-{
-	note_write(output, -ECANCELED, 0, 0);
 }
 
 /* Give the file its final size. */
@@ -432,7 +241,7 @@ static int cut(struct output *output)
 
 int output_settle(struct output *output, struct stat *ret_status)
 {
-	int r = finish_writes(output);
+	int r = output_finish_writes(output);
 
 	if (r == 0)
 		r = cut(output);
@@ -444,7 +253,7 @@ int output_settle(struct output *output, struct stat *ret_status)
 /* Bring the file itself into its final state; its name is the replacement's business. */
 int output_complete(struct output *output, enum output_durability durability)
 {
-	int r = output->is_complete ? 0 : finish_writes(output);
+	int r = output->is_complete ? 0 : output_finish_writes(output);
 
 	if (r == 0 && !output->is_complete)
 		r = cut(output);
