@@ -678,7 +678,7 @@ def parse_arguments():
     parser.add_argument('--suites', default='unit,kernels,fault,cli', type=lambda s: set(s.split(',')))
     parser.add_argument('--only', default='', type=lambda s: set(filter(None, s.split(','))),
                         help='tests, by name')
-    parser.add_argument('--seconds', type=float, default=120,
+    parser.add_argument('--seconds', type=float, default=300,
                         help='tests that take longer with gcov are left out')
     parser.add_argument('--work', default=os.path.join(tempfile.gettempdir(), 'gsort-mutants'))
     parser.add_argument('--minutes', type=float, default=0, help='begin no mutant after that')

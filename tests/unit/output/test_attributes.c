@@ -223,6 +223,35 @@ static void identity_is_lent_as_before_under_the_same_owner(void **state)
 	assert_int_equal(mode_of(path), 06755);
 }
 
+/* May the owner not be changed, as by a user who is a member of the group? */
+static bool only_groups;
+
+int __real_fchown(int fd, uid_t owner, gid_t group);
+int __wrap_fchown(int fd, uid_t owner, gid_t group);
+int __wrap_fchown(int fd, uid_t owner, gid_t group)
+{
+	return FAULTY(only_groups && owner != (uid_t)-1 ? EPERM : 0,
+		      __real_fchown(fd, owner, group));
+}
+
+static void group_is_kept_by_its_members(void **state)
+{
+	const char *path = old_file(0664);
+	struct stat status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(path, 1234, 5678), 0);
+	only_groups = true;
+	replace(path);
+	only_groups = false;
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_uid, 0);
+	assert_int_equal(status.st_gid, 5678);
+	assert_int_equal(mode_of(path), 0664);
+}
+
 static void permissions_that_were_taken_away_meanwhile_stay_away(void **state)
 {
 	const char *path = old_file(0666);
@@ -246,6 +275,7 @@ int main(void)
 		FIXTURE(attributes_of_a_file_that_cannot_be_read_are_kept),
 		FIXTURE(identity_is_not_lent_under_another_owner),
 		FIXTURE(identity_is_lent_as_before_under_the_same_owner),
+		FIXTURE(group_is_kept_by_its_members),
 		FIXTURE(permissions_that_were_taken_away_meanwhile_stay_away),
 	};
 
