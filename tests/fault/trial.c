@@ -83,6 +83,19 @@ static const char *fault_of_refusal(const struct trial *trial, const struct resu
 	return NULL;
 }
 
+/*
+ * A device that cannot be opened is done without, and somebody should know. Of CUDA's nothing is
+ * said where there is none, which is what some of these faults look like.
+ */
+static bool is_on_the_cpu_in_silence(const struct trial *trial)
+{
+	const enum device_shape shape = trial->mode->shape;
+
+	return trial->fault && trial->fault->point == POINT_DEVICE_OPEN &&
+	       (shape == SHAPE_UNIFIED || shape == SHAPE_APART) &&
+	       !strstr(messages_last_warning(), "; sorting on the CPU");
+}
+
 static const char *fault_of_success(const struct trial *trial, const struct result *result,
 				    const struct surroundings *around)
 {
@@ -90,6 +103,8 @@ static const char *fault_of_success(const struct trial *trial, const struct resu
 
 	if (messages_failed())
 		return "a message, but no failure";
+	if (is_on_the_cpu_in_silence(trial))
+		return "on the CPU in silence";
 	if (!is_right(mode, result, around))
 		return "wrong bytes";
 	if (!mode->in_place && !input_is_intact(around))
