@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "io/store/run_file.h"
 #include "src/base/crew.h"
 #include "src/base/messages.h"
 #include "src/merge/unpacking.h"
@@ -15,12 +14,13 @@
 /* One run's share in the windows. */
 struct share {
 	struct run *run;
+	const char *memory;  /* the run's, from where it is merged; NULL: it is read */
 	uint64_t next_block; /* the first not taken */
-	uint64_t position;   /* resident: records consumed */
-	const char *rest;    /* stored: n_rest records that the last window left, in its buffer */
+	uint64_t position;   /* in memory: records consumed */
+	const char *rest;    /* read: n_rest records that the last window left, in its buffer */
 	uint64_t n_rest;
 
-	/* Stored: what is read for this window, by whoever of the crew */
+	/* What is read for this window, by whoever of the crew */
 	uint64_t n_blocks, n_read; /* blocks, records */
 	char *to;                  /* device memory, with room for resident records */
 	char *items;               /* where they are read to: its end, or staging */
@@ -45,14 +45,13 @@ struct supply {
 	struct share shares[];
 };
 
-/* First keys of resident runs: sampled on the device. */
-static int sample_resident(struct supply *supply, uint64_t stride)
+/* First keys of runs in device memory. */
+static int sample(struct supply *supply, uint64_t stride)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
-		if (run_is_resident(supply->shares[i].run))
-			r = run_sample(supply->shares[i].run, supply->lane, stride);
+		r = run_sample(supply->shares[i].run, supply->lane, stride);
 	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
 
@@ -60,15 +59,15 @@ static int sample_resident(struct supply *supply, uint64_t stride)
 static int open_reading(struct supply *supply)
 {
 	const struct job *job = supply->job;
-	uint32_t n_stored = 0, n_readers = job->plan.n_readers;
+	uint32_t n_read = 0, n_readers = job->plan.n_readers;
 	void *staging;
 	int r;
 
 	for (uint32_t i = 0; i < supply->n_shares; i++)
-		n_stored += !run_is_resident(supply->shares[i].run);
-	if (n_stored == 0)
+		n_read += !supply->shares[i].memory;
+	if (n_read == 0)
 		return 0;
-	r = crew_open(n_readers < n_stored ? n_readers : n_stored, &supply->crew);
+	r = crew_open(n_readers < n_read ? n_readers : n_read, &supply->crew);
 	if (r < 0)
 		return fail(r, "no memory for %u readers", n_readers);
 	if (!job->plan.copies)
@@ -95,7 +94,7 @@ static int start(struct supply *supply, uint64_t resident_stride)
 	if (r < 0)
 		return fail(r, "cannot start a merge: %m");
 	r = open_reading(supply);
-	return r < 0 ? r : sample_resident(supply, resident_stride);
+	return r < 0 ? r : sample(supply, resident_stride);
 }
 
 int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
@@ -110,7 +109,7 @@ int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	supply->capacity_records = windows->capacity_records;
 	supply->n_shares = n_runs;
 	for (uint32_t i = 0; i < n_runs; i++)
-		supply->shares[i].run = runs[i];
+		supply->shares[i] = (struct share){ .run = runs[i], .memory = run_memory(runs[i]) };
 	r = start(supply, windows->resident_stride);
 	if (r < 0) {
 		supply_close(supply);
@@ -139,7 +138,7 @@ void supply_seek(struct supply *supply, code_t key, uint64_t *ret_first_blocks)
 		struct share *share = &supply->shares[i];
 
 		share->next_block = run_seek(share->run, key);
-		if (run_is_resident(share->run))
+		if (share->memory)
 			share->position = run_block_start(share->run, share->next_block);
 		ret_first_blocks[i] = share->next_block;
 	}
@@ -150,12 +149,12 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 	struct supply *supply = context;
 	const struct job *job = supply->job;
 	const size_t item_nbytes = job->layout->item_nbytes;
+	const char *memory = run_memory(run);
 	int r;
 
-	if (!run_is_resident(run))
+	if (!memory)
 		return run_read_first_item(run, block, item);
-	r = lane_copy(supply->lane, item,
-		      (const char *)run_memory(run) + run_block_start(run, block) * item_nbytes,
+	r = lane_copy(supply->lane, item, memory + run_block_start(run, block) * item_nbytes,
 		      item_nbytes);
 	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
 }
@@ -163,7 +162,7 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 /* Is what is read of it unpacked by the device? */
 static bool comes_packed(const struct supply *supply, const struct share *share)
 {
-	return supply->job->plan.packs && run_stored_file(share->run);
+	return supply->job->plan.packs && run_is_packed(share->run);
 }
 
 /* Of the crew: read what a run has to read, if anything. */
@@ -178,8 +177,7 @@ static int read_share(void *context, uint32_t i)
 		return 0;
 	span = stats_begin(STAGE_FETCH, supply->number);
 	if (comes_packed(supply, share))
-		r = run_file_read_packed(run_stored_file(share->run), share->next_block,
-					 share->n_blocks, share->items);
+		r = run_read_packed(share->run, share->next_block, share->n_blocks, share->items);
 	else
 		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
 			     &share->ledger.read);
@@ -208,8 +206,8 @@ static int upload(struct supply *supply, struct share *share, const struct suppl
 	packed = (char *)memory->other + (share->items - supply->staging);
 	r = lane_copy(supply->lane, packed, share->items, share->items_nbytes);
 	return r < 0 ? r :
-		       unpacking_add(&supply->unpacking, run_stored_file(share->run),
-				     share->next_block, share->n_blocks, packed, items,
+		       unpacking_add(&supply->unpacking, share->run, share->next_block,
+				     share->n_blocks, packed, items,
 				     supply->job->layout->element_nbytes);
 }
 
@@ -257,8 +255,7 @@ static void place_stored(struct supply *supply, struct share *share, uint64_t n_
 	share->to = elements + share->n_rest * layout->resident_nbytes;
 	share->items_nbytes = share->n_read * layout->item_nbytes;
 	if (comes_packed(supply, share))
-		share->items_nbytes = unpacking_read_nbytes(run_stored_file(share->run),
-							    share->next_block, n_blocks);
+		share->items_nbytes = run_packed_nbytes(share->run, share->next_block, n_blocks);
 	if (supply->staging) {
 		share->items = supply->staging + supply->staging_used;
 		supply->staging_used += share->items_nbytes;
@@ -280,9 +277,8 @@ static int place_slices(struct supply *supply, const struct supply_memory *memor
 		struct share *share = &supply->shares[i];
 		struct slice *slice = &supply->available[i];
 
-		if (run_is_resident(share->run)) {
-			slice->elements = (const char *)run_memory(share->run) +
-					  share->position * resident_nbytes;
+		if (share->memory) {
+			slice->elements = share->memory + share->position * resident_nbytes;
 			slice->n = run_block_start(share->run, share->next_block + n_blocks[i]) -
 				   share->position;
 			continue;
@@ -316,7 +312,7 @@ static int make_unique(struct supply *supply, struct share *share, const struct 
 					 });
 }
 
-/* Queue what makes the stored runs' slices of their rests and of what was read. */
+/* Queue what makes the slices of runs that are read of their rests and of what was read. */
 static int fill_slices(struct supply *supply, const struct supply_memory *memory)
 {
 	const struct job *job = supply->job;
@@ -324,14 +320,14 @@ static int fill_slices(struct supply *supply, const struct supply_memory *memory
 
 	unpacking_restart(&supply->unpacking);
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
-		if (!run_is_resident(supply->shares[i].run))
+		if (!supply->shares[i].memory)
 			r = bring_in(supply, &supply->shares[i], &supply->available[i], memory);
 	if (r == 0)
 		r = unpacking_queue(&supply->unpacking, job, supply->lane);
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
 		struct share *share = &supply->shares[i];
 
-		if (run_is_resident(share->run))
+		if (share->memory)
 			continue;
 		if (share->n_blocks)
 			r = encode(supply, share);

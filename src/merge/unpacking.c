@@ -7,12 +7,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "io/store/run_file.h"
 #include "src/base/messages.h"
 
 /* Which block of which run it is. */
 struct unpacking_origin {
-	const struct run_file *file;
+	const struct run *run;
 	uint64_t block;
 };
 
@@ -26,15 +25,6 @@ void unpacking_restart(struct unpacking *unpacking)
 {
 	unpacking->n_blocks = 0;
 	unpacking->damaged = UINT32_MAX;
-}
-
-size_t unpacking_read_nbytes(const struct run_file *file, uint64_t first, uint64_t n)
-{
-	size_t nbytes = 0;
-
-	for (uint64_t i = first; i < first + n; i++)
-		nbytes += run_file_packed_nbytes(file, i);
-	return nbytes;
 }
 
 /* Room for n more. */
@@ -58,8 +48,8 @@ static int reserve(struct unpacking *unpacking, uint64_t n)
 	return 0;
 }
 
-int unpacking_add(struct unpacking *unpacking, const struct run_file *file, uint64_t first,
-		  uint64_t n, const char *packed, char *elements, uint32_t element_nbytes)
+int unpacking_add(struct unpacking *unpacking, const struct run *run, uint64_t first, uint64_t n,
+		  const char *packed, char *elements, uint32_t element_nbytes)
 {
 	int r = reserve(unpacking, n);
 
@@ -69,11 +59,11 @@ int unpacking_add(struct unpacking *unpacking, const struct run_file *file, uint
 		const struct packed_block block = {
 			.packed = packed,
 			.elements = elements,
-			.packed_nbytes = run_file_packed_nbytes(file, i),
-			.n = run_file_blocks(file)[i].n_items,
+			.packed_nbytes = (uint32_t)run_packed_nbytes(run, i, 1),
+			.n = (uint32_t)(run_block_start(run, i + 1) - run_block_start(run, i)),
 		};
 
-		unpacking->origins[unpacking->n_blocks] = (struct unpacking_origin){ file, i };
+		unpacking->origins[unpacking->n_blocks] = (struct unpacking_origin){ run, i };
 		unpacking->blocks[unpacking->n_blocks++] = block;
 		packed += block.packed_nbytes;
 		elements += (size_t)block.n * element_nbytes;
@@ -100,5 +90,5 @@ int unpacking_check(const struct unpacking *unpacking)
 	if (unpacking->damaged == UINT32_MAX)
 		return 0;
 	origin = &unpacking->origins[unpacking->damaged];
-	return run_file_fail_packed(origin->file, origin->block);
+	return run_fail_packed(origin->run, origin->block);
 }

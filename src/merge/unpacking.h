@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include "src/plan/job.h"
-
-struct run_file;
+#include "src/run/run.h"
 
 /* Made by {0}. */
 struct unpacking {
@@ -24,15 +22,12 @@ void unpacking_free(struct unpacking *unpacking);
 /* Those collected so far are done with. */
 void unpacking_restart(struct unpacking *unpacking);
 
-/* What run_file_read_packed() makes of the blocks [first, first + n). */
-size_t unpacking_read_nbytes(const struct run_file *file, uint64_t first, uint64_t n);
-
 /*
- * Add the blocks [first, first + n) of a run. They lie in device memory as run_file_read_packed()
+ * Add the blocks [first, first + n) of a run. They lie in device memory as run_read_packed()
  * has read them, and their elements, of element_nbytes, become neighbours. -ENOMEM after a message.
  */
-int unpacking_add(struct unpacking *unpacking, const struct run_file *file, uint64_t first,
-		  uint64_t n, const char *packed, char *elements, uint32_t element_nbytes);
+int unpacking_add(struct unpacking *unpacking, const struct run *run, uint64_t first, uint64_t n,
+		  const char *packed, char *elements, uint32_t element_nbytes);
 
 /* Queue the operation, if there are any blocks. 0, or a negative errno after a message. */
 int unpacking_queue(struct unpacking *unpacking, const struct job *job, struct lane *lane);

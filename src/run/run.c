@@ -77,12 +77,12 @@ uint64_t run_n_blocks(const struct run *run)
 
 const void *run_memory(const struct run *run)
 {
-	return run->kind->memory(run);
+	return run->kind->memory ? run->kind->memory(run) : NULL;
 }
 
 int run_sample(struct run *run, struct lane *lane, uint64_t stride)
 {
-	return run->kind->sample(run, lane, stride);
+	return run->kind->sample ? run->kind->sample(run, lane, stride) : 0;
 }
 
 code_t run_first_key(const struct run *run, uint64_t i)
@@ -198,6 +198,30 @@ void run_item_key(const struct run *run, const struct layout *layout, const void
 		layout_begin_key(layout, element_get(item, layout->element_nbytes, 0), key);
 	else
 		layout_item_key(layout, item, key);
+}
+
+bool run_is_packed(const struct run *run)
+{
+	return run->kind->is_packed && run->kind->is_packed(run);
+}
+
+size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
+{
+	size_t nbytes = 0;
+
+	for (uint64_t i = first; i < first + n; i++)
+		nbytes += run->kind->packed_nbytes(run, i);
+	return nbytes;
+}
+
+int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
+{
+	return run->kind->read_packed(run, first, n, packed);
+}
+
+int run_fail_packed(const struct run *run, uint64_t i)
+{
+	return run->kind->fail_packed(run, i);
 }
 
 bool run_holds_records(const struct run *run, const struct layout *layout)

@@ -75,12 +75,12 @@ struct run_file *run_stored_file(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 
-/* The elements or items of a resident run. */
+/* The elements or items of a resident run; NULL of others, which have to be read. */
 const void *run_memory(const struct run *run);
 
 /*
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
- * first keys; valid after the next mark of `lane`. -ENOMEM after a message.
+ * first keys; valid after the next mark of `lane`. -ENOMEM after a message. Others have blocks.
  */
 int run_sample(struct run *run, struct lane *lane, uint64_t stride);
 
@@ -140,6 +140,14 @@ int run_cut(struct run *run, const struct run_cut_at *at, uint64_t *ret_cut);
  */
 int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,
 		  struct run **ret_part);
+
+/* Can blocks be had as they are stored, for a device to unpack? */
+bool run_is_packed(const struct run *run);
+/* If so: what blocks take, and to read them as run_file_read_packed() says. */
+size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n);
+int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed);
+/* Print that block i cannot be unpacked. -EBADMSG. */
+int run_fail_packed(const struct run *run, uint64_t i);
 
 /* Are the items that run_read() gives records, and not elements? */
 bool run_holds_records(const struct run *run, const struct layout *layout);

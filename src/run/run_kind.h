@@ -29,7 +29,7 @@ struct run_kind {
 	uint64_t (*block_start)(const struct run *run, uint64_t i);
 	code_t (*first_key)(const struct run *run, uint64_t i);
 
-	/* In device memory: as run_memory(), run_sample(), run_discard_slice(). Else NULL. */
+	/* In device memory: as run_memory(), run_sample(), run_discard_slice(). Else NULL, all. */
 	const void *(*memory)(const struct run *run);
 	int (*sample)(struct run *run, struct lane *lane, uint64_t stride);
 	void (*discard_slice)(struct run *run, const struct slice *slice);
@@ -43,6 +43,11 @@ struct run_kind {
 	 */
 	int (*cut_block)(struct run *run, uint64_t i, const struct run_cut_at *at,
 			 uint64_t *ret_cut);
+	/* As run_is_packed(), and what may be called if it is; NULL: it never is. */
+	bool (*is_packed)(const struct run *run);
+	uint32_t (*packed_nbytes)(const struct run *run, uint64_t i);
+	int (*read_packed)(struct run *run, uint64_t first, uint64_t n, void *packed);
+	int (*fail_packed)(const struct run *run, uint64_t i);
 	/* As run_discard_before(), run_stored_file(); NULL: nothing goes back, there is no file. */
 	void (*discard_before)(struct run *run, uint64_t end);
 	struct run_file *(*file)(const struct run *run);

@@ -34,7 +34,7 @@ static const struct stored_run *stored_const(const struct run *run)
 	return (const struct stored_run *)run;
 }
 
-/* The blocks of a part are not all whole: it is read as items. */
+/* Of all of it; not of a part. */
 static struct run_file *stored_file(const struct run *run)
 {
 	return stored_const(run)->is_part ? NULL : stored_const(run)->file;
@@ -163,6 +163,27 @@ static uint64_t find_block(const struct run_file *file, uint64_t at)
 	return lo;
 }
 
+/* The blocks of a part are not all whole: it is read as items. */
+static bool stored_is_packed(const struct run *run)
+{
+	return !stored_const(run)->is_part;
+}
+
+static uint32_t stored_packed_nbytes(const struct run *run, uint64_t i)
+{
+	return run_file_packed_nbytes(stored_const(run)->file, i);
+}
+
+static int stored_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
+{
+	return run_file_read_packed(stored(run)->file, first, n, packed);
+}
+
+static int stored_fail_packed(const struct run *run, uint64_t i)
+{
+	return run_file_fail_packed(stored_const(run)->file, i);
+}
+
 static int stored_read_item(struct run *run, uint64_t i, void *item)
 {
 	const struct stored_run *self = stored(run);
@@ -236,6 +257,8 @@ static int stored_open_part(const struct layout *layout, struct run *run, uint64
 	.close = stored_close, .give_back = stored_give_back, .open_part = stored_open_part,       \
 	.block_start = stored_block_start, .first_key = stored_first_key, .read = stored_read,     \
 	.read_item = stored_read_item, .cut_block = stored_cut_block,                              \
+	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
+	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
 	.discard_before = stored_discard_before, .file = stored_file
 
 static const struct run_kind kinds[] = {
