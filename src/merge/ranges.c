@@ -86,8 +86,10 @@ static void merge_some(void *context)
 		const int r = merge_range(&ranges->of[i]);
 		int none = 0;
 
-		if (r < 0)
-			atomic_compare_exchange_strong(&ranges->error, &none, r);
+		if (r == 0)
+			continue;
+		atomic_compare_exchange_strong(&ranges->error, &none, r);
+		cancel_range(&ranges->of[i]); /* what others write is of no use any more */
 	}
 }
 
