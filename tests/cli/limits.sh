@@ -83,6 +83,11 @@ if ! grep -q __sanitizer "$GSORT"; then
 	gives expected input
 	gives expected -S 1M --parallel=2 input
 	gives expected -S 4M --parallel=8 input
+	for kib in 40000 45000 50000; do # of which threads and the program are a large part
+		limited ulimit -v $kib
+		gives expected input
+		gives expected --parallel=16 input
+	done
 	GSORT=$gsort
 	rm -f output
 
