@@ -26,14 +26,13 @@
  */
 #include "src/device/cpu/records.h"
 
+#include "src/base/scratch.h"
 #include "src/device/cpu/gather.h"
 #include "src/device/cpu/index.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/refine.h"
 #include "src/device/cpu/select.h"
 #include "src/device/cpu/sort.h"
-
-enum { ALIGNMENT = 16 };
 
 /* The parts of the scratch. */
 struct room {
@@ -44,15 +43,6 @@ struct room {
 	uint32_t *buckets;
 	size_t elements_nbytes;
 };
-
-/* The next nbytes from *offset on, of the scratch or, if that is NULL, of nothing. */
-static void *take(char *scratch, size_t *offset, size_t nbytes)
-{
-	void *const taken = scratch ? scratch + *offset : NULL;
-
-	*offset += (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	return taken;
-}
 
 static size_t sort_scratch_nbytes(uint64_t n)
 {
@@ -71,18 +61,19 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 
 	*room = (struct room){ .elements_nbytes = elements_nbytes };
 	if (k == 0 && !layout->intake.is_identity)
-		room->items = take(scratch, &nbytes, n * layout->item_nbytes);
-	room->elements = take(scratch, &nbytes, elements_nbytes);
+		room->items = scratch_take(scratch, &nbytes, n * layout->item_nbytes);
+	room->elements = scratch_take(scratch, &nbytes, elements_nbytes);
 	if (k > 0) {
-		room->merged = take(scratch, &nbytes, elements_nbytes);
-		room->merge = take(scratch, &nbytes,
-				   cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
-		room->slices = take(scratch, &nbytes, k * sizeof *room->slices);
+		room->merged = scratch_take(scratch, &nbytes, elements_nbytes);
+		room->merge = scratch_take(scratch, &nbytes,
+					   cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
+		room->slices = scratch_take(scratch, &nbytes, k * sizeof *room->slices);
 	}
-	room->parts = take(scratch, &nbytes, sequence_n_parts(k + 1) * sizeof *room->parts);
-	room->buckets = take(scratch, &nbytes, sequence_n_buckets(k + 1) * sizeof *room->buckets);
-	room->sort = take(scratch, &nbytes, sort_scratch_nbytes(n));
-	room->refine = take(scratch, &nbytes, refine_scratch_nbytes(n));
+	room->parts = scratch_take(scratch, &nbytes, sequence_n_parts(k + 1) * sizeof *room->parts);
+	room->buckets =
+		scratch_take(scratch, &nbytes, sequence_n_buckets(k + 1) * sizeof *room->buckets);
+	room->sort = scratch_take(scratch, &nbytes, sort_scratch_nbytes(n));
+	room->refine = scratch_take(scratch, &nbytes, refine_scratch_nbytes(n));
 	return nbytes;
 }
 
@@ -107,8 +98,8 @@ static bool refine(const struct layout *layout, const struct sequence *items,
 		   const struct element_form *form, void *elements, uint64_t n,
 		   const struct room *room)
 {
-	const size_t used =
-		(items->n * form->element_nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	const size_t used = (items->n * form->element_nbytes + sizeof(uint128_t) - 1) /
+			    sizeof(uint128_t) * sizeof(uint128_t);
 
 	if (!element_form_needs_refining(form, &layout->item_keys))
 		return true;

@@ -3,20 +3,13 @@
  */
 #include "src/device/cuda/cuda_work.h"
 
-enum { ALIGNMENT_NBYTES = 256, REFINED_ELEMENT_NBYTES = 16, PAIR_NBYTES = 16 };
+#include "src/base/scratch.h"
+
+enum { REFINED_ELEMENT_NBYTES = 16, PAIR_NBYTES = 16 };
 
 static size_t larger(size_t a, size_t b)
 {
 	return a > b ? a : b;
-}
-
-/* The next nbytes from *offset on, of the scratch or, if that is NULL, of nothing. */
-static void *take(char *scratch, size_t *offset, size_t nbytes)
-{
-	void *const taken = scratch ? scratch + *offset : NULL;
-
-	*offset += (nbytes + ALIGNMENT_NBYTES - 1) / ALIGNMENT_NBYTES * ALIGNMENT_NBYTES;
-	return taken;
 }
 
 bool cuda_fit_pairs(const struct layout *layout)
@@ -47,20 +40,23 @@ static size_t divide(const struct layout *layout, uint32_t k, uint64_t n, char *
 	struct room *room = ret_room;
 	size_t nbytes = 0;
 
-	room->tables = take(scratch, &nbytes, kernel_items_nbytes(k ? k : 1, layout->item_keys.n));
-	room->intake_tables = take(scratch, &nbytes,
-				   makes_items ? kernel_intake_nbytes(layout->intake.n_pieces) : 0);
-	room->items = take(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
-	room->elements = take(scratch, &nbytes, n * element_nbytes);
-	room->buffers[0] =
-		take(scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, refine_nbytes));
-	room->buffers[1] = take(scratch, &nbytes, larger(k ? merge_nbytes : 0, refine_nbytes));
-	room->ties = take(scratch, &nbytes, refines ? kernel_ties_scratch_nbytes(n) : 0);
+	room->tables =
+		scratch_take(scratch, &nbytes, kernel_items_nbytes(k ? k : 1, layout->item_keys.n));
+	room->intake_tables = scratch_take(
+		scratch, &nbytes, makes_items ? kernel_intake_nbytes(layout->intake.n_pieces) : 0);
+	room->items = scratch_take(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
+	room->elements = scratch_take(scratch, &nbytes, n * element_nbytes);
+	room->buffers[0] = scratch_take(
+		scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, refine_nbytes));
+	room->buffers[1] =
+		scratch_take(scratch, &nbytes, larger(k ? merge_nbytes : 0, refine_nbytes));
+	room->ties = scratch_take(scratch, &nbytes, refines ? kernel_ties_scratch_nbytes(n) : 0);
 	for (unsigned i = 0; i < 2; i++)
-		room->places[i] = take(scratch, &nbytes, refines ? n * sizeof *room->places[i] : 0);
-	room->firsts = take(scratch, &nbytes, kernel_firsts_nbytes(n));
-	room->counts =
-		take(scratch, &nbytes, layout->intake.has_count ? n * sizeof *room->counts : 0);
+		room->places[i] =
+			scratch_take(scratch, &nbytes, refines ? n * sizeof *room->places[i] : 0);
+	room->firsts = scratch_take(scratch, &nbytes, kernel_firsts_nbytes(n));
+	room->counts = scratch_take(scratch, &nbytes,
+				    layout->intake.has_count ? n * sizeof *room->counts : 0);
 	return nbytes;
 }
 
