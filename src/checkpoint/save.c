@@ -47,20 +47,11 @@ static void remove_replaced(void *context, bool durable)
 	free(replaced);
 }
 
-static size_t count_stored(const struct run_store *store, size_t first, size_t n)
-{
-	size_t n_stored = 0;
-
-	for (size_t i = first; i < first + n; i++)
-		n_stored += !run_is_resident(store->runs[i]);
-	return n_stored;
-}
-
 /* Takes the stored ones of the n runs out of the store. NULL after a message. */
 static struct replaced *take_replaced(struct checkpoint *checkpoint, struct run_store *store,
 				      size_t first, size_t n)
 {
-	const size_t n_stored = count_stored(store, first, n);
+	const size_t n_stored = n - runs_n_resident(store->runs + first, n);
 	struct replaced *replaced = malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
 
 	if (!replaced) {
@@ -109,7 +100,7 @@ int checkpoint_run_stored(void *context, struct run_store *store, size_t first, 
 	const struct run_file *file = run_stored_file(run);
 	const struct saved_run saved = {
 		.first = first,
-		.n_replaced = count_stored(store, first, n),
+		.n_replaced = n - runs_n_resident(store->runs + first, n),
 		.origin = run_origin(run),
 		.n_items = run_n_items(run),
 		.item_nbytes = run_file_item_nbytes(file),

@@ -235,24 +235,6 @@ static int merge_run(struct merge *merge, struct slices *fetch)
 	return merge->placement.error;
 }
 
-static uint64_t count_items(struct run *const *runs, uint32_t n_runs)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < n_runs; i++)
-		n += run_n_items(runs[i]);
-	return n;
-}
-
-static uint32_t count_resident(struct run *const *runs, uint32_t n_runs)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < n_runs; i++)
-		n += run_is_resident(runs[i]);
-	return n;
-}
-
 static uint64_t left_to_limit(const struct job *job, const struct sink *sink)
 {
 	if (job->limit == UINT64_MAX || !sink->start)
@@ -271,7 +253,7 @@ static void collect_result(const struct merge *merge, const struct slices *fetch
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
-	const uint32_t n_stored = n_runs - count_resident(runs, n_runs);
+	const uint32_t n_stored = n_runs - (uint32_t)runs_n_resident(runs, n_runs);
 	struct merge merge = {
 		.job = job,
 		.sink = sink,
@@ -287,7 +269,7 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 
 	if (sink->start)
 		start = (struct splitter){ .key = sink->start->key };
-	plan_windows(&job->plan, &job->request, memory_nbytes, count_items(runs, n_runs),
+	plan_windows(&job->plan, &job->request, memory_nbytes, runs_n_items(runs, n_runs),
 		     n_runs - n_stored, n_stored, plan);
 	r = slices_open(job, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);
 	if (r < 0)

@@ -85,12 +85,9 @@ int merge_to_run(const struct job *job, struct run_store *store, size_t first, s
  */
 static size_t find_smallest(const struct run_store *store, size_t n_stored, size_t n, size_t from)
 {
-	uint64_t sum = 0, smallest;
+	uint64_t sum = runs_n_items(store->runs, n), smallest = sum;
 	size_t at = 0;
 
-	for (size_t i = 0; i < n; i++)
-		sum += run_n_items(store->runs[i]);
-	smallest = sum;
 	for (size_t first = 1; first + n <= n_stored; first++) {
 		sum += run_n_items(store->runs[first + n - 1]);
 		sum -= run_n_items(store->runs[first - 1]);

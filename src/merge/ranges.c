@@ -203,15 +203,13 @@ static void collect_results(const struct ranges *ranges, struct merge_result *re
 static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
-	uint64_t n_items = 0;
-	uint32_t n_resident = 0;
+	uint64_t n_items;
+	uint32_t n_resident;
 
 	if (sink->point || sink->start || job->unique || job->limit != UINT64_MAX)
 		return 1;
-	for (uint32_t i = 0; i < n_runs; i++) {
-		n_items += run_n_items(runs[i]);
-		n_resident += run_is_resident(runs[i]);
-	}
+	n_items = runs_n_items(runs, n_runs);
+	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	return plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
 			   n_runs - n_resident, ret_plan);
 }

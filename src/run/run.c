@@ -70,6 +70,24 @@ uint64_t run_n_items(const struct run *run)
 	return run->n_items;
 }
 
+uint64_t runs_n_items(struct run *const *runs, size_t n)
+{
+	uint64_t n_items = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_items += run_n_items(runs[i]);
+	return n_items;
+}
+
+size_t runs_n_resident(struct run *const *runs, size_t n)
+{
+	size_t n_resident = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_resident += run_is_resident(runs[i]);
+	return n_resident;
+}
+
 uint64_t run_n_blocks(const struct run *run)
 {
 	return run->n_blocks;

@@ -75,6 +75,10 @@ struct run_file *run_stored_file(const struct run *run);
 uint64_t run_n_items(const struct run *run);
 uint64_t run_n_blocks(const struct run *run);
 
+/* Of n runs: all their items, and how many are resident. */
+uint64_t runs_n_items(struct run *const *runs, size_t n);
+size_t runs_n_resident(struct run *const *runs, size_t n);
+
 /* The elements or items of a resident run; NULL of others, which have to be read. */
 const void *run_memory(const struct run *run);
 

@@ -43,11 +43,7 @@ void run_store_replace(struct run_store *store, size_t first, size_t n, struct r
 
 size_t run_store_n_stored(const struct run_store *store)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < store->n; i++)
-		n += !run_is_resident(store->runs[i]);
-	return n;
+	return store->n - runs_n_resident(store->runs, store->n);
 }
 
 int run_store_check_room(const struct run_store *store, const struct plan *plan)

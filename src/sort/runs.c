@@ -179,9 +179,5 @@ uint64_t runs_leave_nbytes(struct sort *sort)
 
 uint64_t runs_output_nbytes(const struct sort *sort)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < sort->store.n; i++)
-		n += run_n_items(sort->store.runs[i]);
-	return n * sort->job.layout->output_nbytes;
+	return runs_n_items(sort->store.runs, sort->store.n) * sort->job.layout->output_nbytes;
 }
