@@ -1,0 +1,124 @@
+/*
+ * test_sort - a sort that nobody at a command line has asked for
+ */
+#include "src/sort/sort.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "src/base/messages.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 1000 };
+
+static const struct sort_observer nobody;
+static char input_path[512], output_path[512];
+static struct key key;
+
+static int start(void **state)
+{
+	static uint64_t numbers[N];
+	int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	for (uint64_t i = 0; i < N; i++)
+		numbers[i] = i * 7919 % N;
+	strcpy(input_path, path_of("input"));
+	strcpy(output_path, path_of("output"));
+	write_file(input_path, numbers, sizeof numbers);
+	return key_parse_type("u64", &key);
+}
+
+static struct sort_spec spec_of(const char *const *input)
+{
+	static const char *const directories[] = { fixture_directory };
+	struct sort_spec spec = SORT_SPEC_DEFAULTS;
+
+	spec.inputs = input;
+	spec.n_inputs = 1;
+	spec.record_nbytes = 8;
+	spec.keys = &key;
+	spec.n_keys = 1;
+	spec.output_path = output_path;
+	spec.memory_nbytes = 1 << 20;
+	spec.temp_dirs = directories;
+	spec.n_temp_dirs = 1;
+	return spec;
+}
+
+static void spec_is_all_that_is_needed(void **state)
+{
+	const char *const input = input_path;
+	const struct sort_spec spec = spec_of(&input);
+	uint64_t sorted[N];
+	struct sort_facts facts;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(sort_run(&spec, &nobody, NULL, &facts), 0);
+	assert_int_equal(facts.record_nbytes, 8);
+	assert_int_equal(facts.n_records_in, N);
+	assert_int_equal(facts.n_records_out, N);
+	file = fopen(output_path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(sorted, 8, N, file), N);
+	assert_int_equal(fgetc(file), EOF);
+	fclose(file);
+	for (uint64_t i = 0; i < N; i++)
+		assert_int_equal(sorted[i], i);
+	unlink(output_path);
+}
+
+static void explanation_is_returned_and_nothing_is_written(void **state)
+{
+	const char *const input = input_path;
+	const struct sort_spec spec = spec_of(&input);
+	struct explanation explanation;
+
+	(void)state;
+	assert_int_equal(sort_explain(&spec, 0, &nobody, NULL, &explanation), 0);
+	assert_true(explanation.plan.fits);
+	assert_int_equal(explanation.plan.input_nbytes, 8 * N);
+	assert_int_equal(explanation.loads.nbytes[PHASE_MERGE][STAGE_WRITE], 8 * N);
+	assert_int_equal(explanation.facts.record_nbytes, 8);
+	assert_int_equal(explanation.facts.n_records_in, 0);
+	assert_int_equal(access(output_path, F_OK), -1);
+}
+
+static int end_it(void *context, const struct layout *layout, struct input *input)
+{
+	assert_int_equal(layout->record_nbytes, 8);
+	assert_int_equal(input_total_nbytes(input), 8 * N);
+	*(bool *)context = true;
+	return -EDOM;
+}
+
+static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
+{
+	const char *const input = input_path;
+	const struct sort_spec spec = spec_of(&input);
+	bool was_asked = false;
+	const struct sort_observer observer = { .context = &was_asked, .opened = end_it };
+	struct sort_facts facts;
+
+	(void)state;
+	assert_int_equal(sort_run(&spec, &observer, NULL, &facts), -EDOM);
+	assert_true(was_asked);
+	assert_int_equal(access(output_path, F_OK), -1);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(spec_is_all_that_is_needed),
+		FIXTURE(explanation_is_returned_and_nothing_is_written),
+		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
