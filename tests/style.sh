@@ -58,6 +58,20 @@ grep -nE '\b(pthread|thrd)_create\b' $sources | grep -vE '^(src/base/thread\.c|t
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
 	offence 'asks whether the device is unified' || true
 
+# What helps is a hint (src/base/hints.h), which the front end words. Others have options, too.
+awk '
+/^[ \t]*(\/\*|\*|#)/ { next }
+{
+	for (rest = $0; match(rest, /"(\\.|[^"\\])*"/); rest = substr(rest, RSTART + RLENGTH)) {
+		text = substr(rest, RSTART, RLENGTH)
+		if (text ~ /[" (=;:,](--[a-z]|-[A-Za-z][^A-Za-z0-9_-])/ &&
+		    text !~ /h5dump|unzip|7z|chattr|ulimit|zstd (-dc )?--long/)
+			print FILENAME ":" FNR ": " text
+	}
+}' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |
+	grep -vE '^(src/cli/|io/input/(format|npy)\.[ch])') |
+	offence 'a message below the front end names an option'
+
 # not_among LIST: the lines of standard input that are not in it.
 not_among() {
 	grep -vxF -e "$1" || true

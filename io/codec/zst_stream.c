@@ -14,9 +14,6 @@
 
 #include "src/base/messages.h"
 
-/* For what may be no compressed data at all. */
-static const char or_raw[] = "; --format=raw takes its bytes for records";
-
 struct zst_stream {
 	const char *name;
 	ZSTD_DStream *decoder;
@@ -111,12 +108,18 @@ static int fail_window(const struct zst_stream *stream)
 	const uint64_t window = stream->window_nbytes > most ? stream->window_nbytes : most + 1;
 	const int log = log_up(window);
 
-	return fail(-E2BIG,
-		    "%s: a frame is compressed with a window of more than %" PRIu64
-		    " MiB (zstd --long), for which the memory is too little: it needs -S of at "
-		    "least %" PRIu64 "M, or to be decompressed before, by zstd -dc --long=%d",
-		    stream->name, most >> 20, ((UINT64_C(1) << log) >> 20) * ZST_UNSEEN_WINDOW_PART,
-		    log);
+	return fail_hint(
+		-E2BIG, HINT_MEMORY_NEEDED, ((UINT64_C(1) << log) >> 20) * ZST_UNSEEN_WINDOW_PART,
+		"%s: a frame is compressed with a window of more than %" PRIu64
+		" MiB (zstd --long), for which the memory is too little; it can be decompressed "
+		"before, by zstd -dc --long=%d",
+		stream->name, most >> 20, log);
+}
+
+/* What has no content yet may be no compressed data at all. */
+static enum hint advise(const struct zst_stream *stream)
+{
+	return stream->has_content ? HINT_NONE : HINT_TAKE_AS_RECORDS;
 }
 
 static int fail_decoding(const struct zst_stream *stream, size_t code)
@@ -128,17 +131,17 @@ static int fail_decoding(const struct zst_stream *stream, size_t code)
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge &&
 	    stream->most_window_nbytes < ZST_MOST_WINDOW_NBYTES)
 		return fail_window(stream);
-	return fail(-EBADMSG, "%s: compressed data before byte %" PRIu64 " is damaged: %s%s",
-		    stream->name, offset, ZSTD_getErrorName(code),
-		    stream->has_content ? "" : or_raw);
+	return fail_hint(-EBADMSG, advise(stream), 0,
+			 "%s: compressed data before byte %" PRIu64 " is damaged: %s", stream->name,
+			 offset, ZSTD_getErrorName(code));
 }
 
 static int fail_cut_off(const struct zst_stream *stream)
 {
-	return fail(-EBADMSG,
-		    "%s: compressed data is cut off: it ends at byte %" PRIu64 ", within a frame%s",
-		    stream->name, stream->offset + stream->in.size,
-		    stream->has_content ? "" : or_raw);
+	return fail_hint(-EBADMSG, advise(stream), 0,
+			 "%s: compressed data is cut off: it ends at byte %" PRIu64
+			 ", within a frame",
+			 stream->name, stream->offset + stream->in.size);
 }
 
 /* At a frame's first byte: only skippable ones begin with 0x50 to 0x5f. */
@@ -179,8 +182,9 @@ int zst_stream_read(struct zst_stream *stream, const struct file *file, int canc
 			return fail_cut_off(stream);
 	}
 	if (out.pos < out.size && !stream->has_begun)
-		return fail(-EBADMSG, "%s: begins like compressed data, and has no content%s",
-			    stream->name, or_raw);
+		return fail_hint(-EBADMSG, HINT_TAKE_AS_RECORDS, 0,
+				 "%s: begins like compressed data, and has no content",
+				 stream->name);
 	*ret_nbytes = out.pos;
 	return 0;
 }

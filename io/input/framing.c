@@ -10,10 +10,10 @@
 
 int framing_fail_short(const struct framing *framing, const char *name, uint64_t nbytes)
 {
-	return fail(-EINVAL,
-		    "%s: %" PRIu64 " bytes are less than the %" PRIu64
-		    " in front of the records (--skip-bytes)",
-		    name, nbytes, framing->skip_nbytes);
+	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
+			 "%s: %" PRIu64 " bytes are less than the %" PRIu64
+			 " in front of the records",
+			 name, nbytes, framing->skip_nbytes);
 }
 
 int framing_measure(const struct framing *framing, const char *name, uint64_t nbytes,

@@ -47,10 +47,8 @@ static int open_records_given(struct target *target, const char *path, int given
 	if (r < 0)
 		return r;
 	if (isatty(fd))
-		return fail(-ENOTTY,
-			    "%s is a terminal, which is no place for binary records; name a file "
-			    "with -o",
-			    name);
+		return fail_hint(-ENOTTY, HINT_NAME_OUTPUT, 0,
+				 "%s is a terminal, which is no place for binary records", name);
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;

@@ -138,7 +138,7 @@ int compression_acquire(struct compression *compression, size_t scratch_nbytes,
 {
 	const int r = codec_pool_acquire(&compression->contexts, scratch_nbytes, ret_context);
 
-	return r < 0 ? fail(r, "compression of temporary data: %m; try a smaller -S") : 0;
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0, "compression of temporary data: %m") : 0;
 }
 
 void compression_release(struct compression *compression, struct codec_context *context)

@@ -240,16 +240,17 @@ static uint64_t group_extent(const struct run_file *run, uint64_t first, uint64_
 static int fail_block(const struct run_file *run, uint64_t i, int r, const char *what)
 {
 	const struct run_block *block = &run->blocks[i];
+	const char *advice = spill_advice(run->format.spill);
 
 	if (r == -EBADMSG)
 		spill_note_damage(run->format.spill);
-	return fail(r,
-		    "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32 " bytes at %" PRIu64
-		    ") %s: %s; %s",
-		    spill_directory(run->format.spill, block->file), i, run->n_blocks,
-		    block->stored_nbytes, block->offset, what,
-		    r == -EBADMSG ? "it is not what was written" : strerror(-r),
-		    spill_advice(run->format.spill));
+	return fail_hint(r, advice ? HINT_NONE : HINT_OTHER_TEMPORARY, 0,
+			 "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32
+			 " bytes at %" PRIu64 ") %s: %s; %s",
+			 spill_directory(run->format.spill, block->file), i, run->n_blocks,
+			 block->stored_nbytes, block->offset, what,
+			 r == -EBADMSG ? "it is not what was written" : strerror(-r),
+			 advice ? advice : "check the disk");
 }
 
 /* Bring the stored bytes of the blocks [first, end) to `to`, where they are not yet checked. */

@@ -161,7 +161,7 @@ void spill_set_advice(struct spill *spill, const char *advice)
 
 const char *spill_advice(const struct spill *spill)
 {
-	return spill->advice ? spill->advice : "check the disk, or use another directory (-T)";
+	return spill->advice;
 }
 
 void spill_note_damage(struct spill *spill)
@@ -249,7 +249,12 @@ static const char *advise(const struct spill *spill, int r, char text[static SIZ
 		return size_limit_advice(r, text);
 	return spill->is_kept ?
 		       "; make room there, and the same command goes on from what is kept" :
-		       "; name a directory with more space with -T";
+		       "";
+}
+
+static enum hint hint_of(const struct spill *spill, int r)
+{
+	return r == -EFBIG || spill->is_kept ? HINT_NONE : HINT_MORE_TEMPORARY;
 }
 
 static int fail_full(struct spill *spill, uint64_t nbytes)
@@ -261,18 +266,18 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
-	return fail(r,
-		    "%s: %m: %" PRIu64 " more bytes of temporary space are needed besides %" PRIu64
-		    "%s",
-		    list, nbytes, spill->used_nbytes, advise(spill, r, advice));
+	return fail_hint(r, hint_of(spill, r), 0,
+			 "%s: %m: %" PRIu64
+			 " more bytes of temporary space are needed besides %" PRIu64 "%s",
+			 list, nbytes, spill->used_nbytes, advise(spill, r, advice));
 }
 
 static int fail_limit(struct spill *spill, uint64_t nbytes)
 {
-	return fail(-ENOSPC,
-		    "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
-		    " (--temp-limit), %" PRIu64 " are in use",
-		    nbytes, spill->limit_nbytes, spill->used_nbytes);
+	return fail_hint(-ENOSPC, HINT_HIGHER_LIMIT, 0,
+			 "temporary space: %" PRIu64 " more bytes would pass the limit of %" PRIu64
+			 ", %" PRIu64 " are in use",
+			 nbytes, spill->limit_nbytes, spill->used_nbytes);
 }
 
 /*

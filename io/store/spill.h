@@ -70,7 +70,7 @@ bool spill_is_kept(const struct spill *spill);
 
 /*
  * What is to be done when something that was stored is not what is read: the end of a sentence;
- * must outlive the spill. If nobody has said so, to look at the disk.
+ * must outlive the spill. NULL if nobody has said so.
  */
 void spill_set_advice(struct spill *spill, const char *advice);
 const char *spill_advice(const struct spill *spill);

@@ -19,6 +19,8 @@ void messages_init(struct messages *messages, messages_listener *listener, void 
 	pthread_mutex_init(&messages->lock, NULL);
 	messages->failed = false;
 	messages->code = 0;
+	messages->hint = HINT_NONE;
+	messages->number = 0;
 	messages->text[0] = '\0';
 }
 
@@ -41,37 +43,54 @@ struct messages *messages_current(void)
 }
 
 /* Under the lock. */
-static void give(const struct messages *messages, enum message_kind kind, int code,
-		 const char *text)
+static void give(const struct messages *messages, const struct message *message)
 {
-	const struct message message = { .kind = kind, .code = code, .text = text };
-
 	if (messages->listener)
-		messages->listener(messages->context, &message);
+		messages->listener(messages->context, message);
 }
 
-int fail(int r, const char *format, ...)
+static void say_failure(int r, enum hint hint, uint64_t number, const char *format, va_list args)
 {
 	struct messages *messages = current;
-	va_list args;
 
 	if (!messages)
-		return r;
+		return;
 	pthread_mutex_lock(&messages->lock);
 	if (!messages->failed) {
 		messages->failed = true;
 		messages->code = r;
-		va_start(args, format);
+		messages->hint = hint;
+		messages->number = number;
 		errno = -r;
 		vsnprintf(messages->text, sizeof messages->text, format, args);
-		va_end(args);
-		give(messages, MESSAGE_FAILURE, r, messages->text);
+		give(messages,
+		     &(struct message){ MESSAGE_FAILURE, r, messages->text, hint, number });
 	}
 	pthread_mutex_unlock(&messages->lock);
+}
+
+int fail(int r, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_failure(r, HINT_NONE, 0, format, args);
+	va_end(args);
 	return r;
 }
 
-static void say(enum message_kind kind, const char *format, va_list args)
+int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_failure(r, hint, number, format, args);
+	va_end(args);
+	return r;
+}
+
+static void say(enum message_kind kind, enum hint hint, uint64_t number, const char *format,
+		va_list args)
 {
 	struct messages *messages = current;
 	char text[MESSAGE_NBYTES];
@@ -80,7 +99,7 @@ static void say(enum message_kind kind, const char *format, va_list args)
 		return;
 	vsnprintf(text, sizeof text, format, args);
 	pthread_mutex_lock(&messages->lock);
-	give(messages, kind, 0, text);
+	give(messages, &(struct message){ kind, 0, text, hint, number });
 	pthread_mutex_unlock(&messages->lock);
 }
 
@@ -89,7 +108,16 @@ void warn(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_WARNING, format, args);
+	say(MESSAGE_WARNING, HINT_NONE, 0, format, args);
+	va_end(args);
+}
+
+void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(MESSAGE_WARNING, hint, number, format, args);
 	va_end(args);
 }
 
@@ -98,6 +126,6 @@ void tell(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(MESSAGE_NOTE, format, args);
+	say(MESSAGE_NOTE, HINT_NONE, 0, format, args);
 	va_end(args);
 }

@@ -14,12 +14,16 @@
  * as from any other tool. What becomes of a message is for whoever began the job to say: a front
  * end prints it, another program may want the text.
  *
- * A text is as it was made; names of files in it can hold anything (legible.h).
+ * A text is as it was made; names of files in it can hold anything (legible.h). It says what is the
+ * matter, not how a front end is asked for something else: that is a hint (hints.h).
  */
 #pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/hints.h"
 
 /* Of a text with its end: two of the longest names, and what is said of them. */
 enum { MESSAGE_NBYTES = 9216 };
@@ -34,6 +38,8 @@ struct message {
 	enum message_kind kind;
 	int code; /* of a failure: the negative errno */
 	const char *text;
+	enum hint hint;  /* what can be done about it, which the text does not say */
+	uint64_t number; /* of the hint */
 };
 
 /*
@@ -48,8 +54,10 @@ struct messages {
 	void *context;
 	pthread_mutex_t lock;
 	bool failed;
-	int code;
-	char text[MESSAGE_NBYTES]; /* of the first failure; "" if none */
+	int code; /* of the first failure, as the rest */
+	enum hint hint;
+	uint64_t number;
+	char text[MESSAGE_NBYTES]; /* "" if none */
 };
 
 void messages_init(struct messages *messages, messages_listener *listener, void *context);
@@ -68,12 +76,19 @@ struct messages *messages_current(void);
 
 /*
  * Say why the job cannot go on, unless somebody has said so before. r: a negative errno, which is
- * returned; %m in the format means it. Any thread, as the other two.
+ * returned; %m in the format means it. Any thread, as all below.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* The same, with what can be done about it. number: 0 if the hint has none. */
+int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
+	__attribute__((format(printf, 4, 5), cold));
+
 /* Say what the user should see to, although the job goes on. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
+	__attribute__((format(printf, 3, 4), cold));
 
 /* Say what the user should know and need not do anything about. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));

@@ -256,10 +256,10 @@ static int open_files(struct checkpoint *checkpoint)
 static int check_input(const struct sort_spec *spec, const struct input *input)
 {
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail(-ESPIPE,
-			    "--checkpoint=%s: an input is a pipe, or its size is not known for "
-			    "another reason: it cannot be read again from any place",
-			    spec->checkpoint_path);
+		return fail_hint(-ESPIPE, HINT_ABOUT_CHECKPOINT, 0,
+				 "%s: an input is a pipe, or its size is not known for "
+				 "another reason: it cannot be read again from any place",
+				 spec->checkpoint_path);
 	return 0;
 }
 
@@ -275,7 +275,7 @@ static struct checkpoint *checkpoint_make(void)
 	struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
 
 	if (!checkpoint) {
-		fail(-ENOMEM, "--checkpoint: %m");
+		fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0, "no memory for what it knows: %m");
 		return NULL;
 	}
 	pthread_mutex_init(&checkpoint->lock, NULL);

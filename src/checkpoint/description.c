@@ -18,7 +18,7 @@
 #include "src/base/messages.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 4
+#define FORMAT_VERSION 5
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state[] = "state of input ";
@@ -55,14 +55,14 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 	add(stream, "version", "%s", GSORT_VERSION);
 	add_keys(stream, spec);
-	add(stream, "-u", "%d", spec->unique);
-	add(stream, "--skip-bytes", "%" PRIu64, spec->skip_nbytes);
-	add(stream, "--partial", "%d", spec->partial);
-	add(stream, "--format", "%d", spec->format);
-	add(stream, "--limit", "%" PRIu64, spec->limit);
-	add(stream, "--count", "%d", spec->count);
-	add(stream, "--keys-only", "%d", spec->keys_only);
-	add(stream, "--index", "%d", spec->index);
+	add(stream, "unique records", "%d", spec->unique);
+	add(stream, "header", "%" PRIu64, spec->skip_nbytes);
+	add(stream, "partial records", "%d", spec->partial);
+	add(stream, "format of inputs", "%d", spec->format);
+	add(stream, "limit", "%" PRIu64, spec->limit);
+	add(stream, "counts", "%d", spec->count);
+	add(stream, "keys only", "%d", spec->keys_only);
+	add(stream, "index", "%d", spec->index);
 	add(stream, "output", "%s", spec->output_path);
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
@@ -140,13 +140,15 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 	int r = 0;
 
 	if (!stream)
-		return fail(-errno, "--checkpoint: %m");
+		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
+				 "no memory to describe the sort: %m");
 	add_spec(stream, spec);
 	r = add_output_place(stream, spec->output_path);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)
-		r = fail(-errno, "--checkpoint: %m");
+		r = fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
+			      "no memory to describe the sort: %m");
 	if (r < 0)
 		free(description.text);
 	else

@@ -96,10 +96,9 @@ static int read_mark(const struct checkpoint_files *files, enum checkpoint_file 
 	if (r < 0)
 		return fail(r, "%s/%s: %m", files->path, name);
 	if (memcmp(found, marks[i], nbytes) != 0)
-		return fail(-EEXIST,
-			    "%s/%s: is none of gsort's, and would be overwritten; name another "
-			    "directory with --checkpoint",
-			    files->path, name);
+		return fail_hint(-EEXIST, HINT_OTHER_CHECKPOINT, 0,
+				 "%s/%s: is none of gsort's, and would be overwritten", files->path,
+				 name);
 	*ret_nbytes = nbytes;
 	return 0;
 }

@@ -103,10 +103,10 @@ static int check_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes
 
 	if (used_nbytes <= limit_nbytes)
 		return 0;
-	return fail(-ENOSPC,
-		    "%s: the runs of the checkpoint take %" PRIu64 " bytes, more than the %" PRIu64
-		    " of --temp-limit",
-		    checkpoint->files.path, used_nbytes, limit_nbytes);
+	return fail_hint(-ENOSPC, HINT_HIGHER_LIMIT, 0,
+			 "%s: the runs of the checkpoint take %" PRIu64
+			 " bytes, more than the limit of %" PRIu64,
+			 checkpoint->files.path, used_nbytes, limit_nbytes);
 }
 
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)

@@ -109,7 +109,8 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
 	int r;
 
 	if (!saver)
-		return fail(-ENOMEM, "--checkpoint: %m");
+		return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0,
+				 "no memory for what saves it: %m");
 	saver->manifest = manifest;
 	saver->spill = spill;
 	saver->output = output;
@@ -121,7 +122,7 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
 		pthread_mutex_destroy(&saver->lock);
 		pthread_cond_destroy(&saver->wake);
 		free(saver);
-		return fail(r, "--checkpoint: cannot start a thread: %m");
+		return fail_hint(r, HINT_ABOUT_CHECKPOINT, 0, "cannot start a thread: %m");
 	}
 	*ret_saver = saver;
 	return 0;

@@ -25,7 +25,7 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	if (backend_cuda.probe(&why) < 0)
 		return choice == BACKEND_AUTO ?
 			       -ENODEV :
-			       fail(-ENODEV, "--backend=cuda, --gpus: no usable GPU: %s", why);
+			       fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0, "no usable GPU: %s", why);
 	*ret_backend = &backend_cuda;
 	return 0;
 }
@@ -34,10 +34,9 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 		       const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)n_threads, (void)ret_backend;
-	return choice == BACKEND_AUTO ?
-		       -ENODEV :
-		       fail(-ENODEV, "--backend=cuda, --gpus: this gsort was built without the "
-				     "CUDA back end");
+	return choice == BACKEND_AUTO ? -ENODEV :
+					fail_hint(-ENODEV, HINT_ABOUT_DEVICE, 0,
+						  "this gsort was built without the CUDA back end");
 }
 #endif
 

@@ -404,7 +404,8 @@ static int start_readers(struct fill *fill)
 	fill->n_reading = n;
 	for (; fill->n_readers < n && r == 0; fill->n_readers += r == 0)
 		r = thread_start(reader_main, fill, 0, &fill->readers[fill->n_readers]);
-	return r < 0 ? fail(r, "cannot start a reader thread: %m; try a smaller -S or --parallel") :
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
+				 "cannot start a reader thread: %m") :
 		       0;
 }
 
@@ -427,7 +428,7 @@ int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret
 	if (plan->copies)
 		r = open_slots(fill);
 	if (r < 0)
-		fail(r, "no pinned memory to read into: %m; try a smaller -S");
+		fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read into: %m");
 	else
 		r = start_readers(fill);
 	if (r < 0) {

@@ -188,7 +188,8 @@ static int start_writers(struct merge *merge)
 		return fail(-ENOMEM, "no memory for %u writers", n);
 	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
 		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
-	return r < 0 ? fail(r, "cannot start a writer thread: %m; try a smaller -S or --parallel") :
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
+				 "cannot start a writer thread: %m") :
 		       0;
 }
 

@@ -75,7 +75,7 @@ static int open_reading(struct supply *supply)
 	supply->staging_nbytes = supply->capacity_records * job->layout->item_nbytes;
 	r = device_alloc(job->device, MEMORY_HOST, supply->staging_nbytes, &staging);
 	if (r < 0)
-		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
+		return fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read runs into: %m");
 	supply->staging = staging;
 	return 0;
 }

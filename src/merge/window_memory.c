@@ -22,8 +22,8 @@ static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void 
 {
 	int r = nbytes ? device_alloc(job->device, kind, nbytes, ret_memory) : 0;
 
-	return r < 0 ? fail(r, "no memory for windows of %" PRIu64 " bytes: %m; try a smaller -S",
-			    nbytes) :
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0,
+				 "no memory for windows of %" PRIu64 " bytes: %m", nbytes) :
 		       0;
 }
 

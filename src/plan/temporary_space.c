@@ -20,12 +20,11 @@ static int find_available(const struct job *job, uint64_t *ret_nbytes)
 }
 
 /* What makes more room, or needs less. */
-static const char *advise(const struct sort_spec *spec, bool is_limited)
+static enum hint advise(const struct sort_spec *spec, bool is_limited)
 {
 	if (is_limited)
-		return "a larger -S or --temp-limit";
-	return spec->checkpoint_path ? "a larger -S, or --checkpoint in another directory" :
-				       "a larger -S or another -T";
+		return HINT_MEMORY_OR_HIGHER_LIMIT;
+	return spec->checkpoint_path ? HINT_MEMORY_OR_CHECKPOINT : HINT_MEMORY_OR_TEMPORARY;
 }
 
 static int fail_missing(const struct job *job, const struct sort_spec *spec,
@@ -37,16 +36,16 @@ static int fail_missing(const struct job *job, const struct sort_spec *spec,
 	const char *where = spec->temp_dirs[0], *others = "";
 
 	if (is_limited)
-		where = "--temp-limit";
+		where = "the limit on temporary space";
 	else if (spec->n_temp_dirs > 1)
 		others = " and the other directories";
 	size_format(needed_nbytes, needed);
 	size_format(available_nbytes, available);
 	size_format(needed_nbytes - available_nbytes, missing);
-	return fail(-ENOSPC,
-		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
-		    "missing; use %s",
-		    where, others, needed, why, available, missing, advise(spec, is_limited));
+	return fail_hint(-ENOSPC, advise(spec, is_limited), 0,
+			 "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
+			 "missing",
+			 where, others, needed, why, available, missing);
 }
 
 /* Is nothing left out of what is spilled? */

@@ -59,11 +59,11 @@ int run_store_check_room(const struct run_store *store, const struct plan *plan)
 	if (n_blocks <= plan->most_stored_blocks)
 		return 0;
 	size_format(plan->memory_nbytes, memory);
-	return fail(-E2BIG,
-		    "%s of memory are too little for so long a pipe: %" PRIu64
-		    " blocks of runs are stored, and what is known of each has no room any more; "
-		    "use an -S that is twice as large, or a file",
-		    memory, n_blocks);
+	return fail_hint(
+		-E2BIG, HINT_TWICE_THE_MEMORY, 0,
+		"%s of memory are too little for so long a pipe: %" PRIu64
+		" blocks of runs are stored, and what is known of each has no room any more",
+		memory, n_blocks);
 }
 
 void run_store_free(struct run_store *store)

@@ -66,7 +66,8 @@ int account_verify(const struct account *account, const struct job *job, const s
 	if (r == 0)
 		r = around_verify(frame, output, begin + nbytes, &same_frame);
 	if (r == -ESPIPE)
-		return fail(r, "--verify: %s cannot be read back", output_name(output));
+		return fail_hint(r, HINT_ABOUT_VERIFYING, 0, "%s cannot be read back",
+				 output_name(output));
 	if (r < 0)
 		return r;
 	if (!same_frame || found.first_disorder ||

@@ -17,10 +17,10 @@ static int check_assumption(const struct job *job, uint64_t assumed_nbytes)
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
 	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
-		return fail(-EINVAL,
-			    "--assume-size: the size of the input is known, %" PRIu64
-			    " bytes: nothing need be assumed",
-			    nbytes);
+		return fail_hint(-EINVAL, HINT_ABOUT_ASSUMED_SIZE, 0,
+				 "the size of the input is known, %" PRIu64
+				 " bytes: nothing need be assumed",
+				 nbytes);
 	return 0;
 }
 

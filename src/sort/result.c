@@ -69,8 +69,9 @@ static int check_input(const struct result *result, struct file_identity identit
 	const uint64_t nbytes = input_nbytes_before(result->job->input, identity);
 
 	if (!output_is_atomic(result->output))
-		return fail(-EINVAL, "%s: is an input and the output at the same time; use -o",
-			    output_name(result->output));
+		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
+				 "%s: is an input and the output at the same time",
+				 output_name(result->output));
 	if (nbytes == 0)
 		return 0;
 	return fail(-EINVAL,
@@ -207,9 +208,9 @@ static void warn_of_format(const struct result *result)
 
 	rules.choice = FORMAT_AUTO;
 	if (format_recognise(&view, &rules, &format) == 0 && format)
-		warn("%s: begins as what is %s does, and would be taken for that: read it with "
-		     "--format=raw",
-		     output_name(result->output), format_name(format));
+		warn_hint(HINT_READ_AS_RECORDS, 0,
+			  "%s: begins as what is %s does, and would be taken for that",
+			  output_name(result->output), format_name(format));
 }
 
 int result_commit(struct result *result)

@@ -63,11 +63,13 @@ static int check_part(const struct sort *sort)
 	const struct input *input = sort->job.input;
 
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail(-EINVAL, "--part needs inputs that are files: of a pipe nobody knows "
-				     "how long it is");
+		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
+				 "it needs inputs that are files: of a pipe nobody knows "
+				 "how long it is");
 	if (around_nbytes(input))
-		return fail(-EINVAL, "--part is for files of nothing but records: which part "
-				     "would have what is around them?");
+		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
+				 "it is for files of nothing but records: which part "
+				 "would have what is around them?");
 	return 0;
 }
 
@@ -81,10 +83,8 @@ static int take_parts(struct sort *sort, const uint64_t *begins, const uint64_t 
 		struct run *part;
 
 		if (begins[i] > ends[i])
-			return fail(-EINVAL,
-				    "input %zu is not in order; -m merges files that are sorted "
-				    "already",
-				    i + 1);
+			return fail_hint(-EINVAL, HINT_MERGE_SORTED, 0, "input %zu is not in order",
+					 i + 1);
 		if (begins[i] == ends[i])
 			continue;
 		r = run_open_part(sort->job.layout, whole->runs[i], begins[i], ends[i], &part);

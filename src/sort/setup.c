@@ -4,7 +4,6 @@
 #include "src/sort/setup.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,12 +220,11 @@ static int check_memory(const struct job *job, const struct sort_spec *spec)
 	size_format(plan->total_nbytes, needed);
 	size_format(plan->full_index_nbytes, index);
 	size_format(job->request.streams_nbytes, streams);
-	return fail(
-		-E2BIG,
+	return fail_hint(
+		-E2BIG, HINT_MEMORY_NEEDED, find_enough_mib(job, spec),
 		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
-		"to know where what is in the runs, and %s for inputs and a compressed output; "
-		"it needs -S of at least %" PRIu64 "M",
-		has, PLAN_BESIDE_NBYTES >> 20, needed, index, streams, find_enough_mib(job, spec));
+		"to know where what is in the runs, and %s for inputs and a compressed output",
+		has, PLAN_BESIDE_NBYTES >> 20, needed, index, streams);
 }
 
 static void choose_way_of_spill(struct job *job)
@@ -391,9 +389,10 @@ int setup_open(const struct setup *setup, struct job *job)
 	if (r == 0)
 		r = open_some_sorting(job, setup, &backend);
 	if (r == -ENOMEM)
-		return fail(r, "not enough %s memory to sort with; try a smaller %s",
-			    backend == &backend_cpu ? "host" : "GPU",
-			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
+		return fail_hint(
+			r, backend == &backend_cpu ? HINT_LESS_MEMORY : HINT_LESS_DEVICE_MEMORY, 0,
+			"not enough %s memory to sort with",
+			backend == &backend_cpu ? "host" : "GPU");
 	if (r < 0 || setup->explains)
 		return r;
 	return open_spill(job, setup);

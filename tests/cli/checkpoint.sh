@@ -60,12 +60,12 @@ refuses_to_go_on() {
 
 leave_checkpoint 3 5 -S 1M --batch-size=2 input
 claim 'another sort is refused, with what is different'
-refuses_to_go_on "-u was '0' and is '1' now" -u input -o output
+refuses_to_go_on "unique records was '0' and is '1' now" -u input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:i64le' now" -t i64 input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:u64le:r' now" -r input -o output
 refuses_to_go_on "number of inputs was '1' and is '2' now" input other -o output
 refuses_to_go_on "input was 'input' and is 'other' now" other -o output
-refuses_to_go_on "--limit was '[0-9]*' and is '5' now" --limit=5 input -o output
+refuses_to_go_on "limit was '[0-9]*' and is '5' now" --limit=5 input -o output
 refuses_to_go_on "output was 'output' and is 'elsewhere' now" input -o elsewhere
 cp -p input untouched
 touch input

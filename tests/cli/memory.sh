@@ -98,7 +98,7 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 8 MiB.* -S of at least 2048M.* zstd -dc --long=27$' \
+	refuses 'window of more than 8 MiB.* zstd -dc --long=27; it needs -S of at least 2048M$' \
 		-S 8M first second
 	wait
 	rm -f first second broken-pipe
@@ -119,7 +119,7 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 32 MiB.* -S of at least 32768M.* zstd -dc --long=31$' \
+	refuses 'window of more than 32 MiB.* zstd -dc --long=31; it needs -S of at least 32768M$' \
 		-S 512M first second
 	wait
 	rm -f first second broken-pipe short sorted long.zst

@@ -40,6 +40,11 @@ const char *messages_last(void)
 	return heard.messages.text;
 }
 
+enum hint messages_last_hint(void)
+{
+	return heard.messages.hint;
+}
+
 const char *messages_last_warning(void)
 {
 	return heard.warning;

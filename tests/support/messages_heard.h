@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "src/base/hints.h"
+
 /*
  * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
  * warning. quiet: true; what is heard is not printed.
@@ -19,6 +21,9 @@ bool messages_failed(void);
 
 /* The text of the first fail(); "" if none. */
 const char *messages_last(void);
+
+/* The hint of the first fail(). */
+enum hint messages_last_hint(void);
 
 /* The text of the last warn(); "" if none. */
 const char *messages_last_warning(void);

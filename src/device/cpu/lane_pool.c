@@ -211,8 +211,8 @@ static int start_threads(struct lane_pool *pool, unsigned n_threads)
 		r = thread_start(thread_main, pool, THREAD_STACK_NBYTES,
 				 &pool->threads[pool->n_threads]);
 	if (r < 0)
-		fail(r, "cannot start thread %u of %u: %m; try a smaller --parallel",
-		     pool->n_threads + 1, n_threads);
+		fail_hint(r, HINT_FEWER_THREADS, 0, "cannot start thread %u of %u: %m",
+			  pool->n_threads + 1, n_threads);
 	return r;
 }
 

@@ -107,7 +107,8 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	int r;
 
 	if (config->n_gpus > 1)
-		return fail(-ENOTSUP, "--gpus: sorting on more than one GPU is not supported yet");
+		return fail_hint(-ENOTSUP, HINT_ABOUT_GPUS, 0,
+				 "sorting on more than one GPU is not supported yet");
 	device = calloc(1, sizeof *device);
 	if (!device)
 		return fail(-ENOMEM, "no memory for the CUDA back end");

@@ -317,7 +317,7 @@ static void want_of_memory_for_a_description_is_an_error(void **state)
 	closing_fails = true;
 	assert_int_equal(description_make(&spec, &description), -ENOMEM);
 	closing_fails = false;
-	assert_non_null(strstr(messages_last(), "--checkpoint"));
+	assert_int_equal(messages_last_hint(), HINT_ABOUT_CHECKPOINT);
 	assert_int_equal(description_make(&spec, &description), 0);
 	free(description.text);
 }
@@ -554,7 +554,7 @@ static void limit_that_is_passed_already_allows_nothing(void **state)
 	assert_int_equal(spill_free_nbytes(limited, &nbytes), 0);
 	assert_int_equal(nbytes, 0);
 	assert_int_equal(spill_write(limited, page, sizeof page, &extent), -ENOSPC);
-	assert_non_null(strstr(messages_last(), "--temp-limit"));
+	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
 	spill_close(limited);
 }
 

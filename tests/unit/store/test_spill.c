@@ -214,7 +214,7 @@ static void no_space_anywhere_names_the_directories(void **state)
 	faults.marked_errno = ENOSPC;
 	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
 	assert_non_null(strstr(messages_last(), fixture_directory));
-	assert_non_null(strstr(messages_last(), "-T"));
+	assert_int_equal(messages_last_hint(), HINT_MORE_TEMPORARY);
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	spill_close(spill);
 }
@@ -263,7 +263,7 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 
 	(void)state;
 	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
-	assert_non_null(strstr(messages_last(), "--temp-limit"));
+	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);

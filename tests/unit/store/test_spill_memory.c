@@ -74,7 +74,7 @@ static void memory_does_not_count_against_the_limit(void **state)
 	for (int i = 0; i < 3; i++)
 		store(spill, N);
 	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOSPC);
-	assert_non_null(strstr(messages_last(), "--temp-limit"));
+	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
 	spill_close(spill);
 }
 

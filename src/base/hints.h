@@ -1,0 +1,48 @@
+/*
+ * hints - what can be done about what is said, for the front end to word
+ *
+ * Whoever says a message knows what would help, but not by which words it is asked for: these are
+ * options of a command line, members of a struct, a button. So a message carries a hint beside its
+ * text, and reads well without it.
+ */
+#pragma once
+
+enum hint {
+	HINT_NONE,
+
+	/* Memory */
+	HINT_LESS_MEMORY,        /* take less memory */
+	HINT_LESS_DEVICE_MEMORY, /* take less memory of the device, or another device */
+	HINT_MEMORY_NEEDED,      /* give at least so many MiB of memory: the number */
+	HINT_TWICE_THE_MEMORY,   /* give twice the memory, or an input of known size */
+	HINT_FEWER_THREADS,
+	HINT_LESS_MEMORY_OR_THREADS,
+
+	/* Temporary space */
+	HINT_OTHER_TEMPORARY,        /* another directory for temporary files */
+	HINT_MORE_TEMPORARY,         /* a directory for them with more space */
+	HINT_HIGHER_LIMIT,           /* allow more temporary space */
+	HINT_MEMORY_OR_HIGHER_LIMIT, /* that, or more memory, so that less is needed */
+	HINT_MEMORY_OR_TEMPORARY,    /* more memory, or another directory for temporary files */
+	HINT_MEMORY_OR_CHECKPOINT,   /* more memory, or another directory for the checkpoint */
+	HINT_OTHER_CHECKPOINT,       /* another directory for the checkpoint */
+
+	/* Inputs and outputs */
+	HINT_TAKE_AS_RECORDS, /* what is in the file may be records whatever it looks like */
+	HINT_SAY_RECORDS,     /* the same, if it is said which records */
+	HINT_READ_AS_RECORDS, /* the same of what is written, when it will be read */
+	HINT_SHORTER_HEADER,  /* what is said of the header does not fit */
+	HINT_MERGE_SORTED,    /* only files that are sorted can be merged */
+	HINT_NAME_OUTPUT,     /* let the output be a file with a name */
+
+	/* What the message is about: it was asked for, and cannot be had */
+	HINT_ABOUT_CHECKPOINT,
+	HINT_ABOUT_DEVICE,
+	HINT_ABOUT_GPUS,
+	HINT_ABOUT_TRACE,
+	HINT_ABOUT_VERIFYING,
+	HINT_ABOUT_ASSUMED_SIZE,
+	HINT_ABOUT_PART,
+
+	N_HINTS
+};
