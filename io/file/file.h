@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct commitment;
+struct hidden_names;
 struct io_uring;
+struct mapping_guards;
 
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
 struct syscalls {
@@ -46,6 +49,14 @@ struct syscalls {
 	int (*ring_init)(unsigned n_entries, struct io_uring *ring);
 	int (*ring_submit)(struct io_uring *ring);
 	int (*ring_take)(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
+	/*
+	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
+	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
+	 * (hidden_names.h), and a signal ends the process at any moment (commitment.h).
+	 */
+	struct mapping_guards *guards;
+	struct hidden_names *names;
+	struct commitment *commitment;
 };
 
 extern const struct syscalls syscalls_plain;

@@ -11,9 +11,6 @@
 #include "io/file/mapping.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -30,24 +27,12 @@
 /* What is mapped at once to be written: whole ones of the file. */
 enum { PIECE_NBYTES = 4 << 20 };
 
-struct mapping_guard {
-	atomic_uintptr_t begin, end; /* whole pages; begin == end: guards nothing */
-	atomic_bool is_damaged;
-	bool is_taken; /* under the lock */
-};
-
-static struct mapping_guard guards[MAPPING_MOST];
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned n_taken;              /* under the lock */
-static struct sigaction older_action; /* while n_taken > 0 */
-
-static struct mapping_guard *find_guard(uintptr_t address)
+static struct mapping_guard *find_guard(struct mapping_guards *guards, uintptr_t address)
 {
 	for (int i = 0; i < MAPPING_MOST; i++)
-		if (address >= atomic_load(&guards[i].begin) &&
-		    address < atomic_load(&guards[i].end))
-			return &guards[i];
+		if (address >= atomic_load(&guards->all[i].begin) &&
+		    address < atomic_load(&guards->all[i].end))
+			return &guards->all[i];
 	return NULL;
 }
 
@@ -64,59 +49,32 @@ static bool replace_by_zeros(struct mapping_guard *guard)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != -1;
 }
 
-static void on_bus_error(int signal_number, siginfo_t *info, void *context)
+bool mapping_guards_catch(struct mapping_guards *guards, const void *address)
 {
-	const int saved_errno = errno;
-	const bool is_fault = info->si_code > 0; /* else somebody has sent it */
-	struct mapping_guard *guard = is_fault ? find_guard((uintptr_t)info->si_addr) : NULL;
+	struct mapping_guard *guard = find_guard(guards, (uintptr_t)address);
 
-	(void)context;
-	if (!guard || !replace_by_zeros(guard)) {
-		/* A fault comes again by itself. */
-		sigaction(signal_number, &older_action, NULL);
-		if (!is_fault)
-			raise(signal_number);
-	}
-	errno = saved_errno;
+	return guard && replace_by_zeros(guard);
 }
 
-/* Under the lock */
-static int start_handling(void)
+static int take_guard(struct mapping_guards *guards, struct mapping_guard **ret_guard)
 {
-	const struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	if (!guards)
+		return -ENOTSUP;
+	for (int i = 0; i < MAPPING_MOST; i++) {
+		struct mapping_guard *guard = &guards->all[i];
 
-	return sigaction(SIGBUS, &action, &older_action) < 0 ? -errno : 0;
-}
-
-static int take_guard(struct mapping_guard **ret_guard)
-{
-	int r = -EMFILE;
-
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < MAPPING_MOST && r == -EMFILE; i++) {
-		struct mapping_guard *guard = &guards[i];
-
-		if (guard->is_taken)
+		if (atomic_exchange(&guard->is_taken, true))
 			continue;
-		r = n_taken == 0 ? start_handling() : 0;
-		if (r < 0)
-			break;
-		n_taken++;
-		guard->is_taken = true;
 		atomic_store(&guard->is_damaged, false);
 		*ret_guard = guard;
+		return 0;
 	}
-	pthread_mutex_unlock(&lock);
-	return r;
+	return -EMFILE;
 }
 
 static void give_back_guard(struct mapping_guard *guard)
 {
-	pthread_mutex_lock(&lock);
-	guard->is_taken = false;
-	if (--n_taken == 0)
-		sigaction(SIGBUS, &older_action, NULL);
-	pthread_mutex_unlock(&lock);
+	atomic_store(&guard->is_taken, false);
 }
 
 static int map(const struct file *file, int protection, uint64_t offset, size_t nbytes,
@@ -125,7 +83,7 @@ static int map(const struct file *file, int protection, uint64_t offset, size_t 
 	const size_t n_before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
 	struct mapping_guard *guard;
 	unsigned char *pages;
-	int r = take_guard(&guard);
+	int r = take_guard(file->calls->guards, &guard);
 
 	if (r < 0)
 		return r;

@@ -3,14 +3,13 @@
  *
  * A file that is read through a mapping can be cut by somebody else, or its disk can fail, and then
  * the processor cannot fetch what should be there: the kernel sends SIGBUS, which ends a process.
- * Here it does not. A handler puts zeros in the place of the whole mapping, notes that it is
- * damaged, and whoever looked goes on with the zeros. So whoever uses what was seen must ask
- * afterwards:
+ * Here it does not. The front end's handler has zeros put in the place of the whole mapping, and
+ * noted that it is damaged, and whoever looked goes on with the zeros. So whoever uses what was
+ * seen must ask afterwards:
  *
  *	look at mapping.bytes  ->  mapping_is_damaged()?  ->  believe what was seen
  *
- * A SIGBUS that no mapping of this kind is the reason of does what it would have done otherwise.
- * The handler is there while a mapping is open.
+ * Where nobody handles the signal (file.h: `guards` of the calls), nothing is mapped.
  *
  * Bytes that somebody overwrites change in the mapping, too: what is looked at twice need not be
  * the same.
@@ -20,6 +19,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +29,19 @@
 /* That can be open at a time: the handler looks through all of them. */
 enum { MAPPING_MOST = 64 };
 
-struct mapping_guard;
+/* Of all mappings of a process, which lends it (file.h). Zeroed: no mapping is open. */
+struct mapping_guards {
+	struct mapping_guard {
+		atomic_bool is_taken, is_damaged;
+		atomic_uintptr_t begin, end; /* whole pages; begin == end: guards nothing */
+	} all[MAPPING_MOST];
+};
+
+/*
+ * For a handler of SIGBUS: is what is at the address in one of the mappings? Then it is zeros now,
+ * and the thread can go on. Else false. Async-signal-safe.
+ */
+bool mapping_guards_catch(struct mapping_guards *guards, const void *address);
 
 /* Plain data; zeroed: not open. */
 struct mapping {
@@ -40,7 +52,8 @@ struct mapping {
 
 /*
  * Map nbytes > 0 at `offset`, to be read only; the descriptor may be closed afterwards. Returns 0
- * or a negative errno, -EMFILE if too many are open. Any thread, as the rest.
+ * or a negative errno, -ENOTSUP if there are no guards, -EMFILE if too many are open. Any
+ * thread, as the rest.
  */
 int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 		 struct mapping *ret_mapping);

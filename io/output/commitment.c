@@ -4,38 +4,37 @@
  */
 #include "io/output/commitment.h"
 
-#include <stdatomic.h>
 #include <unistd.h>
 
-enum { FREE, MADE, DYING };
+enum { FREE, MADE, DYING }; /* of state */
 
-static atomic_int state;  /* FREE, in the beginning */
-static atomic_int missed; /* the last signal that was passed over; 0: none */
-
-bool commitment_make(void)
+bool commitment_make(struct commitment *commitment)
 {
 	int before = FREE;
-	const bool is_first = atomic_compare_exchange_strong(&state, &before, MADE);
+	const bool is_first = !commitment ||
+			      atomic_compare_exchange_strong(&commitment->state, &before, MADE);
 
 	while (before == DYING)
 		pause();
 	return is_first;
 }
 
-void commitment_revoke(void)
+void commitment_revoke(struct commitment *commitment)
 {
-	atomic_store(&state, FREE);
+	if (commitment)
+		atomic_store(&commitment->state, FREE);
 }
 
-int commitment_missed(void)
+int commitment_missed(const struct commitment *commitment)
 {
-	return atomic_load(&state) == FREE ? atomic_load(&missed) : 0;
+	return atomic_load(&commitment->state) == FREE ? atomic_load(&commitment->missed) : 0;
 }
 
-bool commitment_lets_die(int signal_number)
+bool commitment_lets_die(struct commitment *commitment, int signal_number)
 {
 	int before = FREE;
 
-	atomic_store(&missed, signal_number);
-	return atomic_compare_exchange_strong(&state, &before, DYING) || before == DYING;
+	atomic_store(&commitment->missed, signal_number);
+	return atomic_compare_exchange_strong(&commitment->state, &before, DYING) ||
+	       before == DYING;
 }

@@ -8,26 +8,34 @@
  *	free --commitment_make()--> made		signals are passed over
  *	    \--a signal--> dying			who would give the name waits for the end
  *
- * It is one for the process, as signals are.
+ * Signals are of the process: a front end that handles them lends it (file.h: `commitment` of the
+ * calls). Where none is lent, names are given without a question.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* Of a process. Zeroed: free, and no signal has come. */
+struct commitment {
+	atomic_int state;
+	atomic_int missed; /* the last signal that was passed over; 0: none */
+};
 
 /*
  * A name is about to be given. Returns true if the caller is the first, who may have to revoke it.
- * Does not return if the process is dying.
+ * Does not return if the process is dying. NULL: there are no signals; true.
  */
-bool commitment_make(void);
+bool commitment_make(struct commitment *commitment);
 
-/* It was not given. */
-void commitment_revoke(void);
+/* It was not given. NULL is fine. */
+void commitment_revoke(struct commitment *commitment);
 
 /* The signal that was passed over for a name that was not given then; 0: none. */
-int commitment_missed(void);
+int commitment_missed(const struct commitment *commitment);
 
 /*
  * For a front end's handler of a signal that would end the process: is it to? Async-signal-safe.
  * From true on, nothing gets a name any more.
  */
-bool commitment_lets_die(int signal_number);
+bool commitment_lets_die(struct commitment *commitment, int signal_number);

@@ -293,7 +293,7 @@ int output_commit(struct output *output, enum output_durability durability)
 	}
 	output->target.replacement = NULL;
 	if (!replacement)
-		commitment_make();
+		commitment_make(output->target.file.calls->commitment);
 	if (replacement)
 		r = replacement_finish(replacement, &output->target.file,
 				       durability == OUTPUT_SYNC_ALL, output->is_kept);
@@ -319,9 +319,4 @@ void output_abort(struct output *output)
 void output_forget(struct output *output)
 {
 	output->is_kept = false;
-}
-
-void output_cleanup_from_signal(void)
-{
-	replacement_cleanup_from_signal();
 }

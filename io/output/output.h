@@ -176,9 +176,3 @@ void output_forget(struct output *output);
  * writer may be left.
  */
 void output_abort(struct output *output);
-
-/*
- * Remove the names that unfinished outputs have at the moment, from the handler of a signal that
- * will end the process. Async-signal-safe.
- */
-void output_cleanup_from_signal(void);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +15,9 @@
 #include "io/file/place.h"
 #include "io/output/attributes.h"
 #include "io/output/commitment.h"
+#include "io/output/hidden_names.h"
 #include "io/output/leftovers.h"
 #include "src/base/messages.h"
-
-/*
- * The hidden names that exist now, for a signal's handler. A slot's contents are set before it is
- * live and never freed. A handler that runs while the slot is given up tries to remove a name that
- * is gone, and since the names are random, that is nobody's.
- */
-static struct hidden_name {
-	atomic_bool taken;
-	atomic_bool live;
-	int directory;
-	char name[LEFTOVERS_NAME_SIZE];
-} hidden_names[8];
 
 struct replacement {
 	const struct syscalls *calls;
@@ -40,39 +28,10 @@ struct replacement {
 	struct stat old;
 	struct file old_file;       /* for its attributes; open if it has_old */
 	struct hidden_name *hidden; /* NULL if the file has no name, or a kept one */
+	struct hidden_name own;     /* where that is, if nobody else has to know it */
 	const char *kept_name;      /* or NULL */
 	struct file held;           /* a duplicate that keeps the lock (leftovers.h), or closed */
 };
-
-/* A name to be created; it is in the table before it exists. NULL if the table is full. */
-static struct hidden_name *hidden_name_take(int directory)
-{
-	for (size_t i = 0; i < sizeof hidden_names / sizeof *hidden_names; i++) {
-		struct hidden_name *hidden = &hidden_names[i];
-
-		if (atomic_exchange(&hidden->taken, true))
-			continue;
-		hidden->directory = directory;
-		leftovers_make_name(hidden->name);
-		atomic_store(&hidden->live, true);
-		return hidden;
-	}
-	return NULL;
-}
-
-/* The name is gone, or has never been. */
-static void hidden_name_give_up(struct hidden_name *hidden)
-{
-	atomic_store(&hidden->live, false);
-	atomic_store(&hidden->taken, false);
-}
-
-void replacement_cleanup_from_signal(void)
-{
-	for (size_t i = 0; i < sizeof hidden_names / sizeof *hidden_names; i++)
-		if (atomic_load(&hidden_names[i].live))
-			unlinkat(hidden_names[i].directory, hidden_names[i].name, 0);
-}
 
 /* Open the directory part of `path` and keep the rest as the target's name. */
 static int open_directory(struct replacement *replacement, char *path)
@@ -200,13 +159,14 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 {
 	int r;
 
-	replacement->hidden = hidden_name_take(replacement->directory.fd);
+	replacement->hidden = hidden_names_take(replacement->calls->names,
+						replacement->directory.fd, &replacement->own);
 	if (!replacement->hidden)
 		return -EMFILE;
 	r = file_open(replacement->calls, replacement->directory.fd, replacement->hidden->name,
 		      O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
 	if (r < 0) {
-		hidden_name_give_up(replacement->hidden);
+		hidden_names_give_up(replacement->hidden);
 		replacement->hidden = NULL;
 	}
 	return r;
@@ -453,7 +413,7 @@ static int rename_named(struct replacement *replacement)
 	if (r < 0)
 		return r;
 	if (replacement->hidden)
-		hidden_name_give_up(replacement->hidden);
+		hidden_names_give_up(replacement->hidden);
 	replacement->hidden = NULL;
 	replacement->kept_name = NULL;
 	return 0;
@@ -480,12 +440,12 @@ static int name_nameless(const struct replacement *replacement)
 
 static int give_name(struct replacement *replacement)
 {
-	const bool is_first = commitment_make();
+	const bool is_first = commitment_make(replacement->calls->commitment);
 	const int r = has_name(replacement) ? rename_named(replacement) :
 					      name_nameless(replacement);
 
 	if (r < 0 && is_first)
-		commitment_revoke();
+		commitment_revoke(replacement->calls->commitment);
 	return r;
 }
 
@@ -535,7 +495,7 @@ void replacement_drop(struct replacement *replacement)
 		return;
 	if (replacement->hidden) {
 		remove_unfinished(replacement, replacement->hidden->name);
-		hidden_name_give_up(replacement->hidden);
+		hidden_names_give_up(replacement->hidden);
 	}
 	if (replacement->kept_name)
 		remove_unfinished(replacement, replacement->kept_name);

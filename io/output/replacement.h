@@ -9,8 +9,8 @@
  * file, under a hidden one for the moment that the rename takes. Where the system does not know
  * nameless files, or has no /proc to link them by, it has the hidden name from the start; a process
  * that is killed outright then leaves it behind, which the next one tells (leftovers.h), and a
- * handler of signals can remove it. From the moment in which it gets its name signals do not end
- * the process (commitment.h).
+ * handler of signals can remove it (hidden_names.h). From the moment in which it gets its name
+ * signals do not end the process (commitment.h).
  *
  * What it replaces must be what was there at first: a file that has changed since, or is another
  * one, stays. Between looking at it and the rename are two calls of the system, and no kernel has
@@ -57,9 +57,3 @@ void replacement_drop(struct replacement *replacement);
 
 /* Free it and leave a file with a kept name as it is. */
 void replacement_leave(struct replacement *replacement);
-
-/*
- * Remove the hidden names, but those that are kept, that there are at the moment.
- * Async-signal-safe.
- */
-void replacement_cleanup_from_signal(void);

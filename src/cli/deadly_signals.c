@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "io/output/commitment.h"
-#include "io/output/output.h"
 #include "src/cli/exit_status.h"
+#include "src/cli/process.h"
 
 enum { EXIT_BY_SIGNAL = 128 }; /* and its number: what a shell says of who died of it */
 
@@ -50,7 +49,7 @@ static void leave_without_reports(void)
 	static const char text[] = "gsort: ended by a signal: the output is complete, and what "
 				   "was to be told of it is not\n";
 
-	output_cleanup_from_signal();
+	hidden_names_remove(&process.names);
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(EXIT_TROUBLE);
 	_exit(EXIT_TROUBLE);
@@ -59,7 +58,7 @@ static void leave_without_reports(void)
 static void die(int signal_number)
 {
 	signal(signal_number, SIG_DFL);
-	output_cleanup_from_signal();
+	hidden_names_remove(&process.names);
 	raise(signal_number); /* it is not held back (SA_NODEFER) */
 	/* Default actions do nothing to the first process of a container. */
 	_exit(EXIT_BY_SIGNAL + signal_number);
@@ -68,7 +67,7 @@ static void die(int signal_number)
 /* A reader that has gone is no reason to end: that nothing can be written is. */
 static void handle(int signal_number)
 {
-	if (is_fault(signal_number) || commitment_lets_die(signal_number))
+	if (is_fault(signal_number) || commitment_lets_die(&process.commitment, signal_number))
 		die(signal_number);
 	else if (atomic_load(&only_reports_are_left) && signal_number != SIGPIPE)
 		leave_without_reports();
@@ -88,7 +87,7 @@ void deadly_signals_handle(void)
 
 void deadly_signals_make_up(void)
 {
-	const int missed = commitment_missed();
+	const int missed = commitment_missed(&process.commitment);
 
 	if (missed)
 		raise(missed);

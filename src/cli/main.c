@@ -18,6 +18,7 @@
 #include "src/cli/explain.h"
 #include "src/cli/messages_print.h"
 #include "src/cli/options.h"
+#include "src/cli/process.h"
 #include "src/cli/progress.h"
 #include "src/cli/report.h"
 #include "src/cli/report_file.h"
@@ -215,6 +216,7 @@ int main(int argc, char **argv)
 		r = options_parse(argc, argv, &options);
 	if (r == 0) {
 		deadly_signals_handle();
+		process_lend();
 		r = run_reporting(&options);
 		deadly_signals_make_up();
 		options_free(&options);

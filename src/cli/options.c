@@ -19,6 +19,7 @@
 #include "src/cli/framing_options.h"
 #include "src/cli/option_table.h"
 #include "src/cli/options_settle.h"
+#include "src/cli/process.h"
 #include "src/cli/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
@@ -506,6 +507,7 @@ struct sort_spec options_spec(const struct options *options)
 		.zstd_level = options->zstd_level,
 		.verify = options->verify,
 		.fsync = options->fsync,
+		.io = process_calls(),
 		.backend = options->backend,
 		.gpus = options->gpus,
 		.n_gpus = options->n_gpus,

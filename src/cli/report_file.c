@@ -8,6 +8,7 @@
 
 #include "io/output/output.h"
 #include "src/base/messages.h"
+#include "src/cli/process.h"
 
 struct report_file {
 	const char *path;
@@ -40,7 +41,7 @@ int report_file_open(const char *path, struct report_file **ret_file)
 	if (!file)
 		return fail(-ENOMEM, "%s: %m", path);
 	file->path = path;
-	r = output_open_text(&syscalls_plain, path, &file->output);
+	r = output_open_text(process_calls(), path, &file->output);
 	if (r < 0) {
 		free(file);
 		return r;

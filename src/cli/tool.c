@@ -8,6 +8,7 @@
 #include "config.h"
 #include "src/base/messages.h"
 #include "src/cli/messages_print.h"
+#include "src/cli/process.h"
 
 /* What stops the parsing; a shell is added to the last. */
 enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
@@ -51,6 +52,7 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	int r;
 
 	messages_print_as(tool->name);
+	process_lend();
 	r = option_table_parse(&tool->options, argc, argv, target, ret_operands);
 	if (r <= 0)
 		return r;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "io/file/file.h"
 #include "io/input/framing.h"
 #include "io/store/compression.h"
 #include "src/device/backend.h"
@@ -44,6 +45,7 @@ struct sort_spec {
 	bool fsync;              /* done when it is on stable storage; only with output_path */
 
 	/* With what. */
+	const struct syscalls *io; /* and what of the process may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
 	const unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
 	unsigned n_gpus;

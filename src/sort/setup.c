@@ -50,7 +50,7 @@ int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *
 	const struct framing framing = spec_framing(spec);
 	int r;
 
-	job->io = &syscalls_plain;
+	job->io = spec->io ? spec->io : &syscalls_plain;
 	job->layout = &job->records;
 	job->unique = spec->unique;
 	job->limit = spec->limit;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "io/file/file.h"
+#include "src/cli/process.h"
 #include "tests/support/messages_heard.h"
 
 static struct {
@@ -189,6 +190,9 @@ static const struct syscalls faulty_calls = {
 	.renameat = faulty_renameat,
 	.unlinkat = faulty_unlinkat,
 	.fsetxattr = faulty_fsetxattr,
+	.guards = &process.guards,
+	.names = &process.names,
+	.commitment = &process.commitment,
 };
 
 static char fixture_directory[64];
@@ -199,6 +203,7 @@ static inline int fixture_start(void **state)
 	memset(&faults, 0, sizeof faults);
 	faults.marked_fd = -1;
 	messages_reset(true);
+	process_lend();
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;
 }

@@ -93,11 +93,30 @@ static void signal_handler_removes_the_hidden_name(void **state)
 	faults.refuses_nameless = true;
 	output = open_output(old_file("f"), N);
 	assert_int_equal(count_names(), 2);
-	output_cleanup_from_signal();
+	hidden_names_remove(&process.names);
 	assert_int_equal(count_names(), 1);
 	output_abort(output);
-	output_cleanup_from_signal();
+	hidden_names_remove(&process.names);
 	assert_true(file_holds(path_of("f"), old, sizeof old));
+}
+
+/* Where nobody handles signals, there is nobody to know of it. */
+static void hidden_name_that_nobody_knows_goes_as_any(void **state)
+{
+	struct syscalls calls = faulty_calls;
+	struct output *output;
+
+	(void)state;
+	faults.refuses_nameless = true;
+	calls.names = NULL;
+	calls.commitment = NULL;
+	assert_int_equal(output_open(&calls, old_file("f"), N, &output), 0);
+	hidden_names_remove(&process.names);
+	assert_int_equal(count_names(), 2);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_int_equal(count_names(), 1);
+	assert_true(file_holds(path_of("f"), data, N));
 }
 
 static void threads_write_at_offsets(void **state)
@@ -636,6 +655,7 @@ int main(void)
 		FIXTURE(output_that_cannot_be_made_is_refused_and_says_why),
 		FIXTURE(abort_leaves_nothing),
 		FIXTURE(signal_handler_removes_the_hidden_name),
+		FIXTURE(hidden_name_that_nobody_knows_goes_as_any),
 		FIXTURE(threads_write_at_offsets),
 		FIXTURE(what_was_written_can_be_read_back),
 		FIXTURE(output_past_the_cache_is_the_same),

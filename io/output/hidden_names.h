@@ -1,0 +1,41 @@
+/*
+ * hidden_names - the names of unfinished files, for whoever has to remove them in a hurry
+ *
+ * An output that is being written can have a hidden name (replacement.h), which goes when the
+ * output is complete or given up. A signal that ends the process leaves no time for that: a front
+ * end that handles signals lends a table (struct syscalls), and its handler removes what is in it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "io/output/leftovers.h"
+
+enum { HIDDEN_NAMES_MOST = 8 };
+
+/* Zeroed: none. */
+struct hidden_name {
+	atomic_bool taken;
+	atomic_bool live;
+	int directory;
+	char name[LEFTOVERS_NAME_SIZE];
+};
+
+/* Of a process. Zeroed: none. Any thread. */
+struct hidden_names {
+	struct hidden_name all[HIDDEN_NAMES_MOST];
+};
+
+/*
+ * A new name in the directory, which is to be created now: it is in the table before it exists.
+ * names NULL: it is in none, and at `own`. NULL if the table is full.
+ */
+struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
+				      struct hidden_name *own);
+
+/* The name is gone, or has never been. */
+void hidden_names_give_up(struct hidden_name *name);
+
+/* Remove the names that there are at the moment. Async-signal-safe. */
+void hidden_names_remove(struct hidden_names *names);
