@@ -52,6 +52,17 @@ refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M spars
 enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
 "$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
 rm -f sparse
+
+claim 'the least -S that is said to be enough is, whatever was given'
+truncate -s 300G larger
+for size in 1M 20M 100M; do
+	run --explain -R 65536 -S $size larger
+	[ "$status" -eq 2 ] || broken "-S $size: status $status"
+	sed -n 's/.* -S of at least //p' stderr
+done | sort -u > least
+[ "$(wc -l < least)" -eq 1 ] || broken "it moves: $(tr '\n' ' ' < least)"
+succeeds --explain -R 65536 -S "$(cat least)" larger
+rm larger
 head -c 600M /dev/zero | refuses ' 1 MiB of memory are too little for so long a pipe' -S 1M -
 
 claim 'more threads than the memory has room for'
