@@ -18,6 +18,9 @@ const struct mode modes[] = {
 	  .answer = ANSWER_LARGE_RECORDS,
 	  .arguments = CUDA "-R 400 -k 200:b2 -T tmp/a input -o output",
 	  .is_slow = true },
+	{ .name = "cuda-ranges",
+	  .answer = ANSWER_FEW,
+	  .arguments = "--backend=cuda -S 64M --device-memory=16M --ranges=2 few -o output" },
 	{ .name = "cuda-merge", .answer = ANSWER_FEW, .arguments = CUDA "-m " PARTS " -o output" },
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",
