@@ -488,6 +488,18 @@ static void checksums_of_an_index_are_compared(void **state)
 	assert_non_null(strstr(messages_last(), "checksums differ"));
 }
 
+/* It would be a file without content, of which nothing is read with success. */
+static void table_of_no_frames_is_no_index(void **state)
+{
+	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0,
+					       0,    0,    0,    0,    0xb1, 0xea, 0x92, 0x8f };
+	struct zst_index index;
+
+	(void)state;
+	assert_int_equal(file_write_at(&file, 0, table, sizeof table), 0);
+	assert_int_equal(zst_index_read(&file, 0, sizeof table, &index), -ENODATA);
+}
+
 static void part_of_a_file_has_no_index(void **state)
 {
 	const uint64_t nbytes = write_content(false, 1, N);
@@ -595,6 +607,7 @@ int main(void)
 		FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
 		FIXTURE(entry_of_two_frames_is_refused),
 		FIXTURE(two_alike_in_one_file_have_no_index),
+		FIXTURE(table_of_no_frames_is_no_index),
 		FIXTURE(checksums_of_an_index_are_compared),
 		FIXTURE(part_of_a_file_has_no_index),
 		FIXTURE(stream_is_the_content),
