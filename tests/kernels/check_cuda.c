@@ -37,6 +37,8 @@ static const struct record_set record_sets[] = {
 	{ { 16, { "8:f64:r" }, 0 }, RECORDS_RANDOM, 200, false },
 	{ { 12, { "3:i32be:r" }, 0 }, RECORDS_BITS, 200, true },
 	{ { 5, { "1:b3" }, 0 }, RECORDS_BITS, 250, false },
+	/* Hashed in another way from here on. */
+	{ { 17, { "2:u32" }, 0 }, RECORDS_RANDOM, 60, false },
 	/* Refining: some ties, and where keys agree for long. */
 	{ { 70, { "33:b17" }, 0 }, RECORDS_BITS, 100, false },
 	{ { 64, { "0:b64" }, 0 }, RECORDS_ALIKE, 90, true },
