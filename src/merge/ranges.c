@@ -145,21 +145,17 @@ static void close_range(struct range *range)
 		window_memory_close(range->job.windows);
 }
 
-static int open_ranges(struct ranges *ranges, const struct plan *plan, const struct sink *sink)
+static int open_ranges(struct ranges *ranges, const struct plan *plan, const struct sink *sink,
+		       const uint64_t *cuts)
 {
-	uint64_t *cuts = calloc((ranges->n + UINT64_C(1)) * ranges->n_runs, sizeof *cuts);
-	int r;
+	int r = 0;
 
 	ranges->of = calloc(ranges->n, sizeof *ranges->of);
-	if (!cuts || !ranges->of) {
-		free(cuts);
+	if (!ranges->of)
 		return fail(-ENOMEM, "no memory for %u ranges", ranges->n);
-	}
-	r = splitters_cut(ranges->job, ranges->runs, ranges->n_runs, ranges->n, cuts);
 	for (uint32_t i = 0; i < ranges->n && r == 0; i++)
 		r = open_range(ranges, &ranges->of[i], plan, sink,
 			       &cuts[(size_t)i * ranges->n_runs]);
-	free(cuts);
 	return r;
 }
 
@@ -214,27 +210,69 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 			   n_runs - n_resident, ret_plan);
 }
 
+/*
+ * Keys that begin alike, or few blocks, may leave nearly everything in one range; then it is better
+ * off with all of the memory and all of the threads.
+ */
+static bool are_worth_it(const struct ranges *ranges, const uint64_t *cuts)
+{
+	uint64_t n_items = 0, n_largest = 0;
+
+	for (uint32_t i = 0; i < ranges->n; i++) {
+		uint64_t n = 0;
+
+		for (uint32_t j = 0; j < ranges->n_runs; j++) {
+			const uint64_t *cut = &cuts[(size_t)i * ranges->n_runs + j];
+
+			n += cut[ranges->n_runs] - cut[0];
+		}
+		n_items += n;
+		n_largest = n > n_largest ? n : n_largest;
+	}
+	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / ranges->n + 1);
+}
+
+static int merge_divided(struct ranges *ranges, const struct plan *plan, const struct sink *sink,
+			 const uint64_t *cuts, struct merge_result *ret_result)
+{
+	int r;
+
+	window_memory_drop(ranges->job->windows);
+	if (sink->divide)
+		sink->divide(sink->context, ranges->n);
+	r = open_ranges(ranges, plan, sink, cuts);
+	if (r == 0) {
+		crew_share(ranges->n, merge_some, ranges);
+		r = atomic_load(&ranges->error);
+	}
+	if (r == 0)
+		collect_results(ranges, ret_result);
+	close_ranges(ranges);
+	return r;
+}
+
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
 		    struct merge_result *ret_result)
 {
 	struct ranges ranges = { .job = job, .runs = runs, .n_runs = n_runs };
 	struct plan plan;
-	int r;
+	uint64_t *cuts;
+	int r = 0;
 
 	ranges.n = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
-	if (sink->divide)
-		sink->divide(sink->context, ranges.n);
-	if (ranges.n == 1)
-		return merge_runs(job, runs, n_runs, memory_nbytes, sink, ret_result);
-	window_memory_drop(job->windows);
-	r = open_ranges(&ranges, &plan, sink);
-	if (r == 0) {
-		crew_share(ranges.n, merge_some, &ranges);
-		r = atomic_load(&ranges.error);
+	cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
+	if (!cuts)
+		return fail(-ENOMEM, "no memory for %u ranges", ranges.n);
+	if (ranges.n > 1)
+		r = splitters_cut(job, runs, n_runs, ranges.n, cuts);
+	if (r == 0 && ranges.n > 1 && are_worth_it(&ranges, cuts)) {
+		r = merge_divided(&ranges, &plan, sink, cuts, ret_result);
+	} else if (r == 0) {
+		if (sink->divide)
+			sink->divide(sink->context, 1);
+		r = merge_runs(job, runs, n_runs, memory_nbytes, sink, ret_result);
 	}
-	if (r == 0)
-		collect_results(&ranges, ret_result);
-	close_ranges(&ranges);
+	free(cuts);
 	return r;
 }

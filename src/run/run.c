@@ -15,6 +15,7 @@ int run_set_stride(struct run *run, uint64_t stride, struct run_strides *strides
 {
 	strides->stride = stride;
 	run->n_blocks = run->n_items / stride + (run->n_items % stride != 0);
+	free(strides->first_keys);
 	strides->first_keys = malloc((run->n_blocks + 1) * sizeof *strides->first_keys);
 	if (!strides->first_keys)
 		return fail(-ENOMEM, "no memory for the first keys of %" PRIu64 " blocks",

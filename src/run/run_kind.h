@@ -68,5 +68,7 @@ struct run_strides {
 	code_t *first_keys; /* n_blocks of the run; malloc() */
 };
 
-/* Cut the run into such blocks; sets run->n_blocks. -ENOMEM after a message. */
+/*
+ * Cut the run into such blocks, or others than before; sets run->n_blocks. -ENOMEM after a message.
+ */
 int run_set_stride(struct run *run, uint64_t stride, struct run_strides *strides);

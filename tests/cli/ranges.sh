@@ -21,7 +21,7 @@ divided() {
 
 generate -n 300000 -t u64 -d few -o few
 generate -n 100000 -R 24 -k 3:b10 -d few -o records
-generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o long
+generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
 for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
 	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
 	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
@@ -38,6 +38,10 @@ for i in 0 1; do
 	"$GSORT" -R 24 -k 3:b10 part -o sorted$i
 done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
+
+claim "one range, where keys are the same as far as is known of blocks"
+generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
+in_ranges 1 --ranges=3 -R 60 -k 0:b40 alike -o output
 
 claim "one range, where the places of records are not known before"
 in_ranges 1 --ranges=3 -u few -o output
