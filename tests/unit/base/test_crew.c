@@ -136,6 +136,25 @@ static void parts_are_done_side_by_side(void **state)
 	crew_close(crew);
 }
 
+static bool lacks_memory;
+
+void *__real_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes)
+{
+	return lacks_memory ? NULL : __real_calloc(n, nbytes);
+}
+
+static void want_of_memory_for_a_crew_is_an_error(void **state)
+{
+	struct crew *crew = NULL;
+
+	(void)state;
+	lacks_memory = true;
+	assert_int_equal(crew_open(2, &crew), -ENOMEM);
+	lacks_memory = false;
+}
+
 /* Threads that claim what is next. */
 struct claims {
 	atomic_uint next, n_threads;
@@ -172,6 +191,7 @@ int main(void)
 		cmocka_unit_test(what_parts_say_comes_to_who_wants_them_done),
 		cmocka_unit_test(failure_ends_the_job_and_not_the_crew),
 		cmocka_unit_test(parts_are_done_side_by_side),
+		cmocka_unit_test(want_of_memory_for_a_crew_is_an_error),
 		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
 		cmocka_unit_test(job_without_parts_is_done),
 	};
