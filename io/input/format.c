@@ -17,13 +17,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as
 /* What follows --format=raw in the end of each message. */
 #define OR_RAW "--format=raw takes its bytes for records"
 
-enum { WORD_NBYTES = 160, COMMAND_NBYTES = 768 };
+enum { WORD_NBYTES = 160 };
 
 struct format {
 	const char *name;
 	const char *filter; /* the command that writes what is to be sorted; NULL: */
 	const char *advice; /* what else to do */
-	bool has_header;    /* and plain records behind it: recognised despite --skip-bytes */
+	/* Before the records, which are read: recognised despite --skip-bytes. NULL: none */
+	uint64_t (*header_nbytes)(const struct format_view *view);
 	/* 1, 0 or a negative errno. */
 	int (*look)(const struct format_view *view, const struct format_rules *rules);
 	/* If filter and advice do not say it; as format_refuse(). */
@@ -224,12 +225,21 @@ static int look_hdf5(const struct format_view *view, const struct format_rules *
 /* With --skip-bytes it is as it should be if that is the header, of numbers as they were named. */
 static int look_npy(const struct format_view *view, const struct format_rules *rules)
 {
-	struct npy npy;
+	static const char u64[] = "{'descr': '<u8', ";
+	uint64_t header_nbytes;
 
-	if (!npy_parse(view->head, view->n_head, &npy))
+	if (!npy_recognise(view->head, view->n_head, &header_nbytes))
 		return 0;
-	return npy.header_nbytes != rules->skip_nbytes ||
-	       (rules->is_untyped && strcmp(npy.options, "-t u64") != 0);
+	return header_nbytes != rules->skip_nbytes ||
+	       (rules->is_untyped && !memmem(view->head, view->n_head, u64, sizeof u64 - 1));
+}
+
+static uint64_t npy_header_nbytes(const struct format_view *view)
+{
+	uint64_t nbytes = 0;
+
+	npy_recognise(view->head, view->n_head, &nbytes);
+	return nbytes;
 }
 
 /* The bytes of a character beyond ASCII that begins at `at`; 0: it is none, or cut off. */
@@ -315,48 +325,22 @@ static int refuse_filtered(const struct format *format, const struct format_view
 		    format->name, format->filter, space, file, command_of(rules), verb_of(rules));
 }
 
-/* "gsort -t f64 --skip-bytes=128 FILE -o FILE", or as much of it as can be said. */
-static void format_npy_command(const struct npy *npy, const struct format_rules *rules,
-			       const char *path, char command[static COMMAND_NBYTES])
-{
-	char word[WORD_NBYTES], options[sizeof npy->options];
-	const char *const file = path ? spell(path, word) : "";
-	const bool has_output = path && !rules->checker;
-
-	strcpy(options, npy->options);
-	if (!*options && npy->item_nbytes)
-		snprintf(options, sizeof options, "-R %" PRIu64 " -k OFFSET:TYPE",
-			 npy->item_nbytes);
-	snprintf(command, COMMAND_NBYTES, "%s %s --skip-bytes=%" PRIu64 "%s%s%s%s",
-		 command_of(rules), *options ? options : "-R BYTES -k OFFSET:TYPE",
-		 npy->header_nbytes, path ? " " : "", file, has_output ? " -o " : "",
-		 has_output ? file : "");
-}
-
+/* Who knows of the header need not. */
 static int refuse_npy(const struct format_view *view, const struct format_rules *rules,
 		      const char *name, const char *path)
 {
-	char command[COMMAND_NBYTES];
-	struct npy npy;
-	bool is_table;
+	const uint64_t nbytes = npy_header_nbytes(view);
 
-	npy_parse(view->head, view->n_head, &npy);
-	is_table = npy.n_dimensions > 1;
-	if (npy.has_objects)
+	(void)path;
+	if (nbytes == rules->skip_nbytes)
 		return fail(-EINVAL,
-			    "%s: is a file of numpy that holds objects of Python, which have no "
-			    "records; " OR_RAW,
+			    "%s: is a file of numpy: leave out --skip-bytes, and it is read as "
+			    "what it is, or say by -t what is behind the header; " OR_RAW,
 			    name);
-	format_npy_command(&npy, rules, path, command);
-	if (rules->skip_nbytes && rules->skip_nbytes != npy.header_nbytes)
-		return fail(-EINVAL,
-			    "%s: is a file of numpy with a header of %" PRIu64
-			    " bytes, not %" PRIu64 ": %s; " OR_RAW,
-			    name, npy.header_nbytes, rules->skip_nbytes, command);
 	return fail(-EINVAL,
-		    "%s: is a file of numpy, with a header before its numbers: %s%s%s%s; " OR_RAW,
-		    name, command, is_table ? " " : "", is_table ? verb_of(rules) : "",
-		    is_table ? " them all as one row" : "");
+		    "%s: is a file of numpy with a header of %" PRIu64 " bytes, not %" PRIu64
+		    ": leave out --skip-bytes, and it is read as what it is; " OR_RAW,
+		    name, nbytes, rules->skip_nbytes);
 }
 
 static int refuse_text(const struct format_view *view, const struct format_rules *rules,
@@ -393,13 +377,22 @@ static const struct format formats[] = {
 	  .advice =
 		  "h5dump -b LE -d DATASET -o NUMBERS writes one of its datasets as plain numbers",
 	  .look = look_hdf5 },
-	{ .name = "a file of numpy", .has_header = true, .look = look_npy, .refuse = refuse_npy },
+	{ .name = "a file of numpy",
+	  .header_nbytes = npy_header_nbytes,
+	  .look = look_npy,
+	  .refuse = refuse_npy },
 	{ .name = "text", .look = look_text, .refuse = refuse_text },
 };
 
 bool format_is_zstandard(const struct format *format)
 {
 	return format == &formats[0];
+}
+
+uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
+			      const struct format_rules *rules)
+{
+	return format->header_nbytes && rules->skip_nbytes == 0 ? format->header_nbytes(view) : 0;
 }
 
 const char *format_name(const struct format *format)
@@ -411,7 +404,7 @@ const char *format_name(const struct format *format)
 static bool is_asked_for(const struct format *format, const struct format_view *view,
 			 const struct format_rules *rules)
 {
-	return rules->skip_nbytes == 0 || format->has_header ||
+	return rules->skip_nbytes == 0 || format->header_nbytes ||
 	       (format_is_zstandard(format) && !view->is_content);
 }
 

@@ -11,10 +11,11 @@
  * it can be seen. Text, which has no signature, is only recognised where nobody has said what a
  * record is. Of random data one file in 2^32 begins like one of the formats, or fewer.
  *
- * Zstandard is one of the formats, but not refused: its content is read.
+ * Zstandard is one of the formats, but not refused: its content is read. Nor is .npy, whose records
+ * are behind a header.
  *
- * Who gives --skip-bytes knows of a header: only Zstandard is recognised then, and .npy, if its
- * header has another size than was given. --format=raw switches everything off.
+ * Who gives --skip-bytes knows of a header: only Zstandard is recognised then, and .npy, which is
+ * refused if its header has another size than was given. --format=raw switches everything off.
  */
 #pragma once
 
@@ -24,6 +25,7 @@
 
 enum format_choice {
 	FORMAT_AUTO,
+	FORMAT_NPY, /* the same, and what is no .npy is refused (framing.h) */
 	FORMAT_RAW, /* recognise nothing */
 };
 
@@ -60,6 +62,10 @@ int format_recognise(const struct format_view *view, const struct format_rules *
 
 /* Is it compressed so that gsort can read it? */
 bool format_is_zstandard(const struct format *format);
+
+/* Of a format with records behind a header, which are read: its size. Else 0. */
+uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
+			      const struct format_rules *rules);
 
 /* For messages: "compressed by gzip", "a zip archive". */
 const char *format_name(const struct format *format);

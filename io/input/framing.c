@@ -8,28 +8,29 @@
 
 #include "src/base/messages.h"
 
-int framing_fail_short(const struct framing *framing, const char *name, uint64_t nbytes)
+int framing_fail_short(const struct framing *framing, const char *name, uint64_t header_nbytes,
+		       uint64_t nbytes)
 {
-	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
+	return fail_hint(-EINVAL, framing->skip_nbytes ? HINT_SHORTER_HEADER : HINT_NONE, 0,
 			 "%s: %" PRIu64 " bytes are less than the %" PRIu64
 			 " in front of the records",
-			 name, nbytes, framing->skip_nbytes);
+			 name, nbytes, header_nbytes);
 }
 
-int framing_measure(const struct framing *framing, const char *name, uint64_t nbytes,
-		    uint64_t *ret_records_nbytes)
+int framing_measure(const struct framing *framing, const char *name, uint64_t header_nbytes,
+		    uint64_t nbytes, uint64_t *ret_records_nbytes)
 {
 	uint64_t rest;
 
-	if (nbytes < framing->skip_nbytes)
-		return framing_fail_short(framing, name, nbytes);
-	nbytes -= framing->skip_nbytes;
+	if (nbytes < header_nbytes)
+		return framing_fail_short(framing, name, header_nbytes, nbytes);
+	nbytes -= header_nbytes;
 	rest = nbytes % framing->record_nbytes;
 	if (rest && framing->partial == PARTIAL_ERROR)
 		return fail(-EINVAL,
 			    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64
 			    " bytes: %" PRIu64 " left over",
-			    name, nbytes, framing->skip_nbytes ? " behind the header" : "",
+			    name, nbytes, header_nbytes ? " behind the header" : "",
 			    framing->record_nbytes, rest);
 	*ret_records_nbytes = nbytes - rest;
 	return 0;

@@ -1,7 +1,10 @@
 /*
  * framing - which bytes of a file are records
  *
- *	[ header: skip_nbytes ][ record ][ record ] ... [ record ][ tail: part of a record ]
+ *	[ header ][ record ][ record ] ... [ record ][ tail: part of a record ]
+ *
+ * The header has skip_nbytes, or is that of a format that says itself what its records are (.npy,
+ * format.h); then all inputs are of that format, with the same records, and have no tails.
  */
 #pragma once
 
@@ -16,14 +19,20 @@ enum partial {
 	PARTIAL_DROP,
 };
 
+struct npy;
+
 struct framing {
-	uint64_t record_nbytes;
+	uint64_t record_nbytes; /* if is_untyped or is_named: unless the header says more */
 	uint64_t skip_nbytes;
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format.h). */
 	enum format_choice format;
 	bool is_untyped;     /* nobody has said what a record is */
+	bool is_named;       /* keys are by names, which nobody but a header can know */
 	const char *checker; /* for what a message advises */
+	/* What another input has found out: what all have to be; npy NULL: plain records. */
+	bool is_settled;
+	const struct npy *npy;
 };
 
 static inline struct format_rules framing_rules(const struct framing *framing)
@@ -35,11 +44,13 @@ static inline struct format_rules framing_rules(const struct framing *framing)
 }
 
 /*
- * How many bytes of a file of nbytes, its header included, are records? Returns 0, or -EINVAL after
- * a message when the file is shorter than the header, or has a tail that it must not have.
+ * How many bytes of a file of nbytes, header_nbytes of them in front, are records? Returns 0, or
+ * -EINVAL after a message when the file is shorter than the header, or has a tail that it must not
+ * have.
  */
-int framing_measure(const struct framing *framing, const char *name, uint64_t nbytes,
-		    uint64_t *ret_records_nbytes);
+int framing_measure(const struct framing *framing, const char *name, uint64_t header_nbytes,
+		    uint64_t nbytes, uint64_t *ret_records_nbytes);
 
 /* Print that the file `name` has no more than nbytes, less than its header. -EINVAL. */
-int framing_fail_short(const struct framing *framing, const char *name, uint64_t nbytes);
+int framing_fail_short(const struct framing *framing, const char *name, uint64_t header_nbytes,
+		       uint64_t nbytes);

@@ -27,6 +27,7 @@
 #include "io/input/input_mapped.h"
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
+#include "io/input/npy.h"
 #include "src/base/messages.h"
 
 static bool is_serial(const struct input *input)
@@ -43,26 +44,39 @@ void input_stop(struct input *input, int r)
 
 /* --- opening --- */
 
+static int read_header(struct input *input, struct placed_source *placed, void *buffer,
+		       size_t nbytes)
+{
+	struct source *source = &placed->source;
+
+	if (source->nbytes < nbytes)
+		return framing_fail_short(&input->framing, source->name, nbytes, source->nbytes);
+	return source_read_at(&input->table, source, 0, buffer, nbytes);
+}
+
 /* Find the records of a regular source, and keep what else of it is wanted. */
 static int frame_regular(struct input *input, struct placed_source *placed)
 {
 	const struct framing *framing = &input->framing;
 	struct source *source = &placed->source;
 	uint64_t nbytes, end, n_after;
-	int r = framing_measure(framing, source->name, source->nbytes, &nbytes);
+	int r = input_take_header(input, placed, read_header);
 
+	if (r == 0)
+		r = input_check_count(input, placed, source->nbytes - placed->header_nbytes);
+	if (r == 0)
+		r = framing_measure(framing, source->name, placed->header_nbytes, source->nbytes,
+				    &nbytes);
 	if (r < 0)
 		return r;
-	end = framing->skip_nbytes + nbytes;
+	end = placed->header_nbytes + nbytes;
 	n_after = source->nbytes - end;
-	if (placed == input->sources && framing->skip_nbytes)
-		r = source_read_at(&input->table, source, 0, input->header, framing->skip_nbytes);
-	if (r == 0 && n_after && framing->partial == PARTIAL_KEEP) {
+	if (n_after && framing->partial == PARTIAL_KEEP) {
 		r = input_make_tail(placed, n_after);
 		if (r == 0)
 			r = source_read_at(&input->table, source, end, placed->tail, n_after);
 	}
-	source_narrow(source, framing->skip_nbytes, nbytes);
+	source_narrow(source, placed->header_nbytes, nbytes);
 	return r;
 }
 
@@ -131,7 +145,8 @@ static struct input *make_input(const struct syscalls *calls, const char *const 
 	input->framing = *framing;
 	input->n_sources = n;
 	input->cancel_fd = -1;
-	input->header = malloc(framing->skip_nbytes + 1);
+	input->npy = (struct npy *)framing->npy;
+	input->is_settled = framing->is_settled;
 	pthread_mutex_init(&input->claim, NULL);
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
@@ -148,9 +163,7 @@ int input_open_framed(const struct syscalls *calls, const char *const *paths, si
 
 	if (!input)
 		return fail(-ENOMEM, "list of inputs: %m");
-	r = input->header ? examine_sources(input, &streams) :
-			    fail(-ENOMEM, "no memory for a header of %" PRIu64 " bytes",
-				 framing->skip_nbytes);
+	r = examine_sources(input, &streams);
 	if (r == 0 && streams)
 		r = make_serial(input);
 	else
@@ -184,6 +197,10 @@ void input_close(struct input *input)
 		close(input->cancel_fd);
 	pthread_mutex_destroy(&input->claim);
 	free(input->header);
+	if (input->owns_npy) {
+		npy_free(input->npy);
+		free(input->npy);
+	}
 	free(input);
 }
 
@@ -292,11 +309,6 @@ struct input_extent input_file_extent(const struct input *input, size_t i)
 const struct framing *input_framing(const struct input *input)
 {
 	return &input->framing;
-}
-
-const void *input_header(const struct input *input)
-{
-	return input->header;
 }
 
 struct input_tail input_tail(const struct input *input, size_t i)

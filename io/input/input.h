@@ -26,7 +26,9 @@
 
 #include "io/file/file.h"
 #include "io/input/framing.h"
+#include "io/input/header.h"
 
+struct fields;
 struct input;
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
@@ -140,12 +142,25 @@ struct input_extent input_file_extent(const struct input *input, size_t i);
 const struct framing *input_framing(const struct input *input);
 
 /*
- * What stands in front of the records in the first file: skip_nbytes, once the stream has been
- * read, at once if the total size is known. The input's.
+ * What stands in front of the records of an output, as `wish` says what these are: a copy of what
+ * does in the first file, skip_nbytes, or the header of its format. Known once the stream has been
+ * read, at once if the total size is known. Returns 0 or -ENOMEM after a message.
  */
-const void *input_header(const struct input *input);
+int input_make_header(const struct input *input, const struct header_wish *wish,
+		      struct header *ret_header);
 
-/* What is kept of the end of file i; known when the header is. data is the input's. */
+/*
+ * What the files say of their records themselves; the input's. NULL: nothing; they are plain
+ * records. It is settled by the first file that is looked at: with the total size, or when a first
+ * pipe was looked at (input_look_ahead()). Then the record of the framing is the right one, too.
+ */
+const struct fields *input_fields(const struct input *input);
+bool input_is_settled(const struct input *input);
+
+/* As far as it is not known: they are plain records. Other inputs of this framing are the same. */
+void input_settle(struct input *input);
+
+/* What is kept of the end of file i; known when that is. data is the input's. */
 struct input_tail {
 	const void *data;
 	size_t nbytes; /* 0: nothing */

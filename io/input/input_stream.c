@@ -27,29 +27,16 @@ static int read_current(struct input *input, void *buffer, size_t nbytes, size_t
 				nbytes, ret_nbytes);
 }
 
-/* Read over the header of the current source; keep it if it is the first one's. */
-static int skip_header(struct input *input)
+static int read_header(struct input *input, struct placed_source *placed, void *buffer,
+		       size_t nbytes)
 {
-	const uint64_t skip_nbytes = input->framing.skip_nbytes;
-	unsigned char passed[4096];
-	uint64_t done = 0;
+	size_t n;
+	const int r = read_current(input, buffer, nbytes, &n);
 
-	while (done < skip_nbytes) {
-		const uint64_t left = skip_nbytes - done;
-		const size_t wanted = left < sizeof passed ? (size_t)left : sizeof passed;
-		size_t n;
-		const int r = read_current(input, passed, wanted, &n);
-
-		if (r < 0)
-			return r;
-		if (input->current == 0)
-			memcpy(input->header + done, passed, n);
-		done += n;
-		if (n < wanted)
-			return framing_fail_short(&input->framing,
-						  input->sources[input->current].source.name, done);
-	}
-	return 0;
+	if (r < 0)
+		return r;
+	return n == nbytes ? 0 :
+			     framing_fail_short(&input->framing, placed->source.name, nbytes, n);
 }
 
 /* Open a source and start it, if that was not done ahead. */
@@ -76,7 +63,7 @@ static int start_current(struct input *input)
 		return r;
 	placed->position = input->next;
 	atomic_store(&input->n_started, input->current + 1);
-	return skip_header(input);
+	return input_take_header(input, placed, read_header);
 }
 
 /* Without opening anything, and without asking somebody to type. */
@@ -90,8 +77,12 @@ int input_look_ahead(struct input *input, bool may_open)
 	for (size_t i = 0; i < input->n_sources; i++) {
 		struct source *source = &input->sources[i].source;
 
-		if (source->is_stream)
-			return may_open || is_at_hand(source) ? start(input, source) : 0;
+		if (source->is_stream) {
+			if (!may_open && !is_at_hand(source))
+				return 0;
+			/* The first of all says what is in all of them. */
+			return i == 0 ? start_current(input) : start(input, source);
+		}
 	}
 	return 0;
 }
@@ -99,15 +90,18 @@ int input_look_ahead(struct input *input, bool may_open)
 /* How many of the nbytes that a source turned out to have behind its header are records? */
 static int measure_current(const struct input *input, uint64_t nbytes, uint64_t *ret_records_nbytes)
 {
-	const struct source *source = &input->sources[input->current].source;
+	const struct placed_source *placed = &input->sources[input->current];
+	const struct source *source = &placed->source;
+	int r;
 
 	if (source->is_stream) {
-		const int r = source_check_end(source);
-
+		r = source_check_end(source);
+		if (r == 0)
+			r = input_check_count(input, placed, nbytes);
 		if (r < 0)
 			return r;
-		return framing_measure(&input->framing, source->name,
-				       input->framing.skip_nbytes + nbytes, ret_records_nbytes);
+		return framing_measure(&input->framing, source->name, placed->header_nbytes,
+				       placed->header_nbytes + nbytes, ret_records_nbytes);
 	}
 	if (nbytes != source->nbytes + source->n_after)
 		return source_fail_changed(source, nbytes);

@@ -10,10 +10,14 @@
 #include "io/input/input.h"
 #include "io/input/source.h"
 
+#define ANY_NUMBER UINT64_MAX
+
 /* A source, its place in the stream, and what of it is kept apart. */
 struct placed_source {
 	struct source source;
-	uint64_t position; /* known once it is started */
+	uint64_t position;      /* known once it is started */
+	uint64_t header_nbytes; /* as well */
+	uint64_t n_said;        /* records, by the header; ANY_NUMBER */
 	void *tail;
 	size_t tail_nbytes;
 	struct mapping mapping; /* of what it contributes, if the input is mapped */
@@ -26,7 +30,10 @@ struct input {
 	size_t n_sources;
 	int cancel_fd; /* readable once input_cancel() was called; -1 without streams */
 
-	unsigned char *header; /* of the first source */
+	unsigned char *header; /* of the first source, without a format */
+	struct npy *npy;       /* what all of them are; NULL: plain records, or not known yet */
+	bool owns_npy;
+	bool is_settled; /* it is known, from the first that was looked at */
 
 	atomic_int r;        /* the first failure, or 0 */
 	atomic_bool is_long; /* a serial input has filled somebody's whole buffer */
@@ -48,6 +55,21 @@ struct input {
 
 /* Remember the first failure; every later reader gets it. */
 void input_stop(struct input *input, int r);
+
+/* It has so many bytes behind its header: as many as that says? 0, or -EINVAL after a message. */
+int input_check_count(const struct input *input, const struct placed_source *placed,
+		      uint64_t nbytes);
+
+/* Reads the first bytes of a source, or fails with a message. */
+typedef int input_read_header_fn(struct input *input, struct placed_source *placed, void *buffer,
+				 size_t nbytes);
+
+/*
+ * A source has been started, or looked at: read over its header, and find out, or check, what its
+ * records are. 0 or a negative errno after a message.
+ */
+int input_take_header(struct input *input, struct placed_source *placed,
+		      input_read_header_fn *read);
 
 /*
  * Of regular files: whose is the next part of nbytes, or what is left of the stream? The caller's;

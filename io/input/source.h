@@ -47,6 +47,7 @@ struct source {
 	uint64_t base;    /* where in the file it starts: standard input may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
 	uint64_t n_after; /* bytes behind them, which are not read here */
+	uint64_t header_nbytes; /* that it says of itself (format.h); 0: nothing */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
 	uint64_t zst_end;       /* of a compressed file; 0: it is none */

@@ -16,7 +16,7 @@ static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 	return file_read_at(&source->file, source->base + offset, buffer, nbytes);
 }
 
-static int judge(const struct source_table *table, const struct source *source,
+static int judge(const struct source_table *table, struct source *source,
 		 const struct format_view *view)
 {
 	const struct format *format;
@@ -30,17 +30,20 @@ static int judge(const struct source_table *table, const struct source *source,
 		return 0;
 	if (format_is_zstandard(format) && !view->is_content)
 		return 1;
+	source->header_nbytes = format_header_nbytes(format, view, &table->rules);
+	if (source->header_nbytes)
+		return 0;
 	return format_refuse(format, view, &table->rules, source->name, source->path);
 }
 
-int source_look_at_file(const struct source_table *table, const struct source *source)
+int source_look_at_file(const struct source_table *table, struct source *source)
 {
 	unsigned char head[FORMAT_HEAD_NBYTES];
 	const struct format_view view = {
 		.head = head,
 		.n_head = source->nbytes < sizeof head ? (size_t)source->nbytes : sizeof head,
 		.nbytes = source->nbytes,
-		.context = (void *)source,
+		.context = source,
 		.read_at = read_at,
 	};
 	int r;
@@ -53,7 +56,7 @@ int source_look_at_file(const struct source_table *table, const struct source *s
 	return r < 0 ? fail(r, "%s: read: %m", source->name) : judge(table, source, &view);
 }
 
-int source_look_at_content(const struct source_table *table, const struct source *source)
+int source_look_at_content(const struct source_table *table, struct source *source)
 {
 	const uint64_t nbytes = source->zst_end - source->base;
 	const size_t n = nbytes < ZST_FRAME_ENOUGH_NBYTES ? (size_t)nbytes :
@@ -75,7 +78,7 @@ int source_look_at_content(const struct source_table *table, const struct source
 	return judge(table, source, &view);
 }
 
-int source_look_at_head(const struct source_table *table, const struct source *source,
+int source_look_at_head(const struct source_table *table, struct source *source,
 			const struct source_head *head, bool is_content)
 {
 	const struct format_view view = { .head = head->bytes,

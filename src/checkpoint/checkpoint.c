@@ -332,7 +332,7 @@ static int read_output(void *context, uint64_t offset, void *buffer, size_t nbyt
 static int check_output(const struct checkpoint *checkpoint, struct output *output)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	struct records_of records = { output, checkpoint->spec->skip_nbytes };
+	struct records_of records = { output, checkpoint->spec->header_nbytes };
 	size_t bad;
 	int r = written_parts_check(state->parts, state->n_parts, read_output, &records, &bad);
 
@@ -368,7 +368,7 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct output_kept kept = {
 		.name = state->header.output_name,
-		.offset = checkpoint->spec->skip_nbytes,
+		.offset = checkpoint->spec->header_nbytes,
 		.nbytes = output_parts_nbytes(state->parts, state->n_parts),
 	};
 	int r = output_open_kept(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,

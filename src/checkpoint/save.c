@@ -274,7 +274,7 @@ static bool is_in_vain(const struct checkpoint *checkpoint)
 int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 {
 	const struct written_parts *written = &checkpoint->written;
-	struct saved_done done = { .offset = checkpoint->spec->skip_nbytes };
+	struct saved_done done = { .offset = checkpoint->spec->header_nbytes };
 	struct payload_part parts[] = { { &done, sizeof done }, { 0 } };
 	struct stat status;
 	/* A sync that failed may have been about the output, and the next one would not say so. */

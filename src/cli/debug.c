@@ -36,12 +36,12 @@ static void print_code(const struct key_fields *keys, const unsigned char *recor
 	print_hex(code, keys->key_nbytes);
 }
 
-static void print_keys(const struct record_options *record)
+static void print_keys(const struct sort_spec *spec)
 {
-	char type[16];
+	char type[KEY_TYPE_NBYTES];
 
-	for (uint32_t i = 0; i < record->n_keys; i++) {
-		const struct key *key = &record->keys[i];
+	for (uint32_t i = 0; i < spec->n_keys; i++) {
+		const struct key *key = &spec->keys[i];
 
 		key_format_type(key, type);
 		fprintf(stderr,
@@ -93,13 +93,12 @@ static int print_records(const struct layout *layout, struct input *input, uint6
 	return r;
 }
 
-int debug_print(const struct record_options *record, const struct layout *layout,
-		struct input *input)
+int debug_print(const struct sort_spec *spec, const struct layout *layout, struct input *input)
 {
 	const uint64_t nbytes = input_total_nbytes(input);
 	uint64_t n;
 
-	print_keys(record);
+	print_keys(spec);
 	print_layout(layout);
 	if (nbytes == INPUT_SIZE_UNKNOWN) {
 		fprintf(stderr, "records: from a pipe, so not shown\n");

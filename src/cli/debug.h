@@ -4,12 +4,11 @@
 #pragma once
 
 #include "io/input/input.h"
-#include "src/cli/record_options.h"
+#include "src/plan/spec.h"
 
 /*
  * Print on standard error each key's offset, type and direction, what is sorted in the place of the
  * records, and what the first of them sort by, if they can be read without taking them away from
  * the sort (a pipe's cannot). Returns 0 or a negative errno after a message.
  */
-int debug_print(const struct record_options *record, const struct layout *layout,
-		struct input *input);
+int debug_print(const struct sort_spec *spec, const struct layout *layout, struct input *input);

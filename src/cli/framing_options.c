@@ -7,6 +7,6 @@ const struct option_choice framing_options_partials[] = {
 	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }
 };
 
-const struct option_choice framing_options_formats[] = { { "auto", FORMAT_AUTO },
-							 { "raw", FORMAT_RAW },
-							 { 0 } };
+const struct option_choice framing_options_formats[] = {
+	{ "auto", FORMAT_AUTO }, { "npy", FORMAT_NPY }, { "raw", FORMAT_RAW }, { 0 }
+};

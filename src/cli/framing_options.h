@@ -1,7 +1,7 @@
 /*
  * framing_options - the options that say which bytes of a file are records
  *
- *	--skip-bytes=N	--partial=error|keep|drop	--format=auto|raw
+ *	--skip-bytes=N	--partial=error|keep|drop	--format=auto|npy|raw
  *
  * gsort and gsort-check have the same ones: each has the rows below in its table (option_table.h),
  * and the members that they fill among its options.
@@ -19,10 +19,10 @@
 	.name = "partial", .argument = "error|keep|drop", .take = option_take_choice,              \
 	.choices = framing_options_partials
 #define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
-	.name = "format", .argument = "auto|raw", .take = option_take_choice,                      \
+	.name = "format", .argument = "auto|npy|raw", .take = option_take_choice,                  \
 	.choices = framing_options_formats,                                                        \
-	.help = "auto (the default): read what Zstandard has compressed, and refuse other "        \
-		"formats; raw: any bytes are records"
+	.help = "auto (the default): read .npy files, and what Zstandard has compressed, and "     \
+		"refuse other formats; npy: only .npy; raw: any bytes are records"
 
 /* What is skipped is kept in memory, for the output. */
 enum { FRAMING_OPTIONS_MOST_SKIP_NBYTES = 16 << 20 };

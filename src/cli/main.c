@@ -59,11 +59,11 @@ static void keep_to_one_arena(void)
 }
 
 /* --debug */
-static int show_keys(void *context, const struct layout *layout, struct input *input)
+static int show_keys(void *context, const struct sort_spec *spec, const struct layout *layout,
+		     struct input *input)
 {
-	const struct options *options = context;
-
-	return debug_print(&options->record, layout, input);
+	(void)context;
+	return debug_print(spec, layout, input);
 }
 
 /* What is left is reports. */
@@ -92,8 +92,7 @@ static int explain(const struct options *options, const struct sort_observer *ob
 static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
 {
 	const bool reports = options->stats || options->stats_json_path || options->trace_path;
-	const struct sort_observer observer = { .context = (void *)options,
-						.opened = options->debug ? show_keys : NULL,
+	const struct sort_observer observer = { .opened = options->debug ? show_keys : NULL,
 						.committed = reports ? end_with_reports : NULL };
 	const struct sort_spec spec = options_spec(options);
 
@@ -175,14 +174,12 @@ static void tell_of_terminal(const struct options *options)
 
 static int run_reporting(const struct options *options)
 {
-	char type[RECORD_OPTIONS_TEXT_NBYTES];
 	struct sort_facts facts = { 0 };
 	struct reports reports = { 0 };
 	struct stats *stats = NULL;
 	struct progress *progress = NULL;
 	int r, reported = 0;
 
-	record_options_format(&options->record, type);
 	r = roles_check(options);
 	if (r == 0)
 		r = open_reports(options, &reports);
@@ -197,7 +194,7 @@ static int run_reporting(const struct options *options)
 	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)
-		reported = report_all(options, &(struct report){ stats, type, &facts }, &reports);
+		reported = report_all(options, &(struct report){ stats, &facts }, &reports);
 	else
 		drop_reports(&reports);
 	stats_close(stats);

@@ -80,6 +80,10 @@ static int check_shape(const struct options *options)
 	if (options->n_parts && options->mode != MODE_MERGE)
 		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
 				     "which records are in a part");
+	if (options->format == FORMAT_NPY && options->skip_nbytes)
+		return fail(-EINVAL,
+			    "--skip-bytes and --format=npy cannot be used together: the header of "
+			    "a file of numpy says itself how long it is");
 	if (options->count && !options->unique)
 		return fail(-EINVAL,
 			    "--count needs -u, --unique: it counts the records that are equal");

@@ -119,15 +119,42 @@ static bool parse_offset(const char *text, uint64_t *ret_offset, const char **re
 	return !errno && *end == ':';
 }
 
-static int append(struct record_options *record, struct key key)
+static int append(struct record_options *record, struct field_choice choice)
 {
-	struct key *keys = reallocarray(record->keys, record->n_keys + 1, sizeof *keys);
+	struct field_choice *choices =
+		reallocarray(record->choices, record->n_choices + 1, sizeof *choices);
 
-	if (!keys)
-		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_keys + 1);
-	record->keys = keys;
-	keys[record->n_keys++] = key;
+	if (!choices)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_choices + 1);
+	record->choices = choices;
+	choices[record->n_choices++] = choice;
 	return 0;
+}
+
+/* A name begins with no digit, and a column is a number, with nothing but an order behind it. */
+static bool is_name(const char *argument)
+{
+	const size_t n = strspn(argument, "0123456789");
+	const char *rest = argument + n;
+
+	if (n == 0)
+		return *argument && !strchr(":- ", *argument);
+	if (strncmp(rest, ":n", 2) == 0 || strncmp(rest, ":t", 2) == 0)
+		rest += 2;
+	return !*rest || strcmp(rest, ":r") == 0;
+}
+
+static int take_name(struct record_options *record, const char *argument)
+{
+	struct field_choice choice;
+	int r = field_choice_parse(argument, &choice);
+
+	if (r < 0)
+		return r;
+	r = append(record, choice);
+	if (r < 0)
+		free(choice.name);
+	return r;
 }
 
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
@@ -140,10 +167,12 @@ int record_options_take_key(const struct option_spec *spec, const char *argument
 	bool descending;
 	int r;
 
+	if (is_name(argument))
+		return take_name(member_of(spec, target), argument);
 	if (!parse_offset(argument, &offset, &type))
 		return fail(-EINVAL,
 			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
-			    "8:i32 or 0:b4:r",
+			    "8:i32 or 0:b4:r, or the name of a field",
 			    option_spell(spec, spelling), argument);
 	n = strlen(type);
 	descending = n > 2 && strcmp(type + n - 2, ":r") == 0;
@@ -152,7 +181,16 @@ int record_options_take_key(const struct option_spec *spec, const char *argument
 		return r;
 	key.offset = offset;
 	key.descending = descending;
-	return append(member_of(spec, target), key);
+	return append(member_of(spec, target), (struct field_choice){ .key = key });
+}
+
+int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct record_options *record = member_of(spec, target);
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	fields_free(&record->fields);
+	return fields_parse(option_spell(spec, spelling), argument, &record->fields);
 }
 
 /* --- settling --- */
@@ -178,7 +216,11 @@ static int settle_one(struct record_options *record)
 			    record->record_nbytes, type, key.nbytes);
 	}
 	record->record_nbytes = key.nbytes;
-	return append(record, key);
+	record->keys = malloc(sizeof key);
+	if (!record->keys)
+		return fail(-ENOMEM, "no memory for a key");
+	record->keys[record->n_keys++] = key;
+	return 0;
 }
 
 static int check_key(const struct record_options *record, const struct key *key)
@@ -199,13 +241,6 @@ static int check_keys(const struct record_options *record)
 {
 	uint64_t nbytes = 0;
 
-	if (record->type.nbytes)
-		return fail(-EINVAL,
-			    "-t, --type and -k, --key cannot be used together: TYPE is the whole "
-			    "record; give its size with -R, --record-size");
-	if (!record->record_nbytes)
-		return fail(-EINVAL,
-			    "-k, --key needs -R, --record-size: how many bytes has a record?");
 	for (uint32_t i = 0; i < record->n_keys; i++) {
 		const int r = check_key(record, &record->keys[i]);
 
@@ -219,9 +254,62 @@ static int check_keys(const struct record_options *record)
 	return 0;
 }
 
+/* The first key that is asked for by its name; NULL: none. */
+static const char *find_name(const struct record_options *record)
+{
+	for (uint32_t i = 0; i < record->n_choices; i++)
+		if (record->choices[i].name)
+			return record->choices[i].name;
+	return NULL;
+}
+
+/* Keys by names that are known when the input is: nothing else can be said before. */
+static int defer(struct record_options *record, const char *name)
+{
+	if (record->record_nbytes)
+		return fail(-EINVAL,
+			    "-k, --key=%s: it is no OFFSET:TYPE, and no name, as records of -R, "
+			    "--record-size have none: name them by --fields",
+			    name);
+	record->is_named = true;
+	record->record_nbytes = 1;
+	return 0;
+}
+
+/* Keys, fields, or both. */
+static int settle_keys(struct record_options *record)
+{
+	const char *name = find_name(record);
+	int r;
+
+	if (record->type.nbytes)
+		return fail(-EINVAL,
+			    "-t, --type and %s cannot be used together: TYPE is the whole "
+			    "record; give its size with -R, --record-size",
+			    record->fields.n ? "--fields" : "-k, --key");
+	if (name && !record->fields.n)
+		return defer(record, name);
+	if (!record->record_nbytes)
+		record->record_nbytes = record->fields.record_nbytes;
+	if (!record->record_nbytes)
+		return fail(-EINVAL,
+			    "-k, --key needs -R, --record-size: how many bytes has a record?");
+	if (record->fields.record_nbytes > record->record_nbytes ||
+	    record->record_nbytes > LAYOUT_MOST_RECORD_NBYTES)
+		return fail(-EINVAL,
+			    "--fields: fields of %" PRIu64 " bytes, and records of %" PRIu64
+			    " (-R, --record-size), which can be %d",
+			    record->fields.record_nbytes, record->record_nbytes,
+			    LAYOUT_MOST_RECORD_NBYTES);
+	r = fields_choose(&record->fields, record->choices, record->n_choices, "--fields",
+			  &record->keys, &record->n_keys);
+	return r < 0 ? r : check_keys(record);
+}
+
 int record_options_settle(struct record_options *record)
 {
-	const int r = record->n_keys ? check_keys(record) : settle_one(record);
+	const int r = record->n_choices || record->fields.n ? settle_keys(record) :
+							      settle_one(record);
 
 	if (r < 0)
 		return r;
@@ -230,32 +318,12 @@ int record_options_settle(struct record_options *record)
 	return 0;
 }
 
-void record_options_format(const struct record_options *record,
-			   char text[static RECORD_OPTIONS_TEXT_NBYTES])
-{
-	size_t n = 0;
-	char type[KEY_TYPE_NBYTES];
-
-	if (record->n_keys == 1 && record->keys[0].nbytes == record->record_nbytes) {
-		key_format_type(&record->keys[0], text);
-		return;
-	}
-	for (uint32_t i = 0; i < record->n_keys; i++) {
-		const struct key *key = &record->keys[i];
-
-		key_format_type(key, type);
-		n += (size_t)snprintf(text + n, RECORD_OPTIONS_TEXT_NBYTES - n,
-				      "%s%" PRIu64 ":%s%s", i ? "," : "", key->offset, type,
-				      key->descending ? ":r" : "");
-		if (n >= RECORD_OPTIONS_TEXT_NBYTES) {
-			strcpy(text + RECORD_OPTIONS_TEXT_NBYTES - 4, "...");
-			return;
-		}
-	}
-}
-
 void record_options_free(struct record_options *record)
 {
+	for (uint32_t i = 0; i < record->n_choices; i++)
+		free(record->choices[i].name);
+	free(record->choices);
 	free(record->keys);
+	fields_free(&record->fields);
 	*record = (struct record_options){ 0 };
 }

@@ -7,7 +7,10 @@
  *	-t TYPE				one key, which is the record
  *	-R BYTES			one key, the record as bytes
  *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the first the most significant
- *	nothing				-t u64
+ *	--fields=NAME:TYPE,...		keys of those names, of which the record consists
+ *	-R BYTES, --fields -k NAME...	some of them
+ *	-k NAME...			keys that the input knows: io/input/npy.h
+ *	nothing				-t u64, or what the input says that it is
  *
  * A key of its own direction (:r) is descending; -r makes all of them descending, and changes
  * nothing for those that are: as in GNU sort, where -r holds for the keys that have no r.
@@ -15,18 +18,23 @@
 #pragma once
 
 #include "src/cli/option_table.h"
+#include "src/record/fields.h"
 #include "src/record/record.h"
 
 struct record_options {
 	/* Complete after record_options_settle(). */
 	uint64_t record_nbytes; /* 0: not given */
-	struct key *keys;       /* n_keys, at least 1, the most significant first */
+	struct key *keys;       /* n_keys, at least 1, the most significant first; */
 	uint32_t n_keys;
+	bool is_named;   /* or none, as it is `choices` that the input must know */
 	bool is_default; /* nothing was said of records */
 
 	/* As they were given. */
-	struct key type; /* nbytes 0: not given */
-	bool reverse;    /* a flag */
+	struct key type;              /* nbytes 0: not given */
+	struct field_choice *choices; /* n_choices */
+	uint32_t n_choices;
+	struct fields fields; /* of --fields */
+	bool reverse;         /* a flag */
 };
 
 /* Rows, but for their section and their member, which is the struct record_options. */
@@ -43,6 +51,11 @@ struct record_options {
 	.help = "a key at byte OFFSET, from 0; :r: descending; the first -k weighs most",          \
 	.repeats = true, .take = record_options_take_key
 
+#define RECORD_OPTIONS_ROW_FIELDS                                                                  \
+	.name = "fields", .argument = "NAME:TYPE,...",                                             \
+	.help = "what a record consists of; -k takes their names, without it all are keys",        \
+	.take = record_options_take_fields
+
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
 	"TYPE is u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16 or bool, each\n"          \
@@ -57,17 +70,13 @@ const char *record_options_type(unsigned i, char text[static OPTION_WORD_NBYTES]
 int record_options_take_type(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target);
+int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target);
 
 /*
  * Complete the keys, in the end at least one, and check that they lie within the record. Returns 0,
  * or a negative errno after a message that names the option.
  */
 int record_options_settle(struct record_options *record);
-
-/* The keys in few words: the type when the record is one key, else "8:i32be:r,0:b4". */
-enum { RECORD_OPTIONS_TEXT_NBYTES = 64 };
-void record_options_format(const struct record_options *record,
-			   char text[static RECORD_OPTIONS_TEXT_NBYTES]);
 
 /* A zeroed struct is fine. */
 void record_options_free(struct record_options *record);

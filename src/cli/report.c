@@ -33,7 +33,7 @@ static double seconds(uint64_t ns)
 static struct summary summarise(const struct report *report)
 {
 	const struct sort_facts *facts = report->facts;
-	struct summary summary = { .type = report->type, .facts = facts };
+	struct summary summary = { .type = facts->type, .facts = facts };
 
 	stats_get_totals(report->stats, &summary.totals);
 	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;

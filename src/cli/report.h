@@ -13,7 +13,6 @@
 /* What is told of; stats NULL: nothing. */
 struct report {
 	struct stats *stats;
-	const char *type; /* of the records: "u64" */
 	const struct sort_facts *facts;
 };
 

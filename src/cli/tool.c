@@ -74,9 +74,11 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 
 	if (r < 0)
 		return r;
+	if (record->is_named)
+		return fail(-EINVAL, "-k, --key=%s: name the fields by --fields",
+			    record->choices[0].name);
 	return layout_make(&(struct layout_request){ .record_nbytes = record->record_nbytes,
 						     .keys = record->keys,
-						     .n_keys = record->n_keys,
-						     .compares = true },
+						     .n_keys = record->n_keys },
 			   ret_layout);
 }

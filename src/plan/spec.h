@@ -12,9 +12,10 @@
 #pragma once
 
 #include "io/file/file.h"
-#include "io/input/framing.h"
+#include "io/input/input.h"
 #include "io/store/compression.h"
 #include "src/device/backend.h"
+#include "src/record/fields.h"
 
 struct sort_spec {
 	/* What is read. */
@@ -31,6 +32,15 @@ struct sort_spec {
 	const struct key *keys; /* n_keys, the most significant first; within the record */
 	uint32_t n_keys;        /* at least 1 */
 	bool is_untyped;        /* nobody has said what a record is: it was left at the default */
+	/*
+	 * Instead of keys, which are none then: by what an input that says itself what its records
+	 * are is to be sorted; record_nbytes is no matter. (spec_complete)
+	 */
+	const struct field_choice *choices; /* n_choices */
+	uint32_t n_choices;
+	bool reverse; /* all keys that such an input makes are descending */
+	/* In front of the records of the output: once the spec is complete, by who made it so. */
+	uint64_t header_nbytes;
 
 	/* What is written. */
 	const char *output_path; /* NULL: standard output */
@@ -81,6 +91,30 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
 
 /* Which bytes of the inputs are records. */
 struct framing spec_framing(const struct sort_spec *spec);
+
+/*
+ * What the inputs say of their records is known (input_fields(); NULL: nothing): a copy of the spec
+ * that says it, too, with the keys that follow. `name` is that of the first input, for messages.
+ * *ret_keys is to be freed behind the copy, NULL if it has those of the spec. Returns 0, or a
+ * negative errno after a message: of a spec that contradicts them.
+ */
+int spec_complete(const struct sort_spec *spec, const struct fields *fields, const char *name,
+		  struct sort_spec *ret_spec, struct key **ret_keys);
+
+/* Inputs that are only looked at, and all that is to be known of their records. */
+struct looked_at {
+	struct input *input;
+	struct sort_spec spec; /* complete */
+	struct key *keys;      /* of it */
+	struct layout layout;
+};
+
+/*
+ * Open the inputs of a spec, wait for the first bytes of a pipe, and complete the spec. checker: as
+ * of a framing. Returns 0, or a negative errno after a message. To be closed in any case.
+ */
+int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
+void spec_look_away(struct looked_at *looked_at);
 
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)

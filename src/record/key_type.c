@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,7 @@ static bool take_order_of_values(const char *at, struct key *key)
 	if (!key_has_orders(key) || (strcmp(at, ":n") != 0 && strcmp(at, ":t") != 0))
 		return false;
 	key->numeric = at[1] == 'n';
+	key->has_order = true;
 	return true;
 }
 
@@ -246,6 +248,28 @@ void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES])
 	name_type(key, key->big_endian ? "be" : "le", text);
 	if (key->numeric != kinds[key->kind].is_numeric)
 		strcat(text, key->numeric ? ":n" : ":t");
+}
+
+void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
+		 char text[static KEYS_TEXT_NBYTES])
+{
+	char type[KEY_TYPE_NBYTES];
+	size_t at = 0;
+
+	if (n == 1 && keys[0].nbytes == record_nbytes) {
+		key_format_type(&keys[0], text);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		key_format_type(&keys[i], type);
+		at += (size_t)snprintf(text + at, KEYS_TEXT_NBYTES - at, "%s%" PRIu64 ":%s%s",
+				       i ? "," : "", keys[i].offset, type,
+				       keys[i].descending ? ":r" : "");
+		if (at >= KEYS_TEXT_NBYTES) {
+			strcpy(text + KEYS_TEXT_NBYTES - 4, "...");
+			return;
+		}
+	}
 }
 
 bool key_type_at(unsigned i, struct key *ret_key)

@@ -33,7 +33,8 @@ struct key {
 	enum key_kind kind;
 	bool big_endian; /* always true for KEY_BYTES */
 	bool descending;
-	bool numeric; /* the order :n; only of kinds that have it */
+	bool numeric;   /* the order :n; only of kinds that have it */
+	bool has_order; /* this was said of it, by :n or :t */
 };
 
 enum { KEY_TYPE_NBYTES = 16 };
@@ -46,6 +47,14 @@ int key_parse_type(const char *text, struct key *ret_key);
 
 /* Write the TYPE of `key` into `text`, "f32be" or "f32be:n" say. */
 void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES]);
+
+/*
+ * The keys of records of record_nbytes in few words: the type when the record is one key, else
+ * "8:i32be:r,0:b4".
+ */
+enum { KEYS_TEXT_NBYTES = 64 };
+void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
+		 char text[static KEYS_TEXT_NBYTES]);
 
 /* What may have been meant by `text`, which is no type, into `text`; false if nothing is near. */
 bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES]);

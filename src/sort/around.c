@@ -3,24 +3,73 @@
  */
 #include "src/sort/around.h"
 
+#include <errno.h>
 #include <string.h>
 
-uint64_t around_nbytes(const struct input *input)
+#include "src/base/messages.h"
+
+uint64_t around_nbytes(const struct input *input, uint64_t header_nbytes)
 {
-	uint64_t nbytes = input_framing(input)->skip_nbytes;
+	uint64_t nbytes = header_nbytes;
 
 	for (size_t i = 0; i < input_n_files(input); i++)
 		nbytes += input_tail(input, i).nbytes;
 	return nbytes;
 }
 
-/* Everything before the records. */
-static const void *header_of(const struct around *frame, uint64_t *ret_nbytes)
+int around_make_header(const struct sort_spec *spec, const struct layout *layout,
+		       const struct input *input, struct header *ret_header)
+{
+	const struct header_wish wish = {
+		.keys = spec->keys,
+		.n_keys = spec->n_keys,
+		.count = spec->count,
+		.count_is_be = layout->intake.count_is_be,
+		.keys_only = spec->keys_only,
+		.index = spec->index,
+	};
+
+	return input_make_header(input, &wish, ret_header);
+}
+
+int around_check(const struct sort_spec *spec, const struct header *header,
+		 const struct output *output)
+{
+	if (!header_counts(header) || !spec->unique || !output_is_ordered(output))
+		return 0;
+	return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
+			 "%s: a file of numpy begins with the number of its records, and how many "
+			 "are unique is known at the end: it cannot be written in order, nor "
+			 "compressed",
+			 output_name(output));
+}
+
+/* Is the number of records put in when it is known for sure? It can be, if the order is free. */
+static bool is_late(const struct around *frame, const struct output *output)
+{
+	return header_counts(frame->header) && !output_is_ordered(output);
+}
+
+static int write_header(const struct around *frame, struct output *output, uint64_t n)
+{
+	struct header *header = frame->header;
+
+	header_set_count(header, n);
+	return header->nbytes ? output_write_at(output, 0, header->bytes, header->nbytes) : 0;
+}
+
+int around_begin(const struct around *frame, struct output *output, uint64_t nbytes)
 {
 	const struct input *first = frame->merged ? input_runs_get(frame->merged, 0) : frame->input;
+	const uint64_t n = nbytes / frame->layout->output_nbytes, limit = frame->spec->limit;
+	struct header header;
+	const int r = around_make_header(frame->spec, frame->layout, first, &header);
 
-	*ret_nbytes = input_framing(first)->skip_nbytes;
-	return input_header(first);
+	if (r < 0)
+		return r;
+	header_free(frame->header);
+	*frame->header = header;
+	return is_late(frame, output) ? 0 : write_header(frame, output, n < limit ? n : limit);
 }
 
 static struct input_tail tail_of(const struct around *frame, size_t i)
@@ -29,17 +78,10 @@ static struct input_tail tail_of(const struct around *frame, size_t i)
 			       input_tail(frame->input, i);
 }
 
-int around_write_header(const struct around *frame, struct output *output)
+int around_finish(const struct around *frame, struct output *output, uint64_t n)
 {
-	uint64_t nbytes;
-	const void *header = header_of(frame, &nbytes);
-
-	return nbytes ? output_write_at(output, 0, header, nbytes) : 0;
-}
-
-int around_write_tails(const struct around *frame, struct output *output, uint64_t offset)
-{
-	int r = 0;
+	uint64_t offset = frame->header->nbytes + n * frame->layout->output_nbytes;
+	int r = is_late(frame, output) ? write_header(frame, output, n) : 0;
 
 	for (size_t i = 0; i < input_n_files(frame->input) && r == 0; i++) {
 		const struct input_tail tail = tail_of(frame, i);
@@ -74,9 +116,7 @@ static int verify_bytes(struct output *output, uint64_t offset, const void *byte
 int around_verify(const struct around *frame, struct output *output, uint64_t tails_offset,
 		  bool *ret_same)
 {
-	uint64_t nbytes;
-	const void *header = header_of(frame, &nbytes);
-	int r = verify_bytes(output, 0, header, nbytes, ret_same);
+	int r = verify_bytes(output, 0, frame->header->bytes, frame->header->nbytes, ret_same);
 
 	for (size_t i = 0; i < input_n_files(frame->input) && r == 0 && *ret_same; i++) {
 		const struct input_tail tail = tail_of(frame, i);

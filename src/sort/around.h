@@ -1,25 +1,47 @@
 /*
  * around - what of the inputs is no record, around the records of the output
  *
- *	[ header of the first input ][ records ][ tails that are kept, in the order of the inputs ]
+ *	[ header ][ records ][ tails that are kept, in the order of the inputs ]
+ *
+ * The header is that of the first input, or one that says how many records there are. An output
+ * that is written in order begins with it; then their number must be known before them.
  */
 #pragma once
 
 #include "io/output/output.h"
+#include "src/plan/spec.h"
 #include "src/run/input_runs.h"
 
-/* The inputs, once they have been read. */
+/* The inputs, and the output. */
 struct around {
+	const struct sort_spec *spec; /* complete */
+	const struct layout *layout;
 	struct input *input;
 	const struct input_runs *merged; /* which were read in the place of `input`; or NULL */
+	struct header *header;           /* of the output, as far as it is known */
 };
 
 /* What it will take of the output; only if the total size of `input` is known. */
-uint64_t around_nbytes(const struct input *input);
+uint64_t around_nbytes(const struct input *input, uint64_t header_nbytes);
 
-/* Both return 0 or a negative errno after a message. */
-int around_write_header(const struct around *frame, struct output *output);
-int around_write_tails(const struct around *frame, struct output *output, uint64_t offset);
+/*
+ * The header of an output of the spec, which is complete, as far as it is known: in the end once
+ * the inputs have been read. -ENOMEM after a message.
+ */
+int around_make_header(const struct sort_spec *spec, const struct layout *layout,
+		       const struct input *input, struct header *ret_header);
+
+/* Can the header be known in time? 0, or -EINVAL after a message. */
+int around_check(const struct sort_spec *spec, const struct header *header,
+		 const struct output *output);
+
+/*
+ * Write what is in front of the records, or make room for it; and, when n of them are there, the
+ * rest. All inputs have been read, or can be; their records make up to nbytes of the output. Both
+ * return 0 or a negative errno after a message.
+ */
+int around_begin(const struct around *frame, struct output *output, uint64_t nbytes);
+int around_finish(const struct around *frame, struct output *output, uint64_t n);
 
 /*
  * Read both back: are they what was written? Returns 0 and *ret_same; -ESPIPE without a message if

@@ -48,17 +48,17 @@ static struct link_rates rates_of(const struct sort_spec *spec, const struct job
 	return rates;
 }
 
-static int make_plan(const struct sort_spec *spec, uint64_t assumed_nbytes, struct job *job)
+static int make_plan(struct settled *settled, uint64_t assumed_nbytes, struct job *job)
 {
 	const struct setup setup = {
-		.spec = spec,
+		.spec = &settled->spec,
 		.explains = true,
 		.assumed_nbytes = assumed_nbytes,
 	};
 	int r = check_assumption(job, assumed_nbytes);
 
 	if (r == 0)
-		r = setup_look_ahead(spec, job, false);
+		r = setup_look_ahead(settled, job, false);
 	return r < 0 ? r : setup_open(&setup, job);
 }
 
@@ -67,21 +67,24 @@ int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
 		 struct explanation *ret_explanation)
 {
 	struct job job = { .stats = stats };
-	int r = setup_open_inputs(spec, observer, &job);
+	struct settled settled;
+	int r = setup_open_inputs(spec, observer, &settled, &job);
 
 	if (r == 0)
-		r = make_plan(spec, assumed_nbytes, &job);
+		r = make_plan(&settled, assumed_nbytes, &job);
 	if (r == 0) {
 		*ret_explanation = (struct explanation){
 			.plan = job.plan,
-			.loads = loads_of(spec, &job),
-			.rates = rates_of(spec, &job),
-			.facts = { .record_nbytes = spec->record_nbytes,
+			.loads = loads_of(&settled.spec, &job),
+			.rates = rates_of(&settled.spec, &job),
+			.facts = { .record_nbytes = settled.spec.record_nbytes,
 				   .n_passes = job.plan.n_passes },
 		};
+		keys_format(settled.spec.keys, settled.spec.n_keys, settled.spec.record_nbytes,
+			    ret_explanation->facts.type);
 		facts_note_plan(&job.plan, &ret_explanation->facts);
 	}
 	setup_close(&job);
-	setup_close_inputs(&job);
+	setup_close_inputs(&settled, &job);
 	return r;
 }

@@ -41,6 +41,7 @@ void facts_note(struct sort *sort)
 	struct sort_facts *facts = &sort->facts;
 
 	facts_note_plan(&job->plan, facts);
+	keys_format(sort->spec->keys, sort->spec->n_keys, sort->spec->record_nbytes, facts->type);
 	facts->record_nbytes = job->layout->record_nbytes;
 	facts->n_records_in = account->ledger.read.n_records;
 	facts->n_records_out = account->result.n_items;

@@ -8,6 +8,7 @@
 #include "io/output/output.h"
 #include "io/store/compression.h"
 #include "src/base/stats.h"
+#include "src/record/key_type.h"
 
 /*
  * If record_nbytes is 0, nothing is known; if `backend` is empty, as after a check, only what
@@ -15,8 +16,9 @@
  */
 struct sort_facts {
 	uint64_t record_nbytes;
-	uint64_t n_records_in; /* or checked: until a disorder was found */
-	char backend[128];     /* "CPU, 2 threads" */
+	char type[KEYS_TEXT_NBYTES]; /* of the records: "u64le" */
+	uint64_t n_records_in;       /* or checked: until a disorder was found */
+	char backend[128];           /* "CPU, 2 threads" */
 	uint64_t n_records_out;
 	uint64_t buffer_nbytes; /* of the host's memory, as decided */
 	uint64_t chunk_nbytes;

@@ -12,10 +12,12 @@
 #include "src/run/input_runs.h"
 #include "src/sort/account.h"
 #include "src/sort/result.h"
+#include "src/sort/setup.h"
 #include "src/sort/sort.h"
 
 struct sort {
-	const struct sort_spec *spec;
+	struct settled settled;
+	const struct sort_spec *spec; /* that of it */
 	struct job job;
 	struct checkpoint *checkpoint; /* NULL: none */
 	struct result result;

@@ -32,7 +32,8 @@ uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *
 	if (spec->unique || spec->zstd_level ||
 	    input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN)
 		return OUTPUT_SIZE_UNKNOWN;
-	return around_nbytes(job->input) + n_records_out(spec, job) * job->layout->output_nbytes;
+	return around_nbytes(job->input, spec->header_nbytes) +
+	       n_records_out(spec, job) * job->layout->output_nbytes;
 }
 
 /* What is written for a record can be longer than it is: --index, keys that overlap. */
@@ -45,7 +46,8 @@ int result_check_size(const struct sort_spec *spec, const struct job *job)
 		return 0;
 	n = n_records_out(spec, job);
 	if (!__builtin_mul_overflow(n, nbytes_each, &nbytes) &&
-	    !__builtin_add_overflow(nbytes, around_nbytes(job->input), &nbytes) &&
+	    !__builtin_add_overflow(nbytes, around_nbytes(job->input, spec->header_nbytes),
+				    &nbytes) &&
 	    nbytes <= INT64_MAX)
 		return 0;
 	return fail(-EFBIG,
@@ -132,12 +134,7 @@ void result_choose_way_late(struct result *result, uint64_t nbytes)
 
 uint64_t result_begin(const struct result *result)
 {
-	return result->spec->skip_nbytes;
-}
-
-uint64_t result_end(const struct result *result, uint64_t n)
-{
-	return result_begin(result) + n * result->job->layout->output_nbytes;
+	return result->spec->header_nbytes;
 }
 
 static int write_window(void *context, const struct merged *merged)
@@ -207,6 +204,8 @@ static void warn_of_format(const struct result *result)
 	const struct format *format;
 
 	rules.choice = FORMAT_AUTO;
+	if (input_fields(result->job->input)) /* it is what it seems to be */
+		return;
 	if (format_recognise(&view, &rules, &format) == 0 && format)
 		warn_hint(HINT_READ_AS_RECORDS, 0,
 			  "%s: begins as what is %s does, and would be taken for that",

@@ -49,9 +49,8 @@ void result_choose_way_late(struct result *result, uint64_t nbytes);
 /* For the final merge: its records go into the output. The result's. */
 struct sink result_sink(struct result *result);
 
-/* Where its records begin, and where n of them end, in bytes. */
+/* Where its records begin, in bytes. */
 uint64_t result_begin(const struct result *result);
-uint64_t result_end(const struct result *result, uint64_t n);
 
 /*
  * All is written and checked: give it its name, if the inputs are still what they were. Returns 0,

@@ -66,7 +66,7 @@ static int check_part(const struct sort *sort)
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
 				 "it needs inputs that are files: of a pipe nobody knows "
 				 "how long it is");
-	if (around_nbytes(input))
+	if (around_nbytes(input, sort->spec->header_nbytes))
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
 				 "it is for files of nothing but records: which part "
 				 "would have what is around them?");

@@ -16,6 +16,7 @@
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
 #include "src/plan/page_cache.h"
+#include "src/sort/around.h"
 #include "src/sort/result.h"
 
 /* With less device memory than this it is not worth trying. */
@@ -44,39 +45,66 @@ unsigned setup_n_threads(const struct sort_spec *spec)
 	return n < most ? n : (unsigned)most;
 }
 
+/* It is known what a record is: from the spec, or from the inputs, if these say so. */
+static int settle(struct settled *settled, struct job *job)
+{
+	const struct sort_spec given = settled->spec;
+	const struct sort_observer *observer = settled->observer;
+	int r = spec_complete(&given, input_fields(job->input),
+			      given.n_inputs ? given.inputs[0] : "", &settled->spec,
+			      &settled->keys);
+
+	if (r < 0)
+		return r;
+	input_settle(job->input);
+	settled->is_done = true;
+	r = spec_layout(&settled->spec, &job->records);
+	if (r == 0)
+		r = around_make_header(&settled->spec, &job->records, job->input, &settled->header);
+	if (r < 0)
+		return r;
+	settled->spec.header_nbytes = settled->header.nbytes;
+	r = result_check_size(&settled->spec, job);
+	if (r == 0 && observer->opened)
+		r = observer->opened(observer->context, &settled->spec, job->layout, job->input);
+	return r;
+}
+
 int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
-		      struct job *job)
+		      struct settled *ret_settled, struct job *job)
 {
 	const struct framing framing = spec_framing(spec);
 	int r;
 
+	*ret_settled = (struct settled){ .spec = *spec, .observer = observer };
 	job->io = spec->io ? spec->io : &syscalls_plain;
 	job->layout = &job->records;
 	job->unique = spec->unique;
 	job->limit = spec->limit;
-	r = spec_layout(spec, &job->records);
-	if (r < 0)
-		return r;
 	r = input_open_framed(job->io, spec->inputs, spec->n_inputs, &framing, &job->input);
-	if (r == 0)
-		r = result_check_size(spec, job);
-	if (r == 0 && observer->opened)
-		r = observer->opened(observer->context, job->layout, job->input);
+	if (r == 0 && (input_is_settled(job->input) || spec->merges))
+		r = settle(ret_settled, job);
 	return r;
 }
 
-void setup_close_inputs(struct job *job)
+void setup_close_inputs(struct settled *settled, struct job *job)
 {
 	input_close(job->input);
 	layout_free(&job->records);
+	header_free(&settled->header);
+	free(settled->keys);
+	*settled = (struct settled){ 0 };
 }
 
-int setup_look_ahead(const struct sort_spec *spec, struct job *job, bool may_open)
+int setup_look_ahead(struct settled *settled, struct job *job, bool may_open)
 {
-	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN || spec->merges)
+	int r;
+
+	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN || settled->spec.merges)
 		return 0;
 	stats_begin_phase(job->stats, PHASE_RUNS, 0);
-	return input_look_ahead(job->input, may_open);
+	r = input_look_ahead(job->input, may_open);
+	return r < 0 || settled->is_done ? r : settle(settled, job);
 }
 
 static int choose_backend(struct job *job, const struct sort_spec *spec,

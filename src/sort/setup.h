@@ -12,6 +12,15 @@
 #include "src/plan/spec.h"
 #include "src/sort/sort.h"
 
+/* What is sorted, as far as it is known: an input may say itself what its records are. */
+struct settled {
+	struct sort_spec spec; /* complete once is_done */
+	struct key *keys;      /* of it; NULL: they were given */
+	struct header header;  /* of the output, as far as it is known (around.h) */
+	bool is_done;
+	const struct sort_observer *observer;
+};
+
 struct setup {
 	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
@@ -22,18 +31,20 @@ struct setup {
 
 /*
  * Into a job that has nothing but stats: what is given in it (job.h), of which the inputs are
- * opened. Returns 0, or a negative errno after a message; setup_close_inputs() is due in both
- * cases.
+ * opened. If they are pipes, it is known what is sorted when these have been looked at, unless they
+ * are merged: then they are plain records. Returns 0, or a negative errno after a message;
+ * setup_close_inputs() is due in both cases.
  */
 int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
-		      struct job *job);
-void setup_close_inputs(struct job *job);
+		      struct settled *ret_settled, struct job *job);
+void setup_close_inputs(struct settled *settled, struct job *job);
 
 /*
- * What is planned for a pipe depends on whether it is compressed: see input_look_ahead(). Of a
- * merge each pipe is read by itself (input_runs.h), and is not touched before.
+ * What is planned for a pipe depends on what it is, and whether it is compressed: see
+ * input_look_ahead(). Of a merge each pipe is read by itself (input_runs.h), and is not touched
+ * before.
  */
-int setup_look_ahead(const struct sort_spec *spec, struct job *job, bool may_open);
+int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
 
 /*
  * Open what is not given in the job (job.h). Returns 0, or a negative errno after a message;

@@ -16,9 +16,10 @@
 #include "src/sort/setup.h"
 
 /* What of the inputs is no record. */
-static struct around around_of(const struct sort *sort)
+static struct around around_of(struct sort *sort)
 {
-	return (struct around){ .input = sort->job.input, .merged = sort->inputs };
+	return (struct around){ sort->spec, sort->job.layout, sort->job.input, sort->inputs,
+				&sort->settled.header };
 }
 
 /* Runs until they can be merged at once, and then these into the output. */
@@ -45,17 +46,15 @@ static int merge_all(struct sort *sort)
 static int write_all(struct sort *sort)
 {
 	const struct around around = around_of(sort);
-	struct result *result = &sort->result;
+	const uint64_t nbytes = runs_output_nbytes(sort);
+	struct output *output = sort->result.output;
 	int r;
 
-	result_choose_way_late(result, runs_output_nbytes(sort));
-	r = around_write_header(&around, result->output);
+	result_choose_way_late(&sort->result, nbytes);
+	r = around_begin(&around, output, nbytes);
 	if (r == 0)
 		r = merge_all(sort);
-	if (r < 0)
-		return r;
-	return around_write_tails(&around, result->output,
-				  result_end(result, sort->account.result.n_items));
+	return r < 0 ? r : around_finish(&around, output, sort->account.result.n_items);
 }
 
 static int check(struct sort *sort)
@@ -73,15 +72,16 @@ static int check(struct sort *sort)
 static int open_rest(struct sort *sort)
 {
 	struct setup setup = { .spec = sort->spec, .checkpoint = sort->checkpoint };
-	struct job *job = &sort->job;
-	int r = result_open(sort->spec, job, sort->checkpoint, &sort->result);
+	int r = result_open(sort->spec, &sort->job, sort->checkpoint, &sort->result);
 
 	if (r == 0)
-		r = setup_look_ahead(sort->spec, job, true);
+		r = setup_look_ahead(&sort->settled, &sort->job, true);
+	if (r == 0)
+		r = around_check(sort->spec, &sort->settled.header, sort->result.output);
 	if (r < 0)
 		return r;
 	setup.ordered_output = output_is_ordered(sort->result.output);
-	r = setup_open(&setup, job);
+	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		result_choose_way(&sort->result);
 	return r;
@@ -127,14 +127,14 @@ static void close_all(struct sort *sort)
 	if (sort->result.is_committed && sort->checkpoint)
 		checkpoint_remove(sort->checkpoint);
 	checkpoint_close(sort->checkpoint);
-	setup_close_inputs(&sort->job);
+	setup_close_inputs(&sort->settled, &sort->job);
 }
 
 int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	     struct stats *stats, struct sort_facts *ret_facts)
 {
-	struct sort sort = { .spec = spec, .job.stats = stats };
-	int r = setup_open_inputs(spec, observer, &sort.job);
+	struct sort sort = { .spec = &sort.settled.spec, .job.stats = stats };
+	int r = setup_open_inputs(spec, observer, &sort.settled, &sort.job);
 
 	if (r == 0)
 		r = take_up_and_sort(&sort);

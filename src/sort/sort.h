@@ -11,10 +11,12 @@
 struct sort_observer {
 	void *context;
 	/*
-	 * The inputs are open, nothing has been read; NULL: no matter. input_read_at() may be used.
-	 * A negative errno, after a message, ends the sort.
+	 * The inputs are open, it is known what their records are, and nothing has been read; NULL:
+	 * no matter. input_read_at() may be used. The spec is complete. A negative errno, after a
+	 * message, ends the sort.
 	 */
-	int (*opened)(void *context, const struct layout *layout, struct input *input);
+	int (*opened)(void *context, const struct sort_spec *spec, const struct layout *layout,
+		      struct input *input);
 	/* The output has its name: the sort does not fail any more. NULL: no matter. */
 	void (*committed)(void *context);
 };

@@ -11,6 +11,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/format.h"
+#include "io/input/npy.h"
 #include "tests/support/messages_heard.h"
 
 enum { IS_PIPE = 1, IS_CONTENT = 2, IS_UNTYPED = 4, HAS_HEADER = 8 };
@@ -45,6 +46,28 @@ static void check_refusal(const struct format *format, const struct format_view 
 		check(*at >= ' ' && *at <= '~');
 }
 
+/* A header of numpy is understood or refused, and what is understood can be written. */
+static void check_npy(const struct bytes *bytes)
+{
+	struct header_wish wish = { .count = true, .keys_only = true };
+	struct header header;
+	struct key *keys;
+	uint64_t nbytes;
+	struct npy npy;
+
+	if (!npy_recognise(bytes->data, bytes->nbytes, &nbytes) || nbytes > bytes->nbytes)
+		return;
+	if (npy_parse(bytes->data, nbytes, "a name", &npy) == 0 &&
+	    fields_choose(&npy.fields, NULL, 0, "a name", &keys, &wish.n_keys) == 0) {
+		wish.keys = keys;
+		check(npy_make_header(&npy, &wish, &header) == 0);
+		header_set_count(&header, UINT64_MAX);
+		header_free(&header);
+		free(keys);
+	}
+	npy_free(&npy);
+}
+
 static void check_formats(const struct bytes *bytes, unsigned known)
 {
 	const bool is_pipe = known & IS_PIPE;
@@ -63,6 +86,7 @@ static void check_formats(const struct bytes *bytes, unsigned known)
 	check(format_recognise(&view, &rules, &format) == 0);
 	if (format)
 		check_refusal(format, &view, &rules);
+	check_npy(bytes);
 	rules.choice = FORMAT_RAW;
 	check(format_recognise(&view, &rules, &format) == 0 && !format);
 }

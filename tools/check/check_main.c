@@ -29,6 +29,7 @@
 #include "src/cli/framing_options.h"
 #include "src/cli/roles.h"
 #include "src/cli/tool.h"
+#include "src/plan/spec.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
 enum { BENCHMARK_RECORD_NBYTES = 100 };
@@ -46,6 +47,7 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct check_options, record) },
 	{ RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct check_options, record) },
 	{ RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct check_options, record) },
+	{ RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct check_options, record) },
 	{ .name = "reverse",
 	  .letter = 'r',
 	  .help = "sorted means descending",
@@ -106,6 +108,7 @@ static uint32_t crc_of(const void *record, uint64_t nbytes)
 /* What is in some files. */
 struct findings {
 	struct verify_result records;
+	bool is_benchmark;    /* they are records of the sort benchmark */
 	unsigned char *tails; /* with --partial=keep, one after the other; allocated */
 	size_t tails_nbytes;
 };
@@ -135,25 +138,42 @@ static int gather_tails(const struct input *input, struct findings *findings)
 }
 
 /* All of the paths as one stream. The findings, zeroed before, are to be freed in any case. */
-static int examine(const struct layout *layout, const struct check_options *options,
-		   const char *const *paths, size_t n_paths, struct findings *ret_findings)
+static int examine(const struct check_options *options, const char *const *paths, size_t n_paths,
+		   struct findings *ret_findings)
 {
-	const struct verify_options verify = {
-		.layout = layout,
-		.strict = options->unique,
-		.n_threads = options->n_threads,
-		.hash = layout->record_nbytes == BENCHMARK_RECORD_NBYTES ? crc_of : NULL,
+	const struct record_options *record = &options->record;
+	const struct sort_spec spec = {
+		.inputs = paths,
+		.n_inputs = n_paths,
+		.checks = true,
+		.skip_nbytes = options->framing.skip_nbytes,
+		.partial = options->framing.partial,
+		.format = options->framing.format,
+		.record_nbytes = record->record_nbytes,
+		.keys = record->keys,
+		.n_keys = record->n_keys,
+		.is_untyped = record->is_default,
+		.choices = record->is_named ? record->choices : NULL,
+		.n_choices = record->is_named ? record->n_choices : 0,
+		.reverse = record->reverse,
+		.limit = SORT_SPEC_UNLIMITED,
 	};
-	struct input *input;
-	int r;
+	struct verify_options verify = { .strict = options->unique,
+					 .n_threads = options->n_threads };
+	struct looked_at looked_at;
+	int r = spec_look_at(&spec, tool.name, &looked_at);
 
-	r = input_open_framed(&syscalls_plain, paths, n_paths, &options->framing, &input);
-	if (r < 0)
-		return r;
-	r = verify_input(input, &verify, &ret_findings->records);
+	if (r == 0) {
+		const uint64_t record_nbytes = looked_at.layout.record_nbytes;
+
+		ret_findings->is_benchmark = record_nbytes == BENCHMARK_RECORD_NBYTES;
+		verify.layout = &looked_at.layout;
+		verify.hash = ret_findings->is_benchmark ? crc_of : NULL;
+		r = verify_input(looked_at.input, &verify, &ret_findings->records);
+	}
 	if (r == 0)
-		r = gather_tails(input, ret_findings);
-	input_close(input);
+		r = gather_tails(looked_at.input, ret_findings);
+	spec_look_away(&looked_at);
 	return r;
 }
 
@@ -203,20 +223,20 @@ static void print_as_valsort(const struct verify_result *result)
 }
 
 /* Returns an exit status or a negative errno. */
-static int check_order(const struct layout *layout, const struct check_options *options,
-		       const char *const *paths, size_t n_paths)
+static int check_order(const struct check_options *options, const char *const *paths,
+		       size_t n_paths)
 {
 	int status = EXIT_SORTED;
 
 	for (size_t i = 0; i < n_paths; i++) {
 		struct findings findings = { 0 };
-		const int r = examine(layout, options, &paths[i], 1, &findings);
+		const int r = examine(options, &paths[i], 1, &findings);
 		const struct verify_result result = findings.records;
 
 		findings_free(&findings);
 		if (r < 0)
 			return r;
-		if (layout->record_nbytes != BENCHMARK_RECORD_NBYTES) {
+		if (!findings.is_benchmark) {
 			print_line(paths[i], &result);
 		} else {
 			if (n_paths > 1) {
@@ -253,14 +273,13 @@ static void print_difference(const char *path, bool are_several, const struct fi
 }
 
 /* Returns an exit status or a negative errno. */
-static int compare(const struct layout *layout, const struct check_options *options,
-		   const char *const *paths, size_t n_paths)
+static int compare(const struct check_options *options, const char *const *paths, size_t n_paths)
 {
 	struct findings first = { 0 }, others = { 0 };
-	int r = examine(layout, options, paths, 1, &first);
+	int r = examine(options, paths, 1, &first);
 
 	if (r == 0)
-		r = examine(layout, options, paths + 1, n_paths - 1, &others);
+		r = examine(options, paths + 1, n_paths - 1, &others);
 	if (r == 0 && !is_same(&first, &others)) {
 		print_difference(paths[0], n_paths > 2, &first, &others);
 		r = EXIT_DISORDER;
@@ -331,7 +350,6 @@ static int check_roles(const struct check_options *options, const char *const *p
 /* Returns an exit status or a negative errno. */
 static int check(struct check_options *options, const char *const *paths, size_t n_paths)
 {
-	struct layout layout;
 	int r;
 
 	if (!options->same && n_paths < 1)
@@ -343,15 +361,10 @@ static int check(struct check_options *options, const char *const *paths, size_t
 		r = check_roles(options, paths, n_paths);
 	if (r < 0)
 		return r;
-	r = tool_make_layout(&options->record, &layout);
+	r = record_options_settle(&options->record);
 	if (r < 0)
 		return r;
-	options->framing.record_nbytes = layout.record_nbytes;
-	options->framing.checker = tool.name;
-	options->framing.is_untyped = options->record.is_default;
-	r = options->same ? compare(&layout, options, paths, n_paths) :
-			    check_order(&layout, options, paths, n_paths);
-	layout_free(&layout);
+	r = options->same ? compare(options, paths, n_paths) : check_order(options, paths, n_paths);
 	return r;
 }
 

@@ -408,7 +408,8 @@ static void assert_consistent(const struct options *options)
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
 	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
-	assert_true(options->record.n_keys >= 1);
+	assert_true((options->record.n_keys >= 1) != options->record.is_named);
+	assert_true(!options->record.is_named || options->record.n_choices >= 1);
 	for (uint32_t i = 0; i < options->record.n_keys; i++)
 		assert_true(options->record.keys[i].nbytes >= 1 &&
 			    options->record.keys[i].offset + options->record.keys[i].nbytes <=

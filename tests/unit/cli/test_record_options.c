@@ -27,20 +27,20 @@ static void keys_are_taken_in_their_order(void **state)
 /* As it stands in reports, which have no more room. */
 static void keys_too_many_for_a_report_end_in_dots(void **state)
 {
-	char text[RECORD_OPTIONS_TEXT_NBYTES + 1];
+	char text[KEYS_TEXT_NBYTES + 1];
 	struct options options = PARSED("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
 
 	(void)state;
-	text[RECORD_OPTIONS_TEXT_NBYTES] = '#';
-	record_options_format(&options.record, text);
+	text[KEYS_TEXT_NBYTES] = '#';
+	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text, "8:i32be:r,0:b4");
 	options_free(&options);
 	options = PARSED("-R", "99", "-k", "10:i32be:r", "-k", "20:i32be:r", "-k", "30:i32be:r",
 			 "-k", "40:i32be:r", "-k", "50:i32be:r", "-k", "60:i32be:r", "-o", "out");
-	record_options_format(&options.record, text);
+	keys_format(options.record.keys, options.record.n_keys, options.record.record_nbytes, text);
 	assert_string_equal(text,
 			    "10:i32be:r,20:i32be:r,30:i32be:r,40:i32be:r,50:i32be:r,60:i3...");
-	assert_int_equal(text[RECORD_OPTIONS_TEXT_NBYTES], '#');
+	assert_int_equal(text[KEYS_TEXT_NBYTES], '#');
 	options_free(&options);
 }
 

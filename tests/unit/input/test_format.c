@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "io/input/format.h"
-#include "io/input/npy.h"
 #include "tests/support/messages_heard.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
@@ -348,43 +347,6 @@ static void header_of_known_size_is_no_reason_to_refuse(void **state)
 	assert_null(look(file, 256, false, untyped));
 }
 
-static void assert_options(const char *description, uint64_t nbytes, const char *options)
-{
-	struct npy npy;
-	char file[256];
-
-	assert_true(npy_parse((unsigned char *)file, make_npy(file, description, "(7,)"), &npy));
-	assert_int_equal(npy.header_nbytes, 256);
-	assert_int_equal(npy.item_nbytes, nbytes);
-	assert_string_equal(npy.options, options);
-	assert_int_equal(npy.n_dimensions, 1);
-}
-
-static void types_of_numpy_become_options(void **state)
-{
-	(void)state;
-	assert_options("'<f8'", 8, "-t f64");
-	assert_options("'>f4'", 4, "-t f32be");
-	assert_options("'|u1'", 1, "-t u8");
-	assert_options("'|b1'", 1, "-t u8");
-	assert_options("'>i2'", 2, "-t i16be");
-	assert_options("'|S10'", 10, "-t b10");
-	assert_options("'<M8[ns]'", 8, "-t i64");
-	assert_options("'<c8'", 8, "-R 8 -k 0:f32 -k 4:f32");
-	assert_options("'<U3'", 12, "");
-	assert_options("'<f2'", 2, "");
-	assert_options("'<f16'", 16, "");
-	assert_options("'|V12'", 12, "");
-	assert_options("[('id', '<u8'), ('pad', '|V4'), ('x', '>i4')]", 16,
-		       "-R 16 -k 0:u64 -k 12:i32be");
-	assert_options("[('only', '<u8')]", 8, "-R 8 -k 0:u64");
-	assert_options("[('a', '<f8', (2,))]", 0, "");
-	assert_options("[('a', [('b', '<f8')])]", 0, "");
-	assert_options("[('it\\'s', '<f8')]", 0, "");
-	assert_options("'f8'", 0, "");
-	assert_options("'<i99999999999999999999'", 0, "");
-}
-
 /* --- messages --- */
 
 static void assert_refused(const char *message, const char *data, size_t nbytes, bool is_content,
@@ -408,7 +370,6 @@ static void message_says_what_to_do(void **state)
 {
 	static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63........";
 	static const char text[] = "only a few words\nand a line\n";
-	char npy[256];
 
 	(void)state;
 	assert_refused("t.gz: is compressed by gzip: gzip -dc t.gz | gsort ...", gzip, 18, false,
@@ -420,19 +381,6 @@ static void message_says_what_to_do(void **state)
 	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,
 		       "x");
 	assert_refused("t: is text: ", text, strlen(text), false, "t");
-	make_npy(npy, "'<f8'", "(5,)");
-	assert_refused("gsort -t f64 --skip-bytes=256 a.npy -o a.npy;", npy, 256, false, "a.npy");
-	assert_refused("gsort -t f64 --skip-bytes=256 'a b.npy' -o 'a b.npy';", npy, 256, false,
-		       "a b.npy");
-	assert_refused("gsort -t f64 --skip-bytes=256 FILE -o FILE;", npy, 256, false, "-x\n'");
-	assert_refused("gsort -t f64 --skip-bytes=256;", npy, 256, false, NULL);
-	make_npy(npy, "'<f8'", "(5, 3)");
-	assert_refused("-o a.npy sorts them all as one row", npy, 256, false, "a.npy");
-	make_npy(npy, "'|O'", "(5,)");
-	assert_refused("objects of Python", npy, 256, false, "a.npy");
-	make_npy(npy, "'<f2'", "(5,)");
-	assert_refused("gsort -R 2 -k OFFSET:TYPE --skip-bytes=256 a.npy", npy, 256, false,
-		       "a.npy");
 }
 
 int main(void)
@@ -451,7 +399,6 @@ int main(void)
 		cmocka_unit_test(keys_of_letters_are_no_text),
 		cmocka_unit_test(long_text_may_be_cut_within_a_character),
 		cmocka_unit_test(header_of_known_size_is_no_reason_to_refuse),
-		cmocka_unit_test(types_of_numpy_become_options),
 		cmocka_unit_test(message_says_what_to_do),
 	};
 

@@ -91,7 +91,8 @@ static void what_is_referred_to_may_have_changed(void **state)
 /* Write the codes, and read them back with --verify. */
 static int verify_written(void)
 {
-	const struct around around = { .input = job.input };
+	struct header header = { 0 };
+	const struct around around = { .input = job.input, .header = &header };
 	void *records = items_of(all, N, false);
 	struct output *output;
 	int r;

@@ -89,8 +89,10 @@ static void explanation_is_returned_and_nothing_is_written(void **state)
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
-static int end_it(void *context, const struct layout *layout, struct input *input)
+static int end_it(void *context, const struct sort_spec *spec, const struct layout *layout,
+		  struct input *input)
 {
+	assert_int_equal(spec->record_nbytes, 8);
 	assert_int_equal(layout->record_nbytes, 8);
 	assert_int_equal(input_total_nbytes(input), 8 * N);
 	*(bool *)context = true;

@@ -1,0 +1,263 @@
+"""npy - arrays of numpy, sorted by gsort and by numpy
+
+usage: npy.py GSORT GSORT_CHECK
+
+The oracle is numpy: sort, argsort and unique, over every type that numpy.save writes. Values are
+compared, and bytes where no two equal values differ in theirs. Works in the current directory; a
+claim that does not hold is a line.
+"""
+import subprocess
+import sys
+
+try:
+    import numpy as np
+except ImportError:
+    print('no numpy for this Python: install python3-numpy')
+    sys.exit(77)
+
+GSORT, CHECK = sys.argv[1:3]
+broken = 0
+rng = np.random.default_rng(1)
+
+
+def claim(holds, what):
+    global broken
+    if not holds:
+        broken += 1
+        print('BROKEN:', what)
+
+
+def gsort(*arguments, stdin=None):
+    return subprocess.run([GSORT, *arguments], input=stdin, capture_output=True)
+
+
+def sorted_by(*arguments, stdin=None):
+    """What gsort writes to a file, or None."""
+    done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
+    if done.returncode or done.stderr:
+        print('gsort', *arguments, ':', done.returncode, done.stderr.decode())
+        return None
+    return np.load('output.npy')
+
+
+def same(a, b):
+    """Equal values, NaN and NaT among them, of the same type and shape."""
+    if a is None or a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.names:
+        return all(same(a[name], b[name]) for name in a.dtype.names)
+    if a.dtype.kind in 'fcmM':
+        return bool(np.array_equal(a, b, equal_nan=True))
+    return a.tobytes() == b.tobytes()
+
+
+def make(dtype, n):
+    """n values of a type, some equal, with all that is special."""
+    dtype = np.dtype(dtype)
+    if dtype.names:
+        a = np.zeros(n, dtype)
+        for name in dtype.names:
+            a[name] = make(dtype[name], n)
+        return a
+    if dtype.subdtype:
+        inner, shape = dtype.subdtype
+        return make(inner, n * int(np.prod(shape))).reshape((n,) + shape)
+    raw = rng.integers(0, 256, n * dtype.itemsize, dtype=np.uint8)
+    if dtype.kind == 'b':
+        return (raw & 1).astype(bool)
+    if dtype.kind in 'SU':
+        words = ['', 'a', 'ab', 'b', 'zz', 'abc', 'B']
+        if dtype.kind == 'U':
+            words += ['\u00e4', '\U0001f600', '\u4e2d']
+        return rng.choice(words, n).astype(dtype)
+    a = np.frombuffer(raw.tobytes(), dtype).copy()
+    small = rng.random(n) < 0.5
+    if dtype.kind == 'V':
+        return np.frombuffer((raw & 1).tobytes(), dtype)
+    if dtype.kind in 'iu':
+        a[small] = rng.integers(0, 9, small.sum())
+    if dtype.kind in 'mM':
+        a[small] = rng.integers(0, 9, small.sum()).astype(dtype)
+        a[rng.random(n) < 0.1] = 'NaT'
+    if dtype.kind in 'fc':
+        special = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1]
+        if dtype.kind == 'c':
+            parts = np.array(special, dtype=dtype.type(0).real.dtype)
+            a.real[small] = rng.choice(parts, small.sum())
+            a.imag[small] = rng.choice(parts, small.sum())
+        else:
+            a[small] = rng.choice(special, small.sum()).astype(dtype)
+    return a
+
+
+PLAIN = ('|b1 |u1 |i1 <u2 >u2 <i2 >i2 <u4 >u4 <i4 >i4 <u8 >u8 <i8 >i8 <f2 >f2 <f4 >f4 <f8 >f8 '
+         '<c8 >c8 <c16 >c16 <M8[ns] >M8[D] <m8[s] >m8[25us] |S1 |S5 |S40 <U1 >U1 <U3 >U7 |V3 '
+         '|V20').split()
+STRUCTURES = [
+    [('id', '<u8'), ('time', '>i8'), ('name', 'S6'), ('x', '<f8')],
+    [('flag', '?'), ('x', '<f4'), ('z', '>c8')],
+    # Not f2, of which numpy puts NaN first within a structure.
+    [('at', [('x', '<f4'), ('when', '<M8[s]')]), ('n', '<U2'), ('v', '<i2')],
+    np.dtype([('a', 'u1'), ('b', '<f8'), ('c', 'i2')], align=True),
+    [('k', '<i4'), ('row', '|u1', (2, 3))],
+]
+
+
+def check_type(dtype):
+    what = str(dtype)
+    a = make(dtype, 3000)
+    np.save('input.npy', a)
+    expected = np.sort(a, kind='stable')
+    claim(same(sorted_by('input.npy'), expected), what)
+    claim(same(sorted_by('-S', '1M', 'input.npy', 'input.npy'),
+               np.sort(np.concatenate([a, a]).astype(a.dtype), kind='stable')),
+          what + ': two inputs, little memory')
+    order = sorted_by('--index', 'input.npy')
+    claim(order is not None and order.dtype == np.dtype('<i8') and
+          same(order, np.argsort(a, kind='stable')), what + ': --index')
+    np.save('sorted.npy', expected)
+    claim(gsort('-c', 'sorted.npy').returncode == 0, what + ': -c of what numpy has sorted')
+    claim(subprocess.run([CHECK, 'sorted.npy'], capture_output=True).returncode == 0,
+          what + ': gsort-check')
+    claim(same(sorted_by('-m', 'sorted.npy'), expected), what + ': -m')
+    done = gsort(stdin=open('input.npy', 'rb').read())
+    open('piped.npy', 'wb').write(done.stdout)
+    claim(done.returncode == 0 and same(np.load('piped.npy'), expected), what + ': through pipes')
+    check_unique(a, what)
+
+
+def check_unique(a, what):
+    if a.dtype.kind == 'V' or a.dtype.names and any(a.dtype[n].subdtype for n in a.dtype.names):
+        return
+    if a.dtype.kind == 'c': # numpy.unique takes all with a NaN for the same, its sort does not
+        a[np.isnan(a)] = 1
+        np.save('input.npy', a)
+    values, first, counts = np.unique(a, return_index=True, return_counts=True)
+    # Of structures numpy.unique takes no NaN for equal.
+    is_plain = not a.dtype.names
+    counted = sorted_by('-u', '--count', 'input.npy')
+    if counted is None:
+        return claim(False, what + ': -u --count')
+    claim(counted['count'].sum() == len(a), what + ': counts add up')
+    if is_plain:
+        claim(same(counted['value'], values) and np.array_equal(counted['count'], counts),
+              what + ': -u --count')
+        claim(same(sorted_by('-u', 'input.npy'), values), what + ': -u')
+        claim(sorted_by('-u', 'input.npy').tobytes() == a[first].tobytes(),
+              what + ': -u keeps the first')
+
+
+def check_fields():
+    a = make(STRUCTURES[0], 3000)
+    a['id'] &= 3
+    np.save('input.npy', a)
+    claim(same(sorted_by('-k', 'id', '-k', 'x', 'input.npy'),
+               a[np.lexsort((a['x'], a['id']))]), '-k id -k x')
+    by = np.lexsort((np.arange(len(a)), -(a['id'].astype('i8'))))
+    claim(same(sorted_by('-k', 'id:r', 'input.npy'), a[by]), '-k id:r')
+    only = sorted_by('-k', 'x', '-k', 'name', '--keys-only', 'input.npy')
+    claim(only is not None and only.dtype == np.dtype([('x', '<f8'), ('name', 'S6')]),
+          '--keys-only')
+    # The same from a raw file.
+    a.tofile('raw')
+    a[np.lexsort((a['name'], a['id']))].tofile('expected')
+    done = gsort('--fields=id:u64,time:i64be,name:S6,x:f8', '-k', 'id', '-k', 'name', 'raw')
+    claim(done.stdout == open('expected', 'rb').read(), '--fields')
+
+
+def check_rows():
+    for dtype in ['<i2', '>f4', '<c8']:
+        a = make(dtype, 600).reshape(200, 3)
+        np.save('input.npy', a)
+        order = np.lexsort(a.T[::-1])
+        claim(same(sorted_by('input.npy'), a[order]), dtype + ': rows')
+        claim(same(sorted_by('-k', '1', 'input.npy'), a[np.argsort(a[:, 1], kind='stable')]),
+              dtype + ': -k 1')
+    np.save('input.npy', make('<u2', 24).reshape(2, 3, 4))
+    claim(sorted_by('input.npy').shape == (2, 3, 4), 'three dimensions')
+    claim(b'they are 0 to 11' in gsort('-k', '12', 'input.npy').stderr, 'no such column')
+
+
+def check_ways():
+    a = make('<f8', 200000)
+    np.save('input.npy', a)
+    expected = np.sort(a, kind='stable')
+    claim(same(sorted_by('-S', '1M', '--verify', 'input.npy'), expected), '--verify')
+    claim(same(sorted_by('-S', '1M', '--checkpoint=state', 'input.npy'), expected), '--checkpoint')
+    claim(same(sorted_by('--limit=7', '-r', 'input.npy', 'input.npy')[-1:],
+               np.sort(np.concatenate([a, a]))[::-1][6:7]), '--limit')
+    claim(gsort('--limit=9', 'input.npy').stdout[128:] == expected[:9].tobytes() or
+          same(np.frombuffer(gsort('--limit=9', 'input.npy').stdout[128:], '<f8'), expected[:9]),
+          '--limit through a pipe')
+    claim(gsort('input.npy', '-o', 'input.npy').returncode == 0 and
+          same(np.load('input.npy'), expected), 'in place')
+    np.save('input.npy', a)
+    claim(gsort('input.npy', '-o', 'packed.npy.zst').returncode == 0 and
+          same(sorted_by('packed.npy.zst'), expected), '.npy.zst')
+    packed = open('packed.npy.zst', 'rb').read()
+    claim(same(sorted_by(stdin=packed), expected), '.npy.zst through a pipe')
+    claim(same(sorted_by('--format=npy', 'input.npy'), expected), '--format=npy')
+    total = sorted_by('-t', 'f64:t', 'input.npy')
+    claim(total is not None and total.tobytes() == np.frombuffer(
+        gsort('-t', 'f64', stdin=a.tobytes()).stdout, '<f8').tobytes(), '-t f64:t')
+    for version in [(1, 0), (2, 0), (3, 0)]:
+        with open('version.npy', 'wb') as file:
+            np.lib.format.write_array(file, a, version=version)
+        claim(same(sorted_by('version.npy'), expected), 'version %d' % version[0])
+    for n in [0, 1]:
+        np.save('input.npy', a[:n])
+        claim(same(sorted_by('input.npy'), a[:n]), '%d items' % n)
+    np.save('wide.npy', np.zeros(5, [('f%d' % i, '<i2') for i in range(400)]))
+    claim(sorted_by('wide.npy') is not None, 'a header of many fields')
+    claim(sorted_by(stdin=open('wide.npy', 'rb').read()) is not None, 'the same through a pipe')
+
+
+def refused(message, *arguments, stdin=None):
+    before = open('output.npy', 'rb').read()
+    done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
+    claim(done.returncode == 2 and message in done.stderr.decode() and
+          done.stderr.count(b'\n') == 1 and before == open('output.npy', 'rb').read(),
+          '%s: %d: %s' % (' '.join(arguments), done.returncode, done.stderr.decode()))
+
+
+def check_refusals():
+    a = make('<f8', 100)
+    np.save('a.npy', a)
+    np.save('b.npy', make('<f4', 100))
+    np.save('s.npy', make(STRUCTURES[0], 100))
+    a.tofile('raw')
+    refused('other items', 'a.npy', 'b.npy')
+    refused('is no file of numpy', 'a.npy', 'raw')
+    refused('what came before it is not', 'raw', 'a.npy')
+    refused('is no file of numpy, as it is said to be', '--format=npy', 'raw')
+    refused('have 8 bytes, not 4', '-t', 'f32', 'a.npy')
+    refused('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
+    refused('there is no field nix; those that have a name: id, time', '-k', 'nix', 's.npy')
+    refused('has no fields with names', '-k', 'nix', 'raw')
+    refused('reaches past', '-R', '30', '-k', '29:u16', 's.npy')
+    for dtype in ['<f16', '<c32']:
+        np.save('long.npy', np.zeros(3, dtype))
+        refused(dtype, 'long.npy')
+    np.save('o.npy', np.array([1, 'a'], dtype=object))
+    refused('objects of Python', 'o.npy')
+    np.save('f.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
+    refused('Fortran order', 'f.npy')
+    whole = open('a.npy', 'rb').read()
+    open('cut.npy', 'wb').write(whole[:-8])
+    refused('says that there are 100 records', 'cut.npy')
+    refused('says that there are 100 records', stdin=whole[:-8])
+    refused('says that there are 100 records', stdin=whole + b'12345678')
+    refused('in front of the records', stdin=whole[:100])
+    refused('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
+    done = gsort('-u', 'a.npy')
+    claim(done.returncode == 2 and b'begins with the number of its records' in done.stderr and
+          not done.stdout, '-u to a pipe')
+
+
+for dtype in PLAIN + STRUCTURES:
+    check_type(dtype)
+check_fields()
+check_rows()
+check_ways()
+check_refusals()
+sys.exit(1 if broken else 0)

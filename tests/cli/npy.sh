@@ -1,0 +1,15 @@
+#!/bin/sh
+# npy - arrays of numpy, sorted by gsort and by numpy: see npy.py
+. "$(dirname "$0")/prelude.sh"
+
+claim 'gsort sorts arrays as numpy does'
+# The system's Python has the system's numpy, and another one may come first.
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+"$python" "$(dirname "$0")/npy.py" "$GSORT" "$GSORT_CHECK" > findings 2>&1
+status=$?
+cat findings
+[ $status -ne 77 ] || exit 77
+[ $status -eq 0 ] || broken "status $status"
+
+finish

@@ -1,0 +1,280 @@
+/*
+ * test_npy - what headers of numpy say, what is refused of them, and what is written
+ */
+#include "io/input/npy.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/messages_heard.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+/* A header of this text in `bytes`; returns how long it is. */
+static size_t make_header(unsigned version, const char *text, unsigned char bytes[static 1024])
+{
+	const size_t begin = version == 1 ? 10 : 12, n = strlen(text) + 1;
+
+	memcpy(bytes, "\x93NUMPY", 6);
+	bytes[6] = (unsigned char)version;
+	bytes[7] = 0;
+	for (size_t i = 8; i < begin; i++)
+		bytes[i] = (unsigned char)(n >> 8 * (i - 8));
+	memcpy(bytes + begin, text, n);
+	bytes[begin + n - 1] = '\n';
+	return begin + n;
+}
+
+static int parse_text(unsigned version, const char *text, struct npy *ret_npy)
+{
+	unsigned char bytes[1024];
+	const size_t n = make_header(version, text, bytes);
+	uint64_t header_nbytes;
+
+	assert_true(npy_recognise(bytes, n, &header_nbytes));
+	assert_int_equal(header_nbytes, n);
+	messages_reset(true);
+	return npy_parse(bytes, n, "a.npy", ret_npy);
+}
+
+static int parse(const char *descr, const char *shape, struct npy *ret_npy)
+{
+	char text[512];
+
+	snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': False, 'shape': %s, }", descr,
+		 shape);
+	return parse_text(1, text, ret_npy);
+}
+
+/* "NAME:OFFSET:TYPExN" of each field, separated by blanks. */
+static void assert_fields(const char *descr, uint64_t nbytes, const char *expected)
+{
+	char text[512] = "", type[KEY_TYPE_NBYTES];
+	struct npy npy;
+	size_t at = 0;
+
+	assert_int_equal(parse(descr, "(7,)", &npy), 0);
+	assert_int_equal(npy.n_records, 7);
+	assert_int_equal(npy.fields.record_nbytes, nbytes);
+	for (size_t i = 0; i < npy.fields.n; i++) {
+		const struct field *field = &npy.fields.fields[i];
+
+		key_format_type(&field->key, type);
+		at += (size_t)snprintf(text + at, sizeof text - at, "%s%s:%u:%s", i ? " " : "",
+				       field->name, (unsigned)field->key.offset, type);
+		if (field->n > 1)
+			at += (size_t)snprintf(text + at, sizeof text - at, "x%u", field->n);
+	}
+	assert_string_equal(text, expected);
+	npy_free(&npy);
+}
+
+static void types_are_understood(void **state)
+{
+	(void)state;
+	assert_fields("'<f8'", 8, ":0:f64le:n");
+	assert_fields("'>f4'", 4, ":0:f32be:n");
+	assert_fields("'<f2'", 2, ":0:f16le:n");
+	assert_fields("'|u1'", 1, ":0:u8le");
+	assert_fields("'|b1'", 1, ":0:bool");
+	assert_fields("'>i2'", 2, ":0:i16be");
+	assert_fields("'|S10'", 10, ":0:b10");
+	assert_fields("'<U3'", 12, ":0:u32lex3");
+	assert_fields("'>U1'", 4, ":0:u32be");
+	assert_fields("'<M8[25s]'", 8, ":0:t64le");
+	assert_fields("'>m8[ns]'", 8, ":0:t64be");
+	assert_fields("'<c16'", 16, ":0:c128le:n");
+	assert_fields("'|V3'", 3, ":0:b3");
+}
+
+static void structures_become_fields(void **state)
+{
+	(void)state;
+	assert_fields("[('id', '<u8'), ('', '|V4'), ('x', '>i4')]", 16,
+		      "id:0:u64le :8:b4 x:12:i32be");
+	assert_fields("[('at', [('x', '<f4'), ('to', [('y', '|i1')])]), ('n', '<U2')]", 13,
+		      "at.x:0:f32le:n at.to.y:4:i8le n:5:u32lex2");
+	assert_fields("[('a', '<f8', (2, 3)), ('b', '|u1', 4)]", 52, "a:0:b48 b:48:b4");
+	assert_fields("[(('title', 'name'), '<i8')]", 8, "name:0:i64le");
+	assert_fields("[(\"it's\", '<i8')]", 8, "it's:0:i64le");
+}
+
+static void rows_have_columns(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	assert_int_equal(parse("'<i2'", "(5, 3)", &npy), 0);
+	assert_true(npy.fields.are_columns);
+	assert_int_equal(npy.fields.record_nbytes, 6);
+	assert_int_equal(npy.fields.fields[0].n, 3);
+	assert_int_equal(npy.n_records, 5);
+	npy_free(&npy);
+	assert_int_equal(parse("'<i2'", "()", &npy), 0);
+	assert_int_equal(npy.n_records, 1);
+	npy_free(&npy);
+}
+
+static void spellings_of_all_versions_are_understood(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	for (unsigned version = 1; version <= 3; version++) {
+		assert_int_equal(parse_text(version,
+					    "{\"shape\":(3L ,),\n'fortran_order' : True,"
+					    "'descr':'<i4'}   ",
+					    &npy),
+				 0);
+		assert_int_equal(npy.n_records, 3);
+		npy_free(&npy);
+	}
+}
+
+static void assert_refused(const char *descr, const char *shape, const char *message)
+{
+	struct npy npy;
+
+	assert_int_equal(parse(descr, shape, &npy), -EINVAL);
+	npy_free(&npy);
+	if (!strstr(messages_last(), message))
+		assert_string_equal(messages_last(), message);
+}
+
+static void what_cannot_be_sorted_is_refused_by_name(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	assert_refused("'|O'", "(5,)", "objects of Python");
+	assert_refused("[('a', '<i4'), ('b', '|O')]", "(5,)", "objects of Python");
+	assert_refused("'<f16'", "(5,)", "'<f16', which gsort does not know");
+	assert_refused("'<c32'", "(5,)", "'<c32'");
+	assert_refused("'f8'", "(5,)", "'f8'");
+	assert_refused("'<i99999999999999999999'", "(5,)", "does not know");
+	assert_refused("'|S0'", "(5,)", "'|S0'");
+	assert_refused("'<f8'", "(5, 0)", "no bytes");
+	assert_refused("'<f8'", "(5, 8193)", "65536");
+	assert_refused("'<f8'", "(5, 4294967296, 4294967296)", "2^64");
+	assert_refused("[('a', [('b', '<f8')], (2,))]", "(5,)", "array of structures");
+	assert_refused("[('a', '<f8')]", "(5, 2)", "rows of structures");
+	assert_refused("['a'", "(5,)", "not understood, at ''a'");
+	assert_refused("'<f8'", "(5,", "not understood");
+	assert_int_equal(parse_text(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (5, 2)}",
+				    &npy),
+			 -EINVAL);
+	npy_free(&npy);
+	assert_non_null(strstr(messages_last(), "Fortran order"));
+	assert_int_equal(parse_text(1, "{'shape': (5, 2)}", &npy), -EINVAL);
+	npy_free(&npy);
+	assert_int_equal(parse_text(1, "{'what': 3}", &npy), -EINVAL);
+	npy_free(&npy);
+}
+
+/* Every beginning of a header, and every byte of it changed: an answer, and no more. */
+static void damaged_headers_are_answered(void **state)
+{
+	static const char text[] = "{'descr': [('a', '<f8', (2,)), ('b', [('c', '<U3')])], "
+				   "'fortran_order': False, 'shape': (10, ), }";
+	unsigned char bytes[1024], *cut;
+	const size_t n = make_header(1, text, bytes);
+	struct npy npy;
+
+	(void)state;
+	for (size_t end = 13; end < n; end++) {
+		cut = malloc(end);
+		memcpy(cut, bytes, end);
+		messages_reset(true);
+		npy_parse(cut, end, "cut", &npy);
+		npy_free(&npy);
+		free(cut);
+	}
+	for (size_t i = 10; i < n; i++)
+		for (unsigned byte = 0; byte < 128; byte++) {
+			const unsigned char before = bytes[i];
+
+			bytes[i] = (unsigned char)byte;
+			messages_reset(true);
+			npy_parse(bytes, n, "damaged", &npy);
+			npy_free(&npy);
+			bytes[i] = before;
+		}
+}
+
+static void assert_written(const char *descr, const char *shape, struct header_wish wish,
+			   uint64_t n, const char *expected)
+{
+	struct header header;
+	struct npy npy;
+	char text[512];
+	size_t nbytes;
+
+	assert_int_equal(parse(descr, shape, &npy), 0);
+	if (!wish.keys)
+		assert_int_equal(fields_choose(&npy.fields, NULL, 0, "a.npy",
+					       (struct key **)&wish.keys, &wish.n_keys),
+				 0);
+	assert_int_equal(npy_make_header(&npy, &wish, &header), 0);
+	nbytes = header.nbytes;
+	assert_int_equal(nbytes % 64, 0);
+	header_set_count(&header, UINT64_MAX);
+	assert_int_equal(header.bytes[nbytes - 1], '\n');
+	header_set_count(&header, n);
+	assert_int_equal(header.bytes[nbytes - 1], '\n');
+	snprintf(text, sizeof text, "%.*s", (int)(nbytes - 11), header.bytes + 10);
+	text[strlen(text) - strspn(strrchr(text, '}') + 1, " ")] = '\0';
+	assert_string_equal(text, expected);
+	header_free(&header);
+	free((void *)wish.keys);
+	npy_free(&npy);
+}
+
+static void headers_of_what_is_written_say_what_it_is(void **state)
+{
+	const struct header_wish same = { 0 }, index = { .index = true };
+	const struct header_wish count = { .count = true };
+	const struct header_wish keys = { .keys_only = true };
+	const struct header_wish both = { .count = true, .keys_only = true, .count_is_be = true };
+
+	(void)state;
+	assert_written("'<f8'", "(5,)", same, 12345,
+		       "{'descr': '<f8', 'fortran_order': False, 'shape': (12345,), }");
+	assert_written("'<f8'", "(5, 3)", same, 2,
+		       "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+	assert_written("[('a', '<i2'), ('b', [('c', '|S3')])]", "(5,)", same, 0,
+		       "{'descr': [('a', '<i2'), ('b', [('c', '|S3')])], 'fortran_order': False, "
+		       "'shape': (0,), }");
+	assert_written("'<f8'", "(5, 3)", index, 5,
+		       "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }");
+	assert_written("'>f8'", "(5,)", both, 5,
+		       "{'descr': [('count', '>u8'), ('value', '>f8')], 'fortran_order': False, "
+		       "'shape': (5,), }");
+	assert_written("'<U2'", "(5,)", keys, 5,
+		       "{'descr': '<U2', 'fortran_order': False, 'shape': (5,), }");
+	assert_written("'<i4'", "(5, 3)", count, 5,
+		       "{'descr': [('count', '<u8'), ('value', '<i4', (3,))], 'fortran_order': "
+		       "False, 'shape': (5,), }");
+	assert_written("[('count', '<i2'), ('', '|V2'), ('s', '|S3', (2,))]", "(5,)", both, 5,
+		       "{'descr': [('count_', '>u8'), ('count', '<i2'), ('s', '|S3', (2,))], "
+		       "'fortran_order': False, 'shape': (5,), }");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(types_are_understood),
+		cmocka_unit_test(structures_become_fields),
+		cmocka_unit_test(rows_have_columns),
+		cmocka_unit_test(spellings_of_all_versions_are_understood),
+		cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
+		cmocka_unit_test(damaged_headers_are_answered),
+		cmocka_unit_test(headers_of_what_is_written_say_what_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
