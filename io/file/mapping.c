@@ -20,12 +20,6 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-/* What is mapped at once to be written: whole ones of the file. */
-enum { PIECE_NBYTES = 4 << 20 };
 
 static struct mapping_guard *find_guard(struct mapping_guards *guards, uintptr_t address)
 {
@@ -106,6 +100,12 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 	return map(file, PROT_READ, offset, nbytes, ret_mapping);
 }
 
+int mapping_open_to_write(const struct file *file, uint64_t offset, size_t nbytes,
+			  struct mapping *ret_mapping)
+{
+	return map(file, PROT_READ | PROT_WRITE, offset, nbytes, ret_mapping);
+}
+
 void mapping_close(struct mapping *mapping)
 {
 	struct mapping_guard *guard = mapping->guard;
@@ -121,19 +121,13 @@ void mapping_close(struct mapping *mapping)
 	*mapping = (struct mapping){ 0 };
 }
 
-/* 0, or a negative errno, -EINVAL of older kernels among others. */
-static int populate(const struct mapping *mapping, size_t offset, size_t nbytes, int advice)
+void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes)
 {
 	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	const uintptr_t begin = (uintptr_t)mapping->bytes + offset;
 	const uintptr_t first_page = begin - begin % page_nbytes;
 
-	return madvise((void *)first_page, begin + nbytes - first_page, advice) < 0 ? -errno : 0;
-}
-
-void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes)
-{
-	populate(mapping, offset, nbytes, MADV_POPULATE_READ);
+	madvise((void *)first_page, begin + nbytes - first_page, MADV_POPULATE_READ);
 }
 
 bool mapping_is_damaged(const struct mapping *mapping)
@@ -141,36 +135,8 @@ bool mapping_is_damaged(const struct mapping *mapping)
 	return mapping->guard && atomic_load(&mapping->guard->is_damaged);
 }
 
-/* Where pages can be had at once, what is wrong with them shows before they are touched. */
-static int write_piece(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
+int mapping_write(const struct mapping *mapping, size_t offset, const void *data, size_t nbytes)
 {
-	struct mapping mapping;
-	int r = map(file, PROT_READ | PROT_WRITE, offset, nbytes, &mapping);
-
-	if (r < 0)
-		return r;
-	r = populate(&mapping, 0, nbytes, MADV_POPULATE_WRITE);
-	if (r == 0 || r == -EINVAL) {
-		memcpy((void *)mapping.bytes, data, nbytes);
-		r = mapping_is_damaged(&mapping) ? -EFAULT : 0;
-	}
-	mapping_close(&mapping);
-	return r;
-}
-
-int mapping_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
-{
-	const char *bytes = data;
-	int r = 0;
-
-	while (r == 0 && nbytes > 0) {
-		const size_t n_left = PIECE_NBYTES - offset % PIECE_NBYTES;
-		const size_t n = nbytes < n_left ? nbytes : n_left;
-
-		r = write_piece(file, offset, bytes, n);
-		offset += n;
-		bytes += n;
-		nbytes -= n;
-	}
-	return r;
+	memcpy((unsigned char *)(uintptr_t)mapping->bytes + offset, data, nbytes);
+	return mapping_is_damaged(mapping) ? -EFAULT : 0;
 }

@@ -58,6 +58,16 @@ struct mapping {
 int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 		 struct mapping *ret_mapping);
 
+/* The same, to be written; the file has to be open for reading and writing. */
+int mapping_open_to_write(const struct file *file, uint64_t offset, size_t nbytes,
+			  struct mapping *ret_mapping);
+
+/*
+ * Write into one that is open for that. 0, or -EFAULT if the mapping is damaged: then anything may
+ * be written of it.
+ */
+int mapping_write(const struct mapping *mapping, size_t offset, const void *data, size_t nbytes);
+
 /* Nobody looks at it any more. One that is not open is fine. */
 void mapping_close(struct mapping *mapping);
 
@@ -66,16 +76,6 @@ void mapping_close(struct mapping *mapping);
  * fraction of the page faults that it saves. A hint.
  */
 void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes);
-
-/*
- * Write nbytes at `offset` through mappings of the file, one for each few MiB. The file has to be
- * open for reading and writing, and to have its space already: nothing is extended. Several threads
- * that do that far apart are as fast as the memory, where file_write_at() is one at a time in a
- * file; close to each other they are slower than that. Returns 0, or a negative errno: then
- * anything may be written, and it can be tried by file_write_at(), which also tells what is the
- * matter.
- */
-int mapping_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes);
 
 /* Has a part of it turned out to be unreadable? Then any of its bytes may have been seen as 0. */
 bool mapping_is_damaged(const struct mapping *mapping);

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 
 #include "io/file/direct.h"
-#include "io/file/mapping.h"
 #include "src/base/clock.h"
 
 /* Less than that is not worth a direct transfer. */
@@ -22,11 +21,13 @@ void file_writer_init(struct file_writer *writer, const struct file *file,
 		      const struct syscalls *calls)
 {
 	*writer = (struct file_writer){ .file = file, .direct = { .calls = calls, .fd = -1 } };
+	mapped_pieces_init(&writer->pieces);
 	ways_init(&writer->ways);
 }
 
 void file_writer_destroy(struct file_writer *writer)
 {
+	mapped_pieces_destroy(&writer->pieces);
 	ways_destroy(&writer->ways);
 	io_queue_close(writer->queue);
 	file_close(&writer->direct);
@@ -84,9 +85,7 @@ static int write_one_way(struct file_writer *writer, enum way way, uint64_t offs
 static int write_mapped(struct file_writer *writer, uint64_t offset, const void *data,
 			size_t nbytes)
 {
-	const struct file *file = writer->file;
-
-	if (mapping_write_at(file, offset, data, nbytes) == 0)
+	if (mapped_pieces_write_at(&writer->pieces, writer->file, offset, data, nbytes) == 0)
 		return 0;
 	atomic_fetch_sub(&writer->nbytes[mapped], nbytes);
 	atomic_store(&writer->cannot_map, true);

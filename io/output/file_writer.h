@@ -14,6 +14,7 @@
 
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
+#include "io/file/mapped_pieces.h"
 #include "src/base/ways.h"
 
 struct file_writer {
@@ -27,6 +28,7 @@ struct file_writer {
 	struct ways ways;              /* where several would do */
 	atomic_uint n_writing[N_WAYS]; /* writes under way; counted where there are several ways */
 	atomic_uint_least64_t nbytes[N_WAYS]; /* written */
+	struct mapped_pieces pieces;
 	atomic_bool cannot_map;
 };
 

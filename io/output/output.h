@@ -95,7 +95,7 @@ void output_try_both_ways(struct output *output);
 /*
  * Before anything is written: each of n writers goes on from a place of its own, which are all far
  * from each other. If that is more than one, what is reserved may also be written through mappings
- * (mapping_write_at()), where that is faster.
+ * (mapped_pieces.h), where that is faster.
  */
 void output_divide(struct output *output, uint32_t n_writers);
 

@@ -45,6 +45,20 @@ static void note_write(struct output *output, int r, uint64_t offset, size_t nby
 	pthread_mutex_unlock(&output->lock);
 }
 
+/* Is there space for the bytes, and all of the pieces that they would be mapped in? */
+static bool reserve(struct output *output, uint64_t offset, size_t nbytes)
+{
+	const uint64_t base = output->target.base, total = output->reservation.total_nbytes;
+	uint64_t begin = base + offset, end = begin + nbytes;
+
+	if (!output->writer.is_divided || offset + nbytes > total)
+		return reservation_reach(&output->reservation, offset, offset + nbytes);
+	begin -= begin % MAPPED_PIECE_NBYTES;
+	end += -end % MAPPED_PIECE_NBYTES;
+	return reservation_reach(&output->reservation, begin < base ? 0 : begin - base,
+				 end - base < total ? end - base : total);
+}
+
 /* Bytes as they are to stand in the file, at `offset` from the base. */
 static int write_stored(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
@@ -56,7 +70,7 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 	if (output->target.is_ordered) {
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
-		reserved = reservation_reach(&output->reservation, offset, offset + nbytes);
+		reserved = reserve(output, offset, nbytes);
 		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
 					 nbytes, reserved);
 	}

@@ -1,7 +1,7 @@
 /*
  * test_mapping - a mapping shows the file, and a file that is cut ends no process
  */
-#include "io/file/mapping.h"
+#include "io/file/mapped_pieces.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -161,6 +161,18 @@ static void other_bus_errors_are_as_ever(void **state)
 	assert_int_equal(signal_of(send_signal), SIGBUS);
 }
 
+/* By one writer, whose pieces are let go. */
+static int write_through(const struct file *file, uint64_t offset, const void *bytes, size_t nbytes)
+{
+	struct mapped_pieces pieces;
+	int r;
+
+	mapped_pieces_init(&pieces);
+	r = mapped_pieces_write_at(&pieces, file, offset, bytes, nbytes);
+	mapped_pieces_destroy(&pieces);
+	return r;
+}
+
 static void without_guards_nothing_is_mapped(void **state)
 {
 	struct file file = open_data();
@@ -171,7 +183,7 @@ static void without_guards_nothing_is_mapped(void **state)
 	calls.guards = NULL;
 	file.calls = &calls;
 	assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENOTSUP);
-	assert_int_equal(mapping_write_at(&file, 0, data, N), -ENOTSUP);
+	assert_int_equal(write_through(&file, 0, data, N), -ENOTSUP);
 	file_close(&file);
 }
 
@@ -257,13 +269,78 @@ static void what_is_written_through_mappings_is_in_the_file(void **state)
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
 		fill_pattern(written, ranges[i].nbytes, i);
 		memcpy(expected + ranges[i].offset, written, ranges[i].nbytes);
-		assert_int_equal(
-			mapping_write_at(&file, ranges[i].offset, written, ranges[i].nbytes), 0);
+		assert_int_equal(write_through(&file, ranges[i].offset, written, ranges[i].nbytes),
+				 0);
 		assert_true(file_holds(path_of("l"), expected, LONG));
 	}
 	file_close(&file);
 	free(expected);
 	free(written);
+}
+
+/* How many pieces are mapped. */
+static unsigned n_mapped(const struct mapped_pieces *pieces)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < MAPPED_PIECES_MOST; i++)
+		n += pieces->all[i].mapping.bytes != NULL;
+	return n;
+}
+
+static void a_piece_stays_mapped_until_it_is_written(void **state)
+{
+	struct file file = open_long();
+	unsigned char *written = malloc(LONG);
+	struct mapped_pieces pieces;
+
+	(void)state;
+	assert_non_null(written);
+	fill_pattern(written, LONG, 7);
+	mapped_pieces_init(&pieces);
+	for (size_t done = 0, n; done < LONG; done += n) {
+		n = LONG - done < 1000003 ? LONG - done : 1000003;
+		assert_int_equal(mapped_pieces_write_at(&pieces, &file, done, written + done, n),
+				 0);
+		assert_int_equal(n_mapped(&pieces), (done + n) % MAPPED_PIECE_NBYTES != 0);
+	}
+	mapped_pieces_destroy(&pieces);
+	assert_true(file_holds(path_of("l"), written, LONG));
+	file_close(&file);
+	free(written);
+}
+
+/* Places far apart, more than can be mapped at a time, and each in two halves. */
+static void more_places_than_pieces_are_written(void **state)
+{
+	enum { PLACES = MAPPED_PIECES_MOST + 9, HALF = 3000 };
+	struct file file = open_long();
+	unsigned char *written = calloc(1, 2 * HALF), *seen = malloc(2 * HALF);
+	struct mapped_pieces pieces;
+
+	(void)state;
+	assert_true(written && seen);
+	fill_pattern(written, 2 * HALF, 9);
+	assert_int_equal(file_truncate(&file, (uint64_t)PLACES * MAPPED_PIECE_NBYTES), 0);
+	mapped_pieces_init(&pieces);
+	for (uint64_t half = 0; half < 2; half++)
+		for (uint64_t i = 0; i < PLACES; i++)
+			assert_int_equal(
+				mapped_pieces_write_at(&pieces, &file,
+						       i * MAPPED_PIECE_NBYTES + 77 + half * HALF,
+						       written + half * HALF, HALF),
+				0);
+	assert_int_equal(n_mapped(&pieces), MAPPED_PIECES_MOST);
+	mapped_pieces_destroy(&pieces);
+	for (uint64_t i = 0; i < PLACES; i++) {
+		assert_int_equal(pread(file.fd, seen, 2 * HALF,
+				       (off_t)(i * MAPPED_PIECE_NBYTES + 77)),
+				 2 * HALF);
+		assert_memory_equal(seen, written, 2 * HALF);
+	}
+	file_close(&file);
+	free(written);
+	free(seen);
 }
 
 /* Where there is no file, no page can be had. */
@@ -274,10 +351,10 @@ static void writing_where_there_is_no_file_is_an_error(void **state)
 
 	(void)state;
 	assert_non_null(written);
-	assert_true(mapping_write_at(&file, LONG - 100, written, 8192) < 0);
-	assert_true(mapping_write_at(&file, 2 * LONG, written, LONG) < 0);
+	assert_true(write_through(&file, LONG - 100, written, 8192) < 0);
+	assert_true(write_through(&file, 2 * LONG, written, LONG) < 0);
 	assert_int_equal(file_truncate(&file, 8192), 0);
-	assert_true(mapping_write_at(&file, 0, written, LONG) < 0);
+	assert_true(write_through(&file, 0, written, LONG) < 0);
 	file_close(&file);
 	free(written);
 }
@@ -289,7 +366,7 @@ static void what_may_not_be_written_is_refused(void **state)
 	(void)state;
 	write_file(path_of("f"), data, N);
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of("f"), O_WRONLY, 0, &file), 0);
-	assert_int_equal(mapping_write_at(&file, 0, data, N), -EACCES);
+	assert_int_equal(write_through(&file, 0, data, N), -EACCES);
 	file_close(&file);
 }
 
@@ -308,6 +385,8 @@ int main(void)
 		FIXTURE(there_are_not_more_than_can_be_guarded),
 		FIXTURE(what_cannot_be_mapped_is_refused),
 		FIXTURE(what_is_written_through_mappings_is_in_the_file),
+		FIXTURE(a_piece_stays_mapped_until_it_is_written),
+		FIXTURE(more_places_than_pieces_are_written),
 		FIXTURE(writing_where_there_is_no_file_is_an_error),
 		FIXTURE(what_may_not_be_written_is_refused),
 	};
