@@ -2,11 +2,11 @@
  * mapped_pieces - a file that is written through mappings, whole pieces of 4 MiB at a time
  *
  * Several writers that go on from places far apart are as fast so as the memory, where
- * file_write_at() is one at a time in a file. But only if a piece is mapped as a whole, touched from
- * its beginning to its end, and let go once: then the kernel has large pages for it. Where two
- * mappings meet within a piece it has single ones, and whoever makes one waits for the others (with
- * 8 writers 1.4 GB/s in place of 13). So a piece stays mapped until all of it is written, by however
- * many writes, and by whom.
+ * file_write_at() is one at a time in a file. But only if a piece is mapped as a whole, touched
+ * from its beginning to its end, and let go once: then the kernel has large pages for it. Where two
+ * mappings meet within a piece it has single ones, and whoever makes one waits for the others (8
+ * writers came to 1.4 GB/s in place of 13). So a piece stays mapped until all of it is written, by
+ * however many writes, and whoever makes them.
  */
 #pragma once
 

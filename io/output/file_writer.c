@@ -23,12 +23,14 @@ void file_writer_init(struct file_writer *writer, const struct file *file,
 	*writer = (struct file_writer){ .file = file, .direct = { .calls = calls, .fd = -1 } };
 	mapped_pieces_init(&writer->pieces);
 	ways_init(&writer->ways);
+	ways_together_init(&writer->together);
 }
 
 void file_writer_destroy(struct file_writer *writer)
 {
 	mapped_pieces_destroy(&writer->pieces);
 	ways_destroy(&writer->ways);
+	ways_together_destroy(&writer->together);
 	io_queue_close(writer->queue);
 	file_close(&writer->direct);
 }
@@ -105,22 +107,10 @@ static int write_one_way(struct file_writer *writer, enum way way, uint64_t offs
 }
 
 /*
- * How many writes share the time that one has taken. Those into one file wait for each other, past
- * the cache for the disk: what several have taken at once, one alone would have taken a part of.
- * Mappings do not: if all went that way, so many would be made in the time.
+ * Write it the way that is the fastest of some, and note how long that took. Writes into one file
+ * wait for each other, past the cache for the disk: what several have taken at once, one alone
+ * would have taken a part of.
  */
-static unsigned count_sharing(struct file_writer *writer, enum way way)
-{
-	unsigned n = 0;
-
-	if (way != mapped)
-		return atomic_load(&writer->n_writing[way]);
-	for (enum way other = 0; other < N_WAYS; other++)
-		n += atomic_load(&writer->n_writing[other]);
-	return n;
-}
-
-/* Write it the way that is the fastest of some, and note how long that took. */
 static int write_fastest(struct file_writer *writer, unsigned possible, uint64_t offset,
 			 const void *data, size_t nbytes)
 {
@@ -131,8 +121,19 @@ static int write_fastest(struct file_writer *writer, unsigned possible, uint64_t
 	atomic_fetch_add(&writer->n_writing[way], 1);
 	r = write_one_way(writer, way, offset, data, nbytes);
 	ways_note(&writer->ways, way, nbytes,
-		  (clock_now_ns() - begin_ns) / count_sharing(writer, way));
-	atomic_fetch_sub(&writer->n_writing[way], 1);
+		  (clock_now_ns() - begin_ns) / atomic_fetch_sub(&writer->n_writing[way], 1));
+	return r;
+}
+
+/* Write it the way that all go now: mapped or not, whichever is the fastest if all do it. */
+static int write_together(struct file_writer *writer, uint64_t offset, const void *data,
+			  size_t nbytes)
+{
+	const enum way way =
+		ways_together_choose(&writer->together, WAYS_USUAL | WAYS_THIRD, clock_now_ns());
+	const int r = write_one_way(writer, way, offset, data, nbytes);
+
+	ways_together_note(&writer->together, way, nbytes, clock_now_ns());
 	return r;
 }
 
@@ -145,10 +146,10 @@ int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void
 
 	if (passes && writer->passes_by_cache)
 		return write_one_way(writer, past_cache, offset, data, nbytes);
+	if (can_be_mapped(writer, nbytes, is_reserved))
+		return write_together(writer, offset, data, nbytes);
 	if (passes)
 		possible |= WAYS_OTHER;
-	if (can_be_mapped(writer, nbytes, is_reserved))
-		possible |= WAYS_THIRD;
 	if (possible != WAYS_USUAL)
 		return write_fastest(writer, possible, offset, data, nbytes);
 	r = write_one_way(writer, through_cache, offset, data, nbytes);

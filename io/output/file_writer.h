@@ -15,7 +15,7 @@
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
 #include "io/file/mapped_pieces.h"
-#include "src/base/ways.h"
+#include "src/base/ways_together.h"
 
 struct file_writer {
 	/* Constant once anything is written. */
@@ -25,7 +25,8 @@ struct file_writer {
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
 	bool is_divided;        /* among writers far from each other */
 
-	struct ways ways;              /* where several would do */
+	struct ways ways;              /* where several would do, */
+	struct ways_together together; /* or mappings among them */
 	atomic_uint n_writing[N_WAYS]; /* writes under way; counted where there are several ways */
 	atomic_uint_least64_t nbytes[N_WAYS]; /* written */
 	struct mapped_pieces pieces;

@@ -1,0 +1,35 @@
+/*
+ * ways_together - one of several ways for many threads at once, whichever is found to be faster
+ *
+ * For ways that hinder each other: as long as some write() into a file that others have mapped,
+ * both are slow, and a rate that is seen then says nothing of either way alone. So all threads go
+ * the same way for a while, and what all of them have moved then is its rate. At first each
+ * way is tried, the last one first; then the fastest is taken, and the others are tried again the
+ * less often the slower they were.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "src/base/ways.h"
+
+struct ways_together {
+	pthread_mutex_t lock;
+	/* Under the lock. */
+	enum way way;         /* of all, now */
+	unsigned possible;    /* what was possible at last */
+	uint64_t began_ns;    /* 0: nobody has begun */
+	uint64_t nbytes;      /* moved since */
+	bool is_timed;        /* nobody is on another way any more */
+	double rates[N_WAYS]; /* bytes per nanosecond, when it was last tried; 0: never */
+	double n_since[N_WAYS];
+};
+
+void ways_together_init(struct ways_together *ways);
+void ways_together_destroy(struct ways_together *ways);
+
+/* The way to go now, of a set of those that are possible (ways.h). Thread-safe, as the next. */
+enum way ways_together_choose(struct ways_together *ways, unsigned possible, uint64_t now_ns);
+
+/* nbytes have gone that way, and it is now_ns. */
+void ways_together_note(struct ways_together *ways, enum way way, uint64_t nbytes, uint64_t now_ns);
