@@ -25,7 +25,7 @@ CASES = [
     ('--check=q' + TAB, ['--check=quiet']),
     ('--chec' + TAB, ['--check']),
     ('-t f3' + TAB, ['-t', 'f32']),
-    ('--type=i12' + TAB, ['--type=i128']),
+    ('--type=bf' + TAB, ['--type=bf16']),
     ('--compress=de' + TAB, ['--compress=delta']),
     ('--verif' + TAB, ['--verify']),
     ('--temporary-d' + TAB + 'direct', ['--temporary-directory=direct']),

@@ -260,12 +260,19 @@ stays "standard output and input 'mine' are the same file" '"$GSORT_CHECK" mine 
 stays "standard output and input 'soft' are" '"$GSORT_CHECK" soft >> mine'
 stays 'standard output and standard input are the same file' '"$GSORT_CHECK" - < mine >> mine'
 stays "standard output and input 'mine'" '"$GSORT_CHECK" --same sorted mine 1<> mine'
-stays "standard error and input 'mine' are" '"$GSORT_CHECK" mine 2>> mine'
 stays "--files0-from 'mine' and standard output are" '"$GSORT_CHECK" --files0-from=mine >> mine'
-stays "-o 'mine' and standard error are" '"$GSORT_GEN" -n 9 -o mine 2>> mine'
 stays 'standard output and standard error are the same file' '"$GSORT_GEN" -n 9 >> mine 2>&1'
 "$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'two texts in one file: refused'
 "$GSORT_CHECK" sorted > /dev/null 2>&1 || broken '/dev/null: refused'
+
+claim 'a refusal is not written over the file that it is about'
+for command in '"$GSORT_CHECK" mine' '"$GSORT_GEN" -n 9 -o mine'; do
+	cp sorted mine
+	sh -c "$command 2>> mine"
+	status=$?
+	[ $status -eq 2 ] || broken "$command: status $status"
+	same sorted mine "$command"
+done
 
 claim 'what gsort-check does not understand'
 answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
