@@ -84,7 +84,9 @@ if ! grep -q __sanitizer "$GSORT"; then
 	gives expected -S 1M --parallel=2 input
 	gives expected -S 4M --parallel=8 input
 	for kib in 40000 45000 50000; do # of which threads and the program are a large part
+		GSORT=$gsort
 		limited ulimit -v $kib
+		GSORT=./limited
 		gives expected input
 		gives expected --parallel=16 input
 	done
