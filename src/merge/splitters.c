@@ -2,10 +2,8 @@
  * splitters - where the ranges of a merge begin (see splitters.h)
  *
  * The blocks of all runs are in the order of (first key, run, number in the run), though nobody has
- * put them into it. Of this sequence the last block is wanted before which there are at most so
- * many items. A block that is drawn by lot from those that it can be tells, by a binary search in
- * each run, how many come before it, and which it then can still be; some three dozen draws find it
- * among millions, with k binary searches each.
+ * put them into it. Of this sequence the last block is selected (selection.h) before which there
+ * are at most so many items.
  */
 #include "src/merge/splitters.h"
 
@@ -14,6 +12,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/run/selection.h"
 
 enum {
 	/* Blocks of resident runs that are looked at: of all together, and of each at least. */
@@ -32,47 +31,27 @@ struct splitters {
 	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs;
-	uint64_t *lo, *hi; /* n_runs each: the block that is wanted is one of these */
-	uint64_t *before;  /* blocks before the one that was drawn */
-	uint64_t lot;
+	struct selection blocks;
 	struct slice *slices; /* the resident runs, and of others nothing */
 	void *key;            /* of the splitter; layout_key_nbytes() */
 	struct lane *lane;
 	struct mark *mark;
 };
 
-/* Draw one of the blocks that the wanted one can be; false: none is left. */
-static bool draw(struct splitters *splitters, struct place *ret_place)
-{
-	uint64_t n_left = 0, i;
-	uint32_t run = 0;
-
-	for (uint32_t j = 0; j < splitters->n_runs; j++)
-		n_left += splitters->hi[j] - splitters->lo[j];
-	if (n_left == 0)
-		return false;
-	splitters->lot = digest_mix64(splitters->lot);
-	for (i = splitters->lot % n_left; i >= splitters->hi[run] - splitters->lo[run]; run++)
-		i -= splitters->hi[run] - splitters->lo[run];
-	i += splitters->lo[run];
-	*ret_place = (struct place){ run_first_key(splitters->runs[run], i), run, i };
-	return true;
-}
-
 /* How many items are in blocks before the place; `before` is set to how many blocks are. */
 static uint64_t count_before(struct splitters *splitters, const struct place *place)
 {
+	struct selection *blocks = &splitters->blocks;
 	uint64_t n_items = 0;
 
 	for (uint32_t i = 0; i < splitters->n_runs; i++) {
 		const struct run *run = splitters->runs[i];
 
-		splitters->before[i] = i == place->run ?
-					       place->block :
-					       run_n_blocks_before(run, splitters->lo[i],
-								   splitters->hi[i], place->key,
-								   i < place->run);
-		n_items += run_block_start(run, splitters->before[i]);
+		blocks->before[i] = i == place->run ?
+					    place->block :
+					    run_n_blocks_before(run, blocks->lo[i], blocks->hi[i],
+								place->key, i < place->run);
+		n_items += run_block_start(run, blocks->before[i]);
 	}
 	return n_items;
 }
@@ -80,19 +59,21 @@ static uint64_t count_before(struct splitters *splitters, const struct place *pl
 /* The last block before which there are at most n_items. */
 static struct place find_place(struct splitters *splitters, uint64_t n_items)
 {
-	const size_t nbytes = splitters->n_runs * sizeof *splitters->lo;
+	struct selection *blocks = &splitters->blocks;
 	struct place place, found = { 0 };
 
-	memset(splitters->lo, 0, nbytes);
-	for (uint32_t i = 0; i < splitters->n_runs; i++)
-		splitters->hi[i] = run_n_blocks(splitters->runs[i]);
-	while (draw(splitters, &place)) {
+	for (uint32_t i = 0; i < splitters->n_runs; i++) {
+		blocks->lo[i] = 0;
+		blocks->hi[i] = run_n_blocks(splitters->runs[i]);
+	}
+	while (selection_draw(blocks, &place.run, &place.block)) {
+		place.key = run_first_key(splitters->runs[place.run], place.block);
 		if (count_before(splitters, &place) > n_items) {
-			memcpy(splitters->hi, splitters->before, nbytes);
+			selection_go_before(blocks);
 			continue;
 		}
-		memcpy(splitters->lo, splitters->before, nbytes);
-		splitters->lo[place.run]++;
+		selection_go_to(blocks);
+		blocks->lo[place.run]++;
 		found = place;
 	}
 	return found;
@@ -181,17 +162,14 @@ static int sample_residents(struct splitters *splitters)
 static int open_splitters(struct splitters *splitters)
 {
 	const struct job *job = splitters->job;
-	const size_t n = splitters->n_runs;
-	int r;
+	int r = selection_open(splitters->n_runs, &splitters->blocks);
 
-	splitters->lo = calloc(n, sizeof *splitters->lo);
-	splitters->hi = calloc(n, sizeof *splitters->hi);
-	splitters->before = calloc(n, sizeof *splitters->before);
-	splitters->slices = calloc(n, sizeof *splitters->slices);
+	if (r < 0)
+		return r;
+	splitters->slices = calloc(splitters->n_runs, sizeof *splitters->slices);
 	splitters->key = malloc(layout_key_nbytes(job->layout));
-	if (!splitters->lo || !splitters->hi || !splitters->before || !splitters->slices ||
-	    !splitters->key)
-		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
+	if (!splitters->slices || !splitters->key)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", splitters->n_runs);
 	r = lane_open(job->device, LANE_URGENT, &splitters->lane);
 	if (r == 0)
 		r = mark_open(job->device, &splitters->mark);
@@ -202,9 +180,7 @@ static void close_splitters(struct splitters *splitters)
 {
 	lane_close(splitters->lane);
 	mark_close(splitters->mark);
-	free(splitters->lo);
-	free(splitters->hi);
-	free(splitters->before);
+	selection_close(&splitters->blocks);
 	free(splitters->slices);
 	free(splitters->key);
 }

@@ -1,9 +1,8 @@
 /*
  * rank - where a merge of runs has written so many items (see rank.h)
  *
- * An item that is drawn by lot from those that can be the first behind the cut tells how many come
- * before it, and which it then still can be. It is drawn in the same way by everybody, though that
- * does not matter.
+ * The first item behind the cut is selected (selection.h). Its lots are the same for everybody,
+ * though that does not matter.
  */
 #include "src/run/rank.h"
 
@@ -12,63 +11,36 @@
 #include <string.h>
 
 #include "src/base/messages.h"
-#include "src/record/hash.h"
+#include "src/run/selection.h"
 
 struct search {
 	const struct layout *layout;
 	struct run *const *runs;
 	uint32_t n_runs;
-	uint64_t *lo, *hi; /* n_runs each: the item that is wanted is one of these */
-	uint64_t *before;  /* items before the one that was drawn */
-	uint64_t lot;
+	struct selection items; /* the first behind the cut */
 	void *item, *key;
 };
 
 static int search_open(struct search *search)
 {
-	const size_t n = search->n_runs;
+	const int r = selection_open(search->n_runs, &search->items);
 
-	search->lo = calloc(n, sizeof *search->lo);
-	search->hi = calloc(n, sizeof *search->hi);
-	search->before = calloc(n, sizeof *search->before);
+	if (r < 0)
+		return r;
 	search->item = malloc(search->layout->item_nbytes);
 	search->key = malloc(layout_key_nbytes(search->layout));
-	if (!search->lo || !search->hi || !search->before || !search->item || !search->key)
-		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
-	for (uint32_t i = 0; i < n; i++)
-		search->hi[i] = run_n_items(search->runs[i]);
+	if (!search->item || !search->key)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", search->n_runs);
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		search->items.hi[i] = run_n_items(search->runs[i]);
 	return 0;
 }
 
 static void search_close(struct search *search)
 {
-	free(search->lo);
-	free(search->hi);
-	free(search->before);
+	selection_close(&search->items);
 	free(search->item);
 	free(search->key);
-}
-
-static uint64_t count_left(const struct search *search)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < search->n_runs; i++)
-		n += search->hi[i] - search->lo[i];
-	return n;
-}
-
-/* Of n_left items, at least one. */
-static uint32_t draw(struct search *search, uint64_t n_left, uint64_t *ret_item)
-{
-	uint32_t run = 0;
-	uint64_t i;
-
-	search->lot = digest_mix64(search->lot + 1);
-	for (i = search->lot % n_left; i >= search->hi[run] - search->lo[run]; run++)
-		i -= search->hi[run] - search->lo[run];
-	*ret_item = search->lo[run] + i;
-	return run;
 }
 
 /* Cut all runs in front of an item; what is not in order is cut where it still can be. */
@@ -81,17 +53,17 @@ static int cut_before(struct search *search, uint32_t run, uint64_t item, uint64
 		return r;
 	run_item_key(search->runs[run], search->layout, search->item, search->key);
 	for (uint32_t i = 0; i < search->n_runs && r == 0; i++) {
-		uint64_t *cut = &search->before[i];
+		uint64_t *cut = &search->items.before[i];
 
 		*cut = item;
 		if (i != run)
 			r = run_cut(search->runs[i],
 				    &(struct run_cut_at){ search->layout, search->key, i < run },
 				    cut);
-		if (*cut < search->lo[i])
-			*cut = search->lo[i];
-		if (*cut > search->hi[i])
-			*cut = search->hi[i];
+		if (*cut < search->items.lo[i])
+			*cut = search->items.lo[i];
+		if (*cut > search->items.hi[i])
+			*cut = search->items.hi[i];
 		*ret_n += *cut;
 	}
 	return r;
@@ -100,23 +72,22 @@ static int cut_before(struct search *search, uint32_t run, uint64_t item, uint64
 /* Down to the one item that has `rank` items before it; all cuts are in lo then. */
 static int find(struct search *search, uint64_t rank)
 {
-	const size_t nbytes = search->n_runs * sizeof *search->lo;
-	uint64_t n_left, n, item;
+	uint64_t n, item;
+	uint32_t run;
 
-	while ((n_left = count_left(search)) > 0) {
-		const uint32_t run = draw(search, n_left, &item);
-		int r = cut_before(search, run, item, &n);
+	while (selection_draw(&search->items, &run, &item)) {
+		const int r = cut_before(search, run, item, &n);
 
 		if (r < 0)
 			return r;
 		if (n > rank) {
-			memcpy(search->hi, search->before, nbytes);
+			selection_go_before(&search->items);
 			continue;
 		}
-		memcpy(search->lo, search->before, nbytes);
+		selection_go_to(&search->items);
 		if (n == rank)
 			break;
-		search->lo[run]++;
+		search->items.lo[run]++;
 	}
 	return 0;
 }
@@ -130,7 +101,7 @@ int rank_cut(const struct layout *layout, struct run *const *runs, uint32_t n_ru
 	if (r == 0)
 		r = find(&search, rank);
 	if (r == 0)
-		memcpy(ret_cuts, search.lo, n_runs * sizeof *ret_cuts);
+		memcpy(ret_cuts, search.items.lo, n_runs * sizeof *ret_cuts);
 	search_close(&search);
 	return r;
 }
