@@ -64,7 +64,8 @@ static void measuring_ends_when_its_time_is_over(void **state)
 static void a_little_is_read_in_few_pieces(void **state)
 {
 	const struct backend_config config = { .n_threads = 1 };
-	struct job job = { .io = &faulty_calls, .plan = { .n_readers = READERS } };
+	struct job job = { .io = &faulty_calls,
+			   .plan = { .n_readers = READERS, .record_nbytes = 8 } };
 	const struct link_request request = {
 		.nbytes = 1 << 20,
 		.budget_ns = 10000 * MS,
