@@ -243,7 +243,7 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 	const char *advice = spill_advice(run->format.spill);
 
 	if (r == -EBADMSG)
-		spill_note_damage(run->format.spill);
+		spill_note_damage(run->format.spill, block->offset);
 	return fail_hint(r, advice ? HINT_NONE : HINT_OTHER_TEMPORARY, 0,
 			 "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32
 			 " bytes at %" PRIu64 ") %s: %s; %s",

@@ -41,7 +41,7 @@ struct spill {
 	size_t n_directories;
 	bool is_kept;
 	const char *advice; /* about what is damaged; NULL: the usual */
-	atomic_bool is_damaged;
+	_Atomic uint64_t behind_damage; /* an offset, and one more; 0: nothing is damaged */
 
 	/* Constant once anything is stored. */
 	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */
@@ -164,14 +164,17 @@ const char *spill_advice(const struct spill *spill)
 	return spill->advice;
 }
 
-void spill_note_damage(struct spill *spill)
+void spill_note_damage(struct spill *spill, uint64_t offset)
 {
-	atomic_store(&spill->is_damaged, true);
+	atomic_store(&spill->behind_damage, offset + 1);
 }
 
-bool spill_is_damaged(const struct spill *spill)
+bool spill_damage(const struct spill *spill, uint64_t *ret_offset)
 {
-	return atomic_load(&spill->is_damaged);
+	const uint64_t behind = atomic_load(&spill->behind_damage);
+
+	*ret_offset = behind - 1;
+	return behind > 0;
 }
 
 int spill_sync(struct spill *spill)

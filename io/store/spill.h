@@ -75,9 +75,12 @@ bool spill_is_kept(const struct spill *spill);
 void spill_set_advice(struct spill *spill, const char *advice);
 const char *spill_advice(const struct spill *spill);
 
-/* It has happened; and has it? Thread-safe. */
-void spill_note_damage(struct spill *spill);
-bool spill_is_damaged(const struct spill *spill);
+/*
+ * What was stored at the offset in one of its files is not what was read; and where was that last
+ * noted? false: nowhere. Thread-safe.
+ */
+void spill_note_damage(struct spill *spill, uint64_t offset);
+bool spill_damage(const struct spill *spill, uint64_t *ret_offset);
 
 /* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
 int spill_sync(struct spill *spill);

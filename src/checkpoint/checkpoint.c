@@ -191,9 +191,11 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 			       take_up_complete(checkpoint, &saved, now);
 	if (description_differs(&saved, now, ACCEPT_NONE, &difference))
 		return fail_other(checkpoint, &difference);
-	if (state->is_damaged)
-		return checkpoint_fail_damaged(checkpoint,
-					       "a block of its runs is not what was written");
+	if (state->is_damaged) {
+		r = checkpoint_read_damage(checkpoint);
+		if (r < 0)
+			return r;
+	}
 	return manifest_cut(&checkpoint->files.manifest);
 }
 

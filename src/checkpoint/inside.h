@@ -58,6 +58,12 @@ struct advice checkpoint_advise(const struct checkpoint *checkpoint);
 /* "the checkpoint is damaged: WHAT"; -EBADMSG. */
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what);
 
+/*
+ * The block that was not what was written when it was read: it may have been the reading. Returns 0
+ * if it is now, or if no run has it any more; or a negative errno after a message.
+ */
+int checkpoint_read_damage(const struct checkpoint *checkpoint);
+
 /* Add the runs to the store. 0, or a negative errno after a message. */
 int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct job *job,
 			    struct run_store *store);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "io/codec/checksum.h"
 #include "io/store/run_file.h"
 #include "src/base/messages.h"
 #include "src/merge/forecast.h"
@@ -45,6 +46,40 @@ static const struct run_block **sort_blocks(const struct checkpoint_state *state
 	qsort(blocks, n, sizeof *blocks, compare_offsets);
 	*ret_n = n;
 	return blocks;
+}
+
+static const struct run_block *block_at(const struct checkpoint_state *state, uint64_t offset)
+{
+	for (size_t i = 0; i < state->n_runs; i++)
+		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
+			if (state->runs[i].blocks[j].offset == offset)
+				return &state->runs[i].blocks[j];
+	return NULL;
+}
+
+int checkpoint_read_damage(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct run_block *block = block_at(state, state->damage.offset);
+	void *stored;
+	int r;
+
+	if (!block)
+		return 0;
+	stored = malloc(block->stored_nbytes);
+	if (!stored)
+		return fail(-ENOMEM, "no memory for a block of a checkpoint");
+	r = file_read_at(&checkpoint->files.runs, block->offset, stored, block->stored_nbytes);
+	if (r == 0 && checksum64(stored, block->stored_nbytes) != block->checksum)
+		r = -ENODATA;
+	if (r == -ENODATA)
+		r = checkpoint_fail_damaged(checkpoint,
+					    "a block of its runs is not what was written");
+	else if (r < 0)
+		fail(r, "%s/%s: %m", checkpoint->files.path,
+		     checkpoint_file_names[CHECKPOINT_RUNS]);
+	free(stored);
+	return r;
 }
 
 /* What the part takes in whole pages, but those before *counted. */

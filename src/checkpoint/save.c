@@ -297,12 +297,15 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 
 void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 {
+	struct saved_damage damage;
+
 	if (!checkpoint)
 		return;
 	end_saving(checkpoint, true);
-	if (checkpoint->spill && spill_is_damaged(checkpoint->spill)) {
+	if (checkpoint->spill && spill_damage(checkpoint->spill, &damage.offset)) {
 		/* Who starts again need not sort the rest to find that out. */
-		checkpoint_append(&checkpoint->files.manifest, RECORD_DAMAGED, NULL, 0);
+		checkpoint_append(&checkpoint->files.manifest, RECORD_DAMAGED,
+				  &(struct payload_part){ &damage, sizeof damage }, 1);
 		return;
 	}
 	if (atomic_load(&checkpoint->is_worth))

@@ -222,7 +222,7 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 		return visit_done(state, &cursor);
 	case RECORD_DAMAGED:
 		state->is_damaged = true;
-		return 0;
+		return take_struct(&cursor, &state->damage, sizeof state->damage) ? 0 : -EBADMSG;
 	default:
 		return -EBADMSG;
 	}

@@ -8,7 +8,7 @@
  *	POINT	where the final merge can be taken up (merge.h), and the checksums of what has been
  *		written since the point before
  *	DONE	the output is complete, and about to be given its name
- *	DAMAGED	a run is not what was written: nothing comes after that
+ *	DAMAGED	a block of a run was not what was written when it was read
  *
  * Each is written when what it speaks of is on stable storage. Read one after the other they give
  * the state. Numbers are the machine's own: a checkpoint does not travel.
@@ -62,6 +62,10 @@ struct saved_done {
 	uint64_t n_parts;                         /* which follow */
 };
 
+struct saved_damage {
+	uint64_t offset; /* of the block in the file of the runs */
+};
+
 /* A run of the state. */
 struct checkpoint_run {
 	struct saved_run run;
@@ -82,7 +86,8 @@ struct checkpoint_state {
 	size_t n_parts;
 	bool is_done;
 	struct saved_done done;
-	bool is_damaged; /* a block of a run */
+	bool is_damaged; /* a block of a run, or it was not read as it is */
+	struct saved_damage damage;
 };
 
 /*

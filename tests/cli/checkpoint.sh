@@ -116,11 +116,27 @@ named='to start again, remove gsort-manifest and gsort-runs in it, and .gsort-[0
 refuses_to_go_on "temporary file in ck: block .* is damaged: .*; $named" \
 	-S 1M --batch-size=2 input -o output
 
+at=$(sed -n 's/.* bytes at \([0-9]*\)).*/\1/p' stderr)
+
 claim 'a damaged checkpoint does not grow with each start'
 nbytes=$(stat -c %s ck/gsort-runs)
 refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs is not .*; $named" \
 	-S 1M --batch-size=2 input -o output
 [ "$(stat -c %s ck/gsort-runs)" -eq "$nbytes" ] || broken 'it has grown'
+
+claim 'runs that were only read wrongly are gone on with'
+again
+tail -c +$((at + 1)) kept/ck/gsort-runs | head -c 1 | tr '\000-\377' '\001-\377\000' |
+	dd of=ck/gsort-runs bs=1 seek="$at" conv=notrunc 2> /dev/null
+refuses_to_go_on 'is damaged' -S 1M --batch-size=2 input -o output
+refuses_to_go_on 'a block of its runs is not' -S 1M --batch-size=2 input -o output
+tail -c +$((at + 1)) kept/ck/gsort-runs | head -c 1 |
+	dd of=ck/gsort-runs bs=1 seek="$at" conv=notrunc 2> /dev/null
+run -S 1M --batch-size=2 --checkpoint=ck input -o output
+[ $status -eq 0 ] || broken "status $status"
+says '^gsort: resuming' stderr
+same expected output 'read rightly again'
+rm output
 
 claim 'damaged or missing runs are refused'
 again
