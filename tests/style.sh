@@ -57,7 +57,8 @@ grep -nE '\b(pthread|thrd)_create\b' $sources | grep -vE '^(src/base/thread\.c|t
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
 	offence 'asks whether the device is unified' || true
 
-# What helps is a hint (src/base/hints.h), which the front end words. Others have options, too.
+# What helps is a hint (src/base/hints.h), which the front end words. Others have options, too. A
+# report may say which of them it is that a figure comes from.
 awk '
 /^[ \t]*(\/\*|\*|#)/ { next }
 {
@@ -68,7 +69,7 @@ awk '
 			print FILENAME ":" FNR ": " text
 	}
 }' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |
-	grep -vE '^(src/cli/|io/input/(format|npy)\.[ch])') |
+	grep -vE '^(src/(cli|report)/|io/input/(format|npy)\.[ch])') |
 	offence 'a message below the front end names an option'
 
 # not_among LIST: the lines of standard input that are not in it.

@@ -15,14 +15,14 @@
 #include "src/cli/deadly_signals.h"
 #include "src/cli/debug.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/explain.h"
 #include "src/cli/messages_print.h"
 #include "src/cli/options.h"
 #include "src/cli/process.h"
 #include "src/cli/progress.h"
-#include "src/cli/report.h"
 #include "src/cli/report_file.h"
 #include "src/cli/roles.h"
+#include "src/report/explain.h"
+#include "src/report/report.h"
 #include "src/sort/sort.h"
 
 /*

@@ -2,7 +2,7 @@
  * test_stats - spans add up to the right times, and the reports say so
  */
 #include "src/base/messages.h"
-#include "src/cli/report.h"
+#include "src/report/report.h"
 #include "tests/support/captured.h"
 
 #include <errno.h>

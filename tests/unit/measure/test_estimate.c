@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/cli/explain.h"
 #include "src/measure/estimate.h"
+#include "src/report/explain.h"
 
 #include <cmocka.h>
 

@@ -11,7 +11,7 @@
 
 #include "io/store/run_format.h"
 #include "src/base/size.h"
-#include "src/cli/explain.h"
+#include "src/report/explain.h"
 #include "tests/support/captured.h"
 
 #include <cmocka.h>

@@ -1,7 +1,7 @@
 /*
  * explain - what --explain says (see explain.h)
  */
-#include "src/cli/explain.h"
+#include "src/report/explain.h"
 
 #include <inttypes.h>
 

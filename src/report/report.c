@@ -1,7 +1,7 @@
 /*
  * report - what a person and a program are told at the end (see report.h)
  */
-#include "src/cli/report.h"
+#include "src/report/report.h"
 
 #include <inttypes.h>
 
