@@ -245,6 +245,19 @@ static uint64_t stream_nbytes(const struct input *input)
 	return most_nbytes ? zst_stream_memory_nbytes(most_nbytes) : 0;
 }
 
+struct input_content input_content(const struct input *input)
+{
+	struct input_content content = { .n_files = input->n_sources, .is_npy = input->npy };
+
+	for (size_t i = 0; i < input->n_sources; i++) {
+		const struct source *source = &input->sources[i].source;
+
+		content.n_compressed += source->zst_end || source->zst_stream;
+		content.n_unseen += source->is_stream && !source->zst_end && !source->is_started;
+	}
+	return content;
+}
+
 bool input_is_compressed(const struct input *input)
 {
 	for (size_t i = 0; i < input->n_sources; i++)

@@ -99,7 +99,16 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
  */
 void input_start_at(struct input *input, uint64_t position);
 
-/* Is any of the files compressed? */
+/* What has been recognised. */
+struct input_content {
+	size_t n_files;      /* and pipes */
+	size_t n_compressed; /* of them, by Zstandard */
+	size_t n_unseen;     /* pipes, which nobody has looked at: nothing is known of those */
+	bool is_npy;         /* of numpy, all of them that are known */
+};
+struct input_content input_content(const struct input *input);
+
+/* Is any of the files compressed, and can be read anywhere? */
 bool input_is_compressed(const struct input *input);
 
 /*

@@ -51,13 +51,13 @@ static const char *const stage_names[N_STAGES] = {
 };
 
 static const struct {
-	const char *name;
+	const char *name, *key;
 	enum stage measure; /* whose bytes tell how far the phase is */
 } phase_kinds[N_PHASES] = {
-	[PHASE_RUNS] = { "forming runs", STAGE_READ },
-	[PHASE_PASSES] = { "merging runs", STAGE_SPILL },
-	[PHASE_MERGE] = { "merging into the output", STAGE_WRITE },
-	[PHASE_CHECK] = { "checking", STAGE_VERIFY },
+	[PHASE_RUNS] = { "forming runs", "runs", STAGE_READ },
+	[PHASE_PASSES] = { "merging runs", "passes", STAGE_SPILL },
+	[PHASE_MERGE] = { "merging into the output", "merge", STAGE_WRITE },
+	[PHASE_CHECK] = { "checking", "check", STAGE_VERIFY },
 };
 
 int stats_open(struct trace *trace, struct stats **ret_stats)
@@ -214,6 +214,11 @@ const char *stage_name(enum stage stage)
 const char *phase_name(enum phase phase)
 {
 	return phase_kinds[phase].name;
+}
+
+const char *phase_key(enum phase phase)
+{
+	return phase_kinds[phase].key;
 }
 
 /* Under the lock: what the phase's measuring stage has moved. */

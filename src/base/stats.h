@@ -147,3 +147,6 @@ const char *stage_name(enum stage stage);
 
 /* What a person calls a phase: "forming runs". */
 const char *phase_name(enum phase phase);
+
+/* What it is in JSON: "runs". */
+const char *phase_key(enum phase phase);

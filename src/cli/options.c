@@ -225,6 +225,10 @@ static const struct option_choice progress_modes[] = {
 	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
 };
 
+static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },
+						      { "json", EXPLAIN_JSON },
+						      { 0 } };
+
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
 static const struct option_spec specs[N_ROWS] = {
@@ -254,8 +258,8 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_PART] = { "part", 0, "K/P",
 		       "with -m: only the K-th of P parts of the output, which are equally long",
 		       .take = take_part },
-	[ROW_EXPLAIN] = { "explain", 0, NULL, "print the plan and stop", .take = option_take_flag,
-			  MEMBER(explain) },
+	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
+			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
 			      "with --explain: plan for so much from a pipe, not for each GiB",
 			      .take = option_take_size, MEMBER(assumed_nbytes) },

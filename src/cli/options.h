@@ -18,6 +18,12 @@ enum mode {
 	MODE_CHECK_QUIET, /* -C */
 };
 
+enum explain_form {
+	EXPLAIN_NOT,
+	EXPLAIN_TEXT,
+	EXPLAIN_JSON,
+};
+
 struct options {
 	enum mode mode;
 	const char **inputs;     /* n_inputs, in the order of ties; "-" is standard input */
@@ -45,14 +51,14 @@ struct options {
 	const char *checkpoint_path;           /* then the only one of temp_dirs; NULL: none */
 	struct compression_choice compression; /* of spilled runs */
 	unsigned n_threads;                    /* 0: all that this process may use */
-	unsigned part, n_parts; /* of a merge, the one of so many; 0: all */
+	unsigned part, n_parts;                /* of a merge, the one of so many; 0: all */
 	unsigned n_ranges;   /* of the output, merged side by side; 0: as the plan likes */
 	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
 	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
 	unsigned n_gpus;
 
-	bool explain;            /* print the plan and stop */
+	enum explain_form explain; /* print the plan and stop */
 	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */
 	bool verify;             /* read the output back; only with output_path */
 	bool fsync;              /* only with output_path */

@@ -95,3 +95,31 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 	}
 	return plan->shares_processors && sum_s > longest_s ? sum_s : longest_s;
 }
+
+double estimate_s(const struct plan *plan, const struct loads *loads,
+		  const struct link_rates *rates)
+{
+	enum stage bottleneck;
+	double s = 0;
+
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		s += estimate_phase_s(plan, loads, rates, phase, &bottleneck);
+	return s;
+}
+
+bool estimate_has_phase(const struct loads *loads, enum phase phase)
+{
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (loads->nbytes[phase][stage])
+			return true;
+	return false;
+}
+
+bool estimate_is_complete(const struct loads *loads, const struct link_rates *rates)
+{
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		for (enum stage stage = 0; stage < N_STAGES; stage++)
+			if (loads->nbytes[phase][stage] && rates->rates[stage] <= 0)
+				return false;
+	return true;
+}

@@ -25,3 +25,11 @@ double estimate_stage_s(uint64_t nbytes, double rate);
 double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 			const struct link_rates *rates, enum phase phase,
 			enum stage *ret_bottleneck);
+
+/* The same of all phases; if the estimate is not complete, it takes longer. */
+double estimate_s(const struct plan *plan, const struct loads *loads,
+		  const struct link_rates *rates);
+
+/* Is anything moved in the phase? And is there a rate for everything that is moved? */
+bool estimate_has_phase(const struct loads *loads, enum phase phase);
+bool estimate_is_complete(const struct loads *loads, const struct link_rates *rates);

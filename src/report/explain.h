@@ -1,5 +1,7 @@
 /*
  * explain - what --explain says: the plan, and how long it will take
+ *
+ * For a person, and for a script that decides by it whether and where to sort.
  */
 #pragma once
 
@@ -9,7 +11,10 @@
 
 void explain_print(const struct explanation *explanation, FILE *stream);
 
-/* Its parts: what is planned, and the table of what moves over each link. */
+/* As one object of JSON (docs/formats.md). */
+void explain_write_json(const struct explanation *explanation, FILE *stream);
+
+/* Parts of the text: what is planned, and the table of what moves over each link. */
 void plan_print(const struct plan *plan, FILE *stream);
 void estimate_print(const struct plan *plan, const struct loads *loads,
 		    const struct link_rates *rates, FILE *stream);

@@ -8,14 +8,6 @@
 #include "config.h"
 #include "src/base/size.h"
 
-/* In JSON; stages are called there as everywhere. */
-static const char *const phase_keys[N_PHASES] = {
-	[PHASE_RUNS] = "runs",
-	[PHASE_PASSES] = "passes",
-	[PHASE_MERGE] = "merge",
-	[PHASE_CHECK] = "check",
-};
-
 /* What the two reports share, computed once. */
 struct summary {
 	const char *type;
@@ -301,7 +293,7 @@ static void write_phases(const struct summary *summary, FILE *stream)
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		if (!summary->totals.phases[phase].has_begun)
 			continue;
-		write_phase(&summary->totals.phases[phase], summary->facts, phase_keys[phase],
+		write_phase(&summary->totals.phases[phase], summary->facts, phase_key(phase),
 			    is_first, stream);
 		is_first = false;
 	}

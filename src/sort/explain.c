@@ -6,6 +6,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 
 #include "src/base/messages.h"
 #include "src/sort/inside.h"
@@ -48,11 +51,62 @@ static struct link_rates rates_of(const struct sort_spec *spec, const struct job
 	return rates;
 }
 
+/* What could be stored in the temporary directories; false if that cannot be found out. */
+static bool find_temporary(const struct sort_spec *spec, const struct job *job,
+			   uint64_t *ret_nbytes)
+{
+	struct messages *before = messages_enter(NULL); /* it is no failure yet */
+	struct spill *spill = NULL;
+	int r;
+
+	r = spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs, spec->temp_limit_nbytes,
+		       job->plan.host_tier_nbytes, &spill);
+	if (r == 0)
+		r = spill_free_nbytes(spill, ret_nbytes);
+	spill_close(spill);
+	messages_enter(before);
+	return r == 0;
+}
+
+static struct room temporary_room(const struct sort_spec *spec, const struct job *job)
+{
+	struct room room = { .is_needed_known = true,
+			     .needed_nbytes = job->plan.most_temporary_nbytes };
+
+	room.is_available_known = find_temporary(spec, job, &room.available_nbytes);
+	return room;
+}
+
+/* In the directory that a file will be in; false if that cannot be found out. */
+static bool find_beside(const char *path, uint64_t *ret_nbytes)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	struct statvfs space;
+	const bool is_there = directory && statvfs(directory, &space) == 0;
+
+	if (is_there)
+		*ret_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
+	free(directory);
+	return is_there;
+}
+
+static struct room output_room(const struct sort_spec *spec, const struct job *job)
+{
+	struct room room = { .needed_nbytes = result_expected_nbytes(spec, job) };
+
+	room.is_needed_known = room.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
+	if (spec->output_path)
+		room.is_available_known = find_beside(spec->output_path, &room.available_nbytes);
+	return room;
+}
+
 static int make_plan(struct settled *settled, uint64_t assumed_nbytes, struct job *job)
 {
 	const struct setup setup = {
 		.spec = &settled->spec,
 		.explains = true,
+		.ordered_output = settled->spec.zstd_level > 0,
 		.assumed_nbytes = assumed_nbytes,
 	};
 	int r = check_assumption(job, assumed_nbytes);
@@ -74,6 +128,9 @@ int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
 		r = make_plan(&settled, assumed_nbytes, &job);
 	if (r == 0) {
 		*ret_explanation = (struct explanation){
+			.content = input_content(job.input),
+			.temporary = temporary_room(&settled.spec, &job),
+			.output = output_room(&settled.spec, &job),
 			.plan = job.plan,
 			.loads = loads_of(&settled.spec, &job),
 			.rates = rates_of(&settled.spec, &job),

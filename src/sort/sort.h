@@ -28,8 +28,17 @@ struct sort_observer {
 int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	     struct stats *stats, struct sort_facts *ret_facts);
 
+/* What is needed of a disk, at most, and what there is. */
+struct room {
+	bool is_needed_known, is_available_known;
+	uint64_t needed_nbytes, available_nbytes;
+};
+
 /* What a sort would do, and how long that would take. */
 struct explanation {
+	struct input_content content;
+	struct room temporary; /* of an endless input: for each PLAN_PER_NBYTES */
+	struct room output;    /* of a file */
 	struct plan plan;
 	struct loads loads;
 	struct link_rates rates;

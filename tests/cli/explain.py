@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""explain - what --explain=json says is JSON, complete, and what --explain says
+
+usage: explain.py GSORT GSORT_GEN, in a directory where files can be made
+
+A claim that is broken is a line.
+"""
+import json
+import re
+import struct
+import subprocess
+import sys
+
+GSORT, GSORT_GEN = sys.argv[1:3]
+UNITS = {'B': 1, 'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'TiB': 1 << 40}
+broken = 0
+
+
+def claim(is_true, what):
+    global broken
+    if not is_true:
+        print('BROKEN:', what)
+        broken += 1
+
+
+def run(*arguments, pipe=None):
+    stdin = open(pipe, 'rb') if pipe else None
+    if pipe:
+        cat = subprocess.Popen(['cat'], stdin=stdin, stdout=subprocess.PIPE)
+        done = subprocess.run([GSORT, *arguments], stdin=cat.stdout, capture_output=True)
+        cat.stdout.close()
+        cat.wait()
+    else:
+        done = subprocess.run([GSORT, *arguments], capture_output=True)
+    claim(done.returncode == 0 and not done.stderr, f'{arguments}: {done.returncode} {done.stderr}')
+    return done.stdout.decode()
+
+
+def is_size(text, nbytes):
+    """Is that how a person is told of so many bytes?"""
+    number, unit = text.split()
+    return abs(float(number) * UNITS[unit] - nbytes) <= 0.11 * UNITS[unit]
+
+
+def row(text, name):
+    found = re.search(rf'^{name}  +(.*)$', text, re.M)
+    return found.group(1) if found else None
+
+
+def size_in(text, name):
+    return re.search(r'[0-9.]+ (B|[KMGT]iB)', row(text, name)).group(0)
+
+
+def moved(text):
+    """(phase, stage) -> size, of the table of what moves"""
+    phases, phase = {}, None
+    for line in text.split('\n\n')[1].splitlines()[1:]:
+        if not line.startswith(' '):
+            phase = line.split(':')[0]
+        else:
+            name, number, unit = line.split()[:3]
+            phases[phase, name] = f'{number} {unit}'
+    return phases
+
+
+PHASES = {'runs': 'forming runs', 'passes': 'merging runs', 'merge': 'merging into the output',
+          'check': 'checking'}
+
+
+def agree(what, *arguments, pipe=None):
+    """Run both; what has no measurement in it must be the same. Returns the JSON."""
+    text = run('--explain', *arguments, pipe=pipe)
+    said = json.loads(run('--explain=json', *arguments, pipe=pipe))
+    plan = said['plan']
+    claim(said['backend'] == row(text, 'device'), f'{what}: device')
+    claim(row(text, 'record') == f'{said["record_bytes"]} bytes, sorted as elements of '
+          f'{said["element_bytes"]} bytes', f'{what}: record')
+    claim(is_size(size_in(text, 'memory'), said['memory']['limit_bytes']), f'{what}: memory')
+    claim(is_size(size_in(text, 'temporary space'), said['temporary']['needed_bytes']),
+          f'{what}: temporary space')
+    claim(is_size(size_in(text, 'windows'), plan['window_bytes']), f'{what}: windows')
+    claim(row(text, 'ranges') is None and plan['ranges'] == 1 or
+          row(text, 'ranges').split()[0] == str(plan['ranges']), f'{what}: ranges')
+    claim(row(text, 'threads') == f'{plan["readers"]} readers, {plan["writers"]} writers',
+          f'{what}: threads')
+    if plan['passes'] is not None:
+        claim(row(text, 'merge passes') == str(plan['passes']), f'{what}: passes')
+    if 'chunks' in plan:
+        claim(row(text, 'chunks').split()[0] == str(plan['chunks']), f'{what}: chunks')
+        claim(plan['fits'] == ('nothing is spilled' in row(text, 'runs')), f'{what}: fits')
+    told = {(PHASES[phase['name']], stage['name']): stage['bytes']
+            for phase in said['phases'] for stage in phase['stages']}
+    shown = moved(text)
+    claim(told.keys() == shown.keys(), f'{what}: stages {told.keys() ^ shown.keys()}')
+    for key in told.keys() & shown.keys():
+        claim(is_size(shown[key], told[key]), f'{what}: {key}: {shown[key]} {told[key]}')
+    check_times(what, said)
+    return said
+
+
+def check_times(what, said):
+    claim(abs(sum(phase['expected_s'] for phase in said['phases']) - said['expected_s']) < 1e-4,
+          f'{what}: phases do not add up')
+    stages = [stage for phase in said['phases'] for stage in phase['stages']]
+    claim(said['is_complete'] == all(stage['bytes_per_s'] for stage in stages),
+          f'{what}: is_complete')
+    for phase in said['phases']:
+        longest = max(phase['stages'], key=lambda stage: stage['expected_s'] or 0)
+        claim(phase['bottleneck'] in (longest['name'], None), f'{what}: bottleneck')
+
+
+def main():
+    subprocess.run([GSORT_GEN, '-n', '500000', '-o', 'keys'], check=True)
+    subprocess.run([GSORT_GEN, '-R', '32', '-k', '8:u64', '-n', '100000', '-o', 'records'],
+                   check=True)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (500000,), }"
+    header += b' ' * (118 - 1 - len(header)) + b'\n'
+    with open('array', 'wb') as array, open('keys', 'rb') as keys:
+        array.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header + keys.read())
+
+    said = agree('keys', '-S', '1M', 'keys', '-o', 'output')
+    claim(said['input'] == {'files': 1, 'bytes': 4000000, 'records': 500000, 'assumed_bytes': None,
+                            'format': 'raw', 'compressed_files': 0, 'unseen_files': 0}, 'input')
+    claim(said['output']['needed_bytes'] == 4000000 and said['output']['is_enough'], 'output')
+    claim(said['plan']['passes'] > 1 and said['plan']['runs_spilled'] > 1, 'runs are spilled')
+    claim(said['temporary']['is_enough'] is True, 'there is room')
+    said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
+    claim(said['temporary']['is_enough'] is False and
+          said['temporary']['available_bytes'] == 1 << 20, 'there is no room')
+    said = agree('no directory', '-S', '1M', '-T', 'nowhere', 'keys')
+    claim(said['temporary']['is_enough'] is None and said['output']['is_enough'] is None,
+          'nobody knows whether there is room')
+    said = agree('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')
+    claim(said['type'] == '8:u64le:r' and said['record_bytes'] == 32 and said['plan']['fits'],
+          'records')
+    said = agree('array', '-S', '64M', 'array')
+    claim(said['input']['format'] == 'npy' and said['type'].startswith('f64'), 'array')
+    run('--zstd', 'keys', '-o', 'keys.zst')
+    said = agree('compressed', '-S', '64M', 'keys.zst')
+    claim(said['input']['compressed_files'] == 1, 'compressed')
+    said = agree('ranges', '--ranges=3', '--parallel=4', '-S', '256M', 'keys')
+    claim(said['plan']['ranges'] == 3, 'ranges')
+    said = agree('compressed output', '--ranges=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
+    claim(said['plan']['ranges'] == 1, 'a compressed output has no ranges')
+    said = agree('merge', '-m', 'keys', 'keys', '-S', '64M')
+    claim('chunks' not in said['plan'], 'a merge has no chunks')
+    said = agree('pipe', '-S', '1M', pipe='keys')
+    claim(said['for_each_bytes'] == 1 << 30 and said['input']['bytes'] is None and
+          said['temporary']['needed_bytes'] > 0 and said['temporary']['is_enough'] is None, 'pipe')
+    said = agree('assumed', '-S', '1M', '--assume-size=1G', pipe='keys')
+    claim(said['for_each_bytes'] is None and said['input']['assumed_bytes'] == 1 << 30, 'assumed')
+    return broken > 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
