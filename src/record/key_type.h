@@ -35,7 +35,10 @@ struct key {
 	bool descending;
 	bool numeric;   /* the order :n; only of kinds that have it */
 	bool has_order; /* this was said of it, by :n or :t */
+	uint32_t zero;  /* in the place of padding: keys that are equal are equal bytes */
 };
+
+_Static_assert(sizeof(struct key) == 24, "no padding");
 
 enum { KEY_TYPE_NBYTES = 16 };
 
