@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/cli/options.h"
+#include "src/options/options.h"
 #include "src/sort/facts.h"
 
 /*

@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-const struct option_choice completion_shells[] = {
-	{ "bash", SHELL_BASH }, { "zsh", SHELL_ZSH }, { "fish", SHELL_FISH }, { 0 }
-};
-
 static bool takes_file(const struct option_spec *spec)
 {
 	return spec->argument && strcmp(spec->argument, "FILE") == 0;

@@ -9,17 +9,7 @@
 
 #include <stdio.h>
 
-#include "src/cli/option_table.h"
-
-enum shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
-
-/* A row of a table that takes the shell; its member is an int. */
-#define COMPLETION_ROW                                                                             \
-	.name = "completion", .argument = "bash|zsh|fish",                                         \
-	.help = "print a script that completes these options in that shell, and stop",             \
-	.choices = completion_shells
-
-extern const struct option_choice completion_shells[];
+#include "src/options/answers.h"
 
 /* Print the script for a program of this name and table. */
 void completion_print(enum shell shell, const char *program, const struct option_table *table,

@@ -12,11 +12,11 @@
 
 #include "src/base/messages.h"
 #include "src/cli/check.h"
+#include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
 #include "src/cli/debug.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/messages_print.h"
-#include "src/cli/options.h"
 #include "src/cli/process.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_file.h"
@@ -73,11 +73,19 @@ static void end_with_reports(void *context)
 	deadly_signals_end_reports();
 }
 
+static struct sort_spec spec_of(const struct options *options)
+{
+	struct sort_spec spec = options_spec(options);
+
+	spec.io = process_calls();
+	return spec;
+}
+
 /* --explain */
 static int explain(const struct options *options, const struct sort_observer *observer,
 		   struct stats *stats, struct sort_facts *facts)
 {
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = spec_of(options);
 	struct explanation explanation;
 	int r = sort_explain(&spec, options->assumed_nbytes, observer, stats, &explanation);
 
@@ -97,7 +105,7 @@ static int run(const struct options *options, struct stats *stats, struct sort_f
 	const bool reports = options->stats || options->stats_json_path || options->trace_path;
 	const struct sort_observer observer = { .opened = options->debug ? show_keys : NULL,
 						.committed = reports ? end_with_reports : NULL };
-	const struct sort_spec spec = options_spec(options);
+	const struct sort_spec spec = spec_of(options);
 
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
 		return check_run(options, stats, facts);

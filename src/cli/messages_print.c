@@ -3,71 +3,16 @@
  */
 #include "src/cli/messages_print.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "src/base/legible.h"
-
-/* What a person is told for a hint: around the text; after it with the number, if it has one. */
-struct words {
-	const char *before, *after; /* NULL: nothing */
-	bool has_number;
-	const char *after_number;
-};
-
-static const struct words words_of[N_HINTS] = {
-	[HINT_NONE] = { 0 },
-	[HINT_LESS_MEMORY] = { .after = "; try a smaller -S" },
-	[HINT_LESS_DEVICE_MEMORY] = { .after = "; try a smaller --device-memory, or "
-					       "--backend=cpu" },
-	[HINT_MEMORY_NEEDED] = { .after = "; it needs -S of at least ",
-				 .has_number = true,
-				 .after_number = "M" },
-	[HINT_TWICE_THE_MEMORY] = { .after = "; use an -S that is twice as large, or a file" },
-	[HINT_FEWER_THREADS] = { .after = "; try a smaller --parallel" },
-	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
-	[HINT_OTHER_TEMPORARY] = { .after = ", or use another directory (-T)" },
-	[HINT_MORE_TEMPORARY] = { .after = "; name a directory with more space with -T" },
-	[HINT_HIGHER_LIMIT] = { .after = "; use a larger --temp-limit" },
-	[HINT_MEMORY_OR_HIGHER_LIMIT] = { .after = "; use a larger -S or --temp-limit" },
-	[HINT_MEMORY_OR_TEMPORARY] = { .after = "; use a larger -S or another -T" },
-	[HINT_MEMORY_OR_CHECKPOINT] = { .after = "; use a larger -S, or --checkpoint in another "
-						 "directory" },
-	[HINT_OTHER_CHECKPOINT] = { .after = "; name another directory with --checkpoint" },
-	[HINT_TAKE_AS_RECORDS] = { .after = "; --format=raw takes its bytes for records" },
-	[HINT_SAY_RECORDS] = { .after = "; if it is records, say which by -t or -R, -t u64 for "
-					"example, or by --format=raw" },
-	[HINT_READ_AS_RECORDS] = { .after = ": read it with --format=raw" },
-	[HINT_SHORTER_HEADER] = { .after = " (--skip-bytes)" },
-	[HINT_MERGE_SORTED] = { .after = "; -m merges files that are sorted already" },
-	[HINT_NAME_OUTPUT] = { .after = "; name a file with -o" },
-	[HINT_ABOUT_CHECKPOINT] = { .before = "--checkpoint: " },
-	[HINT_ABOUT_DEVICE] = { .before = "--backend=cuda, --gpus: " },
-	[HINT_ABOUT_GPUS] = { .before = "--gpus: " },
-	[HINT_ABOUT_TRACE] = { .before = "--trace: " },
-	[HINT_ABOUT_VERIFYING] = { .before = "--verify: " },
-	[HINT_ABOUT_PART] = { .before = "--part: " },
-	[HINT_ABOUT_ASSUMED_SIZE] = { .before = "--assume-size: " },
-};
+#include "src/options/hint_words.h"
 
 static struct {
 	struct messages messages;
 	const char *program;
 	char line[LEGIBLE_NBYTES(MESSAGE_NBYTES)];
 } printer;
-
-void messages_word(const struct message *message, struct message_words *ret_words)
-{
-	const struct words *words = &words_of[message->hint];
-
-	ret_words->before = words->before ? words->before : "";
-	if (words->has_number)
-		snprintf(ret_words->after, sizeof ret_words->after, "%s%" PRIu64 "%s", words->after,
-			 message->number, words->after_number);
-	else
-		snprintf(ret_words->after, sizeof ret_words->after, "%s",
-			 words->after ? words->after : "");
-}
 
 static void print(void *context, const struct message *message)
 {

@@ -5,14 +5,6 @@
 
 #include "src/base/messages.h"
 
-/* What the options of the command line have to do with a message: around its text. */
-struct message_words {
-	const char *before;
-	char after[128];
-};
-
-void messages_word(const struct message *message, struct message_words *ret_words);
-
 /*
  * From now on what the calling thread says, and those say that it starts, is printed to standard
  * error: "PROGRAM: MESSAGE\n", or "PROGRAM: warning: MESSAGE\n", one line each and nothing but

@@ -15,12 +15,7 @@
 #pragma once
 
 #include "src/base/stats.h"
-
-enum progress_mode {
-	PROGRESS_AUTO, /* if standard error is a terminal, and after a second */
-	PROGRESS_ALWAYS,
-	PROGRESS_NEVER,
-};
+#include "src/options/options.h"
 
 struct progress;
 

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "io/file/place.h"
-#include "src/cli/options.h"
+#include "src/options/options.h"
 
 enum role_kind {
 	ROLE_INPUT,

@@ -7,36 +7,9 @@
 
 #include "config.h"
 #include "src/base/messages.h"
+#include "src/cli/completion.h"
 #include "src/cli/messages_print.h"
 #include "src/cli/process.h"
-
-/* What stops the parsing; a shell is added to the last. */
-enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
-
-int tool_take_completion(const struct option_spec *spec, const char *argument, void *target)
-{
-	int shell;
-	const int r = option_take_choice(spec, argument, &shell);
-
-	(void)target;
-	return r < 0 ? r : ASKED_FOR_COMPLETION + shell;
-}
-
-int tool_take_help(const struct option_spec *spec, const char *argument, void *target)
-{
-	(void)spec;
-	(void)argument;
-	(void)target;
-	return ASKED_FOR_HELP;
-}
-
-int tool_take_version(const struct option_spec *spec, const char *argument, void *target)
-{
-	(void)spec;
-	(void)argument;
-	(void)target;
-	return ASKED_FOR_VERSION;
-}
 
 static void print_help(const struct tool *tool)
 {

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "src/cli/completion.h"
-#include "src/cli/option_table.h"
-#include "src/cli/record_options.h"
+#include "src/cli/option_parse.h"
+#include "src/options/answers.h"
+#include "src/options/record_options.h"
 
 struct tool {
 	const char *name;
@@ -24,20 +24,16 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 /* Rows of a table, at its end. */
 #define TOOL_ROW_COMPLETION                                                                        \
 	{                                                                                          \
-		COMPLETION_ROW, .take = tool_take_completion,                                      \
+		ANSWERS_ROW_COMPLETION                                                             \
 	}
 #define TOOL_ROW_HELP                                                                              \
 	{                                                                                          \
-		.name = "help", .help = "print this help", .take = tool_take_help,                 \
+		ANSWERS_ROW_HELP, .help = "print this help"                                        \
 	}
 #define TOOL_ROW_VERSION                                                                           \
 	{                                                                                          \
-		.name = "version", .help = "print the version", .take = tool_take_version,         \
+		ANSWERS_ROW_VERSION, .help = "print the version"                                   \
 	}
-
-int tool_take_completion(const struct option_spec *spec, const char *argument, void *target);
-int tool_take_help(const struct option_spec *spec, const char *argument, void *target);
-int tool_take_version(const struct option_spec *spec, const char *argument, void *target);
 
 /*
  * Settle the options and make the layout of the records. Returns 0, or a negative errno after a

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/options.h"
+#include "src/cli/command_line.h"
 #include "tests/support/messages_heard.h"
 
 enum { MOST_WORDS = 32 };

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/cli/options.h"
+#include "src/cli/command_line.h"
 #include "tests/support/messages_heard.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

@@ -26,7 +26,7 @@
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/files0.h"
-#include "src/cli/framing_options.h"
+#include "src/options/framing_options.h"
 #include "src/cli/roles.h"
 #include "src/cli/tool.h"
 #include "src/plan/spec.h"

@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "src/cli/option_table.h"
+#include "src/options/option_table.h"
 #include "src/record/fields.h"
 #include "src/record/record.h"
 

@@ -1,10 +1,10 @@
 /*
- * options_settle - what the options of a command line mean together (see options_settle.h)
+ * options_settle - what options mean together (see options_settle.h)
  *
  * Pairs that are refused whatever their values are rows of a table in options.c; here are the
  * rules that ask for more than whether an option was given.
  */
-#include "src/cli/options_settle.h"
+#include "src/options/options_settle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 
 #include "io/file/place.h"
 #include "src/base/messages.h"
-#include "src/cli/files0.h"
 
 int options_add_temp_dir(struct options *options, const char *path)
 {
@@ -24,27 +23,6 @@ int options_add_temp_dir(struct options *options, const char *path)
 		return fail(-ENOMEM, "%s: %m", path);
 	options->temp_dirs = dirs;
 	dirs[options->n_temp_dirs++] = path;
-	return 0;
-}
-
-/* The inputs: operands, names from a file, or standard input. */
-static int settle_inputs(struct options *options, const struct option_result *result)
-{
-	if (options->files0_path && result->n_operands)
-		return fail(-EINVAL,
-			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'",
-			    result->operands[0], options->files0_path);
-	if (options->files0_path)
-		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
-				   &options->files0_names);
-	options->n_inputs = result->n_operands ? result->n_operands : 1;
-	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
-	if (!options->inputs)
-		return fail(-ENOMEM, "file names: %m");
-	options->inputs[0] = "-";
-	for (unsigned i = 0; i < result->n_operands; i++)
-		options->inputs[i] = result->operands[i];
 	return 0;
 }
 
@@ -147,9 +125,8 @@ static int check_needs_output(const struct options *options)
 	return 0;
 }
 
-int options_settle(struct options *options, const struct option_result *result)
+int options_settle(struct options *options, const char *temp_dir)
 {
-	const char *tmpdir = getenv("TMPDIR");
 	int r;
 
 	r = record_options_settle(&options->record);
@@ -157,9 +134,6 @@ int options_settle(struct options *options, const struct option_result *result)
 		return r;
 	settle_zstd(options);
 	settle_standard_output(options);
-	r = settle_inputs(options, result);
-	if (r < 0)
-		return r;
 	r = check_inputs(options);
 	if (r < 0)
 		return r;
@@ -177,7 +151,6 @@ int options_settle(struct options *options, const struct option_result *result)
 	r = check_needs_output(options);
 	if (r < 0 || options->n_temp_dirs)
 		return r;
-	if (options->checkpoint_path)
-		return options_add_temp_dir(options, options->checkpoint_path);
-	return options_add_temp_dir(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+	return options_add_temp_dir(options,
+				    options->checkpoint_path ? options->checkpoint_path : temp_dir);
 }

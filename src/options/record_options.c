@@ -1,7 +1,7 @@
 /*
  * record_options - the options that say what a record is (see record_options.h)
  */
-#include "src/cli/record_options.h"
+#include "src/options/record_options.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /*
- * options - the command line of gsort (see options.h)
+ * options - all that can be asked of gsort, by name (see options.h)
  *
  * One row per option; rows are numbered by enum option_row so that the rules about combinations can
  * name them. The order of the rows is the order of --help.
  */
-#include "src/cli/options.h"
+#include "src/options/options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,15 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/cli/completion.h"
-#include "src/cli/framing_options.h"
-#include "src/cli/option_table.h"
-#include "src/cli/options_settle.h"
-#include "src/cli/process.h"
-#include "src/cli/record_options.h"
+#include "src/options/answers.h"
+#include "src/options/framing_options.h"
+#include "src/options/option_table.h"
+#include "src/options/options_settle.h"
+#include "src/options/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
 enum { MAX_THREADS = 1024, MAX_GPUS = 64, MAX_RANGES = 1024, MAX_PARTS = 1000000 };
@@ -208,10 +206,6 @@ static int take_gpus(const struct option_spec *spec, const char *argument, void 
 	return 0;
 }
 
-static int take_completion(const struct option_spec *spec, const char *argument, void *target);
-static int take_help(const struct option_spec *spec, const char *argument, void *target);
-static int take_version(const struct option_spec *spec, const char *argument, void *target);
-
 static const struct option_choice checks[] = { { "diagnose-first", MODE_CHECK },
 					       { "quiet", MODE_CHECK_QUIET },
 					       { "silent", MODE_CHECK_QUIET },
@@ -249,20 +243,23 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_CHECK] = { "check", 'c', "diagnose-first|quiet|silent",
 			"only check the order, and report the first disorder, or (quiet, silent) "
 			"do not; with -u, equals are disorder",
-			.otherwise = "diagnose-first", .take = option_take_choice, MEMBER(mode),
-			.choices = checks },
+			.otherwise = "diagnose-first", .of_program = true,
+			.take = option_take_choice, MEMBER(mode), .choices = checks },
 	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
-			      .take = option_take_value, MEMBER(mode), .value = MODE_CHECK_QUIET },
+			      .of_program = true, .take = option_take_value, MEMBER(mode),
+			      .value = MODE_CHECK_QUIET },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
 			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE },
 	[ROW_PART] = { "part", 0, "K/P",
 		       "with -m: only the K-th of P parts of the output, which are equally long",
 		       .take = take_part },
 	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
-			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms },
+			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms,
+			  .of_program = true },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
 			      "with --explain: plan for so much from a pipe, not for each GiB",
-			      .take = option_take_size, MEMBER(assumed_nbytes) },
+			      .take = option_take_size, MEMBER(assumed_nbytes),
+			      .of_program = true },
 	[ROW_VERIFY] = { "verify", 0, NULL,
 			 "after writing, read the output back and check it as well",
 			 .take = option_take_flag, MEMBER(verify) },
@@ -271,7 +268,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
 			 "take the names of the inputs, each ended by a NUL, from FILE "
 			 "(-: standard input)",
-			 .take = option_take_text, MEMBER(files0_path) },
+			 .take = option_take_text, MEMBER(files0_path), .of_program = true },
 
 	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
 			     .help = "the first N bytes of each input are no records; those of the "
@@ -333,19 +330,20 @@ static const struct option_spec specs[N_ROWS] = {
 			   "a line on standard error while it runs; auto (the default): on a "
 			   "terminal, after a second. SIGUSR1 prints it once",
 			   .section = "What it tells", .take = option_take_choice, MEMBER(progress),
-			   .choices = progress_modes },
+			   .of_program = true, .choices = progress_modes },
 	[ROW_STATS] = { "stats", 0, NULL,
 			"at the end, a table on standard error: bytes, time and rate of each stage",
-			.take = option_take_flag, MEMBER(stats) },
+			.take = option_take_flag, MEMBER(stats), .of_program = true },
 	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
-			     MEMBER(stats_json_path) },
+			     MEMBER(stats_json_path), .of_program = true },
 	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
-			.take = option_take_text, MEMBER(trace_path) },
+			.take = option_take_text, MEMBER(trace_path), .of_program = true },
 	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
-			.take = option_take_flag, MEMBER(debug) },
-	[ROW_COMPLETION] = { COMPLETION_ROW, .take = take_completion },
-	[ROW_HELP] = { "help", 0, NULL, "print this, and stop", .take = take_help },
-	[ROW_VERSION] = { "version", 0, NULL, "print the version, and stop", .take = take_version },
+			.take = option_take_flag, MEMBER(debug), .of_program = true },
+	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true },
+	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true },
+	[ROW_VERSION] = { ANSWERS_ROW_VERSION, .help = "print the version, and stop",
+			  .of_program = true },
 };
 
 static const struct option_conflict conflicts[] = {
@@ -404,79 +402,13 @@ static const struct option_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct option_table table = {
+const struct option_table options_table = {
 	.foreign = foreign,
 	.specs = specs,
 	.n_specs = N_ROWS,
 	.conflicts = conflicts,
 	.n_conflicts = sizeof conflicts / sizeof conflicts[0],
 };
-
-/* What was printed must have arrived: --help to a full disk is an error too. */
-static int answered(void)
-{
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return fail(-errno, "standard output: %m");
-	return OPTIONS_ANSWERED;
-}
-
-static int take_completion(const struct option_spec *spec, const char *argument, void *target)
-{
-	int shell;
-	const int r = option_take_choice(spec, argument, &shell);
-
-	(void)target;
-	if (r < 0)
-		return r;
-	completion_print((enum shell)shell, GSORT_PROGRAM, &table, stdout);
-	return answered();
-}
-
-static int take_help(const struct option_spec *spec, const char *argument, void *target)
-{
-	(void)spec;
-	(void)argument;
-	(void)target;
-	fputs("Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-	      "Sort fixed-size binary records, more of them than memory holds.\n"
-	      "\n"
-	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
-	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
-	      stdout);
-	option_table_help(&table, stdout);
-	fputs("\n" RECORD_OPTIONS_TYPES "\n"
-	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
-	      "with a message that says what, where, and what to do.\n",
-	      stdout);
-	return answered();
-}
-
-static int take_version(const struct option_spec *spec, const char *argument, void *target)
-{
-	(void)spec;
-	(void)argument;
-	(void)target;
-	printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", GSORT_VERSION, HAVE_CUDA ? ", cuda" : "");
-	return answered();
-}
-
-int options_parse(int argc, char **argv, struct options *ret_options)
-{
-	struct options options = { .temp_limit_nbytes = SORT_SPEC_UNLIMITED,
-				   .limit = SORT_SPEC_UNLIMITED };
-	struct option_result result;
-	int r;
-
-	r = option_table_parse(&table, argc, argv, &options, &result);
-	if (r == 0)
-		r = options_settle(&options, &result);
-	if (r != 0) {
-		options_free(&options);
-		return r;
-	}
-	*ret_options = options;
-	return 0;
-}
 
 void options_free(struct options *options)
 {
@@ -516,7 +448,6 @@ struct sort_spec options_spec(const struct options *options)
 		.zstd_level = options->zstd_level,
 		.verify = options->verify,
 		.fsync = options->fsync,
-		.io = process_calls(),
 		.backend = options->backend,
 		.gpus = options->gpus,
 		.n_gpus = options->n_gpus,

@@ -1,7 +1,7 @@
 /*
  * framing_options - the options that say which bytes of a file are records (see framing_options.h)
  */
-#include "src/cli/framing_options.h"
+#include "src/options/framing_options.h"
 
 const struct option_choice framing_options_partials[] = {
 	{ "error", PARTIAL_ERROR }, { "keep", PARTIAL_KEEP }, { "drop", PARTIAL_DROP }, { 0 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "io/input/framing.h"
-#include "src/cli/option_table.h"
+#include "src/options/option_table.h"
 
 /* Rows, but for section, help and member: a uint64_t, an enum partial, an enum format_choice. */
 #define FRAMING_OPTIONS_ROW_SKIP_BYTES                                                             \

@@ -1,15 +1,22 @@
 /*
- * options - the command line of gsort
+ * options - all that can be asked of gsort, by name
  *
- * docs/cli.md describes every option. What the program does is decided here and nowhere else: after
- * options_parse() the struct is complete, consistent and read-only. The defaults that depend on the
- * machine (memory, threads) are left at 0 and filled in by the plan.
+ * docs/cli.md describes every option. The command line (src/cli/command_line.h) and gsort_set() of
+ * the library take them by the same table. What is asked for is decided here and nowhere else:
+ * after options_settle() the struct is complete, consistent and read-only. The defaults that depend
+ * on the machine (memory, threads) are left at 0 and filled in by the plan.
  */
 #pragma once
 
-#include "src/cli/progress.h"
-#include "src/cli/record_options.h"
+#include "src/options/option_table.h"
+#include "src/options/record_options.h"
 #include "src/plan/spec.h"
+
+enum progress_mode {
+	PROGRESS_AUTO, /* if standard error is a terminal, and after a second */
+	PROGRESS_ALWAYS,
+	PROGRESS_NEVER,
+};
 
 enum mode {
 	MODE_SORT,
@@ -68,24 +75,25 @@ struct options {
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 
-	/* Taken apart by options_parse(); nobody else reads these. */
+	/* Taken apart by the command line; nobody else reads these. */
 	const char *files0_path;
 	char *files0_names; /* what `inputs` points into when the names came from a file */
 };
 
-/* What options_parse() returns when it has done all there was to do (--help, --version). */
-enum { OPTIONS_ANSWERED = 1 };
+/* Nothing is asked for: what the rows of the table add to. */
+#define OPTIONS_DEFAULTS                                                                           \
+	{                                                                                          \
+		.temp_limit_nbytes = SORT_SPEC_UNLIMITED, .limit = SORT_SPEC_UNLIMITED             \
+	}
 
-/*
- * Parse argv (which is permuted: operands last) into *ret_options. The strings of argv and of the
- * environment are pointed to, not copied.
- * Returns 0, OPTIONS_ANSWERED, or a negative errno after one message that names the option; only
- * after 0 is there something to free.
- */
-int options_parse(int argc, char **argv, struct options *ret_options);
+/* Its rows fill in a struct options, whose strings are those of the arguments. */
+extern const struct option_table options_table;
 
-/* Free what options_parse() allocated; a zeroed struct is fine. */
+/* Free what rows and options_settle() allocated; a zeroed struct is fine. */
 void options_free(struct options *options);
 
-/* What is to be sorted, and how (spec.h); it borrows what the options point to. */
+/*
+ * What is to be sorted, and how (spec.h); it borrows what the options point to. What is of the
+ * process (spec.io) is for the front end to add.
+ */
 struct sort_spec options_spec(const struct options *options);

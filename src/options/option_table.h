@@ -1,23 +1,19 @@
 /*
- * option_table - command lines described by a table
+ * option_table - options described by a table
  *
  * A program's options are one const table: names, argument, help, and a function that takes the
- * argument. getopt_long's tables, the error messages and the text of --help are all made from it,
- * so an option cannot exist in one of them only. A pair of options that makes no sense together is
- * a row of a second table.
+ * argument. The command line (src/cli/option_parse.h), the library's gsort_set(), the error
+ * messages and the text of --help are all made from it, so an option cannot exist in one of them
+ * only. A pair of options that makes no sense together is a row of a second table.
  *
- * Options and operands may be mixed (unless POSIXLY_CORRECT is set) and long names abbreviated, as
- * GNU programs allow; "--" ends the options. An option with an argument that is given twice with
- * different values is refused, unless its row says that each adds something. Every error is printed
- * with fail(), names the option by all its names ("-S, --buffer-size"), and is returned as a
- * negative errno.
+ * Every error is said with fail(), names the option by all its names ("-S, --buffer-size"), and is
+ * returned as a negative errno.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* A word that an option takes, and the value it stands for. */
 struct option_choice {
@@ -25,7 +21,7 @@ struct option_choice {
 	int value;
 };
 
-enum { OPTION_WORD_NBYTES = 32 };
+enum { OPTION_WORD_NBYTES = 32, OPTION_MOST_ROWS = 64 };
 
 struct option_spec {
 	const char *name;      /* long name, without the dashes */
@@ -34,6 +30,7 @@ struct option_spec {
 	const char *help;      /* wrapped when it is printed */
 	const char *otherwise; /* what it means without its argument, which is then optional */
 	bool repeats;          /* may be given more than once, each time with another argument */
+	bool of_program;       /* what it asks for only a program can do, and no library */
 	const char *section;   /* heading printed before this option, NULL if the section goes on */
 	/*
 	 * Take the argument (NULL if none) into the caller's struct at `target`.
@@ -70,33 +67,33 @@ struct option_conflict {
 
 struct option_table {
 	const struct option_spec *specs;
-	unsigned n_specs; /* at most 64 */
+	unsigned n_specs; /* at most OPTION_MOST_ROWS */
 	const struct option_conflict *conflicts;
 	unsigned n_conflicts;
 	const struct option_foreign *foreign; /* ends with a name of NULL; NULL: none */
 };
 
-/* The operands of a command line, and bit i of `given` if row i of the table was there. */
-struct option_result {
-	char **operands;
-	unsigned n_operands;
-	uint64_t given;
+/* What the rows have got so far; zeroed in the beginning. */
+struct option_arguments {
+	const char *first[OPTION_MOST_ROWS]; /* each the first of its row; NULL: none */
+	uint64_t given;                      /* bit i, if row i was there */
 };
 
-static inline bool option_is_given(const struct option_result *result, unsigned row)
-{
-	return result->given >> row & 1;
-}
+/* The row of that name, or letter; NULL: there is none. */
+const struct option_spec *option_find(const struct option_table *table, const char *name);
+const struct option_spec *option_find_letter(const struct option_table *table, int letter);
 
 /*
- * Parse the command line into the struct at `target`. argv is permuted: operands last.
- * Returns 0, a negative errno after fail(), or what a take() returned that stopped the parsing.
+ * A row of the table gets an argument (NULL: none), for the struct at `target`. A second that means
+ * something else than the first is refused, unless the row says that each adds something. Returns
+ * what its take() does. The arguments are pointed to, not copied.
  */
-int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
-		       struct option_result *ret_result);
+int option_take(const struct option_table *table, const struct option_spec *spec,
+		const char *argument, struct option_arguments *arguments, void *target);
 
-/* Print the options, section by section, to `stream`. */
-void option_table_help(const struct option_table *table, FILE *stream);
+/* Of the rows that were given, do two exclude each other? 0, or -EINVAL after a message. */
+int option_check_conflicts(const struct option_table *table,
+			   const struct option_arguments *arguments);
 
 /* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
 enum { OPTION_SPELLING_NBYTES = 48 };

@@ -1,0 +1,20 @@
+/*
+ * answers - options that are answered at once, and end the parsing (see answers.h)
+ */
+#include "src/options/answers.h"
+
+const struct option_choice answers_shells[] = {
+	{ "bash", SHELL_BASH }, { "zsh", SHELL_ZSH }, { "fish", SHELL_FISH }, { 0 }
+};
+
+int answers_take(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct option_spec choosing = *spec;
+	int choice = 0, r = 0;
+
+	(void)target;
+	choosing.offset = 0;
+	if (spec->choices)
+		r = option_take_choice(&choosing, argument, &choice);
+	return r < 0 ? r : spec->value + choice;
+}
