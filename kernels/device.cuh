@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/record/code.h"
@@ -45,6 +46,32 @@ __device__ __forceinline__ void copies_wait()
 	asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
 }
+#endif
+
+/*
+ * Which code of this program a device runs decides how much shared memory a block may have: 64 KiB
+ * what was compiled for compute capability 7.5, 99 KiB or more what was for 8.0 or later. Code
+ * knows when it is compiled; the host has to ask (kernels_architecture()), for one function is
+ * there for each architecture, and a device may also run what was made for an older one.
+ */
+enum shared_room { ROOM_64K, ROOM_99K };
+
+static constexpr GSORT_HD enum shared_room room_of(int architecture)
+{
+	return architecture < 80 ? ROOM_64K : ROOM_99K;
+}
+
+static constexpr GSORT_HD size_t room_nbytes(enum shared_room room)
+{
+	return (room == ROOM_64K ? 64 : 99) << 10;
+}
+
+#if defined(__CUDA_ARCH__)
+static constexpr enum shared_room ROOM = room_of(__CUDA_ARCH__ / 10);
+#elif defined(EMULATED_ARCHITECTURE)
+static constexpr enum shared_room ROOM = room_of(EMULATED_ARCHITECTURE);
+#else
+static constexpr enum shared_room ROOM = ROOM_99K; /* of the host's pass, which runs none of it */
 #endif
 
 static constexpr unsigned WARP = 32;

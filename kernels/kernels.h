@@ -39,6 +39,12 @@ struct kernel_slice {
 };
 
 /*
+ * Of this program's code, what the calling thread's device runs: 90, say, of what was made for
+ * compute capability 9.0. cudaErrorNoKernelImageForDevice or the like if there is none for it.
+ */
+int kernels_architecture(int *ret_architecture);
+
+/*
  * Sort n elements in place. Presorted data costs one reading.
  * Kernels: tile_sort.cu, then passes of splitters.cu and merge_pass.cu.
  */

@@ -20,6 +20,11 @@
 #define GSORT_TILE_16 256, 19, 2
 #endif
 
+/* The same where blocks have 64 KiB of shared memory at most (device.cuh); not measured. */
+#ifndef GSORT_TILE_16_IN_64K
+#define GSORT_TILE_16_IN_64K 256, 11, 1
+#endif
+
 /* Runs that one merge pass turns into one: a power of two, at most 16 (see splitters.cu). */
 #ifndef GSORT_FAN_IN_LOG2
 #define GSORT_FAN_IN_LOG2 4

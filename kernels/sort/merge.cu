@@ -45,12 +45,17 @@ static uint64_t table_nbytes(uint32_t k)
 	return nbytes;
 }
 
-/* Every group has at most one tile that is not full, and one boundary more than tiles. */
+/*
+ * Every group has at most one tile that is not full, and one boundary more than tiles. Whatever the
+ * device: scratch is planned for before it is known.
+ */
 template <class E> static uint64_t boundaries_max(uint32_t k, uint64_t n)
 {
 	const uint64_t n_groups = divide_up(k, (uint64_t)1 << levels_of_pass(plan_merge(k), 0));
 
-	return n / merge_tile_n<E>() + 2 * n_groups;
+	const uint32_t a = merge_tile_n<E>(ROOM_64K), b = merge_tile_n<E>(ROOM_99K);
+
+	return n / (a < b ? a : b) + 2 * n_groups;
 }
 
 /* | tables | cuts | edges | buffer of n elements, if there are several passes | */
@@ -121,15 +126,19 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 	pass<E> passes[PASSES_MAX] = {};
 	uint64_t stride = 1;
 	const E *from = nullptr;
+	shared_room room;
 	int r;
 
 	if (n == 0)
 		return 0;
+	r = find_room<E>(&room);
+	if (r)
+		return r;
 	for (unsigned i = 0; i < plan.n_passes; i++) {
 		pass<E> *pass = &passes[i];
 
 		pass->n = n;
-		pass->tile_n = merge_tile_n<E>();
+		pass->tile_n = merge_tile_n<E>(room);
 		pass->fan_in = 1u << levels_of_pass(plan, i);
 		pass->cuts = (const E **)(scratch + layout.cuts_at);
 		pass->edges = (key_type<E> *)(scratch + layout.edges_at);
@@ -143,7 +152,7 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 	for (unsigned i = 0; !r && i < plan.n_passes; i++) {
 		r = launch_split(passes[i], stream);
 		if (!r)
-			r = launch_merge_tiles(passes[i], stream);
+			r = launch_merge_tiles(passes[i], room, stream);
 	}
 	return r;
 }

@@ -20,8 +20,9 @@
 
 static constexpr unsigned PAIRS_MAX = FAN_IN / 2;
 
-template <class E>
-static constexpr uint32_t merge_n = (tile_of<E>::n_threads - (PAIRS_MAX - 1)) * tile_of<E>::items;
+template <class E, shared_room IN = ROOM>
+static constexpr uint32_t
+	merge_n = (tile_of<E, IN>::n_threads - (PAIRS_MAX - 1)) * tile_of<E, IN>::items;
 
 /*
  * The unit of loading: up to a warp's worth of elements that are neighbours in one slice. Lane i
@@ -35,12 +36,13 @@ template <class E> struct alignas(16) piece {
 };
 
 /* Chunks of a tile at most (all slices may end in one that is not full), and of each warp. */
-template <class E> static constexpr uint32_t pieces_max = merge_n<E> / WARP + FAN_IN;
+template <class E, shared_room IN = ROOM>
+static constexpr uint32_t pieces_max = merge_n<E, IN> / WARP + FAN_IN;
 template <class E>
 static constexpr uint32_t warp_pieces = divide_up(pieces_max<E>, tile_of<E>::n_threads / WARP);
 
-template <class E> struct merge_memory : tile_memory<E> {
-	piece<E> pieces[pieces_max<E>];
+template <class E, shared_room IN = ROOM> struct merge_memory : tile_memory<E, IN> {
+	piece<E> pieces[pieces_max<E, IN>];
 	const E *from[FAN_IN];
 	uint32_t begin[FAN_IN + 1]; /* natural position of each slice; at the end, of none */
 	uint32_t first_piece[FAN_IN + 1];
@@ -335,27 +337,36 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 		merge_plain(memory, n_pairs, elements, to);
 }
 
-template <class E> uint32_t merge_tile_n()
+template <class E> uint32_t merge_tile_n(shared_room room)
 {
-	return merge_n<E>;
+	return room == ROOM_64K ? merge_n<E, ROOM_64K> : merge_n<E, ROOM_99K>;
 }
 
-template <class E> int launch_merge_tiles(const pass<E> &pass, CUstream_st *stream)
+/* What is launched is the same; how it is depends on the code that the device has of it. */
+template <shared_room IN, class E> static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
 {
-	const int r = (int)cudaFuncSetAttribute(merge_tiles<E>,
-						cudaFuncAttributeMaxDynamicSharedMemorySize,
-						(int)sizeof(merge_memory<E>));
+	constexpr size_t nbytes = sizeof(merge_memory<E, IN>);
+	const int r = (int)cudaFuncSetAttribute(
+		merge_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 
+	static_assert(nbytes <= room_nbytes(IN), "a block has so much shared memory");
 	if (r)
 		return r;
-	LAUNCH(merge_tiles<E>, (unsigned)pass.n_tiles, tile_of<E>::n_threads,
-	       sizeof(merge_memory<E>), stream, pass);
+	LAUNCH(merge_tiles<E>, (unsigned)pass.n_tiles, (tile_of<E, IN>::n_threads), nbytes, stream,
+	       pass);
 	return (int)cudaGetLastError();
 }
 
+template <class E>
+int launch_merge_tiles(const pass<E> &pass, shared_room room, CUstream_st *stream)
+{
+	return room == ROOM_64K ? launch_tiles<ROOM_64K>(pass, stream) :
+				  launch_tiles<ROOM_99K>(pass, stream);
+}
+
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t merge_tile_n<type>();                                                    \
-	template int launch_merge_tiles(const pass<type> &, CUstream_st *);
+	template uint32_t merge_tile_n<type>(shared_room);                                         \
+	template int launch_merge_tiles(const pass<type> &, shared_room, CUstream_st *);
 
 INSTANTIATE(uint32_t)
 INSTANTIATE(uint64_t)

@@ -222,9 +222,26 @@ template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E
 }
 
 /* What sort.cu puts a pass together from; each for integers and pairs. */
-template <class E> uint32_t merge_tile_n();
-template <class E> uint32_t sort_tile_n();
+template <class E> uint32_t merge_tile_n(shared_room room);
+template <class E> uint32_t sort_tile_n(shared_room room);
 template <class E>
-int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream);
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_room room,
+		      CUstream_st *stream);
 template <class E> int launch_split(const pass<E> &pass, CUstream_st *stream);
-template <class E> int launch_merge_tiles(const pass<E> &pass, CUstream_st *stream);
+template <class E>
+int launch_merge_tiles(const pass<E> &pass, shared_room room, CUstream_st *stream);
+
+/* The room of the code that the device runs. Nobody is asked where tiles are the same in any. */
+template <class E> static inline int find_room(shared_room *ret_room)
+{
+	int architecture = 0, r = 0;
+
+	*ret_room = ROOM_99K;
+	if (sort_tile_n<E>(ROOM_64K) == sort_tile_n<E>(ROOM_99K) &&
+	    merge_tile_n<E>(ROOM_64K) == merge_tile_n<E>(ROOM_99K))
+		return 0;
+	r = kernels_architecture(&architecture);
+	if (!r)
+		*ret_room = room_of(architecture);
+	return r;
+}

@@ -21,7 +21,8 @@ template <class E> static size_t edges_nbytes(uint64_t n_boundaries)
 	return round_up(n_boundaries * sizeof(key_type<E>), 256);
 }
 
-template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels)
+template <class E>
+static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_room room)
 {
 	const uint64_t n_runs = divide_up(pass->n, run_n);
 
@@ -29,7 +30,7 @@ template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigne
 	pass->run_n = run_n;
 	pass->n_runs = n_runs;
 	pass->n_groups = divide_up(n_runs, pass->fan_in);
-	pass->tile_n = merge_tile_n<E>();
+	pass->tile_n = merge_tile_n<E>(room);
 	pass->tiles_per_group = divide_up(run_n * pass->fan_in, pass->tile_n);
 	pass->n_tiles =
 		(pass->n_groups - 1) * pass->tiles_per_group +
@@ -38,19 +39,27 @@ template <class E> static void shape_pass(pass<E> *pass, uint64_t run_n, unsigne
 }
 
 /* The most boundaries of any pass. */
-template <class E> static uint64_t boundaries_max(uint64_t n)
+template <class E> static uint64_t boundaries_in(shared_room room, uint64_t n)
 {
-	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>()));
-	uint64_t run_n = sort_tile_n<E>(), most = 0;
+	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>(room)));
+	uint64_t run_n = sort_tile_n<E>(room), most = 0;
 	pass<E> pass = {};
 
 	pass.n = n;
 	for (unsigned i = 0; i < plan.n_passes; i++) {
-		shape_pass(&pass, run_n, levels_of_pass(plan, i));
+		shape_pass(&pass, run_n, levels_of_pass(plan, i), room);
 		most = pass.n_boundaries() > most ? pass.n_boundaries() : most;
 		run_n *= pass.fan_in;
 	}
 	return most;
+}
+
+/* Whatever the device: scratch is planned for before it is known. */
+template <class E> static uint64_t boundaries_max(uint64_t n)
+{
+	const uint64_t a = boundaries_in<E>(ROOM_64K, n), b = boundaries_in<E>(ROOM_99K, n);
+
+	return a < b ? b : a;
 }
 
 /* | state | cuts | edges | buffer of n elements | */
@@ -78,13 +87,19 @@ template <class E> __global__ void __launch_bounds__(SETTLE_THREADS) settle(pass
 template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstream_st *stream)
 {
 	const uint64_t n_boundaries = boundaries_max<E>(n);
-	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>()));
-	uint64_t run_n = sort_tile_n<E>();
+	struct pass_plan plan;
+	shared_room room;
+	uint64_t run_n;
 	pass<E> pass = {};
 	int r;
 
 	if (n < 2)
 		return 0;
+	r = find_room<E>(&room);
+	if (r)
+		return r;
+	run_n = sort_tile_n<E>(room);
+	plan = plan_passes(divide_up(n, run_n));
 	pass.n = n;
 	pass.state = (sort_state *)scratch;
 	pass.cuts = (const E **)(scratch + round_up(sizeof(sort_state), 256));
@@ -95,12 +110,13 @@ template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstr
 
 	r = (int)cudaMemsetAsync(pass.state, 0, sizeof *pass.state, stream);
 	if (!r)
-		r = launch_sort_tiles(elements, pass.buffers[pass.start], n, pass.state, stream);
+		r = launch_sort_tiles(elements, pass.buffers[pass.start], n, pass.state, room,
+				      stream);
 	for (; !r && pass.index < plan.n_passes; pass.index++) {
-		shape_pass(&pass, run_n, levels_of_pass(plan, pass.index));
+		shape_pass(&pass, run_n, levels_of_pass(plan, pass.index), room);
 		r = launch_split(pass, stream);
 		if (!r)
-			r = launch_merge_tiles(pass, stream);
+			r = launch_merge_tiles(pass, room, stream);
 		run_n *= pass.fan_in;
 	}
 	if (!r && plan.n_passes > 0) {

@@ -21,21 +21,24 @@ template <unsigned THREADS, unsigned THREAD_ITEMS, unsigned BLOCKS> struct tile_
 	static_assert(n < 1u << 16, "cuts are 16 bits");
 };
 
-template <class E> struct tile_of;
-template <> struct tile_of<uint32_t> : tile_shape<GSORT_TILE_4> {
+template <unsigned NBYTES, shared_room> struct tile_in;
+template <shared_room ANY> struct tile_in<4, ANY> : tile_shape<GSORT_TILE_4> {
 };
-template <> struct tile_of<uint64_t> : tile_shape<GSORT_TILE_8> {
+template <shared_room ANY> struct tile_in<8, ANY> : tile_shape<GSORT_TILE_8> {
 };
-template <> struct tile_of<uint128_t> : tile_shape<GSORT_TILE_16> {
+template <> struct tile_in<16, ROOM_99K> : tile_shape<GSORT_TILE_16> {
 };
-template <> struct tile_of<pair_element> : tile_shape<GSORT_TILE_16> {
+template <> struct tile_in<16, ROOM_64K> : tile_shape<GSORT_TILE_16_IN_64K> {
 };
+
+/* On the device: of the code that this is. The host says of which code, as it launches it. */
+template <class E, shared_room IN = ROOM> using tile_of = tile_in<sizeof(E), IN>;
 
 /* What rounds of a merge move in place of elements of type E. */
 template <class E> static constexpr bool is_tagged = sizeof(E) > 4;
 
-template <class E> struct tile_memory {
-	typedef tile_of<E> shape;
+template <class E, shared_room IN = ROOM> struct tile_memory {
+	typedef tile_of<E, IN> shape;
 
 	E elements[shape::n];
 	uint32_t tags[is_tagged<E> ? shape::n : 1];

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(CHECK_THREADS)
 	}
 }
 
-template <class E> struct sort_memory : tile_memory<E> {
+template <class E, shared_room IN = ROOM> struct sort_memory : tile_memory<E, IN> {
 	key_type<E> least[WARP], greatest[WARP]; /* of each warp's elements */
 };
 
@@ -200,13 +200,31 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 	write_elements(memory, to + base, n);
 }
 
-template <class E> uint32_t sort_tile_n()
+template <class E> uint32_t sort_tile_n(shared_room room)
 {
-	return tile_of<E>::n;
+	return room == ROOM_64K ? tile_of<E, ROOM_64K>::n : tile_of<E, ROOM_99K>::n;
+}
+
+/* What is launched is the same; how it is depends on the code that the device has of it. */
+template <shared_room IN, class E>
+static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
+{
+	typedef tile_of<E, IN> shape;
+	constexpr size_t nbytes = sizeof(sort_memory<E, IN>);
+	const int r = (int)cudaFuncSetAttribute(
+		sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
+
+	static_assert(nbytes <= room_nbytes(IN), "a block has so much shared memory");
+	if (r)
+		return r;
+	LAUNCH(sort_tiles<E>, (unsigned)divide_up(n, shape::n), shape::n_threads, nbytes, stream,
+	       from, to, n, state);
+	return (int)cudaGetLastError();
 }
 
 template <class E>
-int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
+int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, shared_room room,
+		      CUstream_st *stream)
 {
 	const uint64_t n_check_blocks = divide_up(n, CHECK_THREADS * CHECK_ITEMS);
 	int r;
@@ -217,18 +235,14 @@ int launch_sort_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstr
 	r = (int)cudaGetLastError();
 	if (r)
 		return r;
-	r = (int)cudaFuncSetAttribute(sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				      (int)sizeof(sort_memory<E>));
-	if (r)
-		return r;
-	LAUNCH(sort_tiles<E>, (unsigned)divide_up(n, tile_of<E>::n), tile_of<E>::n_threads,
-	       sizeof(sort_memory<E>), stream, from, to, n, state);
-	return (int)cudaGetLastError();
+	return room == ROOM_64K ? launch_tiles<ROOM_64K>(from, to, n, state, stream) :
+				  launch_tiles<ROOM_99K>(from, to, n, state, stream);
 }
 
 #define INSTANTIATE(type)                                                                          \
-	template uint32_t sort_tile_n<type>();                                                     \
-	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, CUstream_st *);
+	template uint32_t sort_tile_n<type>(shared_room);                                          \
+	template int launch_sort_tiles(const type *, type *, uint64_t, sort_state *, shared_room,  \
+				       CUstream_st *);
 
 INSTANTIATE(uint32_t)
 INSTANTIATE(uint64_t)

@@ -44,5 +44,7 @@ enum hint {
 	HINT_ABOUT_ASSUMED_SIZE,
 	HINT_ABOUT_PART,
 
+	HINT_BUILD_FOR_GPU, /* a build with code for the GPU: the number, 75 for 7.5 */
+
 	N_HINTS
 };

@@ -358,9 +358,16 @@ static int open_sorting(struct job *job, const struct backend *backend, const st
 	return r < 0 ? r : open_pool(job, setup);
 }
 
+/* Why a device is done without. */
+struct reason {
+	char *text; /* NULL: nothing was said */
+	enum hint hint;
+	uint64_t number;
+};
+
 /* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
 static int try_sorting(struct job *job, const struct backend *backend, const struct setup *setup,
-		       char **ret_reason)
+		       struct reason *ret_reason)
 {
 	struct messages *messages = malloc(sizeof *messages), *before; /* not for a small stack */
 	int r;
@@ -371,7 +378,9 @@ static int try_sorting(struct job *job, const struct backend *backend, const str
 	before = messages_enter(messages);
 	r = open_sorting(job, backend, setup);
 	messages_enter(before);
-	*ret_reason = strdup(messages->text);
+	*ret_reason = (struct reason){ .text = strdup(messages->text),
+				       .hint = messages->hint,
+				       .number = messages->number };
 	messages_destroy(messages);
 	free(messages);
 	return r;
@@ -387,18 +396,19 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
 	const bool may_fail = has_choice && spec->n_gpus == 0;
-	char *reason = NULL;
+	struct reason reason = { 0 };
 	int r = may_fail ? try_sorting(job, *backend, setup, &reason) :
 			   open_sorting(job, *backend, setup);
 
 	if (!(r == -ENOMEM && has_choice) && !(r < 0 && may_fail)) {
-		free(reason);
+		free(reason.text);
 		return r;
 	}
-	warn("%s; sorting on the CPU", r == -ENOMEM ? "the GPU has not enough free memory" :
-				       reason       ? reason :
-						      "the GPU cannot be used");
-	free(reason);
+	warn_hint(reason.hint, reason.number, "%s; sorting on the CPU",
+		  r == -ENOMEM ? "the GPU has not enough free memory" :
+		  reason.text  ? reason.text :
+				 "the GPU cannot be used");
+	free(reason.text);
 	close_device(job);
 	*backend = &backend_cpu;
 	return open_sorting(job, *backend, setup);

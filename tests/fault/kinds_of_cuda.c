@@ -14,6 +14,8 @@ const struct kind kinds[] = {
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorNoDevice),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorInsufficientDriver),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_OPEN, cudaErrorDevicesUnavailable),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_CODE, cudaErrorNoKernelImageForDevice),
+	ONCE_AND_FOR_GOOD(POINT_DEVICE_CODE, cudaErrorUnsupportedPtxVersion),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_USE, cudaErrorDevicesUnavailable),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, cudaErrorMemoryAllocation),

@@ -43,6 +43,7 @@ const char *const point_names[N_POINTS] = {
 	[POINT_DEVICE_CUT] = "device-cut",
 	[POINT_DEVICE_MERGE] = "device-merge",
 	[POINT_DEVICE_WAIT] = "device-wait",
+	[POINT_DEVICE_CODE] = "device-code",
 	[POINT_DEVICE_USE] = "device-use",
 	[POINT_DEVICE_EVENT] = "device-event",
 	[POINT_DEVICE_LAUNCH] = "device-launch",

@@ -57,6 +57,7 @@ enum point {
 	POINT_DEVICE_MERGE,
 	POINT_DEVICE_WAIT, /* its answer */
 	/* And of CUDA's runtime besides: see twins_of_cuda.c. */
+	POINT_DEVICE_CODE, /* whether there is any for it */
 	POINT_DEVICE_USE,
 	POINT_DEVICE_EVENT,
 	POINT_DEVICE_LAUNCH,

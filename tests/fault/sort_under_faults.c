@@ -83,9 +83,9 @@ static size_t position(const struct kind *kind)
 static bool opens_device(enum point point, unsigned nth)
 {
 	return point == POINT_DEVICE_OPEN ||
-	       (nth == 1 && (point == POINT_DEVICE_USE || point == POINT_DEVICE_ALLOCATION ||
-			     point == POINT_DEVICE_LANE || point == POINT_DEVICE_EVENT ||
-			     point == POINT_DEVICE_WAIT));
+	       (nth == 1 && (point == POINT_DEVICE_CODE || point == POINT_DEVICE_USE ||
+			     point == POINT_DEVICE_ALLOCATION || point == POINT_DEVICE_LANE ||
+			     point == POINT_DEVICE_EVENT || point == POINT_DEVICE_WAIT));
 }
 
 static enum demand demand(const struct mode *mode, const struct kind *kind, unsigned nth)

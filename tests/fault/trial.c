@@ -96,6 +96,15 @@ static bool is_on_the_cpu_in_silence(const struct trial *trial)
 	       !strstr(messages_last_warning(), "; sorting on the CPU");
 }
 
+/* The option of the build that helps is a hint, for the front end to word. */
+static bool is_without_code_in_silence(const struct trial *trial)
+{
+	return trial->fault && trial->fault->point == POINT_DEVICE_CODE &&
+	       (messages_last_warning_hint() != HINT_BUILD_FOR_GPU ||
+		!strstr(messages_last_warning(), " has compute capability ") ||
+		!strstr(messages_last_warning(), "; sorting on the CPU"));
+}
+
 static const char *fault_of_success(const struct trial *trial, const struct result *result,
 				    const struct surroundings *around)
 {
@@ -105,6 +114,8 @@ static const char *fault_of_success(const struct trial *trial, const struct resu
 		return "a message, but no failure";
 	if (is_on_the_cpu_in_silence(trial))
 		return "on the CPU in silence";
+	if (is_without_code_in_silence(trial))
+		return "it is not said which GPU there is no code for";
 	if (!is_right(mode, result, around))
 		return "wrong bytes";
 	if (!mode->in_place && !input_is_intact(around))

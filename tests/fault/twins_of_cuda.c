@@ -82,6 +82,8 @@ TWIN_OF_CUDA(POINT_DEVICE_OPEN, cudaGetDeviceProperties,
 	(struct cudaDeviceProp * ret_properties, int gpu), (ret_properties, gpu))
 TWIN_OF_CUDA(POINT_DEVICE_OPEN, cudaMemGetInfo, (size_t * ret_free, size_t *ret_total),
 	(ret_free, ret_total))
+TWIN_OF_CUDA(POINT_DEVICE_CODE, cudaFuncGetAttributes,
+	(struct cudaFuncAttributes * attributes, const void *kernel), (attributes, kernel))
 TWIN_OF_CUDA(POINT_DEVICE_USE, cudaSetDevice, (int gpu), (gpu))
 
 TWIN_THAT_GIVES(POINT_DEVICE_ALLOCATION, cudaMalloc, (void **ret_memory, size_t nbytes),

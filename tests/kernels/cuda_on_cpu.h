@@ -35,6 +35,11 @@
 using std::max;
 using std::min;
 
+/* For which the kernels are compiled: a file may say otherwise. */
+#ifndef EMULATED_ARCHITECTURE
+#define EMULATED_ARCHITECTURE 90
+#endif
+
 typedef int cudaError_t;
 static const cudaError_t cudaSuccess = 0;
 static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
@@ -48,6 +53,19 @@ extern "C" cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstre
 template <class Kernel> static inline cudaError_t cudaFuncSetAttribute(Kernel, int, int)
 {
 	return cudaSuccess;
+}
+
+struct cudaFuncAttributes {
+	int ptxVersion;
+};
+
+extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel);
+
+template <class Kernel>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, Kernel *kernel)
+{
+	attributes->ptxVersion = EMULATED_ARCHITECTURE;
+	return cudaFuncGetAttributes(attributes, (const void *)kernel);
 }
 
 /* What the lanes of a warp exchange: two sets of slots, used in turn, so one barrier is enough. */

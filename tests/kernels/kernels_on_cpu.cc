@@ -8,6 +8,7 @@
 #define GSORT_TILE_4 64, 5, 1
 #define GSORT_TILE_8 64, 5, 1
 #define GSORT_TILE_16 64, 3, 1
+#define GSORT_TILE_16_IN_64K 64, 5, 1
 #define GSORT_FAN_IN_LOG2 3
 #define GSORT_SWEEP 64, 2
 #define GSORT_SPLIT 64, 8
@@ -16,6 +17,8 @@
 #define GSORT_DELTA 64, 2
 
 #include "tests/kernels/cuda_on_cpu.h"
+
+#include "kernels/architecture.cu"
 
 #include "kernels/sort/tile_sort.cu"
 

@@ -11,13 +11,16 @@ static struct {
 	struct messages messages;
 	bool quiet;
 	char warning[MESSAGE_NBYTES];
+	enum hint warning_hint;
 } heard;
 
 static void hear(void *context, const struct message *message)
 {
 	(void)context;
-	if (message->kind == MESSAGE_WARNING)
+	if (message->kind == MESSAGE_WARNING) {
 		snprintf(heard.warning, sizeof heard.warning, "%s", message->text);
+		heard.warning_hint = message->hint;
+	}
 	if (!heard.quiet)
 		fprintf(stderr, "%s\n", message->text);
 }
@@ -27,6 +30,7 @@ void messages_reset(bool quiet)
 	messages_init(&heard.messages, hear, NULL);
 	heard.quiet = quiet;
 	heard.warning[0] = '\0';
+	heard.warning_hint = HINT_NONE;
 	messages_enter(&heard.messages);
 }
 
@@ -48,4 +52,9 @@ enum hint messages_last_hint(void)
 const char *messages_last_warning(void)
 {
 	return heard.warning;
+}
+
+enum hint messages_last_warning_hint(void)
+{
+	return heard.warning_hint;
 }

@@ -27,3 +27,6 @@ enum hint messages_last_hint(void);
 
 /* The text of the last warn(); "" if none. */
 const char *messages_last_warning(void);
+
+/* The hint of the last warn(). */
+enum hint messages_last_warning_hint(void);

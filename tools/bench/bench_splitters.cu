@@ -23,7 +23,7 @@ int split_pass_open(struct split_pass *split, const uint64_t *elements, uint64_t
 	split->n = n;
 	split->run_n = n / k;
 	split->fan_in = 1u << levels_of_pass(plan_passes(k), 0);
-	split->tile_n = merge_tile_n<uint64_t>();
+	split->tile_n = merge_tile_n<uint64_t>(ROOM_99K);
 	split->n_groups = k / split->fan_in;
 	split->tiles_per_group = divide_up(split->run_n * split->fan_in, split->tile_n);
 	split->n_rows = split->n_groups * (split->tiles_per_group + 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/kernels.h"
 #include "src/base/messages.h"
 
 enum {
@@ -76,6 +77,35 @@ static int set_origin(struct cuda_device *device)
 	return r;
 }
 
+static bool is_want_of_code(int code)
+{
+	switch (code) {
+	case cudaErrorNoKernelImageForDevice:
+	case cudaErrorInvalidDeviceFunction:
+	case cudaErrorInvalidKernelImage:
+	case cudaErrorUnsupportedPtxVersion: /* the driver is older than what could be compiled */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A program holds code for the GPUs that it was built for. */
+static int find_code(const struct cuda_device *device, const struct cudaDeviceProp *properties)
+{
+	int architecture;
+	const int code = kernels_architecture(&architecture);
+
+	if (!is_want_of_code(code))
+		return cuda_status(code, "its code");
+	cudaGetLastError();
+	return fail_hint(-ENODEV, HINT_BUILD_FOR_GPU,
+			 (uint64_t)(10 * properties->major + properties->minor),
+			 "GPU: %s has compute capability %d.%d, and this gsort no code for it (%s)",
+			 device->name, properties->major, properties->minor,
+			 cudaGetErrorString((cudaError_t)code));
+}
+
 static int open_gpu(struct cuda_device *device, const struct backend_config *config)
 {
 	struct cudaDeviceProp properties;
@@ -86,7 +116,9 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	if (r < 0)
 		return r;
 	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
-	r = find_memory(device, config->device_memory_nbytes);
+	r = find_code(device, &properties);
+	if (r == 0)
+		r = find_memory(device, config->device_memory_nbytes);
 	return r < 0 ? r : set_origin(device);
 }
 

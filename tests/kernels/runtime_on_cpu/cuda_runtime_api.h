@@ -19,8 +19,12 @@ typedef enum {
 	cudaErrorInitializationError = 3,
 	cudaErrorInsufficientDriver = 35,
 	cudaErrorDevicesUnavailable = 46,
+	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorNoDevice = 100,
+	cudaErrorInvalidKernelImage = 200,
+	cudaErrorNoKernelImageForDevice = 209,
 	cudaErrorECCUncorrectable = 214,
+	cudaErrorUnsupportedPtxVersion = 222,
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchOutOfResources = 701,
@@ -39,6 +43,11 @@ struct cudaPointerAttributes {
 
 struct cudaDeviceProp {
 	char name[256];
+	int major, minor;
+};
+
+struct cudaFuncAttributes {
+	int ptxVersion;
 };
 
 cudaError_t cudaGetLastError(void);
@@ -48,6 +57,7 @@ const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int *ret_n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int device);
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaMemGetInfo(size_t *ret_free_nbytes, size_t *ret_total_nbytes);
 
 cudaError_t cudaMalloc(void **ret_memory, size_t nbytes);

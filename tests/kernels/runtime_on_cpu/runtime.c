@@ -36,8 +36,14 @@ static const struct error {
 	ERROR(cudaErrorInitializationError, "initialization error"),
 	ERROR(cudaErrorInsufficientDriver, "CUDA driver version is insufficient"),
 	ERROR(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
+	ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
 	ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+	ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
+	ERROR(cudaErrorNoKernelImageForDevice,
+	      "no kernel image is available for execution on the device"),
 	ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
+	ERROR(cudaErrorUnsupportedPtxVersion,
+	      "the provided PTX was compiled with an unsupported toolchain."),
 	ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
 	ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
 	ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
@@ -87,6 +93,15 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int d
 {
 	(void)device;
 	strcpy(ret_properties->name, "kernels on the CPU");
+	ret_properties->major = 9;
+	ret_properties->minor = 0;
+	return cudaSuccess;
+}
+
+/* Whoever includes the kernels has filled it in (cuda_on_cpu.h). */
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
+{
+	(void)attributes, (void)kernel;
 	return cudaSuccess;
 }
 
