@@ -40,7 +40,7 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
-	const char *advice; /* about what is damaged; NULL: the usual */
+	const char *advice;             /* about what is damaged; NULL: the usual */
 	_Atomic uint64_t behind_damage; /* an offset, and one more; 0: nothing is damaged */
 
 	/* Constant once anything is stored. */
@@ -441,15 +441,20 @@ const char *spill_directory(const struct spill *spill, uint32_t file)
 	return file < spill->n_files ? spill->files[file].directory : "memory";
 }
 
-uint64_t spill_used_nbytes(struct spill *spill)
+uint64_t spill_taken_nbytes(struct spill *spill)
 {
 	uint64_t nbytes;
 
-	reclaim_drain(spill->reclaim);
 	pthread_mutex_lock(&spill->lock);
 	nbytes = spill->used_nbytes;
 	pthread_mutex_unlock(&spill->lock);
 	return nbytes;
+}
+
+uint64_t spill_used_nbytes(struct spill *spill)
+{
+	reclaim_drain(spill->reclaim);
+	return spill_taken_nbytes(spill);
 }
 
 uint64_t spill_peak_nbytes(struct spill *spill)

@@ -126,6 +126,9 @@ uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_peak_nbytes(struct spill *spill);
 uint64_t spill_memory_peak_nbytes(struct spill *spill);
 
+/* The same as the first, without waiting: what is being given back may count. */
+uint64_t spill_taken_nbytes(struct spill *spill);
+
 /*
  * What could be stored more: the limit and the free space of all directories (those on the same
  * file system counted once), and what is left of the memory. Returns 0, or a negative errno with a

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -292,6 +293,17 @@ static uint64_t measure_affinity(const char *root)
 		n += (uint64_t)__builtin_popcountl(strtoul(digit, NULL, 16));
 	}
 	return n ? n : NO_LIMIT;
+}
+
+uint64_t memory_resident_nbytes(void)
+{
+	char text[128];
+	uint64_t n_pages = 0;
+
+	if (!read_beginning("", "/proc/self", "statm", text, sizeof text) ||
+	    sscanf(text, "%*s %" SCNu64, &n_pages) != 1)
+		return 0;
+	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t memory_physical_nbytes(void)

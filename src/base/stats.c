@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "src/base/messages.h"
+#include "src/base/timeline.h"
 
 struct phase_counters {
 	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
@@ -31,23 +32,36 @@ struct phase_counters {
 
 struct stats {
 	/* Set at creation. */
-	struct trace *trace;
 	uint64_t begin_ns;
 
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	enum phase phase; /* the current one, if phases[phase].begin_ns != 0 */
+	struct timeline *timeline; /* NULL: nobody looks on */
+	enum phase phase;          /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
 	uint64_t end_ns;          /* set by stats_finish(); 0 before */
 	struct stats_usage usage; /* valid then */
 };
 
-static const char *const stage_names[N_STAGES] = {
-	[STAGE_READ] = "read",   [STAGE_UPLOAD] = "upload",     [STAGE_ENCODE] = "encode",
-	[STAGE_SORT] = "sort",   [STAGE_FETCH] = "fetch",       [STAGE_UNPACK] = "unpack",
-	[STAGE_CUT] = "cut",     [STAGE_MERGE] = "merge",       [STAGE_DECODE] = "decode",
-	[STAGE_PACK] = "pack",   [STAGE_DOWNLOAD] = "download", [STAGE_SPILL] = "spill",
-	[STAGE_WRITE] = "write", [STAGE_VERIFY] = "verify",
+static const struct {
+	const char *name;
+	enum track_role works,
+		waits; /* whose work it is, unless a device's, and who waits for it */
+} stage_kinds[N_STAGES] = {
+	[STAGE_READ] = { "read", TRACK_READERS, TRACK_READERS },
+	[STAGE_UPLOAD] = { "upload", TRACK_LANES, TRACK_LANES },
+	[STAGE_ENCODE] = { "encode", TRACK_LANES, TRACK_LANES },
+	[STAGE_SORT] = { "sort", TRACK_LANES, TRACK_LANES },
+	[STAGE_FETCH] = { "fetch", TRACK_FETCHERS, TRACK_FETCHERS },
+	[STAGE_UNPACK] = { "unpack", TRACK_LANES, TRACK_LANES },
+	[STAGE_CUT] = { "cut", TRACK_LANES, TRACK_FETCHERS },
+	[STAGE_MERGE] = { "merge", TRACK_LANES, TRACK_LANES },
+	[STAGE_DECODE] = { "decode", TRACK_LANES, TRACK_LANES },
+	[STAGE_PACK] = { "pack", TRACK_LANES, TRACK_LANES },
+	[STAGE_DOWNLOAD] = { "download", TRACK_LANES, TRACK_LANES },
+	[STAGE_SPILL] = { "spill", TRACK_WRITERS, TRACK_WRITERS },
+	[STAGE_WRITE] = { "write", TRACK_WRITERS, TRACK_WRITERS },
+	[STAGE_VERIFY] = { "verify", TRACK_CHECKERS, TRACK_CHECKERS },
 };
 
 static const struct {
@@ -66,7 +80,10 @@ int stats_open(struct trace *trace, struct stats **ret_stats)
 
 	if (!stats)
 		return fail(-ENOMEM, "statistics: %m");
-	stats->trace = trace;
+	if (trace && timeline_open(trace, &stats->timeline) < 0) {
+		free(stats);
+		return -ENOMEM;
+	}
 	stats->begin_ns = clock_now_ns();
 	pthread_mutex_init(&stats->lock, NULL);
 	*ret_stats = stats;
@@ -78,7 +95,61 @@ void stats_close(struct stats *stats)
 	if (!stats)
 		return;
 	pthread_mutex_destroy(&stats->lock);
+	timeline_close(stats->timeline);
 	free(stats);
+}
+
+/* Under the lock: what the phase's measuring stage has moved. */
+static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
+{
+	return stats->phases[phase].stages[phase_kinds[phase].measure].nbytes;
+}
+
+/* Under the lock, as what follows: what has gone to the output. */
+static uint64_t written_nbytes(const struct stats *stats)
+{
+	return stats->phases[PHASE_MERGE].stages[STAGE_WRITE].nbytes;
+}
+
+/* The current phase ends, if one has begun, and perhaps another begins. */
+static void show_phase(const struct stats *stats, uint64_t now_ns)
+{
+	const struct phase_counters *phase = &stats->phases[stats->phase];
+
+	if (!stats->timeline)
+		return;
+	timeline_look_now(stats->timeline, now_ns, written_nbytes(stats));
+	if (!phase->begin_ns)
+		return;
+	timeline_add(stats->timeline,
+		     &(struct timeline_piece){ .name = phase_kinds[stats->phase].name,
+					       .category = "phase",
+					       .begin_ns = phase->begin_ns,
+					       .end_ns = now_ns,
+					       .role = TRACK_PHASES,
+					       .nbytes = done_nbytes(stats, stats->phase) });
+}
+
+static void show_span(const struct stats *stats, const struct span *span, bool is_work,
+		      uint64_t end_ns, uint64_t nbytes)
+{
+	const enum track_role role = is_work ? stage_kinds[span->stage].works :
+					       stage_kinds[span->stage].waits;
+	const struct timeline_piece piece = {
+		.name = stage_kinds[span->stage].name,
+		.category = is_work ? "work" : "wait",
+		.begin_ns = span->begin_ns,
+		.end_ns = end_ns,
+		.role = span->lane ? TRACK_DEVICES : role,
+		.owner = span->lane ? span->lane : (uint64_t)pthread_self(),
+		.item = span->item,
+		.nbytes = nbytes,
+	};
+
+	if (!stats->timeline)
+		return;
+	timeline_add(stats->timeline, &piece);
+	timeline_look(stats->timeline, end_ns, written_nbytes(stats));
 }
 
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes)
@@ -88,6 +159,8 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
+	if (phase != stats->phase)
+		show_phase(stats, now_ns);
 	stats->phases[stats->phase].end_ns = now_ns;
 	stats->phase = phase;
 	stats->phases[phase] =
@@ -128,35 +201,16 @@ static void add_span(struct phase_counters *phase, const struct span *span, uint
 	add_covered(phase, span, end_ns);
 }
 
-static void add_event(struct stats *stats, const struct span *span, const char *category,
-		      uint64_t end_ns, uint64_t nbytes)
-{
-	const struct trace_event event = {
-		.name = stage_names[span->stage],
-		.category = category,
-		.begin_ns = span->begin_ns,
-		.end_ns = end_ns,
-		.track = span->track,
-		.item = span->item,
-		.nbytes = nbytes,
-	};
-
-	trace_add(stats->trace, &event);
-}
-
 void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes)
 {
-	bool counts;
-
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
-	counts = stats->end_ns == 0;
-	if (counts)
+	if (stats->end_ns == 0) {
 		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
+		show_span(stats, &span, true, end_ns, nbytes);
+	}
 	pthread_mutex_unlock(&stats->lock);
-	if (counts)
-		add_event(stats, &span, "work", end_ns, nbytes);
 }
 
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
@@ -172,8 +226,40 @@ void stats_waited(struct stats *stats, struct span span)
 		return;
 	pthread_mutex_lock(&stats->lock);
 	stats->phases[stats->phase].stages[span.stage].waited_ns += end_ns - span.begin_ns;
+	if (stats->end_ns == 0)
+		show_span(stats, &span, false, end_ns, 0);
 	pthread_mutex_unlock(&stats->lock);
-	add_event(stats, &span, "wait", end_ns, 0);
+}
+
+void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context), void *context)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	if (stats->timeline)
+		timeline_watch(stats->timeline, &(struct timeline_gauges){ nbytes, context });
+	pthread_mutex_unlock(&stats->lock);
+}
+
+void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes)
+{
+	const struct timeline_piece piece = {
+		.name = "range",
+		.category = "work",
+		.begin_ns = begin_ns,
+		.end_ns = clock_now_ns(),
+		.role = TRACK_RANGES,
+		.owner = (uint64_t)pthread_self(),
+		.item = number,
+		.nbytes = nbytes,
+	};
+
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	if (stats->timeline && stats->end_ns == 0)
+		timeline_add(stats->timeline, &piece);
+	pthread_mutex_unlock(&stats->lock);
 }
 
 static uint64_t ns_of(struct timeval time)
@@ -201,6 +287,7 @@ void stats_finish(struct stats *stats)
 	if (!stats->end_ns) {
 		stats->end_ns = clock_now_ns();
 		stats->usage = usage_now();
+		show_phase(stats, stats->end_ns);
 		stats->phases[stats->phase].end_ns = stats->end_ns;
 	}
 	pthread_mutex_unlock(&stats->lock);
@@ -208,7 +295,7 @@ void stats_finish(struct stats *stats)
 
 const char *stage_name(enum stage stage)
 {
-	return stage_names[stage];
+	return stage_kinds[stage].name;
 }
 
 const char *phase_name(enum phase phase)
@@ -219,12 +306,6 @@ const char *phase_name(enum phase phase)
 const char *phase_key(enum phase phase)
 {
 	return phase_kinds[phase].key;
-}
-
-/* Under the lock: what the phase's measuring stage has moved. */
-static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
-{
-	return stats->phases[phase].stages[phase_kinds[phase].measure].nbytes;
 }
 
 /* Under the lock: the whole. A phase that is over has moved all that it had to. */

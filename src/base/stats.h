@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "src/base/clock.h"
 #include "src/base/trace.h"
 
 enum stage {
@@ -57,7 +58,7 @@ struct stats;
 /* One piece of work that has begun. */
 struct span {
 	enum stage stage;
-	uint32_t track;    /* of the trace; TRACE_THIS_THREAD unless set */
+	uint32_t lane;     /* of a device apart, from 1: it did it; 0: the calling thread */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
 	uint64_t begin_ns; /* clock_now_ns() */
 };
@@ -129,6 +130,15 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 
 /* The span was no work: the stage waited, until now, for others. */
 void stats_waited(struct stats *stats, struct span span);
+
+/*
+ * What is in temporary space, to be looked at now and then while somebody looks on: by any thread
+ * that reports a span, under a lock of the stats. NULL: none any more.
+ */
+void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context), void *context);
+
+/* A range of the output was merged, from then until now. */
+void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes);
 
 /* Thread-safe. */
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);

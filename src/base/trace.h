@@ -1,38 +1,43 @@
 /*
  * trace - a timeline in the Chrome trace event format
  *
- * One JSON array of complete events ("ph":"X"), to be looked at with Perfetto or chrome://tracing.
- * Any thread may add events. They go to a stream, whose buffer is all the memory that they take.
+ * One JSON array, to be looked at with Perfetto or chrome://tracing: pieces of work as complete
+ * events ("ph":"X"), on tracks that are named and ordered by their role (tracks.h), and counters
+ * ("ph":"C"). It goes to a stream, whose buffer is nearly all the memory that it takes.
  *
- * An event lies on a track: the thread that reports it, or a numbered one for what runs elsewhere
- * (a lane of a device). Events of one track must nest or not overlap.
+ * It does not grow with the sort for ever. After the first TRACE_EXACT events those of a track are
+ * collected for a while, and become one event for each thing that was done in it, as long as all of
+ * these took together, and one behind the other:
+ *
+ *	as it was	[read][wait][read ][wait][read]  [wait]
+ *	in the trace	[read 3 pieces  ][wait 3 pieces]
+ *
+ * So a track is as full as it was, only no more in this order. For each quarter as many events that
+ * are written then, the while is four times as long as the one before.
+ *
+ * By one thread at a time: who counts pieces has a lock already (stats.h). NULL is no trace, and
+ * fine.
  */
 #pragma once
 
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "src/base/clock.h"
+#include "src/base/tracks.h"
 
 struct trace;
 
-enum { TRACE_THIS_THREAD = 0 }; /* the track of the calling thread; tracks above are the caller's */
+enum { TRACE_EXACT = 100000 };
 
 struct trace_event {
 	const char *name, *category; /* plain words, nothing that JSON would have to escape */
-	uint64_t begin_ns, end_ns;   /* clock_now_ns() */
-	uint32_t track;
+	uint64_t begin_ns, end_ns;   /* clock_now_ns(); behind those before it on the track */
+	enum track_role role;
+	uint32_t track;  /* of the role */
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
 };
-
-/* The clock of all times here: monotonic, since some moment before the start. */
-static inline uint64_t clock_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /*
  * The stream is used until the trace is closed, and stays the caller's, who finds out whether it
@@ -40,8 +45,14 @@ static inline uint64_t clock_now_ns(void)
  */
 int trace_open(FILE *stream, struct trace **ret_trace);
 
-/* Thread-safe; NULL is fine. */
+/* Instead of TRACE_EXACT; before anything is added. */
+void trace_limit(struct trace *trace, uint64_t n_exact);
+
+/* Names are to stay where they are until it is closed. */
 void trace_add(struct trace *trace, const struct trace_event *event);
 
-/* Complete it; NULL is fine. */
+/* A counter was that then; each in the order of time. */
+void trace_count(struct trace *trace, const char *name, uint64_t at_ns, uint64_t nbytes);
+
+/* Complete it. */
 void trace_close(struct trace *trace);

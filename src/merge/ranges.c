@@ -16,6 +16,7 @@
 
 /* A merge of its own. */
 struct range {
+	uint32_t number;
 	struct job job;    /* with a plan, and memory of windows, of its own */
 	struct run **runs; /* n_runs: parts, each with something in it */
 	uint32_t n_runs;
@@ -55,6 +56,7 @@ static void cancel_range(void *context)
 
 static int merge_range(struct range *range)
 {
+	const uint64_t begin_ns = clock_now_ns();
 	struct sink sink = *range->whole;
 	int r;
 
@@ -72,6 +74,9 @@ static int merge_range(struct range *range)
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
 			 range->n_items, range->result.n_items);
+	if (r == 0)
+		stats_add_range(range->job.stats, range->number, begin_ns,
+				range->n_items * sink.item_nbytes);
 	return r;
 }
 
@@ -122,6 +127,7 @@ static int open_range(struct ranges *ranges, struct range *range, const struct p
 {
 	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
 
+	range->number = (uint32_t)(range - ranges->of);
 	range->whole = sink;
 	range->job = *ranges->job;
 	range->job.plan = *plan;

@@ -265,6 +265,12 @@ static void choose_way_of_spill(struct job *job)
 	page_cache_tell_spill(use, job->spill);
 }
 
+/* For who looks on. */
+static uint64_t taken_nbytes(void *spill)
+{
+	return spill_taken_nbytes(spill);
+}
+
 static int open_spill(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
@@ -273,8 +279,10 @@ static int open_spill(struct job *job, const struct setup *setup)
 					       spec->temp_limit_nbytes, job->plan.host_tier_nbytes,
 					       &job->spill);
 
-	if (r == 0)
+	if (r == 0) {
+		stats_watch_temporary(job->stats, taken_nbytes, job->spill);
 		choose_way_of_spill(job);
+	}
 	if (r == 0)
 		r = compression_open(&spec->compression, stores_codes(job), &job->compression);
 	return r < 0 ? r : temporary_space_check(job, spec);
@@ -440,6 +448,7 @@ void setup_close(struct job *job)
 {
 	chunk_pool_close(job->pool);
 	window_memory_close(job->windows);
+	stats_watch_temporary(job->stats, NULL, NULL);
 	spill_close(job->spill);
 	compression_close(job->compression);
 	close_device(job);

@@ -79,7 +79,7 @@ static void delivery_free(struct delivery *delivery)
 static void delivery_finish(struct cuda_lane *lane, struct delivery *delivery)
 {
 	struct stats *stats = lane->gpu->stats;
-	struct span span = { .stage = delivery->stage, .track = lane->track };
+	struct span span = { .stage = delivery->stage, .lane = lane->track };
 	uint64_t end_ns;
 
 	if (delivery->deliver)

@@ -330,7 +330,7 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_int_equal(stats_open(trace, &stats), 0);
 	stats_end(stats, stats_begin(STAGE_FETCH, 7), 99);
 	span = stats_begin(STAGE_SORT, 8);
-	span.track = 2;
+	span.lane = 2;
 	stats_waited(stats, span);
 	stats_close(stats);
 	trace_close(trace);
@@ -340,7 +340,8 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_has("{\"name\":\"fetch\",\"cat\":\"work\"");
 	assert_has("{\"item\":7,\"bytes\":99}");
 	assert_has("{\"name\":\"sort\",\"cat\":\"wait\"");
-	assert_has("\"tid\":1073741826,");
+	assert_has("\"name\":\"fetcher 1\"");
+	assert_has("\"name\":\"GPU lane 1\"");
 }
 
 static void no_stats_are_fine(void **state)

@@ -1,19 +1,17 @@
 /*
- * test_trace - the file is JSON that a trace viewer takes, whoever adds to it
+ * test_trace - the file is JSON that a trace viewer takes, however long the sort is
  */
 #include "src/base/trace.h"
 #include "tests/support/captured.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h> /* last: it makes a macro of fail */
-
-enum { N_THREADS = 4, N_EVENTS = 100 };
 
 static char text[CAPTURED_NBYTES];
 static FILE *stream;
@@ -68,9 +66,12 @@ static void empty_trace_is_valid(void **state)
 
 static void event_tells_when_where_and_how_much(void **state)
 {
-	struct trace_event event = {
-		.name = "sort", .category = "work", .track = 3, .item = 17, .nbytes = 4096
-	};
+	struct trace_event event = { .name = "sort",
+				     .category = "work",
+				     .role = TRACK_LANES,
+				     .track = 3,
+				     .item = 17,
+				     .nbytes = 4096 };
 	struct trace *trace = open_trace();
 
 	(void)state;
@@ -78,11 +79,12 @@ static void event_tells_when_where_and_how_much(void **state)
 	event.end_ns = event.begin_ns + 1234567;
 	trace_add(trace, &event);
 	close_trace(trace);
-	assert_int_equal(count_objects(), 2);
+	assert_int_equal(count_objects(), 4);
 	assert_non_null(strstr(text, "{\"name\":\"sort\",\"cat\":\"work\",\"ph\":\"X\",\"ts\":"));
 	assert_non_null(strstr(text, ",\"dur\":1234.567,\"pid\":"));
-	assert_non_null(
-		strstr(text, ",\"tid\":1073741827,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
+	assert_non_null(strstr(text, ",\"tid\":40004,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
+	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"name\":\"lane 4\"}},\n"));
+	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"sort_index\":40004}},\n"));
 }
 
 static void event_before_the_start_begins_with_it(void **state)
@@ -97,34 +99,58 @@ static void event_before_the_start_begins_with_it(void **state)
 	assert_non_null(strstr(close_trace(trace), "\"ts\":0.000,\"dur\":0.000,"));
 }
 
-static void *add_events(void *arg)
+static void counter_is_an_event(void **state)
 {
-	struct trace *trace = arg;
-
-	for (uint64_t i = 0; i < N_EVENTS; i++) {
-		const struct trace_event event = { .name = "merge",
-						   .category = "work",
-						   .begin_ns = clock_now_ns(),
-						   .end_ns = clock_now_ns(),
-						   .item = i };
-
-		trace_add(trace, &event);
-	}
-	return NULL;
-}
-
-static void threads_do_not_mix_their_events(void **state)
-{
-	pthread_t threads[N_THREADS];
 	struct trace *trace = open_trace();
 
 	(void)state;
-	for (int i = 0; i < N_THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, add_events, trace), 0);
-	for (int i = 0; i < N_THREADS; i++)
-		pthread_join(threads[i], NULL);
-	close_trace(trace);
-	assert_int_equal(count_objects(), N_THREADS * N_EVENTS + 1);
+	trace_count(trace, "memory", 0, 4711);
+	assert_non_null(
+		strstr(close_trace(trace), "{\"name\":\"memory\",\"ph\":\"C\",\"ts\":0.000,"));
+	assert_non_null(strstr(text, "\"args\":{\"bytes\":4711}},\n"));
+}
+
+/* n pieces of 10 us of work and 10 of waiting on a track; what is said of bytes, in `text`. */
+static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
+{
+	struct trace *trace = open_trace();
+	struct trace_event event = { .role = TRACK_WRITERS };
+	uint64_t sum = 0;
+
+	trace_limit(trace, 200);
+	event.end_ns = clock_now_ns();
+	for (uint64_t i = 0; i < 2 * n; i++) {
+		event.name = i % 2 ? "wait" : "write";
+		event.category = event.name;
+		event.nbytes = i % 2 ? 0 : 3;
+		event.begin_ns = event.end_ns;
+		event.end_ns += 10000;
+		trace_add(trace, &event);
+	}
+	trace_close(trace);
+	rewind(stream);
+	*ret_n_events = 0;
+	while (fgets(text, sizeof text, stream)) {
+		const char *bytes = strstr(text, "\"bytes\":");
+
+		*ret_n_events += bytes != NULL;
+		sum += bytes ? strtoull(bytes + 8, NULL, 10) : 0;
+	}
+	fclose(stream);
+	return sum;
+}
+
+static void trace_of_a_long_sort_is_bounded_and_complete(void **state)
+{
+	uint64_t n_events;
+
+	(void)state;
+	assert_int_equal(trace_many(100, &n_events), 300);
+	assert_int_equal(n_events, 200);
+	assert_int_equal(trace_many(10000, &n_events), 30000);
+	assert_true(n_events < 600);
+	assert_int_equal(trace_many(1000000, &n_events), 3000000);
+	assert_true(n_events < 1000);
 }
 
 static void no_trace_is_fine(void **state)
@@ -133,6 +159,7 @@ static void no_trace_is_fine(void **state)
 
 	(void)state;
 	trace_add(NULL, &event);
+	trace_count(NULL, "memory", 0, 0);
 	trace_close(NULL);
 }
 
@@ -142,7 +169,8 @@ int main(void)
 		cmocka_unit_test(empty_trace_is_valid),
 		cmocka_unit_test(event_tells_when_where_and_how_much),
 		cmocka_unit_test(event_before_the_start_begins_with_it),
-		cmocka_unit_test(threads_do_not_mix_their_events),
+		cmocka_unit_test(counter_is_an_event),
+		cmocka_unit_test(trace_of_a_long_sort_is_bounded_and_complete),
 		cmocka_unit_test(no_trace_is_fine),
 	};
 

@@ -1,0 +1,43 @@
+/*
+ * timeline - what a sort does, as it happens, for those who look on
+ *
+ * Pieces of work, phases, and now and then what memory, temporary space and the output have come to
+ * go to a trace. Nothing of it is there, and nothing costs anything, where nobody looks on.
+ *
+ * By one thread at a time: stats.c holds its lock.
+ */
+#pragma once
+
+#include "src/base/trace.h"
+
+struct timeline;
+
+/* trace must outlive it. 0, or -ENOMEM after a message. */
+int timeline_open(struct trace *trace, struct timeline **ret_timeline);
+
+/* NULL is fine. */
+void timeline_close(struct timeline *timeline);
+
+/* A piece of work or of waiting. */
+struct timeline_piece {
+	const char *name, *category; /* of a trace_event */
+	uint64_t begin_ns, end_ns;
+	enum track_role role;
+	uint64_t owner; /* what did it (tracks.h) */
+	uint64_t item, nbytes;
+};
+
+void timeline_add(struct timeline *timeline, const struct timeline_piece *piece);
+
+/* What is looked at now and then. */
+struct timeline_gauges {
+	uint64_t (*temporary_nbytes)(void *context); /* NULL: there is none */
+	void *context;
+};
+void timeline_watch(struct timeline *timeline, const struct timeline_gauges *gauges);
+
+/* Look at them, if it is time; written_nbytes: to the output so far. */
+void timeline_look(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
+
+/* The same, whether it is time or not: something begins or ends. */
+void timeline_look_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);

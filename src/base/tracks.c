@@ -1,0 +1,115 @@
+/*
+ * tracks - where on a timeline a piece of work is shown (see tracks.h)
+ */
+#include "src/base/tracks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct track {
+	uint64_t owner;
+	uint64_t end_ns; /* of what is on it */
+};
+
+struct tracks {
+	struct track *of[N_TRACK_ROLES]; /* n[role]; grown as they are taken */
+	uint32_t n[N_TRACK_ROLES];
+};
+
+/* What a device's clock is wrong by, compared with ours, when it has run for hours. */
+enum { CLOCK_ERROR_NS = 1000000 };
+
+static const struct {
+	const char *name, *names;
+} roles[N_TRACK_ROLES] = {
+	[TRACK_PHASES] = { "phase", "phases" },    [TRACK_RANGES] = { "range", "ranges" },
+	[TRACK_READERS] = { "reader", "readers" }, [TRACK_FETCHERS] = { "fetcher", "fetchers" },
+	[TRACK_LANES] = { "lane", "lanes" },       [TRACK_DEVICES] = { "GPU lane", "GPU lanes" },
+	[TRACK_WRITERS] = { "writer", "writers" }, [TRACK_CHECKERS] = { "checker", "checkers" },
+};
+
+int tracks_open(struct tracks **ret_tracks)
+{
+	struct tracks *tracks = calloc(1, sizeof *tracks);
+
+	if (!tracks)
+		return -ENOMEM;
+	*ret_tracks = tracks;
+	return 0;
+}
+
+void tracks_close(struct tracks *tracks)
+{
+	for (enum track_role role = 0; tracks && role < N_TRACK_ROLES; role++)
+		free(tracks->of[role]);
+	free(tracks);
+}
+
+/* By how much may a piece begin before the one before it has ended? */
+static uint64_t tolerance_ns(enum track_role role)
+{
+	return role == TRACK_DEVICES ? CLOCK_ERROR_NS : 0;
+}
+
+/* The owner's own, if it is free; else the one that is free longest. NULL: none is. */
+static struct track *find_free(struct tracks *tracks, enum track_role role, uint64_t owner,
+			       uint64_t begin_ns)
+{
+	struct track *found = NULL;
+
+	for (uint32_t i = 0; i < tracks->n[role]; i++) {
+		struct track *track = &tracks->of[role][i];
+
+		if (track->owner == owner && track->end_ns <= begin_ns + tolerance_ns(role))
+			return track;
+		if (track->end_ns <= begin_ns && (!found || track->end_ns < found->end_ns))
+			found = track;
+	}
+	return found;
+}
+
+/* Another one; the last again if there cannot be more. NULL: there is no memory for any. */
+static struct track *add(struct tracks *tracks, enum track_role role)
+{
+	const uint32_t n = tracks->n[role];
+	struct track *grown = NULL;
+
+	if (n < TRACKS_MOST)
+		grown = reallocarray(tracks->of[role], n + 1, sizeof *grown);
+	if (!grown)
+		return n ? &tracks->of[role][n - 1] : NULL;
+	grown[n] = (struct track){ 0 };
+	tracks->of[role] = grown;
+	tracks->n[role]++;
+	return &grown[n];
+}
+
+uint32_t tracks_place(struct tracks *tracks, enum track_role role, uint64_t owner,
+		      uint64_t *begin_ns, uint64_t end_ns)
+{
+	struct track *track = find_free(tracks, role, owner, *begin_ns);
+
+	if (!track)
+		track = add(tracks, role);
+	if (!track)
+		return 0;
+	if (track->end_ns > *begin_ns)
+		*begin_ns = track->end_ns < end_ns ? track->end_ns : end_ns;
+	*track = (struct track){ owner, end_ns > track->end_ns ? end_ns : track->end_ns };
+	return (uint32_t)(track - tracks->of[role]);
+}
+
+uint32_t tracks_n(const struct tracks *tracks, enum track_role role)
+{
+	return tracks->n[role];
+}
+
+const char *track_role_name(enum track_role role)
+{
+	return roles[role].name;
+}
+
+const char *track_role_names(enum track_role role)
+{
+	return roles[role].names;
+}

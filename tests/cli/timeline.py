@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""timeline - is that a trace, of that sort?
+
+usage: timeline.py TRACE STATS OUTPUT
+
+A claim that is broken is a line.
+"""
+import collections
+import json
+import os
+import re
+import sys
+
+ROLES = ['phases', 'range', 'reader', 'fetcher', 'lane', 'GPU lane', 'writer', 'checker']
+broken = 0
+
+
+def claim(is_true, what):
+    global broken
+    if not is_true:
+        print('BROKEN:', what)
+        broken += 1
+
+
+def ns(us):
+    return round(us * 1000)
+
+
+def check_tracks(events):
+    """Every track has a name of its role, and roles are in order."""
+    names = {e['tid']: e['args']['name'] for e in events if e['name'] == 'thread_name'}
+    order = {e['tid']: e['args']['sort_index'] for e in events
+             if e['name'] == 'thread_sort_index'}
+    used = {e['tid'] for e in events if e['ph'] == 'X'}
+    claim(names.keys() == order.keys() == used, 'a track without a name, or a name without a track')
+    claim(len(set(names.values())) == len(names), 'two tracks have one name')
+    roles = [re.sub(r' [0-9]+$', '', names[tid]) for tid in sorted(names, key=order.get)]
+    claim(roles == sorted(roles, key=ROLES.index), f'roles are not in order: {roles}')
+    return names
+
+
+def check_pieces(events):
+    """Of one track nothing overlaps."""
+    tracks = collections.defaultdict(list)
+    for e in events:
+        if e['ph'] == 'X':
+            claim(e['ts'] >= 0 and e['dur'] >= 0, f'a time before the beginning: {e}')
+            tracks[e['tid']].append((ns(e['ts']), ns(e['ts']) + ns(e['dur']), e['name']))
+    for tid, pieces in tracks.items():
+        pieces.sort()
+        for before, after in zip(pieces, pieces[1:]):
+            claim(before[1] <= after[0], f'track {tid}: {before} and {after} overlap')
+
+
+def check_counters(events, stats, nbytes):
+    counters = collections.defaultdict(list)
+    for e in events:
+        if e['ph'] == 'C':
+            counters[e['name']].append((e['ts'], e['args']['bytes']))
+    claim(counters.keys() == {'memory', 'temporary space', 'written'}, f'{counters.keys()}')
+    for name, samples in counters.items():
+        claim(all(a[0] <= b[0] for a, b in zip(samples, samples[1:])), f'{name}: time runs back')
+    written = [value for _, value in counters['written']]
+    claim(written == sorted(written), 'what was written becomes less')
+    claim(written[-1] == nbytes, f'{written[-1]} bytes were written, and not {nbytes}')
+    most = max(value for _, value in counters['temporary space'])
+    peak = stats['peak_temporary_bytes']
+    claim(most <= peak and (most > 0) == (peak > 0), f'temporary space: {most}, at most {peak}')
+    claim(max(value for _, value in counters['memory']) > 1 << 20, 'the memory of a process')
+
+
+def check_phases(events, stats):
+    phases = [e for e in events if e.get('cat') == 'phase']
+    took = {phase['name']: phase['elapsed_s'] for phase in stats['phases']}
+    claim(len(phases) == len(took), 'phases are those of the statistics')
+    for event, s in zip(phases, took.values()):
+        claim(abs(event['dur'] / 1e6 - s) < 1e-5, f'{event["name"]} took {s} s')
+
+
+def check_bytes(events, stats):
+    """What the pieces moved is what the stages did."""
+    sums = collections.Counter()
+    for e in events:
+        if e.get('cat') == 'work' and e['name'] != 'range':
+            sums[e['name']] += e['args']['bytes']
+    said = collections.Counter()
+    for phase in stats['phases']:
+        for stage in phase['stages']:
+            said[stage['name']] += stage['bytes']
+    for name in said:
+        claim(sums[name] == said[name], f'{name}: {sums[name]} bytes, and {said[name]}')
+
+
+def main():
+    trace, stats, output = sys.argv[1:4]
+    with open(trace) as file:
+        events = json.load(file)
+    with open(stats) as file:
+        stats = json.load(file)
+    claim({e['ph'] for e in events} == {'X', 'C', 'M'}, 'kinds of events')
+    claim(len({e['pid'] for e in events}) == 1, 'one process')
+    claim(events[-1]['name'] == 'process_name', 'the process has a name')
+    check_tracks(events)
+    check_pieces(events)
+    check_counters(events, stats, os.path.getsize(output))
+    check_phases(events, stats)
+    check_bytes(events, stats)
+    return broken > 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

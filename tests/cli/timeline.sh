@@ -1,0 +1,33 @@
+#!/bin/sh
+# timeline - what --trace writes is what Perfetto reads, and what took place: see timeline.py
+. "$(dirname "$0")/prelude.sh"
+
+# traced CLAIM ARGUMENT...: sorts `input`, and looks at the trace and the statistics of it.
+traced() {
+	claim "$1"
+	shift
+	rm -f output trace stats
+	run --trace=trace --stats-json=stats --parallel=2 "$@" -o output
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	python3 "$(dirname "$0")/timeline.py" trace stats output > findings 2>&1 ||
+		broken "$(cat findings)"
+}
+
+generate -n 500000 -o input
+traced 'the trace of a sort in memory' -S 64M input
+says '"name":"lane 1"' trace
+traced 'the trace of a sort in several passes' -S 1M --compress=none input
+says '"name":"merging runs"' trace
+traced 'ranges are in the trace' -S 64M --ranges=3 input
+[ "$(grep -c '"name":"range"' trace)" -eq 3 ] || broken "$(grep -c '"name":"range"' trace) ranges"
+traced 'the trace of a sort that is read back' -S 4M --verify input
+says '"name":"checker 1"' trace
+"$GSORT" input -o sorted
+traced 'the trace of a merge' -m sorted sorted
+
+claim 'threads that come and go share a track of their role'
+run --trace=trace --parallel=2 -S 1M input -o output
+n=$(grep -c '"name":"writer [0-9]*"' trace)
+[ "$n" -ge 1 ] && [ "$n" -le 4 ] || broken "$n tracks of writers"
+
+finish

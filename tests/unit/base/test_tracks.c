@@ -1,0 +1,114 @@
+/*
+ * test_tracks - pieces of work find a track of their role, and never lie over each other
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "src/base/tracks.h"
+
+#include <cmocka.h>
+
+static struct tracks *open_tracks(void)
+{
+	struct tracks *tracks;
+
+	assert_int_equal(tracks_open(&tracks), 0);
+	return tracks;
+}
+
+static uint32_t place(struct tracks *tracks, uint64_t owner, uint64_t begin_ns, uint64_t end_ns)
+{
+	const uint64_t given_ns = begin_ns;
+	const uint32_t track = tracks_place(tracks, TRACK_READERS, owner, &begin_ns, end_ns);
+
+	assert_int_equal(begin_ns, given_ns);
+	return track;
+}
+
+static void threads_that_come_and_go_share_a_track(void **state)
+{
+	struct tracks *tracks = open_tracks();
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(place(tracks, i, 10 * i, 10 * i + 10), 0);
+	assert_int_equal(tracks_n(tracks, TRACK_READERS), 1);
+	assert_int_equal(tracks_n(tracks, TRACK_WRITERS), 0);
+	tracks_close(tracks);
+}
+
+static void what_runs_at_the_same_time_has_tracks_of_its_own(void **state)
+{
+	struct tracks *tracks = open_tracks();
+
+	(void)state;
+	assert_int_equal(place(tracks, 7, 0, 10), 0);
+	assert_int_equal(place(tracks, 8, 5, 12), 1);
+	assert_int_equal(place(tracks, 9, 11, 13), 0);
+	assert_int_equal(tracks_n(tracks, TRACK_READERS), 2);
+	tracks_close(tracks);
+}
+
+static void thread_stays_on_its_track(void **state)
+{
+	struct tracks *tracks = open_tracks();
+
+	(void)state;
+	assert_int_equal(place(tracks, 7, 0, 10), 0);
+	assert_int_equal(place(tracks, 8, 0, 11), 1);
+	for (uint64_t i = 2; i < 100; i++) {
+		assert_int_equal(place(tracks, 8, 10 * i, 10 * i + 9), 1);
+		assert_int_equal(place(tracks, 7, 10 * i, 10 * i + 9), 0);
+	}
+	tracks_close(tracks);
+}
+
+static void clock_of_a_device_may_be_a_little_wrong(void **state)
+{
+	struct tracks *tracks = open_tracks();
+	uint64_t begin_ns = 0;
+
+	(void)state;
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, 1, &begin_ns, 5000), 0);
+	begin_ns = 4990;
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, 1, &begin_ns, 9000), 0);
+	assert_int_equal(begin_ns, 5000);
+	tracks_close(tracks);
+}
+
+/* Of spans at random, in the order in which they end. */
+static void pieces_on_a_track_never_overlap(void **state)
+{
+	enum { N_THREADS = 9, N_PIECES = 20000 };
+	uint64_t ends[N_THREADS] = { 0 }, last[64] = { 0 };
+	struct tracks *tracks = open_tracks();
+
+	(void)state;
+	srand(1);
+	for (uint64_t now = 1; now < N_PIECES; now++) {
+		const unsigned thread = (unsigned)rand() % N_THREADS;
+		uint64_t begin = ends[thread] + (unsigned)rand() % (now - ends[thread]);
+		const uint32_t track = tracks_place(tracks, TRACK_LANES, thread, &begin, now);
+
+		assert_true(track < 64);
+		assert_true(begin >= last[track] && begin <= now);
+		last[track] = ends[thread] = now;
+	}
+	assert_true(tracks_n(tracks, TRACK_LANES) <= 2 * N_THREADS);
+	tracks_close(tracks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_that_come_and_go_share_a_track),
+		cmocka_unit_test(what_runs_at_the_same_time_has_tracks_of_its_own),
+		cmocka_unit_test(thread_stays_on_its_track),
+		cmocka_unit_test(clock_of_a_device_may_be_a_little_wrong),
+		cmocka_unit_test(pieces_on_a_track_never_overlap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
