@@ -69,7 +69,7 @@ awk '
 			print FILENAME ":" FNR ": " text
 	}
 }' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |
-	grep -vE '^(src/(cli|options|report)/|io/input/(format|npy)\.[ch])') |
+	grep -vE '^src/(cli|options|report)/') |
 	offence 'a message below the front end names an option'
 
 # not_among LIST: the lines of standard input that are not in it.

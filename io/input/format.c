@@ -15,7 +15,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
 /* What follows --format=raw in the end of each message. */
-#define OR_RAW "--format=raw takes its bytes for records"
 
 enum { WORD_NBYTES = 160 };
 
@@ -316,13 +315,14 @@ static int refuse_filtered(const struct format *format, const struct format_view
 	const char *const space = path ? " " : "";
 
 	if (view->is_content)
-		return fail(-EINVAL,
-			    "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is in "
-			    "that; " OR_RAW,
-			    name, format->name, space, file, format->filter, command_of(rules),
-			    verb_of(rules));
-	return fail(-EINVAL, "%s: is %s: %s%s%s | %s ... %s what is in it; " OR_RAW, name,
-		    format->name, format->filter, space, file, command_of(rules), verb_of(rules));
+		return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0,
+				 "%s: what is in it is %s: zstd -dc%s%s | %s | %s ... %s what is "
+				 "in that",
+				 name, format->name, space, file, format->filter, command_of(rules),
+				 verb_of(rules));
+	return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0,
+			 "%s: is %s: %s%s%s | %s ... %s what is in it", name, format->name,
+			 format->filter, space, file, command_of(rules), verb_of(rules));
 }
 
 /* Who knows of the header need not. */
@@ -333,14 +333,10 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 
 	(void)path;
 	if (nbytes == rules->skip_nbytes)
-		return fail(-EINVAL,
-			    "%s: is a file of numpy: leave out --skip-bytes, and it is read as "
-			    "what it is, or say by -t what is behind the header; " OR_RAW,
-			    name);
-	return fail(-EINVAL,
-		    "%s: is a file of numpy with a header of %" PRIu64 " bytes, not %" PRIu64
-		    ": leave out --skip-bytes, and it is read as what it is; " OR_RAW,
-		    name, nbytes, rules->skip_nbytes);
+		return fail_hint(-EINVAL, HINT_NO_HEADER_OR_SAY, 0, "%s: is a file of numpy", name);
+	return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
+			 "%s: is a file of numpy with a header of %" PRIu64 " bytes, not %" PRIu64,
+			 name, nbytes, rules->skip_nbytes);
 }
 
 static int refuse_text(const struct format_view *view, const struct format_rules *rules,
@@ -349,10 +345,8 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 	(void)view;
 	(void)rules;
 	(void)path;
-	return fail(-EINVAL,
-		    "%s: is text: sort(1) sorts its lines; if it is records, say which by -t or "
-		    "-R, -t u64 for example, or by --format=raw",
-		    name);
+	return fail_hint(-EINVAL, HINT_SAY_RECORDS, 0, "%s: is text: sort(1) sorts its lines",
+			 name);
 }
 
 /* The first that fits: signatures first, the longest of them where two begin alike. */
@@ -433,6 +427,6 @@ int format_refuse(const struct format *format, const struct format_view *view,
 		return format->refuse(view, rules, name, path);
 	if (format->filter)
 		return refuse_filtered(format, view, rules, name, path);
-	return fail(-EINVAL, "%s: is %s, not records: %s; " OR_RAW, name, format->name,
-		    format->advice);
+	return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0, "%s: is %s, not records: %s", name,
+			 format->name, format->advice);
 }

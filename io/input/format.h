@@ -33,7 +33,7 @@ struct format_rules {
 	enum format_choice choice;
 	uint64_t skip_nbytes; /* the header that the user knows of; 0: none */
 	bool is_untyped;      /* nobody has said what a record is */
-	const char *checker;  /* who only looks: "gsort -c"; NULL: it is sorted */
+	const char *checker;  /* the program that only looks; NULL: it is sorted */
 };
 
 enum { FORMAT_HEAD_NBYTES = 4096 };

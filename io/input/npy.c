@@ -62,8 +62,8 @@ static int refuse(const struct parsing *parsing, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
-	return fail(-EINVAL, "%s: is a file of numpy %s; --format=raw takes its bytes for records",
-		    parsing->name, what);
+	return fail_hint(-EINVAL, HINT_TAKE_AS_RECORDS, 0, "%s: is a file of numpy %s",
+			 parsing->name, what);
 }
 
 static int refuse_spelling(const struct parsing *parsing)

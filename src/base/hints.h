@@ -28,12 +28,14 @@ enum hint {
 	HINT_OTHER_CHECKPOINT,       /* another directory for the checkpoint */
 
 	/* Inputs and outputs */
-	HINT_TAKE_AS_RECORDS, /* what is in the file may be records whatever it looks like */
-	HINT_SAY_RECORDS,     /* the same, if it is said which records */
-	HINT_READ_AS_RECORDS, /* the same of what is written, when it will be read */
-	HINT_SHORTER_HEADER,  /* what is said of the header does not fit */
-	HINT_MERGE_SORTED,    /* only files that are sorted can be merged */
-	HINT_NAME_OUTPUT,     /* let the output be a file with a name */
+	HINT_TAKE_AS_RECORDS,  /* what is in the file may be records whatever it looks like */
+	HINT_SAY_RECORDS,      /* the same, if it is said which records */
+	HINT_NO_HEADER,        /* let the file say itself what is in it */
+	HINT_NO_HEADER_OR_SAY, /* or say what is behind the header */
+	HINT_READ_AS_RECORDS,  /* the same of what is written, when it will be read */
+	HINT_SHORTER_HEADER,   /* what is said of the header does not fit */
+	HINT_MERGE_SORTED,     /* only files that are sorted can be merged */
+	HINT_NAME_OUTPUT,      /* let the output be a file with a name */
 
 	/* What the message is about: it was asked for, and cannot be had */
 	HINT_ABOUT_CHECKPOINT,

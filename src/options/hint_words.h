@@ -11,7 +11,7 @@
 /* What the options of the command line have to do with a message: around its text. */
 struct message_words {
 	const char *before;
-	char after[128];
+	char after[256];
 };
 
 void messages_word(const struct message *message, struct message_words *ret_words);
