@@ -130,13 +130,17 @@ static uint64_t taken_nbytes(const struct plan_request *request, const struct pl
 static uint64_t merging_nbytes(const struct plan_request *request, const struct plan *plan,
 			       uint64_t taken)
 {
+	const uint64_t of_passes =
+		taken_nbytes(request, plan, plan->n_spilled_runs, plan->passes_nbytes);
+
 	/* A checkpoint gives nothing back before its next record is on the disk. */
 	if (request->keeps_index)
-		return taken_nbytes(request, plan, plan->n_spilled_runs, plan->passes_nbytes);
+		return of_passes;
 	/* Short runs are written and given back again and again, in pieces of whole pages. */
 	if (request->limit || request->unique)
 		return plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes);
-	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), taken);
+	/* What waits to be given back may be of several passes, if they are short. */
+	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), of_passes);
 }
 
 void plan_expect(const struct plan_request *request, struct plan *plan)

@@ -87,8 +87,8 @@ static void passes_over_any_number_of_runs_are_counted(void **state)
 	assert_int_equal(expect_passes(101, 10).n, 3);
 }
 
-/* What is expected of a sort of records of one byte in eight MiB, with --index or without. */
-static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
+static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
+			   bool index, uint64_t assumed_nbytes)
 {
 	const struct backend_config config = { .n_threads = 2 };
 	struct layout_request records = { .record_nbytes = 1, .n_keys = 1, .index = index };
@@ -96,7 +96,9 @@ static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t as
 		.input_nbytes = input_nbytes,
 		.assumed_nbytes = assumed_nbytes,
 		.n_threads = 2,
-		.memory_nbytes = 8 * MIB,
+		.memory_nbytes = memory_nbytes,
+		.batch_size = fan_in,
+		.compression = { .mode = COMPRESS_NONE },
 	};
 	struct device *device;
 	struct layout layout;
@@ -113,6 +115,23 @@ static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t as
 	device_close(device);
 	layout_free(&layout);
 	return plan;
+}
+
+/* What is expected of a sort of records of one byte in eight MiB, with --index or without. */
+static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
+{
+	return plan_in(8 * MIB, 0, input_nbytes, index, assumed_nbytes);
+}
+
+/* What has been merged waits to be given back, and may be of more than one pass. */
+static void short_passes_may_leave_more_than_once_the_data(void **state)
+{
+	const struct plan plan = plan_in(MIB, 2, 3 * MIB, false, 0);
+
+	(void)state;
+	assert_true(plan.passes_nbytes > 8 * MIB);
+	assert_in_range(plan.spilled_nbytes, 2 * MIB, 4 * MIB);
+	assert_true(plan.most_temporary_nbytes >= plan.spilled_nbytes + 8 * MIB);
 }
 
 static void what_is_stored_of_a_record_counts(void **state)
@@ -144,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(passes_are_those_that_take_place),
 		cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
+		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
 		cmocka_unit_test(what_is_stored_of_a_record_counts),
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
 	};
