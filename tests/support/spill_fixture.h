@@ -15,22 +15,8 @@
 
 enum { N = 100000, N_IN_PAGES = 25 * SPILL_ALIGN_NBYTES };
 
-static unsigned char data[N];
+extern unsigned char spill_bytes[N];
 
-static inline struct spill_extent store(struct spill *spill, size_t nbytes)
-{
-	struct spill_extent extent;
+struct spill_extent store_bytes(struct spill *spill, size_t nbytes);
 
-	assert_int_equal(spill_write(spill, data, nbytes, &extent), 0);
-	assert_int_equal(extent.nbytes, nbytes);
-	return extent;
-}
-
-static inline void assert_stored(struct spill *spill, struct spill_extent extent)
-{
-	unsigned char *back = guarded_alloc(extent.nbytes);
-
-	assert_int_equal(spill_read(spill, extent, back), 0);
-	assert_memory_equal(back, data, extent.nbytes);
-	guarded_free(back, extent.nbytes);
-}
+void assert_stored(struct spill *spill, struct spill_extent extent);

@@ -126,7 +126,7 @@ static int status_of_commit(int (*rename_it)(int, const char *, int, const char 
 			signal(deadly[i], SIG_DFL);
 		deadly_signals_handle();
 		if (output_open(&calls, path_of("f"), N, &output) == 0 &&
-		    output_write_at(output, 0, data, N) == 0 &&
+		    output_write_at(output, 0, output_bytes, N) == 0 &&
 		    output_commit(output, OUTPUT_UNSYNCED) == 0)
 			after();
 		deadly_signals_make_up();
@@ -168,7 +168,7 @@ static void signal_after_the_rename_is_not_told_as_killed(void **state)
 	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
-	assert_true(file_holds(path_of("f"), data, N));
+	assert_true(file_holds(path_of("f"), output_bytes, N));
 	status = status_of_commit(renameat, raise_while_reporting);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 2);

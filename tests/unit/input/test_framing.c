@@ -34,7 +34,7 @@ static void refuse_framed(const char *path, struct framing framing)
 	assert_non_null(strstr(messages_last(), path));
 }
 
-/* The stream is the records of two files: data[10, 100) and data[210, 300). */
+/* The stream is the records of two files: input_bytes[10, 100) and input_bytes[210, 300). */
 static void assert_framed(struct input *input)
 {
 	unsigned char buffer[180 + R];
@@ -47,9 +47,9 @@ static void assert_framed(struct input *input)
 		done += n;
 	} while (n == 21);
 	assert_int_equal(done, 180);
-	assert_memory_equal(buffer, data + 10, 90);
-	assert_memory_equal(buffer + 90, data + 210, 90);
-	assert_header(input, data, 10);
+	assert_memory_equal(buffer, input_bytes + 10, 90);
+	assert_memory_equal(buffer + 90, input_bytes + 210, 90);
+	assert_header(input, input_bytes, 10);
 }
 
 static void headers_and_tails_are_no_part_of_the_stream(void **state)
@@ -65,12 +65,12 @@ static void headers_and_tails_are_no_part_of_the_stream(void **state)
 	assert_int_equal(input_total_nbytes(input), 180);
 	assert_framed(input);
 	assert_int_equal(input_read_at(input, 45, buffer, 90), 0);
-	assert_memory_equal(buffer, data + 55, 45);
-	assert_memory_equal(buffer + 45, data + 210, 45);
+	assert_memory_equal(buffer, input_bytes + 55, 45);
+	assert_memory_equal(buffer + 45, input_bytes + 210, 45);
 	assert_int_equal(input_tail(input, 0).nbytes, 2);
-	assert_memory_equal(input_tail(input, 0).data, data + 100, 2);
+	assert_memory_equal(input_tail(input, 0).data, input_bytes + 100, 2);
 	assert_int_equal(input_tail(input, 1).nbytes, 1);
-	assert_memory_equal(input_tail(input, 1).data, data + 300, 1);
+	assert_memory_equal(input_tail(input, 1).data, input_bytes + 300, 1);
 	input_close(input);
 }
 
@@ -96,7 +96,8 @@ static void headers_and_tails_of_pipes_are_none_either(void **state)
 			assert_int_equal(input_tail(input, 1).nbytes,
 					 framing.partial == PARTIAL_KEEP ? 1 : 0);
 			if (framing.partial == PARTIAL_KEEP)
-				assert_memory_equal(input_tail(input, 0).data, data + 100, 2);
+				assert_memory_equal(input_tail(input, 0).data, input_bytes + 100,
+						    2);
 			input_close(input);
 			end_feed_of_stdin(&f);
 		}
@@ -117,7 +118,7 @@ static void files_that_are_framed_otherwise_are_refused(void **state)
 	assert_non_null(strstr(messages_last(), "92 bytes behind the header"));
 	input = open_framed(paths, 1, whole);
 	assert_int_equal(input_total_nbytes(input), 0);
-	assert_header(input, data, 10);
+	assert_header(input, input_bytes, 10);
 	input_close(input);
 }
 
@@ -179,6 +180,6 @@ int main(void)
 		FIXTURE(growing_tail_is_an_error),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(input_bytes, sizeof input_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

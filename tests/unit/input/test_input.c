@@ -94,7 +94,7 @@ static void *read_some(void *arg)
 			abort();
 		for (size_t i = 0; i < n; i++) {
 			atomic_fetch_add(&shared.times_seen[position + i], 1);
-			if (buffer[i] != data[position + i])
+			if (buffer[i] != input_bytes[position + i])
 				abort();
 		}
 	} while (n > 0);
@@ -168,7 +168,7 @@ static void standard_input_starts_at_its_position(void **state)
 		unsigned char buffer[600];
 
 		assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
-		assert_memory_equal(buffer, data + 30 + at, n);
+		assert_memory_equal(buffer, input_bytes + 30 + at, n);
 	}
 	input_close(input);
 	restore_stdin();
@@ -291,7 +291,7 @@ static void read_at_goes_anywhere(void **state)
 	(void)state;
 	for (uint64_t position = 0; position + 30 <= N; position += 7) {
 		assert_int_equal(input_read_at(input, position, buffer, 30), 0);
-		assert_memory_equal(buffer, data + position, 30);
+		assert_memory_equal(buffer, input_bytes + position, 30);
 	}
 	assert_stream(input, 300, N); /* is where it was */
 	assert_int_equal(input_file_extent(input, 2).position, 9);
@@ -342,7 +342,7 @@ static void more_files_than_descriptors(void **state)
 	(void)state;
 	for (size_t i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
-		write_file(names[i], data + i * 75, 75);
+		write_file(names[i], input_bytes + i * 75, 75);
 		paths[i] = names[i];
 	}
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -382,7 +382,7 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 	(void)state;
 	for (size_t i = 0; i < N_FILES; i++) {
 		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
-		write_file(names[i], data + PIPED + i * 60, 60);
+		write_file(names[i], input_bytes + PIPED + i * 60, 60);
 		paths[i + 1] = names[i];
 	}
 	start_feed_of_stdin(&f);
@@ -545,6 +545,6 @@ int main(void)
 		FIXTURE(rates_do_not_hide_an_input),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(input_bytes, sizeof input_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static void file_before_the_pipe_is_still_read_first(void **state)
 	struct input *input;
 
 	(void)state;
-	fill_stdin(data + 90, 120);
+	fill_stdin(input_bytes + 90, 120);
 	input = open_input(paths, 3);
 	assert_int_equal(input_look_ahead(input, false), 0);
 	assert_stream(input, 30, N);
@@ -187,7 +187,7 @@ static void only_one_pipe_is_looked_at(void **state)
 static void compressed_pipe_is_planned_for(void **state)
 {
 	char stored[200];
-	const size_t n = ZSTD_compress(stored, sizeof stored, data, 90, 1);
+	const size_t n = ZSTD_compress(stored, sizeof stored, input_bytes, 90, 1);
 	struct input *input;
 
 	(void)state;
@@ -206,7 +206,7 @@ static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 	const char *const paths[] = { path_of("indexed.zst"), "-" };
 	struct zst_index index = { 0 };
 	unsigned char stored[400], *table;
-	size_t n = ZSTD_compress(stored, 200, data, 90, 1), table_nbytes;
+	size_t n = ZSTD_compress(stored, 200, input_bytes, 90, 1), table_nbytes;
 	struct input *input;
 
 	(void)state;
@@ -214,7 +214,7 @@ static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 	assert_int_equal(zst_index_format(&index, &table, &table_nbytes), 0);
 	memcpy(stored + n, table, table_nbytes);
 	write_file(paths[0], stored, n + table_nbytes);
-	fill_stdin(data + 90, 120);
+	fill_stdin(input_bytes + 90, 120);
 	input = open_input(paths, 2);
 	assert_stream(input, 30, 210);
 	input_close(input);
@@ -240,6 +240,6 @@ int main(void)
 		FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(input_bytes, sizeof input_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static struct input *open_two(void)
 	return open_input(paths, 3);
 }
 
-/* The stream, claimed in parts of nbytes, and found in the files, is data. */
+/* The stream, claimed in parts of nbytes, and found in the files, is input_bytes. */
 static void assert_claims(struct input *input, size_t nbytes)
 {
 	uint64_t position, expected = 0;
@@ -26,9 +26,9 @@ static void assert_claims(struct input *input, size_t nbytes)
 		expected += n;
 	} while (n > 0);
 	assert_int_equal(expected, N);
-	assert_memory_equal(input_mapped_file(input, 0), data, 900);
+	assert_memory_equal(input_mapped_file(input, 0), input_bytes, 900);
 	assert_null(input_mapped_file(input, 1));
-	assert_memory_equal(input_mapped_file(input, 2), data + 900, N - 900);
+	assert_memory_equal(input_mapped_file(input, 2), input_bytes + 900, N - 900);
 	assert_int_equal(input_check_mapped(input), 0);
 }
 
@@ -70,7 +70,7 @@ static void headers_are_not_part_of_it(void **state)
 	assert_int_equal(input_open_framed(&faulty_calls, &path, 1, &framing, &input), 0);
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(input_file_extent(input, 0).nbytes, 300);
-	assert_memory_equal(input_mapped_file(input, 0), data + 10, 300);
+	assert_memory_equal(input_mapped_file(input, 0), input_bytes + 10, 300);
 	input_close(input);
 }
 
@@ -163,6 +163,6 @@ int main(void)
 		FIXTURE(a_file_that_was_unreadable_is_named),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(input_bytes, sizeof input_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static int finish(void **state)
 /* A run of blocks with the given first keys, each with BLOCK items. */
 static void add_blocks(const code_t *first_keys, size_t n)
 {
-	code_t codes[64 * BLOCK];
+	code_t codes[64 * BLOCK] = { 0 };
 
 	for (size_t i = 0; i < n * BLOCK; i++)
 		codes[i] = first_keys[i / BLOCK];

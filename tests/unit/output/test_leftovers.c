@@ -20,7 +20,7 @@ static pid_t begin_output(void)
 	assert_true(child >= 0);
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		output_write_at(open_output(path_of("f"), N), 0, data, N);
+		output_write_at(open_output(path_of("f"), N), 0, output_bytes, N);
 		close(done[1]);
 		for (;;)
 			pause();
@@ -102,10 +102,10 @@ static void file_that_is_about_to_be_renamed_is_not_named(void **state)
 
 		faults.refuses_nameless = !nameless;
 		assert_int_equal(output_open(&calls, path_of("f"), N, &output), 0);
-		assert_int_equal(output_write_at(output, 0, data, N), 0);
+		assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 		assert_string_equal(messages_last_warning(), "");
-		assert_true(file_holds(path_of("f"), data, N));
+		assert_true(file_holds(path_of("f"), output_bytes, N));
 	}
 }
 
@@ -131,20 +131,20 @@ static void file_of_who_was_killed_at_the_rename_is_named_at_the_next_start(void
 	assert_true(child >= 0);
 	if (child == 0) {
 		output_open(&calls, path_of("f"), N, &output);
-		output_write_at(output, 0, data, N);
+		output_write_at(output, 0, output_bytes, N);
 		_exit(output_commit(output, OUTPUT_UNSYNCED));
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_true(file_holds(path_of("f"), "older", 5));
 	name = hidden_name();
-	assert_true(file_holds(path_of(name), data, N));
+	assert_true(file_holds(path_of(name), output_bytes, N));
 	output = open_output(path_of("f"), N);
 	assert_non_null(strstr(messages_last_warning(), name));
 	assert_non_null(strstr(messages_last_warning(), "remove it"));
 	/* And it is not in the way. */
-	assert_int_equal(output_write_at(output, 0, data, N), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("f"), data, N));
+	assert_true(file_holds(path_of("f"), output_bytes, N));
 	assert_int_equal(count_names(), 2);
 }
 
@@ -159,7 +159,7 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	write_file(path_of(name), "", 0);
 	leftovers_tell(&directory, "here");
 	assert_string_equal(messages_last_warning(), "");
-	write_file(path_of(name), data, 1);
+	write_file(path_of(name), output_bytes, 1);
 	leftovers_tell(&directory, "here");
 	assert_non_null(strstr(messages_last_warning(), name));
 	close(directory.fd);
@@ -174,7 +174,7 @@ static void other_hidden_files_are_not_named(void **state)
 	(void)state;
 	faults.refuses_nameless = true;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		write_file(path_of(names[i]), data, N);
+		write_file(path_of(names[i]), output_bytes, N);
 	assert_int_equal(symlink("f", path_of(".gsort-unfinished-0123456789abcdef")), 0);
 	assert_int_equal(mkfifo(path_of(".gsort-unfinished-0123456789abcdee"), 0600), 0);
 	output_abort(open_output(path_of("g"), N));
@@ -193,6 +193,6 @@ int main(void)
 		FIXTURE(other_hidden_files_are_not_named),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(output_bytes, sizeof output_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,8 @@ static int open_refused(const char *path)
 static void write_data(struct output *output)
 {
 	for (uint64_t at = N; at > 0; at -= PIECE)
-		assert_int_equal(output_write_at(output, at - PIECE, data + at - PIECE, PIECE), 0);
+		assert_int_equal(
+			output_write_at(output, at - PIECE, output_bytes + at - PIECE, PIECE), 0);
 }
 
 static void old_file_is_untouched_until_commit(void **state)
@@ -49,7 +50,7 @@ static void old_file_is_untouched_until_commit(void **state)
 		assert_true(file_holds(path, old, sizeof old));
 		assert_int_equal(count_names(), nameless ? 1 : 2);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_true(file_holds(path, data, N));
+		assert_true(file_holds(path, output_bytes, N));
 		assert_int_equal(count_names(), 1);
 	}
 }
@@ -116,7 +117,7 @@ static void hidden_name_that_nobody_knows_goes_as_any(void **state)
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_int_equal(count_names(), 1);
-	assert_true(file_holds(path_of("f"), data, N));
+	assert_true(file_holds(path_of("f"), output_bytes, N));
 }
 
 static void threads_write_at_offsets(void **state)
@@ -127,7 +128,7 @@ static void threads_write_at_offsets(void **state)
 	assert_false(output_is_ordered(output));
 	assert_int_equal(write_by_threads(output), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), data, N));
+	assert_true(file_holds(path_of("new"), output_bytes, N));
 }
 
 static void what_was_written_can_be_read_back(void **state)
@@ -138,7 +139,7 @@ static void what_was_written_can_be_read_back(void **state)
 	(void)state;
 	write_data(output);
 	assert_int_equal(output_read_at(output, 0, back, N), 0);
-	assert_memory_equal(back, data, N);
+	assert_memory_equal(back, output_bytes, N);
 	output_abort(output);
 	guarded_free(back, N);
 }
@@ -151,7 +152,7 @@ static void output_past_the_cache_is_the_same(void **state)
 	output_pass_by_cache(output);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), data, N));
+	assert_true(file_holds(path_of("new"), output_bytes, N));
 }
 
 /* Pieces with odd edges, large enough to be written directly. */
@@ -230,11 +231,11 @@ static void excess_reservation_is_cut(void **state)
 	(void)state;
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), data, N));
+	assert_true(file_holds(path_of("new"), output_bytes, N));
 
 	output = open_output(path_of("empty"), 3 * N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("empty"), data, 0));
+	assert_true(file_holds(path_of("empty"), output_bytes, 0));
 }
 
 enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_PIECE = 200 * 1000 };
@@ -303,8 +304,8 @@ static void space_is_reserved_where_it_is_written(void **state)
 	struct stat file;
 
 	(void)state;
-	assert_int_equal(output_write_at(output, nbytes / 2, data, PIECE), 0);
-	assert_int_equal(output_write_at(output, nbytes - PIECE, data, PIECE), 0);
+	assert_int_equal(output_write_at(output, nbytes / 2, output_bytes, PIECE), 0);
+	assert_int_equal(output_write_at(output, nbytes - PIECE, output_bytes, PIECE), 0);
 	assert_int_equal(fstat(faults.nameless_fd, &file), 0);
 	assert_int_equal(file.st_size, nbytes);
 	assert_in_range(file.st_blocks * 512, 2 * PIECE, nbytes / 32);
@@ -319,7 +320,7 @@ static void space_is_reserved_a_step_ahead(void **state)
 
 	(void)state;
 	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
-		assert_int_equal(output_write_at(output, at, data, PIECE), 0);
+		assert_int_equal(output_write_at(output, at, output_bytes, PIECE), 0);
 		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
 		assert_in_range(file.st_size, at + PIECE, at + PIECE + step);
 		assert_true((uint64_t)file.st_blocks * 512 <= at + PIECE + 2 * step);
@@ -344,8 +345,8 @@ static void gap_is_never_committed(void **state)
 	struct output *output = open_output(path, N);
 
 	(void)state;
-	assert_int_equal(output_write_at(output, 0, data, PIECE), 0);
-	assert_int_equal(output_write_at(output, 2 * PIECE, data, PIECE), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
+	assert_int_equal(output_write_at(output, 2 * PIECE, output_bytes, PIECE), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
 	assert_true(file_holds(path, old, sizeof old));
 	assert_int_equal(count_names(), 1);
@@ -366,7 +367,7 @@ static void failing_steps_leave_the_old_file(void **state)
 
 		messages_reset(true);
 		*steps[i] = EDQUOT;
-		r = output_write_at(output, 0, data, N);
+		r = output_write_at(output, 0, output_bytes, N);
 		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
 		assert_non_null(strstr(messages_last(), path));
@@ -384,7 +385,7 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	(void)state;
 	faults.rename_errno = EACCES;
 	faults.unlink_errno = EROFS;
-	assert_int_equal(output_write_at(output, 0, data, N), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EACCES);
 	assert_non_null(strstr(messages_last(), "cannot be replaced"));
 	assert_non_null(strstr(messages_last_warning(), path));
@@ -507,7 +508,7 @@ static void harmless_changes_do_not_keep_it_from_being_replaced(void **state)
 		else
 			assert_int_equal(unlink(path), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-		assert_true(file_holds(path, data, N));
+		assert_true(file_holds(path, output_bytes, N));
 	}
 }
 
@@ -556,7 +557,7 @@ static void rates_stay_and_their_target_is_replaced(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_int_equal(lstat(far, &status), 0);
 	assert_true(S_ISLNK(status.st_mode));
-	assert_true(file_holds(path, data, N));
+	assert_true(file_holds(path, output_bytes, N));
 	assert_int_equal(count_names(), 3);
 }
 
@@ -569,7 +570,7 @@ static void link_to_nothing_makes_its_target(void **state)
 	output = open_output(path_of("link"), N);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_holds(path_of("new"), data, N));
+	assert_true(file_holds(path_of("new"), output_bytes, N));
 	assert_int_equal(count_names(), 2);
 }
 
@@ -685,6 +686,6 @@ int main(void)
 		FIXTURE(owner_is_kept_where_we_may),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(output_bytes, sizeof output_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

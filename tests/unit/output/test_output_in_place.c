@@ -29,7 +29,7 @@ static void *drain(void *arg)
 	ssize_t n;
 
 	while ((n = read(fd, buffer, sizeof buffer)) > 0) {
-		if (memcmp(buffer, data + at, (size_t)n) != 0)
+		if (memcmp(buffer, output_bytes + at, (size_t)n) != 0)
 			abort();
 		at += (size_t)n;
 	}
@@ -83,7 +83,7 @@ static void cancel_wakes_those_who_wait_for_their_turn(void **state)
 	output_cancel(output);
 	pthread_join(writer.thread, NULL);
 	assert_int_equal(writer.r, -ECANCELED);
-	assert_int_equal(output_write_at(output, 0, data, 1), -ECANCELED);
+	assert_int_equal(output_write_at(output, 0, output_bytes, 1), -ECANCELED);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
 	assert_false(messages_failed());
 }
@@ -120,7 +120,7 @@ static void standard_output_goes_on_where_it_is(void **state)
 
 	(void)state;
 	memcpy(expected, "a", 1);
-	memcpy(expected + 1, data, N);
+	memcpy(expected + 1, output_bytes, N);
 	memcpy(expected + 1 + N, "b", 1);
 	for (size_t i = 0; i < 2; i++) {
 		const char *path = path_of(i ? "append" : "write");
@@ -177,6 +177,6 @@ int main(void)
 		FIXTURE(terminal_is_refused),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(output_bytes, sizeof output_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,8 @@ static void extents_come_back_and_leave_no_name(void **state)
 		faults.most_nbytes = 7777;
 		faults.interrupt_every = 2;
 		spill = open_spill(directories, 1, SPILL_UNLIMITED);
-		a = store(spill, N);
-		b = store(spill, 1);
+		a = store_bytes(spill, N);
+		b = store_bytes(spill, 1);
 		assert_int_equal(count_names(), 0);
 		assert_true(b.offset % SPILL_ALIGN_NBYTES == 0);
 		assert_stored(spill, a);
@@ -46,7 +46,7 @@ static void file_that_keeps_its_name_is_not_used(void **state)
 	(void)state;
 	faults.refuses_nameless = true;
 	faults.unlink_errno = EROFS;
-	assert_int_equal(spill_write(spill, data, N, &extent), -EROFS);
+	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -EROFS);
 	assert_non_null(strstr(messages_last(), fixture_directory));
 	assert_non_null(strstr(messages_last_warning(), path_of(".gsort-")));
 	assert_int_equal(count_names(), 1);
@@ -60,7 +60,7 @@ static void directories_are_not_touched_until_needed(void **state)
 	struct spill_extent extent;
 
 	(void)state;
-	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOENT);
+	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOENT);
 	assert_non_null(strstr(messages_last(), "/nowhere"));
 	spill_close(spill);
 }
@@ -73,7 +73,7 @@ static void every_directory_is_used(void **state)
 
 	(void)state;
 	for (int i = 0; i < 12; i++)
-		n_in[store(spill, N).file]++;
+		n_in[store_bytes(spill, N).file]++;
 	for (int i = 0; i < 3; i++)
 		assert_true(n_in[i] > 0);
 	assert_string_equal(spill_directory(spill, 2), "/var/tmp");
@@ -96,7 +96,7 @@ static void extents_come_back_past_the_cache(void **state)
 		for (int i = 0; i < 20; i++) {
 			assert_int_equal(spill_write(spill, aligned, N, &extent), 0);
 			assert_stored(spill, extent);
-			assert_stored(spill, store(spill, 1 + 7777 * i % N));
+			assert_stored(spill, store_bytes(spill, 1 + 7777 * i % N));
 		}
 		spill_close(spill);
 	}
@@ -148,7 +148,7 @@ static void full_directory_is_passed_over(void **state)
 	faults.marked_directory = fixture_directory;
 	faults.marked_errno = ENOSPC;
 	for (int i = 0; i < 4; i++) {
-		const struct spill_extent extent = store(spill, N);
+		const struct spill_extent extent = store_bytes(spill, N);
 
 		assert_int_equal(extent.file, 1);
 		assert_stored(spill, extent);
@@ -164,7 +164,7 @@ static atomic_int n_stored;
 static void *store_pages(void *spill)
 {
 	while (atomic_fetch_add(&n_stored, 1) < 40)
-		store(spill, SPILL_ALIGN_NBYTES);
+		store_bytes(spill, SPILL_ALIGN_NBYTES);
 	return NULL;
 }
 
@@ -178,7 +178,7 @@ static void one_writer_spares_a_slow_directory(void **state)
 	faults.marked_directory = fixture_directory;
 	faults.marked_delay = 20000;
 	for (int i = 0; i < 20; i++)
-		n_slow += store(spill, SPILL_ALIGN_NBYTES).file == 0;
+		n_slow += store_bytes(spill, SPILL_ALIGN_NBYTES).file == 0;
 	assert_in_range(n_slow, 1, 5);
 	spill_close(spill);
 }
@@ -212,7 +212,7 @@ static void no_space_anywhere_names_the_directories(void **state)
 	(void)state;
 	faults.marked_directory = fixture_directory;
 	faults.marked_errno = ENOSPC;
-	assert_int_equal(spill_write(spill, data, N, &extent), -ENOSPC);
+	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -ENOSPC);
 	assert_non_null(strstr(messages_last(), fixture_directory));
 	assert_int_equal(messages_last_hint(), HINT_MORE_TEMPORARY);
 	assert_int_equal(spill_used_nbytes(spill), 0);
@@ -236,7 +236,7 @@ static void real_full_disk_is_survived(void **state)
 	faults.marked_delay = 20000;
 	spill = open_spill(directories, 2, SPILL_UNLIMITED);
 	for (int i = 0; i < 8; i++) {
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 		n_small += extents[i].file == 0;
 	}
 	assert_int_equal(n_small, 2);
@@ -248,7 +248,7 @@ static void real_full_disk_is_survived(void **state)
 	assert_int_equal(spill_used_nbytes(spill), 0);
 	n_small = 0;
 	for (int i = 0; i < 8; i++)
-		n_small += store(spill, N).file == 0;
+		n_small += store_bytes(spill, N).file == 0;
 	spill_close(spill);
 	assert_int_equal(umount(small), 0);
 	assert_int_equal(n_small, 2);
@@ -258,17 +258,17 @@ static void limit_holds_and_counts_what_is_given_back(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
-	struct spill_extent a = store(spill, N), b = store(spill, N);
+	struct spill_extent a = store_bytes(spill, N), b = store_bytes(spill, N);
 	uint64_t nbytes;
 
 	(void)state;
-	assert_int_equal(spill_write(spill, data, 1, &b), -ENOSPC);
+	assert_int_equal(spill_write(spill, spill_bytes, 1, &b), -ENOSPC);
 	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
 	assert_int_equal(nbytes, N_IN_PAGES);
-	store(spill, N);
+	store_bytes(spill, N);
 	assert_int_equal(spill_peak_nbytes(spill), 2 * N_IN_PAGES);
 	spill_close(spill);
 }
@@ -280,7 +280,7 @@ static void what_is_discarded_is_given_back_before_the_limit_is_passed(void **st
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
-		spill_discard(spill, store(spill, N));
+		spill_discard(spill, store_bytes(spill, N));
 	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
 	assert_false(messages_failed());
 	spill_close(spill);
@@ -290,7 +290,7 @@ static void discarded_space_returns_to_the_disk(void **state)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
-	struct spill_extent extent = store(spill, N);
+	struct spill_extent extent = store_bytes(spill, N);
 	struct stat before, after;
 
 	(void)state;
@@ -313,7 +313,7 @@ static void little_of_what_is_discarded_stays(void **state)
 
 	(void)state;
 	for (int i = 0; i < N_EXTENTS; i++)
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 	for (int i = 0; i < N_EXTENTS; i++) {
 		spill_discard(spill, extents[i]);
 		assert_int_equal(fstat(faults.nameless_fd, &file), 0);
@@ -331,7 +331,7 @@ static void neighbours_are_given_back_together(void **state)
 
 	(void)state;
 	for (int i = 0; i < 9; i++)
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 	/* From both ends to the middle, and one apart. */
 	for (int i = 0; i < 3; i++) {
 		spill_discard(spill, extents[i]);
@@ -352,7 +352,7 @@ static void space_that_cannot_be_given_back_stays_in_use(void **state)
 
 	(void)state;
 	faults.punch_errno = EOPNOTSUPP;
-	spill_discard(spill, store(spill, N));
+	spill_discard(spill, store_bytes(spill, N));
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
@@ -396,6 +396,6 @@ int main(void)
 		FIXTURE(directories_of_one_disk_count_once),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(spill_bytes, sizeof spill_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,13 +33,13 @@ static void memory_is_filled_before_a_file_is_opened(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 		assert_true(is_in_memory(spill, extents[i]));
 		assert_true(extents[i].offset % SPILL_ALIGN_NBYTES == 0);
 	}
 	for (int i = 0; i < 3; i++)
 		assert_stored(spill, extents[i]);
-	assert_int_equal(spill_write(spill, data, 1, &extents[0]), -ENOENT);
+	assert_int_equal(spill_write(spill, spill_bytes, 1, &extents[0]), -ENOENT);
 	spill_close(spill);
 }
 
@@ -51,7 +51,7 @@ static void what_memory_has_no_room_for_goes_to_files(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 	assert_true(is_in_memory(spill, extents[0]));
 	assert_false(is_in_memory(spill, extents[1]));
 	for (int i = 0; i < 3; i++)
@@ -72,8 +72,8 @@ static void memory_does_not_count_against_the_limit(void **state)
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
 	assert_int_equal(nbytes, 3 * N_IN_PAGES);
 	for (int i = 0; i < 3; i++)
-		store(spill, N);
-	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOSPC);
+		store_bytes(spill, N);
+	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOSPC);
 	assert_int_equal(messages_last_hint(), HINT_HIGHER_LIMIT);
 	spill_close(spill);
 }
@@ -90,18 +90,18 @@ static void discarded_pages_of_memory_are_used_again(void **state)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 2, SPILL_UNLIMITED);
-	const struct spill_extent a = store(spill, N), b = store(spill, N);
+	const struct spill_extent a = store_bytes(spill, N), b = store_bytes(spill, N);
 	unsigned char back[SPILL_ALIGN_NBYTES];
 	struct spill_extent extent;
 
 	(void)state;
 	spill_discard(spill, part(a, 0, 8 * SPILL_ALIGN_NBYTES));
-	assert_stored(spill, store(spill, 8 * SPILL_ALIGN_NBYTES));
-	assert_int_equal(spill_write(spill, data, 1, &extent), -ENOENT);
+	assert_stored(spill, store_bytes(spill, 8 * SPILL_ALIGN_NBYTES));
+	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOENT);
 	assert_int_equal(spill_read(spill, part(a, 8 * SPILL_ALIGN_NBYTES, sizeof back), back), 0);
-	assert_memory_equal(back, data + 8 * SPILL_ALIGN_NBYTES, sizeof back);
+	assert_memory_equal(back, spill_bytes + 8 * SPILL_ALIGN_NBYTES, sizeof back);
 	spill_discard(spill, part(a, 8 * SPILL_ALIGN_NBYTES, N - 8 * SPILL_ALIGN_NBYTES));
-	assert_stored(spill, store(spill, 17 * SPILL_ALIGN_NBYTES));
+	assert_stored(spill, store_bytes(spill, 17 * SPILL_ALIGN_NBYTES));
 	assert_stored(spill, b);
 	spill_close(spill);
 }
@@ -125,7 +125,7 @@ static void discarded_memory_returns_to_the_system(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		extents[i] = store(spill, N);
+		extents[i] = store_bytes(spill, N);
 	n_pages = resident_pages();
 	for (int i = 0; i < 50; i++)
 		spill_discard(spill, part(extents[i], 0, 20 * SPILL_ALIGN_NBYTES));
@@ -157,11 +157,11 @@ static void memory_that_cannot_be_had_is_not_missed(void **state)
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	extent = store(spill, N);
+	extent = store_bytes(spill, N);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	assert_false(is_in_memory(spill, extent));
 	assert_stored(spill, extent);
-	extent = store(spill, N);
+	extent = store_bytes(spill, N);
 	assert_true(is_in_memory(spill, extent));
 	spill_close(spill);
 }
@@ -218,13 +218,13 @@ static void extent_that_cannot_be_noted_leaves_no_mapping(void **state)
 	list = exhaust_heap(64);
 	limit.rlim_cur += N_IN_PAGES;
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-	r = memory_tier_write(tier, data, N, &offset);
+	r = memory_tier_write(tier, spill_bytes, N, &offset);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	free_list(list);
 	assert_int_equal(r, -ENOMEM);
 	assert_true(address_nbytes() <= nbytes);
 	assert_int_equal(memory_tier_free_nbytes(tier), 10 * N_IN_PAGES);
-	assert_int_equal(memory_tier_write(tier, data, N, &offset), 0);
+	assert_int_equal(memory_tier_write(tier, spill_bytes, N, &offset), 0);
 	memory_tier_close(tier);
 }
 
@@ -232,7 +232,7 @@ static void extent_that_cannot_be_noted_leaves_no_mapping(void **state)
 static void *use_memory(void *spill)
 {
 	for (int i = 0; i < 200; i++) {
-		const struct spill_extent extent = store(spill, N);
+		const struct spill_extent extent = store_bytes(spill, N);
 
 		assert_stored(spill, extent);
 		spill_discard(spill, extent);
@@ -252,8 +252,8 @@ static void threads_share_memory(void **state)
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(spill_used_nbytes(spill), 0);
-	assert_true(is_in_memory(spill, store(spill, N)));
-	assert_true(is_in_memory(spill, store(spill, N)));
+	assert_true(is_in_memory(spill, store_bytes(spill, N)));
+	assert_true(is_in_memory(spill, store_bytes(spill, N)));
 	spill_close(spill);
 }
 
@@ -271,6 +271,6 @@ int main(void)
 		FIXTURE(threads_share_memory),
 	};
 
-	fill_pattern(data, sizeof data, 1);
+	fill_pattern(spill_bytes, sizeof spill_bytes, 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

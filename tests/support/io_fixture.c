@@ -1,0 +1,235 @@
+/*
+ * io_fixture - a directory to work in, and calls that misbehave (see io_fixture.h)
+ */
+#include "tests/support/io_fixture.h"
+
+struct io_faults faults;
+
+/* Is this transfer to fail, with errno set? Else *nbytes may have become less. */
+static bool faulty_transfer(size_t *nbytes)
+{
+	const unsigned n = atomic_fetch_add(&faults.n_transfers, 1) + 1;
+
+	if (faults.transfer_errno) {
+		errno = faults.transfer_errno;
+		return true;
+	}
+	if (faults.interrupt_every && n % faults.interrupt_every == 0) {
+		errno = EINTR;
+		return true;
+	}
+	if (faults.most_nbytes && *nbytes > faults.most_nbytes)
+		*nbytes = faults.most_nbytes;
+	return false;
+}
+
+int faulty_openat(int directory, const char *path, int flags, mode_t mode)
+{
+	const bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
+	int fd;
+
+	if (nameless && faults.refuses_nameless) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	if (flags & O_EXCL && !nameless && faults.new_errno) {
+		errno = faults.new_errno;
+		return -1;
+	}
+	if (flags & O_DIRECT && faults.refuses_direct) {
+		errno = EINVAL;
+		return -1;
+	}
+	fd = openat(directory, path, flags, mode);
+	if (nameless)
+		faults.nameless_fd = fd;
+	if (faults.marked_directory && strcmp(path, faults.marked_directory) == 0)
+		faults.marked_fd = fd;
+	return fd;
+}
+
+static ssize_t faulty_read(int fd, void *buffer, size_t nbytes)
+{
+	return faulty_transfer(&nbytes) ? -1 : read(fd, buffer, nbytes);
+}
+
+static ssize_t faulty_write(int fd, const void *data, size_t nbytes)
+{
+	return faulty_transfer(&nbytes) ? -1 : write(fd, data, nbytes);
+}
+
+static ssize_t faulty_pread(int fd, void *buffer, size_t nbytes, off_t offset)
+{
+	if (faults.place_errno && offset == faults.failing_offset) {
+		errno = faults.place_errno;
+		return -1;
+	}
+	return faulty_transfer(&nbytes) ? -1 : pread(fd, buffer, nbytes, offset);
+}
+
+static ssize_t faulty_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	if (fd == faults.marked_fd) {
+		usleep(faults.marked_delay);
+		if (faults.marked_errno) {
+			errno = faults.marked_errno;
+			return -1;
+		}
+	}
+	return faulty_transfer(&nbytes) ? -1 : pwrite(fd, data, nbytes, offset);
+}
+
+static int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
+{
+	if (mode)
+		atomic_fetch_add(&faults.n_punches, 1);
+	return FAULTY(mode ? faults.punch_errno : faults.preallocate_errno,
+		      fallocate(fd, mode, offset, nbytes));
+}
+
+static int faulty_ftruncate(int fd, off_t nbytes)
+{
+	return FAULTY(faults.ftruncate_errno, ftruncate(fd, nbytes));
+}
+
+static int faulty_fsync(int fd)
+{
+	const bool is_first = atomic_fetch_add(&faults.n_syncs, 1) == 0;
+	const int error = is_first && faults.first_fsync_errno ? faults.first_fsync_errno :
+								 faults.fsync_errno;
+
+	return FAULTY(error, fsync(fd));
+}
+
+/* Closes in any case, as Linux does. */
+static int faulty_close(int fd)
+{
+	const int r = close(fd);
+
+	return FAULTY(faults.close_errno, r);
+}
+
+static int faulty_linkat(int from, const char *name, int to, const char *as, int flags)
+{
+	return FAULTY(faults.link_errno, linkat(from, name, to, as, flags));
+}
+
+static int faulty_renameat(int from, const char *name, int to, const char *as)
+{
+	return FAULTY(faults.rename_errno, renameat(from, name, to, as));
+}
+
+static int faulty_unlinkat(int directory, const char *name, int flags)
+{
+	return FAULTY(faults.unlink_errno, unlinkat(directory, name, flags));
+}
+
+static int faulty_fsetxattr(int fd, const char *name, const void *value, size_t nbytes, int flags)
+{
+	return FAULTY(faults.setxattr_errno, fsetxattr(fd, name, value, nbytes, flags));
+}
+
+const struct syscalls faulty_calls = {
+	.name = "faulty",
+	.openat = faulty_openat,
+	.close = faulty_close,
+	.read = faulty_read,
+	.write = faulty_write,
+	.pread = faulty_pread,
+	.pwrite = faulty_pwrite,
+	.fallocate = faulty_fallocate,
+	.ftruncate = faulty_ftruncate,
+	.fsync = faulty_fsync,
+	.linkat = faulty_linkat,
+	.renameat = faulty_renameat,
+	.unlinkat = faulty_unlinkat,
+	.fsetxattr = faulty_fsetxattr,
+	.guards = &process.guards,
+	.names = &process.names,
+	.commitment = &process.commitment,
+};
+
+char fixture_directory[64];
+
+int fixture_start(void **state)
+{
+	(void)state;
+	memset(&faults, 0, sizeof faults);
+	faults.marked_fd = -1;
+	messages_reset(true);
+	process_lend();
+	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
+	return mkdtemp(fixture_directory) ? 0 : -1;
+}
+
+const char *path_of(const char *name)
+{
+	static char paths[16][512];
+	static unsigned i;
+	char *path = paths[i++ % 16];
+
+	snprintf(path, sizeof paths[0], "%s/%s", fixture_directory, name);
+	return path;
+}
+
+unsigned count_names(void)
+{
+	DIR *directory = opendir(fixture_directory);
+	unsigned n = 0;
+
+	while (directory && readdir(directory))
+		n++;
+	closedir(directory);
+	return n - 2;
+}
+
+int fixture_finish(void **state)
+{
+	DIR *directory = opendir(fixture_directory);
+	struct dirent *entry;
+
+	(void)state;
+	while ((entry = readdir(directory)))
+		if (unlink(path_of(entry->d_name)) < 0)
+			rmdir(path_of(entry->d_name));
+	closedir(directory);
+	return rmdir(fixture_directory);
+}
+
+void write_file(const char *path, const void *data, size_t nbytes)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fwrite(data, 1, nbytes, file) != nbytes || fclose(file) != 0) {
+		perror(path);
+		abort();
+	}
+}
+
+bool file_holds(const char *path, const void *data, size_t nbytes)
+{
+	char *contents = malloc(nbytes + 1);
+	FILE *file = fopen(path, "r");
+	bool same;
+
+	if (!file || !contents) {
+		free(contents);
+		return false;
+	}
+	same = fread(contents, 1, nbytes + 1, file) == nbytes &&
+	       memcmp(contents, data, nbytes) == 0;
+	fclose(file);
+	free(contents);
+	return same;
+}
+
+void fill_pattern(void *data, size_t nbytes, uint64_t seed)
+{
+	unsigned char *bytes = data;
+	uint64_t x = seed * 2 + 1;
+
+	for (size_t i = 0; i < nbytes; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		bytes[i] = (unsigned char)(x >> 56);
+	}
+}

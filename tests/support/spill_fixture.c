@@ -1,0 +1,24 @@
+/*
+ * spill_fixture - extents of known bytes (see spill_fixture.h)
+ */
+#include "tests/support/spill_fixture.h"
+
+unsigned char spill_bytes[N];
+
+struct spill_extent store_bytes(struct spill *spill, size_t nbytes)
+{
+	struct spill_extent extent;
+
+	assert_int_equal(spill_write(spill, spill_bytes, nbytes, &extent), 0);
+	assert_int_equal(extent.nbytes, nbytes);
+	return extent;
+}
+
+void assert_stored(struct spill *spill, struct spill_extent extent)
+{
+	unsigned char *back = guarded_alloc(extent.nbytes);
+
+	assert_int_equal(spill_read(spill, extent, back), 0);
+	assert_memory_equal(back, spill_bytes, extent.nbytes);
+	guarded_free(back, extent.nbytes);
+}
