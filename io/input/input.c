@@ -28,6 +28,7 @@
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
 #include "io/input/npy.h"
+#include "src/base/handover.h"
 #include "src/base/messages.h"
 
 static bool is_serial(const struct input *input)
@@ -96,10 +97,28 @@ static int add_to_total(struct input *input, const struct source *source)
 	return 0;
 }
 
+/*
+ * A descriptor that is given again has nothing left to read, as standard input has to every other
+ * program.
+ */
+static bool is_given_again(struct input *input, size_t i)
+{
+	struct source *source = &input->sources[i].source;
+
+	for (size_t j = 0; source->given.kind == GIVEN_DESCRIPTOR && j < i; j++) {
+		const struct source *other = &input->sources[j].source;
+
+		if (!source_is_given_again(source, other))
+			continue;
+		source->identity = other->identity;
+		return true;
+	}
+	return false;
+}
+
 /* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
 static int examine_sources(struct input *input, bool *ret_streams)
 {
-	const struct source *standard_input = NULL;
 	bool streams = false;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
@@ -107,13 +126,8 @@ static int examine_sources(struct input *input, bool *ret_streams)
 		int r;
 
 		input->sources[i].position = input->total_nbytes;
-		if (!source->path && standard_input) {
-			/* Given again it has nothing left to read, as to every other program. */
-			source->identity = standard_input->identity;
+		if (is_given_again(input, i))
 			continue;
-		}
-		if (!source->path)
-			standard_input = source;
 		r = source_examine(&input->table, source);
 		if (r == 0 && !source->is_stream)
 			r = frame_regular(input, &input->sources[i]);
@@ -134,8 +148,8 @@ static int make_serial(struct input *input)
 	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
 }
 
-static struct input *make_input(const struct syscalls *calls, const char *const *paths, size_t n,
-				const struct framing *framing)
+static struct input *make_input(const struct syscalls *calls, const char *const *paths,
+				const struct given *given, size_t n, const struct framing *framing)
 {
 	struct input *input = calloc(1, sizeof *input + n * sizeof *input->sources);
 	const struct format_rules rules = framing_rules(framing);
@@ -150,14 +164,16 @@ static struct input *make_input(const struct syscalls *calls, const char *const 
 	pthread_mutex_init(&input->claim, NULL);
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
-		source_prepare(&input->sources[i].source, paths[i]);
+		source_prepare(&input->sources[i].source, paths[i],
+			       given ? given[i] : (struct given){ GIVEN_PATH });
 	return input;
 }
 
-int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
-		      const struct framing *framing, struct input **ret_input)
+int input_open_given(const struct syscalls *calls, const char *const *paths,
+		     const struct given *given, size_t n, const struct framing *framing,
+		     struct input **ret_input)
 {
-	struct input *input = make_input(calls, paths, n, framing);
+	struct input *input = make_input(calls, paths, given, n, framing);
 	bool streams = false;
 	int r;
 
@@ -174,6 +190,12 @@ int input_open_framed(const struct syscalls *calls, const char *const *paths, si
 	}
 	*ret_input = input;
 	return 0;
+}
+
+int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
+		      const struct framing *framing, struct input **ret_input)
+{
+	return input_open_given(calls, paths, NULL, n, framing, ret_input);
 }
 
 int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
@@ -556,4 +578,7 @@ void input_cancel(struct input *input)
 	input_stop(input, -ECANCELED);
 	if (input->cancel_fd >= 0 && write(input->cancel_fd, &one, sizeof one) < 0)
 		assert(errno == EAGAIN); /* it is readable already */
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (input->sources[i].source.given.kind == GIVEN_HANDOVER)
+			handover_fail(input->sources[i].source.given.handover, -ECANCELED);
 }

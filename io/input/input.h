@@ -29,6 +29,7 @@
 #include "io/input/header.h"
 
 struct fields;
+struct given;
 struct input;
 
 #define INPUT_SIZE_UNKNOWN UINT64_MAX
@@ -42,6 +43,11 @@ struct input;
  */
 int input_open_framed(const struct syscalls *calls, const char *const *paths, size_t n,
 		      const struct framing *framing, struct input **ret_input);
+
+/* The same; given: n of them, which stand in the place of paths or do not. */
+int input_open_given(const struct syscalls *calls, const char *const *paths,
+		     const struct given *given, size_t n, const struct framing *framing,
+		     struct input **ret_input);
 
 /* The same, of files that are nothing but records. */
 int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
@@ -123,12 +129,16 @@ bool input_is_cached(struct input *input, uint64_t position, uint64_t nbytes);
 void input_prefetch(struct input *input, uint64_t nbytes);
 
 /*
- * All has been read and done: if standard input is a file, whoever reads on from it finds its end.
+ * All has been read and done: if standard input is a file, or what else was given open, whoever
+ * reads on from it finds its end.
  * A file is read at offsets, in any order or not at all (a mapping), which moves nothing.
  */
 void input_pass(const struct input *input);
 
-/* Make input_read() return -ECANCELED, without a message, also where it waits for a pipe. */
+/*
+ * Make input_read() return -ECANCELED, without a message, also where it waits for a pipe or a
+ * handover.
+ */
 void input_cancel(struct input *input);
 
 /*

@@ -69,7 +69,8 @@ static int start_current(struct input *input)
 /* Without opening anything, and without asking somebody to type. */
 static bool is_at_hand(const struct source *source)
 {
-	return source->zst_end || (!source->path && !isatty(STDIN_FILENO));
+	return source->zst_end || source->given.kind == GIVEN_HANDOVER ||
+	       (!source->path && !isatty(source->given.fd));
 }
 
 int input_look_ahead(struct input *input, bool may_open)

@@ -57,23 +57,34 @@ void source_table_destroy(struct source_table *table)
 	codec_pool_destroy(&table->contexts);
 }
 
-void source_prepare(struct source *source, const char *path)
+void source_prepare(struct source *source, const char *path, struct given given)
 {
-	const bool is_stdin = strcmp(path, "-") == 0;
+	const bool is_stdin = given.kind == GIVEN_PATH && strcmp(path, "-") == 0;
 
+	if (is_stdin)
+		given = (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = STDIN_FILENO };
 	*source = (struct source){
-		.name = is_stdin ? "standard input" : *path ? path : "''",
-		.path = is_stdin ? NULL : path,
+		.name = is_stdin ? "standard input" :
+			*path    ? path :
+				   "''",
+		.path = given.kind == GIVEN_PATH ? path : NULL,
+		.given = given,
 		.file = { .fd = -1 },
 		.direct = { .fd = -1 },
 	};
+}
+
+bool source_is_given_again(const struct source *source, const struct source *other)
+{
+	return source->given.kind == GIVEN_DESCRIPTOR && other->given.kind == GIVEN_DESCRIPTOR &&
+	       source->given.fd == other->given.fd;
 }
 
 /* --- under the table's lock --- */
 
 static int open_source(struct source_table *table, struct source *source)
 {
-	struct file file = { .calls = table->calls, .fd = STDIN_FILENO };
+	struct file file = { .calls = table->calls, .fd = source->given.fd };
 	struct stat status;
 	int r = 0;
 
@@ -124,7 +135,7 @@ int source_acquire(struct source_table *table, struct source *source)
 	int r = 0;
 
 	pthread_mutex_lock(&table->lock);
-	if (source->file.fd < 0)
+	if (source->file.fd < 0 && source->given.kind != GIVEN_HANDOVER)
 		r = open_source(table, source);
 	if (r == 0)
 		source->n_holders++;
@@ -137,7 +148,8 @@ void source_release(struct source_table *table, struct source *source)
 	pthread_mutex_lock(&table->lock);
 	assert(source->n_holders > 0);
 	source->n_holders--;
-	if (source->n_holders == 0 && (source->is_stream || table->n_open > table->max_idle))
+	if (source->n_holders == 0 && source->file.fd >= 0 &&
+	    (source->is_stream || table->n_open > table->max_idle))
 		close_source(table, source);
 	pthread_mutex_unlock(&table->lock);
 }

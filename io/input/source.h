@@ -31,20 +31,22 @@
 #include "io/file/cold_range.h"
 #include "io/file/file.h"
 #include "io/file/file_state.h"
+#include "io/file/given.h"
 #include "io/input/format.h"
 
 struct source {
 	/* Set by source_prepare(). */
-	const char *name; /* for messages */
-	const char *path; /* NULL: standard input */
+	const char *name;   /* for messages */
+	const char *path;   /* NULL: it is */
+	struct given given; /* a descriptor, standard input say, or a handover */
 
 	/* Set by source_examine(). */
 	bool is_stream; /* has an end that shows only when it is reached */
 	struct file_identity identity;
 	bool is_file;            /* regular, of a size that the system knows; then: */
 	struct file_state state; /* as it was at first */
-	uint64_t n_before;       /* where standard input stood */
-	uint64_t base;    /* where in the file it starts: standard input may have been read from */
+	uint64_t n_before;       /* where what is given stood */
+	uint64_t base;    /* where in the file it starts: what is given may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
 	uint64_t n_after; /* bytes behind them, which are not read here */
 	uint64_t header_nbytes; /* that it says of itself (format.h); 0: nothing */
@@ -87,8 +89,11 @@ void source_table_init(struct source_table *table, const struct syscalls *calls,
 		       const struct format_rules *rules);
 void source_table_destroy(struct source_table *table);
 
-/* path: "-" is standard input; must outlive the source. */
-void source_prepare(struct source *source, const char *path);
+/* path: "-" is standard input, if nothing else is given; both must outlive the source. */
+void source_prepare(struct source *source, const char *path, struct given given);
+
+/* Is it read from the same descriptor? */
+bool source_is_given_again(const struct source *source, const struct source *other);
 
 /*
  * What does it contribute? 0, or the errno of what cannot be read: missing, no permission, a
@@ -151,7 +156,7 @@ int source_check_size(const struct source *source);
 int source_check_end(const struct source *source);
 
 /*
- * All of it has been read, wherever: let standard input stand behind it, if it is a file, as if it
- * had been read from the front.
+ * All of it has been read, wherever: let a descriptor that is given stand behind it, if it is a
+ * file, as if it had been read from the front.
  */
 void source_pass(const struct source *source);

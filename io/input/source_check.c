@@ -40,7 +40,7 @@ int source_check_size(const struct source *source)
 static bool look_again(const struct source *source, struct stat *ret_status)
 {
 	const int r = source->path ? stat(source->path, ret_status) :
-				     fstat(STDIN_FILENO, ret_status);
+				     fstat(source->given.fd, ret_status);
 
 	return r == 0 && file_identity_equal(file_identity_of(ret_status), source->identity);
 }
@@ -78,5 +78,5 @@ void source_pass(const struct source *source)
 	const bool is_file = !source->is_stream || source->zst_end;
 
 	if (!source->path && is_file)
-		lseek(STDIN_FILENO, (off_t)source_end(source), SEEK_SET);
+		lseek(source->given.fd, (off_t)source_end(source), SEEK_SET);
 }

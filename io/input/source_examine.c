@@ -74,7 +74,7 @@ static int measure_content(struct source_table *table, struct source *source)
 static int measure_regular(struct source_table *table, struct source *source,
 			   const struct stat *status)
 {
-	const off_t base = source->path ? 0 : lseek(STDIN_FILENO, 0, SEEK_CUR);
+	const off_t base = source->path ? 0 : lseek(source->given.fd, 0, SEEK_CUR);
 	int r;
 
 	if (base < 0)
@@ -93,8 +93,13 @@ static int measure_regular(struct source_table *table, struct source *source,
 int source_examine(struct source_table *table, struct source *source)
 {
 	struct stat status;
-	int r = source->path ? stat(source->path, &status) : fstat(STDIN_FILENO, &status);
+	int r;
 
+	if (source->given.kind == GIVEN_HANDOVER) {
+		source->is_stream = true;
+		return 0;
+	}
+	r = source->path ? stat(source->path, &status) : fstat(source->given.fd, &status);
 	if (r < 0)
 		return fail(-errno, "%s: cannot open: %m", source->name);
 	if (S_ISDIR(status.st_mode))

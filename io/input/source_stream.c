@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/input/source_inside.h"
+#include "src/base/handover.h"
 #include "src/base/messages.h"
 
 uint64_t source_window_nbytes(const void *header, size_t nbytes)
@@ -31,6 +32,8 @@ static int read_next(struct source *source, int cancel_fd, void *buffer, size_t 
 		*ret_nbytes = 0;
 		return 0;
 	}
+	if (source->given.kind == GIVEN_HANDOVER)
+		return handover_receive(source->given.handover, buffer, nbytes, ret_nbytes);
 	r = file_read_next(&source->file, buffer, nbytes, cancel_fd, ret_nbytes);
 	if (r < 0)
 		return r != -ECANCELED ? fail(r, "%s: read: %m", source->name) : r;
@@ -72,7 +75,8 @@ int source_start(const struct source_table *table, struct source *source, int ca
 	int r;
 
 	source->is_started = true;
-	if ((!source->is_stream && !source->zst_end) || table->rules.choice == FORMAT_RAW)
+	if ((!source->is_stream && !source->zst_end) || table->rules.choice == FORMAT_RAW ||
+	    source->given.kind == GIVEN_HANDOVER)
 		return 0; /* it was looked at, and is plain, or need not be */
 	source->head = malloc(sizeof *source->head);
 	if (!source->head)
@@ -86,7 +90,8 @@ int source_start(const struct source_table *table, struct source *source, int ca
 
 bool source_may_be_compressed(const struct source *source)
 {
-	return source->is_stream && (!source->is_started || source->zst_stream);
+	return source->is_stream && source->given.kind != GIVEN_HANDOVER &&
+	       (!source->is_started || source->zst_stream);
 }
 
 /* What was read when it was started. */

@@ -53,12 +53,20 @@ static struct output *output_make(const struct syscalls *calls)
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
+	return output_open_given(calls, path, (struct given){ GIVEN_PATH }, expected_nbytes,
+				 ret_output);
+}
+
+int output_open_given(const struct syscalls *calls, const char *name, struct given given,
+		      uint64_t expected_nbytes, struct output **ret_output)
+{
 	struct output *output = output_make(calls);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(calls, path, NULL, &output->target);
+	r = given.kind == GIVEN_PATH ? target_open(calls, name, NULL, &output->target) :
+				       target_open_given(calls, name, given, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
 	if (r == 0)

@@ -8,11 +8,11 @@
  * that it points to is replaced. A new file gets the permissions of the umask; a replacement those
  * of the old file, its access list included.
  *
- * What is no regular file (a pipe, a device, a terminal's other end) or has no name of ours
- * (standard output) is written in place. Where writes at offsets are possible they are used; else
- * the output is ordered: a writer waits until everything before its offset is written. Writers to
- * an ordered output must therefore be able to proceed in order: whoever has the lowest offset must
- * not wait for one with a higher.
+ * What is no regular file (a pipe, a device, a terminal's other end, a handover) or has no name of
+ * ours (standard output) is written in place. Where writes at offsets are possible they are used;
+ * else the output is ordered: a writer waits until everything before its offset is written. Writers
+ * to an ordered output must therefore be able to proceed in order: whoever has the lowest offset
+ * must not wait for one with a higher.
  *
  *	open -> write_at* -> [read_at*] -> commit      the file is there
  *	                               \-> abort       nothing happened
@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
+#include "io/file/given.h"
 #include "io/output/file_writer.h"
 
 struct output;
@@ -54,6 +55,12 @@ enum output_durability {
  */
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
+
+/*
+ * The same, to what is given in the place of a path, which is what messages call it.
+ */
+int output_open_given(const struct syscalls *calls, const char *name, struct given given,
+		      uint64_t expected_nbytes, struct output **ret_output);
 
 /*
  * The same for a text, such as a report, of a size that is not known. What the process was

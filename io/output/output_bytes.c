@@ -11,6 +11,7 @@
 
 #include "io/file/size_limit.h"
 #include "io/output/output_inside.h"
+#include "src/base/handover.h"
 #include "src/base/messages.h"
 
 /*
@@ -67,6 +68,8 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 	bool reserved;
 	int r;
 
+	if (output->target.handover)
+		return handover_send(output->target.handover, data, nbytes);
 	if (output->target.is_ordered) {
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
@@ -175,5 +178,7 @@ size_t output_first_bytes(const struct output *output, void *buffer, size_t nbyt
 
 void output_cancel(struct output *output)
 {
+	if (output->target.handover)
+		handover_fail(output->target.handover, -ECANCELED);
 	note_write(output, -ECANCELED, 0, 0);
 }

@@ -12,20 +12,30 @@
 #include "src/base/messages.h"
 
 /*
- * A duplicate of what the process was given: it can be closed, which reports what the file system
- * kept back. What an exec would close is not from who started us, but ours.
+ * A duplicate of what is open: it can be closed, which reports what the file system kept back.
  */
-static int open_given(struct target *target, const char *name, int given, struct stat *ret_status)
+static int open_again(struct target *target, const char *name, int given, struct stat *ret_status)
 {
-	const int flags = fcntl(given, F_GETFD), mode = fcntl(given, F_GETFL);
+	const int mode = fcntl(given, F_GETFL);
 
 	target->name = name;
-	if (flags < 0 || flags & FD_CLOEXEC || (mode & O_ACCMODE) == O_RDONLY)
+	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
 		return fail(-EBADF, "%s: was not given to be written to: %m", name);
 	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
 		return fail(-errno, "%s: %m", name);
 	return 0;
+}
+
+/* What the process was given. What an exec would close is not from who started us, but ours. */
+static int open_given(struct target *target, const char *name, int given, struct stat *ret_status)
+{
+	const int flags = fcntl(given, F_GETFD);
+
+	target->name = name;
+	if (flags < 0 || flags & FD_CLOEXEC)
+		return fail(-EBADF, "%s: was not given to be written to: %m", name);
+	return open_again(target, name, given, ret_status);
 }
 
 /* Writes go where the descriptor stands: others may share it. */
@@ -36,24 +46,30 @@ static int open_text_given(struct target *target, const char *path, int given,
 	return open_given(target, path, given, ret_status);
 }
 
+/* Where what is open stands, if that is known, records go there. */
+static int place_records(struct target *target, const struct stat *status)
+{
+	const char *name = target->name;
+	const int fd = target->file.fd;
+	off_t base;
+
+	if (isatty(fd))
+		return fail_hint(-ENOTTY, HINT_NAME_OUTPUT, 0,
+				 "%s is a terminal, which is no place for binary records", name);
+	/* With O_APPEND the kernel ignores offsets. */
+	base = S_ISREG(status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
+	target->base = target->is_ordered ? 0 : (uint64_t)base;
+	return 0;
+}
+
 static int open_records_given(struct target *target, const char *path, int given,
 			      struct stat *ret_status)
 {
 	const char *name = given == STDOUT_FILENO ? "standard output" : path;
 	const int r = open_given(target, name, given, ret_status);
-	const int fd = target->file.fd;
-	off_t base;
 
-	if (r < 0)
-		return r;
-	if (isatty(fd))
-		return fail_hint(-ENOTTY, HINT_NAME_OUTPUT, 0,
-				 "%s is a terminal, which is no place for binary records", name);
-	/* With O_APPEND the kernel ignores offsets. */
-	base = S_ISREG(ret_status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
-	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
-	target->base = target->is_ordered ? 0 : (uint64_t)base;
-	return 0;
+	return r < 0 ? r : place_records(target, ret_status);
 }
 
 static int open_in_place(struct target *target, const char *path)
@@ -108,6 +124,27 @@ int target_open(const struct syscalls *calls, const char *path, const char *kept
 		r = open_records_given(target, path, given, &status);
 	else
 		r = open_path(target, path, kept_name, &status);
+	if (r == 0)
+		describe(target, &status);
+	return r;
+}
+
+int target_open_given(const struct syscalls *calls, const char *name, struct given given,
+		      struct target *ret_target)
+{
+	struct target *target = ret_target;
+	struct stat status;
+	int r;
+
+	*target = (struct target){ .name = name, .file = { .calls = calls, .fd = -1 } };
+	if (given.kind == GIVEN_HANDOVER) {
+		target->handover = given.handover;
+		target->is_ordered = true;
+		return 0;
+	}
+	r = open_again(target, name, given.fd, &status);
+	if (r == 0)
+		r = place_records(target, &status);
 	if (r == 0)
 		describe(target, &status);
 	return r;

@@ -7,12 +7,14 @@
  */
 #pragma once
 
+#include "io/file/given.h"
 #include "io/output/replacement.h"
 
 struct target {
 	const char *name; /* for messages */
 	struct file file;
 	struct replacement *replacement; /* NULL: written in place */
+	struct handover *handover;       /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
 	uint64_t base;     /* where in the file the output starts */
 	bool ends_at_base; /* there is nothing behind that yet */
@@ -28,6 +30,10 @@ struct target {
  */
 int target_open(const struct syscalls *calls, const char *path, const char *kept_name,
 		struct target *ret_target);
+
+/* The same, to what is given in the place of a path. */
+int target_open_given(const struct syscalls *calls, const char *name, struct given given,
+		      struct target *ret_target);
 
 /* The same for a text, which goes to a terminal, too, and always in order. */
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target);

@@ -115,7 +115,9 @@ static int do_next_piece(struct verify *verify, unsigned char *buffer, struct ve
 	nbytes = verify->nbytes - position < verify->piece_nbytes ? verify->nbytes - position :
 								    verify->piece_nbytes;
 	nbytes += position - begin;
-	r = verify->read_at(verify->file, verify->offset + begin, buffer, nbytes);
+	r = cancellation_check(verify->options->cancellation);
+	if (r == 0)
+		r = verify->read_at(verify->file, verify->offset + begin, buffer, nbytes);
 	if (r < 0)
 		return r;
 	check_piece(verify,

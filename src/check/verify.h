@@ -17,6 +17,7 @@
 
 #include "io/input/input.h"
 #include "io/output/output.h"
+#include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/record/record.h"
 
@@ -26,6 +27,7 @@ struct verify_options {
 	bool stop_at_disorder; /* the other results are then of a part only */
 	unsigned n_threads;    /* at most; each takes VERIFY_THREAD_NBYTES of memory */
 	struct stats *stats;   /* NULL: none; spans of STAGE_VERIFY */
+	const struct cancellation *cancellation; /* by who may end it; NULL: nobody */
 	/* A hash of a record that is to be summed up besides the digest's; NULL: none. */
 	uint32_t (*hash)(const void *record, uint64_t nbytes);
 };

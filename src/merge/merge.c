@@ -168,6 +168,8 @@ static int feed(struct merge *merge, struct slices *fetch)
 
 		stats_waited(merge->job->stats, span);
 		if (r == 0)
+			r = cancellation_check(merge->job->cancellation);
+		if (r == 0)
 			r = feed_window(merge, fetch, window, &n_submitted, &last);
 		if (r < 0)
 			return r;

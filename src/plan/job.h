@@ -11,6 +11,7 @@
 #include "io/input/input.h"
 #include "io/store/compression.h"
 #include "io/store/spill.h"
+#include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/plan/plan.h"
 #include "src/plan/temporary_space.h"
@@ -18,9 +19,10 @@
 struct job {
 	/* Given */
 	const struct syscalls *io;
-	struct layout records;       /* as they are asked for */
-	const struct layout *layout; /* these; setup_open() may make it `references` */
-	bool unique;                 /* -u */
+	struct cancellation *cancellation; /* asked by loops of the host; NULL: nobody cancels */
+	struct layout records;             /* as they are asked for */
+	const struct layout *layout;       /* these; setup_open() may make it `references` */
+	bool unique;                       /* -u */
 	uint64_t limit;      /* of the records of any run and of the result; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	const struct keeper *keeper; /* of runs that outlive the process; NULL: nobody */

@@ -135,7 +135,8 @@ int spec_look_at(const struct sort_spec *spec, const char *checker, struct looke
 
 	*ret = (struct looked_at){ 0 };
 	framing.checker = checker;
-	r = input_open_framed(&syscalls_plain, spec->inputs, spec->n_inputs, &framing, &ret->input);
+	r = input_open_given(&syscalls_plain, spec->inputs, spec->given_inputs, spec->n_inputs,
+			     &framing, &ret->input);
 	if (r == 0 && !input_is_settled(ret->input))
 		r = input_look_ahead(ret->input, true);
 	if (r == 0)

@@ -12,8 +12,10 @@
 #pragma once
 
 #include "io/file/file.h"
+#include "io/file/given.h"
 #include "io/input/input.h"
 #include "io/store/compression.h"
+#include "src/base/cancellation.h"
 #include "src/device/backend.h"
 #include "src/record/fields.h"
 
@@ -21,6 +23,8 @@ struct sort_spec {
 	/* What is read. */
 	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
 	size_t n_inputs;           /* at least 1 */
+	/* n_inputs, which stand in the place of paths or do not; NULL: none does. */
+	const struct given *given_inputs;
 	bool merges;               /* the inputs are sorted already */
 	bool checks;               /* whether they are is all that is asked; nothing is written */
 	uint64_t skip_nbytes;      /* of each input, before its records; in front of the output */
@@ -43,18 +47,21 @@ struct sort_spec {
 	uint64_t header_nbytes;
 
 	/* What is written. */
-	const char *output_path; /* NULL: standard output */
-	bool unique;             /* of records with equal keys, the first */
-	uint64_t limit;          /* at most so many records; SORT_SPEC_UNLIMITED: all */
-	bool count;              /* before each record, of how many it is; only with unique */
-	bool keys_only;          /* keys, or ... */
-	bool index;              /* ... positions; not both, and not with count */
-	int zstd_level;          /* 1 and more; 0: as it is */
-	uint32_t part, n_parts;  /* of a merge, of so many equal parts the one, from 1; 0: all */
-	bool verify;             /* read it back; only with output_path */
-	bool fsync;              /* done when it is on stable storage; only with output_path */
+	const char *output_path; /* NULL: standard output, unless something else is given: */
+	struct given given_output;
+	bool records_only;      /* no header, whatever the inputs begin with */
+	bool unique;            /* of records with equal keys, the first */
+	uint64_t limit;         /* at most so many records; SORT_SPEC_UNLIMITED: all */
+	bool count;             /* before each record, of how many it is; only with unique */
+	bool keys_only;         /* keys, or ... */
+	bool index;             /* ... positions; not both, and not with count */
+	int zstd_level;         /* 1 and more; 0: as it is */
+	uint32_t part, n_parts; /* of a merge, of so many equal parts the one, from 1; 0: all */
+	bool verify;            /* read it back; only with output_path */
+	bool fsync;             /* done when it is on stable storage; only with output_path */
 
 	/* With what. */
+	struct cancellation *cancellation; /* by who may end it; NULL: nobody */
 	const struct syscalls *io; /* and what of the process may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
 	const unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */

@@ -70,14 +70,17 @@ static int store_all(struct spooler *spooler, struct digest *ret_read)
 		struct span span = stats_begin(STAGE_READ, 0);
 		uint64_t position;
 		size_t nbytes;
-		int r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes,
-				   &position, &nbytes);
+		int r = cancellation_check(spooler->job->cancellation);
 
-		stats_end(spooler->job->stats, span, nbytes);
-		if (r == 0 && nbytes == 0)
-			return run_file_finish(spooler->file);
 		if (r == 0)
-			r = store(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
+			r = input_read(spooler->input, spooler->records, spooler->buffer_nbytes,
+				       &position, &nbytes);
+		if (r < 0)
+			return r;
+		stats_end(spooler->job->stats, span, nbytes);
+		if (nbytes == 0)
+			return run_file_finish(spooler->file);
+		r = store(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
 		if (r < 0)
 			return r;
 	}
@@ -152,12 +155,15 @@ static int add_files(const struct job *job, struct input *input, uint64_t positi
 	return r;
 }
 
-static int add_path(const struct job *job, struct input_runs *inputs, const char *path,
-		    struct run_store *runs, struct digest *ret_read)
+static int add_input(const struct job *job, struct input_runs *inputs, const struct sort_spec *spec,
+		     struct run_store *runs, struct digest *ret_read)
 {
+	const size_t i = inputs->n;
 	struct input *input;
 	struct run *run;
-	int r = input_open_framed(job->io, &path, 1, input_framing(job->input), &input);
+	int r = input_open_given(job->io, spec->inputs + i,
+				 spec->given_inputs ? spec->given_inputs + i : NULL, 1,
+				 input_framing(job->input), &input);
 
 	if (r < 0)
 		return r;
@@ -176,9 +182,10 @@ static int add_path(const struct job *job, struct input_runs *inputs, const char
 	return r < 0 ? r : run_store_check_room(runs, &job->plan);
 }
 
-int input_runs_open(const struct job *job, const char *const *paths, size_t n,
-		    struct run_store *runs, struct digest *ret_read, struct input_runs **ret_inputs)
+int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_store *runs,
+		    struct digest *ret_read, struct input_runs **ret_inputs)
 {
+	const size_t n = spec->n_inputs;
 	int r = 0;
 
 	*ret_inputs = NULL;
@@ -188,7 +195,7 @@ int input_runs_open(const struct job *job, const char *const *paths, size_t n,
 	if (!*ret_inputs)
 		return fail(-ENOMEM, "no memory for %zu inputs", n);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_path(job, *ret_inputs, paths[i], runs, ret_read);
+		r = add_input(job, *ret_inputs, spec, runs, ret_read);
 	return r;
 }
 

@@ -6,18 +6,18 @@
  */
 #pragma once
 
+#include "src/plan/spec.h"
 #include "src/run/run_store.h"
 
 struct input_runs;
 
 /*
- * Append a run for each of the n paths (empty inputs: none) to `runs`. Records that had to be read
- * are added to *ret_read. *ret_inputs owns what the runs read from: close it after them; it is set
- * in both cases. Returns 0 or a negative errno after a message.
+ * Append a run for each input of the spec (empty inputs: none) to `runs`. Records that had to be
+ * read are added to *ret_read. *ret_inputs owns what the runs read from: close it after them; it is
+ * set in both cases. Returns 0 or a negative errno after a message.
  */
-int input_runs_open(const struct job *job, const char *const *paths, size_t n,
-		    struct run_store *runs, struct digest *ret_read,
-		    struct input_runs **ret_inputs);
+int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_store *runs,
+		    struct digest *ret_read, struct input_runs **ret_inputs);
 
 /* NULL is fine. */
 void input_runs_close(struct input_runs *inputs);
@@ -25,5 +25,5 @@ void input_runs_close(struct input_runs *inputs);
 /* How many of them were pipes, and are stored; NULL: none. */
 size_t input_runs_n_stored(const struct input_runs *inputs);
 
-/* The i-th of the inputs that were opened here: of path i. */
+/* The i-th of the inputs that were opened here: of input i of the spec. */
 const struct input *input_runs_get(const struct input_runs *inputs, size_t i);

@@ -55,6 +55,7 @@ int account_verify(const struct account *account, const struct job *job, const s
 		.strict = job->unique,
 		.n_threads = job->plan.n_lanes,
 		.stats = job->stats,
+		.cancellation = job->cancellation,
 	};
 	const uint64_t nbytes = account->result.n_items * job->layout->output_nbytes;
 	struct verify_result found;

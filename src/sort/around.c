@@ -29,6 +29,10 @@ int around_make_header(const struct sort_spec *spec, const struct layout *layout
 		.index = spec->index,
 	};
 
+	if (spec->records_only) {
+		*ret_header = (struct header){ 0 };
+		return 0;
+	}
 	return input_make_header(input, &wish, ret_header);
 }
 

@@ -62,7 +62,8 @@ static int open_file(struct result *result)
 
 	if (result->checkpoint)
 		return checkpoint_open_output(result->checkpoint, nbytes, &result->output);
-	return output_open(result->job->io, result->spec->output_path, nbytes, &result->output);
+	return output_open_given(result->job->io, result->spec->output_path,
+				 result->spec->given_output, nbytes, &result->output);
 }
 
 /* An input's place is only taken by all that is in it, and when that is complete. */
@@ -83,6 +84,15 @@ static int check_input(const struct result *result, struct file_identity identit
 		    output_name(result->output), nbytes);
 }
 
+/* Whoever waits to read or to write need not wait any longer. */
+static void end_early(void *context)
+{
+	struct result *result = context;
+
+	input_cancel(result->job->input);
+	output_cancel(result->output);
+}
+
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
 		struct result *result)
 {
@@ -95,6 +105,7 @@ int result_open(const struct sort_spec *spec, const struct job *job, struct chec
 		r = output_compress(result->output, spec->zstd_level, setup_n_compressors(spec));
 	if (r < 0)
 		return r;
+	cancellation_watch(spec->cancellation, end_early, result);
 	result->is_input = output_identity(result->output, &identity) &&
 			   input_has_file(job->input, identity);
 	return result->is_input ? check_input(result, identity) : 0;
@@ -217,8 +228,12 @@ int result_commit(struct result *result)
 	const enum output_durability durability = result->spec->fsync ? OUTPUT_SYNC_ALL :
 						  result->is_input    ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
-	int r = 0;
+	int r;
 
+	cancellation_leave(result->spec->cancellation);
+	r = cancellation_check(result->spec->cancellation);
+	if (r < 0)
+		return r;
 	result->ways = output_ways(result->output);
 	warn_of_format(result);
 	if (result->checkpoint)
@@ -237,6 +252,8 @@ int result_commit(struct result *result)
 
 void result_abort(struct result *result)
 {
+	if (result->spec)
+		cancellation_leave(result->spec->cancellation);
 	output_abort(result->output);
 	result->output = NULL;
 }

@@ -137,8 +137,7 @@ int runs_make(struct sort *sort)
 	if (spec->merges) {
 		r = spec->n_parts ? check_part(sort) : 0;
 		if (r == 0)
-			r = input_runs_open(job, spec->inputs, spec->n_inputs, &sort->store,
-					    &ledger->read, &sort->inputs);
+			r = input_runs_open(job, spec, &sort->store, &ledger->read, &sort->inputs);
 		if (r == 0 && spec->n_parts)
 			r = cut_part(sort);
 	} else {

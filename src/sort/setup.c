@@ -78,10 +78,12 @@ int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *
 
 	*ret_settled = (struct settled){ .spec = *spec, .observer = observer };
 	job->io = spec->io ? spec->io : &syscalls_plain;
+	job->cancellation = spec->cancellation;
 	job->layout = &job->records;
 	job->unique = spec->unique;
 	job->limit = spec->limit;
-	r = input_open_framed(job->io, spec->inputs, spec->n_inputs, &framing, &job->input);
+	r = input_open_given(job->io, spec->inputs, spec->given_inputs, spec->n_inputs, &framing,
+			     &job->input);
 	if (r == 0 && (input_is_settled(job->input) || spec->merges))
 		r = settle(ret_settled, job);
 	return r;

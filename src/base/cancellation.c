@@ -1,0 +1,60 @@
+/*
+ * cancellation - somebody else wants a job to end (see cancellation.h)
+ */
+#include "src/base/cancellation.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "src/base/messages.h"
+
+void cancellation_init(struct cancellation *cancellation)
+{
+	atomic_init(&cancellation->is_due, false);
+	pthread_mutex_init(&cancellation->lock, NULL);
+	cancellation->wake = NULL;
+	cancellation->context = NULL;
+}
+
+void cancellation_destroy(struct cancellation *cancellation)
+{
+	pthread_mutex_destroy(&cancellation->lock);
+}
+
+void cancellation_cancel(struct cancellation *cancellation)
+{
+	pthread_mutex_lock(&cancellation->lock);
+	atomic_store(&cancellation->is_due, true);
+	if (cancellation->wake)
+		cancellation->wake(cancellation->context);
+	pthread_mutex_unlock(&cancellation->lock);
+}
+
+void cancellation_watch(struct cancellation *cancellation, void (*wake)(void *context),
+			void *context)
+{
+	if (!cancellation)
+		return;
+	pthread_mutex_lock(&cancellation->lock);
+	cancellation->wake = wake;
+	cancellation->context = context;
+	if (atomic_load(&cancellation->is_due))
+		wake(context);
+	pthread_mutex_unlock(&cancellation->lock);
+}
+
+void cancellation_leave(struct cancellation *cancellation)
+{
+	if (!cancellation)
+		return;
+	pthread_mutex_lock(&cancellation->lock);
+	cancellation->wake = NULL;
+	pthread_mutex_unlock(&cancellation->lock);
+}
+
+int cancellation_check(const struct cancellation *cancellation)
+{
+	if (!cancellation || !atomic_load(&cancellation->is_due))
+		return 0;
+	return fail(-ECANCELED, "cancelled");
+}
