@@ -31,7 +31,7 @@ def ordered_folders(root):
 
 def documented_folders(root):
     text = (root / 'docs/design.md').read_text()
-    return re.findall(r'^\| `((?:src|io|kernels)[a-z0-9_/]*)/` \|', text, re.M)
+    return re.findall(r'^\| `((?:include|src|io|kernels)[a-z0-9_/]*)/` \|', text, re.M)
 
 
 def folder_of(path, folders):

@@ -33,9 +33,10 @@ enum explain_form {
 
 struct options {
 	enum mode mode;
-	const char **inputs;     /* n_inputs, in the order of ties; "-" is standard input */
-	size_t n_inputs;         /* at least 1; 1 when checking */
-	const char *output_path; /* NULL: standard output */
+	const char **inputs;        /* n_inputs, in the order of ties; "-" is standard input */
+	size_t n_inputs;            /* at least 1; 1 when checking */
+	const char *output_path;    /* NULL: standard output, or what a front end gives: */
+	const char *unnamed_output; /* what messages call that; NULL: standard output */
 
 	struct record_options record; /* what a record is, and its keys */
 	bool unique;                  /* -u: of equal records, keep the first */

@@ -97,7 +97,7 @@ static const char *find_open_output(const struct options *options)
 	const char *path = options->output_path;
 
 	if (!path)
-		return "standard output";
+		return options->unnamed_output ? options->unnamed_output : "standard output";
 	return place_descriptor(path) >= 0 ? path : NULL;
 }
 

@@ -1,0 +1,219 @@
+/*
+ * gsort - sort records of fixed size, more of them than memory holds
+ *
+ * One sort is one handle. It is told what a record is and where records come from and go to; then
+ * it runs, in threads of its own, within its limit of memory, with temporary files if need be.
+ *
+ *	struct gsort *sort;
+ *
+ *	gsort_open(&sort);
+ *	gsort_set(sort, "type", "u64");
+ *	gsort_put(sort, numbers, nbytes);	as often as you like
+ *	gsort_finish(sort);
+ *	while (gsort_get(sort, buffer, sizeof buffer, &n) == 0 && n > 0)
+ *		...				in order
+ *	gsort_close(sort);
+ *
+ * In:	paths (gsort_add_input_path), open descriptors (gsort_add_input_fd), and at most once what
+ *	is put (gsort_put), in any combination; equal records come out in the order of their
+ *	inputs, of which what is put is the last.
+ * Out:	a path (gsort_set_output_path), an open descriptor (gsort_set_output_fd), or else what is
+ *	got (gsort_get).
+ *
+ * Errors. A function that can fail returns 0 or a negative errno, -EINVAL say, and then
+ * gsort_message() is the reason in one line. A sort that has failed stays failed; one that could
+ * not be told something goes on as if it had not been told. Nothing is printed, no signal handler
+ * is set, nothing of the process is changed, no environment is read; the process is never ended.
+ *
+ * Threads. Different handles have nothing in common: use as many at once as you like. One handle
+ * is used by one thread at a time, but for gsort_cancel() and gsort_get_progress(), which any
+ * thread may call at any time before gsort_close(). Threads of the sort have all signals blocked.
+ *
+ * Ownership. What is passed in is only read during the call, but descriptors, which must stay open
+ * until the sort has ended; they are never closed. Strings that are returned are the handle's, and
+ * stay as they are until the next call or gsort_close().
+ *
+ * Compatibility. As long as the version is 0.x the soname (libgsort.so.0) changes whenever a
+ * program that was linked before could break, and what is said here may change with any version
+ * that the CHANGELOG says it of. Structs that are filled in may grow at their end, which is why
+ * their size is passed.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define GSORT_API __attribute__((visibility("default")))
+#else
+#define GSORT_API
+#endif
+
+struct gsort;
+
+/* "0.2.0": of the library that is loaded. */
+GSORT_API const char *gsort_version(void);
+
+/* A new sort. Returns 0 and a handle to gsort_close(), or -ENOMEM. */
+GSORT_API int gsort_open(struct gsort **ret_sort);
+
+/*
+ * Free it; if it runs, cancel it and wait for it first. An output that is a path is then untouched.
+ * NULL is fine. Nobody else may be using it.
+ */
+GSORT_API void gsort_close(struct gsort *sort);
+
+/* --- what is to be sorted: before the first gsort_put(), gsort_finish(), gsort_get() --- */
+
+/*
+ * Set an option by its long name on the command line, without the dashes, or its letter:
+ * docs/cli.md has all of them. value: as it would be written there; NULL for an option without one.
+ *
+ *	gsort_set(sort, "key", "0:u32");	more keys are added, each the less significant
+ *	gsort_set(sort, "buffer-size", "2G");
+ *	gsort_set(sort, "unique", NULL);
+ *
+ * What only a program can do (--help, --progress, --explain, ...) is refused with -ENOTSUP, an
+ * option that has another value already, or is unknown, with -EINVAL; combinations when the sort
+ * begins. -EBUSY once it has. Messages name options as the command line does.
+ */
+GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
+
+/* The frequent ones, typed. Errors as of gsort_set(). */
+GSORT_API int gsort_set_type(struct gsort *sort, const char *type);       /* "u64", "f32be" */
+GSORT_API int gsort_set_record_size(struct gsort *sort, uint64_t nbytes); /* 1 to 65536 */
+GSORT_API int gsort_add_key(struct gsort *sort, const char *key);         /* "8:i32:r" */
+GSORT_API int gsort_set_descending(struct gsort *sort);                   /* all keys */
+GSORT_API int gsort_set_unique(struct gsort *sort);                       /* equal keys: one */
+GSORT_API int gsort_set_limit(struct gsort *sort, uint64_t n_records);    /* the first ones */
+GSORT_API int gsort_set_memory(struct gsort *sort, uint64_t nbytes);      /* of the host */
+GSORT_API int gsort_set_threads(struct gsort *sort, unsigned n);          /* of the CPU */
+GSORT_API int gsort_add_temporary_directory(struct gsort *sort, const char *path); /* else /tmp */
+
+/*
+ * Read this file, too. "-" is standard input, as on the command line ("./-" is a file). It is
+ * opened when the sort begins; a pipe with a name, which waits for its writer, then as well.
+ */
+GSORT_API int gsort_add_input_path(struct gsort *sort, const char *path);
+
+/*
+ * The same, of what is open for reading: a file from where it stands to its end, where it stands
+ * afterwards; or a pipe or socket.
+ */
+GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
+
+/*
+ * Write to this file, which appears when it is complete and checked, or not at all; it may be one
+ * of the inputs.
+ */
+GSORT_API int gsort_set_output_path(struct gsort *sort, const char *path);
+
+/*
+ * The same, to what is open for writing, from where it stands. A pipe whose reader does not read
+ * keeps the sort waiting, also if it is cancelled; one whose reader is gone is -EPIPE, and no
+ * signal.
+ */
+GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
+
+/* --- running --- */
+
+/*
+ * Put nbytes of records, in any pieces; many at a time are faster. Waits while the sort cannot take
+ * them. The first call begins the sort. Returns 0, or a negative errno: of the sort, which then has
+ * failed; -EPIPE after gsort_finish().
+ */
+GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
+
+/*
+ * Nothing more will be put; begins a sort that has not begun. If the output is got, that is all.
+ * Else waits until it is complete, or the sort has failed, and returns 0 or a negative errno.
+ */
+GSORT_API int gsort_finish(struct gsort *sort);
+
+/*
+ * Get the next nbytes of the output: records, or what --count, --keys-only, --index write in their
+ * place, or with --zstd their compressed form. *ret_nbytes is less only at the end, and 0 from then
+ * on. Waits for them. Returns 0, or a negative errno, and *ret_nbytes is not set. Only when the end
+ * was reached has everything been checked: what was got before is worth nothing if then there is an
+ * error. -EINVAL if records are put and gsort_finish() was not called yet.
+ */
+GSORT_API int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes);
+
+/* Sort the inputs that were added into the output that was set: gsort_finish() of nothing put. */
+GSORT_API int gsort_run(struct gsort *sort);
+
+/*
+ * Let it fail with -ECANCELED, soon: whoever waits in one of the functions above is woken. Once the
+ * output is complete nothing happens. Any thread, but no signal handler.
+ */
+GSORT_API void gsort_cancel(struct gsort *sort);
+
+/* --- what is told of it --- */
+
+/* Why the last call of this handle that failed did, or the sort; "" if none has. Never NULL. */
+GSORT_API const char *gsort_message(const struct gsort *sort);
+
+enum gsort_kind {
+	GSORT_WARNING = 1, /* somebody should see to it */
+	GSORT_NOTE = 2,    /* good to know */
+};
+
+/*
+ * What is to be said of a sort that does not fail: one line, without its end, which is gone when
+ * the function returns. It is called by any thread of the sort, one at a time, and must not call
+ * functions of this handle. Before the sort begins; else -EBUSY.
+ */
+typedef void gsort_listener(void *context, enum gsort_kind kind, const char *text);
+GSORT_API int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context);
+
+/* How far it is. Bytes; totals are 0 where they are not known. */
+struct gsort_progress {
+	const char *phase;                          /* "forming runs"; "" before the first */
+	uint64_t done_nbytes, total_nbytes;         /* of the phase */
+	uint64_t all_done_nbytes, all_total_nbytes; /* of all phases */
+	uint64_t elapsed_ns;                        /* since the first phase began */
+};
+
+/* At any time. size: sizeof *ret_progress. */
+GSORT_API void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress,
+				  size_t size);
+
+/*
+ * Call watcher(context, ...) every so many milliseconds (1 and more) while the sort runs, by a
+ * thread that does nothing else; gsort_cancel() may be called there, and nothing else of the
+ * handle. Before the sort begins; else -EBUSY.
+ */
+typedef void gsort_watcher(void *context, const struct gsort_progress *progress);
+GSORT_API int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
+				unsigned interval_ms);
+
+/* What is known of a sort that has succeeded. Bytes, unless the name says something else. */
+struct gsort_stats {
+	uint64_t record_nbytes;
+	uint64_t n_records_in, n_records_out;
+	uint64_t memory_nbytes; /* the limit, as decided */
+	uint64_t peak_temporary_nbytes;
+	uint64_t n_runs, n_runs_spilled;
+	uint64_t n_passes; /* merges that a record went through */
+	uint64_t elapsed_ns;
+	char type[64];     /* of the records: "u64le" */
+	char backend[128]; /* "CPU, 2 threads" */
+};
+
+/* size: sizeof *ret_stats. -EINVAL if it has not succeeded, or is still at it. */
+GSORT_API int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size);
+
+/*
+ * The same and much more, phase by phase, as the JSON of --stats-json (docs/cli.md). Times of
+ * processors and peak memory are those of the whole process. NULL if there is nothing to be told,
+ * or no memory.
+ */
+GSORT_API const char *gsort_stats_json(struct gsort *sort);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,284 @@
+/*
+ * engine - the sort, in threads of its own, and what is put and got (see include/gsort.h)
+ *
+ *	the caller's threads			the engine's
+ *	gsort_put() ---- handover `in' ---->	input, one of its sources
+ *	gsort_get() <--- handover `out' ----	output, in order
+ *
+ * The engine is one thread, which starts the others. It ends the handovers when the sort has ended,
+ * so that whoever waits there returns, and then says why it has. A caller who was told of an error
+ * by a handover waits for the engine to say which it was.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/base/thread.h"
+#include "src/lib/inside.h"
+#include "src/options/options_settle.h"
+#include "src/sort/sort.h"
+
+/* Without the environment there is no other that all systems have. */
+static const char usual_directory[] = "/tmp";
+
+static void end(struct gsort *sort, int r)
+{
+	pthread_mutex_lock(&sort->lock);
+	sort->has_ended = true;
+	sort->r = r;
+	pthread_cond_broadcast(&sort->ended);
+	pthread_mutex_unlock(&sort->lock);
+	if (r < 0) {
+		handover_fail(&sort->in, r);
+		handover_fail(&sort->out, r);
+	}
+	handover_end(&sort->in);
+	handover_end(&sort->out);
+}
+
+static void *run_engine(void *argument)
+{
+	struct gsort *sort = argument;
+	const struct sort_observer nobody = { 0 };
+	int r;
+
+	messages_enter(&sort->messages);
+	r = cancellation_check(&sort->cancellation);
+	if (r == 0)
+		r = sort_run(&sort->spec, &nobody, sort->stats, &sort->facts);
+	if (r < 0 && cancellation_check(&sort->cancellation) == 0)
+		fail(r, "%m"); /* if nothing was said yet */
+	stats_finish(sort->stats);
+	end(sort, r);
+	return NULL;
+}
+
+static int wait_for_end(struct gsort *sort)
+{
+	int r;
+
+	pthread_mutex_lock(&sort->lock);
+	while (!sort->has_ended)
+		pthread_cond_wait(&sort->ended, &sort->lock);
+	r = sort->r;
+	if (r < 0)
+		told_failure(sort);
+	pthread_mutex_unlock(&sort->lock);
+	return r;
+}
+
+/* --- beginning --- */
+
+/* What a stream of records has no place for. */
+static int check_puts(const struct gsort *sort)
+{
+	const struct options *options = &sort->options;
+
+	if (options->checkpoint_path)
+		return fail(-EINVAL, "--checkpoint needs inputs that are paths: what is put cannot "
+				     "be read again");
+	if (options->format == FORMAT_NPY)
+		return fail(-EINVAL, "--format=npy: what is put is records, and no file");
+	if (options->skip_nbytes)
+		return fail(-EINVAL, "--skip-bytes: what is put is records, and no file");
+	return 0;
+}
+
+static int check_given(const struct gsort *sort)
+{
+	const struct options *options = &sort->options;
+
+	if (sort->given_output.kind != GIVEN_PATH && options->output_path)
+		return fail(-EINVAL, "the output is '%s' and %s: one of them is too many",
+			    options->output_path, sort->output_name);
+	if (sort->gives && options->partial == PARTIAL_KEEP)
+		return fail(-EINVAL, "--partial=keep: what is got is records, and no part of one");
+	for (size_t i = 0; i < options->n_inputs && options->checkpoint_path; i++)
+		if (sort->given_inputs[i].kind == GIVEN_DESCRIPTOR)
+			return fail(-EINVAL, "--checkpoint needs inputs that are paths, and not %s",
+				    options->inputs[i]);
+	return sort->takes_puts ? check_puts(sort) : 0;
+}
+
+/* The inputs and the output that were not named. */
+static int complete_ends(struct gsort *sort, bool takes_puts)
+{
+	const struct given in = { GIVEN_HANDOVER, .handover = &sort->in };
+	int r = 0;
+
+	sort->takes_puts = takes_puts || sort->options.n_inputs == 0;
+	if (sort->takes_puts)
+		r = append_input(sort, "what was put", in);
+	sort->gives = !sort->options.output_path && sort->given_output.kind == GIVEN_PATH;
+	if (sort->gives) {
+		sort->given_output = (struct given){ GIVEN_HANDOVER, .handover = &sort->out };
+		sort->output_name = "what is got";
+	}
+	sort->options.unnamed_output = sort->output_name;
+	return r;
+}
+
+static int settle(struct gsort *sort, bool takes_puts)
+{
+	int r = complete_ends(sort, takes_puts);
+
+	if (r == 0)
+		r = check_given(sort);
+	if (r == 0)
+		r = option_check_conflicts(&options_table, &sort->arguments);
+	if (r == 0)
+		r = options_settle(&sort->options, usual_directory);
+	if (r < 0)
+		return r;
+	sort->spec = options_spec(&sort->options);
+	sort->spec.given_inputs = sort->given_inputs;
+	sort->spec.given_output = sort->given_output;
+	if (sort->given_output.kind != GIVEN_PATH)
+		sort->spec.output_path = sort->output_name;
+	sort->spec.records_only = sort->gives;
+	sort->spec.cancellation = &sort->cancellation;
+	return 0;
+}
+
+/* Others may ask how far it is. */
+static int open_stats(struct gsort *sort)
+{
+	struct stats *stats;
+	const int r = stats_open(NULL, &stats);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&sort->lock);
+	sort->stats = stats;
+	pthread_mutex_unlock(&sort->lock);
+	return 0;
+}
+
+/* Signals are the caller's: none comes to these threads, and a broken pipe is only an error. */
+static int start_threads(struct gsort *sort)
+{
+	sigset_t before;
+	int r;
+
+	thread_hold_signals(&before);
+	r = thread_start(run_engine, sort, 0, &sort->engine);
+	if (r == 0 && sort->watcher)
+		sort->is_watched = thread_start(told_watch, sort, 0, &sort->watching) == 0;
+	thread_let_signals(&before);
+	return r < 0 ? fail(r, "cannot start a thread for the sort: %m") : 0;
+}
+
+/* One that could not be begun stays so: what was asked for is half settled. */
+static int begin(struct gsort *sort, bool takes_puts)
+{
+	int r;
+
+	if (sort->has_begun || sort->has_ended)
+		return sort->has_begun ? 0 : sort->r;
+	r = settle(sort, takes_puts);
+	if (r == 0)
+		r = open_stats(sort);
+	if (r == 0)
+		r = start_threads(sort);
+	sort->has_begun = r == 0;
+	if (r < 0)
+		end(sort, r);
+	return r;
+}
+
+/* --- what is put and got --- */
+
+static int put(struct gsort *sort, const void *records, size_t nbytes)
+{
+	int r = begin(sort, true);
+
+	if (r < 0)
+		return r;
+	if (!sort->takes_puts)
+		return fail(-EINVAL, "nothing can be put: the sort has begun without");
+	if (sort->has_finished_puts)
+		return fail(-EPIPE, "nothing can be put after gsort_finish()");
+	r = handover_put(&sort->in, records, nbytes);
+	if (r == 0)
+		return 0;
+	r = wait_for_end(sort);
+	return r < 0 ? r : fail(-EPIPE, "nothing can be put: the sort has ended");
+}
+
+int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, put(sort, records, nbytes));
+}
+
+static int finish(struct gsort *sort)
+{
+	const int r = begin(sort, false);
+
+	if (r < 0)
+		return r;
+	sort->has_finished_puts = true;
+	handover_end(&sort->in);
+	return sort->gives ? 0 : wait_for_end(sort);
+}
+
+int gsort_finish(struct gsort *sort)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, finish(sort));
+}
+
+static int run(struct gsort *sort)
+{
+	if (!sort->has_begun && sort->options.n_inputs == 0)
+		return fail(-EINVAL, "there is no input: gsort_add_input_path() adds one");
+	if (!sort->has_begun && !sort->options.output_path && sort->given_output.kind == GIVEN_PATH)
+		return fail(-EINVAL, "there is no output: gsort_set_output_path() sets one");
+	return finish(sort);
+}
+
+int gsort_run(struct gsort *sort)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, run(sort));
+}
+
+static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
+{
+	size_t got = 0;
+	int r;
+
+	if (!sort->has_begun && !sort->has_ended && sort->options.n_inputs == 0)
+		return fail(-EINVAL, "there is nothing to get: nothing was put");
+	r = begin(sort, false);
+	if (r < 0)
+		return r;
+	if (!sort->gives)
+		return fail(-EINVAL, "nothing can be got: the output is %s",
+			    sort->spec.output_path);
+	if (sort->takes_puts && !sort->has_finished_puts)
+		return fail(-EINVAL, "gsort_finish() first: more may be put");
+	r = handover_get(&sort->out, buffer, nbytes, &got);
+	if (r < 0 || got < nbytes)
+		r = wait_for_end(sort);
+	if (r == 0)
+		*ret_nbytes = got;
+	return r;
+}
+
+int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, get(sort, buffer, nbytes, ret_nbytes));
+}
+
+void gsort_cancel(struct gsort *sort)
+{
+	cancellation_cancel(&sort->cancellation);
+	handover_fail(&sort->in, -ECANCELED);
+	handover_fail(&sort->out, -ECANCELED);
+}

@@ -1,0 +1,300 @@
+/*
+ * gsort - a handle, and what it is told before the sort begins (see include/gsort.h)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "src/lib/inside.h"
+
+const char *gsort_version(void)
+{
+	return GSORT_VERSION;
+}
+
+struct messages *told_enter(struct gsort *sort)
+{
+	if (sort->refusals.failed) {
+		messages_destroy(&sort->refusals);
+		messages_init(&sort->refusals, told_hear_call, sort);
+	}
+	return messages_enter(&sort->refusals);
+}
+
+int told_leave(struct messages *before, int r)
+{
+	messages_enter(before);
+	return r;
+}
+
+int gsort_open(struct gsort **ret_sort)
+{
+	const struct options nothing = OPTIONS_DEFAULTS;
+	struct gsort *sort = calloc(1, sizeof *sort);
+	pthread_condattr_t clock;
+
+	if (!sort)
+		return -ENOMEM;
+	sort->options = nothing;
+	messages_init(&sort->messages, told_hear_sort, sort);
+	messages_init(&sort->refusals, told_hear_call, sort);
+	cancellation_init(&sort->cancellation);
+	handover_init(&sort->in);
+	handover_init(&sort->out);
+	pthread_mutex_init(&sort->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&sort->ended, &clock);
+	pthread_condattr_destroy(&clock);
+	*ret_sort = sort;
+	return 0;
+}
+
+static void free_all(struct gsort *sort)
+{
+	pthread_cond_destroy(&sort->ended);
+	pthread_mutex_destroy(&sort->lock);
+	handover_destroy(&sort->out);
+	handover_destroy(&sort->in);
+	cancellation_destroy(&sort->cancellation);
+	messages_destroy(&sort->refusals);
+	messages_destroy(&sort->messages);
+	stats_close(sort->stats);
+	options_free(&sort->options);
+	for (size_t i = 0; i < sort->n_texts; i++)
+		free(sort->texts[i]);
+	free(sort->texts);
+	free(sort->given_inputs);
+	free(sort->json);
+	free(sort);
+}
+
+void gsort_close(struct gsort *sort)
+{
+	if (!sort)
+		return;
+	if (sort->has_begun) {
+		gsort_cancel(sort);
+		pthread_join(sort->engine, NULL);
+		if (sort->is_watched)
+			pthread_join(sort->watching, NULL);
+	}
+	free_all(sort);
+}
+
+int keep_text(struct gsort *sort, const char *text, const char **ret_kept)
+{
+	char **texts = reallocarray(sort->texts, sort->n_texts + 1, sizeof *texts);
+	char *copy;
+
+	if (!texts)
+		return fail(-ENOMEM, "no memory for '%s'", text);
+	sort->texts = texts;
+	copy = strdup(text);
+	if (!copy)
+		return fail(-ENOMEM, "no memory for '%s'", text);
+	texts[sort->n_texts++] = copy;
+	*ret_kept = copy;
+	return 0;
+}
+
+int check_early(const struct gsort *sort, const char *name)
+{
+	return sort->has_begun || sort->has_ended ? fail(-EBUSY, "%s: the sort has begun", name) :
+						    0;
+}
+
+/* --- options --- */
+
+/*
+ * Of two values the second is refused before it is taken: a failure here must leave the options as
+ * they were.
+ */
+static int check_second(const struct gsort *sort, const struct option_spec *row, const char *value)
+{
+	const char *first = sort->arguments.first[row - options_table.specs];
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	if (!first || row->repeats || !strcmp(first, value))
+		return 0;
+	return fail(-EINVAL, "%s: is '%s' already, and can be given once only",
+		    option_spell(row, spelling), first);
+}
+
+static int check_value(const struct option_spec *row, const char *value)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	option_spell(row, spelling);
+	if (row->of_program)
+		return fail(-ENOTSUP, "%s: is of the program, and not of the library", spelling);
+	if (row->argument && !row->otherwise && !value)
+		return fail(-EINVAL, "%s needs a value, %s", spelling, row->argument);
+	if (!row->argument && value)
+		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
+	return 0;
+}
+
+static int set(struct gsort *sort, const char *name, const char *value)
+{
+	const struct option_spec *row = option_find(&options_table, name);
+	const char *kept = NULL;
+	int r = check_early(sort, name);
+
+	if (r == 0 && !row)
+		r = fail(-EINVAL, "unknown option '%s'", name);
+	if (r == 0)
+		r = check_value(row, value);
+	if (r == 0 && (value || row->otherwise)) {
+		r = check_second(sort, row, value ? value : row->otherwise);
+		if (r == 0)
+			r = keep_text(sort, value ? value : row->otherwise, &kept);
+	}
+	return r < 0 ? r : option_take(&options_table, row, kept, &sort->arguments, &sort->options);
+}
+
+int gsort_set(struct gsort *sort, const char *name, const char *value)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, set(sort, name, value));
+}
+
+static int set_number(struct gsort *sort, const char *name, uint64_t number, const char *unit)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRIu64 "%s", number, unit);
+	return gsort_set(sort, name, text);
+}
+
+int gsort_set_type(struct gsort *sort, const char *type)
+{
+	return gsort_set(sort, "type", type);
+}
+
+int gsort_set_record_size(struct gsort *sort, uint64_t nbytes)
+{
+	return set_number(sort, "record-size", nbytes, "");
+}
+
+int gsort_add_key(struct gsort *sort, const char *key)
+{
+	return gsort_set(sort, "key", key);
+}
+
+int gsort_set_descending(struct gsort *sort)
+{
+	return gsort_set(sort, "reverse", NULL);
+}
+
+int gsort_set_unique(struct gsort *sort)
+{
+	return gsort_set(sort, "unique", NULL);
+}
+
+int gsort_set_limit(struct gsort *sort, uint64_t n_records)
+{
+	return set_number(sort, "limit", n_records, "");
+}
+
+int gsort_set_memory(struct gsort *sort, uint64_t nbytes)
+{
+	return set_number(sort, "buffer-size", nbytes, "b");
+}
+
+int gsort_set_threads(struct gsort *sort, unsigned n)
+{
+	return set_number(sort, "parallel", n, "");
+}
+
+int gsort_add_temporary_directory(struct gsort *sort, const char *path)
+{
+	return gsort_set(sort, "temporary-directory", path);
+}
+
+/* --- inputs and outputs --- */
+
+int append_input(struct gsort *sort, const char *name, struct given given)
+{
+	struct options *options = &sort->options;
+	const size_t n = options->n_inputs;
+	const char **inputs = reallocarray(options->inputs, n + 1, sizeof *inputs);
+	struct given *given_inputs;
+
+	if (inputs)
+		options->inputs = inputs;
+	given_inputs = reallocarray(sort->given_inputs, n + 1, sizeof *given_inputs);
+	if (given_inputs)
+		sort->given_inputs = given_inputs;
+	if (!inputs || !given_inputs)
+		return fail(-ENOMEM, "%s: no memory for another input", name);
+	inputs[n] = name;
+	given_inputs[n] = given;
+	options->n_inputs = n + 1;
+	return 0;
+}
+
+static int add_input(struct gsort *sort, const char *name, struct given given)
+{
+	const char *kept;
+	int r = check_early(sort, name);
+
+	if (r == 0)
+		r = keep_text(sort, name, &kept);
+	return r < 0 ? r : append_input(sort, kept, given);
+}
+
+int gsort_add_input_path(struct gsort *sort, const char *path)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, add_input(sort, path, (struct given){ GIVEN_PATH }));
+}
+
+static void name_descriptor(int fd, char name[static 32])
+{
+	snprintf(name, 32, "descriptor %d", fd);
+}
+
+int gsort_add_input_fd(struct gsort *sort, int fd)
+{
+	struct messages *before = told_enter(sort);
+	char name[32];
+
+	name_descriptor(fd, name);
+	return told_leave(before,
+			  add_input(sort, name, (struct given){ GIVEN_DESCRIPTOR, .fd = fd }));
+}
+
+int gsort_set_output_path(struct gsort *sort, const char *path)
+{
+	return gsort_set(sort, "output", path);
+}
+
+static int give_output(struct gsort *sort, int fd)
+{
+	char name[32];
+	int r;
+
+	name_descriptor(fd, name);
+	r = check_early(sort, name);
+	if (r < 0)
+		return r;
+	if (sort->given_output.kind != GIVEN_PATH)
+		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_name);
+	r = keep_text(sort, name, &sort->output_name);
+	if (r == 0)
+		sort->given_output = (struct given){ GIVEN_DESCRIPTOR, .fd = fd };
+	return r;
+}
+
+int gsort_set_output_fd(struct gsort *sort, int fd)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, give_output(sort, fd));
+}

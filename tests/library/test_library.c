@@ -1,0 +1,722 @@
+/*
+ * test_library - libgsort as a program sees it: nothing but gsort.h is known here
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "include/gsort.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 300000, N_PIECE = 1000 };
+
+static char directory[] = "/tmp/test_library.XXXXXX";
+static char in_path[64], other_path[64], out_path[64];
+static uint64_t numbers[N], sorted[N];
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void write_numbers(const char *path, const uint64_t *of, size_t n)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(of, sizeof *of, n, file), n);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(in_path, sizeof in_path, "%s/in", directory);
+	snprintf(other_path, sizeof other_path, "%s/other", directory);
+	snprintf(out_path, sizeof out_path, "%s/out", directory);
+	for (uint64_t i = 0; i < N; i++)
+		numbers[i] = sorted[i] = i * UINT64_C(0x9e3779b97f4a7c15);
+	qsort(sorted, N, sizeof *sorted, compare);
+	write_numbers(in_path, numbers, N);
+	return 0;
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	unlink(in_path);
+	unlink(other_path);
+	unlink(out_path);
+	rmdir(directory);
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	return 0;
+}
+
+/* --- what most of them do --- */
+
+static void good(struct gsort *sort, int r)
+{
+	if (r < 0)
+		fail_msg("%d: %s", r, gsort_message(sort));
+}
+
+static void refused(struct gsort *sort, int r, int why, const char *part)
+{
+	assert_int_equal(r, why);
+	if (!strstr(gsort_message(sort), part))
+		fail_msg("'%s' has no '%s'", gsort_message(sort), part);
+}
+
+/* Of u64, in so little memory that 2 MiB of them are spilled. */
+static struct gsort *open_sort(void)
+{
+	struct gsort *sort;
+
+	assert_int_equal(gsort_open(&sort), 0);
+	good(sort, gsort_set_type(sort, "u64"));
+	good(sort, gsort_set_memory(sort, 1 << 20));
+	good(sort, gsort_set_threads(sort, 2));
+	good(sort, gsort_add_temporary_directory(sort, directory));
+	return sort;
+}
+
+static void put_all(struct gsort *sort, const uint64_t *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += N_PIECE)
+		good(sort,
+		     gsort_put(sort, from + i, 8 * (n - i < N_PIECE ? n - i : (size_t)N_PIECE)));
+}
+
+/* To the end; in pieces that are no whole number of records. */
+static size_t get_all(struct gsort *sort, void *to, size_t room)
+{
+	const size_t piece = 8 * N_PIECE - 3;
+	size_t got, nbytes = 0;
+
+	do {
+		const size_t wanted = room - nbytes < piece ? room - nbytes : piece;
+
+		good(sort, gsort_get(sort, (char *)to + nbytes, wanted, &got));
+		nbytes += got;
+	} while (got > 0);
+	return nbytes;
+}
+
+static void assert_file_is(const char *path, const uint64_t *expected, size_t n)
+{
+	uint64_t *found = malloc(8 * (n + 1));
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(found, 8, n + 1, file), n);
+	assert_memory_equal(found, expected, 8 * n);
+	fclose(file);
+	free(found);
+}
+
+/* --- in and out --- */
+
+static void what_is_put_is_got_in_order_and_spilled_on_the_way(void **state)
+{
+	uint64_t *found = malloc(sizeof sorted + 8);
+	struct gsort *sort = open_sort();
+	struct gsort_stats stats;
+
+	(void)state;
+	put_all(sort, numbers, N);
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(found, sorted, sizeof sorted);
+	good(sort, gsort_get_stats(sort, &stats, sizeof stats));
+	assert_int_equal(stats.n_records_in, N);
+	assert_int_equal(stats.n_records_out, N);
+	assert_true(stats.n_runs_spilled > 0 && stats.peak_temporary_nbytes > 0);
+	assert_string_equal(stats.type, "u64le");
+	gsort_close(sort);
+	free(found);
+}
+
+static void what_is_put_goes_to_a_file(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	good(sort, gsort_set_output_path(sort, out_path));
+	put_all(sort, numbers, N);
+	assert_int_equal(access(out_path, F_OK), -1); /* not before it is complete */
+	good(sort, gsort_finish(sort));
+	assert_file_is(out_path, sorted, N);
+	gsort_close(sort);
+}
+
+static void file_is_sorted_to_a_file_and_to_who_gets_it(void **state)
+{
+	struct gsort *sort = open_sort(), *other = open_sort();
+	uint64_t *found = malloc(sizeof sorted + 8);
+
+	(void)state;
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_run(sort));
+	assert_file_is(out_path, sorted, N);
+	gsort_close(sort);
+	good(other, gsort_add_input_path(other, in_path));
+	assert_int_equal(get_all(other, found, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(found, sorted, sizeof sorted);
+	gsort_close(other);
+	free(found);
+}
+
+static void descriptors_are_used_from_where_they_stand(void **state)
+{
+	const int in = open(in_path, O_RDONLY | O_CLOEXEC);
+	const int out = open(out_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	static uint64_t expected[N];
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	memcpy(expected, numbers, sizeof numbers);
+	qsort(expected + 2, N - 2, 8, compare);
+	assert_int_equal(write(out, numbers, 16), 16);
+	assert_int_equal(lseek(in, 16, SEEK_SET), 16);
+	good(sort, gsort_add_input_fd(sort, in));
+	good(sort, gsort_set_output_fd(sort, out));
+	good(sort, gsort_run(sort));
+	assert_int_equal(lseek(in, 0, SEEK_CUR), sizeof numbers);
+	assert_int_equal(lseek(out, 0, SEEK_CUR), sizeof numbers);
+	assert_file_is(out_path, expected, N);
+	gsort_close(sort);
+	assert_int_equal(close(in), 0);
+	assert_int_equal(close(out), 0);
+}
+
+static void *read_pipe(void *argument)
+{
+	const int fd = *(int *)argument;
+	uint64_t *found = malloc(sizeof sorted);
+	size_t nbytes = 0;
+	ssize_t n;
+
+	while ((n = read(fd, (char *)found + nbytes, sizeof sorted - nbytes)) > 0)
+		nbytes += (size_t)n;
+	return found;
+}
+
+static void *run_it(void *sort)
+{
+	gsort_run(sort);
+	return NULL;
+}
+
+static void pipes_are_descriptors_too(void **state)
+{
+	struct gsort *sort = open_sort(), *other = open_sort();
+	int between[2], last[2];
+	pthread_t reader, merging;
+	void *found;
+
+	(void)state;
+	assert_int_equal(pipe(between), 0);
+	assert_int_equal(pipe(last), 0);
+	pthread_create(&reader, NULL, read_pipe, &last[0]);
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_fd(sort, between[1]));
+	good(other, gsort_set(other, "merge", NULL));
+	good(other, gsort_add_input_fd(other, between[0]));
+	good(other, gsort_set_output_fd(other, last[1]));
+	pthread_create(&merging, NULL, run_it, other);
+	good(sort, gsort_run(sort));
+	close(between[1]);
+	pthread_join(merging, NULL);
+	good(other, gsort_finish(other));
+	close(last[1]);
+	pthread_join(reader, &found);
+	assert_memory_equal(found, sorted, sizeof sorted);
+	free(found);
+	gsort_close(other);
+	gsort_close(sort);
+	close(between[0]);
+	close(last[0]);
+}
+
+/* Records of a key and where they are from. */
+static void equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_last(void **state)
+{
+	const uint64_t first[] = { 7, 1, 5, 1 }, put[] = { 5, 3, 7, 3 };
+	const uint64_t expected[] = { 5, 1, 5, 3, 7, 1, 7, 3 };
+	struct gsort *sort = open_sort();
+	uint64_t found[9];
+
+	(void)state;
+	write_numbers(other_path, first, 4);
+	assert_int_equal(gsort_set_record_size(sort, 16), 0);
+	refused(sort, gsort_add_key(sort, "0:u63"), -EINVAL, "unknown type");
+	gsort_close(sort);
+	assert_int_equal(gsort_open(&sort), 0);
+	good(sort, gsort_set_record_size(sort, 16));
+	good(sort, gsort_add_key(sort, "0:u64"));
+	good(sort, gsort_set_memory(sort, 1 << 20));
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), sizeof expected);
+	assert_memory_equal(found, expected, sizeof expected);
+	gsort_close(sort);
+}
+
+static void sorted_streams_are_merged_with_what_is_put(void **state)
+{
+	const uint64_t other[] = { 2, 4, 6 }, put[] = { 1, 4, 9 },
+		       expected[] = { 1, 2, 4, 4, 6, 9 };
+	struct gsort *sort = open_sort();
+	uint64_t found[7];
+
+	(void)state;
+	write_numbers(other_path, other, 3);
+	good(sort, gsort_set(sort, "merge", NULL));
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), sizeof expected);
+	assert_memory_equal(found, expected, sizeof expected);
+	gsort_close(sort);
+}
+
+static void nothing_put_is_nothing_got(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found;
+
+	(void)state;
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, &found, sizeof found), 0);
+	gsort_close(sort);
+}
+
+static void what_is_put_may_look_like_a_compressed_file(void **state)
+{
+	const uint64_t put[] = { UINT64_C(0xfd2fb528), 1 }; /* as Zstandard's files begin */
+	struct gsort *sort = open_sort();
+	uint64_t found[3];
+
+	(void)state;
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), sizeof put);
+	assert_int_equal(found[0], 1);
+	gsort_close(sort);
+}
+
+static void header_of_a_numpy_file_is_not_got(void **state)
+{
+	static const char header[128] =
+		"\x93NUMPY\1\0v\0{'descr': '<u2', 'fortran_order': False, "
+		"'shape': (3,), }                                            "
+		"      ";
+	const uint16_t three[] = { 3, 1, 2 };
+	struct gsort *sort;
+	uint16_t found[4];
+	FILE *file = fopen(other_path, "w");
+
+	(void)state;
+	fwrite(header, 1, 127, file);
+	fputc('\n', file);
+	fwrite(three, 2, 3, file);
+	fclose(file);
+	assert_int_equal(gsort_open(&sort), 0);
+	good(sort, gsort_add_input_path(sort, other_path));
+	assert_int_equal(get_all(sort, found, sizeof found), sizeof three);
+	assert_int_equal(found[0], 1);
+	assert_int_equal(found[2], 3);
+	gsort_close(sort);
+}
+
+/* --- ending early --- */
+
+static void *cancel_it(void *sort)
+{
+	gsort_cancel(sort);
+	return NULL;
+}
+
+/* The first put waits for readers that have no memory left, or the last is done: both are fine. */
+static void cancel_wakes_who_puts(void **state)
+{
+	struct gsort *sort = open_sort();
+	pthread_t canceller;
+	int r = 0;
+
+	(void)state;
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_put(sort, numbers, sizeof numbers));
+	pthread_create(&canceller, NULL, cancel_it, sort);
+	while (r == 0) /* for ever, if nobody ends it */
+		r = gsort_put(sort, numbers, sizeof numbers);
+	pthread_join(canceller, NULL);
+	refused(sort, r, -ECANCELED, "cancelled");
+	refused(sort, gsort_finish(sort), -ECANCELED, "cancelled");
+	assert_int_equal(access(out_path, F_OK), -1);
+	gsort_close(sort);
+}
+
+static void cancel_ends_what_is_got(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found[N_PIECE];
+	size_t got = 0;
+
+	(void)state;
+	put_all(sort, numbers, N);
+	good(sort, gsort_finish(sort));
+	good(sort, gsort_get(sort, found, sizeof found, &got));
+	gsort_cancel(sort);
+	refused(sort, gsort_get(sort, found, sizeof found, &got), -ECANCELED, "cancelled");
+	gsort_close(sort);
+}
+
+static void cancel_wakes_who_waits_for_a_pipe(void **state)
+{
+	struct gsort *sort = open_sort();
+	pthread_t canceller;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	good(sort, gsort_add_input_fd(sort, fds[0]));
+	good(sort, gsort_set_output_path(sort, out_path));
+	pthread_create(&canceller, NULL, cancel_it, sort);
+	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
+	pthread_join(canceller, NULL);
+	gsort_close(sort);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void cancelled_before_it_begins_it_does_not(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	gsort_cancel(sort);
+	refused(sort, gsort_put(sort, numbers, sizeof numbers), -ECANCELED, "cancelled");
+	gsort_close(sort);
+}
+
+static void closed_in_the_middle_it_leaves_nothing(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	good(sort, gsort_set_output_path(sort, out_path));
+	put_all(sort, numbers, N);
+	gsort_close(sort);
+	assert_int_equal(access(out_path, F_OK), -1);
+	gsort_close(NULL);
+}
+
+/* --- what is wrong --- */
+
+static void what_cannot_be_is_refused_and_changes_nothing(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found[3];
+	size_t got;
+
+	(void)state;
+	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
+	refused(sort, gsort_set(sort, "type", NULL), -EINVAL, "-t, --type needs a value");
+	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "is 'u64' already");
+	refused(sort, gsort_set(sort, "unique", "yes"), -EINVAL, "takes no value");
+	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "-S, --buffer-size");
+	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
+	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
+	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "is '2' already");
+	refused(sort, gsort_on_progress(sort, NULL, NULL, 0), -EINVAL, "every 0 milliseconds");
+	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "nothing was put");
+	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
+	good(sort, gsort_set_type(sort, "u64"));
+	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
+	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
+	refused(sort, gsort_add_input_path(sort, in_path), -EBUSY, "the sort has begun");
+	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "gsort_finish() first");
+	assert_int_equal(gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL);
+	assert_null(gsort_stats_json(sort));
+	good(sort, gsort_finish(sort));
+	refused(sort, gsort_put(sort, numbers, 8), -EPIPE, "after gsort_finish()");
+	assert_int_equal(get_all(sort, found, sizeof found), 16);
+	assert_int_equal(found[0], 1);
+	gsort_close(sort);
+}
+
+static void refuse_together(const char *option, const char *value, const char *part)
+{
+	struct gsort *sort = open_sort();
+
+	good(sort, gsort_set(sort, option, value));
+	refused(sort, gsort_put(sort, numbers, sizeof numbers), -EINVAL, part);
+	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "has begun");
+	gsort_close(sort);
+}
+
+static void what_does_not_go_with_records_that_are_put_or_got_is_refused(void **state)
+{
+	(void)state;
+	refuse_together("verify", NULL, "what is got cannot be read back");
+	refuse_together("fsync", NULL, "what is got is the caller's");
+	refuse_together("checkpoint", directory, "--checkpoint");
+	refuse_together("partial", "keep", "--partial=keep");
+	refuse_together("skip-bytes", "8", "--skip-bytes");
+	refuse_together("format", "npy", "--format=npy");
+	refuse_together("count", NULL, "--count needs -u");
+}
+
+static void two_outputs_are_refused(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_set_output_fd(sort, 2));
+	refused(sort, gsort_set_output_fd(sort, 3), -EINVAL, "is descriptor 2 already");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "one of them is too many");
+	gsort_close(sort);
+}
+
+static void failure_says_why_and_what_helps(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found;
+	size_t got;
+
+	(void)state;
+	good(sort, gsort_add_input_path(sort, other_path));
+	refused(sort, gsort_get(sort, &found, 8, &got), -ENOENT, other_path);
+	refused(sort, gsort_get(sort, &found, 8, &got), -ENOENT, other_path); /* it stays failed */
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_set(sort, "temp-limit", "0"));
+	refused(sort, gsort_on_progress(sort, NULL, NULL, 0), -EINVAL, "milliseconds");
+	while (gsort_put(sort, numbers, sizeof numbers) == 0)
+		continue;
+	if (!strstr(gsort_message(sort), "--temp-limit"))
+		fail_msg("'%s' says nothing that helps", gsort_message(sort));
+	gsort_close(sort);
+}
+
+static void part_of_a_record_is_refused(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found;
+	size_t got;
+
+	(void)state;
+	good(sort, gsort_put(sort, numbers, 12));
+	good(sort, gsort_finish(sort));
+	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	gsort_close(sort);
+}
+
+static void pipe_without_a_reader_is_an_error_and_no_signal(void **state)
+{
+	struct gsort *sort = open_sort();
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_fd(sort, fds[1]));
+	refused(sort, gsort_run(sort), -EPIPE, "descriptor ");
+	gsort_close(sort);
+	close(fds[1]);
+}
+
+/* --- what is told --- */
+
+static void note_progress(void *context, const struct gsort_progress *progress)
+{
+	if (progress->phase[0])
+		gsort_cancel(context);
+}
+
+/* It ends the sort, which waits for a pipe else. */
+static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
+{
+	struct gsort *sort = open_sort();
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	good(sort, gsort_add_input_fd(sort, fds[0]));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_on_progress(sort, note_progress, sort, 1));
+	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
+	gsort_close(sort);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void note_message(void *context, enum gsort_kind kind, const char *text)
+{
+	snprintf(context, 256, "%d %s", kind, text);
+}
+
+static void warnings_are_told(void **state)
+{
+	const uint64_t put[] = { UINT64_C(0xfd2fb528) };
+	struct gsort *sort = open_sort();
+	char heard[256] = "";
+
+	(void)state;
+	good(sort, gsort_on_message(sort, note_message, heard));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_non_null(strstr(heard, "would be taken for that: read it with --format=raw"));
+	assert_int_equal(heard[0], '0' + GSORT_WARNING);
+	assert_string_equal(gsort_message(sort), "");
+	gsort_close(sort);
+}
+
+static void statistics_are_a_struct_and_json(void **state)
+{
+	struct {
+		struct gsort_stats stats;
+		char behind[8];
+	} larger;
+	struct gsort *sort = open_sort();
+	struct gsort_progress progress;
+	uint64_t record_nbytes = 0;
+	const char *json;
+
+	(void)state;
+	gsort_get_progress(sort, &progress, sizeof progress);
+	assert_string_equal(progress.phase, "");
+	good(sort, gsort_set_output_path(sort, out_path));
+	put_all(sort, numbers, N);
+	good(sort, gsort_finish(sort));
+	memset(&larger, 1, sizeof larger);
+	assert_int_equal(gsort_get_stats(sort, &larger.stats, sizeof larger), 0);
+	assert_int_equal(larger.behind[7], 0);
+	assert_int_equal(gsort_get_stats(sort, (void *)&record_nbytes, sizeof record_nbytes), 0);
+	assert_int_equal(record_nbytes, 8);
+	gsort_get_progress(sort, &progress, sizeof progress);
+	assert_int_equal(progress.done_nbytes, sizeof numbers);
+	json = gsort_stats_json(sort);
+	assert_non_null(json);
+	assert_int_equal(json[0], '{');
+	assert_non_null(strstr(json, "\"u64le\""));
+	assert_string_equal(gsort_version(), GSORT_VERSION_EXPECTED);
+	gsort_close(sort);
+}
+
+/* --- one process --- */
+
+static void *sort_all(void *argument)
+{
+	struct gsort *sort = open_sort();
+	uint64_t *found = malloc(sizeof sorted + 8);
+
+	(void)argument;
+	put_all(sort, numbers, N);
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof sorted + 8), sizeof sorted);
+	assert_memory_equal(found, sorted, sizeof sorted);
+	gsort_close(sort);
+	free(found);
+	return NULL;
+}
+
+static void several_sort_at_once(void **state)
+{
+	pthread_t threads[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, sort_all, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static unsigned count_descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void process_is_left_as_it_was(void **state)
+{
+	const unsigned n_before = count_descriptors();
+	struct sigaction before[32], after;
+	sigset_t held_before, held_after;
+	const mode_t mask = umask(022);
+
+	(void)state;
+	umask(mask);
+	sigprocmask(SIG_BLOCK, NULL, &held_before);
+	for (int i = 1; i < 32; i++)
+		sigaction(i, NULL, &before[i]);
+	sort_all(NULL);
+	for (int i = 1; i < 32; i++) {
+		sigaction(i, NULL, &after);
+		assert_ptr_equal((void *)after.sa_handler, (void *)before[i].sa_handler);
+	}
+	sigprocmask(SIG_BLOCK, NULL, &held_after);
+	for (int i = 1; i < 32; i++)
+		assert_int_equal(sigismember(&held_after, i), sigismember(&held_before, i));
+	assert_int_equal(umask(mask), mask);
+	assert_int_equal(count_descriptors(), n_before);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(what_is_put_is_got_in_order_and_spilled_on_the_way),
+		FIXTURE(what_is_put_goes_to_a_file),
+		FIXTURE(file_is_sorted_to_a_file_and_to_who_gets_it),
+		FIXTURE(descriptors_are_used_from_where_they_stand),
+		FIXTURE(pipes_are_descriptors_too),
+		FIXTURE(equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_last),
+		FIXTURE(sorted_streams_are_merged_with_what_is_put),
+		FIXTURE(nothing_put_is_nothing_got),
+		FIXTURE(what_is_put_may_look_like_a_compressed_file),
+		FIXTURE(header_of_a_numpy_file_is_not_got),
+		FIXTURE(cancel_wakes_who_puts),
+		FIXTURE(cancel_ends_what_is_got),
+		FIXTURE(cancel_wakes_who_waits_for_a_pipe),
+		FIXTURE(cancelled_before_it_begins_it_does_not),
+		FIXTURE(closed_in_the_middle_it_leaves_nothing),
+		FIXTURE(what_cannot_be_is_refused_and_changes_nothing),
+		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
+		FIXTURE(two_outputs_are_refused),
+		FIXTURE(failure_says_why_and_what_helps),
+		FIXTURE(part_of_a_record_is_refused),
+		FIXTURE(pipe_without_a_reader_is_an_error_and_no_signal),
+		FIXTURE(watcher_is_called_while_it_runs_and_may_cancel),
+		FIXTURE(warnings_are_told),
+		FIXTURE(statistics_are_a_struct_and_json),
+		FIXTURE(several_sort_at_once),
+		FIXTURE(process_is_left_as_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
