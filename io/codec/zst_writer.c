@@ -234,14 +234,20 @@ static void join_threads(struct zst_writer *writer)
 		pthread_join(writer->threads[--writer->n_threads], NULL);
 }
 
+static void free_buffers(struct zst_writer *writer)
+{
+	while (writer->n_buffers)
+		free(writer->buffers[--writer->n_buffers]);
+	writer->free = NULL;
+}
+
 void zst_writer_close(struct zst_writer *writer)
 {
 	if (!writer)
 		return;
 	writer_fail(writer, -ECANCELED);
 	join_threads(writer);
-	for (size_t i = 0; i < writer->n_buffers; i++)
-		free(writer->buffers[i]);
+	free_buffers(writer);
 	zst_index_free(&writer->index);
 	pthread_cond_destroy(&writer->changed);
 	pthread_mutex_destroy(&writer->lock);
@@ -332,6 +338,7 @@ int zst_writer_finish(struct zst_writer *writer)
 	pthread_cond_broadcast(&writer->changed);
 	pthread_mutex_unlock(&writer->lock);
 	join_threads(writer);
+	free_buffers(writer);
 	return writer->r < 0 ? writer->r : write_index(writer);
 }
 
