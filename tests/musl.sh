@@ -13,7 +13,8 @@ command -v musl-gcc > /dev/null || {
 }
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
-for name in asm asm-generic linux xxhash.h zstd.h zstd_errors.h zlib.h zconf.h; do
+for name in asm asm-generic linux xxhash.h zstd.h zstd_errors.h zlib.h zconf.h jansson.h \
+	jansson_config.h; do
 	for directory in /usr/include /usr/include/"$(gcc -print-multiarch)"; do
 		[ ! -e "$directory/$name" ] || ln -sfn "$directory/$name" "$headers/$name"
 	done

@@ -12,7 +12,8 @@
 
 #include "io/output/leftovers.h"
 
-enum { HIDDEN_NAMES_MOST = 8 };
+/* As many as there are part files (part_files.h), and a few. */
+enum { HIDDEN_NAMES_MOST = 1024 };
 
 /* Zeroed: none. */
 struct hidden_name {

@@ -34,6 +34,28 @@ static int reserve(struct output *output, uint64_t nbytes)
 		    output->target.name, nbytes, free_nbytes);
 }
 
+int output_expect(struct output *output, uint64_t nbytes)
+{
+	return reserve(output, nbytes);
+}
+
+int output_check_room(const struct output *output, uint64_t nbytes)
+{
+	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
+
+	if (output->target.is_ordered || nbytes <= free_nbytes ||
+	    !reservation_is_real(&output->target.file))
+		return 0;
+	return fail(-ENOSPC,
+		    "%s: %m: %" PRIu64 " bytes are needed for all parts, %" PRIu64 " are available",
+		    output->target.name, nbytes, free_nbytes);
+}
+
+size_t output_memory_nbytes(void)
+{
+	return sizeof(struct output);
+}
+
 static struct output *output_make(const struct syscalls *calls)
 {
 	struct output *output = calloc(1, sizeof *output);
@@ -162,6 +184,11 @@ void output_try_both_ways(struct output *output)
 		file_writer_try_both_ways(&output->writer);
 }
 
+void output_write_behind(struct output *output)
+{
+	file_writer_pass_by_cache(&output->writer);
+}
+
 void output_pass_by_cache(struct output *output)
 {
 	file_writer_pass_by_cache(&output->writer);
@@ -288,6 +315,11 @@ static int close_in_place(struct output *output)
 		lseek(output->target.file.fd, (off_t)(output->target.base + nbytes), SEEK_SET);
 	r = file_close(&output->target.file);
 	return r < 0 ? fail(r, "%s: close: %m", output->target.name) : 0;
+}
+
+int output_check_target(const struct output *output)
+{
+	return output->target.replacement ? replacement_check(output->target.replacement) : 0;
 }
 
 int output_commit(struct output *output, enum output_durability durability)

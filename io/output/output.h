@@ -68,6 +68,16 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
  */
 int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output);
 
+/*
+ * Before anything is written to an output of unknown size: it will have so many bytes at most, as
+ * if it had been opened so. And: could the file's disk hold so many? As output_open().
+ */
+int output_expect(struct output *output, uint64_t nbytes);
+int output_check_room(const struct output *output, uint64_t nbytes);
+
+/* What an output takes, beside what compresses it. */
+size_t output_memory_nbytes(void);
+
 /* A file under construction that outlives the process. */
 struct output_kept {
 	const char *name;        /* hidden, beside the target; must outlive the output */
@@ -95,6 +105,9 @@ int output_compress(struct output *output, int level, unsigned n_threads);
  * directly then is (direct.h), and the rest goes to the disk at once (file_write_behind()).
  */
 void output_pass_by_cache(struct output *output);
+
+/* Or only the latter, where nothing else is to be opened for it. */
+void output_write_behind(struct output *output);
 
 /* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
 void output_try_both_ways(struct output *output);
@@ -171,6 +184,12 @@ int output_complete(struct output *output, enum output_durability durability);
  * succeeds or not; on failure the target is as it was. No writer may be left.
  */
 int output_commit(struct output *output, enum output_durability durability);
+
+/*
+ * Is what has the output's name still what was there at first, if anything was? 0, or -EBUSY after
+ * a message, as output_commit() would fail.
+ */
+int output_check_target(const struct output *output);
 
 /* Bring what is written to stable storage. */
 int output_sync(struct output *output);

@@ -366,6 +366,11 @@ static int check_target(const struct replacement *replacement)
 	return r;
 }
 
+int replacement_check(const struct replacement *replacement)
+{
+	return check_target(replacement);
+}
+
 static int link_nameless(const struct replacement *replacement, const char *name)
 {
 	char descriptor[sizeof "/proc/self/fd/" + 12];

@@ -50,6 +50,12 @@ int replacement_finish(struct replacement *replacement, struct file *file, bool 
 		       bool keeps);
 
 /*
+ * Is what has the target's name still what was there at first, or nothing? 0, or -EBUSY after a
+ * message, as replacement_finish() would fail.
+ */
+int replacement_check(const struct replacement *replacement);
+
+/*
  * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is
  * fine.
  */

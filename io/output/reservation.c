@@ -56,8 +56,7 @@ static int reserve_step(struct reservation *reservation, uint64_t step)
 	return 0;
 }
 
-/* Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. */
-static uint64_t find_free_nbytes(const struct file *file)
+uint64_t reservation_free_nbytes(const struct file *file)
 {
 	struct statvfs space;
 
@@ -66,10 +65,21 @@ static uint64_t find_free_nbytes(const struct file *file)
 	return (uint64_t)(geteuid() == 0 ? space.f_bfree : space.f_bavail) * space.f_frsize;
 }
 
+/* Of a file that is empty. */
+bool reservation_is_real(const struct file *file)
+{
+	uint64_t nbytes;
+	const bool is_real = file_preallocate(file, 0, 1) == 0 && file_size(file, &nbytes) == 0 &&
+			     nbytes > 0;
+
+	file_truncate(file, 0);
+	return is_real;
+}
+
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
-	const uint64_t free_nbytes = find_free_nbytes(file);
+	const uint64_t free_nbytes = reservation_free_nbytes(file);
 	uint64_t nbytes;
 	int r;
 

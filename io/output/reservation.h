@@ -35,6 +35,12 @@ struct reservation {
 	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
 };
 
+/* Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. */
+uint64_t reservation_free_nbytes(const struct file *file);
+
+/* Can the file system of an empty file reserve? Then it keeps what it is given as it is. */
+bool reservation_is_real(const struct file *file);
+
 /* For a file that nothing is reserved of. */
 void reservation_init(struct reservation *reservation);
 void reservation_destroy(struct reservation *reservation);

@@ -28,8 +28,9 @@ apt() {
 }
 apt -o APT::Sandbox::User="$(id -un)" update >/dev/null || without 'package lists'
 (cd "$root/packages" &&
-	apt download libxxhash-dev libxxhash0 libzstd-dev libzstd1 zlib1g-dev zlib1g liburing-dev \
-		liburing2 libhwy-dev libhwy1 libcmocka-dev libcmocka0) >/dev/null 2>&1 ||
+	apt download libxxhash-dev libxxhash0 libzstd-dev libzstd1 zlib1g-dev zlib1g \
+		libjansson-dev libjansson4 liburing-dev liburing2 libhwy-dev libhwy1 \
+		libcmocka-dev libcmocka0) >/dev/null 2>&1 ||
 	without 'packages for arm64'
 for package in "$root"/packages/*.deb; do
 	dpkg-deb -x "$package" "$root"

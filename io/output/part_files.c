@@ -1,0 +1,545 @@
+/*
+ * part_files - several files and a list of them, together or not at all (see part_files.h)
+ *
+ * Files are known by their number; the list's comes behind all others. Numbers from n on are of
+ * files that only the older list has.
+ */
+#include "io/output/part_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/input/parts_list.h"
+#include "io/output/commitment.h"
+#include "src/base/messages.h"
+
+/* Of what is put behind a name, and of the dot in front of one that is moved aside. */
+enum { MOST_ADDED = 32 };
+
+#define LIST_NUMBER UINT32_MAX
+#define NO_NUMBER (UINT32_MAX - 1)
+
+struct part_files {
+	const struct syscalls *calls;
+	const char *given;     /* as it was, for messages */
+	struct file directory; /* by path only */
+	char *base;            /* the end of the name */
+	uint32_t n;
+	char **paths; /* n + 1, the list's last */
+
+	/* What was there before. */
+	bool has_list;
+	uint32_t *stale; /* n_stale numbers from n on, of the older list */
+	uint32_t n_stale;
+
+	/* While names are given. */
+	uint32_t n_aside; /* of stale, behind the n, that are */
+	bool *is_aside;   /* n */
+	bool list_is_aside;
+	uint32_t n_named;
+};
+
+/* --- names --- */
+
+static void make_name(const struct part_files *files, uint32_t number, bool is_aside,
+		      char name[static NAME_MAX + 1])
+{
+	char end[16] = "parts";
+
+	if (number != LIST_NUMBER)
+		snprintf(end, sizeof end, "%04" PRIu32, number);
+	snprintf(name, NAME_MAX + 1, "%s%s.%s%s", is_aside ? "." : "", files->base, end,
+		 is_aside ? ".older" : "");
+}
+
+/* The number that a name of the directory has; NO_NUMBER: none. */
+static uint32_t number_of(const struct part_files *files, const char *name, bool *ret_is_aside)
+{
+	const size_t n_base = strlen(files->base);
+	char made[NAME_MAX + 1];
+	unsigned long number;
+	char *end;
+
+	*ret_is_aside = name[0] == '.' && strncmp(name + 1, files->base, n_base) == 0 &&
+			name[1 + n_base] == '.';
+	if (!*ret_is_aside && (strncmp(name, files->base, n_base) != 0 || name[n_base] != '.'))
+		return NO_NUMBER;
+	name += *ret_is_aside;
+	number = strtoul(name + n_base + 1, &end, 10);
+	if (strncmp(name + n_base + 1, "parts", 5) == 0)
+		number = LIST_NUMBER;
+	else if (end == name + n_base + 1 || number >= NO_NUMBER)
+		return NO_NUMBER;
+	make_name(files, (uint32_t)number, *ret_is_aside, made);
+	return strcmp(made, name - *ret_is_aside) == 0 ? (uint32_t)number : NO_NUMBER;
+}
+
+int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path)
+{
+	char *path;
+	const int r = i < n ? asprintf(&path, "%s.%04" PRIu32, name, i) :
+			      asprintf(&path, "%s.parts", name);
+
+	if (r < 0)
+		return fail(-ENOMEM, "%s: %m", name);
+	*ret_path = path;
+	return 0;
+}
+
+static int make_paths(struct part_files *files)
+{
+	int r = 0;
+
+	files->paths = calloc(files->n + UINT64_C(1), sizeof *files->paths);
+	files->is_aside = calloc(files->n, sizeof *files->is_aside);
+	if (!files->paths || !files->is_aside)
+		return fail(-ENOMEM, "%s: no memory for %" PRIu32 " names", files->given, files->n);
+	for (uint32_t i = 0; i <= files->n && r == 0; i++)
+		r = part_files_make_path(files->given, files->n, i, &files->paths[i]);
+	return r;
+}
+
+static int open_directory(struct part_files *files)
+{
+	const char *slash = strrchr(files->given, '/');
+	const char *base = slash ? slash + 1 : files->given;
+	char *way = slash ? strndup(files->given, (size_t)(base - files->given)) : strdup(".");
+	int r;
+
+	files->base = strdup(base);
+	if (!way || !files->base) {
+		free(way);
+		return fail(-ENOMEM, "%s: %m", files->given);
+	}
+	if (strlen(base) + MOST_ADDED > NAME_MAX)
+		r = fail(-ENAMETOOLONG, "%s: %m, with the number of a part behind it",
+			 files->given);
+	else if (!parts_list_can_name(base))
+		r = fail(-EINVAL,
+			 "%s: is no name that a list can have, which is UTF-8; choose another",
+			 files->given);
+	else if ((r = file_open(files->calls, AT_FDCWD, way, O_PATH | O_DIRECTORY, 0,
+				&files->directory)) < 0)
+		fail(r, "%s: its directory: %m", files->given);
+	free(way);
+	return r;
+}
+
+/* --- what is there --- */
+
+static int rename_file(const struct part_files *files, uint32_t number, bool comes_back)
+{
+	char name[NAME_MAX + 1], aside[NAME_MAX + 1];
+
+	make_name(files, number, false, name);
+	make_name(files, number, true, aside);
+	return files->calls->renameat(files->directory.fd, comes_back ? aside : name,
+				      files->directory.fd, comes_back ? name : aside) < 0 ?
+		       -errno :
+		       0;
+}
+
+static int remove_file(const struct part_files *files, uint32_t number, bool is_aside)
+{
+	char name[NAME_MAX + 1];
+
+	make_name(files, number, is_aside, name);
+	return file_remove(files->calls, files->directory.fd, name, 0);
+}
+
+/* Called with what has a name of ours. 0, or a negative errno after a message. */
+typedef int look_fn(struct part_files *files, uint32_t number, bool is_aside, const char *name);
+
+/* A directory that may not be read tells nothing. */
+static int look_through(struct part_files *files, look_fn *look)
+{
+	const struct dirent *entry;
+	struct file readable;
+	DIR *names;
+	int r = 0;
+
+	if (file_open(files->calls, files->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0,
+		      &readable) < 0)
+		return 0;
+	names = fdopendir(readable.fd);
+	if (!names) {
+		file_close(&readable);
+		return 0;
+	}
+	while (r == 0 && (entry = readdir(names))) {
+		bool is_aside;
+		const uint32_t number = number_of(files, entry->d_name, &is_aside);
+
+		if (number != NO_NUMBER)
+			r = look(files, number, is_aside, entry->d_name);
+	}
+	closedir(names);
+	return r;
+}
+
+/* 1: it is there; 0: it is not; or a negative errno after a message. */
+static int look_at(const struct part_files *files, uint32_t number, struct stat *ret_status)
+{
+	char name[NAME_MAX + 1];
+
+	make_name(files, number, false, name);
+	if (fstatat(files->directory.fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT ? 0 :
+				 fail(-errno, "%s: cannot tell what %s beside it is: %m",
+				      files->given, name);
+}
+
+/*
+ * What a process that was killed has left aside. The list comes back last: until then whoever is
+ * killed here leaves it to the next.
+ */
+static int take_back(struct part_files *files, uint32_t number, bool is_aside, const char *name)
+{
+	int r;
+
+	if (!is_aside || (number == LIST_NUMBER && !files->has_list))
+		return 0;
+	r = files->has_list ? remove_file(files, number, true) : rename_file(files, number, true);
+	return r < 0 ? fail(r,
+			    "%s: %s beside it was left by a gsort that was killed, and cannot be "
+			    "%s: %m",
+			    files->given, name, files->has_list ? "removed" : "put back") :
+		       0;
+}
+
+static int settle_killed(struct part_files *files)
+{
+	struct stat status;
+	int r;
+
+	r = look_at(files, LIST_NUMBER, &status);
+	files->has_list = r > 0;
+	if (r >= 0)
+		r = look_through(files, take_back);
+	if (r < 0 || files->has_list)
+		return r;
+	r = rename_file(files, LIST_NUMBER, true);
+	files->has_list = r == 0;
+	if (files->has_list)
+		tell("%s: what a gsort that was killed had moved aside is put back", files->given);
+	return r == 0 || r == -ENOENT ?
+		       0 :
+		       fail(r, "%s: the older list of parts cannot be put back: %m", files->given);
+}
+
+/* Of the parts that the older list has, those that the new one has not. */
+static int note_stale(struct part_files *files, const struct parts_list *list)
+{
+	files->stale = calloc(list->n_parts + 1, sizeof *files->stale);
+	if (!files->stale)
+		return fail(-ENOMEM, "%s: no memory for a list of parts", files->given);
+	for (size_t i = 0; i < list->n_parts; i++) {
+		bool is_aside;
+		const uint32_t number = number_of(files, list->parts[i].name, &is_aside);
+		struct stat status;
+		int r = 0;
+
+		if (number >= files->n && number < NO_NUMBER && !is_aside)
+			r = look_at(files, number, &status);
+		if (r < 0)
+			return r;
+		if (r > 0 && S_ISREG(status.st_mode))
+			files->stale[files->n_stale++] = number;
+	}
+	return 0;
+}
+
+static int read_text(const struct part_files *files, const struct file *file, char **ret_text,
+		     size_t *ret_nbytes)
+{
+	const char *path = files->paths[files->n];
+	uint64_t nbytes;
+	int r = file_size(file, &nbytes);
+
+	if (r == 0 && nbytes > PARTS_LIST_MOST_NBYTES)
+		r = -EFBIG;
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	*ret_text = malloc(nbytes + 1);
+	*ret_nbytes = nbytes;
+	if (!*ret_text)
+		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
+	r = file_read_at(file, 0, *ret_text, nbytes);
+	return r < 0 ? fail(r, "%s: %m", path) : 0;
+}
+
+/* What has the list's name must be one: it is nothing else that is replaced. */
+static int parse_older(struct part_files *files, const char *text, size_t nbytes)
+{
+	const char *path = files->paths[files->n];
+	struct parts_list list;
+	int r;
+
+	if (!parts_list_begins(text, nbytes))
+		return fail(-EEXIST,
+			    "%s: is there, and no list of parts: rename it, or let the output have "
+			    "another name",
+			    path);
+	r = parts_list_parse(text, nbytes, path, &list);
+	if (r == 0)
+		r = note_stale(files, &list);
+	parts_list_free(&list);
+	return r;
+}
+
+static int read_older(struct part_files *files)
+{
+	struct file file;
+	char *text = NULL;
+	size_t nbytes = 0;
+	int r;
+
+	if (!files->has_list)
+		return 0;
+	r = file_open(files->calls, AT_FDCWD, files->paths[files->n], O_RDONLY | O_NONBLOCK, 0,
+		      &file);
+	if (r < 0)
+		return fail(r, "%s: %m", files->paths[files->n]);
+	r = read_text(files, &file, &text, &nbytes);
+	if (r == 0)
+		r = parse_older(files, text, nbytes);
+	free(text);
+	file_close(&file);
+	return r;
+}
+
+static bool is_stale(const struct part_files *files, uint32_t number)
+{
+	for (uint32_t i = 0; i < files->n_stale; i++)
+		if (files->stale[i] == number)
+			return true;
+	return false;
+}
+
+/* No file that has one of our names must be another than it seems to be. */
+static int check_there(struct part_files *files, uint32_t number, bool is_aside, const char *name)
+{
+	struct stat status;
+	const int r = is_aside ? 0 : look_at(files, number, &status);
+
+	if (r <= 0)
+		return r;
+	if (!S_ISREG(status.st_mode))
+		return fail(S_ISDIR(status.st_mode) ? -EISDIR : -EEXIST,
+			    "%s: %s beside it is no regular file, whose place one of the parts "
+			    "could take",
+			    files->given, name);
+	if (number < files->n || number == LIST_NUMBER || is_stale(files, number))
+		return 0;
+	return fail(-EEXIST,
+		    "%s: %s beside it is none of the %" PRIu32
+		    " parts, and would be taken for one; remove it",
+		    files->given, name, files->n);
+}
+
+int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
+		    struct part_files **ret_files)
+{
+	struct part_files *files = calloc(1, sizeof *files);
+	int r;
+
+	if (!files)
+		return fail(-ENOMEM, "%s: %m", name);
+	files->calls = calls;
+	files->given = name;
+	files->n = n;
+	files->directory = (struct file){ .calls = calls, .fd = -1 };
+	r = open_directory(files);
+	if (r == 0)
+		r = make_paths(files);
+	if (r == 0)
+		r = settle_killed(files);
+	if (r == 0)
+		r = read_older(files);
+	if (r == 0)
+		r = look_through(files, check_there);
+	if (r < 0) {
+		part_files_close(files);
+		return r;
+	}
+	*ret_files = files;
+	return 0;
+}
+
+const char *part_files_path(const struct part_files *files, uint32_t i)
+{
+	return files->paths[i];
+}
+
+const char *part_files_name(const struct part_files *files, uint32_t i)
+{
+	return files->paths[i] + strlen(files->given) - strlen(files->base);
+}
+
+void part_files_close(struct part_files *files)
+{
+	if (!files)
+		return;
+	for (uint32_t i = 0; files->paths && i <= files->n; i++)
+		free(files->paths[i]);
+	free(files->paths);
+	free(files->is_aside);
+	free(files->stale);
+	free(files->base);
+	file_close(&files->directory);
+	free(files);
+}
+
+/* --- commit --- */
+
+static int fail_aside(const struct part_files *files, int r)
+{
+	return fail(r, "%s: what is there of older parts cannot be moved aside: %m", files->given);
+}
+
+/* 1: it was there. */
+static int move_aside(struct part_files *files, uint32_t number)
+{
+	const int r = rename_file(files, number, false);
+
+	return r == 0 ? 1 : r == -ENOENT ? 0 : fail_aside(files, r);
+}
+
+static int move_all_aside(struct part_files *files)
+{
+	int r = move_aside(files, LIST_NUMBER);
+
+	files->list_is_aside = r > 0;
+	for (; r >= 0 && files->n_aside < files->n_stale; files->n_aside += r >= 0)
+		r = move_aside(files, files->stale[files->n_aside]);
+	return r < 0 ? r : 0;
+}
+
+static int name_next(struct part_files *files, struct output **outputs)
+{
+	const uint32_t i = files->n_named;
+	struct output *output = outputs[i];
+	int r = move_aside(files, i);
+
+	if (r < 0)
+		return r;
+	files->is_aside[i] = r > 0;
+	outputs[i] = NULL;
+	r = output_commit(output, OUTPUT_UNSYNCED);
+	if (r == 0)
+		files->n_named++;
+	else if (files->is_aside[i] && rename_file(files, i, true) == 0)
+		files->is_aside[i] = false;
+	return r;
+}
+
+static int sync_names(const struct part_files *files)
+{
+	struct file directory;
+	int r = file_open(files->calls, files->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0,
+			  &directory);
+
+	if (r < 0)
+		return r;
+	r = file_sync(&directory);
+	file_close(&directory);
+	return r;
+}
+
+static int name_all(struct part_files *files, struct output **outputs, bool is_durable)
+{
+	struct output *list = outputs[files->n];
+	int r = move_all_aside(files);
+
+	while (r == 0 && files->n_named < files->n)
+		r = name_next(files, outputs);
+	/* A list whose name outlives the machine's end must not be alone. */
+	if (r == 0 && is_durable && (r = sync_names(files)) < 0)
+		fail(r, "%s: the names of its parts cannot be brought to stable storage: %m",
+		     files->given);
+	if (r < 0)
+		return r;
+	outputs[files->n] = NULL;
+	return output_commit(list, OUTPUT_UNSYNCED);
+}
+
+static void put_back(const struct part_files *files, uint32_t number, bool is_aside, bool is_named)
+{
+	const int r = is_aside ? rename_file(files, number, true) :
+		      is_named ? remove_file(files, number, false) :
+				 0;
+	char name[NAME_MAX + 1];
+
+	make_name(files, number, is_aside, name);
+	if (r < 0 && r != -ENOENT)
+		warn("%s: %s beside it cannot be %s: %s", files->given, name,
+		     is_aside ? "put back, as it was before" : "removed", strerror(-r));
+}
+
+static void put_all_back(struct part_files *files)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		put_back(files, i, files->is_aside[i], i < files->n_named);
+	for (uint32_t i = 0; i < files->n_aside; i++)
+		put_back(files, files->stale[i], true, false);
+	put_back(files, LIST_NUMBER, files->list_is_aside, false);
+}
+
+static void remove_older(const struct part_files *files, uint32_t number)
+{
+	const int r = remove_file(files, number, true);
+	char name[NAME_MAX + 1];
+
+	make_name(files, number, true, name);
+	if (r < 0)
+		warn("%s: %s beside it is older, and cannot be removed: %s", files->given, name,
+		     strerror(-r));
+}
+
+/* The new ones are there. */
+static void drop_older(const struct part_files *files)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		if (files->is_aside[i])
+			remove_older(files, i);
+	for (uint32_t i = 0; i < files->n_aside; i++)
+		remove_older(files, files->stale[i]);
+	if (files->list_is_aside)
+		remove_older(files, LIST_NUMBER);
+}
+
+int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable)
+{
+	bool is_first = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i <= files->n && r == 0; i++)
+		r = output_check_target(outputs[i]);
+	if (r == 0) {
+		is_first = commitment_make(files->calls->commitment);
+		r = name_all(files, outputs, is_durable);
+		if (r < 0)
+			put_all_back(files);
+	}
+	for (uint32_t i = 0; i <= files->n; i++) {
+		output_abort(outputs[i]);
+		outputs[i] = NULL;
+	}
+	if (r < 0 && is_first)
+		commitment_revoke(files->calls->commitment);
+	if (r < 0)
+		return r;
+	drop_older(files);
+	if (is_durable && (r = sync_names(files)) < 0)
+		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
+		     files->paths[files->n]);
+	return r;
+}

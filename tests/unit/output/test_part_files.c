@@ -1,0 +1,326 @@
+/*
+ * test_part_files - files and their list appear together, or what was there before is there
+ */
+#include "io/output/part_files.h"
+
+#include <sys/stat.h>
+
+#include "tests/support/output_fixture.h"
+
+enum { MOST = 8 };
+
+static struct syscalls calls;
+static unsigned n_names, failing_name; /* renamed or linked; the one that fails, from 1; 0: none */
+static bool fails_for_good;
+
+static bool fails(void)
+{
+	n_names++;
+	if (!failing_name || n_names < failing_name || (n_names > failing_name && !fails_for_good))
+		return false;
+	errno = EIO;
+	return true;
+}
+
+static int fail_renameat(int from, const char *name, int to, const char *as)
+{
+	return fails() ? -1 : renameat(from, name, to, as);
+}
+
+static int fail_linkat(int from, const char *name, int to, const char *as, int flags)
+{
+	return fails() ? -1 : linkat(from, name, to, as, flags);
+}
+
+static int start(void **state)
+{
+	fixture_start(state);
+	calls = faulty_calls;
+	calls.renameat = fail_renameat;
+	calls.linkat = fail_linkat;
+	n_names = failing_name = 0;
+	fails_for_good = false;
+	return 0;
+}
+
+/* A list that names parts x.0000 to n - 1. */
+static void make_list(unsigned n, char text[static 1024])
+{
+	int at = sprintf(text, "{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 1,"
+			       " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"parts\": [");
+
+	for (unsigned i = 0; i < n; i++)
+		at += sprintf(text + at,
+			      "%s{\"part\": %u, \"name\": \"x.%04u\", \"records\": 0, \"bytes\": 2,"
+			      " \"checksum\": \"0123456789abcdef\"}",
+			      i ? ", " : "", i, i);
+	strcpy(text + at, "]}");
+}
+
+static void write_text(const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(name), "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static const char *text_of(const char *name)
+{
+	static char text[1024];
+	FILE *file = fopen(path_of(name), "r");
+
+	text[0] = '\0';
+	if (!file)
+		return NULL;
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+/* Write parts that hold `letter` and their number, and a list; up to the commit, and that. */
+static int write_parts(unsigned n, char letter)
+{
+	struct part_files *files;
+	struct output *outputs[MOST + 1];
+	char list[1024], name[64];
+	int r;
+
+	strcpy(name, path_of("x"));
+	r = part_files_open(&calls, name, n, &files);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i <= n; i++) {
+		char text[] = { letter, (char)('0' + i), '\0' };
+		const char *content = i < n ? text : list;
+
+		make_list(n, list);
+		assert_int_equal(output_open(&calls, part_files_path(files, i), OUTPUT_SIZE_UNKNOWN,
+					     &outputs[i]),
+				 0);
+		assert_int_equal(output_write_at(outputs[i], 0, content, strlen(content)), 0);
+		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
+	}
+	r = part_files_commit(files, outputs, false);
+	part_files_close(files);
+	return r;
+}
+
+/* They are those of that letter, with a list of n, and there is nothing else. */
+static void assert_parts(unsigned n, char letter)
+{
+	char list[1024], name[] = "x.0000", unknown[256] = "";
+	unsigned n_found = 0;
+	DIR *directory = opendir(fixture_directory);
+	const struct dirent *entry;
+
+	make_list(n, list);
+	assert_string_equal(text_of("x.parts"), list);
+	for (unsigned i = 0; i < n; i++) {
+		const char text[] = { letter, (char)('0' + i), '\0' };
+
+		name[5] = (char)('0' + i);
+		assert_string_equal(text_of(name), text);
+	}
+	while ((entry = readdir(directory)))
+		if (strncmp(entry->d_name, "x.", 2) == 0 || strncmp(entry->d_name, ".x", 2) == 0 ||
+		    strncmp(entry->d_name, ".gsort", 6) == 0) {
+			n_found++;
+			strcpy(unknown, entry->d_name);
+		}
+	closedir(directory);
+	if (n_found != n + 1)
+		print_error("%u files, %s among them\n", n_found, unknown);
+	assert_int_equal(n_found, n + 1);
+}
+
+static void clear(void)
+{
+	char name[] = "x.0000";
+
+	for (unsigned i = 0; i < MOST; i++) {
+		name[5] = (char)('0' + i);
+		unlink(path_of(name));
+	}
+	unlink(path_of("x.parts"));
+}
+
+static void fewer_parts_leave_none_of_those_before(void **state)
+{
+	(void)state;
+	assert_int_equal(write_parts(5, 'a'), 0);
+	assert_parts(5, 'a');
+	assert_int_equal(write_parts(2, 'b'), 0);
+	assert_parts(2, 'b');
+	assert_int_equal(write_parts(4, 'c'), 0);
+	assert_parts(4, 'c');
+}
+
+static void name_that_cannot_be_had_leaves_what_was_there(void **state)
+{
+	unsigned nth = 1;
+	int r = -1;
+
+	(void)state;
+	for (; r < 0; nth++) {
+		clear();
+		failing_name = 0;
+		assert_int_equal(write_parts(4, 'a'), 0);
+		n_names = 0;
+		failing_name = nth;
+		r = write_parts(3, 'b');
+		if (r < 0)
+			assert_parts(4, 'a');
+	}
+	assert_parts(3, 'b');
+	/* List and four parts aside, then three parts and the list. */
+	assert_true(nth > 9);
+}
+
+static void name_that_cannot_be_had_the_first_time_leaves_nothing(void **state)
+{
+	(void)state;
+	for (failing_name = 1; failing_name <= 4; failing_name++) {
+		n_names = 0;
+		assert_true(write_parts(3, 'a') < 0);
+		assert_null(text_of("x.0000"));
+		assert_null(text_of("x.0002"));
+		assert_null(text_of("x.parts"));
+	}
+}
+
+static void names_where_files_must_have_one_are_exchanged_as_well(void **state)
+{
+	(void)state;
+	faults.refuses_nameless = true;
+	assert_int_equal(write_parts(5, 'a'), 0);
+	assert_int_equal(write_parts(2, 'b'), 0);
+	assert_parts(2, 'b');
+}
+
+/* As a process leaves them that is killed in the middle: without a list, some moved aside. */
+static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
+{
+	char list[1024];
+
+	(void)state;
+	make_list(3, list);
+	write_text(".x.parts.older", list);
+	write_text(".x.0000.older", "a0");
+	write_text("x.0000", "b0");
+	write_text("x.0001", "a1");
+	write_text(".x.0002.older", "a2");
+	failing_name = 7; /* after three that are put back: so it is seen what there is */
+	assert_true(write_parts(3, 'c') < 0);
+	assert_parts(3, 'a');
+	failing_name = 0;
+	assert_int_equal(write_parts(2, 'c'), 0);
+	assert_parts(2, 'c');
+}
+
+static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(void **state)
+{
+	(void)state;
+	assert_int_equal(write_parts(3, 'b'), 0);
+	write_text(".x.0000.older", "a0");
+	write_text(".x.0007.older", "a7");
+	write_text(".x.parts.older", "{}");
+	assert_int_equal(write_parts(3, 'c'), 0);
+	assert_parts(3, 'c');
+}
+
+static int refused(unsigned n)
+{
+	messages_reset(true);
+	return write_parts(n, 'z');
+}
+
+static void what_would_be_taken_for_a_part_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(write_parts(3, 'a'), 0);
+	write_text("x.0005", "?");
+	assert_int_equal(refused(3), -EEXIST);
+	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 parts"));
+	assert_int_equal(refused(6), 0); /* it is replaced, as any output is */
+	clear();
+	write_text("x.5", "?");
+	write_text("x.00005", "?");
+	write_text("y.0005", "?");
+	assert_int_equal(refused(3), 0);
+}
+
+static void what_no_part_can_replace_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(path_of("x.0001"), 0700), 0);
+	assert_int_equal(refused(3), -EISDIR);
+	assert_int_equal(rmdir(path_of("x.0001")), 0);
+	assert_int_equal(symlink("elsewhere", path_of("x.0001")), 0);
+	assert_int_equal(refused(3), -EEXIST);
+	assert_int_equal(unlink(path_of("x.0001")), 0);
+	write_text("x.parts", "a list of mine");
+	assert_int_equal(refused(3), -EEXIST);
+	assert_non_null(strstr(messages_last(), "no list of parts"));
+	assert_string_equal(text_of("x.parts"), "a list of mine");
+	write_text("x.parts", "{\"gsort_parts\": 2}");
+	assert_int_equal(refused(3), -EINVAL);
+	assert_non_null(strstr(messages_last(), "version 2"));
+}
+
+static void files_that_only_the_list_names_otherwise_stay(void **state)
+{
+	(void)state;
+	write_text("x.parts",
+		   "{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 1,"
+		   " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"parts\": [{\"part\": 0,"
+		   " \"name\": \"precious\", \"records\": 0, \"bytes\": 2,"
+		   " \"checksum\": \"0123456789abcdef\"}]}");
+	write_text("precious", "!");
+	assert_int_equal(write_parts(2, 'a'), 0);
+	assert_string_equal(text_of("precious"), "!");
+	assert_parts(2, 'a');
+}
+
+static void part_that_others_have_changed_is_not_replaced(void **state)
+{
+	struct part_files *files;
+	struct output *outputs[2];
+	char name[64];
+
+	(void)state;
+	assert_int_equal(write_parts(1, 'a'), 0);
+	strcpy(name, path_of("x"));
+	assert_int_equal(part_files_open(&calls, name, 1, &files), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(output_open(&calls, part_files_path(files, i), OUTPUT_SIZE_UNKNOWN,
+					     &outputs[i]),
+				 0);
+		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
+	}
+	write_text("x.0000", "theirs");
+	assert_int_equal(part_files_commit(files, outputs, false), -EBUSY);
+	part_files_close(files);
+	assert_string_equal(text_of("x.0000"), "theirs");
+	assert_non_null(text_of("x.parts"));
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(fewer_parts_leave_none_of_those_before),
+		FIXTURE(name_that_cannot_be_had_leaves_what_was_there),
+		FIXTURE(name_that_cannot_be_had_the_first_time_leaves_nothing),
+		FIXTURE(names_where_files_must_have_one_are_exchanged_as_well),
+		FIXTURE(what_a_killed_process_left_is_put_back_by_the_next),
+		FIXTURE(what_a_process_left_that_was_killed_when_all_was_done_is_removed),
+		FIXTURE(what_would_be_taken_for_a_part_is_refused),
+		FIXTURE(what_no_part_can_replace_is_refused),
+		FIXTURE(files_that_only_the_list_names_otherwise_stay),
+		FIXTURE(part_that_others_have_changed_is_not_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
