@@ -22,9 +22,8 @@ struct verify {
 	const struct verify_options *options;
 	bool are_items; /* see order.h */
 	uint64_t record_nbytes;
-	int (*read_at)(void *file, uint64_t position, void *buffer, size_t nbytes);
+	verify_read_fn *read_at;
 	void *file;
-	uint64_t offset; /* of the first record, as read_at() counts */
 	uint64_t nbytes;
 	uint64_t piece_nbytes;
 
@@ -117,7 +116,7 @@ static int do_next_piece(struct verify *verify, unsigned char *buffer, struct ve
 	nbytes += position - begin;
 	r = cancellation_check(verify->options->cancellation);
 	if (r == 0)
-		r = verify->read_at(verify->file, verify->offset + begin, buffer, nbytes);
+		r = verify->read_at(verify->file, begin, buffer, nbytes);
 	if (r < 0)
 		return r;
 	check_piece(verify,
@@ -252,11 +251,6 @@ static int read_input(void *file, uint64_t position, void *buffer, size_t nbytes
 	return input_read_at(file, position, buffer, nbytes);
 }
 
-static int read_output(void *file, uint64_t position, void *buffer, size_t nbytes)
-{
-	return output_read_at(file, position, buffer, nbytes);
-}
-
 int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result)
 {
@@ -277,15 +271,14 @@ int verify_input(struct input *input, const struct verify_options *options,
 	return r;
 }
 
-int verify_output(struct output *output, uint64_t offset, uint64_t nbytes,
-		  const struct verify_options *options, struct verify_result *ret_result)
+int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
+		   const struct verify_options *options, struct verify_result *ret_result)
 {
 	struct verify verify;
 
 	verify_init(&verify, options, true);
-	verify.read_at = read_output;
-	verify.file = output;
-	verify.offset = offset;
+	verify.read_at = read_at;
+	verify.file = context;
 	verify.nbytes = nbytes;
 	work_in_threads(&verify);
 	return verify_result(&verify, ret_result);

@@ -16,7 +16,6 @@
 #pragma once
 
 #include "io/input/input.h"
-#include "io/output/output.h"
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/record/record.h"
@@ -51,12 +50,15 @@ struct verify_result {
 int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);
 
+/* Read exactly nbytes at `position` of what was written. */
+typedef int verify_read_fn(void *context, uint64_t position, void *buffer, size_t nbytes);
+
 /*
- * Read back and check the nbytes at `offset` of an output: the layout's items. -ESPIPE without a
- * message if it cannot be read.
+ * Read back and check nbytes that were written: the layout's items. By several threads. Returns
+ * what read_at() does, if that fails.
  */
-int verify_output(struct output *output, uint64_t offset, uint64_t nbytes,
-		  const struct verify_options *options, struct verify_result *ret_result);
+int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
+		   const struct verify_options *options, struct verify_result *ret_result);
 
 /* The last record of a sequence that is checked part by part. */
 struct verify_edge {

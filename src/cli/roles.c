@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "src/checkpoint/files.h"
 
@@ -108,15 +109,35 @@ static int find_place(const struct role *role, struct place *ret_place)
 	return r < 0 ? fail(r, "%s: %m", role->path ? role->path : role->name) : 0;
 }
 
+static int make_room(struct roles *roles)
+{
+	const size_t n = roles->n_room + 16;
+	struct place *places;
+	struct role *all;
+
+	if (roles->n < roles->n_room)
+		return 0;
+	all = reallocarray(roles->roles, n, sizeof *all);
+	roles->roles = all ? all : roles->roles;
+	places = reallocarray(roles->places, n, sizeof *places);
+	roles->places = places ? places : roles->places;
+	if (!all || !places)
+		return fail(-ENOMEM, "no memory for the names of %zu files", n);
+	roles->n_room = n;
+	return 0;
+}
+
 int roles_add(struct roles *roles, const struct role *role)
 {
 	struct place place;
 	int r = find_place(role, &place);
 
-	assert(roles->n < ROLES_MOST && role->kind != ROLE_INPUT);
+	assert(role->kind != ROLE_INPUT);
 	if (r < 0)
 		return r;
 	r = check_all(roles, (struct placed){ role, &place });
+	if (r == 0)
+		r = make_room(roles);
 	if (r < 0) {
 		place_free(&place);
 		return r;
@@ -177,33 +198,54 @@ void roles_free(struct roles *roles)
 {
 	for (size_t i = 0; i < roles->n; i++)
 		place_free(&roles->places[i]);
-	roles->n = 0;
+	free(roles->roles);
+	free(roles->places);
+	*roles = (struct roles){ 0 };
 }
 
 /* --- The roles of a run of gsort --- */
 
-static int add_output(struct roles *roles, const struct options *options)
+/* Files whose names are made: the roles outlive these, but what may be said is said before. */
+struct made_names {
+	char *names[CHECKPOINT_N_FILES + PART_FILES_MOST + 1];
+	size_t n;
+};
+
+static int add_parts(struct roles *roles, const struct options *options, struct made_names *made)
+{
+	const uint32_t n = options->n_part_files;
+	int r = 0;
+
+	for (uint32_t i = 0; i <= n && r == 0; i++) {
+		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
+		if (r == 0)
+			r = add_path(roles, ROLE_PART, "--parts", made->names[made->n++]);
+	}
+	return r;
+}
+
+static int add_output(struct roles *roles, const struct options *options, struct made_names *made)
 {
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
-	int r = add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
+	int r = options->n_part_files ? add_parts(roles, options, made) :
+					add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
 
 	if (r < 0 || is_check || (options->output_path && !options->explain))
 		return r;
 	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
 }
 
-/* The roles outlive the paths, but what may be said about them is said here. */
-static int add_kept(struct roles *roles, const char *directory,
-		    char *paths[static CHECKPOINT_N_FILES])
+static int add_kept(struct roles *roles, const char *directory, struct made_names *made)
 {
 	int r = 0;
 
 	for (size_t i = 0; directory && i < CHECKPOINT_N_FILES && r == 0; i++) {
-		if (asprintf(&paths[i], "%s/%s", directory, checkpoint_file_names[i]) < 0) {
-			paths[i] = NULL;
+		char **name = &made->names[made->n];
+
+		if (asprintf(name, "%s/%s", directory, checkpoint_file_names[i]) < 0)
 			return fail(-ENOMEM, "%s: %m", directory);
-		}
-		r = add_path(roles, ROLE_KEPT, "--checkpoint's", paths[i]);
+		made->n++;
+		r = add_path(roles, ROLE_KEPT, "--checkpoint's", *name);
 	}
 	return r;
 }
@@ -235,19 +277,18 @@ static bool must_be_silent(const struct options *options)
 	return is_taken || leads_to(options->files0_path, &error);
 }
 
-static int check(struct roles *roles, const struct options *options,
-		 char *paths[static CHECKPOINT_N_FILES])
+static int check(struct roles *roles, const struct options *options, struct made_names *made)
 {
 	int r = must_be_silent(options) ? -EINVAL : roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
-		r = add_output(roles, options);
+		r = add_output(roles, options, made);
 	if (r == 0)
 		r = add_path(roles, ROLE_REPORT, "--stats-json", options->stats_json_path);
 	if (r == 0)
 		r = add_path(roles, ROLE_REPORT, "--trace", options->trace_path);
 	if (r == 0)
-		r = add_kept(roles, options->checkpoint_path, paths);
+		r = add_kept(roles, options->checkpoint_path, made);
 	if (r == 0)
 		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
 	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
@@ -257,12 +298,13 @@ static int check(struct roles *roles, const struct options *options,
 
 int roles_check(const struct options *options)
 {
-	char *paths[CHECKPOINT_N_FILES] = { 0 };
+	struct made_names *made = calloc(1, sizeof *made);
 	struct roles roles = { 0 };
-	const int r = check(&roles, options, paths);
+	const int r = made ? check(&roles, options, made) : fail(-ENOMEM, "names of files: %m");
 
 	roles_free(&roles);
-	for (size_t i = 0; i < CHECKPOINT_N_FILES; i++)
-		free(paths[i]);
+	for (size_t i = 0; made && i < made->n; i++)
+		free(made->names[i]);
+	free(made);
 	return r;
 }

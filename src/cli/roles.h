@@ -25,6 +25,7 @@ enum role_kind {
 	ROLE_INPUT,
 	ROLE_LIST, /* of the inputs' names */
 	ROLE_OUTPUT,
+	ROLE_PART, /* of several that the output is divided into */
 	ROLE_REPORT,
 	ROLE_KEPT, /* in a checkpoint's directory */
 	ROLE_TEXT, /* for a person, on a standard stream */
@@ -38,13 +39,11 @@ struct role {
 	int fd;           /* the one that is open there */
 };
 
-enum { ROLES_MOST = 12 };
-
-/* Plain data; zeroed, there are none yet. */
+/* Zeroed, there are none yet. */
 struct roles {
-	size_t n;
-	struct role roles[ROLES_MOST];
-	struct place places[ROLES_MOST];
+	size_t n, n_room;
+	struct role *roles; /* n */
+	struct place *places;
 };
 
 /*

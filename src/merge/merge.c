@@ -58,6 +58,7 @@ static int write_window(struct merge *merge, struct window *window)
 	if (r < 0 || window->found.n == 0)
 		return r;
 	merged.n_items = window->found.n;
+	merged.digest = window->found.digest;
 	span = stats_begin(sink->stage, window->number);
 	r = sink->write(sink->context, &merged);
 	stats_end(merge->job->stats, span, merged.n_items * sink->item_nbytes);

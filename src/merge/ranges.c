@@ -20,17 +20,21 @@ struct range {
 	struct job job;    /* with a plan, and memory of windows, of its own */
 	struct run **runs; /* n_runs: parts, each with something in it */
 	uint32_t n_runs;
-	uint64_t n_items, position; /* in them; of the first in the output */
-	const struct sink *whole;   /* that all ranges go to */
+	uint64_t n_items;         /* in them */
+	uint64_t position;        /* of the first in the output; with -u from where it counts */
+	const struct sink *whole; /* that all ranges go to */
 	struct merge_edges edges;
 	struct merge_result result;
 };
 
 struct ranges {
 	const struct job *job;
+	const struct plan *plan; /* of each */
+	const struct sink *sink;
 	struct run *const *runs;
 	uint32_t n_runs, n;
-	struct range *of; /* n */
+	const uint64_t *cuts; /* (n + 1) of n_runs each */
+	struct range *of;     /* n */
 
 	/* Of whoever merges them */
 	atomic_uint next;
@@ -43,6 +47,7 @@ static int write_range(void *context, const struct merged *merged)
 	struct merged placed = *merged;
 
 	placed.position += range->position;
+	placed.range = range->number;
 	return range->whole->write(range->whole->context, &placed);
 }
 
@@ -69,7 +74,7 @@ static int merge_range(struct range *range)
 	sink.edges = &range->edges;
 	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
 		       &range->result);
-	if (r == 0 && range->result.n_items != range->n_items)
+	if (r == 0 && !range->job.unique && range->result.n_items != range->n_items)
 		r = fail(-EIO,
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
@@ -80,27 +85,10 @@ static int merge_range(struct range *range)
 	return r;
 }
 
-/* A thread's: one range after the other, until there are none. */
-static void merge_some(void *context)
-{
-	struct ranges *ranges = context;
-	uint32_t i;
-
-	while ((i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
-	       atomic_load(&ranges->error) == 0) {
-		const int r = merge_range(&ranges->of[i]);
-		int none = 0;
-
-		if (r == 0)
-			continue;
-		atomic_compare_exchange_strong(&ranges->error, &none, r);
-		cancel_range(&ranges->of[i]); /* what others write is of no use any more */
-	}
-}
-
 /* The parts of the runs between two cuts. */
-static int open_runs(struct ranges *ranges, struct range *range, const uint64_t *cuts)
+static int open_runs(const struct ranges *ranges, struct range *range)
 {
+	const uint64_t *cuts = &ranges->cuts[(size_t)range->number * ranges->n_runs];
 	const uint64_t *ends = cuts + ranges->n_runs;
 
 	range->runs = calloc(ranges->n_runs, sizeof *range->runs);
@@ -109,7 +97,7 @@ static int open_runs(struct ranges *ranges, struct range *range, const uint64_t 
 	for (uint32_t i = 0; i < ranges->n_runs; i++) {
 		int r;
 
-		range->position += cuts[i];
+		range->position += ranges->job->unique ? 0 : cuts[i];
 		range->n_items += ends[i] - cuts[i];
 		if (ends[i] == cuts[i])
 			continue;
@@ -122,53 +110,60 @@ static int open_runs(struct ranges *ranges, struct range *range, const uint64_t 
 	return 0;
 }
 
-static int open_range(struct ranges *ranges, struct range *range, const struct plan *plan,
-		      const struct sink *sink, const uint64_t *cuts)
+static int open_range(const struct ranges *ranges, struct range *range)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
 
-	range->number = (uint32_t)(range - ranges->of);
-	range->whole = sink;
+	range->whole = ranges->sink;
 	range->job = *ranges->job;
-	range->job.plan = *plan;
+	range->job.plan = *ranges->plan;
 	range->job.windows = NULL;
 	range->edges.first = malloc(edge_nbytes);
 	range->edges.last = malloc(edge_nbytes);
 	if (!range->edges.first || !range->edges.last)
 		return fail(-ENOMEM, "no memory for a merge");
-	return window_memory_open(&range->job.windows) < 0 ? -ENOMEM :
-							     open_runs(ranges, range, cuts);
+	return window_memory_open(&range->job.windows) < 0 ? -ENOMEM : open_runs(ranges, range);
 }
 
+/* What it has found stays. */
 static void close_range(struct range *range)
 {
 	for (uint32_t i = 0; i < range->n_runs; i++)
 		run_close(range->runs[i]);
 	free(range->runs);
-	free(range->edges.first);
-	free(range->edges.last);
 	if (range->whole)
 		window_memory_close(range->job.windows);
 }
 
-static int open_ranges(struct ranges *ranges, const struct plan *plan, const struct sink *sink,
-		       const uint64_t *cuts)
+/* A thread's: one range after the other, until there are none. */
+static void merge_some(void *context)
 {
-	int r = 0;
+	struct ranges *ranges = context;
+	uint32_t i;
 
-	ranges->of = calloc(ranges->n, sizeof *ranges->of);
-	if (!ranges->of)
-		return fail(-ENOMEM, "no memory for %u ranges", ranges->n);
-	for (uint32_t i = 0; i < ranges->n && r == 0; i++)
-		r = open_range(ranges, &ranges->of[i], plan, sink,
-			       &cuts[(size_t)i * ranges->n_runs]);
-	return r;
+	while ((i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
+	       atomic_load(&ranges->error) == 0) {
+		struct range *range = &ranges->of[i];
+		int r, none = 0;
+
+		range->number = i;
+		r = open_range(ranges, range);
+		if (r == 0)
+			r = merge_range(range);
+		close_range(range);
+		if (r == 0)
+			continue;
+		atomic_compare_exchange_strong(&ranges->error, &none, r);
+		cancel_range(range); /* what others write is of no use any more */
+	}
 }
 
-static void close_ranges(struct ranges *ranges)
+static void free_ranges(struct ranges *ranges)
 {
-	for (uint32_t i = 0; ranges->of && i < ranges->n; i++)
-		close_range(&ranges->of[i]);
+	for (uint32_t i = 0; i < ranges->n; i++) {
+		free(ranges->of[i].edges.first);
+		free(ranges->of[i].edges.last);
+	}
 	free(ranges->of);
 }
 
@@ -179,6 +174,14 @@ static void add_result(struct merge_result *sum, const struct merge_result *resu
 	sum->n_counted += result->n_counted;
 	sum->n_disorders += result->n_disorders;
 	ledger_add(&sum->ledger, result->ledger);
+}
+
+/* Of two neighbours at the end of one range and the beginning of the next. */
+static bool is_disorder(const struct ranges *ranges, const void *last, const void *first)
+{
+	const int order = layout_compare_edges(ranges->job->layout, last, first);
+
+	return order > 0 || (order == 0 && ranges->sink->n_parts);
 }
 
 /* What all have found, and the order of each range's last item and the next one's first. */
@@ -194,26 +197,32 @@ static void collect_results(const struct ranges *ranges, struct merge_result *re
 		if (!range->edges.has_any)
 			continue;
 		if (before)
-			ret_result->n_disorders += layout_compare_edges(ranges->job->layout,
-									before->last,
-									range->edges.first) > 0;
+			ret_result->n_disorders +=
+				is_disorder(ranges, before->last, range->edges.first);
 		before = &range->edges;
 	}
 }
 
-/* In how many ranges, and with which plan each. */
+/* In how many ranges side by side, and with which plan each. */
 static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
 	uint64_t n_items;
-	uint32_t n_resident;
+	uint32_t n_resident, n;
+	struct plan plan;
 
-	if (sink->point || sink->start || job->unique || job->limit != UINT64_MAX)
+	*ret_plan = job->plan;
+	ret_plan->merge_nbytes = memory_nbytes;
+	if (sink->point || sink->start || (job->unique && !sink->n_parts) ||
+	    job->limit != UINT64_MAX)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
-	return plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
-			   n_runs - n_resident, ret_plan);
+	n = plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
+			n_runs - n_resident, &plan);
+	if (n > 1)
+		*ret_plan = plan;
+	return n;
 }
 
 /*
@@ -238,47 +247,101 @@ static bool are_worth_it(const struct ranges *ranges, const uint64_t *cuts)
 	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / ranges->n + 1);
 }
 
-static int merge_divided(struct ranges *ranges, const struct plan *plan, const struct sink *sink,
-			 const uint64_t *cuts, struct merge_result *ret_result)
+/* As ranges, some of them side by side: as many as the plan is for. */
+static int merge_divided(struct ranges *ranges, uint32_t n_at_once, struct merge_result *ret_result)
 {
 	int r;
 
 	window_memory_drop(ranges->job->windows);
-	if (sink->divide)
-		sink->divide(sink->context, ranges->n);
-	r = open_ranges(ranges, plan, sink, cuts);
-	if (r == 0) {
-		crew_share(ranges->n, merge_some, ranges);
-		r = atomic_load(&ranges->error);
-	}
+	if (ranges->sink->divide)
+		ranges->sink->divide(ranges->sink->context, ranges->n);
+	ranges->of = calloc(ranges->n, sizeof *ranges->of);
+	if (!ranges->of)
+		return fail(-ENOMEM, "no memory for %u ranges", ranges->n);
+	crew_share(n_at_once, merge_some, ranges);
+	r = atomic_load(&ranges->error);
 	if (r == 0)
 		collect_results(ranges, ret_result);
-	close_ranges(ranges);
+	free_ranges(ranges);
 	return r;
+}
+
+static int merge_whole(const struct ranges *ranges, uint64_t memory_nbytes,
+		       struct merge_result *ret_result)
+{
+	if (ranges->sink->divide)
+		ranges->sink->divide(ranges->sink->context, 1);
+	return merge_runs(ranges->job, ranges->runs, ranges->n_runs, memory_nbytes, ranges->sink,
+			  ret_result);
+}
+
+/* The places of parts are the sums of cuts; none is behind the limit. */
+static int place_parts(const struct ranges *ranges)
+{
+	const uint64_t limit = ranges->job->limit;
+	uint64_t *begins = calloc(ranges->n + UINT64_C(1), sizeof *begins);
+	int r;
+
+	if (!begins)
+		return fail(-ENOMEM, "no memory for %u parts", ranges->n);
+	for (uint32_t i = 0; i <= ranges->n; i++)
+		for (uint32_t j = 0; j < ranges->n_runs; j++)
+			begins[i] += ranges->cuts[(size_t)i * ranges->n_runs + j];
+	for (uint32_t i = 0; i <= ranges->n; i++)
+		if (begins[i] > limit)
+			begins[i] = limit;
+	r = ranges->sink->place_parts(ranges->sink->context, begins);
+	free(begins);
+	return r;
+}
+
+/* Blocks that a device unpacks are whole; and a limit is one of all together. */
+static bool can_be_cut(const struct ranges *ranges)
+{
+	const struct job *job = ranges->job;
+
+	return job->limit == UINT64_MAX &&
+	       (!job->plan.packs ||
+		runs_n_resident(ranges->runs, ranges->n_runs) == ranges->n_runs);
+}
+
+/* Each part is a range, or else has its place in the whole. */
+static int merge_parts(struct ranges *ranges, uint32_t n_at_once, uint64_t memory_nbytes,
+		       struct merge_result *ret_result)
+{
+	const bool unique = ranges->job->unique;
+	int r = unique ? 0 : place_parts(ranges);
+
+	if (r < 0)
+		return r;
+	return unique || can_be_cut(ranges) ? merge_divided(ranges, n_at_once, ret_result) :
+					      merge_whole(ranges, memory_nbytes, ret_result);
 }
 
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
 		    struct merge_result *ret_result)
 {
-	struct ranges ranges = { .job = job, .runs = runs, .n_runs = n_runs };
+	struct ranges ranges = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs };
 	struct plan plan;
+	uint32_t n_at_once;
 	uint64_t *cuts;
 	int r = 0;
 
-	ranges.n = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
-	cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
+	n_at_once = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
+	ranges.n = sink->n_parts ? sink->n_parts : n_at_once;
+	ranges.plan = &plan;
+	ranges.cuts = cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
 	if (!cuts)
 		return fail(-ENOMEM, "no memory for %u ranges", ranges.n);
-	if (ranges.n > 1)
-		r = splitters_cut(job, runs, n_runs, ranges.n, cuts);
-	if (r == 0 && ranges.n > 1 && are_worth_it(&ranges, cuts)) {
-		r = merge_divided(&ranges, &plan, sink, cuts, ret_result);
-	} else if (r == 0) {
-		if (sink->divide)
-			sink->divide(sink->context, 1);
-		r = merge_runs(job, runs, n_runs, memory_nbytes, sink, ret_result);
-	}
+	if (ranges.n > 1 || sink->n_parts)
+		r = splitters_cut(job, runs, n_runs, ranges.n, sink->n_parts > 0, cuts);
+	if (r == 0 && sink->n_parts)
+		r = merge_parts(&ranges, n_at_once, memory_nbytes, ret_result);
+	else if (r == 0 && ranges.n > 1 && are_worth_it(&ranges, cuts))
+		r = merge_divided(&ranges, n_at_once, ret_result);
+	else if (r == 0)
+		r = merge_whole(&ranges, memory_nbytes, ret_result);
 	free(cuts);
 	return r;
 }

@@ -15,8 +15,10 @@
 struct merged {
 	uint64_t number;          /* 0, 1, ... in output order */
 	uint64_t position;        /* of its first item in the output, in items */
+	uint32_t range;           /* that it is of; 0 if there is one */
 	const void *items;        /* as the sink takes them; in host memory */
 	uint64_t n_items;         /* > 0 */
+	struct digest digest;     /* of their bodies (record.h); if the sink takes records */
 	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
 };
@@ -72,6 +74,14 @@ struct sink {
 	 * on. NULL: no matter.
 	 */
 	void (*divide)(void *context, uint32_t n_ranges);
+	/*
+	 * If n_parts is not 0, what is written is to be divided into so many parts, so that no key
+	 * is in two of them, and `place_parts` is told before anything is written where they begin:
+	 * n_parts + 1 numbers of items, the last of them all. With -u that is not known; there each
+	 * part is a range, and positions count from its beginning.
+	 */
+	uint32_t n_parts;
+	int (*place_parts)(void *context, const uint64_t *begins);
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*

@@ -31,6 +31,7 @@ struct splitters {
 	const struct job *job;
 	struct run *const *runs;
 	uint32_t n_runs;
+	bool at_keys;
 	struct selection blocks;
 	struct slice *slices; /* the resident runs, and of others nothing */
 	void *key;            /* of the splitter; layout_key_nbytes() */
@@ -81,12 +82,13 @@ static struct place find_place(struct splitters *splitters, uint64_t n_items)
 
 /*
  * Cut the runs at a block: equal items of earlier runs come before it, those of later ones behind
- * it. Where blocks do not say all of their first keys, all items that begin like it come behind.
+ * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
+ * like it come behind.
  */
 static int cut_at(struct splitters *splitters, const struct place *place, uint64_t *ret_cuts)
 {
 	const struct layout *layout = splitters->job->layout;
-	const bool is_exact = layout_key_nbytes(layout) <= sizeof(code_t);
+	const bool is_exact = !splitters->at_keys && layout_key_nbytes(layout) <= sizeof(code_t);
 	const uint32_t run = is_exact ? place->run : 0;
 	int r;
 
@@ -129,6 +131,8 @@ static int cut_all(struct splitters *splitters, uint32_t n_ranges, uint64_t *cut
 		cuts[(size_t)n_ranges * n_runs + i] = run_n_items(splitters->runs[i]);
 		n_items += run_n_items(splitters->runs[i]);
 	}
+	if (n_items > splitters->job->limit)
+		n_items = splitters->job->limit;
 	for (uint32_t range = 1; range < n_ranges && r == 0; range++) {
 		const uint64_t n_wanted = (uint64_t)((uint128_t)n_items * range / n_ranges);
 		const struct place place = find_place(splitters, n_wanted);
@@ -186,9 +190,11 @@ static void close_splitters(struct splitters *splitters)
 }
 
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_ranges, uint64_t *ret_cuts)
+		  uint32_t n_ranges, bool at_keys, uint64_t *ret_cuts)
 {
-	struct splitters splitters = { .job = job, .runs = runs, .n_runs = n_runs };
+	struct splitters splitters = {
+		.job = job, .runs = runs, .n_runs = n_runs, .at_keys = at_keys
+	};
 	int r = open_splitters(&splitters);
 
 	if (r == 0)

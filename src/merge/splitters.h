@@ -10,8 +10,9 @@
 
 /*
  * Cut the runs into n_ranges ranges of about as many items: run i, from ret_cuts[r * n_runs + i]
- * to ret_cuts[(r + 1) * n_runs + i], is in range r. ret_cuts: room for (n_ranges + 1) * n_runs.
- * Resident runs are sampled for that. Returns 0 or a negative errno after a message.
+ * to ret_cuts[(r + 1) * n_runs + i], is in range r. at_keys: such that no key is in two of them.
+ * ret_cuts: room for (n_ranges + 1) * n_runs. Resident runs are sampled for that. Returns 0 or a
+ * negative errno after a message.
  */
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_ranges, uint64_t *ret_cuts);
+		  uint32_t n_ranges, bool at_keys, uint64_t *ret_cuts);

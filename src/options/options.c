@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/options/answers.h"
@@ -36,6 +37,8 @@ enum option_row {
 	ROW_CHECK_QUIET,
 	ROW_MERGE,
 	ROW_PART,
+	ROW_PARTS,
+	ROW_PARTS_AT,
 	ROW_EXPLAIN,
 	ROW_ASSUME_SIZE,
 	ROW_VERIFY,
@@ -215,6 +218,8 @@ static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
 
+static const struct option_choice parts_ats[] = { { "records", false }, { "keys", true }, { 0 } };
+
 static const struct option_choice progress_modes[] = {
 	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
 };
@@ -253,6 +258,15 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_PART] = { "part", 0, "K/P",
 		       "with -m: only the K-th of P parts of the output, which are equally long",
 		       .take = take_part },
+	[ROW_PARTS] = { "parts", 0, "P",
+			"divide the output among P files, FILE.0000 and so on, with a list of "
+			"them, FILE.parts; all of them are there or none",
+			.most = PART_FILES_MOST, .take = option_take_count, MEMBER(n_part_files) },
+	[ROW_PARTS_AT] = { "parts-at", 0, "records|keys",
+			   "where parts end: after as many records each, or where no key is in two "
+			   "of them, as always with -u",
+			   .take = option_take_choice, MEMBER(parts_at_keys),
+			   .choices = parts_ats },
 	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
 			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms,
 			  .of_program = true },
@@ -359,6 +373,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
 	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
 	{ ROW_CHECK, ROW_ZSTD, "a check writes nothing" },
+	{ ROW_CHECK, ROW_PARTS, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_PARTS, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_ZSTD, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_OUTPUT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_CHECKPOINT, "a check writes nothing" },
@@ -372,6 +388,9 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
 	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
 	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
+	{ ROW_PART, ROW_PARTS, "a part that is made alone has no list with others" },
+	{ ROW_CHECKPOINT, ROW_PARTS,
+	  "which of several files are written, and how far, is not kept" },
 	{ ROW_PART, ROW_UNIQUE, "equal records could be in two parts" },
 	{ ROW_PART, ROW_LIMIT, "the parts are of all records" },
 	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
@@ -446,6 +465,8 @@ struct sort_spec options_spec(const struct options *options)
 		.keys_only = options->keys_only,
 		.index = options->index,
 		.zstd_level = options->zstd_level,
+		.n_part_files = options->n_part_files,
+		.parts_at_keys = options->parts_at_keys,
 		.verify = options->verify,
 		.fsync = options->fsync,
 		.backend = options->backend,

@@ -60,8 +60,10 @@ struct options {
 	struct compression_choice compression; /* of spilled runs */
 	unsigned n_threads;                    /* 0: all that this process may use */
 	unsigned part, n_parts;                /* of a merge, the one of so many; 0: all */
-	unsigned n_ranges;   /* of the output, merged side by side; 0: as the plan likes */
-	unsigned batch_size; /* merge at most so many runs at once; 0: as the plan likes */
+	unsigned n_part_files; /* that the output is divided into, and a list; 0: it is one file */
+	int parts_at_keys;     /* no key is in two of them */
+	unsigned n_ranges;     /* of the output, merged side by side; 0: as the plan likes */
+	unsigned batch_size;   /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
 	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
 	unsigned n_gpus;

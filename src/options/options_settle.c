@@ -58,6 +58,8 @@ static int check_shape(const struct options *options)
 	if (options->n_parts && options->mode != MODE_MERGE)
 		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
 				     "which records are in a part");
+	if (options->parts_at_keys && !options->n_part_files)
+		return fail(-EINVAL, "--parts-at needs --parts, which are to end there");
 	if (options->format == FORMAT_NPY && options->skip_nbytes)
 		return fail(-EINVAL,
 			    "--skip-bytes and --format=npy cannot be used together: the header of "
@@ -119,6 +121,11 @@ static int check_needs_output(const struct options *options)
 		return fail(-EINVAL,
 			    "--checkpoint and --zstd cannot be used together: a compressed output "
 			    "cannot be taken up again");
+	if (options->n_part_files && open)
+		return fail(-EINVAL,
+			    "--parts needs -o with the name of a file, by which parts are called: "
+			    "%s has none",
+			    open);
 	if (options->fsync && open)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
 			    open);

@@ -288,15 +288,24 @@ static uint32_t usual_ranges(const struct plan_request *request)
 }
 
 /*
- * Where the places of items are not known before they are merged there is one; and one where the
- * merge may have to be taken up.
+ * Where the places of items are not known before they are merged there is one, unless each range is
+ * a file; and one where the merge may have to be taken up. Where they are to end as files do, there
+ * are as many as go into these.
  */
 static uint32_t n_ranges(const struct plan_request *request)
 {
-	if (request->ordered_input || request->ordered_output || request->unique ||
+	const uint32_t n_files = request->n_part_files;
+	uint32_t n;
+
+	if (request->ordered_input || request->ordered_output || (request->unique && !n_files) ||
 	    request->limit || request->keeps_index)
 		return 1;
-	return request->n_ranges ? request->n_ranges : usual_ranges(request);
+	if (request->n_ranges)
+		return request->n_ranges;
+	n = usual_ranges(request);
+	while (n_files && n_files % n && n % n_files)
+		n--;
+	return n;
 }
 
 /* Ranges, which take shorter blocks, must not cost a pass. */
@@ -312,11 +321,14 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
 }
 
-/* Does the device pack what is spilled? It pays for what goes over a link. */
+/*
+ * Does the device pack what is spilled? It pays for what goes over a link; but where ranges there
+ * must be, whole blocks would be too much.
+ */
 static bool device_packs(const struct plan_request *request, const struct plan *plan)
 {
-	return plan->copies && !plan->fits && request->stores_codes &&
-	       compression_takes_delta(&request->compression);
+	return plan->copies && !(request->unique && request->n_part_files) && !plan->fits &&
+	       request->stores_codes && compression_takes_delta(&request->compression);
 }
 
 /* Does it store any runs? */

@@ -57,6 +57,7 @@ struct plan_request {
 	uint32_t batch_size;         /* 0: no limit but memory */
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
 	uint32_t n_ranges;           /* of the final merge; 0: as the plan likes */
+	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
 	bool ordered_input;          /* of a merge: best read from the beginning to the end */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
 	uint64_t streams_nbytes;     /* of the memory: what compressed inputs and outputs take */

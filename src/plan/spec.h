@@ -57,8 +57,14 @@ struct sort_spec {
 	bool index;             /* ... positions; not both, and not with count */
 	int zstd_level;         /* 1 and more; 0: as it is */
 	uint32_t part, n_parts; /* of a merge, of so many equal parts the one, from 1; 0: all */
-	bool verify;            /* read it back; only with output_path */
-	bool fsync;             /* done when it is on stable storage; only with output_path */
+	/*
+	 * It is divided among so many files, and a list of them (part_files.h), to which
+	 * output_path is the beginning; 0: it is one file. Without checkpoint_path.
+	 */
+	uint32_t n_part_files;
+	bool parts_at_keys; /* no key is in two of them; always so with unique */
+	bool verify;        /* read it back; only with output_path */
+	bool fsync;         /* done when it is on stable storage; only with output_path */
 
 	/* With what. */
 	struct cancellation *cancellation; /* by who may end it; NULL: nobody */

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "src/base/messages.h"
-#include "src/check/verify.h"
 
 /* Records that were left in their files, and looked at twice, may not have been the same. */
 static int fail_changed(const struct job *job)
@@ -47,8 +46,15 @@ int account_check(const struct account *account, const struct job *job)
 	return 0;
 }
 
-int account_verify(const struct account *account, const struct job *job, const struct around *frame,
-		   struct output *output, uint64_t begin)
+int account_fail_verify(const char *name)
+{
+	return fail(-EIO,
+		    "%s: what was read back is not what was written; the output was discarded",
+		    name);
+}
+
+int account_verify(const struct account *account, const struct job *job, verify_read_fn *read_at,
+		   void *context, const char *name)
 {
 	const struct verify_options options = {
 		.layout = job->layout,
@@ -59,24 +65,16 @@ int account_verify(const struct account *account, const struct job *job, const s
 	};
 	const uint64_t nbytes = account->result.n_items * job->layout->output_nbytes;
 	struct verify_result found;
-	bool same_frame;
 	int r;
 
 	stats_begin_phase(job->stats, PHASE_CHECK, nbytes);
-	r = verify_output(output, begin, nbytes, &options, &found);
-	if (r == 0)
-		r = around_verify(frame, output, begin + nbytes, &same_frame);
+	r = verify_written(read_at, context, nbytes, &options, &found);
 	if (r == -ESPIPE)
-		return fail_hint(r, HINT_ABOUT_VERIFYING, 0, "%s cannot be read back",
-				 output_name(output));
+		return fail_hint(r, HINT_ABOUT_VERIFYING, 0, "%s cannot be read back", name);
 	if (r < 0)
 		return r;
-	if (!same_frame || found.first_disorder ||
-	    !digest_equal(found.digest, account->ledger.written) ||
+	if (found.first_disorder || !digest_equal(found.digest, account->ledger.written) ||
 	    (job->layout->intake.has_count && found.n_counted != account->result.n_counted))
-		return fail(
-			-EIO,
-			"%s: what was read back is not what was written; the output was discarded",
-			output_name(output));
+		return account_fail_verify(name);
 	return 0;
 }

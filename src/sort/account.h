@@ -11,8 +11,8 @@
  */
 #pragma once
 
+#include "src/check/verify.h"
 #include "src/merge/merge.h"
-#include "src/sort/around.h"
 
 struct account {
 	struct ledger ledger;       /* of all that was done */
@@ -26,8 +26,11 @@ struct account {
 int account_check(const struct account *account, const struct job *job);
 
 /*
- * The same by reading it back (--verify): the records, which begin at `begin`, and what is around
- * them. -ESPIPE after a message if that cannot be done.
+ * The same by reading the records back (--verify); `name` is that of the output, for messages.
+ * -ESPIPE after a message if that cannot be done.
  */
-int account_verify(const struct account *account, const struct job *job, const struct around *frame,
-		   struct output *output, uint64_t begin);
+int account_verify(const struct account *account, const struct job *job, verify_read_fn *read_at,
+		   void *context, const char *name);
+
+/* Print that this is how it ended. -EIO. */
+int account_fail_verify(const char *name);

@@ -36,16 +36,16 @@ int around_make_header(const struct sort_spec *spec, const struct layout *layout
 	return input_make_header(input, &wish, ret_header);
 }
 
-int around_check(const struct sort_spec *spec, const struct header *header,
-		 const struct output *output)
+int around_check(const struct sort_spec *spec, const struct header *header, bool is_ordered,
+		 const char *name)
 {
-	if (!header_counts(header) || !spec->unique || !output_is_ordered(output))
+	if (!header_counts(header) || !spec->unique || !is_ordered)
 		return 0;
 	return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 			 "%s: a file of numpy begins with the number of its records, and how many "
 			 "are unique is known at the end: it cannot be written in order, nor "
 			 "compressed",
-			 output_name(output));
+			 name);
 }
 
 /* Is the number of records put in when it is known for sure? It can be, if the order is free. */
@@ -62,10 +62,9 @@ static int write_header(const struct around *frame, struct output *output, uint6
 	return header->nbytes ? output_write_at(output, 0, header->bytes, header->nbytes) : 0;
 }
 
-int around_begin(const struct around *frame, struct output *output, uint64_t nbytes)
+int around_prepare(const struct around *frame)
 {
 	const struct input *first = frame->merged ? input_runs_get(frame->merged, 0) : frame->input;
-	const uint64_t n = nbytes / frame->layout->output_nbytes, limit = frame->spec->limit;
 	struct header header;
 	const int r = around_make_header(frame->spec, frame->layout, first, &header);
 
@@ -73,7 +72,12 @@ int around_begin(const struct around *frame, struct output *output, uint64_t nby
 		return r;
 	header_free(frame->header);
 	*frame->header = header;
-	return is_late(frame, output) ? 0 : write_header(frame, output, n < limit ? n : limit);
+	return 0;
+}
+
+int around_begin(const struct around *frame, struct output *output, uint64_t n_due)
+{
+	return is_late(frame, output) ? 0 : write_header(frame, output, n_due);
 }
 
 static struct input_tail tail_of(const struct around *frame, size_t i)
@@ -82,12 +86,12 @@ static struct input_tail tail_of(const struct around *frame, size_t i)
 			       input_tail(frame->input, i);
 }
 
-int around_finish(const struct around *frame, struct output *output, uint64_t n)
+int around_finish(const struct around *frame, struct output *output, uint64_t n, bool is_last)
 {
 	uint64_t offset = frame->header->nbytes + n * frame->layout->output_nbytes;
 	int r = is_late(frame, output) ? write_header(frame, output, n) : 0;
 
-	for (size_t i = 0; i < input_n_files(frame->input) && r == 0; i++) {
+	for (size_t i = 0; is_last && i < input_n_files(frame->input) && r == 0; i++) {
 		const struct input_tail tail = tail_of(frame, i);
 
 		if (tail.nbytes)
@@ -117,16 +121,19 @@ static int verify_bytes(struct output *output, uint64_t offset, const void *byte
 	return 0;
 }
 
-int around_verify(const struct around *frame, struct output *output, uint64_t tails_offset,
+int around_verify(const struct around *frame, struct output *output, uint64_t n, bool is_last,
 		  bool *ret_same)
 {
-	int r = verify_bytes(output, 0, frame->header->bytes, frame->header->nbytes, ret_same);
+	uint64_t offset = frame->header->nbytes + n * frame->layout->output_nbytes;
+	int r;
 
-	for (size_t i = 0; i < input_n_files(frame->input) && r == 0 && *ret_same; i++) {
+	header_set_count(frame->header, n);
+	r = verify_bytes(output, 0, frame->header->bytes, frame->header->nbytes, ret_same);
+	for (size_t i = 0; is_last && i < input_n_files(frame->input) && r == 0 && *ret_same; i++) {
 		const struct input_tail tail = tail_of(frame, i);
 
-		r = verify_bytes(output, tails_offset, tail.data, tail.nbytes, ret_same);
-		tails_offset += tail.nbytes;
+		r = verify_bytes(output, offset, tail.data, tail.nbytes, ret_same);
+		offset += tail.nbytes;
 	}
 	return r;
 }

@@ -31,21 +31,27 @@ uint64_t around_nbytes(const struct input *input, uint64_t header_nbytes);
 int around_make_header(const struct sort_spec *spec, const struct layout *layout,
 		       const struct input *input, struct header *ret_header);
 
-/* Can the header be known in time? 0, or -EINVAL after a message. */
-int around_check(const struct sort_spec *spec, const struct header *header,
-		 const struct output *output);
+/*
+ * Can the header of an output of that name be known in time? is_ordered: it is written in order.
+ * 0, or -EINVAL after a message.
+ */
+int around_check(const struct sort_spec *spec, const struct header *header, bool is_ordered,
+		 const char *name);
+
+/* All inputs have been read, or can be: make the header. 0, or -ENOMEM after a message. */
+int around_prepare(const struct around *frame);
 
 /*
- * Write what is in front of the records, or make room for it; and, when n of them are there, the
- * rest. All inputs have been read, or can be; their records make up to nbytes of the output. Both
- * return 0 or a negative errno after a message.
+ * Write what is in front of the records of an output, or make room for it; and, when n of them are
+ * there, the rest: tails, if it is the last output. n_due: of how many records, if it is written in
+ * order. Both return 0 or a negative errno after a message.
  */
-int around_begin(const struct around *frame, struct output *output, uint64_t nbytes);
-int around_finish(const struct around *frame, struct output *output, uint64_t n);
+int around_begin(const struct around *frame, struct output *output, uint64_t n_due);
+int around_finish(const struct around *frame, struct output *output, uint64_t n, bool is_last);
 
 /*
  * Read both back: are they what was written? Returns 0 and *ret_same; -ESPIPE without a message if
  * the output cannot be read, or another negative errno after one.
  */
-int around_verify(const struct around *frame, struct output *output, uint64_t tails_offset,
+int around_verify(const struct around *frame, struct output *output, uint64_t n, bool is_last,
 		  bool *ret_same);

@@ -21,6 +21,7 @@ struct sort {
 	struct job job;
 	struct checkpoint *checkpoint; /* NULL: none */
 	struct result result;
+	struct around around; /* its records */
 	struct run_store store;
 	struct run_store whole;    /* with a part of a merge: the runs that those are parts of */
 	struct input_runs *inputs; /* of a merge: owns what input runs read from */

@@ -1,33 +1,60 @@
 /*
- * result - what comes of a sort: records that are written in any order, a file when all is checked
+ * result - what comes of a sort: records that are written in any order, files when all is checked
  *
- *	open -> choose_way -> sink, and what is around the records -> commit
- *	                                                           \-> abort
+ *	open -> choose_way -> begin -> (sink) -> end -> commit
+ *	                                           \-> abort
  *
- * It is an output (io/output/output.h), and what a checkpoint knows of it.
+ * It is one file (io/output/output.h), and what a checkpoint knows of it; or several, each with a
+ * part of the records, and a list of them (io/output/part_files.h). To the merge it is one sink: a
+ * record's place in the whole says in which file it goes, and where. Only with -u, when the places
+ * of parts are not known before all is merged, each range of the merge is a part.
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "io/output/output.h"
+#include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
+#include "src/sort/around.h"
+#include "src/sort/part_notes.h"
+
+/* Of the records of the whole, those of one file: [begin, end). */
+struct result_file {
+	uint64_t begin, end; /* where it is not known yet: all of them */
+	atomic_bool is_begun;
+	bool is_settled;                 /* under the lock */
+	atomic_uint_least64_t n_records; /* written */
+};
 
 struct result {
 	const struct sort_spec *spec;
 	const struct job *job;
+	const struct around *around;   /* from begin on */
 	struct checkpoint *checkpoint; /* NULL: none */
-	struct output *output;         /* NULL: not open, or not any more */
-	bool is_input;                 /* it takes the place of one */
-	bool is_committed;             /* it has its name */
-	uint32_t n_ranges;             /* that it was merged in; 0: none yet */
-	struct file_writer_ways ways;  /* that it was written in, once all is */
+	struct output **outputs;       /* of the files, and of the list; each NULL: not any more */
+	struct result_file *files;     /* n_files */
+	uint32_t n_files;
+	struct part_files *part_files; /* NULL: it is one file, and has none of what follows */
+	struct part_notes notes;
+	bool is_exact;        /* files end where it was known before that they would */
+	pthread_mutex_t lock; /* while a file is begun */
+
+	bool is_input;                /* it takes the place of one */
+	bool is_committed;            /* it has its name */
+	uint32_t n_ranges;            /* that it was merged in; 0: none yet */
+	struct file_writer_ways ways; /* that it was written in, once all is */
 };
 
 /*
- * The records that will be written, in bytes, and what is around them; OUTPUT_SIZE_UNKNOWN if that
- * is not known before the end.
+ * The records that will be written, in bytes, and what is around them, as one file has it;
+ * OUTPUT_SIZE_UNKNOWN if that is not known before the end.
  */
 uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *job);
+
+/* What each of several files takes of the memory. */
+uint64_t result_file_nbytes(const struct layout *layout);
 
 /* Could a file hold them? 0, or -EFBIG after a message. */
 int result_check_size(const struct sort_spec *spec, const struct job *job);
@@ -39,6 +66,13 @@ int result_check_size(const struct sort_spec *spec, const struct job *job);
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
 		struct result *result);
 
+/* The one file; NULL: not any more. */
+struct output *result_output(const struct result *result);
+
+/* What messages call it, and whether it is written in order. */
+const char *result_name(const struct result *result);
+bool result_is_ordered(const struct result *result);
+
 /*
  * Choose the way to where it is to lie, when the job is planned; and, if only then it is known how
  * large it will be, when all runs are there, which make nbytes.
@@ -46,11 +80,23 @@ int result_open(const struct sort_spec *spec, const struct job *job, struct chec
 void result_choose_way(struct result *result);
 void result_choose_way_late(struct result *result, uint64_t nbytes);
 
+/*
+ * All runs are there, of so many records together: write what is in front of them. And behind the
+ * last of them, when n are written. Both return 0, or a negative errno after a message.
+ */
+int result_begin(struct result *result, const struct around *around, uint64_t n_records);
+int result_end(struct result *result, uint64_t n_records);
+
 /* For the final merge: its records go into the output. The result's. */
 struct sink result_sink(struct result *result);
 
-/* Where its records begin, in bytes. */
-uint64_t result_begin(const struct result *result);
+/*
+ * After result_end(): the records, one after the other, as verify_read_fn; context: the result.
+ * And: is what is around them what was written? 0, or -EIO or another negative errno after a
+ * message; both -ESPIPE without one if the output cannot be read.
+ */
+int result_read_at(void *context, uint64_t position, void *buffer, size_t nbytes);
+int result_verify_around(const struct result *result);
 
 /*
  * All is written and checked: give it its name, if the inputs are still what they were. Returns 0,

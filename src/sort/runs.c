@@ -33,8 +33,8 @@ static void expect_phases(const struct sort *sort)
 static int restore(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	int r = checkpoint_restore(sort->checkpoint, job, sort->result.output, &sort->store,
-				   &sort->account.ledger);
+	int r = checkpoint_restore(sort->checkpoint, job, result_output(&sort->result),
+				   &sort->store, &sort->account.ledger);
 
 	if (r < 0)
 		return r;

@@ -146,7 +146,9 @@ unsigned setup_n_compressors(const struct sort_spec *spec)
 	const uint64_t nbytes = memory_limit(spec) / 4;
 	unsigned n = setup_n_threads(spec);
 
-	while (n > 1 && zst_writer_memory_nbytes(spec->zstd_level, n) > nbytes)
+	while (n > 1 &&
+	       (1 + (spec->n_part_files > 1)) * zst_writer_memory_nbytes(spec->zstd_level, n) >
+		       nbytes)
 		n--;
 	return n;
 }
@@ -170,9 +172,11 @@ static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *sp
 	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
 	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, !spec->merges);
 
+	/* Of part files one can be begun before the one before is done. */
 	if (spec->zstd_level)
-		nbytes += zst_writer_memory_nbytes(spec->zstd_level, setup_n_compressors(spec));
-	return nbytes;
+		nbytes += (1 + (spec->n_part_files > 1)) *
+			  zst_writer_memory_nbytes(spec->zstd_level, setup_n_compressors(spec));
+	return nbytes + spec->n_part_files * result_file_nbytes(job->layout);
 }
 
 static void make_plan(struct job *job, const struct setup *setup)
@@ -189,6 +193,7 @@ static void make_plan(struct job *job, const struct setup *setup)
 		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
 		.batch_size = spec->batch_size,
 		.n_ranges = spec->n_ranges,
+		.n_part_files = spec->n_part_files,
 		.ordered_input = spec->merges && input_is_compressed(job->input),
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,

@@ -45,27 +45,26 @@ static int merge_all(struct sort *sort)
 
 static int write_all(struct sort *sort)
 {
-	const struct around around = around_of(sort);
 	const uint64_t nbytes = runs_output_nbytes(sort);
-	struct output *output = sort->result.output;
 	int r;
 
+	sort->around = around_of(sort);
 	result_choose_way_late(&sort->result, nbytes);
-	r = around_begin(&around, output, nbytes);
+	r = result_begin(&sort->result, &sort->around, nbytes / sort->job.layout->output_nbytes);
 	if (r == 0)
 		r = merge_all(sort);
-	return r < 0 ? r : around_finish(&around, output, sort->account.result.n_items);
+	return r < 0 ? r : result_end(&sort->result, sort->account.result.n_items);
 }
 
 static int check(struct sort *sort)
 {
-	const struct around around = around_of(sort);
 	int r = account_check(&sort->account, &sort->job);
 
 	if (r < 0 || !sort->spec->verify)
 		return r;
-	return account_verify(&sort->account, &sort->job, &around, sort->result.output,
-			      result_begin(&sort->result));
+	r = account_verify(&sort->account, &sort->job, result_read_at, &sort->result,
+			   result_name(&sort->result));
+	return r < 0 ? r : result_verify_around(&sort->result);
 }
 
 /* The output first: whoever feeds us may wait for it. */
@@ -77,10 +76,11 @@ static int open_rest(struct sort *sort)
 	if (r == 0)
 		r = setup_look_ahead(&sort->settled, &sort->job, true);
 	if (r == 0)
-		r = around_check(sort->spec, &sort->settled.header, sort->result.output);
+		r = around_check(sort->spec, &sort->settled.header,
+				 result_is_ordered(&sort->result), result_name(&sort->result));
 	if (r < 0)
 		return r;
-	setup.ordered_output = output_is_ordered(sort->result.output);
+	setup.ordered_output = result_is_ordered(&sort->result);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		result_choose_way(&sort->result);
@@ -112,7 +112,7 @@ static int take_up_and_sort(struct sort *sort)
 	if (r == 0)
 		r = result_commit(&sort->result);
 	if (r < 0)
-		checkpoint_stop(sort->checkpoint, sort->result.output);
+		checkpoint_stop(sort->checkpoint, result_output(&sort->result));
 	return r;
 }
 

@@ -20,6 +20,9 @@ enum taken_up {
 	N_TAKEN_UP,
 };
 
+/* Of older parts there are more. */
+enum { N_NEW_PARTS = 3, N_OLDER_PARTS = 5 };
+
 struct mode {
 	const char *name;
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
@@ -30,6 +33,7 @@ struct mode {
 	bool in_place;        /* the output is the input */
 	bool verifies;        /* --verify: reads its output back */
 	bool is_zst;          /* the output is compressed */
+	bool has_parts;       /* and a list of them, in place of one output: N_NEW_PARTS */
 	bool measures;        /* also tries how fast files are, which need not succeed */
 	bool is_cold;         /* nothing is in the page cache, and nothing fits in it: rings */
 	bool goes_either_way; /* the page cache may be passed by, and is where it can be */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/fault/kept.h"
+#include "tests/fault/parts.h"
 #include "tests/fault/pumps.h"
 #include "tests/support/messages_heard.h"
 
@@ -186,8 +187,10 @@ static void run(const struct trial *trial, struct result *result)
 	}
 }
 
-static void put_older(void)
+static void put_older(const struct mode *mode)
 {
+	if (mode->has_parts)
+		parts_put_older();
 	write_file("output", scene.around.older, sizeof scene.around.older);
 }
 
@@ -241,7 +244,7 @@ static void leave_checkpoint(const struct mode *mode)
 		fault.nth = points_passed(POINT_WRITE) * 3 / 4;
 	trial.fault = &fault;
 	trial.demand = DEMAND_FAILURE;
-	put_older();
+	put_older(mode);
 	must(run_and_judge(&trial) == OUTCOME_REFUSED && kept_is_there(), mode->name);
 	kept_read(&scene.kept[mode->taken_up]);
 	kept_remove();
@@ -262,7 +265,7 @@ enum outcome scene_run(const struct trial *trial)
 	const struct mode *mode = trial->mode;
 	enum outcome outcome;
 
-	put_older();
+	put_older(mode);
 	if (mode->taken_up)
 		take_up(mode);
 	points_break_off_at(mode->is_broken_off ? BROKEN_OFF_AT : 0);
@@ -273,6 +276,8 @@ enum outcome scene_run(const struct trial *trial)
 	scene.n_sites = points_sites(scene.sites);
 	if (mode->in_place)
 		write_file("input", input.data, input.nbytes);
+	if (mode->has_parts)
+		parts_remove();
 	if (mode->has_checkpoint && outcome != OUTCOME_BROKEN &&
 	    (outcome == OUTCOME_REFUSED || kept_anything()) && go_on(trial) == OUTCOME_BROKEN)
 		outcome = OUTCOME_BROKEN;

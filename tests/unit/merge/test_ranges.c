@@ -89,7 +89,7 @@ static void check_cuts(number_fn *number, uint32_t n_ranges)
 	start_job("u64", MEMORY_UNIFIED, n_ranges);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbers(RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, cuts), 0);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, false, cuts), 0);
 	n_each = n_all / n_ranges;
 	for (uint32_t range = 0; range < n_ranges; range++) {
 		code_t highest = most;
@@ -126,6 +126,46 @@ static void a_single_key_is_divided_evenly(void **state)
 	(void)state;
 	check_cuts(one_number, 4);
 	check_cuts(few_numbers, 4);
+}
+
+/* Cut at keys: what is equal is in one range, wherever its runs are. */
+static void check_cuts_at_keys(number_fn *number)
+{
+	enum { N_RUNS = 5, N_RANGES = 8 };
+	uint64_t cuts[(N_RANGES + 1) * N_RUNS];
+	code_t before = 0;
+	bool has_any = false;
+
+	start_job("u64", MEMORY_UNIFIED, N_RANGES);
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		add_numbers(RESIDENT, number, LONG_RUN, run);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, N_RANGES, true, cuts), 0);
+	for (uint32_t range = 0; range < N_RANGES; range++) {
+		code_t highest = before;
+
+		for (uint32_t i = 0; i < N_RUNS; i++) {
+			const uint64_t begin = cuts[range * N_RUNS + i];
+			const uint64_t end = cuts[(range + 1) * N_RUNS + i];
+
+			assert_true(begin <= end);
+			if (begin == end)
+				continue;
+			assert_true(!has_any || code_at(store.runs[i], begin) > before);
+			if (code_at(store.runs[i], end - 1) >= highest)
+				highest = code_at(store.runs[i], end - 1);
+		}
+		has_any = has_any || cuts[(range + 1) * N_RUNS] > 0;
+		before = highest;
+	}
+	job_stop();
+}
+
+static void ranges_at_keys_divide_none(void **state)
+{
+	(void)state;
+	check_cuts_at_keys(few_numbers);
+	check_cuts_at_keys(random_number);
+	check_cuts_at_keys(one_number);
 }
 
 /* A part of a part of a run, from `begin` to `end`, is what a whole run with these items is. */
@@ -329,6 +369,7 @@ int main(void)
 		FIXTURE(what_is_short_is_merged_as_ever),
 		FIXTURE(ranges_are_of_the_same_length),
 		FIXTURE(a_single_key_is_divided_evenly),
+		FIXTURE(ranges_at_keys_divide_none),
 		FIXTURE(a_part_is_a_run),
 		FIXTURE(a_part_leaves_what_others_need),
 		FIXTURE(disorder_between_parts_of_an_input_is_found),

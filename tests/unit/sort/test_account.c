@@ -1,6 +1,7 @@
 /*
  * test_account - the last line of defence: what nothing in a right program sets off
  */
+#include "io/output/output.h"
 #include "src/sort/account.h"
 
 #include "tests/support/job_fixture.h"
@@ -88,11 +89,14 @@ static void what_is_referred_to_may_have_changed(void **state)
 	assert_int_equal(account_check(&account, &job), -EBUSY);
 }
 
-/* Write the codes, and read them back with --verify. */
-static int verify_written(void)
+static int read_output(void *context, uint64_t position, void *buffer, size_t nbytes)
 {
-	struct header header = { 0 };
-	const struct around around = { .input = job.input, .header = &header };
+	return output_read_at(context, position, buffer, nbytes);
+}
+
+/* Write the codes, and read them back with --verify. */
+static int verify_all(void)
+{
 	void *records = items_of(all, N, false);
 	struct output *output;
 	int r;
@@ -101,7 +105,7 @@ static int verify_written(void)
 	assert_int_equal(
 		output_open(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output), 0);
 	assert_int_equal(output_write_at(output, 0, records, N * layout.record_nbytes), 0);
-	r = account_verify(&account, &job, &around, output, 0);
+	r = account_verify(&account, &job, read_output, output, "output");
 	output_abort(output);
 	free(records);
 	return r;
@@ -109,7 +113,7 @@ static int verify_written(void)
 
 static void assert_verify_fails(void)
 {
-	assert_int_equal(verify_written(), -EIO);
+	assert_int_equal(verify_all(), -EIO);
 	assert_non_null(strstr(messages_last(), "what was read back is not what was written"));
 }
 
@@ -118,7 +122,7 @@ static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **sta
 	const code_t first = all[500];
 
 	(void)state;
-	assert_int_equal(verify_written(), 0);
+	assert_int_equal(verify_all(), 0);
 	all[500] = all[501];
 	all[501] = first;
 	assert_verify_fails();

@@ -1,0 +1,164 @@
+/*
+ * part_notes - what is known of each part of an output (see part_notes.h)
+ */
+#include "src/sort/part_notes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/messages.h"
+
+/* Where the keys stand in what is written: behind a count, or alone, one after the other. */
+static void place_keys(struct part_notes *notes)
+{
+	const struct sort_spec *spec = notes->spec;
+	const uint64_t begin = spec->count ? sizeof(uint64_t) : 0;
+	uint64_t at = begin, n_kept = 0;
+
+	for (uint32_t i = 0; i < notes->n_keys; i++) {
+		struct key *key = &notes->keys[i];
+
+		*key = spec->keys[i];
+		key->offset = spec->keys_only ? at : begin + key->offset;
+		at += key->nbytes;
+		n_kept += key->nbytes;
+	}
+	notes->n_key_nbytes = n_kept < PARTS_MOST_KEY_NBYTES ? (uint32_t)n_kept :
+							       PARTS_MOST_KEY_NBYTES;
+}
+
+int part_notes_open(const struct sort_spec *spec, const struct layout *layout,
+		    struct part_notes *ret_notes)
+{
+	*ret_notes = (struct part_notes){
+		.spec = spec,
+		.record_nbytes = layout->output_nbytes,
+		.hashes = layout->intake.has_count || layout->intake.has_position,
+		.n_keys = spec->index ? 0 : spec->n_keys,
+	};
+	pthread_mutex_init(&ret_notes->lock, NULL);
+	ret_notes->keys = calloc(ret_notes->n_keys + UINT64_C(1), sizeof *ret_notes->keys);
+	ret_notes->notes = calloc(spec->n_part_files, sizeof *ret_notes->notes);
+	if (!ret_notes->keys || !ret_notes->notes)
+		return fail(-ENOMEM, "no memory for %u parts", spec->n_part_files);
+	place_keys(ret_notes);
+	return 0;
+}
+
+void part_notes_close(struct part_notes *notes)
+{
+	if (notes->spec)
+		pthread_mutex_destroy(&notes->lock);
+	free(notes->keys);
+	free(notes->notes);
+	*notes = (struct part_notes){ 0 };
+}
+
+/* As much of the keys as is kept. */
+static void copy_keys(const struct part_notes *notes, const unsigned char *record,
+		      unsigned char *ret_keys)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < notes->n_keys && n < notes->n_key_nbytes; i++) {
+		const struct key *key = &notes->keys[i];
+		const uint32_t left = notes->n_key_nbytes - n;
+		const uint32_t nbytes = key->nbytes < left ? key->nbytes : left;
+
+		memcpy(ret_keys + n, record + key->offset, nbytes);
+		n += nbytes;
+	}
+}
+
+static struct digest digest_of(const struct part_notes *notes, const unsigned char *records,
+			       uint64_t n)
+{
+	struct digest digest = { .n_records = n };
+
+	for (uint64_t i = 0; i < n; i++)
+		digest.sum +=
+			digest_record(records + i * notes->record_nbytes, notes->record_nbytes);
+	return digest;
+}
+
+void part_notes_add(struct part_notes *notes, uint32_t part, uint64_t position, const void *records,
+		    uint64_t n, const struct digest *digest)
+{
+	const unsigned char *first = records, *last = first + (n - 1) * notes->record_nbytes;
+	const struct digest of_records = digest && !notes->hashes ? *digest :
+								    digest_of(notes, records, n);
+	struct part_note *note = &notes->notes[part];
+
+	pthread_mutex_lock(&notes->lock);
+	digest_add(&note->digest, of_records);
+	if (note->first_end == 0 || position < note->first_end) {
+		note->first_end = position + 1;
+		copy_keys(notes, first, note->first);
+	}
+	if (position + n > note->last_end) {
+		note->last_end = position + n;
+		copy_keys(notes, last, note->last);
+	}
+	pthread_mutex_unlock(&notes->lock);
+}
+
+/* As hexadecimal digits; NULL: there are none, or no memory. */
+static char *spell(const struct part_notes *notes, const unsigned char *keys)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *text = notes->n_key_nbytes ? malloc(2 * notes->n_key_nbytes + 1) : NULL;
+
+	for (uint32_t i = 0; text && i < notes->n_key_nbytes; i++) {
+		text[2 * i] = digits[keys[i] >> 4];
+		text[2 * i + 1] = digits[keys[i] & 15];
+	}
+	if (text)
+		text[2 * notes->n_key_nbytes] = '\0';
+	return text;
+}
+
+static int list_part(const struct part_notes *notes, uint32_t i, const struct part_place *place,
+		     struct listed_part *part)
+{
+	const struct part_note *note = &notes->notes[i];
+
+	*part = (struct listed_part){ .name = strdup(place->name),
+				      .nbytes = place->nbytes,
+				      .n_records = note->digest.n_records,
+				      .checksum = note->digest.sum };
+	if (note->digest.n_records) {
+		part->first_key = spell(notes, note->first);
+		part->last_key = spell(notes, note->last);
+	}
+	return part->name ? 0 : fail(-ENOMEM, "no memory for a list of parts");
+}
+
+int part_notes_list(const struct part_notes *notes, enum parts_content content,
+		    const struct part_place *places, char **ret_text)
+{
+	const struct sort_spec *spec = notes->spec;
+	struct parts_list list = {
+		.content = content,
+		.record_nbytes = notes->record_nbytes,
+		.header_nbytes = spec->header_nbytes,
+		.keys = malloc((notes->n_keys + UINT64_C(1)) * sizeof *list.keys),
+		.n_keys = notes->n_keys,
+		.unique = spec->unique,
+		.at_keys = spec->parts_at_keys || spec->unique,
+		.parts = calloc(spec->n_part_files, sizeof *list.parts),
+	};
+	int r = list.keys && list.parts ? 0 : fail(-ENOMEM, "no memory for a list of parts");
+
+	if (r == 0)
+		memcpy(list.keys, notes->keys, notes->n_keys * sizeof *list.keys);
+	for (uint32_t i = 0; i < spec->n_part_files && r == 0; i++) {
+		r = list_part(notes, i, &places[i], &list.parts[i]);
+		list.n_records += list.parts[i].n_records;
+		list.n_parts = i + 1;
+	}
+	if (r == 0)
+		r = parts_list_format(&list, ret_text);
+	parts_list_free(&list);
+	return r;
+}
