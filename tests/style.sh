@@ -13,8 +13,8 @@ tab=$(printf '\t')
 offences=$(mktemp)
 trap 'rm -f "$offences"' EXIT
 
-sources=$(find include io kernels src tools tests -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' \
-	-o -name '*.cuh' -o -name '*.inc')
+sources=$(find examples include io kernels src tools tests -name '*.[ch]' -o -name '*.cc' \
+	-o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
 scripts=$(find tests tools -name '*.sh')
 
 # offence CLAIM: what standard input holds contradicts it.
@@ -45,7 +45,7 @@ process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)
 process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alarm|mallopt|umask"
 process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"
 grep -nE "(^|[^a-z_/])$process" $sources |
-	grep -vE '^(src/cli|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
+	grep -vE '^(src/cli|examples|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
 	offence 'only a front end prints, exits, or changes what is of the process' || true
 grep -nE 'include <(signal|threads)\.h>' $sources |
 	grep -vE '^(src/cli/|tools/|tests/|src/base/thread\.)' |

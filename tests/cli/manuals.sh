@@ -26,6 +26,38 @@ done
 claim "the benchmark is only installed if it is asked for"
 [ -z "$(installed -name gsort-bench)" ] || broken "gsort-bench is there"
 
+claim "library, header and what pkg-config asks for lie where a distribution has them"
+for name in include/gsort.h libgsort.a libgsort.so.0.* pkgconfig/gsort.pc \
+		share/doc/gsort/library.md share/doc/gsort/examples/top_k.c; do
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+done
+pc=$(installed -name gsort.pc)
+libraries=$(dirname "$(dirname "$pc")")
+for link in libgsort.so libgsort.so.0; do
+	[ -L "$libraries/$link" ] || broken "$link is no link"
+done
+
+# A program is built of what is installed. What instruments the library is not in a program.
+instrumented=$(nm -D "$libraries/libgsort.so" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
+source=$(installed -name top_k.c)
+built_of() {
+	PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$root \
+		pkg-config "$@" gsort > flags &&
+		cc -O1 "$source" -o top_k $(cat flags) 2> stderr
+}
+if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
+	claim "a program is built with what pkg-config says, and finds the library"
+	generate -n 1000 -o numbers
+	built_of --cflags --libs || broken "it is not built"
+	LD_LIBRARY_PATH=$libraries ./top_k 3 < numbers > found || broken "status $?"
+	[ "$(wc -l < found)" = 3 ] || broken "$(head found)"
+	claim "a program is built with the archive, and needs no library of ours"
+	mv "$libraries/libgsort.so" away
+	built_of --static --cflags --libs || broken "it is not built"
+	mv away "$libraries/libgsort.so"
+	./top_k 3 < numbers | cmp -s - found || broken "it finds something else"
+fi
+
 # options_of HELP: "--type=TYPE", a line each
 options_of() {
 	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort

@@ -42,6 +42,7 @@ cat >"$root/cross.ini" <<END
 c = 'aarch64-linux-gnu-gcc'
 cpp = 'aarch64-linux-gnu-g++'
 ar = 'aarch64-linux-gnu-ar'
+objcopy = 'aarch64-linux-gnu-objcopy'
 strip = 'aarch64-linux-gnu-strip'
 pkgconfig = 'pkg-config'
 exe_wrapper = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu',

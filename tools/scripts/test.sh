@@ -87,7 +87,7 @@ wrapper=
 build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
 if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
-	run asan --suite unit --suite kernels --suite fault --timeout-multiplier 4
+	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
@@ -100,7 +100,8 @@ if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread
 	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
 		$(names_of tsan unit kernels |
 			grep -vx -e 'cpu_.*' -e backend_cpu -e sort_records -e deadly_signals)
-	run tsan --suite fault --suite cli --timeout-multiplier 8 faults_devices random streams
+	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 \
+		faults_devices library random streams
 fi
 wrapper=
 # Warnings do not depend on optimisation; the other builds have that.

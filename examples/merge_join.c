@@ -1,0 +1,74 @@
+/*
+ * merge_join - the records of two files that have the same key, in pairs
+ *
+ * usage: merge_join LEFT RIGHT
+ *
+ * Both are files of records of a key and a value, unsigned numbers of 32 bits, in any order. Each
+ * is sorted by a sort of its own, both at the same time, and what is got of the two is joined: a
+ * line of key, left value and right value for each pair. Keys may be repeated in LEFT.
+ */
+#include <gsort.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct record {
+	uint32_t key, value;
+};
+
+/* A sorted stream, and what stands in front of it. */
+struct stream {
+	struct gsort *sort;
+	struct record record;
+	int has_record;
+};
+
+static void check(const struct stream *stream, int r)
+{
+	if (r == 0)
+		return;
+	fprintf(stderr, "merge_join: %s\n", gsort_message(stream->sort));
+	exit(1);
+}
+
+static void next(struct stream *stream)
+{
+	size_t got;
+
+	check(stream, gsort_get(stream->sort, &stream->record, sizeof stream->record, &got));
+	stream->has_record = got > 0;
+}
+
+static void start(struct stream *stream, const char *path)
+{
+	if (gsort_open(&stream->sort) < 0)
+		exit(1);
+	check(stream, gsort_set_record_size(stream->sort, sizeof stream->record));
+	check(stream, gsort_add_key(stream->sort, "0:u32"));
+	check(stream, gsort_set_memory(stream->sort, 16 << 20));
+	check(stream, gsort_add_input_path(stream->sort, path));
+	next(stream);
+}
+
+int main(int argc, char **argv)
+{
+	struct stream left = { 0 }, right = { 0 };
+
+	if (argc != 3)
+		return 1;
+	start(&left, argv[1]);
+	start(&right, argv[2]);
+	while (left.has_record && right.has_record) {
+		if (left.record.key > right.record.key) {
+			next(&right);
+			continue;
+		}
+		if (left.record.key == right.record.key)
+			printf("%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", left.record.key,
+			       left.record.value, right.record.value);
+		next(&left);
+	}
+	gsort_close(left.sort);
+	gsort_close(right.sort);
+	return 0;
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# examples - what examples/ shows is so
+#
+# usage: examples.sh SOURCE_ROOT
+#
+# With SORT_ARRAY, TOP_K, MERGE_JOIN, LIBGSORT and GSORT_GEN in the environment.
+. "$(dirname "$0")/../cli/prelude.sh"
+
+root=$1
+
+claim "an array is sorted that is larger than the memory that this may take"
+"$SORT_ARRAY" 1500000 > told 2> stderr || broken "status $?"
+grep -q '^1500000 numbers from -' told || broken "$(cat told)"
+
+claim "the largest of a stream are those that sort and tail find"
+generate -n 200000 --seed=3 -o numbers
+od -A n -v -t u8 -w8 numbers | tr -d ' ' | sort -rn | head -n 25 > expected
+"$TOP_K" 25 < numbers > found 2> stderr || broken "status $?"
+cmp -s expected found || broken "$(diff expected found | head -3)"
+
+claim "a merge join finds the pairs that join finds"
+# Keys of 16 bits, so that some are the same; of the right side each once.
+od -A n -v -t u4 -w8 numbers | awk '{ print $1 % 65536, $2 }' > pairs
+head -n 40000 pairs > left.txt
+tail -n 50000 pairs | awk '!seen[$1]++' > right.txt
+for side in left right; do
+	awk '
+	function bytes(x, i, text) {
+		for (text = ""; i++ < 4; x = int(x / 256))
+			text = text sprintf("%02x", x % 256)
+		return text
+	}
+	{ print bytes($1) bytes($2) }' $side.txt | xxd -r -p > $side
+done
+sort -s -k1,1 left.txt > left.sorted
+sort -s -k1,1 right.txt > right.sorted
+join left.sorted right.sorted | sort > expected
+"$MERGE_JOIN" left right > told 2> stderr || broken "status $?"
+sort told > found
+[ -s expected ] || broken "there are no pairs"
+cmp -s expected found || broken "$(diff expected found | head -3)"
+sort -n -s -k1,1 -c told || broken "pairs are not in order"
+
+claim "an array of numpy is sorted as numpy does"
+# The system's Python has the system's numpy, and another one may come first.
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+if [ -n "$LIBGSORT" ] && "$python" -c 'import numpy' 2> /dev/null; then
+	"$python" "$root/examples/sort_numpy.py" "$LIBGSORT" > told 2> stderr || broken "status $?"
+	grep -q 'as numpy sorts them' told || broken "$(cat told)"
+fi
+finish
