@@ -74,13 +74,14 @@ static const struct {
 	[PHASE_CHECK] = { "checking", "check", STAGE_VERIFY },
 };
 
-int stats_open(struct trace *trace, struct stats **ret_stats)
+int stats_open_watched(struct trace *trace, struct history *history, struct stats **ret_stats)
 {
+	const struct timeline_onlookers onlookers = { trace, history };
 	struct stats *stats = calloc(1, sizeof *stats);
 
 	if (!stats)
 		return fail(-ENOMEM, "statistics: %m");
-	if (trace && timeline_open(trace, &stats->timeline) < 0) {
+	if ((trace || history) && timeline_open(&onlookers, &stats->timeline) < 0) {
 		free(stats);
 		return -ENOMEM;
 	}
@@ -88,6 +89,11 @@ int stats_open(struct trace *trace, struct stats **ret_stats)
 	pthread_mutex_init(&stats->lock, NULL);
 	*ret_stats = stats;
 	return 0;
+}
+
+int stats_open(struct trace *trace, struct stats **ret_stats)
+{
+	return stats_open_watched(trace, NULL, ret_stats);
 }
 
 void stats_close(struct stats *stats)
@@ -119,15 +125,9 @@ static void show_phase(const struct stats *stats, uint64_t now_ns)
 	if (!stats->timeline)
 		return;
 	timeline_look_now(stats->timeline, now_ns, written_nbytes(stats));
-	if (!phase->begin_ns)
-		return;
-	timeline_add(stats->timeline,
-		     &(struct timeline_piece){ .name = phase_kinds[stats->phase].name,
-					       .category = "phase",
-					       .begin_ns = phase->begin_ns,
-					       .end_ns = now_ns,
-					       .role = TRACK_PHASES,
-					       .nbytes = done_nbytes(stats, stats->phase) });
+	if (phase->begin_ns)
+		timeline_add_phase(stats->timeline, stats->phase, phase->begin_ns, now_ns,
+				   done_nbytes(stats, stats->phase));
 }
 
 static void show_span(const struct stats *stats, const struct span *span, bool is_work,
@@ -138,6 +138,7 @@ static void show_span(const struct stats *stats, const struct span *span, bool i
 	const struct timeline_piece piece = {
 		.name = stage_kinds[span->stage].name,
 		.category = is_work ? "work" : "wait",
+		.stage = is_work ? span->stage : N_STAGES,
 		.begin_ns = span->begin_ns,
 		.end_ns = end_ns,
 		.role = span->lane ? TRACK_DEVICES : role,
@@ -246,6 +247,7 @@ void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, ui
 	const struct timeline_piece piece = {
 		.name = "range",
 		.category = "work",
+		.stage = N_STAGES,
 		.begin_ns = begin_ns,
 		.end_ns = clock_now_ns(),
 		.role = TRACK_RANGES,
@@ -296,6 +298,11 @@ void stats_finish(struct stats *stats)
 const char *stage_name(enum stage stage)
 {
 	return stage_kinds[stage].name;
+}
+
+enum track_role stage_role(enum stage stage)
+{
+	return stage_kinds[stage].works;
 }
 
 const char *phase_name(enum phase phase)

@@ -53,6 +53,7 @@ enum phase {
 	N_PHASES
 };
 
+struct history;
 struct stats;
 
 /* One piece of work that has begun. */
@@ -103,6 +104,9 @@ struct stats_progress {
  * message.
  */
 int stats_open(struct trace *trace, struct stats **ret_stats);
+
+/* The same, and what took place is also remembered; either may be NULL, and must outlive them. */
+int stats_open_watched(struct trace *trace, struct history *history, struct stats **ret_stats);
 void stats_close(struct stats *stats);
 
 /*
@@ -154,6 +158,9 @@ void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals);
 
 /* The name of a stage, for a person and in JSON. */
 const char *stage_name(enum stage stage);
+
+/* Whose work it is, where no device apart does it. */
+enum track_role stage_role(enum stage stage);
 
 /* What a person calls a phase: "forming runs". */
 const char *phase_name(enum phase phase);

@@ -2,18 +2,26 @@
  * timeline - what a sort does, as it happens, for those who look on
  *
  * Pieces of work, phases, and now and then what memory, temporary space and the output have come to
- * go to a trace. Nothing of it is there, and nothing costs anything, where nobody looks on.
+ * go to a trace and a history. Where nobody looks on, nothing of it is there, and nothing costs
+ * anything.
  *
  * By one thread at a time: stats.c holds its lock.
  */
 #pragma once
 
+#include "src/base/history.h"
 #include "src/base/trace.h"
 
 struct timeline;
 
-/* trace must outlive it. 0, or -ENOMEM after a message. */
-int timeline_open(struct trace *trace, struct timeline **ret_timeline);
+/* Who looks on; NULL: nobody. Both must outlive it. */
+struct timeline_onlookers {
+	struct trace *trace;
+	struct history *history;
+};
+
+/* 0, or -ENOMEM after a message. */
+int timeline_open(const struct timeline_onlookers *onlookers, struct timeline **ret_timeline);
 
 /* NULL is fine. */
 void timeline_close(struct timeline *timeline);
@@ -21,11 +29,16 @@ void timeline_close(struct timeline *timeline);
 /* A piece of work or of waiting. */
 struct timeline_piece {
 	const char *name, *category; /* of a trace_event */
+	enum stage stage;            /* that is work; N_STAGES: that is none, or waiting */
 	uint64_t begin_ns, end_ns;
 	enum track_role role;
 	uint64_t owner; /* what did it (tracks.h) */
 	uint64_t item, nbytes;
 };
+
+/* A phase, which is a piece, too. */
+void timeline_add_phase(struct timeline *timeline, enum phase phase, uint64_t begin_ns,
+			uint64_t end_ns, uint64_t nbytes);
 
 void timeline_add(struct timeline *timeline, const struct timeline_piece *piece);
 

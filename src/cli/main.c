@@ -19,10 +19,9 @@
 #include "src/cli/messages_print.h"
 #include "src/cli/process.h"
 #include "src/cli/progress.h"
-#include "src/cli/report_file.h"
+#include "src/cli/reports.h"
 #include "src/cli/roles.h"
 #include "src/report/explain.h"
-#include "src/report/report.h"
 #include "src/sort/sort.h"
 
 /*
@@ -102,9 +101,10 @@ static int explain(const struct options *options, const struct sort_observer *ob
 /* Check, sort or merge. */
 static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
 {
-	const bool reports = options->stats || options->stats_json_path || options->trace_path;
 	const struct sort_observer observer = { .opened = options->debug ? show_keys : NULL,
-						.committed = reports ? end_with_reports : NULL };
+						.committed = reports_are_wanted(options) ?
+								     end_with_reports :
+								     NULL };
 	const struct sort_spec spec = spec_of(options);
 
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
@@ -112,61 +112,6 @@ static int run(const struct options *options, struct stats *stats, struct sort_f
 	if (options->explain)
 		return explain(options, &observer, stats, facts);
 	return sort_run(&spec, &observer, stats, facts);
-}
-
-/* The files that tell of a run. */
-struct reports {
-	struct report_file *stats_json, *trace_file; /* NULL: none */
-	struct trace *trace;                         /* NULL: none */
-};
-
-static int open_reports(const struct options *options, struct reports *reports)
-{
-	int r = 0;
-
-	if (options->stats_json_path)
-		r = report_file_open(options->stats_json_path, &reports->stats_json);
-	if (r == 0 && options->trace_path)
-		r = report_file_open(options->trace_path, &reports->trace_file);
-	if (r == 0 && options->trace_path)
-		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
-	return r;
-}
-
-/* No write to it was refused, so what was asked for is there. */
-static int check_standard_error(const struct options *options)
-{
-	const char *option = options->stats ? "--stats" : "--debug";
-
-	if (!(options->stats || options->debug) || !ferror(stderr))
-		return 0;
-	return fail(-EIO, "%s: standard error cannot be written to", option);
-}
-
-static int report_all(const struct options *options, const struct report *report,
-		      struct reports *reports)
-{
-	int r, shown, committed;
-
-	if (options->stats)
-		report_print(report, stderr);
-	shown = check_standard_error(options);
-	if (reports->stats_json)
-		report_write_json(report, report_file_stream(reports->stats_json));
-	trace_close(reports->trace);
-	r = report_file_commit(reports->stats_json);
-	committed = report_file_commit(reports->trace_file);
-	if (r == 0)
-		r = committed;
-	return r < 0 ? r : shown;
-}
-
-/* There is nothing to tell: what has failed says so, and older reports stay. */
-static void drop_reports(struct reports *reports)
-{
-	trace_close(reports->trace);
-	report_file_abort(reports->stats_json);
-	report_file_abort(reports->trace_file);
 }
 
 /* Who calls it with too few names waits for it, while it waits for them. */
@@ -193,9 +138,9 @@ static int run_reporting(const struct options *options)
 
 	r = roles_check(options);
 	if (r == 0)
-		r = open_reports(options, &reports);
+		r = reports_open(options, &reports);
 	if (r == 0)
-		r = stats_open(reports.trace, &stats);
+		r = stats_open_watched(reports.trace, reports.history, &stats);
 	if (r == 0)
 		r = progress_open(options->progress, stats, &progress);
 	if (r == 0)
@@ -205,9 +150,9 @@ static int run_reporting(const struct options *options)
 	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)
-		reported = report_all(options, &(struct report){ stats, &facts }, &reports);
+		reported = reports_write(options, &(struct report){ stats, &facts }, &reports);
 	else
-		drop_reports(&reports);
+		reports_drop(&reports);
 	stats_close(stats);
 	return reported < 0 ? reported : r;
 }

@@ -288,6 +288,8 @@ static int check(struct roles *roles, const struct options *options, struct made
 	if (r == 0)
 		r = add_path(roles, ROLE_REPORT, "--trace", options->trace_path);
 	if (r == 0)
+		r = add_path(roles, ROLE_REPORT, "--report", options->report_path);
+	if (r == 0)
 		r = add_kept(roles, options->checkpoint_path, made);
 	if (r == 0)
 		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);

@@ -67,6 +67,7 @@ enum option_row {
 	ROW_STATS,
 	ROW_STATS_JSON,
 	ROW_TRACE,
+	ROW_REPORT,
 	ROW_DEBUG,
 	ROW_COMPLETION,
 	ROW_HELP,
@@ -352,6 +353,9 @@ static const struct option_spec specs[N_ROWS] = {
 			     MEMBER(stats_json_path), .of_program = true },
 	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
 			.take = option_take_text, MEMBER(trace_path), .of_program = true },
+	[ROW_REPORT] = { "report", 0, "FILE",
+			 "all of it as a page of HTML: plan, phases, who worked when, memory",
+			 .take = option_take_text, MEMBER(report_path), .of_program = true },
 	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
 			.take = option_take_flag, MEMBER(debug), .of_program = true },
 	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true },
@@ -386,6 +390,7 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
+	{ ROW_EXPLAIN, ROW_REPORT, "nothing is sorted, so there is nothing to report of" },
 	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
 	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
 	{ ROW_PART, ROW_PARTS, "a part that is made alone has no list with others" },
@@ -484,6 +489,7 @@ struct sort_spec options_spec(const struct options *options)
 		.temp_limit_nbytes = options->temp_limit_nbytes,
 		.compression = options->compression,
 		.checkpoint_path = options->checkpoint_path,
-		.measures_ceilings = options->stats || options->stats_json_path,
+		.measures_ceilings = options->stats || options->stats_json_path ||
+				     options->report_path,
 	};
 }

@@ -77,6 +77,7 @@ struct options {
 	enum progress_mode progress;
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
+	const char *report_path;     /* NULL: none */
 
 	/* Taken apart by the command line; nobody else reads these. */
 	const char *files0_path;

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "src/base/size.h"
+#include "src/report/figures.h"
 
 /* What the two reports share, computed once. */
 struct summary {
@@ -17,11 +18,6 @@ struct summary {
 	uint64_t input_nbytes, peak_rss_nbytes;
 };
 
-static double seconds(uint64_t ns)
-{
-	return (double)ns * 1e-9;
-}
-
 static struct summary summarise(const struct report *report)
 {
 	const struct sort_facts *facts = report->facts;
@@ -29,49 +25,17 @@ static struct summary summarise(const struct report *report)
 
 	stats_get_totals(report->stats, &summary.totals);
 	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
-	summary.elapsed_s = seconds(summary.totals.elapsed_ns);
-	summary.user_s = seconds(summary.totals.usage.user_ns);
-	summary.system_s = seconds(summary.totals.usage.system_ns);
+	summary.elapsed_s = figures_s(summary.totals.elapsed_ns);
+	summary.user_s = figures_s(summary.totals.usage.user_ns);
+	summary.system_s = figures_s(summary.totals.usage.system_ns);
 	summary.peak_rss_nbytes = summary.totals.usage.peak_rss_nbytes;
 	return summary;
-}
-
-/* The stage that ran for most of the phase; N_STAGES if none ran. */
-static enum stage find_bottleneck(const struct phase_totals *phase)
-{
-	enum stage found = N_STAGES;
-	uint64_t most_ns = 0;
-
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (phase->stages[stage].covered_ns > most_ns) {
-			most_ns = phase->stages[stage].covered_ns;
-			found = stage;
-		}
-	return found;
-}
-
-static bool is_idle(const struct stage_totals *totals)
-{
-	return totals->n_spans == 0 && totals->waited_ns == 0;
-}
-
-/* "1.5 GiB/s", or "-" where nothing was moved. */
-static void format_rate(uint64_t nbytes, double s, char text[static 40])
-{
-	char size[32];
-
-	if (nbytes && s > 0) {
-		size_format((uint64_t)((double)nbytes / s), size);
-		snprintf(text, 40, "%s/s", size);
-	} else {
-		snprintf(text, 40, "-");
-	}
 }
 
 /* ", at 97 % of 5.9 GiB/s": how near it came to what it can do alone. */
 static void print_ceiling(const struct stage_totals *totals, double ceiling, FILE *stream)
 {
-	const double rate = (double)totals->nbytes / seconds(totals->covered_ns);
+	const double rate = (double)totals->nbytes / figures_s(totals->covered_ns);
 	char text[32];
 
 	if (ceiling <= 0 || totals->nbytes == 0)
@@ -86,18 +50,18 @@ static void print_stage(const struct stage_totals *totals, const char *name, uin
 	char size[32], rate[40];
 
 	size_format(totals->nbytes, size);
-	format_rate(totals->nbytes, seconds(totals->covered_ns), rate);
+	figures_rate(totals->nbytes, figures_s(totals->covered_ns), rate);
 	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name, size,
-		seconds(totals->busy_ns), seconds(totals->waited_ns),
-		100 * seconds(totals->covered_ns) / seconds(phase_ns ? phase_ns : 1), rate);
+		figures_s(totals->busy_ns), figures_s(totals->waited_ns),
+		100 * figures_s(totals->covered_ns) / figures_s(phase_ns ? phase_ns : 1), rate);
 }
 
 static void print_phase(const struct phase_totals *phase, const struct sort_facts *facts,
 			const char *name, FILE *stream)
 {
-	const enum stage bottleneck = find_bottleneck(phase);
+	const enum stage bottleneck = figures_bottleneck(phase);
 
-	fprintf(stream, "%s: %.3f s\n", name, seconds(phase->elapsed_ns));
+	fprintf(stream, "%s: %.3f s\n", name, figures_s(phase->elapsed_ns));
 	if (bottleneck == N_STAGES)
 		return;
 	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "waited",
@@ -105,7 +69,7 @@ static void print_phase(const struct phase_totals *phase, const struct sort_fact
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
 		const struct stage_totals *totals = &phase->stages[stage];
 
-		if (is_idle(totals))
+		if (figures_is_idle(totals))
 			continue;
 		print_stage(totals, stage_name(stage), phase->elapsed_ns, stream);
 		if (stage == bottleneck) {
@@ -116,13 +80,6 @@ static void print_phase(const struct phase_totals *phase, const struct sort_fact
 	}
 }
 
-static double percent_stored(const struct compression_totals *spilled)
-{
-	return spilled->items_nbytes ?
-		       100.0 * (double)spilled->stored_nbytes / (double)spilled->items_nbytes :
-		       100;
-}
-
 static void print_spilled(const struct compression_totals *spilled, FILE *stream)
 {
 	char items[32], stored[32];
@@ -130,7 +87,7 @@ static void print_spilled(const struct compression_totals *spilled, FILE *stream
 	size_format(spilled->items_nbytes, items);
 	size_format(spilled->stored_nbytes, stored);
 	fprintf(stream, "\nspilled: %s, stored as %s (%.1f %%) with %s", items, stored,
-		percent_stored(spilled), spilled->codec);
+		figures_percent_stored(spilled), spilled->codec);
 }
 
 static void print_ways(const struct file_writer_ways *ways, FILE *stream)
@@ -172,7 +129,7 @@ static void print_facts(const struct summary *summary, FILE *stream)
 	char input[32], rate[40];
 
 	size_format(summary->input_nbytes, input);
-	format_rate(summary->input_nbytes, summary->elapsed_s, rate);
+	figures_rate(summary->input_nbytes, summary->elapsed_s, rate);
 	fprintf(stream, "%" PRIu64 " records of %s (%s) read", facts->n_records_in, summary->type,
 		input);
 	if (is_sort)
@@ -215,7 +172,8 @@ static void write_stage(const struct stage_totals *totals, const char *name, dou
 		"%s\n        {\"name\": \"%s\", \"spans\": %" PRIu64 ", \"bytes\": %" PRIu64
 		", \"busy_s\": %.6f, \"waited_s\": %.6f, \"covered_s\": %.6f",
 		is_first ? "" : ",", name, totals->n_spans, totals->nbytes,
-		seconds(totals->busy_ns), seconds(totals->waited_ns), seconds(totals->covered_ns));
+		figures_s(totals->busy_ns), figures_s(totals->waited_ns),
+		figures_s(totals->covered_ns));
 	if (ceiling > 0)
 		fprintf(stream, ", \"ceiling_bytes_per_s\": %.0f", ceiling);
 	fputc('}', stream);
@@ -224,17 +182,17 @@ static void write_stage(const struct stage_totals *totals, const char *name, dou
 static void write_phase(const struct phase_totals *phase, const struct sort_facts *facts,
 			const char *name, bool is_first, FILE *stream)
 {
-	const enum stage bottleneck = find_bottleneck(phase);
+	const enum stage bottleneck = figures_bottleneck(phase);
 	bool is_first_stage = true;
 
 	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",",
-		name, seconds(phase->elapsed_ns));
+		name, figures_s(phase->elapsed_ns));
 	if (bottleneck == N_STAGES)
 		fprintf(stream, "\"bottleneck\": null, \"stages\": [");
 	else
 		fprintf(stream, "\"bottleneck\": \"%s\", \"stages\": [", stage_name(bottleneck));
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		if (is_idle(&phase->stages[stage]))
+		if (figures_is_idle(&phase->stages[stage]))
 			continue;
 		write_stage(&phase->stages[stage], stage_name(stage), facts->ceilings[stage],
 			    is_first_stage, stream);
@@ -270,7 +228,7 @@ static void write_facts(const struct summary *summary, FILE *stream)
 			"  \"spilled_bytes\": %" PRIu64 ",\n  \"stored_bytes\": %" PRIu64
 			",\n  \"stored_percent\": %.2f,\n  \"codec\": \"%s\",\n",
 			facts->spilled.items_nbytes, facts->spilled.stored_nbytes,
-			percent_stored(&facts->spilled), facts->spilled.codec);
+			figures_percent_stored(&facts->spilled), facts->spilled.codec);
 }
 
 static void write_summary(const struct summary *summary, FILE *stream)

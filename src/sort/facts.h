@@ -8,6 +8,7 @@
 #include "io/output/output.h"
 #include "io/store/compression.h"
 #include "src/base/stats.h"
+#include "src/plan/plan.h"
 #include "src/record/key_type.h"
 
 /*
@@ -19,6 +20,7 @@ struct sort_facts {
 	char type[KEYS_TEXT_NBYTES]; /* of the records: "u64le" */
 	uint64_t n_records_in;       /* or checked: until a disorder was found */
 	char backend[128];           /* "CPU, 2 threads" */
+	struct plan plan;            /* what was planned */
 	uint64_t n_records_out;
 	uint64_t buffer_nbytes; /* of the host's memory, as decided */
 	uint64_t chunk_nbytes;

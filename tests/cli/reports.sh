@@ -22,7 +22,7 @@ for option in type reverse unique stable output check merge explain assume-size 
 	files0-from buffer-size device-memory temporary-directory temp-limit compress zstd \
 	parallel batch-size \
 	backend gpus \
-	progress stats stats-json trace debug help version; do
+	progress stats stats-json trace report debug help version; do
 	says "--$option" stdout
 done
 [ "$(awk '{ if (length > 80) n++ } END { print n + 0 }' stdout)" -eq 0 ] || broken 'wide lines'

@@ -1,0 +1,22 @@
+/*
+ * page - a sort as one page of HTML, to be looked at, kept and printed
+ *
+ * All is in the one file: no scripts, nothing is loaded. Pictures are SVG, each with its numbers in
+ * a table beside it, a title and a description; colours follow the reader's choice of light or
+ * dark. The size does not grow with the sort (history.h): well below 300 KB.
+ */
+#pragma once
+
+#include "src/base/history.h"
+#include "src/report/report.h"
+
+struct page {
+	const struct report *report;   /* with stats */
+	const struct history *history; /* of the same */
+	const char *const *inputs;     /* n_inputs; "-": standard input */
+	size_t n_inputs;
+	const char *output; /* NULL: standard output */
+};
+
+/* Whoever owns the stream finds out whether it could be written. */
+void page_write(const struct page *page, FILE *stream);
