@@ -100,7 +100,7 @@ const struct mode modes[] = {
 	{ .name = "disorder", .arguments = "-C input", .status = 1 },
 	{ .name = "reports",
 	  .arguments = "--files0-from=names --stats-json=reports/s --trace=reports/t "
-		       "--progress=always -S 1M -T tmp/a -o output",
+		       "--report=reports/r --progress=always -S 1M -T tmp/a -o output",
 	  .measures = true },
 	{ .name = "explain",
 	  .arguments = "--explain --debug -S 1M -T tmp/a input",
