@@ -14,7 +14,7 @@ static void write_known(struct json *json, const char *name, bool is_known, uint
 	if (is_known)
 		json_u64(json, name, number);
 	else
-		json_null(json, name);
+		json_none(json, name);
 }
 
 /* is_part: what is needed is so much of each part, of which nobody knows how many will come. */
@@ -26,7 +26,7 @@ static void write_room(struct json *json, const char *name, const struct room *r
 	if (room->is_needed_known && room->is_available_known && !is_part)
 		json_bool(json, "is_enough", room->needed_nbytes <= room->available_nbytes);
 	else
-		json_null(json, "is_enough");
+		json_none(json, "is_enough");
 	json_close(json);
 }
 

@@ -56,7 +56,7 @@ void json_text(struct json *json, const char *name, const char *text)
 	char *line = malloc(nbytes);
 
 	if (!text || !line) {
-		json_null(json, name);
+		json_none(json, name);
 		free(line);
 		return;
 	}
@@ -83,7 +83,7 @@ void json_bool(struct json *json, const char *name, bool is_true)
 	fputs(is_true ? "true" : "false", json->stream);
 }
 
-void json_null(struct json *json, const char *name)
+void json_none(struct json *json, const char *name)
 {
 	begin_member(json, name);
 	fputs("null", json->stream);
@@ -92,7 +92,7 @@ void json_null(struct json *json, const char *name)
 void json_number(struct json *json, const char *name, double number, int digits)
 {
 	if (!isfinite(number)) {
-		json_null(json, name);
+		json_none(json, name);
 		return;
 	}
 	begin_member(json, name);

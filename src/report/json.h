@@ -40,7 +40,7 @@ void json_text(struct json *json, const char *name, const char *text);
 
 void json_u64(struct json *json, const char *name, uint64_t number);
 void json_bool(struct json *json, const char *name, bool is_true);
-void json_null(struct json *json, const char *name);
+void json_none(struct json *json, const char *name);
 
 /* With so many digits behind the point; null if it is no number. */
 void json_number(struct json *json, const char *name, double number, int digits);

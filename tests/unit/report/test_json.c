@@ -34,7 +34,7 @@ static void members_are_lines_with_commas_between_them(void **state)
 	json_u64(&json, "n", UINT64_MAX);
 	json_open(&json, "list", '[');
 	json_bool(&json, NULL, true);
-	json_null(&json, NULL);
+	json_none(&json, NULL);
 	json_open(&json, NULL, '{');
 	json_close(&json);
 	json_close(&json);
