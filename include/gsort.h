@@ -146,6 +146,25 @@ GSORT_API int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t 
 /* Sort the inputs that were added into the output that was set: gsort_finish() of nothing put. */
 GSORT_API int gsort_run(struct gsort *sort);
 
+/* --- instead of sorting: a handle does one thing --- */
+
+/*
+ * Is the one input that was added in order? With `unique`, equal keys are not. Returns 0, and in
+ * *ret_record the number of the first record, from 1, that is not in order with the one before it,
+ * or 0: all are; or a negative errno.
+ */
+GSORT_API int gsort_check(struct gsort *sort, uint64_t *ret_record);
+
+/*
+ * What the sort would do, and how long that would take, as the JSON of --explain=json
+ * (docs/formats.md): from the inputs that were added, or of what would be put, of which there are
+ * assumed_nbytes (0: not known). Takes a tenth of a second or so, for measurements. Returns 0 and a
+ * text, or a negative errno.
+ */
+GSORT_API int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json);
+
+/* --- from elsewhere --- */
+
 /*
  * Let it fail with -ECANCELED, soon: whoever waits in one of the functions above is woken. Once the
  * output is complete nothing happens. Any thread, but no signal handler.

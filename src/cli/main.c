@@ -108,7 +108,7 @@ static int run(const struct options *options, struct stats *stats, struct sort_f
 	const struct sort_spec spec = spec_of(options);
 
 	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		return check_run(options, stats, facts);
+		return check_run(options, &spec, &observer, stats, facts);
 	if (options->explain)
 		return explain(options, &observer, stats, facts);
 	return sort_run(&spec, &observer, stats, facts);

@@ -16,6 +16,7 @@
 #include "src/base/thread.h"
 #include "src/lib/inside.h"
 #include "src/options/options_settle.h"
+#include "src/report/explain.h"
 #include "src/sort/sort.h"
 
 /* Without the environment there is no other that all systems have. */
@@ -36,16 +37,35 @@ static void end(struct gsort *sort, int r)
 	handover_end(&sort->out);
 }
 
+static int serve_purpose(struct gsort *sort)
+{
+	const struct sort_observer nobody = { 0 };
+	int r;
+
+	switch (sort->purpose) {
+	case PURPOSE_CHECK:
+		return sort_check(&sort->spec, "gsort_check()", &nobody, sort->stats, &sort->facts,
+				  &sort->disorder);
+	case PURPOSE_EXPLAIN:
+		r = sort_explain(&sort->spec, sort->assumed_nbytes, &nobody, sort->stats,
+				 &sort->explanation);
+		sort->facts = sort->explanation.facts;
+		return r;
+	case PURPOSE_SORT:
+		break;
+	}
+	return sort_run(&sort->spec, &nobody, sort->stats, &sort->facts);
+}
+
 static void *run_engine(void *argument)
 {
 	struct gsort *sort = argument;
-	const struct sort_observer nobody = { 0 };
 	int r;
 
 	messages_enter(&sort->messages);
 	r = cancellation_check(&sort->cancellation);
 	if (r == 0)
-		r = sort_run(&sort->spec, &nobody, sort->stats, &sort->facts);
+		r = serve_purpose(sort);
 	if (r < 0 && cancellation_check(&sort->cancellation) == 0)
 		fail(r, "%m"); /* if nothing was said yet */
 	stats_finish(sort->stats);
@@ -120,7 +140,7 @@ static int complete_ends(struct gsort *sort, bool takes_puts)
 
 static int settle(struct gsort *sort, bool takes_puts)
 {
-	int r = complete_ends(sort, takes_puts);
+	int r = sort->purpose == PURPOSE_CHECK ? 0 : complete_ends(sort, takes_puts);
 
 	if (r == 0)
 		r = check_given(sort);
@@ -169,12 +189,15 @@ static int start_threads(struct gsort *sort)
 }
 
 /* One that could not be begun stays so: what was asked for is half settled. */
-static int begin(struct gsort *sort, bool takes_puts)
+static int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 {
 	int r;
 
+	if (sort->has_begun && sort->purpose != purpose)
+		return fail(-EINVAL, "this handle was used for something else: open another one");
 	if (sort->has_begun || sort->has_ended)
 		return sort->has_begun ? 0 : sort->r;
+	sort->purpose = purpose;
 	r = settle(sort, takes_puts);
 	if (r == 0)
 		r = open_stats(sort);
@@ -190,7 +213,7 @@ static int begin(struct gsort *sort, bool takes_puts)
 
 static int put(struct gsort *sort, const void *records, size_t nbytes)
 {
-	int r = begin(sort, true);
+	int r = begin(sort, PURPOSE_SORT, true);
 
 	if (r < 0)
 		return r;
@@ -214,7 +237,7 @@ int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
 
 static int finish(struct gsort *sort)
 {
-	const int r = begin(sort, false);
+	const int r = begin(sort, PURPOSE_SORT, false);
 
 	if (r < 0)
 		return r;
@@ -253,7 +276,7 @@ static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbyt
 
 	if (!sort->has_begun && !sort->has_ended && sort->options.n_inputs == 0)
 		return fail(-EINVAL, "there is nothing to get: nothing was put");
-	r = begin(sort, false);
+	r = begin(sort, PURPOSE_SORT, false);
 	if (r < 0)
 		return r;
 	if (!sort->gives)
@@ -274,6 +297,67 @@ int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbyte
 	struct messages *before = told_enter(sort);
 
 	return told_leave(before, get(sort, buffer, nbytes, ret_nbytes));
+}
+
+/* --- instead of sorting --- */
+
+static int check(struct gsort *sort, uint64_t *ret_record)
+{
+	const struct option_spec *row = option_find(&options_table, "check");
+	int r = check_early(sort, "gsort_check()");
+
+	if (r == 0 && sort->options.n_inputs == 0)
+		r = fail(-EINVAL, "there is no input: gsort_add_input_path() adds one");
+	if (r == 0 && sort->given_output.kind != GIVEN_PATH)
+		r = fail(-EINVAL, "the output is %s, but a check writes nothing",
+			 sort->output_name);
+	if (r == 0)
+		r = option_take(&options_table, row, NULL, &sort->arguments, &sort->options);
+	if (r == 0)
+		r = begin(sort, PURPOSE_CHECK, false);
+	if (r == 0)
+		r = wait_for_end(sort);
+	if (r == 0)
+		*ret_record = sort->disorder;
+	return r;
+}
+
+int gsort_check(struct gsort *sort, uint64_t *ret_record)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, check(sort, ret_record));
+}
+
+static void write_explanation(const struct gsort *sort, FILE *stream)
+{
+	explain_write_json(&sort->explanation, stream);
+}
+
+static int explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
+{
+	const char *json;
+	int r = check_early(sort, "gsort_explain()");
+
+	sort->assumed_nbytes = assumed_nbytes;
+	if (r == 0)
+		r = begin(sort, PURPOSE_EXPLAIN, false);
+	if (r == 0)
+		r = wait_for_end(sort);
+	if (r < 0)
+		return r;
+	json = told_json(sort, write_explanation);
+	if (!json)
+		return fail(-ENOMEM, "no memory for what is to be explained");
+	*ret_json = json;
+	return 0;
+}
+
+int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, explain(sort, assumed_nbytes, ret_json));
 }
 
 void gsort_cancel(struct gsort *sort)

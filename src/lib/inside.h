@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "include/gsort.h"
 #include "src/base/cancellation.h"
 #include "src/base/handover.h"
@@ -15,10 +17,13 @@
 #include "src/base/stats.h"
 #include "src/options/hint_words.h"
 #include "src/options/options.h"
-#include "src/sort/facts.h"
+#include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */
 enum { TOLD_NBYTES = MESSAGE_NBYTES + 256 };
+
+/* What a handle is used for, once it is. */
+enum purpose { PURPOSE_SORT, PURPOSE_CHECK, PURPOSE_EXPLAIN };
 
 struct gsort {
 	/* What is asked for. */
@@ -43,12 +48,16 @@ struct gsort {
 	char *json;
 
 	/* The sort. */
+	enum purpose purpose;
 	bool has_begun;
 	bool takes_puts, has_finished_puts;
 	bool gives; /* the output is got */
 	struct sort_spec spec;
 	struct stats *stats;
-	struct sort_facts facts; /* once it has ended, if r is 0 */
+	struct sort_facts facts;        /* once it has ended, if r is 0 */
+	uint64_t disorder;              /* then, of a check: as sort_check() says */
+	uint64_t assumed_nbytes;        /* to be explained, ... */
+	struct explanation explanation; /* ... as it was then */
 	struct cancellation cancellation;
 	struct handover in, out;
 	pthread_t engine, watching;
@@ -89,6 +98,9 @@ messages_listener told_hear_sort, told_hear_call;
 
 /* What the sort has failed with is told now. Under the lock; the caller's thread. */
 void told_failure(struct gsort *sort);
+
+/* What write() writes, as the handle's text; NULL: there is no memory. */
+const char *told_json(struct gsort *sort, void (*write)(const struct gsort *sort, FILE *stream));
 
 /* Call the watcher until the sort has ended; a thread's. */
 void *told_watch(void *argument);

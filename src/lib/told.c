@@ -200,19 +200,15 @@ int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t si
 	return 0;
 }
 
-const char *gsort_stats_json(struct gsort *sort)
+const char *told_json(struct gsort *sort, void (*write)(const struct gsort *sort, FILE *stream))
 {
-	const struct report report = { sort->stats, &sort->facts };
 	char *text = NULL;
 	size_t nbytes;
-	FILE *stream;
+	FILE *stream = open_memstream(&text, &nbytes);
 
-	if (!has_succeeded(sort))
-		return NULL;
-	stream = open_memstream(&text, &nbytes);
 	if (!stream)
 		return NULL;
-	report_write_json(&report, stream);
+	write(sort, stream);
 	if (fclose(stream) != 0) {
 		free(text);
 		return NULL;
@@ -220,4 +216,14 @@ const char *gsort_stats_json(struct gsort *sort)
 	free(sort->json);
 	sort->json = text;
 	return text;
+}
+
+static void write_stats(const struct gsort *sort, FILE *stream)
+{
+	report_write_json(&(struct report){ sort->stats, &sort->facts }, stream);
+}
+
+const char *gsort_stats_json(struct gsort *sort)
+{
+	return has_succeeded(sort) ? told_json(sort, write_stats) : NULL;
 }

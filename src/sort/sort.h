@@ -28,6 +28,15 @@ struct sort_observer {
 int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	     struct stats *stats, struct sort_facts *ret_facts);
 
+/*
+ * Find out whether the input of a spec that checks is in order. checker: as of a framing. Returns
+ * 0, what is known of the records, and the number, from 1, of the first that is not in order with
+ * the one before it, or 0; or a negative errno after a message.
+ */
+int sort_check(const struct sort_spec *spec, const char *checker,
+	       const struct sort_observer *observer, struct stats *stats,
+	       struct sort_facts *ret_facts, uint64_t *ret_disorder);
+
 /* What is needed of a disk, at most, and what there is. */
 struct room {
 	bool is_needed_known, is_available_known;

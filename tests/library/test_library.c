@@ -625,6 +625,57 @@ static void statistics_are_a_struct_and_json(void **state)
 	gsort_close(sort);
 }
 
+static void check_finds_the_first_disorder_and_nothing_else(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t record = 77, number;
+	size_t got;
+
+	(void)state;
+	refused(sort, gsort_check(sort, &record), -EINVAL, "there is no input");
+	write_numbers(other_path, (const uint64_t[]){ 1, 2, 2, 1 }, 4);
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_check(sort, &record));
+	assert_int_equal(record, 4);
+	refused(sort, gsort_get(sort, &number, 8, &got), -EINVAL, "used for something else");
+	gsort_close(sort);
+	write_numbers(other_path, sorted, N);
+	sort = open_sort();
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_check(sort, &record));
+	assert_int_equal(record, 0);
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_set_limit(sort, 1));
+	refused(sort, gsort_check(sort, &record), -EINVAL, "a check writes nothing");
+	gsort_close(sort);
+}
+
+static void explanation_of_what_would_be_put_is_json_and_nothing_is_sorted(void **state)
+{
+	struct gsort *sort = open_sort();
+	const char *json = NULL;
+
+	(void)state;
+	good(sort, gsort_explain(sort, 1 << 30, &json));
+	assert_int_equal(json[0], '{');
+	assert_non_null(strstr(json, "\"expected_s\""));
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "used for something else");
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_explain(sort, 1, &json), -EINVAL, "--assume-size");
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_explain(sort, 0, &json));
+	assert_int_equal(access(out_path, F_OK), -1);
+	gsort_close(sort);
+}
+
 /* --- one process --- */
 
 static void *sort_all(void *argument)
@@ -714,6 +765,8 @@ int main(void)
 		FIXTURE(watcher_is_called_while_it_runs_and_may_cancel),
 		FIXTURE(warnings_are_told),
 		FIXTURE(statistics_are_a_struct_and_json),
+		FIXTURE(check_finds_the_first_disorder_and_nothing_else),
+		FIXTURE(explanation_of_what_would_be_put_is_json_and_nothing_is_sorted),
 		FIXTURE(several_sort_at_once),
 		FIXTURE(process_is_left_as_it_was),
 	};
