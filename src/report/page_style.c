@@ -79,7 +79,7 @@ const char page_style[] =
 	"th,td{padding:6px 14px;border-bottom:1px solid var(--rule);text-align:left;"
 	"vertical-align:top}\n"
 	"thead th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}\n"
-	".pairs th{width:24%}"
+	".pairs th:first-child{width:24%}"
 	"tbody th{font-weight:600;white-space:nowrap}td{overflow-wrap:anywhere}\n"
 	".number{text-align:right;white-space:nowrap}\n"
 	"th:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}\n"

@@ -67,6 +67,10 @@ static void long_sort_takes_no_more_bins_and_loses_nothing(void **state)
 	assert_int_equal(sum(history->nbytes[STAGE_SORT]), 300000);
 	assert_int_equal(sum(history->host.busy_ns[STAGE_SORT]), busy);
 	assert_true(history->end_ns - history->begin_ns <= history->bin_ns * HISTORY_BINS);
+	for (uint32_t i = 0; i + 1 < history_n_bins(history); i++) {
+		assert_true(history->host.busy_ns[STAGE_SORT][i] > history->bin_ns / 100 * 69);
+		assert_true(history->host.busy_ns[STAGE_SORT][i] < history->bin_ns / 100 * 71);
+	}
 	history_close(history);
 }
 
