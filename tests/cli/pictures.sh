@@ -2,7 +2,7 @@
 # pictures - what --report writes is one page that anybody can read: see pictures.py
 . "$(dirname "$0")/prelude.sh"
 
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(dirname "$0")
 
 # paged CLAIM ARGUMENT...: runs that, and looks at the page and at the statistics of it.
 paged() {

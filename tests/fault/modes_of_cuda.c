@@ -45,7 +45,8 @@ const struct mode modes[] = {
 	  .is_slow = true },
 	{ .name = "cuda-reports",
 	  .answer = ANSWER_FEW,
-	  .arguments = CUDA "--stats-json=reports/s --trace=reports/t few -o output",
+	  .arguments = CUDA
+	  "--stats-json=reports/s --trace=reports/t --report=reports/r few -o output",
 	  .measures = true,
 	  .is_slow = true },
 	/* Of an input of unknown size it is taken that a GPU pays. */
