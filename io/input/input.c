@@ -165,7 +165,7 @@ static struct input *make_input(const struct syscalls *calls, const char *const 
 	source_table_init(&input->table, calls, &rules);
 	for (size_t i = 0; i < n; i++)
 		source_prepare(&input->sources[i].source, paths[i],
-			       given ? given[i] : (struct given){ GIVEN_PATH });
+			       given ? given[i] : (struct given){ .kind = GIVEN_PATH });
 	return input;
 }
 

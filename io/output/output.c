@@ -75,7 +75,7 @@ static struct output *output_make(const struct syscalls *calls)
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output)
 {
-	return output_open_given(calls, path, (struct given){ GIVEN_PATH }, expected_nbytes,
+	return output_open_given(calls, path, (struct given){ .kind = GIVEN_PATH }, expected_nbytes,
 				 ret_output);
 }
 

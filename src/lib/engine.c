@@ -131,7 +131,8 @@ static int complete_ends(struct gsort *sort, bool takes_puts)
 		r = append_input(sort, "what was put", in);
 	sort->gives = !sort->options.output_path && sort->given_output.kind == GIVEN_PATH;
 	if (sort->gives) {
-		sort->given_output = (struct given){ GIVEN_HANDOVER, .handover = &sort->out };
+		sort->given_output =
+			(struct given){ .kind = GIVEN_HANDOVER, .handover = &sort->out };
 		sort->output_name = "what is got";
 	}
 	sort->options.unnamed_output = sort->output_name;

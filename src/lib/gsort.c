@@ -252,7 +252,7 @@ int gsort_add_input_path(struct gsort *sort, const char *path)
 {
 	struct messages *before = told_enter(sort);
 
-	return told_leave(before, add_input(sort, path, (struct given){ GIVEN_PATH }));
+	return told_leave(before, add_input(sort, path, (struct given){ .kind = GIVEN_PATH }));
 }
 
 static void name_descriptor(int fd, char name[static 32])
@@ -266,8 +266,8 @@ int gsort_add_input_fd(struct gsort *sort, int fd)
 	char name[32];
 
 	name_descriptor(fd, name);
-	return told_leave(before,
-			  add_input(sort, name, (struct given){ GIVEN_DESCRIPTOR, .fd = fd }));
+	return told_leave(before, add_input(sort, name,
+					    (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd }));
 }
 
 int gsort_set_output_path(struct gsort *sort, const char *path)
@@ -288,7 +288,7 @@ static int give_output(struct gsort *sort, int fd)
 		return fail(-EINVAL, "%s: the output is %s already", name, sort->output_name);
 	r = keep_text(sort, name, &sort->output_name);
 	if (r == 0)
-		sort->given_output = (struct given){ GIVEN_DESCRIPTOR, .fd = fd };
+		sort->given_output = (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd };
 	return r;
 }
 

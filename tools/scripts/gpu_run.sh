@@ -8,13 +8,14 @@
 #
 # All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
 # they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
-# FAULTS=--all has every call of CUDA's runtime fail, not some.
+# FAULTS=--all has every call of CUDA's runtime fail, not some. What docs/pictures show is measured
+# by FOLDER/series.py.
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
 	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
-	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
+	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen tools/gsort-check
 	tools/gsort-bench-kernels"
 
 pack() {
@@ -26,7 +27,7 @@ pack() {
 			awk '/lib(cmocka|hwy|zstd|xxhash|uring|z\.|jansson)/ { print $3 }'
 	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
 	cp "$source"/tests/cli/*.sh "$folder/cli"
-	cp "$0" "$folder"
+	cp "$0" "$source/tools/scripts/series.py" "$folder"
 	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
 }
 

@@ -162,7 +162,7 @@ static void read_source(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, path_of("f"), (struct given){ GIVEN_PATH });
+	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
 	assert_int_equal(source_examine(&table, &source), 0);
 	assert_int_equal(source_read_at(&table, &source, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
@@ -200,7 +200,7 @@ static void read_little_by_little(uint64_t large_nbytes)
 
 	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
 	table.large_nbytes = large_nbytes;
-	source_prepare(&source, path_of("f"), (struct given){ GIVEN_PATH });
+	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
 	assert_int_equal(source_examine(&table, &source), 0);
 	for (uint64_t at = 0; at < LONG_N; at += SMALL_N)
 		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
