@@ -15,8 +15,8 @@ set -eu
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
 	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
-	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen tools/gsort-check
-	tools/gsort-bench-kernels"
+	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
+	tools/gsort-check tools/gsort-bench-kernels"
 
 pack() {
 	build=$1 folder=$2 source=$(dirname "$0")/../..
