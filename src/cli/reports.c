@@ -52,6 +52,7 @@ static void write_page(const struct options *options, const struct report *repor
 		.inputs = options->inputs,
 		.n_inputs = options->n_inputs,
 		.output = options->output_path,
+		.n_part_files = options->n_part_files,
 	};
 
 	page_write(&page, report_file_stream(reports->page));

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
@@ -165,7 +166,7 @@ static void put_header(struct writer *writer)
 	html_open(html, "nav");
 	html_attribute(html, "aria-label", "Parts of the report");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		if (!strcmp(parts[i].id, "lanes") && writer->history->n_lanes == 0)
+		if (!strcmp(parts[i].id, "lanes") && !page_has_lanes(writer))
 			continue;
 		html_open(html, "a");
 		html_attribute(html, "href", "#%s", parts[i].id);
@@ -282,6 +283,35 @@ static void put_plan_row(void *context, const char *name, const char *value)
 	html_close(html);
 }
 
+/* A name may be of any length. */
+__attribute__((format(printf, 3, 4))) static void put_file(struct html *html, const char *role,
+							   const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	html_open(html, "tr");
+	page_head_cell(html, "%s", role);
+	html_element(html, "td", "%s", text);
+	html_close(html);
+	free(text);
+}
+
+static void put_output(struct html *html, const struct page *page)
+{
+	if (page->n_part_files)
+		put_file(html, "output", "%s.parts, a list of %zu files", page->output,
+			 page->n_part_files);
+	else
+		put_file(html, "output", "%s", page->output ? page->output : "standard output");
+}
+
 static void put_files(struct writer *writer)
 {
 	static const struct page_column columns[] = { { "Role", false }, { "File", false } };
@@ -290,26 +320,13 @@ static void put_files(struct writer *writer)
 	const unsigned depth = html->depth;
 
 	page_open_table(html, "Files", columns, 2);
-	for (size_t i = 0; i < page->n_inputs && i < SHOWN_INPUTS; i++) {
-		const bool is_stdin = !strcmp(page->inputs[i], "-");
-
-		html_open(html, "tr");
-		page_head_cell(html, "input");
-		html_element(html, "td", "%s", is_stdin ? "standard input" : page->inputs[i]);
-		html_close(html);
-	}
-	if (page->n_inputs > SHOWN_INPUTS) {
-		html_open(html, "tr");
-		page_head_cell(html, "inputs");
-		page_cell(html, "and %zu more", page->n_inputs - SHOWN_INPUTS);
-		html_close(html);
-	}
-	if (!is_check(writer)) {
-		html_open(html, "tr");
-		page_head_cell(html, "output");
-		html_element(html, "td", "%s", page->output ? page->output : "standard output");
-		html_close(html);
-	}
+	for (size_t i = 0; i < page->n_inputs && i < SHOWN_INPUTS; i++)
+		put_file(html, "input", "%s",
+			 strcmp(page->inputs[i], "-") ? page->inputs[i] : "standard input");
+	if (page->n_inputs > SHOWN_INPUTS)
+		put_file(html, "inputs", "and %zu more", page->n_inputs - SHOWN_INPUTS);
+	if (!is_check(writer))
+		put_output(html, page);
 	html_close_to(html, depth);
 }
 

@@ -15,7 +15,8 @@ struct page {
 	const struct history *history; /* of the same */
 	const char *const *inputs;     /* n_inputs; "-": standard input */
 	size_t n_inputs;
-	const char *output; /* NULL: standard output */
+	const char *output;  /* NULL: standard output */
+	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
 };
 
 /* Whoever owns the stream finds out whether it could be written. */

@@ -52,6 +52,9 @@ void page_write_links(struct writer *writer);
 /* --- page_time.c --- */
 
 void page_write_roles(struct writer *writer);
-void page_write_lanes(struct writer *writer); /* of a GPU, if there was one */
+/* Of a GPU, if it was at work; else nothing. */
+bool page_has_lanes(const struct writer *writer);
+void page_write_lanes(struct writer *writer);
+
 void page_write_throughput(struct writer *writer);
 void page_write_space(struct writer *writer);

@@ -292,6 +292,13 @@ void page_write_roles(struct writer *writer)
 	html_close(&writer->html);
 }
 
+bool page_has_lanes(const struct writer *writer)
+{
+	struct workers workers[HISTORY_LANES];
+
+	return find_lanes(writer->history, workers) > 0;
+}
+
 void page_write_lanes(struct writer *writer)
 {
 	struct workers workers[HISTORY_LANES];

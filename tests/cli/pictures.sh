@@ -36,6 +36,8 @@ paged 'of a check' -c sorted
 says 'records checked in' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
+paged 'of an output in parts' -S 64M --parts=3 input -o divided
+says 'divided.parts, a list of 3 files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
 python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"

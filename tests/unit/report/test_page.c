@@ -143,6 +143,26 @@ static void page_of_nothing_is_whole(void **state)
 	history_close(history);
 }
 
+/* A GPU whose clock said nothing: its lanes are not shown, and no link leads to them. */
+static void lanes_that_did_nothing_are_left_out(void **state)
+{
+	const struct sort_facts facts = { .record_nbytes = 8, .backend = "GPU", .type = "u64le" };
+	struct history *history;
+	struct stats *stats;
+
+	(void)state;
+	assert_int_equal(history_open(&history), 0);
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	history_add(history, &(struct history_piece){ .stage = STAGE_SORT,
+						      .begin_ns = history->begin_ns,
+						      .end_ns = history->begin_ns,
+						      .is_of_lane = true });
+	write_page(history, stats, &facts, inputs, 1);
+	assert_null(strstr(text, "lanes"));
+	stats_close(stats);
+	history_close(history);
+}
+
 static void names_cannot_break_the_page(void **state)
 {
 	const struct sort_facts facts = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
@@ -165,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_terabyte_is_small),
 		cmocka_unit_test(page_of_nothing_is_whole),
+		cmocka_unit_test(lanes_that_did_nothing_are_left_out),
 		cmocka_unit_test(names_cannot_break_the_page),
 	};
 
