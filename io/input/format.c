@@ -10,6 +10,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/npy.h"
+#include "io/input/parts_list.h"
 #include "src/base/messages.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
@@ -241,6 +242,12 @@ static uint64_t npy_header_nbytes(const struct format_view *view)
 	return nbytes;
 }
 
+static int look_list(const struct format_view *view, const struct format_rules *rules)
+{
+	(void)rules;
+	return parts_list_begins(view->head, view->n_head);
+}
+
 /* The bytes of a character beyond ASCII that begins at `at`; 0: it is none, or cut off. */
 static size_t character_nbytes(const unsigned char *at, size_t n)
 {
@@ -339,6 +346,22 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 			 name, nbytes, rules->skip_nbytes);
 }
 
+/* What is compressed, or comes through a pipe, has no directory in which parts could be. */
+static int refuse_list(const struct format_view *view, const struct format_rules *rules,
+		       const char *name, const char *path)
+{
+	(void)view;
+	(void)path;
+	if (rules->takes_lists)
+		return fail(
+			-EINVAL,
+			"%s: is a list of parts, and parts are found beside the list only where "
+			"that is a file",
+			name);
+	return fail_hint(-EINVAL, HINT_MERGE_PARTS, 0, "%s: is a list of parts, which are sorted",
+			 name);
+}
+
 static int refuse_text(const struct format_view *view, const struct format_rules *rules,
 		       const char *name, const char *path)
 {
@@ -375,6 +398,7 @@ static const struct format formats[] = {
 	  .header_nbytes = npy_header_nbytes,
 	  .look = look_npy,
 	  .refuse = refuse_npy },
+	{ .name = "a list of parts", .look = look_list, .refuse = refuse_list },
 	{ .name = "text", .look = look_text, .refuse = refuse_text },
 };
 
@@ -389,6 +413,11 @@ uint64_t format_header_nbytes(const struct format *format, const struct format_v
 	return format->header_nbytes && rules->skip_nbytes == 0 ? format->header_nbytes(view) : 0;
 }
 
+bool format_is_list(const struct format *format, const struct format_rules *rules)
+{
+	return rules->takes_lists && format->look == look_list;
+}
+
 const char *format_name(const struct format *format)
 {
 	return format->name;
@@ -398,7 +427,7 @@ const char *format_name(const struct format *format)
 static bool is_asked_for(const struct format *format, const struct format_view *view,
 			 const struct format_rules *rules)
 {
-	return rules->skip_nbytes == 0 || format->header_nbytes ||
+	return rules->skip_nbytes == 0 || format->header_nbytes || format->look == look_list ||
 	       (format_is_zstandard(format) && !view->is_content);
 }
 

@@ -33,6 +33,7 @@ struct format_rules {
 	enum format_choice choice;
 	uint64_t skip_nbytes; /* the header that the user knows of; 0: none */
 	bool is_untyped;      /* nobody has said what a record is */
+	bool takes_lists;     /* of parts (parts_list.h) */
 	const char *checker;  /* the program that only looks; NULL: it is sorted */
 };
 
@@ -62,6 +63,9 @@ int format_recognise(const struct format_view *view, const struct format_rules *
 
 /* Is it compressed so that gsort can read it? */
 bool format_is_zstandard(const struct format *format);
+
+/* Is it a list of parts, which are to be read in its place? */
+bool format_is_list(const struct format *format, const struct format_rules *rules);
 
 /* Of a format with records behind a header, which are read: its size. Else 0. */
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,

@@ -29,6 +29,7 @@ struct framing {
 	enum format_choice format;
 	bool is_untyped;     /* nobody has said what a record is */
 	bool is_named;       /* keys are by names, which nobody but a header can know */
+	bool takes_lists;    /* a list of parts stands for these: inputs are sorted */
 	const char *checker; /* for what a message advises */
 	/* What another input has found out: what all have to be; npy NULL: plain records. */
 	bool is_settled;
@@ -40,6 +41,7 @@ static inline struct format_rules framing_rules(const struct framing *framing)
 	return (struct format_rules){ .choice = framing->format,
 				      .skip_nbytes = framing->skip_nbytes,
 				      .is_untyped = framing->is_untyped,
+				      .takes_lists = framing->takes_lists,
 				      .checker = framing->checker };
 }
 

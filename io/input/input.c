@@ -116,8 +116,27 @@ static bool is_given_again(struct input *input, size_t i)
 	return false;
 }
 
+/* Are its ends those that the list says? */
+static int check_part(struct input *input, size_t i)
+{
+	const uint64_t record_nbytes = input->framing.record_nbytes;
+	struct source *source = &input->sources[i].source;
+	unsigned char *record = malloc(record_nbytes);
+	int r = record ? 0 : fail(-ENOMEM, "%s: no memory for a record", source->name);
+
+	for (int is_last = 0; is_last < 2 && source->nbytes && r == 0; is_last++) {
+		r = source_read_at(&input->table, source,
+				   is_last ? source->nbytes - record_nbytes : 0, record,
+				   record_nbytes);
+		if (r == 0)
+			r = input_lists_check_key(input->lists, i, record, is_last);
+	}
+	free(record);
+	return r;
+}
+
 /* Find out what the sources contribute. total_nbytes is the sum over those with a size. */
-static int examine_sources(struct input *input, bool *ret_streams)
+static int examine_sources(struct input *input, bool *ret_streams, bool *ret_lists)
 {
 	bool streams = false;
 
@@ -129,8 +148,16 @@ static int examine_sources(struct input *input, bool *ret_streams)
 		if (is_given_again(input, i))
 			continue;
 		r = source_examine(&input->table, source);
+		if (r == 0 && source->is_list) {
+			*ret_lists = true;
+			continue;
+		}
+		if (r == 0 && input->lists)
+			r = input_lists_check(input->lists, i, source);
 		if (r == 0 && !source->is_stream)
 			r = frame_regular(input, &input->sources[i]);
+		if (r == 0 && source->list)
+			r = check_part(input, i);
 		if (r == 0)
 			r = add_to_total(input, source);
 		if (r < 0)
@@ -169,26 +196,73 @@ static struct input *make_input(const struct syscalls *calls, const char *const 
 	return input;
 }
 
+static int open_sources(struct input *input, bool *ret_lists)
+{
+	bool streams = false;
+	int r = examine_sources(input, &streams, ret_lists);
+
+	if (r == 0 && streams)
+		r = make_serial(input);
+	else
+		atomic_store(&input->n_started, input->n_sources);
+	return r;
+}
+
+/* The same with parts in the place of lists, which some sources of `input` are. */
+static int open_parts(const struct input *input, const char *const *paths,
+		      const struct given *given, const struct framing *framing,
+		      struct input **ret_input)
+{
+	const struct syscalls *calls = input->table.calls;
+	bool *are_lists = calloc(input->n_sources, sizeof *are_lists), again = false;
+	struct input_lists *lists = NULL;
+	struct input *parts = NULL;
+	int r = are_lists ? 0 : fail(-ENOMEM, "list of inputs: %m");
+
+	for (size_t i = 0; i < input->n_sources && r == 0; i++)
+		are_lists[i] = input->sources[i].source.is_list;
+	if (r == 0)
+		r = input_lists_open(calls, paths, given, are_lists, input->n_sources, &lists);
+	free(are_lists);
+	if (r == 0)
+		parts = make_input(calls, (const char *const *)lists->paths, lists->given,
+				   lists->n_files, framing);
+	if (r == 0 && !parts) {
+		input_lists_close(lists);
+		r = fail(-ENOMEM, "list of inputs: %m");
+	}
+	if (r < 0)
+		return r;
+	input_take_lists(parts, lists);
+	r = input_check_lists(parts);
+	if (r == 0)
+		r = open_sources(parts, &again);
+	if (r < 0) {
+		input_close(parts);
+		return r;
+	}
+	*ret_input = parts;
+	return 0;
+}
+
 int input_open_given(const struct syscalls *calls, const char *const *paths,
 		     const struct given *given, size_t n, const struct framing *framing,
 		     struct input **ret_input)
 {
-	struct input *input = make_input(calls, paths, given, n, framing);
-	bool streams = false;
+	struct input *input = make_input(calls, paths, given, n, framing), *parts = NULL;
+	bool lists = false;
 	int r;
 
 	if (!input)
 		return fail(-ENOMEM, "list of inputs: %m");
-	r = examine_sources(input, &streams);
-	if (r == 0 && streams)
-		r = make_serial(input);
-	else
-		atomic_store(&input->n_started, n);
-	if (r < 0) {
+	r = open_sources(input, &lists);
+	if (r == 0 && lists)
+		r = open_parts(input, paths, given, framing, &parts);
+	if (r < 0 || parts)
 		input_close(input);
+	if (r < 0)
 		return r;
-	}
-	*ret_input = input;
+	*ret_input = parts ? parts : input;
 	return 0;
 }
 
@@ -219,6 +293,7 @@ void input_close(struct input *input)
 		close(input->cancel_fd);
 	pthread_mutex_destroy(&input->claim);
 	free(input->header);
+	input_lists_close(input->lists);
 	if (input->owns_npy) {
 		npy_free(input->npy);
 		free(input->npy);
@@ -352,6 +427,36 @@ struct input_tail input_tail(const struct input *input, size_t i)
 	return (struct input_tail){ input->sources[i].tail, input->sources[i].tail_nbytes };
 }
 
+bool input_has_listed_file(const struct input *input, struct file_identity identity)
+{
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (input->sources[i].source.list &&
+		    file_identity_equal(input->sources[i].source.identity, identity))
+			return true;
+	return false;
+}
+
+size_t input_n_groups(const struct input *input)
+{
+	return input->lists ? input->lists->n_groups : input->n_sources;
+}
+
+struct input_extent input_group_extent(const struct input *input, size_t i)
+{
+	const struct input_group *group;
+	struct input_extent extent;
+
+	if (!input->lists)
+		return input_file_extent(input, i);
+	group = &input->lists->groups[i];
+	extent = input_file_extent(input, group->first);
+	for (size_t file = 1; file < group->n; file++)
+		extent.nbytes += input_file_extent(input, group->first + file).nbytes;
+	if (group->is_list)
+		extent.path = group->path;
+	return extent;
+}
+
 bool input_has_file(const struct input *input, struct file_identity identity)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
@@ -404,6 +509,23 @@ void input_path_at(struct input *input, uint64_t position, const char **ret_path
 	assert(atomic_load(&input->n_started) > 0);
 	*ret_path = placed->source.name;
 	*ret_record = (position - placed->position) / input->framing.record_nbytes;
+}
+
+uint64_t input_check_nbytes(struct input *input, uint64_t position)
+{
+	const struct placed_source *placed;
+
+	if (!input->lists)
+		return UINT64_MAX;
+	placed = &input->sources[find_source(input, position)];
+	return placed->source.is_stream ? UINT64_MAX :
+					  placed->position + placed->source.nbytes - position;
+}
+
+int input_note_read(struct input *input, uint64_t position, struct digest digest)
+{
+	return input->lists ? input_lists_note(input->lists, find_source(input, position), digest) :
+			      0;
 }
 
 /* --- regular files --- */

@@ -27,6 +27,7 @@
 #include "io/file/file.h"
 #include "io/input/framing.h"
 #include "io/input/header.h"
+#include "src/record/digest.h"
 
 struct fields;
 struct given;
@@ -174,6 +175,8 @@ int input_make_header(const struct input *input, const struct header_wish *wish,
  * pipe was looked at (input_look_ahead()). Then the record of the framing is the right one, too.
  */
 const struct fields *input_fields(const struct input *input);
+/* And what they are sorted by: n keys, the input's; NULL: they do not say. */
+const struct key *input_keys(const struct input *input, uint32_t *ret_n);
 bool input_is_settled(const struct input *input);
 
 /* As far as it is not known: they are plain records. Other inputs of this framing are the same. */
@@ -197,6 +200,25 @@ int input_check_state(const struct input *input);
  * read; 0 if it is not standard input.
  */
 uint64_t input_nbytes_before(const struct input *input, struct file_identity identity);
+
+/*
+ * What is a sorted sequence each: a file, or all parts of a list (parts_list.h), which lie one
+ * behind the other. Only when the total size is known.
+ */
+size_t input_n_groups(const struct input *input);
+struct input_extent input_group_extent(const struct input *input, size_t i);
+
+/*
+ * Parts of lists are compared with what these say of them: whoever reads records, in whatever
+ * order, says so, once for each and apart for each file: for as many bytes from `position` on as
+ * input_check_nbytes() says, UINT64_MAX where nobody wants to know. input_note_read() returns 0, or
+ * -EIO after a message that names the part.
+ */
+uint64_t input_check_nbytes(struct input *input, uint64_t position);
+int input_note_read(struct input *input, uint64_t position, struct digest digest);
+
+/* Is it one of the parts of a list? */
+bool input_has_listed_file(const struct input *input, struct file_identity identity);
 
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */
 bool input_has_file(const struct input *input, struct file_identity identity);

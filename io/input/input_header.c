@@ -150,6 +150,47 @@ int input_check_count(const struct input *input, const struct placed_source *pla
 		    placed->source.name, nbytes, placed->n_said, record_nbytes);
 }
 
+/* --- lists of parts --- */
+
+void input_take_lists(struct input *input, struct input_lists *lists)
+{
+	input->lists = lists;
+	for (size_t i = 0; i < lists->n_files; i++)
+		if (lists->files[i].part)
+			input->sources[i].source.list = &lists->files[i].group->list;
+}
+
+static int check_list(const struct input *input, const struct input_group *group)
+{
+	const struct parts_list *list = &group->list;
+	const struct framing *framing = &input->framing;
+
+	if (list->record_nbytes != framing->record_nbytes)
+		return fail(-EINVAL,
+			    "%s: the records of its parts have %" PRIu64 " bytes, not %" PRIu64
+			    ", as is said of them: nothing need be said of a list of parts",
+			    group->path, list->record_nbytes, framing->record_nbytes);
+	if (list->content == PARTS_NPY || list->header_nbytes == framing->skip_nbytes)
+		return 0;
+	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
+			 "%s: its parts begin with a header of %" PRIu64 " bytes, not %" PRIu64,
+			 group->path, list->header_nbytes, framing->skip_nbytes);
+}
+
+int input_check_lists(struct input *input)
+{
+	const struct input_lists *lists = input->lists;
+	const struct input_group *first = input_lists_first(lists);
+	int r = 0;
+
+	if (input->framing.is_untyped || input->framing.is_named)
+		input->framing.record_nbytes = first->list.record_nbytes;
+	for (size_t i = 0; i < lists->n_groups && r == 0; i++)
+		if (lists->groups[i].is_list)
+			r = check_list(input, &lists->groups[i]);
+	return r;
+}
+
 /* --- for others --- */
 
 void input_settle(struct input *input)
@@ -166,7 +207,16 @@ bool input_is_settled(const struct input *input)
 
 const struct fields *input_fields(const struct input *input)
 {
-	return input->npy ? &input->npy->fields : NULL;
+	return input->npy ? &input->npy->fields : input->lists ? &input->lists->fields : NULL;
+}
+
+const struct key *input_keys(const struct input *input, uint32_t *ret_n)
+{
+	const struct parts_list *list = input->lists ? &input_lists_first(input->lists)->list :
+						       NULL;
+
+	*ret_n = list ? list->n_keys : 0;
+	return list ? list->keys : NULL;
 }
 
 int input_make_header(const struct input *input, const struct header_wish *wish,

@@ -8,6 +8,7 @@
 
 #include "io/file/mapping.h"
 #include "io/input/input.h"
+#include "io/input/input_lists.h"
 #include "io/input/source.h"
 
 #define ANY_NUMBER UINT64_MAX
@@ -33,7 +34,8 @@ struct input {
 	unsigned char *header; /* of the first source, without a format */
 	struct npy *npy;       /* what all of them are; NULL: plain records, or not known yet */
 	bool owns_npy;
-	bool is_settled; /* it is known, from the first that was looked at */
+	bool is_settled;           /* it is known, from the first that was looked at */
+	struct input_lists *lists; /* NULL: there are none */
 
 	atomic_int r;        /* the first failure, or 0 */
 	atomic_bool is_long; /* a serial input has filled somebody's whole buffer */
@@ -55,6 +57,12 @@ struct input {
 
 /* Remember the first failure; every later reader gets it. */
 void input_stop(struct input *input, int r);
+
+/* Its sources are those of the lists, which are its own from now on; before they are examined. */
+void input_take_lists(struct input *input, struct input_lists *lists);
+
+/* Do lists say what was said of the records already? 0, or -EINVAL after a message. */
+int input_check_lists(struct input *input);
 
 /* It has so many bytes behind its header: as many as that says? 0, or -EINVAL after a message. */
 int input_check_count(const struct input *input, const struct placed_source *placed,

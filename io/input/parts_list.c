@@ -24,7 +24,6 @@ enum { VERSION = 1 };
 static const char *const contents[] = {
 	[PARTS_RECORDS] = "records",
 	[PARTS_NPY] = "npy",
-	[PARTS_ZSTANDARD] = "zstd",
 };
 enum { N_CONTENTS = sizeof contents / sizeof contents[0] };
 
@@ -220,6 +219,7 @@ static int parse_object(const json_t *object, const char *path, struct parts_lis
 	    !get_number(object, "header_bytes", &list->header_nbytes) ||
 	    !get_number(object, "records", &list->n_records))
 		return fail_list(path, "it does not say what its parts consist of");
+	list->is_zstd = json_is_true(json_object_get(object, "zstd"));
 	list->unique = json_is_true(json_object_get(object, "unique"));
 	list->at_keys = json_is_true(json_object_get(object, "divided_at_keys"));
 	r = parse_keys(json_object_get(object, "keys"), path, list);
@@ -270,11 +270,12 @@ static json_t *format_list(const struct parts_list *list)
 		json_decref(parts);
 		return NULL;
 	}
-	return json_pack("{si ss sI sI so sb sb sI so}", MARK, VERSION, "content",
-			 contents[list->content], "record_bytes", (json_int_t)list->record_nbytes,
-			 "header_bytes", (json_int_t)list->header_nbytes, "keys", keys, "unique",
-			 list->unique, "divided_at_keys", list->at_keys, "records",
-			 (json_int_t)list->n_records, "parts", parts);
+	return json_pack("{si ss sb sI sI so sb sb sI so}", MARK, VERSION, "content",
+			 contents[list->content], "zstd", list->is_zstd, "record_bytes",
+			 (json_int_t)list->record_nbytes, "header_bytes",
+			 (json_int_t)list->header_nbytes, "keys", keys, "unique", list->unique,
+			 "divided_at_keys", list->at_keys, "records", (json_int_t)list->n_records,
+			 "parts", parts);
 }
 
 int parts_list_format(const struct parts_list *list, char **ret_text)

@@ -16,8 +16,8 @@
 
 #include "src/record/key_type.h"
 
-/* What the files are. */
-enum parts_content { PARTS_RECORDS, PARTS_NPY, PARTS_ZSTANDARD };
+/* What the files are, or what is compressed in them. */
+enum parts_content { PARTS_RECORDS, PARTS_NPY };
 
 /* Of a key no more than so many bytes are told. */
 enum { PARTS_MOST_KEY_NBYTES = 64 };
@@ -31,6 +31,7 @@ struct listed_part {
 
 struct parts_list {
 	enum parts_content content;
+	bool is_zstd;                          /* they are compressed */
 	uint64_t record_nbytes, header_nbytes; /* each part begins with so many of a header */
 	struct key *keys;                      /* n_keys, within the record; none: not sorted */
 	uint32_t n_keys;

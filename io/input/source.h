@@ -34,13 +34,19 @@
 #include "io/file/given.h"
 #include "io/input/format.h"
 
+struct parts_list;
+
 struct source {
 	/* Set by source_prepare(). */
 	const char *name;   /* for messages */
 	const char *path;   /* NULL: it is */
 	struct given given; /* a descriptor, standard input say, or a handover */
 
+	/* NULL; else the list that it is a part of, which says what it is. To be set before: */
+	const struct parts_list *list;
+
 	/* Set by source_examine(). */
+	bool is_list;   /* and nothing else is known of it */
 	bool is_stream; /* has an end that shows only when it is reached */
 	struct file_identity identity;
 	bool is_file;            /* regular, of a size that the system knows; then: */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "io/codec/zst_frame.h"
+#include "io/input/parts_list.h"
 #include "src/base/messages.h"
 
 static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
@@ -16,11 +17,28 @@ static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 	return file_read_at(&source->file, source->base + offset, buffer, nbytes);
 }
 
+/*
+ * What a part begins with may look like anything, as it may be any number. Its list knows better.
+ */
+static struct format_rules rules_for(const struct source_table *table, const struct source *source,
+				     bool is_content)
+{
+	struct format_rules rules = table->rules;
+
+	if (!source->list)
+		return rules;
+	rules.takes_lists = false;
+	if (is_content || !source->list->is_zstd)
+		rules.choice = source->list->content == PARTS_NPY ? FORMAT_AUTO : FORMAT_RAW;
+	return rules;
+}
+
 static int judge(const struct source_table *table, struct source *source,
 		 const struct format_view *view)
 {
+	const struct format_rules rules = rules_for(table, source, view->is_content);
 	const struct format *format;
-	const int r = format_recognise(view, &table->rules, &format);
+	const int r = format_recognise(view, &rules, &format);
 
 	if (r == -ENODATA) /* it became shorter, which whoever reads it will find */
 		return 0;
@@ -30,10 +48,15 @@ static int judge(const struct source_table *table, struct source *source,
 		return 0;
 	if (format_is_zstandard(format) && !view->is_content)
 		return 1;
-	source->header_nbytes = format_header_nbytes(format, view, &table->rules);
+	if (format_is_list(format, &rules) && source->path && !source->is_stream &&
+	    !view->is_content) {
+		source->is_list = true;
+		return 0;
+	}
+	source->header_nbytes = format_header_nbytes(format, view, &rules);
 	if (source->header_nbytes)
 		return 0;
-	return format_refuse(format, view, &table->rules, source->name, source->path);
+	return format_refuse(format, view, &rules, source->name, source->path);
 }
 
 int source_look_at_file(const struct source_table *table, struct source *source)
@@ -48,7 +71,7 @@ int source_look_at_file(const struct source_table *table, struct source *source)
 	};
 	int r;
 
-	if (table->rules.choice == FORMAT_RAW || view.n_head == 0)
+	if (rules_for(table, source, false).choice == FORMAT_RAW || view.n_head == 0)
 		return 0;
 	r = file_read_at(&source->file, source->base, head, view.n_head);
 	if (r == -ENODATA) /* as above */

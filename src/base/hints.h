@@ -34,6 +34,7 @@ enum hint {
 	HINT_NO_HEADER_OR_SAY, /* or say what is behind the header */
 	HINT_READ_AS_RECORDS,  /* the same of what is written, when it will be read */
 	HINT_SHORTER_HEADER,   /* what is said of the header does not fit */
+	HINT_MERGE_PARTS,      /* what is sorted can be merged, and checked */
 	HINT_MERGE_SORTED,     /* only files that are sorted can be merged */
 	HINT_NAME_OUTPUT,      /* let the output be a file with a name */
 

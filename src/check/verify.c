@@ -24,6 +24,7 @@ struct verify {
 	uint64_t record_nbytes;
 	verify_read_fn *read_at;
 	void *file;
+	struct input *input; /* that it is; NULL: an output */
 	uint64_t nbytes;
 	uint64_t piece_nbytes;
 
@@ -62,7 +63,8 @@ static uint128_t sum_hashes(const struct verify *verify, const unsigned char *re
 	return sum;
 }
 
-static void check_piece(struct verify *verify, struct piece piece, struct verify_result *result)
+static struct digest check_records(struct verify *verify, struct piece piece,
+				   struct verify_result *result)
 {
 	const uint64_t n_done = piece.first_is_done;
 	const unsigned char *records = piece.records + n_done * verify->record_nbytes;
@@ -86,6 +88,38 @@ static void check_piece(struct verify *verify, struct piece piece, struct verify
 	result->n_disorders += found.n_disorders;
 	if (found.n_disorders)
 		note_disorder(verify, piece.number + n_done + found.first_disorder);
+	return found.digest;
+}
+
+/*
+ * Of an input of several files whose contents somebody knows, each file apart. position: of the
+ * piece in the input.
+ */
+static int check_piece(struct verify *verify, struct piece piece, uint64_t position,
+		       struct verify_result *result)
+{
+	const uint64_t record_nbytes = verify->record_nbytes;
+	uint64_t left = piece.n;
+	int r = 0;
+
+	if (!verify->input) {
+		check_records(verify, piece, result);
+		return 0;
+	}
+	while (left > piece.first_is_done && r == 0) {
+		const uint64_t n_done = piece.first_is_done;
+		const uint64_t begin = position + n_done * record_nbytes;
+		const uint64_t most = input_check_nbytes(verify->input, begin) / record_nbytes;
+
+		piece.n = n_done + (left - n_done < most ? left - n_done : most);
+		r = input_note_read(verify->input, begin, check_records(verify, piece, result));
+		piece.records += (piece.n - 1) * record_nbytes;
+		piece.number += piece.n - 1;
+		piece.first_is_done = true;
+		position += (piece.n - 1) * record_nbytes;
+		left -= piece.n - 1;
+	}
+	return r;
 }
 
 static bool is_decided(const struct verify *verify, uint64_t position)
@@ -119,14 +153,14 @@ static int do_next_piece(struct verify *verify, unsigned char *buffer, struct ve
 		r = verify->read_at(verify->file, begin, buffer, nbytes);
 	if (r < 0)
 		return r;
-	check_piece(verify,
-		    (struct piece){ .records = buffer,
-				    .n = nbytes / record_nbytes,
-				    .number = begin / record_nbytes + 1,
-				    .first_is_done = position > 0 },
-		    result);
+	r = check_piece(verify,
+			(struct piece){ .records = buffer,
+					.n = nbytes / record_nbytes,
+					.number = begin / record_nbytes + 1,
+					.first_is_done = position > 0 },
+			begin, result);
 	stats_end(verify->options->stats, span, nbytes);
-	return 1;
+	return r < 0 ? r : 1;
 }
 
 /* A thread's findings into the common result. */
@@ -226,7 +260,9 @@ static int check_stream(struct verify *verify, struct input *input, unsigned cha
 		if (r < 0 || nbytes == 0)
 			return r;
 		piece.n = n_kept + nbytes / record_nbytes;
-		check_piece(verify, piece, result);
+		r = check_piece(verify, piece, position - n_kept * record_nbytes, result);
+		if (r < 0)
+			return r;
 		stats_end(verify->options->stats, span, nbytes);
 		if (is_decided(verify, position + nbytes))
 			return 0;
@@ -259,7 +295,7 @@ int verify_input(struct input *input, const struct verify_options *options,
 
 	verify_init(&verify, options, false);
 	verify.read_at = read_input;
-	verify.file = input;
+	verify.file = verify.input = input;
 	verify.nbytes = input_total_nbytes(input);
 	if (verify.nbytes == INPUT_SIZE_UNKNOWN)
 		work_on_stream(&verify, input);

@@ -42,6 +42,7 @@ static const struct words words_of[N_HINTS] = {
 					     "--format=raw takes its bytes for records" },
 	[HINT_READ_AS_RECORDS] = { .after = ": read it with --format=raw" },
 	[HINT_SHORTER_HEADER] = { .after = " (--skip-bytes)" },
+	[HINT_MERGE_PARTS] = { .after = "; -m merges them, and -c checks them" },
 	[HINT_MERGE_SORTED] = { .after = "; -m merges files that are sorted already" },
 	[HINT_NAME_OUTPUT] = { .after = "; name a file with -o" },
 	[HINT_ABOUT_CHECKPOINT] = { .before = "--checkpoint: " },

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/messages.h"
 
@@ -37,6 +38,7 @@ struct framing spec_framing(const struct sort_spec *spec)
 		.format = spec->format,
 		.is_untyped = spec->is_untyped,
 		.is_named = spec->n_choices > 0,
+		.takes_lists = spec->merges || spec->checks,
 	};
 }
 
@@ -93,22 +95,51 @@ static int check_key(const struct sort_spec *spec, const struct key *key, const 
 		    name, key->nbytes, key->offset, spec->record_nbytes);
 }
 
-int spec_complete(const struct sort_spec *spec, const struct fields *fields, const char *name,
+/* What an input that is sorted says that it is sorted by. */
+static int copy_keys(const struct key *keys, uint32_t n, const char *name, struct key **ret_keys,
+		     uint32_t *ret_n_keys)
+{
+	*ret_keys = calloc(n, sizeof **ret_keys);
+	if (!*ret_keys)
+		return fail(-ENOMEM, "%s: no memory for its keys", name);
+	memcpy(*ret_keys, keys, n * sizeof *keys);
+	*ret_n_keys = n;
+	return 0;
+}
+
+/* The keys of records that the input knows more of. */
+static int choose_keys(const struct sort_spec *spec, const struct input *input, const char *name,
+		       struct key **ret_keys, uint32_t *ret_n_keys)
+{
+	const struct fields *fields = input_fields(input);
+	uint32_t n_keys;
+	const struct key *sorted_by = input_keys(input, &n_keys);
+
+	if (spec->n_choices)
+		return fields_choose(fields, spec->choices, spec->n_choices, name, ret_keys,
+				     ret_n_keys);
+	if (spec->is_untyped && sorted_by)
+		return copy_keys(sorted_by, n_keys, name, ret_keys, ret_n_keys);
+	if (spec->is_untyped)
+		return fields_choose(fields, NULL, 0, name, ret_keys, ret_n_keys);
+	if (fields->n == 0)
+		return copy_keys(spec->keys, spec->n_keys, name, ret_keys, ret_n_keys);
+	return order_keys(spec, fields, name, ret_keys, ret_n_keys);
+}
+
+int spec_complete(const struct sort_spec *spec, const struct input *input, const char *name,
 		  struct sort_spec *ret_spec, struct key **ret_keys)
 {
+	const struct fields *fields = input_fields(input);
 	struct sort_spec complete = *spec;
 	struct key *keys = NULL;
 	int r;
 
-	if (!fields && spec->n_choices)
+	if ((!fields || fields->n == 0) && spec->n_choices)
 		return fail(-EINVAL, "%s: has no fields with names, such as %s", name,
 			    spec->choices[0].name ? spec->choices[0].name : "that");
 	if (fields) {
-		const bool is_open = spec->is_untyped || spec->n_choices;
-
-		r = is_open ? fields_choose(fields, spec->choices, spec->n_choices, name, &keys,
-					    &complete.n_keys) :
-			      order_keys(spec, fields, name, &keys, &complete.n_keys);
+		r = choose_keys(spec, input, name, &keys, &complete.n_keys);
 		if (r < 0)
 			return r;
 		complete.record_nbytes = fields->record_nbytes;
@@ -140,8 +171,7 @@ int spec_look_at(const struct sort_spec *spec, const char *checker, struct looke
 	if (r == 0 && !input_is_settled(ret->input))
 		r = input_look_ahead(ret->input, true);
 	if (r == 0)
-		r = spec_complete(spec, input_fields(ret->input), spec->inputs[0], &ret->spec,
-				  &ret->keys);
+		r = spec_complete(spec, ret->input, spec->inputs[0], &ret->spec, &ret->keys);
 	return r < 0 ? r : spec_layout(&ret->spec, &ret->layout);
 }
 

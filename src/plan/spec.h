@@ -106,12 +106,12 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
 struct framing spec_framing(const struct sort_spec *spec);
 
 /*
- * What the inputs say of their records is known (input_fields(); NULL: nothing): a copy of the spec
- * that says it, too, with the keys that follow. `name` is that of the first input, for messages.
- * *ret_keys is to be freed behind the copy, NULL if it has those of the spec. Returns 0, or a
- * negative errno after a message: of a spec that contradicts them.
+ * What the inputs say of their records is known (input_is_settled()): a copy of the spec that says
+ * it, too, with the keys that follow. `name` is that of the first input, for messages. *ret_keys is
+ * to be freed behind the copy, NULL if it has those of the spec. Returns 0, or a negative errno
+ * after a message: of a spec that contradicts them.
  */
-int spec_complete(const struct sort_spec *spec, const struct fields *fields, const char *name,
+int spec_complete(const struct sort_spec *spec, const struct input *input, const char *name,
 		  struct sort_spec *ret_spec, struct key **ret_keys);
 
 /* Inputs that are only looked at, and all that is to be known of their records. */

@@ -141,8 +141,8 @@ static int add_files(const struct job *job, struct input *input, uint64_t positi
 {
 	int r = 0;
 
-	for (size_t i = 0; i < input_n_files(input) && r == 0; i++) {
-		const struct input_extent extent = input_file_extent(input, i);
+	for (size_t i = 0; i < input_n_groups(input) && r == 0; i++) {
+		const struct input_extent extent = input_group_extent(input, i);
 		struct run *run;
 
 		if (extent.nbytes == 0)
@@ -215,6 +215,11 @@ size_t input_runs_n_stored(const struct input_runs *inputs)
 	for (size_t i = 0; inputs && i < inputs->n; i++)
 		n += input_total_nbytes(inputs->inputs[i]) == INPUT_SIZE_UNKNOWN;
 	return n;
+}
+
+size_t input_runs_n(const struct input_runs *inputs)
+{
+	return inputs->n;
 }
 
 const struct input *input_runs_get(const struct input_runs *inputs, size_t i)

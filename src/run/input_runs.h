@@ -25,5 +25,6 @@ void input_runs_close(struct input_runs *inputs);
 /* How many of them were pipes, and are stored; NULL: none. */
 size_t input_runs_n_stored(const struct input_runs *inputs);
 
-/* The i-th of the inputs that were opened here: of input i of the spec. */
+/* How many inputs were opened here; and the i-th of them: of input i of the spec. */
+size_t input_runs_n(const struct input_runs *inputs);
 const struct input *input_runs_get(const struct input_runs *inputs, size_t i);

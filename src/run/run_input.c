@@ -82,17 +82,41 @@ static int read_at(const struct input_run *self, uint64_t start, uint64_t n, voi
 			     n * record_nbytes);
 }
 
+/* Of n records those that are in one file, if that is of interest to anybody. */
+static uint64_t within_file(const struct input_run *self, uint64_t start, uint64_t n)
+{
+	const uint64_t record_nbytes = self->layout->record_nbytes;
+	const uint64_t most =
+		input_check_nbytes(self->input, self->extent.position + start * record_nbytes);
+
+	return most / record_nbytes < n ? most / record_nbytes : n;
+}
+
+static int check_records(struct input_run *self, uint64_t start, uint64_t n, const void *records,
+			 struct digest *digest)
+{
+	struct digest found = { 0 };
+	const uint64_t disorder = verify_records(self->layout, records, n, &self->edge, &found);
+
+	if (disorder < n)
+		return run_fail_unsorted(self->extent.path, start + disorder);
+	digest_add(digest, found);
+	return input_note_read(self->input,
+			       self->extent.position + start * self->layout->record_nbytes, found);
+}
+
 /* The same, and check that they are in order. */
 static int read_records(struct input_run *self, uint64_t start, uint64_t n, void *records,
 			struct digest *ret_digest)
 {
 	int r = read_at(self, start, n, records);
-	uint64_t disorder;
 
-	if (r < 0)
-		return r;
-	disorder = verify_records(self->layout, records, n, &self->edge, ret_digest);
-	return disorder < n ? run_fail_unsorted(self->extent.path, start + disorder) : 0;
+	for (uint64_t i = 0, n_piece; i < n && r == 0; i += n_piece) {
+		n_piece = within_file(self, start + i, n - i);
+		r = check_records(self, start + i, n_piece,
+				  (char *)records + i * self->layout->record_nbytes, ret_digest);
+	}
+	return r;
 }
 
 /* The same, as items. */

@@ -80,20 +80,46 @@ int around_begin(const struct around *frame, struct output *output, uint64_t n_d
 	return is_late(frame, output) ? 0 : write_header(frame, output, n_due);
 }
 
-static struct input_tail tail_of(const struct around *frame, size_t i)
+/* Inputs that were opened each by itself, or the one of all; and the files of all of them. */
+static size_t n_inputs(const struct around *frame)
 {
-	return frame->merged ? input_tail(input_runs_get(frame->merged, i), 0) :
-			       input_tail(frame->input, i);
+	return frame->merged ? input_runs_n(frame->merged) : 1;
+}
+
+static const struct input *input_at(const struct around *frame, size_t i)
+{
+	return frame->merged ? input_runs_get(frame->merged, i) : frame->input;
+}
+
+/* What is kept of the end of each file, in their order: the next of them. */
+struct tails {
+	const struct around *frame;
+	size_t input, file;
+};
+
+static bool next_tail(struct tails *tails, struct input_tail *ret_tail)
+{
+	const struct around *frame = tails->frame;
+
+	while (tails->input < n_inputs(frame) &&
+	       tails->file == input_n_files(input_at(frame, tails->input))) {
+		tails->input++;
+		tails->file = 0;
+	}
+	if (tails->input == n_inputs(frame))
+		return false;
+	*ret_tail = input_tail(input_at(frame, tails->input), tails->file++);
+	return true;
 }
 
 int around_finish(const struct around *frame, struct output *output, uint64_t n, bool is_last)
 {
 	uint64_t offset = frame->header->nbytes + n * frame->layout->output_nbytes;
+	struct tails tails = { .frame = frame };
+	struct input_tail tail;
 	int r = is_late(frame, output) ? write_header(frame, output, n) : 0;
 
-	for (size_t i = 0; is_last && i < input_n_files(frame->input) && r == 0; i++) {
-		const struct input_tail tail = tail_of(frame, i);
-
+	while (is_last && r == 0 && next_tail(&tails, &tail)) {
 		if (tail.nbytes)
 			r = output_write_at(output, offset, tail.data, tail.nbytes);
 		offset += tail.nbytes;
@@ -125,13 +151,13 @@ int around_verify(const struct around *frame, struct output *output, uint64_t n,
 		  bool *ret_same)
 {
 	uint64_t offset = frame->header->nbytes + n * frame->layout->output_nbytes;
+	struct tails tails = { .frame = frame };
+	struct input_tail tail;
 	int r;
 
 	header_set_count(frame->header, n);
 	r = verify_bytes(output, 0, frame->header->bytes, frame->header->nbytes, ret_same);
-	for (size_t i = 0; is_last && i < input_n_files(frame->input) && r == 0 && *ret_same; i++) {
-		const struct input_tail tail = tail_of(frame, i);
-
+	while (is_last && r == 0 && *ret_same && next_tail(&tails, &tail)) {
 		r = verify_bytes(output, offset, tail.data, tail.nbytes, ret_same);
 		offset += tail.nbytes;
 	}

@@ -140,6 +140,7 @@ int part_notes_list(const struct part_notes *notes, enum parts_content content,
 	const struct sort_spec *spec = notes->spec;
 	struct parts_list list = {
 		.content = content,
+		.is_zstd = spec->zstd_level > 0,
 		.record_nbytes = notes->record_nbytes,
 		.header_nbytes = spec->header_nbytes,
 		.keys = malloc((notes->n_keys + UINT64_C(1)) * sizeof *list.keys),

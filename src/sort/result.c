@@ -105,6 +105,11 @@ static int check_input(const struct result *result, const struct output *output,
 	if (result->part_files)
 		return fail(-EINVAL, "%s: is an input, whose place no part of the output takes",
 			    output_name(output));
+	if (input_has_listed_file(result->job->input, identity))
+		return fail(-EINVAL,
+			    "%s: is a part of an input, which would not be the same any more; let "
+			    "the output go to another file",
+			    output_name(output));
 	if (nbytes == 0)
 		return 0;
 	return fail(-EINVAL,
@@ -603,9 +608,7 @@ static int commit_file(struct result *result)
 
 static enum parts_content content_of(const struct result *result)
 {
-	return result->spec->zstd_level              ? PARTS_ZSTANDARD :
-	       header_counts(result->around->header) ? PARTS_NPY :
-						       PARTS_RECORDS;
+	return header_counts(result->around->header) ? PARTS_NPY : PARTS_RECORDS;
 }
 
 static int verify_list(struct output *list, const char *text)

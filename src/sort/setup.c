@@ -50,9 +50,8 @@ static int settle(struct settled *settled, struct job *job)
 {
 	const struct sort_spec given = settled->spec;
 	const struct sort_observer *observer = settled->observer;
-	int r = spec_complete(&given, input_fields(job->input),
-			      given.n_inputs ? given.inputs[0] : "", &settled->spec,
-			      &settled->keys);
+	int r = spec_complete(&given, job->input, given.n_inputs ? given.inputs[0] : "",
+			      &settled->spec, &settled->keys);
 
 	if (r < 0)
 		return r;

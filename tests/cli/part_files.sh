@@ -128,7 +128,7 @@ for options in '' '--parts-at=keys --ranges=2' '-S 1M --parallel=3'; do
 	done > together
 	same expected together "--zstd $options"
 done
-grep -q '"content": "zstd"' out/x.parts || broken "it is not said in the list"
+grep -q '"zstd": true' out/x.parts || broken "it is not said in the list"
 
 claim "each part has the header, and the last one the tail"
 { printf 'HEADER'; head -c 800 random; printf 'TAIL'; } > framed
@@ -272,5 +272,107 @@ while go_on $round; do
 	divides $n $options $way $resources $input
 	round=$((round + 1))
 done
+
+# --- lists are read ---
+
+rm -rf out lists
+mkdir lists
+"$GSORT" --parts=4 random -o lists/a
+"$GSORT" --zstd --parts=3 --parts-at=keys few -o lists/b
+"$GSORT" random few -o expected
+"$GSORT" few -o few-sorted
+
+claim "a list is one sorted input"
+gives expected -m lists/a.parts lists/b.parts
+gives expected -m -S 3M --ranges=2 few-sorted lists/a.parts
+gives expected -m --batch-size=2 -S 2M lists/b.parts lists/a.parts
+succeeds -c lists/a.parts
+succeeds -c lists/b.parts
+run -m --stats lists/a.parts lists/b.parts -o output
+says '^runs: 2,' stderr
+cat few-sorted | gives expected -m lists/a.parts -
+mkfifo fifo
+"$GSORT" -m few-sorted > fifo &
+gives expected -m fifo lists/a.parts
+rm fifo
+"$GSORT_CHECK" lists/a.parts lists/b.parts > found
+says '^lists/a.parts: 100000 records, sorted, 0 duplicate keys' found
+says '^lists/b.parts: 100000 records, sorted, 99900 duplicate keys' found
+"$GSORT_CHECK" --same lists/a.parts random || broken "not the same records"
+"$GSORT_CHECK" --same few lists/b.parts || broken "not the same records, compressed"
+"$GSORT" -m --parts=5 lists/a.parts lists/b.parts -o lists/c
+succeeds -c lists/c.parts
+for k in 1 2 3; do
+	"$GSORT" -m --part=$k/3 lists/a.parts lists/b.parts -o part$k
+done
+cat part1 part2 part3 > output
+same expected output '--part of lists'
+"$GSORT" --limit=12345 random few -o expected
+gives expected -m --limit=12345 lists/a.parts lists/b.parts
+
+claim "a list says what its records are"
+"$GSORT" -R 24 -k 3:b10:r records -o expected
+"$GSORT" -R 24 -k 3:b10:r --parts=3 records -o lists/r
+succeeds -c lists/r.parts
+gives expected -m lists/r.parts
+gives expected -m -R 24 -k 3:b10:r lists/r.parts
+run -c -R 24 -k 3:b10 lists/r.parts
+[ "$status" -eq 1 ] || broken "in another order: status $status"
+refuses 'records of its parts have 24 bytes, not 8' -m -t u64 lists/r.parts
+refuses 'r.parts: its parts are of other records' -m lists/a.parts lists/r.parts
+"$GSORT" -u --count -R 24 -k 3:b10 --parts=2 records -o lists/k
+succeeds -c -u lists/k.parts
+"$GSORT" --index --parts=2 random -o lists/i
+refuses 'i.parts: its parts are in no order' -m lists/i.parts
+refuses 'a.parts: is a list of parts, which are sorted; -m' lists/a.parts
+cat lists/a.parts | refuses 'standard input: is a list of parts, and parts' -m -
+"$GSORT" -m -t u8 --format=raw lists/a.parts -o output 2> stderr
+one_line 'a.parts: record 2: disorder' 'as records'
+
+claim "lists of parts with a header"
+{ printf 'HEADER'; head -c 800 random; } > framed
+"$GSORT" --skip-bytes=6 framed -o expected
+"$GSORT" --skip-bytes=6 --parts=3 framed -o lists/h
+gives expected -m --skip-bytes=6 lists/h.parts
+refuses 'h.parts: its parts begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
+	-m lists/h.parts
+
+# finds REGEX LIST: whoever reads it.
+finds() {
+	refuses "$1" -m "$2"
+	run -c "$2"
+	[ "$status" -eq 2 ] || broken "-c $2: status $status"
+	one_line "$1" "-c $2"
+	"$GSORT_CHECK" "$2" > /dev/null 2> stderr
+	[ $? -eq 2 ] || broken "gsort-check $2: not status 2"
+	sed -i 's/^gsort-check: /gsort: /' stderr
+	one_line "$1" "gsort-check $2"
+	rm -rf lists
+	mv kept lists
+}
+
+claim "a part that is not what the list says is named"
+for damage in 'printf x | dd of=a.0002 bs=1 seek=4440 conv=notrunc' 'cp a.0003 a.0001' \
+	'rm a.0002' 'truncate -s -8 a.0000' 'printf 12345678 >> a.0003' 'cp b.0001 b.0000' \
+	'gsort_again' 'mkdir a.9; mv a.0001 a.9; mkdir a.0001'; do
+	cp -a lists kept
+	part=$(echo "$damage" | grep -o '[ab]\.000[0-9]$\|a\.000[0-9]' | tail -1)
+	case $damage in
+	gsort_again)
+		"$GSORT" --parts=4 few -o lists/again
+		cp lists/again.0002 lists/a.0002
+		part=a.0002
+		;;
+	*) (cd lists && eval "$damage") 2> /dev/null ;;
+	esac
+	finds "lists/${part:-a.0001}: " "lists/${part%%.*}.parts"
+done
+
+claim "an output does not take the place of a part of an input"
+cp -a lists kept
+run -m lists/a.parts -o lists/a.0001
+[ "$status" -eq 2 ] || broken "status $status"
+one_line 'a.0001: is a part of an input' 'in the place of a part'
+diff -r lists kept > difference || broken "$(head -3 difference)"
 
 finish

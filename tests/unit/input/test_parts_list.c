@@ -34,6 +34,7 @@ static void list_that_is_written_is_read(void **state)
 		{ .name = "b.0001", .nbytes = 15, .checksum = 1 },
 	};
 	const struct parts_list list = { .content = PARTS_NPY,
+					 .is_zstd = true,
 					 .record_nbytes = 12,
 					 .header_nbytes = 15,
 					 .keys = keys,
@@ -53,7 +54,7 @@ static void list_that_is_written_is_read(void **state)
 	assert_int_equal(read.content, PARTS_NPY);
 	assert_int_equal(read.record_nbytes, 12);
 	assert_int_equal(read.header_nbytes, 15);
-	assert_true(read.unique && !read.at_keys);
+	assert_true(read.unique && !read.at_keys && read.is_zstd);
 	assert_int_equal(read.n_keys, 2);
 	assert_int_equal(read.keys[0].offset, 8);
 	assert_int_equal(read.keys[0].kind, KEY_SIGNED);
