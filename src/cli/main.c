@@ -147,6 +147,7 @@ static int run_reporting(const struct options *options)
 		tell_of_terminal(options);
 	if (r == 0)
 		r = run(options, stats, &facts);
+	reports.found_disorder = r > 0;
 	stats_finish(stats);
 	progress_close(progress); /* its line goes before the table comes */
 	if (r >= 0)

@@ -19,6 +19,7 @@ struct reports {
 	struct report_file *stats_json, *trace_file, *page; /* NULL: none */
 	struct trace *trace;                                /* NULL: none */
 	struct history *history;                            /* for the page; NULL: none */
+	bool found_disorder; /* to be set when it is known: a check has */
 };
 
 /* Is any file asked for, or a table? */

@@ -136,9 +136,16 @@ static void put_headline(struct writer *writer)
 	figures_time(s, time);
 	size_format(input_nbytes(writer), size);
 	figures_rate(input_nbytes(writer), s, rate);
+	if (facts->record_nbytes == 0) { /* an earlier process has done it all */
+		html_element(&writer->html, "h1", "Nothing was left to be done");
+		return;
+	}
 	html_element(&writer->html, "h1", "%s records %s in %s", count, what_was_done(writer),
 		     time);
 	html_open_of(&writer->html, "p", "lead");
+	if (is_check(writer))
+		html_element(&writer->html, "strong", "%s",
+			     writer->page->found_disorder ? "Not in order. " : "In order. ");
 	html_text(&writer->html, "%s of %s, %s", size, facts->type, rate);
 	if (!is_check(writer))
 		html_text(&writer->html, ", on %s. Every record was counted and compared.",

@@ -16,6 +16,7 @@ struct page {
 	const char *const *inputs;     /* n_inputs; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
+	bool found_disorder; /* by a check */
 	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
 };
 

@@ -31,6 +31,7 @@ const char page_style[] =
 	"h1{margin:0;font-size:34px;line-height:1.15;letter-spacing:-.02em;font-weight:680;"
 	"text-wrap:balance}\n"
 	".lead{margin:10px 0 0;color:var(--soft);font-size:18px}\n"
+	".lead strong{color:var(--ink)}\n"
 	"nav{display:flex;flex-wrap:wrap;gap:4px 20px;margin-top:22px;padding:10px 0;"
 	"border-top:1px solid var(--rule);border-bottom:1px solid var(--rule);font-size:14px}\n"
 	"nav a{text-decoration:none}nav a:hover{text-decoration:underline}\n"

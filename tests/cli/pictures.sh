@@ -34,6 +34,12 @@ paged 'of a merge' -m sorted sorted -o output
 says 'records merged in' page.html
 paged 'of a check' -c sorted
 says 'records checked in' page.html
+says '>In order' page.html
+claim 'of a check that finds disorder'
+run -C --report=page.html --stats-json=stats input
+[ "$status" -eq 1 ] || broken "status $status"
+python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+says '>Not in order' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
 paged 'of an output in parts' -S 64M --parts=3 input -o divided

@@ -143,6 +143,23 @@ static void page_of_nothing_is_whole(void **state)
 	history_close(history);
 }
 
+/* What an earlier process has done is not done again, and nothing is known of it. */
+static void page_of_a_sort_that_was_done_says_so(void **state)
+{
+	const struct sort_facts facts = { 0 };
+	struct history *history;
+	struct stats *stats;
+
+	(void)state;
+	assert_int_equal(history_open(&history), 0);
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	write_page(history, stats, &facts, inputs, 1);
+	assert_non_null(strstr(text, "Nothing was left to be done"));
+	assert_null(strstr(text, "checked"));
+	stats_close(stats);
+	history_close(history);
+}
+
 /* A GPU whose clock said nothing: its lanes are not shown, and no link leads to them. */
 static void lanes_that_did_nothing_are_left_out(void **state)
 {
@@ -185,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_terabyte_is_small),
 		cmocka_unit_test(page_of_nothing_is_whole),
+		cmocka_unit_test(page_of_a_sort_that_was_done_says_so),
 		cmocka_unit_test(lanes_that_did_nothing_are_left_out),
 		cmocka_unit_test(names_cannot_break_the_page),
 	};
