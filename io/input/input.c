@@ -693,6 +693,17 @@ void input_pass(const struct input *input)
 		source_pass(&input->sources[i].source);
 }
 
+int input_cancel_together(struct input *input, const struct input *other)
+{
+	const int fd = fcntl(other->cancel_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd < 0)
+		return fail(-errno, "cannot wait for pipes: eventfd: %m");
+	close(input->cancel_fd);
+	input->cancel_fd = fd;
+	return 0;
+}
+
 void input_cancel(struct input *input)
 {
 	const uint64_t one = 1;

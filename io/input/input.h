@@ -143,6 +143,12 @@ void input_pass(const struct input *input);
 void input_cancel(struct input *input);
 
 /*
+ * Nothing has been read yet, and both have pipes: let either be cancelled with the other. Returns
+ * 0, or a negative errno after a message.
+ */
+int input_cancel_together(struct input *input, const struct input *other);
+
+/*
  * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
  * size only for positions that have been read.
  */

@@ -123,7 +123,7 @@ static int check_given(const struct gsort *sort)
 /* The inputs and the output that were not named. */
 static int complete_ends(struct gsort *sort, bool takes_puts)
 {
-	const struct given in = { GIVEN_HANDOVER, .handover = &sort->in };
+	const struct given in = { .kind = GIVEN_HANDOVER, .handover = &sort->in };
 	int r = 0;
 
 	sort->takes_puts = takes_puts || sort->options.n_inputs == 0;

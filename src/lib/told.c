@@ -174,6 +174,13 @@ static bool has_succeeded(struct gsort *sort)
 
 _Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "holds a type");
 
+static int refuse_stats(struct gsort *sort)
+{
+	struct messages *before = told_enter(sort);
+
+	return told_leave(before, fail(-EINVAL, "there are no statistics: it has not succeeded"));
+}
+
 int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
 	const struct sort_facts *facts = &sort->facts;
@@ -181,7 +188,7 @@ int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t si
 	struct stats_totals totals;
 
 	if (!has_succeeded(sort))
-		return -EINVAL;
+		return refuse_stats(sort);
 	stats_get_totals(sort->stats, &totals);
 	stats = (struct gsort_stats){
 		.record_nbytes = facts->record_nbytes,

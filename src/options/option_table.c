@@ -88,8 +88,9 @@ int option_take(const struct option_table *table, const struct option_spec *spec
 	if (argument && *first && !spec->repeats) {
 		r = take_second(spec, *first, argument, target);
 	} else {
-		*first = argument;
 		r = spec->take(spec, argument, target);
+		if (r == 0)
+			*first = argument;
 	}
 	if (r == 0)
 		arguments->given |= UINT64_C(1) << row;

@@ -176,7 +176,9 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 		inputs->n_records += input_total_nbytes(input) / job->layout->record_nbytes;
 		return add_files(job, input, position, runs);
 	}
-	r = spool(job, input, &inputs->n_records, ret_read, &run);
+	r = input_cancel_together(input, job->input);
+	if (r == 0)
+		r = spool(job, input, &inputs->n_records, ret_read, &run);
 	if (r == 0)
 		r = run_store_add(runs, run);
 	return r < 0 ? r : run_store_check_room(runs, &job->plan);

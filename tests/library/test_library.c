@@ -348,6 +348,12 @@ static void header_of_a_numpy_file_is_not_got(void **state)
 
 /* --- ending early --- */
 
+static void cancel_when_it_runs(void *context, const struct gsort_progress *progress)
+{
+	if (progress->phase[0])
+		gsort_cancel(context);
+}
+
 static void *cancel_it(void *sort)
 {
 	gsort_cancel(sort);
@@ -407,6 +413,23 @@ static void cancel_wakes_who_waits_for_a_pipe(void **state)
 	close(fds[1]);
 }
 
+static void cancel_wakes_a_merge_that_waits_for_a_pipe(void **state)
+{
+	struct gsort *sort = open_sort();
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	good(sort, gsort_set(sort, "merge", NULL));
+	good(sort, gsort_add_input_fd(sort, fds[0]));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_on_progress(sort, cancel_when_it_runs, sort, 1));
+	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
+	gsort_close(sort);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void cancelled_before_it_begins_it_does_not(void **state)
 {
 	struct gsort *sort = open_sort();
@@ -454,12 +477,27 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
 	refused(sort, gsort_add_input_path(sort, in_path), -EBUSY, "the sort has begun");
 	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "gsort_finish() first");
-	assert_int_equal(gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL);
+	refused(sort, gsort_get_stats(sort, &(struct gsort_stats){ 0 }, 8), -EINVAL,
+		"not succeeded");
 	assert_null(gsort_stats_json(sort));
 	good(sort, gsort_finish(sort));
 	refused(sort, gsort_put(sort, numbers, 8), -EPIPE, "after gsort_finish()");
 	assert_int_equal(get_all(sort, found, sizeof found), 16);
 	assert_int_equal(found[0], 1);
+	gsort_close(sort);
+}
+
+static void what_was_refused_was_not_taken(void **state)
+{
+	struct gsort *sort;
+
+	(void)state;
+	assert_int_equal(gsort_open(&sort), 0);
+	refused(sort, gsort_set_type(sort, "u63"), -EINVAL, "unknown type 'u63'");
+	refused(sort, gsort_set_memory(sort, 0), -EINVAL, "above 0");
+	good(sort, gsort_set_type(sort, "u64"));
+	good(sort, gsort_set_memory(sort, 1 << 20));
+	good(sort, gsort_finish(sort));
 	gsort_close(sort);
 }
 
@@ -548,12 +586,6 @@ static void pipe_without_a_reader_is_an_error_and_no_signal(void **state)
 
 /* --- what is told --- */
 
-static void note_progress(void *context, const struct gsort_progress *progress)
-{
-	if (progress->phase[0])
-		gsort_cancel(context);
-}
-
 /* It ends the sort, which waits for a pipe else. */
 static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
 {
@@ -564,7 +596,7 @@ static void watcher_is_called_while_it_runs_and_may_cancel(void **state)
 	assert_int_equal(pipe(fds), 0);
 	good(sort, gsort_add_input_fd(sort, fds[0]));
 	good(sort, gsort_set_output_path(sort, out_path));
-	good(sort, gsort_on_progress(sort, note_progress, sort, 1));
+	good(sort, gsort_on_progress(sort, cancel_when_it_runs, sort, 1));
 	refused(sort, gsort_run(sort), -ECANCELED, "cancelled");
 	gsort_close(sort);
 	close(fds[0]);
@@ -754,9 +786,11 @@ int main(void)
 		FIXTURE(cancel_wakes_who_puts),
 		FIXTURE(cancel_ends_what_is_got),
 		FIXTURE(cancel_wakes_who_waits_for_a_pipe),
+		FIXTURE(cancel_wakes_a_merge_that_waits_for_a_pipe),
 		FIXTURE(cancelled_before_it_begins_it_does_not),
 		FIXTURE(closed_in_the_middle_it_leaves_nothing),
 		FIXTURE(what_cannot_be_is_refused_and_changes_nothing),
+		FIXTURE(what_was_refused_was_not_taken),
 		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
 		FIXTURE(two_outputs_are_refused),
 		FIXTURE(failure_says_why_and_what_helps),
