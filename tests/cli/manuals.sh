@@ -6,6 +6,7 @@
 
 build=$1
 root=$work/root
+called=$(basename "$GSORT") # -Dprogram_name
 DESTDIR=$root meson install -C "$build" --no-rebuild > install.log 2>&1 || {
 	claim "it can be installed"
 	broken "$(tail -n 3 install.log)"
@@ -17,18 +18,24 @@ installed() {
 }
 
 claim "programs, completions and documents lie where a distribution has them"
-for name in bin/gsort bin/gsort-gen bin/gsort-check share/doc/gsort/LICENSE \
-		share/bash-completion/completions/gsort share/zsh/site-functions/_gsort \
-		share/fish/vendor_completions.d/gsort.fish; do
+for name in bin/$called bin/$called-gen bin/$called-check share/doc/$called/LICENSE \
+		share/bash-completion/completions/$called share/zsh/site-functions/_$called \
+		share/fish/vendor_completions.d/$called.fish; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
 done
 
 claim "the benchmark is only installed if it is asked for"
-[ -z "$(installed -name gsort-bench)" ] || broken "gsort-bench is there"
+[ -z "$(installed -name "$called-bench")" ] || broken "$called-bench is there"
+
+claim "under another name nothing has this one but the library"
+[ "$called" = gsort ] || {
+	mine=$(installed -name '*gsort*' | grep -vE '/(lib|include)/|man3/gsort\.3$')
+	[ -z "$mine" ] || broken "$mine"
+}
 
 claim "library, header and what pkg-config asks for lie where a distribution has them"
 for name in include/gsort.h libgsort.a libgsort.so.0.* pkgconfig/gsort.pc \
-		share/doc/gsort/library.md share/doc/gsort/examples/top_k.c; do
+		share/doc/$called/library.md share/doc/$called/examples/top_k.c; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
 done
 pc=$(installed -name gsort.pc)
@@ -63,11 +70,11 @@ options_of() {
 	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort
 }
 
-for program in gsort gsort-gen gsort-check; do
+for program in "$called" "$called-gen" "$called-check"; do
 	case $program in
-	gsort) path=$GSORT ;;
-	gsort-gen) path=$GSORT_GEN ;;
-	*) path=$GSORT_CHECK ;;
+	*-gen) path=$GSORT_GEN ;;
+	*-check) path=$GSORT_CHECK ;;
+	*) path=$GSORT ;;
 	esac
 	"$path" --help > help
 	options_of help > options
@@ -82,7 +89,7 @@ for program in gsort gsort-gen gsort-check; do
 	sed 's/\\-/-/g' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > told
 	while read -r option; do
 		case $option in
-		--help | --version | --completion) [ "$program" = gsort ] || continue ;;
+		--help | --version | --completion) [ "$program" = "$called" ] || continue ;;
 		esac
 		grep -qxe "$option" told || broken "$option is not in it"
 	done < options
@@ -101,6 +108,6 @@ fi
 
 claim "what is uninstalled leaves nothing"
 DESTDIR=$root ninja -C "$build" uninstall > uninstall.log 2>&1
-left=$(installed | head -n 1)
+left=$(find "$root" 2> /dev/null | head -n 1)
 [ -z "$left" ] || broken "$left is left"
 finish
