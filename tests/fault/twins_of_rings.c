@@ -30,13 +30,10 @@ enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes
 	return may_be_passed ? PAGE_CACHE_MAY_HOLD : __real_page_cache_use(job, nbytes);
 }
 
-/* What is written in ranges may go a third way. */
 enum way __real_ways_choose(struct ways *ways, unsigned possible);
 enum way __wrap_ways_choose(struct ways *ways, unsigned possible);
 enum way __wrap_ways_choose(struct ways *ways, unsigned possible)
 {
-	if (possible & WAYS_THIRD)
-		return WAY_THIRD;
 	return may_be_passed && possible & WAYS_OTHER ? WAY_OTHER :
 							__real_ways_choose(ways, possible);
 }
