@@ -56,8 +56,8 @@ int source_check_state(const struct source *source)
 	if (file_state_is_same(&source->state, &now))
 		return 0;
 	return fail(-EBUSY,
-		    "%s: changed after it was read, so that what is sorted is not what is in it "
-		    "now; sort it when nobody writes to it",
+		    "%s: changed after it was read, so that what was read is not what is in it "
+		    "now; do it again when nobody writes to it",
 		    source->name);
 }
 

@@ -304,10 +304,14 @@ int output_complete(struct output *output, enum output_durability durability)
 		       0;
 }
 
+static uint64_t final_nbytes(const struct output *output)
+{
+	return output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) : output->end;
+}
+
 static int close_in_place(struct output *output)
 {
-	const uint64_t nbytes = output->zst_writer ? zst_writer_stored_nbytes(output->zst_writer) :
-						     output->end;
+	const uint64_t nbytes = final_nbytes(output);
 	int r;
 
 	/* Who shares the descriptor goes on after our output. */
@@ -335,7 +339,7 @@ int output_commit(struct output *output, enum output_durability durability)
 	if (!replacement)
 		commitment_make(output->target.file.calls->commitment);
 	if (replacement)
-		r = replacement_finish(replacement, &output->target.file,
+		r = replacement_finish(replacement, &output->target.file, final_nbytes(output),
 				       durability == OUTPUT_SYNC_ALL, output->is_kept);
 	else
 		r = close_in_place(output);

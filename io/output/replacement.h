@@ -42,16 +42,17 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 		      struct replacement **ret_replacement);
 
 /*
- * Put the file under the target's name; closes it. sync_name: and bring the name to stable storage.
- * Frees the replacement, whether it succeeds or not; on failure nothing is left of the new file,
- * unless it has a kept name and `keeps`.
+ * Put the file, which has nbytes, under the target's name; closes it. -EBUSY if somebody else has
+ * changed its size, put another one under its name, or made the path lead elsewhere. sync_name: and
+ * bring the name to stable storage. Frees the replacement, whether it succeeds or not; on failure
+ * nothing is left of the new file, unless it has a kept name and `keeps`.
  */
-int replacement_finish(struct replacement *replacement, struct file *file, bool sync_name,
-		       bool keeps);
+int replacement_finish(struct replacement *replacement, struct file *file, uint64_t nbytes,
+		       bool sync_name, bool keeps);
 
 /*
- * Is what has the target's name still what was there at first, or nothing? 0, or -EBUSY after a
- * message, as replacement_finish() would fail.
+ * Is what has the target's name still what was there at first, or nothing, and does the path lead
+ * there? 0, or -EBUSY after a message, as replacement_finish() would fail.
  */
 int replacement_check(const struct replacement *replacement);
 
