@@ -55,6 +55,8 @@ int sort_check(const struct sort_spec *spec, const char *checker,
 				     looked_at.input);
 	if (r == 0)
 		r = check(&looked_at, stats, &found);
+	if (r == 0)
+		r = input_check_state(looked_at.input);
 	if (r == 0) {
 		note_facts(&looked_at, &found, ret_facts);
 		*ret_disorder = found.first_disorder;

@@ -111,4 +111,20 @@ same first x 'it'
 	[ "$status" -eq 0 ] || broken "elsewhere: status $status"
 ) < x
 
+claim 'what is only looked at, and is changed meanwhile'
+"$GSORT" first second -o sorted
+for change in 'echo 1234567 | dd of=x conv=notrunc status=none' 'cat first >> x'; do
+	"$GSORT" first -o x
+	"$GSORT_CHECK" --same sorted x pipe > stdout 2> stderr &
+	process=$!
+	exec 3> pipe
+	cat second >&3
+	eval "$change"
+	exec 3>&-
+	wait $process
+	status=$?
+	[ $status -eq 2 ] || broken "$change: status $status"
+	says '^gsort-check: x: changed' stderr
+done
+
 finish

@@ -173,6 +173,8 @@ static int examine(const struct check_options *options, const char *const *paths
 	}
 	if (r == 0)
 		r = gather_tails(looked_at.input, ret_findings);
+	if (r == 0)
+		r = input_check_state(looked_at.input);
 	spec_look_away(&looked_at);
 	return r;
 }

@@ -73,6 +73,37 @@ static void spec_is_all_that_is_needed(void **state)
 	unlink(output_path);
 }
 
+/* Somebody writes to the input after it was opened. */
+static int overwrite_input(void *context, const struct sort_spec *spec, const struct layout *layout,
+			   struct input *input)
+{
+	const int fd = open(input_path, O_WRONLY);
+	struct stat before, now;
+
+	(void)context, (void)spec, (void)layout, (void)input;
+	assert_int_equal(fstat(fd, &before), 0);
+	do { /* until the system's clock has ticked */
+		assert_int_equal(pwrite(fd, "", 1, 0), 1);
+		assert_int_equal(fstat(fd, &now), 0);
+	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+		 now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	return close(fd);
+}
+
+static void input_that_changes_while_it_is_checked_is_not_vouched_for(void **state)
+{
+	const struct sort_observer writer = { .opened = overwrite_input };
+	const char *const input = input_path;
+	struct sort_spec spec = spec_of(&input);
+	struct sort_facts facts;
+	uint64_t disorder;
+
+	(void)state;
+	spec.checks = true;
+	assert_int_equal(sort_check(&spec, "gsort -c", &writer, NULL, &facts, &disorder), -EBUSY);
+	assert_non_null(strstr(messages_last(), "changed after it was read"));
+}
+
 static void explanation_is_returned_and_nothing_is_written(void **state)
 {
 	const char *const input = input_path;
@@ -118,6 +149,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(spec_is_all_that_is_needed),
+		FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
 		FIXTURE(explanation_is_returned_and_nothing_is_written),
 		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
 	};
