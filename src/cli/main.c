@@ -91,11 +91,11 @@ static int explain(const struct options *options, const struct sort_observer *ob
 	if (r < 0)
 		return r;
 	if (options->explain == EXPLAIN_JSON)
-		explain_write_json(&explanation, stdout);
+		r = explain_write_json(&explanation, stdout);
 	else
 		explain_print(&explanation, stdout);
 	*facts = explanation.facts;
-	return 0;
+	return r;
 }
 
 /* Check, sort or merge. */

@@ -11,8 +11,11 @@
 
 void explain_print(const struct explanation *explanation, FILE *stream);
 
-/* As one object of JSON (docs/formats.md). */
-void explain_write_json(const struct explanation *explanation, FILE *stream);
+/*
+ * As one object of JSON (docs/formats.md). 0, or -ENOMEM after a message. Whoever owns the stream
+ * finds out whether it could be written.
+ */
+int explain_write_json(const struct explanation *explanation, FILE *stream);
 
 /* Parts of the text: what is planned, and the table of what moves over each link. */
 void plan_print(const struct plan *plan, FILE *stream);

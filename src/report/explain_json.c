@@ -1,151 +1,209 @@
 /*
  * explain_json - what --explain=json says (see explain.h; the schema is in docs/formats.md)
+ *
+ * The object is made as a whole, by libjansson, and then written. What there is no memory for is
+ * NULL on its way into the object, which is noted, and all that is said.
  */
-#include "src/report/explain.h"
-
-#include <math.h>
+#include <errno.h>
+#include <jansson.h>
 
 #include "config.h"
-#include "src/report/json.h"
+#include "src/base/messages.h"
+#include "src/report/explain.h"
 
-/* A number, or null where it is not known. */
-static void write_known(struct json *json, const char *name, bool is_known, uint64_t number)
+/* What is being made, and whether all of it could be. */
+struct making {
+	const struct explanation *explanation;
+	const struct plan *plan; /* of it */
+	bool is_short;           /* of memory */
+};
+
+/* The value is the object's. */
+static void put(struct making *making, json_t *object, const char *name, json_t *value)
 {
-	if (is_known)
-		json_u64(json, name, number);
-	else
-		json_none(json, name);
+	if (json_object_set_new(object, name, value) < 0)
+		making->is_short = true;
+}
+
+static void append(struct making *making, json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value) < 0)
+		making->is_short = true;
+}
+
+static json_t *number_of(uint64_t number)
+{
+	return json_integer((json_int_t)number);
+}
+
+static json_t *known(bool is_known, uint64_t number)
+{
+	return is_known ? number_of(number) : json_null();
+}
+
+static json_t *positive(double number)
+{
+	return number > 0 ? json_real(number) : json_null();
 }
 
 /* is_part: what is needed is so much of each part, of which nobody knows how many will come. */
-static void write_room(struct json *json, const char *name, const struct room *room, bool is_part)
+static json_t *room_of(struct making *making, const struct room *room, bool is_part)
 {
-	json_open(json, name, '{');
-	write_known(json, "needed_bytes", room->is_needed_known, room->needed_nbytes);
-	write_known(json, "available_bytes", room->is_available_known, room->available_nbytes);
-	if (room->is_needed_known && room->is_available_known && !is_part)
-		json_bool(json, "is_enough", room->needed_nbytes <= room->available_nbytes);
-	else
-		json_none(json, "is_enough");
-	json_close(json);
+	const bool is_known = room->is_needed_known && room->is_available_known && !is_part;
+	json_t *object = json_object();
+
+	put(making, object, "needed_bytes", known(room->is_needed_known, room->needed_nbytes));
+	put(making, object, "available_bytes",
+	    known(room->is_available_known, room->available_nbytes));
+	put(making, object, "is_enough",
+	    is_known ? json_boolean(room->needed_nbytes <= room->available_nbytes) : json_null());
+	return object;
 }
 
-static void write_input(struct json *json, const struct explanation *explanation)
+static json_t *input_of(struct making *making)
 {
-	const struct plan *plan = &explanation->plan;
-	const struct input_content *content = &explanation->content;
+	const struct plan *plan = making->plan;
+	const struct input_content *content = &making->explanation->content;
 	const bool is_known = plan->input_nbytes != PLAN_SIZE_UNKNOWN;
+	json_t *object = json_object();
 
-	json_open(json, "input", '{');
-	json_u64(json, "files", content->n_files);
-	write_known(json, "bytes", is_known, plan->input_nbytes);
-	write_known(json, "records", is_known, plan->input_nbytes / plan->record_nbytes);
-	write_known(json, "assumed_bytes", !is_known && !plan->is_endless, plan->expected_nbytes);
-	json_text(json, "format", content->is_npy ? "npy" : "raw");
-	json_u64(json, "compressed_files", content->n_compressed);
-	json_u64(json, "unseen_files", content->n_unseen);
-	json_close(json);
+	put(making, object, "files", number_of(content->n_files));
+	put(making, object, "bytes", known(is_known, plan->input_nbytes));
+	put(making, object, "records", known(is_known, plan->input_nbytes / plan->record_nbytes));
+	put(making, object, "assumed_bytes",
+	    known(!is_known && !plan->is_endless, plan->expected_nbytes));
+	put(making, object, "format", json_string(content->is_npy ? "npy" : "raw"));
+	put(making, object, "compressed_files", number_of(content->n_compressed));
+	put(making, object, "unseen_files", number_of(content->n_unseen));
+	return object;
 }
 
-static void write_memory(struct json *json, const struct plan *plan)
+static json_t *memory_of(struct making *making)
 {
-	json_open(json, "memory", '{');
-	json_u64(json, "limit_bytes", plan->memory_nbytes);
-	json_u64(json, "needed_bytes", plan->total_nbytes);
-	json_u64(json, "codecs_bytes", plan->side_nbytes);
-	json_u64(json, "index_bytes", plan->index_nbytes);
-	json_u64(json, "mapped_bytes", plan->mapped_nbytes);
-	write_known(json, "device_bytes", plan->copies, plan->device_nbytes);
-	write_known(json, "host_tier_bytes", plan->copies, plan->host_tier_nbytes);
-	json_close(json);
+	const struct plan *plan = making->plan;
+	json_t *object = json_object();
+
+	put(making, object, "limit_bytes", number_of(plan->memory_nbytes));
+	put(making, object, "needed_bytes", number_of(plan->total_nbytes));
+	put(making, object, "codecs_bytes", number_of(plan->side_nbytes));
+	put(making, object, "index_bytes", number_of(plan->index_nbytes));
+	put(making, object, "mapped_bytes", number_of(plan->mapped_nbytes));
+	put(making, object, "device_bytes", known(plan->copies, plan->device_nbytes));
+	put(making, object, "host_tier_bytes", known(plan->copies, plan->host_tier_nbytes));
+	return object;
 }
 
-static void write_runs(struct json *json, const struct plan *plan)
+static void put_runs(struct making *making, json_t *object)
 {
-	json_u64(json, "chunks", plan->n_chunks);
-	json_u64(json, "chunk_bytes", plan->chunk_nbytes);
-	json_u64(json, "lanes", plan->n_lanes);
-	json_bool(json, "fits", plan->fits);
-	write_known(json, "runs_spilled", !plan->is_endless, plan->n_spilled_runs);
-	json_u64(json, "run_bytes", plan->spill_chunks * plan->chunk_records * plan->record_nbytes);
-	json_bool(json, "packs", plan->packs);
+	const struct plan *plan = making->plan;
+	const uint64_t run_nbytes = plan->spill_chunks * plan->chunk_records * plan->record_nbytes;
+
+	put(making, object, "chunks", number_of(plan->n_chunks));
+	put(making, object, "chunk_bytes", number_of(plan->chunk_nbytes));
+	put(making, object, "lanes", number_of(plan->n_lanes));
+	put(making, object, "fits", json_boolean(plan->fits));
+	put(making, object, "runs_spilled", known(!plan->is_endless, plan->n_spilled_runs));
+	put(making, object, "run_bytes", number_of(run_nbytes));
+	put(making, object, "packs", json_boolean(plan->packs));
 }
 
-static void write_plan(struct json *json, const struct plan *plan)
+static json_t *plan_of(struct making *making)
 {
-	json_open(json, "plan", '{');
+	const struct plan *plan = making->plan;
+	json_t *object = json_object();
+
 	if (plan->n_chunks)
-		write_runs(json, plan);
-	json_u64(json, "windows", plan->n_windows);
-	json_u64(json, "window_bytes", plan->window_nbytes);
-	json_u64(json, "block_bytes", plan->block_nbytes);
-	json_u64(json, "fan_in", plan->fan_in);
-	write_known(json, "passes", !plan->is_endless, plan->n_passes);
-	json_u64(json, "ranges", plan->n_ranges);
-	json_u64(json, "readers", plan->n_readers);
-	json_u64(json, "writers", plan->n_writers);
-	json_close(json);
+		put_runs(making, object);
+	put(making, object, "windows", number_of(plan->n_windows));
+	put(making, object, "window_bytes", number_of(plan->window_nbytes));
+	put(making, object, "block_bytes", number_of(plan->block_nbytes));
+	put(making, object, "fan_in", number_of(plan->fan_in));
+	put(making, object, "passes", known(!plan->is_endless, plan->n_passes));
+	put(making, object, "ranges", number_of(plan->n_ranges));
+	put(making, object, "readers", number_of(plan->n_readers));
+	put(making, object, "writers", number_of(plan->n_writers));
+	return object;
 }
 
-static void write_stage(struct json *json, enum stage stage, uint64_t nbytes, double rate)
+static json_t *stage_of(struct making *making, enum phase phase, enum stage stage)
 {
-	json_open(json, NULL, '{');
-	json_text(json, "name", stage_name(stage));
-	json_u64(json, "bytes", nbytes);
-	json_number(json, "bytes_per_s", rate > 0 ? rate : NAN, 0);
-	json_number(json, "expected_s", rate > 0 ? estimate_stage_s(nbytes, rate) : NAN, 6);
-	json_close(json);
+	const uint64_t nbytes = making->explanation->loads.nbytes[phase][stage];
+	const double rate = making->explanation->rates.rates[stage];
+	json_t *object = json_object();
+
+	put(making, object, "name", json_string(stage_name(stage)));
+	put(making, object, "bytes", number_of(nbytes));
+	put(making, object, "bytes_per_s", positive(rate));
+	put(making, object, "expected_s", positive(estimate_stage_s(nbytes, rate)));
+	return object;
 }
 
-static void write_phase(struct json *json, const struct explanation *explanation, enum phase phase)
+static json_t *phase_of(struct making *making, enum phase phase)
 {
-	const uint64_t *nbytes = explanation->loads.nbytes[phase];
+	const struct explanation *explanation = making->explanation;
+	json_t *object = json_object(), *stages = json_array();
 	enum stage bottleneck;
-	const double s = estimate_phase_s(&explanation->plan, &explanation->loads,
-					  &explanation->rates, phase, &bottleneck);
+	const double s = estimate_phase_s(making->plan, &explanation->loads, &explanation->rates,
+					  phase, &bottleneck);
 
-	json_open(json, NULL, '{');
-	json_text(json, "name", phase_key(phase));
-	json_number(json, "expected_s", s, 6);
-	json_text(json, "bottleneck", bottleneck < N_STAGES ? stage_name(bottleneck) : NULL);
-	json_open(json, "stages", '[');
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (nbytes[stage])
-			write_stage(json, stage, nbytes[stage], explanation->rates.rates[stage]);
-	json_close(json);
-	json_close(json);
+		if (explanation->loads.nbytes[phase][stage])
+			append(making, stages, stage_of(making, phase, stage));
+	put(making, object, "name", json_string(phase_key(phase)));
+	put(making, object, "expected_s", json_real(s));
+	put(making, object, "bottleneck",
+	    bottleneck < N_STAGES ? json_string(stage_name(bottleneck)) : json_null());
+	put(making, object, "stages", stages);
+	return object;
 }
 
-static void write_phases(struct json *json, const struct explanation *explanation)
+static void put_phases(struct making *making, json_t *object)
 {
-	json_number(json, "expected_s",
-		    estimate_s(&explanation->plan, &explanation->loads, &explanation->rates), 6);
-	json_bool(json, "is_complete",
-		  estimate_is_complete(&explanation->loads, &explanation->rates));
-	json_open(json, "phases", '[');
+	const struct explanation *explanation = making->explanation;
+	const struct loads *loads = &explanation->loads;
+	const struct link_rates *rates = &explanation->rates;
+	json_t *phases = json_array();
+
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (estimate_has_phase(&explanation->loads, phase))
-			write_phase(json, explanation, phase);
-	json_close(json);
+		if (estimate_has_phase(loads, phase))
+			append(making, phases, phase_of(making, phase));
+	put(making, object, "expected_s", json_real(estimate_s(making->plan, loads, rates)));
+	put(making, object, "is_complete", json_boolean(estimate_is_complete(loads, rates)));
+	put(making, object, "phases", phases);
 }
 
-void explain_write_json(const struct explanation *explanation, FILE *stream)
+static json_t *object_of(struct making *making)
 {
-	const struct plan *plan = &explanation->plan;
-	struct json json = { .stream = stream };
+	const struct explanation *explanation = making->explanation;
+	const struct plan *plan = making->plan;
+	json_t *object = json_object();
 
-	json_open(&json, NULL, '{');
-	json_text(&json, "version", GSORT_VERSION);
-	json_text(&json, "backend", plan->device);
-	json_text(&json, "type", explanation->facts.type);
-	json_u64(&json, "record_bytes", plan->record_nbytes);
-	json_u64(&json, "element_bytes", plan->element_nbytes);
-	write_known(&json, "for_each_bytes", plan->is_endless, PLAN_PER_NBYTES);
-	write_input(&json, explanation);
-	write_memory(&json, plan);
-	write_room(&json, "temporary", &explanation->temporary, plan->is_endless);
-	write_room(&json, "output", &explanation->output, false);
-	write_plan(&json, plan);
-	write_phases(&json, explanation);
-	json_close(&json);
+	put(making, object, "version", json_string(GSORT_VERSION));
+	put(making, object, "backend", json_string(plan->device));
+	put(making, object, "type", json_string(explanation->facts.type));
+	put(making, object, "record_bytes", number_of(plan->record_nbytes));
+	put(making, object, "element_bytes", number_of(plan->element_nbytes));
+	put(making, object, "for_each_bytes", known(plan->is_endless, PLAN_PER_NBYTES));
+	put(making, object, "input", input_of(making));
+	put(making, object, "memory", memory_of(making));
+	put(making, object, "temporary",
+	    room_of(making, &explanation->temporary, plan->is_endless));
+	put(making, object, "output", room_of(making, &explanation->output, false));
+	put(making, object, "plan", plan_of(making));
+	put_phases(making, object);
+	return object;
+}
+
+int explain_write_json(const struct explanation *explanation, FILE *stream)
+{
+	struct making making = { .explanation = explanation, .plan = &explanation->plan };
+	json_t *object = object_of(&making);
+	int r = 0;
+
+	if (making.is_short)
+		r = fail(-ENOMEM, "no memory for an explanation in JSON");
+	else if (json_dumpf(object, stream, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0)
+		fputc('\n', stream);
+	json_decref(object);
+	return r;
 }
