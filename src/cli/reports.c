@@ -52,6 +52,7 @@ static void write_page(const struct options *options, const struct report *repor
 		.inputs = options->inputs,
 		.n_inputs = options->n_inputs,
 		.output = options->output_path,
+		.written_at = time(NULL),
 		.found_disorder = reports->found_disorder,
 		.n_part_files = options->n_part_files,
 	};

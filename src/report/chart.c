@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { HEAD = 26, FOOT = 30, GAP = 14, UNITS = 200 };
 
@@ -104,7 +105,7 @@ void chart_span(struct chart *chart, const char *name, double begin_s, double en
 	const double letter = 6.4; /* of the font of such texts, on average */
 
 	chart_box(chart->html, "span", x, HEAD - 4, end_x - x, ground(chart) - HEAD + 4);
-	if (end_x - x > letter * (double)__builtin_strlen(name))
+	if (end_x - x > letter * (double)strlen(name))
 		chart_text(chart->html, "label", x + 4, HEAD - 10, "%s", name);
 }
 

@@ -376,14 +376,20 @@ static void put_head(struct html *html)
 	html_close(html);
 }
 
-static void put_footer(struct html *html)
+static void put_footer(struct writer *writer)
 {
+	struct html *html = &writer->html;
+	char text[64] = "";
+	struct tm at;
+
+	if (gmtime_r(&writer->page->written_at, &at))
+		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &at);
 	html_open(html, "footer");
 	html_element(html, "p",
-		     "gsort %s. Stages work at the same time, each on several threads: busy adds "
-		     "these up, running is the time in which at least one was at work. The stage "
-		     "that ran for most of a phase held the others up.",
-		     GSORT_VERSION);
+		     "Stages work at the same time, each on several threads: busy adds these up, "
+		     "running is the time in which at least one was at work. The stage that ran "
+		     "for most of a phase held the others up.");
+	html_element(html, "p", "gsort %s, %s", GSORT_VERSION, text);
 	html_close(html);
 }
 
@@ -409,6 +415,6 @@ void page_write(const struct page *page, FILE *stream)
 	page_write_space(&writer);
 	put_plan(&writer);
 	html_close(html);
-	put_footer(html);
+	put_footer(&writer);
 	html_close_to(html, 0);
 }

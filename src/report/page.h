@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <time.h>
+
 #include "src/base/history.h"
 #include "src/report/report.h"
 
@@ -17,6 +19,7 @@ struct page {
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */
 	bool found_disorder; /* by a check */
+	time_t written_at;   /* now, as the page has it; of UTC */
 	size_t n_part_files; /* of that name, which it is divided into; 0: it is one file */
 };
 

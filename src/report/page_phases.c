@@ -1,6 +1,8 @@
 /*
  * page_phases - how long each phase took, and what held it up (see page_inside.h)
  */
+#include <string.h>
+
 #include "src/base/size.h"
 #include "src/report/chart.h"
 #include "src/report/figures.h"
@@ -95,7 +97,7 @@ static void put_phase_picture(struct writer *writer)
 		chart_box(html, class, x, 0, width > 3 ? width - 2 : width, 30);
 		if (width > 60)
 			chart_text(html, "inside", x + 10, 20, "%s", time);
-		if (width > 8.0 * (double)__builtin_strlen(phase_name(phase)))
+		if (width > 8.0 * (double)strlen(phase_name(phase)))
 			chart_text(html, "label", x, 50, "%s", phase_name(phase));
 		x += width;
 	}

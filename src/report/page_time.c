@@ -511,12 +511,13 @@ void page_write_space(struct writer *writer)
 		{ "written", "gauge of-written", offsetof(struct history_gauges, written_nbytes), 0,
 		  "" },
 	};
-	const unsigned n = sizeof gauges / sizeof gauges[0];
+	const bool is_sort = facts->backend[0]; /* a check takes nothing else */
+	const unsigned n = is_sort ? sizeof gauges / sizeof gauges[0] : 1;
 	const struct chart_frame frame = {
 		.id = "space-picture",
-		.title = "Memory, temporary space, and what was written",
-		.description = "Three rows over time; a broken line is the limit. The table below "
-			       "has the numbers.",
+		.title = is_sort ? "Memory, temporary space, and what was written" : "Memory",
+		.description = "What was taken at each moment; a broken line is the limit. The "
+			       "table below has the numbers.",
 		.n_rows = n,
 		.row_height = 84,
 	};
