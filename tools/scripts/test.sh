@@ -94,13 +94,14 @@ if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=addres
 fi
 wrapper=$without_aslr
 if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
-	# What has no threads has no races; check_backend's, and those of sorting records, are
-	# those that other tests have.
+	# What has no threads has no races; check_backend's, those of sorting records, and of
+	# kernels for 7.5, are those that other tests have.
 	# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
 	# shellcheck disable=SC2046
 	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
 		$(names_of tsan unit kernels |
-			grep -vx -e 'cpu_.*' -e backend_cpu -e sort_records -e deadly_signals)
+			grep -vx -e 'cpu_.*' -e backend_cpu -e sort_records -e deadly_signals \
+				-e sort_kernels_of_75_on_cpu)
 	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 \
 		faults_devices library random streams
 fi
