@@ -158,6 +158,9 @@ static int run_reporting(const struct options *options)
 	return reported < 0 ? reported : r;
 }
 
+/* Descriptors: of a part of the output, its file, directory and old file; and of all else. */
+enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -171,6 +174,8 @@ int main(int argc, char **argv)
 	if (r == 0) {
 		deadly_signals_handle();
 		process_lend();
+		if (options.n_part_files)
+			process_allow_files(FILES_BESIDE + FILES_OF_A_PART * options.n_part_files);
 		r = run_reporting(&options);
 		deadly_signals_make_up();
 		options_free(&options);

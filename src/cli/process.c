@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 struct process process;
 
@@ -48,6 +49,16 @@ void process_lend(void)
 	lent.commitment = &process.commitment;
 	lent.guards = handle_bus_errors() == 0 ? &process.guards : NULL;
 	is_lent = true;
+}
+
+void process_allow_files(unsigned n)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= n)
+		return;
+	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 const struct syscalls *process_calls(void)

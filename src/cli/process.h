@@ -23,5 +23,11 @@ extern struct process {
  */
 void process_lend(void);
 
+/*
+ * So many files will be open at a time: let the process have them, as far as it may. What it may
+ * not, whoever opens them will say.
+ */
+void process_allow_files(unsigned n);
+
 /* The system's calls, with what is lent; before process_lend() nothing is. */
 const struct syscalls *process_calls(void);

@@ -118,6 +118,16 @@ on size=7816k "$GSORT" -S 64M input -o small/output
 [ "$(cat code)" -eq 0 ] || broken "just enough: status $(cat code)"
 same expected found 'just enough'
 
+claim "the disk of an output's parts is full: at once, half way, at the last block"
+for kib in 4 4000 7808; do
+	on size=${kib}k "$GSORT" -S 64M --parts=3 input -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts, $kib KiB"
+	cat input | on size=${kib}k "$GSORT" -S 64M --parts=3 --parts-at=keys - -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts at keys, from a pipe, $kib KiB"
+	on size=${kib}k "$GSORT" -S 64M -u --parts=3 input -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts of unique records, $kib KiB"
+done
+
 claim 'no space for the new file beside the input that it would replace'
 on size=12000k --within "$GSORT" -S 64M small/output -o small/output
 is_full 'small/output.*No space' 'in place'

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/pick.sh"
 
-GSORT_ROUNDS=${GSORT_ROUNDS:-25}
+GSORT_ROUNDS=${GSORT_ROUNDS:-15}
 echo "GSORT_SEED=$seed"
 mkdir out
 
@@ -219,6 +219,20 @@ if [ "$(id -u)" -ne 0 ]; then
 	run --parts=2 random -o closed/x
 	one_line 'closed/x.0000' 'a directory that cannot be written'
 fi
+
+claim "as many files are open as there are parts, where that is allowed"
+"$GSORT" random -o expected
+(
+	ulimit -S -n 64
+	divides 300 random
+)
+(
+	ulimit -n 64
+	run --parts=300 random -o few
+	[ "$status" -eq 2 ] || broken "status $status"
+	one_line 'few.0[0-9]*: .*Too many open files' 'not allowed'
+)
+[ -z "$(ls -A | grep few.0)" ] || broken 'some are left'
 
 claim "killed at any moment, the parts of before are there, or the new ones"
 "$GSORT" random -o expected
