@@ -1,55 +1,31 @@
 /*
  * part_files - several files and a list of them, together or not at all (see part_files.h)
  *
- * Files are known by their number; the list's comes behind all others. Numbers from n on are of
- * files that only the older list has.
+ * Here the names are found, and what has them.
  */
-#include "io/output/part_files.h"
+#include "io/output/part_files_inside.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "io/input/parts_list.h"
-#include "io/output/commitment.h"
 #include "src/base/messages.h"
 
 /* Of what is put behind a name, and of the dot in front of one that is moved aside. */
 enum { MOST_ADDED = 32 };
 
-#define LIST_NUMBER UINT32_MAX
 #define NO_NUMBER (UINT32_MAX - 1)
-
-struct part_files {
-	const struct syscalls *calls;
-	const char *given;     /* as it was, for messages */
-	struct file directory; /* by path only */
-	char *base;            /* the end of the name */
-	uint32_t n;
-	char **paths; /* n + 1, the list's last */
-
-	/* What was there before. */
-	bool has_list;
-	uint32_t *stale; /* n_stale numbers from n on, of the older list */
-	uint32_t n_stale;
-
-	/* While names are given. */
-	uint32_t n_aside; /* of stale, behind the n, that are */
-	bool *is_aside;   /* n */
-	bool list_is_aside;
-	uint32_t n_named;
-};
 
 /* --- names --- */
 
-static void make_name(const struct part_files *files, uint32_t number, bool is_aside,
-		      char name[static NAME_MAX + 1])
+void part_files_make_name(const struct part_files *files, uint32_t number, bool is_aside,
+			  char name[static NAME_MAX + 1])
 {
 	char end[16] = "parts";
 
@@ -77,7 +53,7 @@ static uint32_t number_of(const struct part_files *files, const char *name, bool
 		number = LIST_NUMBER;
 	else if (end == name + n_base + 1 || number >= NO_NUMBER)
 		return NO_NUMBER;
-	make_name(files, (uint32_t)number, *ret_is_aside, made);
+	part_files_make_name(files, (uint32_t)number, *ret_is_aside, made);
 	return strcmp(made, name - *ret_is_aside) == 0 ? (uint32_t)number : NO_NUMBER;
 }
 
@@ -134,23 +110,23 @@ static int open_directory(struct part_files *files)
 
 /* --- what is there --- */
 
-static int rename_file(const struct part_files *files, uint32_t number, bool comes_back)
+int part_files_rename(const struct part_files *files, uint32_t number, bool comes_back)
 {
 	char name[NAME_MAX + 1], aside[NAME_MAX + 1];
 
-	make_name(files, number, false, name);
-	make_name(files, number, true, aside);
+	part_files_make_name(files, number, false, name);
+	part_files_make_name(files, number, true, aside);
 	return files->calls->renameat(files->directory.fd, comes_back ? aside : name,
 				      files->directory.fd, comes_back ? name : aside) < 0 ?
 		       -errno :
 		       0;
 }
 
-static int remove_file(const struct part_files *files, uint32_t number, bool is_aside)
+int part_files_remove(const struct part_files *files, uint32_t number, bool is_aside)
 {
 	char name[NAME_MAX + 1];
 
-	make_name(files, number, is_aside, name);
+	part_files_make_name(files, number, is_aside, name);
 	return file_remove(files->calls, files->directory.fd, name, 0);
 }
 
@@ -189,12 +165,12 @@ static int look_at(const struct part_files *files, uint32_t number, struct stat 
 {
 	char name[NAME_MAX + 1];
 
-	make_name(files, number, false, name);
+	part_files_make_name(files, number, false, name);
 	if (fstatat(files->directory.fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
-	return errno == ENOENT ? 0 :
-				 fail(-errno, "%s: cannot tell what %s beside it is: %m",
-				      files->given, name);
+	return errno == ENOENT ?
+		       0 :
+		       fail(-errno, "%s: cannot tell what %s beside it is: %m", files->given, name);
 }
 
 /*
@@ -207,7 +183,8 @@ static int take_back(struct part_files *files, uint32_t number, bool is_aside, c
 
 	if (!is_aside || (number == LIST_NUMBER && !files->has_list))
 		return 0;
-	r = files->has_list ? remove_file(files, number, true) : rename_file(files, number, true);
+	r = files->has_list ? part_files_remove(files, number, true) :
+			      part_files_rename(files, number, true);
 	return r < 0 ? fail(r,
 			    "%s: %s beside it was left by a gsort that was killed, and cannot be "
 			    "%s: %m",
@@ -226,7 +203,7 @@ static int settle_killed(struct part_files *files)
 		r = look_through(files, take_back);
 	if (r < 0 || files->has_list)
 		return r;
-	r = rename_file(files, LIST_NUMBER, true);
+	r = part_files_rename(files, LIST_NUMBER, true);
 	files->has_list = r == 0;
 	if (files->has_list)
 		tell("%s: what a gsort that was killed had moved aside is put back", files->given);
@@ -396,150 +373,4 @@ void part_files_close(struct part_files *files)
 	free(files->base);
 	file_close(&files->directory);
 	free(files);
-}
-
-/* --- commit --- */
-
-static int fail_aside(const struct part_files *files, int r)
-{
-	return fail(r, "%s: what is there of older parts cannot be moved aside: %m", files->given);
-}
-
-/* 1: it was there. */
-static int move_aside(struct part_files *files, uint32_t number)
-{
-	const int r = rename_file(files, number, false);
-
-	return r == 0 ? 1 : r == -ENOENT ? 0 : fail_aside(files, r);
-}
-
-static int move_all_aside(struct part_files *files)
-{
-	int r = move_aside(files, LIST_NUMBER);
-
-	files->list_is_aside = r > 0;
-	for (; r >= 0 && files->n_aside < files->n_stale; files->n_aside += r >= 0)
-		r = move_aside(files, files->stale[files->n_aside]);
-	return r < 0 ? r : 0;
-}
-
-static int name_next(struct part_files *files, struct output **outputs)
-{
-	const uint32_t i = files->n_named;
-	struct output *output = outputs[i];
-	int r = move_aside(files, i);
-
-	if (r < 0)
-		return r;
-	files->is_aside[i] = r > 0;
-	outputs[i] = NULL;
-	r = output_commit(output, OUTPUT_UNSYNCED);
-	if (r == 0)
-		files->n_named++;
-	else if (files->is_aside[i] && rename_file(files, i, true) == 0)
-		files->is_aside[i] = false;
-	return r;
-}
-
-static int sync_names(const struct part_files *files)
-{
-	struct file directory;
-	int r = file_open(files->calls, files->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0,
-			  &directory);
-
-	if (r < 0)
-		return r;
-	r = file_sync(&directory);
-	file_close(&directory);
-	return r;
-}
-
-static int name_all(struct part_files *files, struct output **outputs, bool is_durable)
-{
-	struct output *list = outputs[files->n];
-	int r = move_all_aside(files);
-
-	while (r == 0 && files->n_named < files->n)
-		r = name_next(files, outputs);
-	/* A list whose name outlives the machine's end must not be alone. */
-	if (r == 0 && is_durable && (r = sync_names(files)) < 0)
-		fail(r, "%s: the names of its parts cannot be brought to stable storage: %m",
-		     files->given);
-	if (r < 0)
-		return r;
-	outputs[files->n] = NULL;
-	return output_commit(list, OUTPUT_UNSYNCED);
-}
-
-static void put_back(const struct part_files *files, uint32_t number, bool is_aside, bool is_named)
-{
-	const int r = is_aside ? rename_file(files, number, true) :
-		      is_named ? remove_file(files, number, false) :
-				 0;
-	char name[NAME_MAX + 1];
-
-	make_name(files, number, is_aside, name);
-	if (r < 0 && r != -ENOENT)
-		warn("%s: %s beside it cannot be %s: %s", files->given, name,
-		     is_aside ? "put back, as it was before" : "removed", strerror(-r));
-}
-
-static void put_all_back(struct part_files *files)
-{
-	for (uint32_t i = 0; i < files->n; i++)
-		put_back(files, i, files->is_aside[i], i < files->n_named);
-	for (uint32_t i = 0; i < files->n_aside; i++)
-		put_back(files, files->stale[i], true, false);
-	put_back(files, LIST_NUMBER, files->list_is_aside, false);
-}
-
-static void remove_older(const struct part_files *files, uint32_t number)
-{
-	const int r = remove_file(files, number, true);
-	char name[NAME_MAX + 1];
-
-	make_name(files, number, true, name);
-	if (r < 0)
-		warn("%s: %s beside it is older, and cannot be removed: %s", files->given, name,
-		     strerror(-r));
-}
-
-/* The new ones are there. */
-static void drop_older(const struct part_files *files)
-{
-	for (uint32_t i = 0; i < files->n; i++)
-		if (files->is_aside[i])
-			remove_older(files, i);
-	for (uint32_t i = 0; i < files->n_aside; i++)
-		remove_older(files, files->stale[i]);
-	if (files->list_is_aside)
-		remove_older(files, LIST_NUMBER);
-}
-
-int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable)
-{
-	bool is_first = false;
-	int r = 0;
-
-	for (uint32_t i = 0; i <= files->n && r == 0; i++)
-		r = output_check_target(outputs[i]);
-	if (r == 0) {
-		is_first = commitment_make(files->calls->commitment);
-		r = name_all(files, outputs, is_durable);
-		if (r < 0)
-			put_all_back(files);
-	}
-	for (uint32_t i = 0; i <= files->n; i++) {
-		output_abort(outputs[i]);
-		outputs[i] = NULL;
-	}
-	if (r < 0 && is_first)
-		commitment_revoke(files->calls->commitment);
-	if (r < 0)
-		return r;
-	drop_older(files);
-	if (is_durable && (r = sync_names(files)) < 0)
-		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
-		     files->paths[files->n]);
-	return r;
 }

@@ -66,6 +66,12 @@ int result_check_size(const struct sort_spec *spec, const struct job *job);
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
 		struct result *result);
 
+/* Is it several files? */
+static inline bool result_has_parts(const struct result *result)
+{
+	return result->spec->n_part_files > 0;
+}
+
 /* The one file; NULL: not any more. */
 struct output *result_output(const struct result *result);
 

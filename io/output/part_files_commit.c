@@ -1,0 +1,156 @@
+/*
+ * part_files_commit - files and their list get their names (see part_files.h)
+ *
+ * What was there is moved aside first, and comes back if a name cannot be had.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "io/output/commitment.h"
+#include "io/output/part_files_inside.h"
+#include "src/base/messages.h"
+
+static int fail_aside(const struct part_files *files, int r)
+{
+	return fail(r, "%s: what is there of older parts cannot be moved aside: %m", files->given);
+}
+
+/* 1: it was there. */
+static int move_aside(struct part_files *files, uint32_t number)
+{
+	const int r = part_files_rename(files, number, false);
+
+	return r == 0 ? 1 : r == -ENOENT ? 0 : fail_aside(files, r);
+}
+
+static int move_all_aside(struct part_files *files)
+{
+	int r = move_aside(files, LIST_NUMBER);
+
+	files->list_is_aside = r > 0;
+	for (; r >= 0 && files->n_aside < files->n_stale; files->n_aside += r >= 0)
+		r = move_aside(files, files->stale[files->n_aside]);
+	return r < 0 ? r : 0;
+}
+
+static int name_next(struct part_files *files, struct output **outputs)
+{
+	const uint32_t i = files->n_named;
+	struct output *output = outputs[i];
+	int r = move_aside(files, i);
+
+	if (r < 0)
+		return r;
+	files->is_aside[i] = r > 0;
+	outputs[i] = NULL;
+	r = output_commit(output, OUTPUT_UNSYNCED);
+	if (r == 0)
+		files->n_named++;
+	else if (files->is_aside[i] && part_files_rename(files, i, true) == 0)
+		files->is_aside[i] = false;
+	return r;
+}
+
+static int sync_names(const struct part_files *files)
+{
+	struct file directory;
+	int r = file_open(files->calls, files->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0,
+			  &directory);
+
+	if (r < 0)
+		return r;
+	r = file_sync(&directory);
+	file_close(&directory);
+	return r;
+}
+
+static int name_all(struct part_files *files, struct output **outputs, bool is_durable)
+{
+	struct output *list = outputs[files->n];
+	int r = move_all_aside(files);
+
+	while (r == 0 && files->n_named < files->n)
+		r = name_next(files, outputs);
+	/* A list whose name outlives the machine's end must not be alone. */
+	if (r == 0 && is_durable && (r = sync_names(files)) < 0)
+		fail(r, "%s: the names of its parts cannot be brought to stable storage: %m",
+		     files->given);
+	if (r < 0)
+		return r;
+	outputs[files->n] = NULL;
+	return output_commit(list, OUTPUT_UNSYNCED);
+}
+
+static void put_back(const struct part_files *files, uint32_t number, bool is_aside, bool is_named)
+{
+	const int r = is_aside ? part_files_rename(files, number, true) :
+		      is_named ? part_files_remove(files, number, false) :
+				 0;
+	char name[NAME_MAX + 1];
+
+	part_files_make_name(files, number, is_aside, name);
+	if (r < 0 && r != -ENOENT)
+		warn("%s: %s beside it cannot be %s: %s", files->given, name,
+		     is_aside ? "put back, as it was before" : "removed", strerror(-r));
+}
+
+static void put_all_back(struct part_files *files)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		put_back(files, i, files->is_aside[i], i < files->n_named);
+	for (uint32_t i = 0; i < files->n_aside; i++)
+		put_back(files, files->stale[i], true, false);
+	put_back(files, LIST_NUMBER, files->list_is_aside, false);
+}
+
+static void remove_older(const struct part_files *files, uint32_t number)
+{
+	const int r = part_files_remove(files, number, true);
+	char name[NAME_MAX + 1];
+
+	part_files_make_name(files, number, true, name);
+	if (r < 0)
+		warn("%s: %s beside it is older, and cannot be removed: %s", files->given, name,
+		     strerror(-r));
+}
+
+/* The new ones are there. */
+static void drop_older(const struct part_files *files)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		if (files->is_aside[i])
+			remove_older(files, i);
+	for (uint32_t i = 0; i < files->n_aside; i++)
+		remove_older(files, files->stale[i]);
+	if (files->list_is_aside)
+		remove_older(files, LIST_NUMBER);
+}
+
+int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable)
+{
+	bool is_first = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i <= files->n && r == 0; i++)
+		r = output_check_target(outputs[i]);
+	if (r == 0) {
+		is_first = commitment_make(files->calls->commitment);
+		r = name_all(files, outputs, is_durable);
+		if (r < 0)
+			put_all_back(files);
+	}
+	for (uint32_t i = 0; i <= files->n; i++) {
+		output_abort(outputs[i]);
+		outputs[i] = NULL;
+	}
+	if (r < 0 && is_first)
+		commitment_revoke(files->calls->commitment);
+	if (r < 0)
+		return r;
+	drop_older(files);
+	if (is_durable && (r = sync_names(files)) < 0)
+		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
+		     files->paths[files->n]);
+	return r;
+}

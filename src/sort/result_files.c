@@ -1,0 +1,327 @@
+/*
+ * result_files - records go to their place in one file, or in one of several (see result.h)
+ *
+ * What is written of the whole is known by its place there; a file begins at such a place, and has
+ * a header of its own. A file of several is begun when its first record comes: then it is known how
+ * many it will have, if that is known at all before.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "src/base/messages.h"
+#include "src/sort/account.h"
+#include "src/sort/result.h"
+#include "src/sort/setup.h"
+
+/* Does each range of the merge make a part, of a length that shows when it is merged? */
+static bool are_ranges(const struct result *result)
+{
+	return result_has_parts(result) && result->spec->unique && result->job->limit == UINT64_MAX;
+}
+
+static bool are_cut_by_merge(const struct result *result)
+{
+	return are_ranges(result) ||
+	       (result_has_parts(result) && result->spec->parts_at_keys && !result->spec->unique);
+}
+
+/* Equal parts; with -u, as if all records were different, of which there may be fewer. */
+static void place_files(struct result *result, uint64_t n_records)
+{
+	const uint32_t n_files = result->n_files;
+
+	for (uint32_t i = 0; i < n_files; i++) {
+		struct result_file *file = &result->files[i];
+
+		file->begin = (uint64_t)((uint128_t)n_records * i / n_files);
+		file->end = (uint64_t)((uint128_t)n_records * (i + 1) / n_files);
+	}
+	result->is_exact = !result->spec->unique;
+}
+
+/* They end where no key is divided: as the merge has cut its runs. */
+static int place_parts(void *context, const uint64_t *begins)
+{
+	struct result *result = context;
+
+	for (uint32_t i = 0; i < result->n_files; i++) {
+		result->files[i].begin = begins[i];
+		result->files[i].end = begins[i + 1];
+	}
+	result->is_exact = true;
+	return 0;
+}
+
+/* The last file that begins at or before the place: those of nothing are before it. */
+static uint32_t find_file(const struct result *result, uint64_t position)
+{
+	uint32_t lo = 0, hi = result->n_files;
+
+	while (hi - lo > 1) {
+		const uint32_t middle = lo + (hi - lo) / 2;
+
+		if (result->files[middle].begin <= position)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/* --- a file of several --- */
+
+static uint64_t tails_nbytes(const struct result *result)
+{
+	return around_nbytes(result->job->input, 0);
+}
+
+/* All of its records are there. */
+static bool is_full(const struct result *result, const struct result_file *file)
+{
+	return atomic_load(&file->n_records) == file->end - file->begin || are_ranges(result);
+}
+
+/* What compresses the files before can go, and be used for this one. Under the lock. */
+static int settle_before(struct result *result, uint32_t n)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		struct result_file *file = &result->files[i];
+		struct stat status;
+
+		if (file->is_settled || !atomic_load(&file->is_begun) || !is_full(result, file))
+			continue;
+		r = output_settle(result->outputs[i], &status);
+		file->is_settled = true;
+	}
+	return r;
+}
+
+static int begin_compressed(struct result *result, uint32_t i)
+{
+	int r = settle_before(result, i);
+
+	return r < 0 ? r :
+		       output_compress(result->outputs[i], result->spec->zstd_level,
+				       setup_n_compressors(result->spec));
+}
+
+/* It has its place, and nothing in it. Under the lock. */
+static int begin_file(struct result *result, uint32_t i)
+{
+	const struct result_file *file = &result->files[i];
+	const uint64_t n_due =
+		result->is_exact && file->end != UINT64_MAX ? file->end - file->begin : UINT64_MAX;
+	struct output *output = result->outputs[i];
+	int r = 0;
+
+	if (result_has_parts(result) && result->spec->zstd_level)
+		r = begin_compressed(result, i);
+	else if (result_has_parts(result) && n_due != UINT64_MAX)
+		r = output_expect(output,
+				  result->spec->header_nbytes +
+					  n_due * result->job->layout->output_nbytes +
+					  (i + 1 == result->n_files ? tails_nbytes(result) : 0));
+	return r < 0 ? r : around_begin(result->around, output, n_due);
+}
+
+static int begin_file_once(struct result *result, uint32_t i)
+{
+	struct result_file *file = &result->files[i];
+	int r = 0;
+
+	if (atomic_load(&file->is_begun))
+		return 0;
+	pthread_mutex_lock(&result->lock);
+	if (!atomic_load(&file->is_begun)) {
+		r = begin_file(result, i);
+		atomic_store(&file->is_begun, r == 0);
+	}
+	pthread_mutex_unlock(&result->lock);
+	return r;
+}
+
+/* --- what is written --- */
+
+/* Of a file, n records from its own number `position` on. */
+static int write_piece(struct result *result, uint32_t i, uint64_t position, const void *records,
+		       uint64_t n, const struct digest *digest)
+{
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const uint64_t offset = position * item_nbytes;
+	int r = begin_file_once(result, i);
+
+	if (r == 0)
+		r = output_write_at(result->outputs[i], result->spec->header_nbytes + offset,
+				    records, n * item_nbytes);
+	if (r == 0 && result->checkpoint)
+		r = checkpoint_note_written(result->checkpoint, offset, records, n * item_nbytes);
+	if (r == 0 && result_has_parts(result))
+		part_notes_add(&result->notes, i, position, records, n, digest);
+	if (r == 0)
+		atomic_fetch_add(&result->files[i].n_records, n);
+	return r;
+}
+
+static int write_window(void *context, const struct merged *merged)
+{
+	struct result *result = context;
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const char *records = merged->items;
+	uint64_t position = merged->position, left = merged->n_items;
+	uint32_t i = are_ranges(result) ? merged->range : find_file(result, position);
+	int r = 0;
+
+	for (; left && r == 0; i++) {
+		const struct result_file *file = &result->files[i];
+		const uint64_t room = file->end - position;
+		const uint64_t n = left < room ? left : room;
+
+		if (n == 0)
+			continue;
+		r = write_piece(result, i, position - file->begin, records, n,
+				n == merged->n_items ? &merged->digest : NULL);
+		position += n;
+		records += n * item_nbytes;
+		left -= n;
+	}
+	return r;
+}
+
+static int note_point(void *context, const struct merge_point *point)
+{
+	struct result *result = context;
+
+	return checkpoint_note_point(result->checkpoint, point);
+}
+
+static void divide(void *context, uint32_t n_ranges)
+{
+	struct result *result = context;
+
+	result->n_ranges = n_ranges;
+	for (uint32_t i = 0; i < result->n_files; i++)
+		output_divide(result->outputs[i], n_ranges / result->n_files);
+}
+
+static void cancel(void *context)
+{
+	struct result *result = context;
+
+	for (uint32_t i = 0; i < result->n_files; i++)
+		output_cancel(result->outputs[i]);
+}
+
+struct sink result_sink(struct result *result)
+{
+	struct sink sink = {
+		.context = result,
+		.takes_records = true,
+		.stage = STAGE_WRITE,
+		.item_nbytes = result->job->layout->output_nbytes,
+		.write = write_window,
+		.divide = divide,
+		.n_parts = are_cut_by_merge(result) ? result->n_files : 0,
+		.place_parts = place_parts,
+		.cancel = cancel,
+		.point = result->checkpoint ? note_point : NULL,
+	};
+
+	if (result_has_parts(result))
+		return sink;
+	sink.align_nbytes = output_alignment(result->outputs[0], &sink.base);
+	sink.base += result->spec->header_nbytes;
+	return sink;
+}
+
+int result_begin(struct result *result, const struct around *around, uint64_t n_records)
+{
+	int r = around_prepare(around);
+
+	result->around = around;
+	if (r < 0)
+		return r;
+	if (n_records > result->job->limit)
+		n_records = result->job->limit;
+	if (result_has_parts(result)) {
+		if (!are_cut_by_merge(result) || n_records == 0)
+			place_files(result, n_records);
+		return part_notes_open(result->spec, result->job->layout, &result->notes);
+	}
+	r = around_begin(around, result->outputs[0], n_records);
+	atomic_store(&result->files[0].is_begun, r == 0);
+	return r;
+}
+
+/* All n records that it has are written, those of the whole from `begin` on. */
+static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t n)
+{
+	struct result_file *file = &result->files[i];
+	int r;
+
+	if (result->is_exact && n != file->end - file->begin)
+		return fail(-EIO,
+			    "internal error: %s has %" PRIu64 " of %" PRIu64
+			    " records; the output was not written",
+			    output_name(result->outputs[i]), n, file->end - file->begin);
+	r = begin_file_once(result, i);
+	if (r == 0)
+		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
+	file->begin = begin;
+	file->end = begin + n;
+	return r;
+}
+
+/* From now on files are where they have come to be. */
+int result_end(struct result *result, uint64_t n_records)
+{
+	uint64_t begin = 0;
+	int r = 0;
+
+	if (!result_has_parts(result))
+		return end_file(result, 0, 0, n_records);
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
+		r = end_file(result, i, begin, atomic_load(&result->files[i].n_records));
+		begin = result->files[i].end;
+	}
+	return r;
+}
+
+/* --- what is read back --- */
+
+int result_read_at(void *context, uint64_t position, void *buffer, size_t nbytes)
+{
+	struct result *result = context;
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	char *to = buffer;
+
+	for (uint32_t i = find_file(result, position / item_nbytes); nbytes > 0; i++) {
+		const struct result_file *file = &result->files[i];
+		const uint64_t left = file->end * item_nbytes - position;
+		const size_t n = left < nbytes ? (size_t)left : nbytes;
+		const uint64_t offset = position - file->begin * item_nbytes;
+		const int r = n ? output_read_at(result->outputs[i],
+						 result->spec->header_nbytes + offset, to, n) :
+				  0;
+
+		if (r < 0)
+			return r;
+		position += n;
+		to += n;
+		nbytes -= n;
+	}
+	return 0;
+}
+
+int result_verify_around(const struct result *result)
+{
+	bool is_same = true;
+	int r = 0;
+
+	for (uint32_t i = 0; i < result->n_files && r == 0 && is_same; i++)
+		r = around_verify(result->around, result->outputs[i],
+				  result->files[i].end - result->files[i].begin,
+				  i + 1 == result->n_files, &is_same);
+	return r < 0 || is_same ? r : account_fail_verify(result_name(result));
+}
