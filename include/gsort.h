@@ -129,8 +129,9 @@ GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 
 /*
- * Nothing more will be put; begins a sort that has not begun. If the output is got, that is all.
- * Else waits until it is complete, or the sort has failed, and returns 0 or a negative errno.
+ * Nothing more will be put; begins a sort that has not begun. If the output is got, that is all,
+ * unless the sort has failed already. Else waits until the output is complete, or the sort has
+ * failed. Returns 0 or a negative errno.
  */
 GSORT_API int gsort_finish(struct gsort *sort);
 

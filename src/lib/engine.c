@@ -73,6 +73,19 @@ static void *run_engine(void *argument)
 	return NULL;
 }
 
+/* Has it failed already? */
+static int look_for_failure(struct gsort *sort)
+{
+	int r;
+
+	pthread_mutex_lock(&sort->lock);
+	r = sort->has_ended ? sort->r : 0;
+	if (r < 0)
+		told_failure(sort);
+	pthread_mutex_unlock(&sort->lock);
+	return r;
+}
+
 static int wait_for_end(struct gsort *sort)
 {
 	int r;
@@ -244,7 +257,7 @@ static int finish(struct gsort *sort)
 		return r;
 	sort->has_finished_puts = true;
 	handover_end(&sort->in);
-	return sort->gives ? 0 : wait_for_end(sort);
+	return sort->gives ? look_for_failure(sort) : wait_for_end(sort);
 }
 
 int gsort_finish(struct gsort *sort)

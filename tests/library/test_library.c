@@ -553,6 +553,8 @@ static void failure_says_why_and_what_helps(void **state)
 		continue;
 	if (!strstr(gsort_message(sort), "--temp-limit"))
 		fail_msg("'%s' says nothing that helps", gsort_message(sort));
+	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
+	refused(sort, gsort_finish(sort), -ENOSPC, "--temp-limit"); /* and says so again */
 	gsort_close(sort);
 }
 
