@@ -130,6 +130,7 @@ static void show_phase(const struct stats *stats, uint64_t now_ns)
 				   done_nbytes(stats, stats->phase));
 }
 
+/* Somebody looks on. */
 static void show_span(const struct stats *stats, const struct span *span, bool is_work,
 		      uint64_t end_ns, uint64_t nbytes)
 {
@@ -147,8 +148,6 @@ static void show_span(const struct stats *stats, const struct span *span, bool i
 		.nbytes = nbytes,
 	};
 
-	if (!stats->timeline)
-		return;
 	timeline_add(stats->timeline, &piece);
 	timeline_look(stats->timeline, end_ns, written_nbytes(stats));
 }
@@ -209,7 +208,8 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 	pthread_mutex_lock(&stats->lock);
 	if (stats->end_ns == 0) {
 		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
-		show_span(stats, &span, true, end_ns, nbytes);
+		if (stats->timeline)
+			show_span(stats, &span, true, end_ns, nbytes);
 	}
 	pthread_mutex_unlock(&stats->lock);
 }
@@ -227,7 +227,7 @@ void stats_waited(struct stats *stats, struct span span)
 		return;
 	pthread_mutex_lock(&stats->lock);
 	stats->phases[stats->phase].stages[span.stage].waited_ns += end_ns - span.begin_ns;
-	if (stats->end_ns == 0)
+	if (stats->timeline && stats->end_ns == 0)
 		show_span(stats, &span, false, end_ns, 0);
 	pthread_mutex_unlock(&stats->lock);
 }
