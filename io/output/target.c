@@ -80,10 +80,24 @@ static int open_in_place(struct target *target, const char *path)
 	return r < 0 ? fail(r, "%s: cannot open: %m", path) : 0;
 }
 
+/* A rename would replace a file that we may not write. */
+static int check_access(const char *path)
+{
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno == EPERM) /* and not EACCES: nobody may */
+		return fail(-EPERM,
+			    "%s: is immutable (chattr +i), so that no complete file can take its "
+			    "place; chattr -i frees it",
+			    path);
+	return fail(-errno, "%s: %m: it is there, and may not be written to", path);
+}
+
 static int open_path(struct target *target, const char *path, const char *kept_name,
 		     struct stat *ret_status)
 {
 	const bool exists = stat(path, ret_status) == 0;
+	int r;
 
 	target->name = path;
 	if (!exists && errno != ENOENT)
@@ -97,9 +111,9 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 		return fail(-EISDIR, "%s: %m", path);
 	if (!S_ISREG(ret_status->st_mode))
 		return open_in_place(target, path);
-	/* A rename would replace a file that we may not write. */
-	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
-		return fail(-errno, "%s: %m", path);
+	r = check_access(path);
+	if (r < 0)
+		return r;
 	return replacement_start(target->file.calls, path, ret_status, kept_name, &target->file,
 				 &target->replacement);
 }

@@ -18,7 +18,7 @@
 #include "src/base/messages.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 5
+#define FORMAT_VERSION 6
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state[] = "state of input ";
@@ -33,6 +33,31 @@ add(FILE *stream, const char *name, const char *format, ...)
 	vfprintf(stream, format, args);
 	va_end(args);
 	fputc(0, stream);
+}
+
+static const char *yes_or_no(bool is)
+{
+	return is ? "yes" : "no";
+}
+
+static const char *const partial_names[] = {
+	[PARTIAL_ERROR] = "refused",
+	[PARTIAL_KEEP] = "kept",
+	[PARTIAL_DROP] = "dropped",
+};
+
+static const char *const format_names[] = {
+	[FORMAT_AUTO] = "recognised",
+	[FORMAT_NPY] = "npy",
+	[FORMAT_RAW] = "raw",
+};
+
+static void add_limit(FILE *stream, uint64_t limit)
+{
+	if (limit == SORT_SPEC_UNLIMITED)
+		add(stream, "limit", "none");
+	else
+		add(stream, "limit", "%" PRIu64, limit);
 }
 
 static void add_keys(FILE *stream, const struct sort_spec *spec)
@@ -55,14 +80,14 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 	add(stream, "version", "%s", GSORT_VERSION);
 	add_keys(stream, spec);
-	add(stream, "unique records", "%d", spec->unique);
+	add(stream, "unique records", "%s", yes_or_no(spec->unique));
 	add(stream, "header", "%" PRIu64, spec->skip_nbytes);
-	add(stream, "partial records", "%d", spec->partial);
-	add(stream, "format of inputs", "%d", spec->format);
-	add(stream, "limit", "%" PRIu64, spec->limit);
-	add(stream, "counts", "%d", spec->count);
-	add(stream, "keys only", "%d", spec->keys_only);
-	add(stream, "index", "%d", spec->index);
+	add(stream, "partial records", "%s", partial_names[spec->partial]);
+	add(stream, "format of inputs", "%s", format_names[spec->format]);
+	add_limit(stream, spec->limit);
+	add(stream, "counts", "%s", yes_or_no(spec->count));
+	add(stream, "keys only", "%s", yes_or_no(spec->keys_only));
+	add(stream, "index", "%s", yes_or_no(spec->index));
 	add(stream, "output", "%s", spec->output_path);
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }

@@ -41,6 +41,9 @@ static int open_directory(struct checkpoint_files *files)
 		return fail(-errno, "%s: cannot make a directory: %m", files->path);
 	r = file_open(files->directory.calls, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
 		      &files->directory);
+	if (r == -ENOENT)
+		return fail_hint(r, HINT_OTHER_CHECKPOINT, 0, "%s: is a link to nothing",
+				 files->path);
 	if (r < 0)
 		return fail(r, "%s: %m", files->path);
 	if (fstat(files->directory.fd, &status) < 0)
@@ -58,6 +61,13 @@ static int open_named(struct checkpoint_files *files, enum checkpoint_file i, in
 			 O_RDWR | O_NOFOLLOW | flags, 0600, ret_file);
 }
 
+static int fail_foreign(const struct checkpoint_files *files, enum checkpoint_file i,
+			const char *what)
+{
+	return fail_hint(-EEXIST, HINT_OTHER_CHECKPOINT, 0, "%s/%s: %s", files->path,
+			 checkpoint_file_names[i], what);
+}
+
 /* What was opened stays open, also on failure. */
 static int open_file(struct checkpoint_files *files, enum checkpoint_file i, struct file *ret_file)
 {
@@ -73,7 +83,9 @@ static int open_file(struct checkpoint_files *files, enum checkpoint_file i, str
 	if (r == 0 && fstat(ret_file->fd, &status) < 0)
 		r = -errno;
 	else if (r == 0 && !S_ISREG(status.st_mode))
-		r = -EEXIST;
+		return fail_foreign(files, i, "is no regular file, and so none of gsort's");
+	if (r == -ELOOP)
+		return fail_foreign(files, i, "is a symbolic link, and so none of gsort's");
 	if (r < 0)
 		return fail(r, "%s/%s: %m", files->path, checkpoint_file_names[i]);
 	files->identities[i] = file_identity_of(&status);
@@ -96,9 +108,7 @@ static int read_mark(const struct checkpoint_files *files, enum checkpoint_file 
 	if (r < 0)
 		return fail(r, "%s/%s: %m", files->path, name);
 	if (memcmp(found, marks[i], nbytes) != 0)
-		return fail_hint(-EEXIST, HINT_OTHER_CHECKPOINT, 0,
-				 "%s/%s: is none of gsort's, and would be overwritten", files->path,
-				 name);
+		return fail_foreign(files, i, "is none of gsort's, and would be overwritten");
 	*ret_nbytes = nbytes;
 	return 0;
 }

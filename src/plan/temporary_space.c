@@ -33,19 +33,19 @@ static int fail_missing(const struct job *job, const struct sort_spec *spec,
 	const uint64_t needed_nbytes = job->plan.temporary_nbytes;
 	char needed[32], available[32], missing[32];
 	const bool is_limited = spec->temp_limit_nbytes < needed_nbytes;
-	const char *where = spec->temp_dirs[0], *others = "";
+	const char *others = spec->n_temp_dirs > 1 ? " and the other directories" : "";
 
-	if (is_limited)
-		where = "the limit on temporary space";
-	else if (spec->n_temp_dirs > 1)
-		others = " and the other directories";
 	size_format(needed_nbytes, needed);
 	size_format(available_nbytes, available);
 	size_format(needed_nbytes - available_nbytes, missing);
-	return fail_hint(-ENOSPC, advise(spec, is_limited), 0,
+	if (is_limited)
+		return fail_hint(-ENOSPC, advise(spec, true), 0,
+				 "%s of temporary space are needed%s, and the limit leaves %s",
+				 needed, why, available);
+	return fail_hint(-ENOSPC, advise(spec, false), 0,
 			 "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
 			 "missing",
-			 where, others, needed, why, available, missing);
+			 spec->temp_dirs[0], others, needed, why, available, missing);
 }
 
 /* Is nothing left out of what is spilled? */

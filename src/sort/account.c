@@ -49,7 +49,7 @@ int account_check(const struct account *account, const struct job *job)
 int account_fail_verify(const char *name)
 {
 	return fail(-EIO,
-		    "%s: what was read back is not what was written; the output was discarded",
+		    "%s: what was read back is not what was written; it does not become the output",
 		    name);
 }
 

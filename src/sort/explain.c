@@ -8,8 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "io/output/output.h"
 #include "src/base/messages.h"
 #include "src/sort/inside.h"
 #include "src/sort/setup.h"
@@ -51,11 +53,9 @@ static struct link_rates rates_of(const struct sort_spec *spec, const struct job
 	return rates;
 }
 
-/* What could be stored in the temporary directories; false if that cannot be found out. */
-static bool find_temporary(const struct sort_spec *spec, const struct job *job,
-			   uint64_t *ret_nbytes)
+/* What could be stored in the temporary directories. */
+static int find_temporary(const struct sort_spec *spec, const struct job *job, uint64_t *ret_nbytes)
 {
-	struct messages *before = messages_enter(NULL); /* it is no failure yet */
 	struct spill *spill = NULL;
 	int r;
 
@@ -64,17 +64,43 @@ static bool find_temporary(const struct sort_spec *spec, const struct job *job,
 	if (r == 0)
 		r = spill_free_nbytes(spill, ret_nbytes);
 	spill_close(spill);
-	messages_enter(before);
-	return r == 0;
+	return r;
 }
 
-static struct room temporary_room(const struct sort_spec *spec, const struct job *job)
+/* Directories that nothing is stored in need not be there. */
+static int find_temporary_room(const struct sort_spec *spec, const struct job *job,
+			       struct room *ret_room)
 {
 	struct room room = { .is_needed_known = true,
 			     .needed_nbytes = job->plan.most_temporary_nbytes };
+	struct messages *before = room.needed_nbytes ? NULL : messages_enter(NULL);
+	const int r = find_temporary(spec, job, &room.available_nbytes);
 
-	room.is_available_known = find_temporary(spec, job, &room.available_nbytes);
-	return room;
+	if (!room.needed_nbytes)
+		messages_enter(before);
+	room.is_available_known = r == 0;
+	*ret_room = room;
+	return room.needed_nbytes ? r : 0;
+}
+
+/*
+ * Can there be such an output? It is opened, and is gone again; but a pipe or a device, where that
+ * could be seen. The rest of what a sort refuses shows when it begins.
+ */
+static int try_output(const struct sort_spec *spec, const struct job *job)
+{
+	struct output *output;
+	struct stat status;
+	int r;
+
+	if (!spec->output_path || spec->checks ||
+	    (stat(spec->output_path, &status) == 0 && !S_ISREG(status.st_mode) &&
+	     !S_ISDIR(status.st_mode)))
+		return 0;
+	r = output_open(job->io, spec->output_path, 0, &output);
+	if (r == 0)
+		output_abort(output);
+	return r;
 }
 
 /* In the directory that a file will be in; false if that cannot be found out. */
@@ -121,15 +147,20 @@ int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
 		 struct explanation *ret_explanation)
 {
 	struct job job = { .stats = stats };
+	struct room temporary;
 	struct settled settled;
 	int r = setup_open_inputs(spec, observer, &settled, &job);
 
 	if (r == 0)
 		r = make_plan(&settled, assumed_nbytes, &job);
+	if (r == 0)
+		r = try_output(&settled.spec, &job);
+	if (r == 0)
+		r = find_temporary_room(&settled.spec, &job, &temporary);
 	if (r == 0) {
 		*ret_explanation = (struct explanation){
 			.content = input_content(job.input),
-			.temporary = temporary_room(&settled.spec, &job),
+			.temporary = temporary,
 			.output = output_room(&settled.spec, &job),
 			.plan = job.plan,
 			.loads = loads_of(&settled.spec, &job),

@@ -60,12 +60,12 @@ refuses_to_go_on() {
 
 leave_checkpoint 3 5 -S 1M --batch-size=2 input
 claim 'another sort is refused, with what is different'
-refuses_to_go_on "unique records was '0' and is '1' now" -u input -o output
+refuses_to_go_on "unique records was 'no' and is 'yes' now" -u input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:i64le' now" -t i64 input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:u64le:r' now" -r input -o output
 refuses_to_go_on "number of inputs was '1' and is '2' now" input other -o output
 refuses_to_go_on "input was 'input' and is 'other' now" other -o output
-refuses_to_go_on "limit was '[0-9]*' and is '5' now" --limit=5 input -o output
+refuses_to_go_on "limit was 'none' and is '5' now" --limit=5 input -o output
 refuses_to_go_on "output was 'output' and is 'elsewhere' now" input -o elsewhere
 cp -p input untouched
 touch input
@@ -380,5 +380,19 @@ claim 'a directory that gsort made goes, whenever it was killed before'
 mkdir -m 1700 ck
 gives expected --checkpoint=ck -S 2M input
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
+
+claim 'what has the names of its files, and is no file, is refused'
+rm -rf ck
+mkdir ck
+mkfifo ck/gsort-manifest
+refuses '^gsort: ck/gsort-manifest: is no regular file.* --checkpoint$' --checkpoint=ck input
+rm ck/gsort-manifest
+: > target
+ln -s ../target ck/gsort-runs
+refuses '^gsort: ck/gsort-runs: is a symbolic link.* --checkpoint$' --checkpoint=ck input
+[ ! -s target ] || broken 'it was followed'
+ln -s nothing dangling
+refuses '^gsort: dangling: is a link to nothing.* --checkpoint$' --checkpoint=dangling input
+rm -rf ck dangling target
 
 finish

@@ -79,6 +79,13 @@ for name in bound/file bound; do
 	fi
 done
 
+if chattr +i bound/file 2> /dev/null; then
+	stays '^gsort: bound/file: .*is immutable \(chattr \+i\)' 'immutable' "$GSORT"
+	chattr -i bound/file
+else
+	echo 'nothing immutable here: skipped'
+fi
+
 claim 'standard output must not be an input'
 cp input file
 "$GSORT" file >> file 2> stderr

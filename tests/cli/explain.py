@@ -127,7 +127,7 @@ def main():
     said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
     claim(said['temporary']['is_enough'] is False and
           said['temporary']['available_bytes'] == 1 << 20, 'there is no room')
-    said = agree('no directory', '-S', '1M', '-T', 'nowhere', 'keys')
+    said = agree('no directory', '-S', '64M', '-T', 'nowhere', 'keys')
     claim(said['temporary']['is_enough'] is None and said['output']['is_enough'] is None,
           'nobody knows whether there is room')
     said = agree('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')

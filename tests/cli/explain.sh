@@ -11,4 +11,18 @@ cat findings
 claim 'what neither form is, is refused'
 refuses 'explain' --explain=xml
 
+claim 'where the sort could write nothing, there is no plan'
+generate -b 8M -o input
+mkdir directory
+for form in --explain --explain=json; do
+	for output in nowhere/output directory; do
+		"$GSORT" $form input -o $output > stdout 2> stderr
+		[ $? -eq 2 ] || broken "$form -o $output: not status 2"
+		one_line "^gsort: $output: (.*No such file|Is a directory)" "$form -o $output"
+	done
+	refuses '^gsort: nowhere: .*No such file' $form -S 1M -T nowhere input
+	succeeds $form -S 64M -T nowhere input -o output
+	[ ! -e output ] || broken 'there is an output'
+done
+
 finish

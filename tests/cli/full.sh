@@ -47,7 +47,7 @@ for kib in 100 4000; do
 done
 
 on size=64M "$GSORT" -S 2M --compress=none --temp-limit=4M -T small input -o output
-is_full '^gsort: the limit on temp.*: No space.* missing; use a larger -S or --temp-limit' 'a limit'
+is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
 
 claim 'what fits because it shrinks is not refused'
 generate -n 1000000 -d few -o shrinks
