@@ -2,6 +2,7 @@
  * answers - the inputs, and what is right to make of them (see answers.h)
  */
 #include "tests/fault/answers.h"
+#include "tests/fault/parts.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 enum { N_PARTS = 6 };
 
-const char input_names[] = " input input.zst sorted few names part0 part1 part2 part3 part4 part5 ";
+const char input_names[] =
+	" input input.zst sorted few names part0 part1 part2 part3 part4 part5 sorted.0000 "
+	"sorted.0001 sorted.0002 sorted.parts ";
 
 /* What makes an answer of the input. */
 static const struct arrangement {
@@ -127,6 +130,7 @@ void answers_make(struct answers *ret_answers)
 	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, input.nbytes);
 	write_parts(few);
 	write_file("names", "input", sizeof "input");
+	parts_write_sorted(ret_answers->right[ANSWER_SORTED]);
 }
 
 void answers_free(struct answers *answers)

@@ -43,6 +43,20 @@ const struct mode modes[] = {
 	  .answer = ANSWER_UNIQUE,
 	  .arguments = "--parts=3 -u --fsync --ranges=2 -S 8M input -o output",
 	  .has_parts = true },
+	/* Blocks that a device unpacks are whole. */
+	{ .name = "parts-apart",
+	  .arguments = "--parts=3 --parts-at=keys --compress=delta -S 1M --device-memory=1M "
+		       "-T tmp/a input -o output",
+	  .shape = SHAPE_APART,
+	  .has_parts = true },
+	{ .name = "parts-apart-unique",
+	  .answer = ANSWER_UNIQUE,
+	  .arguments = "--parts=3 -u --compress=delta -S 1M --device-memory=1M -T tmp/a input "
+		       "-o output",
+	  .shape = SHAPE_APART,
+	  .has_parts = true },
+	{ .name = "parts-merge", .arguments = "-m -S 8M -T tmp/a sorted.parts -o output" },
+	{ .name = "parts-check", .arguments = "-c sorted.parts" },
 	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
 	{ .name = "delta", .arguments = "--compress=delta -S 1M -T tmp/a input -o output" },
 	{ .name = "zstd", .arguments = "--compress=zstd -S 1M -T tmp/a input -o output" },

@@ -11,6 +11,7 @@
 
 #include "io/input/parts_list.h"
 #include "src/base/messages.h"
+#include "src/record/digest.h"
 #include "tests/fault/modes.h"
 
 const char parts_names[] = " output.0000 output.0001 output.0002 output.0003 output.0004 "
@@ -69,6 +70,36 @@ bool parts_are_older(void)
 	}
 	older_list(text);
 	return file_holds("output.parts", text, strlen(text));
+}
+
+void parts_write_sorted(struct bytes sorted)
+{
+	enum { N = 3 };
+	struct listed_part parts[N];
+	struct key key = { .nbytes = 8, .kind = KEY_UNSIGNED };
+	const struct parts_list list = { .record_nbytes = 8,
+					 .keys = &key,
+					 .n_keys = 1,
+					 .n_records = sorted.nbytes / 8,
+					 .parts = parts,
+					 .n_parts = N };
+	char names[N][32], *text;
+
+	for (uint64_t i = 0, begin = 0, end; i < N; i++, begin = end) {
+		const unsigned char *records = (const unsigned char *)sorted.data + 8 * begin;
+
+		end = list.n_records * (i + 1) / N;
+		sprintf(names[i], "sorted.%04u", (unsigned)i);
+		parts[i] = (struct listed_part){ .name = names[i],
+						 .n_records = end - begin,
+						 .nbytes = 8 * (end - begin) };
+		for (uint64_t j = 0; j < end - begin; j++)
+			parts[i].checksum += digest_record(records + 8 * j, 8);
+		write_file(names[i], records, parts[i].nbytes);
+	}
+	must(parts_list_format(&list, &text) == 0, "sorted.parts");
+	write_file("sorted.parts", text, strlen(text));
+	free(text);
 }
 
 static bool list_is_right(uint64_t nbytes)

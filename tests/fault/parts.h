@@ -5,6 +5,9 @@
 
 #include "tests/fault/contents.h"
 
+/* A list "sorted.parts", and its parts: all of the numbers of 64 bits, in three files. */
+void parts_write_sorted(struct bytes sorted);
+
 /* Nothing but the older parts, with a list of them. */
 void parts_put_older(void);
 
