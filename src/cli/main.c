@@ -57,12 +57,14 @@ static void keep_to_one_arena(void)
 #endif
 }
 
-/* --debug */
-static int show_keys(void *context, const struct sort_spec *spec, const struct layout *layout,
-		     struct input *input)
+/* The files that inputs turn out to be have one role, too; and --debug. */
+static int look_at_inputs(void *context, const struct sort_spec *spec, const struct layout *layout,
+			  struct input *input)
 {
-	(void)context;
-	return debug_print(spec, layout, input);
+	const struct options *options = context;
+	const int r = roles_check_opened(options, input);
+
+	return r < 0 || !options->debug ? r : debug_print(spec, layout, input);
 }
 
 /* What is left is reports. */
@@ -101,7 +103,8 @@ static int explain(const struct options *options, const struct sort_observer *ob
 /* Check, sort or merge. */
 static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
 {
-	const struct sort_observer observer = { .opened = options->debug ? show_keys : NULL,
+	const struct sort_observer observer = { .context = (void *)options,
+						.opened = look_at_inputs,
 						.committed = reports_are_wanted(options) ?
 								     end_with_reports :
 								     NULL };

@@ -310,3 +310,23 @@ int roles_check(const struct options *options)
 	free(made);
 	return r;
 }
+
+int roles_check_opened(const struct options *options, const struct input *input)
+{
+	const struct {
+		const char *name, *path;
+	} reports[] = { { "--stats-json", options->stats_json_path },
+			{ "--trace", options->trace_path },
+			{ "--report", options->report_path } };
+
+	for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
+		struct stat status;
+
+		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
+		    input_has_listed_file(input, file_identity_of(&status)))
+			return fail(-EINVAL,
+				    "%s '%s' is a part of an input; let it go to another file",
+				    reports[i].name, reports[i].path);
+	}
+	return 0;
+}

@@ -68,3 +68,9 @@ void roles_free(struct roles *roles);
 
 /* All of a run of gsort with these options. 0, or a negative errno after a message. */
 int roles_check(const struct options *options);
+
+/*
+ * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says,
+ * and no report may be one of them. As above.
+ */
+int roles_check_opened(const struct options *options, const struct input *input);

@@ -387,6 +387,8 @@ cp -a lists kept
 run -m lists/a.parts -o lists/a.0001
 [ "$status" -eq 2 ] || broken "status $status"
 one_line 'a.0001: is a part of an input' 'in the place of a part'
+refuses "stats-json 'lists/a.0002' is a part of an input" -m --stats-json=lists/a.0002 lists/a.parts
+refuses "trace 'lists/a.0002' is a part of an input" -m --trace=lists/a.0002 lists/a.parts
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
 finish
