@@ -3,10 +3,10 @@
 
 usage: plots.py [--check] [ROOT]
 
-A file of docs/data is what a benchmark has written (tools/scripts/series.py, gsort-bench file
---json=FILE): an object with "series" (files, threads, kernels), "date", "machine", and "cases", each
-with "name", "input_bytes" and "median_s", and "threads" or "element_bytes" where that differs. Several
-files may have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
+A file of docs/data is what tools/scripts/series.py has written: an object with "series" (files, threads,
+kernels), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
+gsort-bench file --json have them, and "threads" or "element_bytes" where that differs. Several files may
+have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
 reader has it; the same data gives the same bytes. With --check nothing is written, and the status is 1 if
 a picture is not that of the data.
 """
