@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,7 +224,7 @@ static void *run_it(void *sort)
 	return NULL;
 }
 
-static void pipes_are_descriptors_too(void **state)
+static void pipes_and_sockets_are_descriptors_too(void **state)
 {
 	struct gsort *sort = open_sort(), *other = open_sort();
 	int between[2], last[2];
@@ -231,7 +232,7 @@ static void pipes_are_descriptors_too(void **state)
 	void *found;
 
 	(void)state;
-	assert_int_equal(pipe(between), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, between), 0);
 	assert_int_equal(pipe(last), 0);
 	pthread_create(&reader, NULL, read_pipe, &last[0]);
 	good(sort, gsort_add_input_path(sort, in_path));
@@ -779,7 +780,7 @@ int main(void)
 		FIXTURE(what_is_put_goes_to_a_file),
 		FIXTURE(file_is_sorted_to_a_file_and_to_who_gets_it),
 		FIXTURE(descriptors_are_used_from_where_they_stand),
-		FIXTURE(pipes_are_descriptors_too),
+		FIXTURE(pipes_and_sockets_are_descriptors_too),
 		FIXTURE(equal_records_come_in_the_order_of_inputs_and_what_is_put_is_the_last),
 		FIXTURE(sorted_streams_are_merged_with_what_is_put),
 		FIXTURE(nothing_put_is_nothing_got),
