@@ -178,32 +178,36 @@ static int check_old(const struct replaced *replaced, const struct stat *status)
 }
 
 /* Is that the name in the directory which the path led to at first? */
-static bool is_target(const struct replaced *replaced, char *path)
+static int is_target(const struct replaced *replaced, char *path)
 {
 	char *const slash = strrchr(path, '/');
 	struct stat directory, now;
 
 	if (strcmp(slash ? slash + 1 : path, replaced->name))
-		return false;
+		return 0;
 	if (slash)
 		slash[slash == path] = '\0'; /* "/name" is in "/" */
-	return stat(slash ? path : ".", &now) == 0 &&
-	       fstat(replaced->directory.fd, &directory) == 0 &&
-	       file_identity_equal(file_identity_of(&now), file_identity_of(&directory));
+	if (stat(slash ? path : ".", &now) < 0 || fstat(replaced->directory.fd, &directory) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return file_identity_equal(file_identity_of(&now), file_identity_of(&directory));
 }
 
 /* Who asks for a name finds the output there, or learns that it is not. */
 static int check_way(const struct replaced *replaced)
 {
 	char *path;
-	bool is_same;
+	bool is_same = false;
 	int r = place_follow_links(replaced->path, &path);
 
 	if (r == -ENOMEM)
 		return r;
-	is_same = r == 0 && is_target(replaced, path);
-	if (r == 0)
+	if (r == 0) {
+		r = is_target(replaced, path);
 		free(path);
+		is_same = r > 0;
+		if (r < 0)
+			return fail(r, "%s: cannot tell where it leads now: %m", replaced->path);
+	}
 	return is_same ? 0 :
 			 fail(-EBUSY,
 			      "%s: leads elsewhere than when it was looked at, since a link or a "

@@ -195,7 +195,9 @@ static void remove_unfinished(const struct replacement *replacement, const char 
 
 int replacement_check(const struct replacement *replacement)
 {
-	return replaced_check(&replacement->replaced);
+	const int r = replaced_check(&replacement->replaced);
+
+	return r < 0 ? fail(r, "%s: cannot be replaced: %m", replacement->replaced.path) : 0;
 }
 
 static int link_nameless(const struct replacement *replacement, const char *name)
