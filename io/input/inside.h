@@ -55,6 +55,12 @@ struct input {
 	struct placed_source sources[];
 };
 
+/* Are its sources read one after the other, since one of them at least is a stream? */
+static inline bool input_is_serial(const struct input *input)
+{
+	return input->total_nbytes == INPUT_SIZE_UNKNOWN;
+}
+
 /* Remember the first failure; every later reader gets it. */
 void input_stop(struct input *input, int r);
 
