@@ -188,7 +188,7 @@ static int is_target(const struct replaced *replaced, char *path)
 	if (slash)
 		slash[slash == path] = '\0'; /* "/name" is in "/" */
 	if (stat(slash ? path : ".", &now) < 0 || fstat(replaced->directory.fd, &directory) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	return file_identity_equal(file_identity_of(&now), file_identity_of(&directory));
 }
 
