@@ -163,7 +163,9 @@ def main():
     options = parser.parse_args()
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    os.environ['PATH'] = f"{options.programs.resolve()}{os.pathsep}{os.environ['PATH']}"
+    # Libraries are beside the programs where these were packed.
+    for name in ('PATH', 'LD_LIBRARY_PATH'):
+        os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
     os.chdir(options.dir)
     try:
         write(output, measure_files(options))
