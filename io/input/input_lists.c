@@ -102,7 +102,7 @@ static int add_parts(struct input_lists *lists, struct input_group *group)
 		const struct listed_file file = { .group = group, .part = part };
 
 		r = add_file(lists, &file, path_of_part(group->path, part->name),
-			     (struct given){ GIVEN_PATH });
+			     (struct given){ .kind = GIVEN_PATH });
 	}
 	return r;
 }
@@ -192,7 +192,8 @@ int input_lists_open(const struct syscalls *calls, const char *const *paths,
 		r = fail_memory(paths[0]);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_group(calls, lists, paths[i],
-			      given ? given[i] : (struct given){ GIVEN_PATH }, are_lists[i]);
+			      given ? given[i] : (struct given){ .kind = GIVEN_PATH },
+			      are_lists[i]);
 	if (r == 0)
 		r = check_groups(lists);
 	if (r < 0) {
