@@ -110,19 +110,20 @@ static int open_runs(const struct ranges *ranges, struct range *range)
 	return 0;
 }
 
-static int open_range(const struct ranges *ranges, struct range *range)
+static int open_range(const struct ranges *ranges, struct range *range,
+		      struct window_memory *windows)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
 
 	range->whole = ranges->sink;
 	range->job = *ranges->job;
 	range->job.plan = *ranges->plan;
-	range->job.windows = NULL;
+	range->job.windows = windows;
 	range->edges.first = malloc(edge_nbytes);
 	range->edges.last = malloc(edge_nbytes);
 	if (!range->edges.first || !range->edges.last)
 		return fail(-ENOMEM, "no memory for a merge");
-	return window_memory_open(&range->job.windows) < 0 ? -ENOMEM : open_runs(ranges, range);
+	return open_runs(ranges, range);
 }
 
 /* What it has found stays. */
@@ -131,31 +132,44 @@ static void close_range(struct range *range)
 	for (uint32_t i = 0; i < range->n_runs; i++)
 		run_close(range->runs[i]);
 	free(range->runs);
-	if (range->whole)
-		window_memory_close(range->job.windows);
 }
 
-/* A thread's: one range after the other, until there are none. */
+static int merge_one(struct ranges *ranges, uint32_t i, struct window_memory *windows)
+{
+	struct range *range = &ranges->of[i];
+	int r;
+
+	range->number = i;
+	r = open_range(ranges, range, windows);
+	if (r == 0)
+		r = merge_range(range);
+	close_range(range);
+	return r;
+}
+
+static void fail_ranges(struct ranges *ranges, int r)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&ranges->error, &none, r);
+	if (ranges->sink->cancel) /* what others write is of no use any more */
+		ranges->sink->cancel(ranges->sink->context);
+}
+
+/* A thread's: one range after the other, in the same memory, until there are none. */
 static void merge_some(void *context)
 {
 	struct ranges *ranges = context;
+	struct window_memory *windows = NULL;
 	uint32_t i;
+	int r = window_memory_open(&windows);
 
-	while ((i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
-	       atomic_load(&ranges->error) == 0) {
-		struct range *range = &ranges->of[i];
-		int r, none = 0;
-
-		range->number = i;
-		r = open_range(ranges, range);
-		if (r == 0)
-			r = merge_range(range);
-		close_range(range);
-		if (r == 0)
-			continue;
-		atomic_compare_exchange_strong(&ranges->error, &none, r);
-		cancel_range(range); /* what others write is of no use any more */
-	}
+	while (r == 0 && (i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
+	       atomic_load(&ranges->error) == 0)
+		r = merge_one(ranges, i, windows);
+	if (r < 0)
+		fail_ranges(ranges, r);
+	window_memory_close(windows);
 }
 
 static void free_ranges(struct ranges *ranges)
