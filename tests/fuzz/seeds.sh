@@ -3,7 +3,8 @@
 #
 # usage: seeds.sh DIRECTORY
 #
-# Makes DIRECTORY/arguments, /decoders, /manifest, /parts_list and /plan. GSORT, if set, makes a compressed file.
+# Makes DIRECTORY/arguments, /decoders, /manifest, /parts_list and /plan. GSORT, if set, makes a
+# compressed file.
 set -eu
 cd "$1"
 mkdir -p arguments decoders formats manifest parts_list plan
@@ -56,13 +57,17 @@ for type in 1 2 3 4 5; do
 	} > "manifest/$type"
 done
 
-cat > parts_list/two << 'END'
-{ "gsort_parts": 1, "content": "npy", "zstd": false, "record_bytes": 12, "header_bytes": 128,
-  "keys": ["8:i32:r", "0:f64:n"], "unique": true, "divided_at_keys": true, "records": 3, "parts": [
-  { "part": 0, "name": "a.0000", "records": 2, "bytes": 152, "first_key": "00", "last_key": "01",
-    "checksum": "0123456789abcdef" },
-  { "part": 1, "name": "a.0001", "records": 1, "bytes": 140, "checksum": "fedcba9876543210" } ] }
-END
+part() {
+	printf '{ "part": %s, "name": "a.000%s", "records": %s, "bytes": 152, "first_key": "00",' \
+		"$1" "$1" "$2"
+	printf '"last_key": "01", "checksum": "0123456789abcdef" }'
+}
+{
+	printf '{ "gsort_parts": 1, "content": "npy", "zstd": false, "record_bytes": 12,'
+	printf '"header_bytes": 128, "keys": ["8:i32:r", "0:f64:n"], "unique": true,'
+	printf '"divided_at_keys": true, "records": 3, "parts": [%s, %s] }' \
+		"$(part 0 2)" "$(part 1 1)"
+} > parts_list/two
 
 head -c 96 /dev/zero > plan/zeros
 head -c 96 /dev/urandom > plan/random
