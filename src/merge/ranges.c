@@ -51,6 +51,13 @@ static int write_range(void *context, const struct merged *merged)
 	return range->whole->write(range->whole->context, &placed);
 }
 
+static uint64_t place_in_range(void *context, uint64_t position)
+{
+	const struct range *range = context;
+
+	return range->whole->place(range->whole->context, range->position + position);
+}
+
 static void cancel_range(void *context)
 {
 	const struct range *range = context;
@@ -70,6 +77,7 @@ static int merge_range(struct range *range)
 	sink.context = range;
 	sink.write = write_range;
 	sink.cancel = cancel_range;
+	sink.place = sink.place ? place_in_range : NULL;
 	sink.base += range->position * sink.item_nbytes;
 	sink.edges = &range->edges;
 	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,

@@ -65,6 +65,8 @@ struct sink {
 	 */
 	uint32_t align_nbytes;
 	uint64_t base;
+	/* Or where in which of several files, not known with -u: in bytes. NULL: as above. */
+	uint64_t (*place)(void *context, uint64_t position);
 	/*
 	 * Called by several threads, for each window once. 0 or a negative errno after a message.
 	 */

@@ -155,7 +155,9 @@ void window_align(struct window *window, uint64_t position)
 	const struct sink *sink = pool->sink;
 	uint64_t shift = 0;
 
-	if (sink->align_nbytes)
+	if (sink->align_nbytes && sink->place)
+		shift = sink->place(sink->context, position) % sink->align_nbytes;
+	else if (sink->align_nbytes)
 		shift = (sink->base + position * sink->item_nbytes) % sink->align_nbytes;
 	if (leaves_from_apart(pool)) {
 		window->out = window->buffers.out;

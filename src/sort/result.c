@@ -193,31 +193,32 @@ uint64_t result_file_nbytes(const struct layout *layout)
 
 /* --- where it goes --- */
 
-/* Each of many files has no queue of its own to go past the cache by. */
-static void choose_way_of_parts(struct result *result, enum page_cache_use use)
+/* So many files at most have each a descriptor and a queue of its own to go past the cache by. */
+enum { MOST_DIRECT_FILES = 32 };
+
+static void choose_way_of(struct output *output, enum page_cache_use use)
 {
-	for (uint32_t i = 0; i < result->n_files && use == PAGE_CACHE_IS_TOO_SMALL; i++)
-		output_write_behind(result->outputs[i]);
+	switch (use) {
+	case PAGE_CACHE_IS_TOO_SMALL:
+		output_pass_by_cache(output);
+		break;
+	case PAGE_CACHE_MAY_HOLD:
+		output_try_both_ways(output);
+		break;
+	case PAGE_CACHE_HOLDS:
+		break;
+	}
 }
 
 static void choose_way(struct result *result, uint64_t nbytes)
 {
 	const enum page_cache_use use = page_cache_use(result->job, nbytes);
 
-	if (result_has_parts(result)) {
-		choose_way_of_parts(result, use);
-		return;
-	}
-	switch (use) {
-	case PAGE_CACHE_IS_TOO_SMALL:
-		output_pass_by_cache(result->outputs[0]);
-		break;
-	case PAGE_CACHE_MAY_HOLD:
-		output_try_both_ways(result->outputs[0]);
-		break;
-	case PAGE_CACHE_HOLDS:
-		break;
-	}
+	for (uint32_t i = 0; i < result->n_files; i++)
+		if (result->n_files <= MOST_DIRECT_FILES)
+			choose_way_of(result->outputs[i], use);
+		else if (use == PAGE_CACHE_IS_TOO_SMALL)
+			output_write_behind(result->outputs[i]);
 }
 
 void result_choose_way(struct result *result)

@@ -213,6 +213,16 @@ static void cancel(void *context)
 		output_cancel(result->outputs[i]);
 }
 
+/* Where in its file a record goes, in bytes. */
+static uint64_t place_record(void *context, uint64_t position)
+{
+	const struct result *result = context;
+	const struct result_file *file = &result->files[find_file(result, position)];
+
+	return result->spec->header_nbytes +
+	       (position - file->begin) * result->job->layout->output_nbytes;
+}
+
 struct sink result_sink(struct result *result)
 {
 	struct sink sink = {
@@ -228,9 +238,11 @@ struct sink result_sink(struct result *result)
 		.point = result->checkpoint ? note_point : NULL,
 	};
 
-	if (result_has_parts(result))
-		return sink;
 	sink.align_nbytes = output_alignment(result->outputs[0], &sink.base);
+	if (result_has_parts(result)) {
+		sink.place = place_record;
+		sink.align_nbytes = result->spec->unique ? 0 : sink.align_nbytes;
+	}
 	sink.base += result->spec->header_nbytes;
 	return sink;
 }
