@@ -17,7 +17,7 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 		.record_nbytes = spec->record_nbytes,
 		.keys = spec->keys,
 		.n_keys = spec->n_keys,
-		.compares = spec->unique || spec->merges || spec->checks,
+		.compares = spec->unique || spec->merges || spec->checks || spec->keeps_ties,
 		.keeps_records = spec->limit != SORT_SPEC_UNLIMITED,
 		.count = spec->count,
 		.keys_only = spec->keys_only,
@@ -144,6 +144,8 @@ int spec_complete(const struct sort_spec *spec, const struct input *input, const
 			return r;
 		complete.record_nbytes = fields->record_nbytes;
 		complete.keys = keys;
+		complete.keeps_ties = fields->are_columns ||
+				      (fields->n && *fields->fields[0].name);
 		for (uint32_t i = 0; i < complete.n_keys && r == 0; i++) {
 			keys[i].descending |= spec->reverse;
 			r = check_key(&complete, &keys[i], name);

@@ -43,6 +43,11 @@ struct sort_spec {
 	const struct field_choice *choices; /* n_choices */
 	uint32_t n_choices;
 	bool reverse; /* all keys that such an input makes are descending */
+	/*
+	 * They are more than one number each, so what is equal stays in its order, also where its
+	 * bits are all that there is (-0.0 and +0.0). Once the spec is complete.
+	 */
+	bool keeps_ties;
 	/* In front of the records of the output: once the spec is complete, by who made it so. */
 	uint64_t header_nbytes;
 

@@ -25,6 +25,7 @@ static uint128_t count_turned(const struct key_field *field)
 {
 	switch (field->form) {
 	case KEY_FORM_NUMERIC:
+	case KEY_FORM_REFINED:
 		return ((uint128_t)1 << field->n_fraction_bits) - 1; /* NaN with a sign */
 	case KEY_FORM_TIME:
 		return 1;
@@ -104,6 +105,18 @@ static uint32_t make_fields_of_key(const struct key *key, uint64_t offset,
 	return 1;
 }
 
+/*
+ * Would the records be codes if nothing asked for items? Then their order is that of codes, so that
+ * the first few are the same bytes as those of all.
+ */
+static bool follows_codes(const struct layout_request *request)
+{
+	struct layout_request plain = *request;
+
+	plain.keeps_records = false;
+	return request->keeps_records && layout_ops_codes.suits(&plain);
+}
+
 struct code_map key_code_map(const struct key *key)
 {
 	const struct key_field field = make_field(key, 0);
@@ -152,6 +165,7 @@ int layout_make_fields(const struct layout_request *request, bool packed, uint64
 	struct key_field *fields =
 		calloc((size_t)request->n_keys * MOST_FIELDS_OF_KEY, sizeof *fields);
 	struct key_fields made = { .fields = fields };
+	const bool is_refined = follows_codes(request);
 	uint64_t packed_nbytes = 0;
 
 	if (!fields)
@@ -162,6 +176,8 @@ int layout_make_fields(const struct layout_request *request, bool packed, uint64
 		struct key_field some[MOST_FIELDS_OF_KEY];
 		const uint32_t n_some = make_fields_of_key(key, offset, some);
 
+		if (is_refined && some[0].form == KEY_FORM_NUMERIC)
+			some[0].form = KEY_FORM_REFINED;
 		for (uint32_t j = 0; j < n_some; j++)
 			add_field(&made, fields, some[j]);
 		packed_nbytes += key->nbytes;

@@ -34,6 +34,7 @@
 enum key_form {
 	KEY_FORM_BITS,    /* its bits */
 	KEY_FORM_NUMERIC, /* the value of a float of at most 8 bytes */
+	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them (code.h) */
 	KEY_FORM_TIME,    /* that of an integer of at most 8 bytes, of which the least comes last */
 	KEY_FORM_NANS,    /* which of the two floats there are NaN, in one byte */
 };
@@ -62,7 +63,8 @@ struct key_fields {
 /* Can the field be made of its bytes in the normalised key again? */
 static inline bool key_field_is_code(const struct key_field *field)
 {
-	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_TIME;
+	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_REFINED ||
+	       field->form == KEY_FORM_TIME;
 }
 
 /* 1 <= n <= 8 bytes, most significant first, into the low 8 * n bits. */
@@ -131,6 +133,10 @@ static inline GSORT_HD uint64_t key_field_value(const struct key_field *field,
 		if (is_nan)
 			return all;
 		return bits > sign ? ~bits & all : bits | sign;
+	case KEY_FORM_REFINED: /* NaN with a sign, the least of all, come behind the others */
+		return ((bits & sign ? ~bits : bits | sign) + 1 -
+			(UINT64_C(1) << field->n_fraction_bits)) &
+		       all;
 	case KEY_FORM_TIME:
 		return ((bits ^ sign) - 1) & all;
 	default:

@@ -100,7 +100,8 @@ struct layout_request {
 	uint64_t record_nbytes;
 	const struct key *keys; /* n_keys, at least 1, in the order of their weight; copied */
 	uint32_t n_keys;
-	bool keeps_records; /* LAYOUT_RECORDS also for codes: something asks for items */
+	/* LAYOUT_RECORDS also for codes, in their order: something asks for items */
+	bool keeps_records;
 	bool compares; /* keys that are equal must be known as such: -u, or the input is in order */
 	bool count, keys_only, index;
 };

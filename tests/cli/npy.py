@@ -212,6 +212,26 @@ def check_ways():
     claim(sorted_by(stdin=open('wide.npy', 'rb').read()) is not None, 'the same through a pipe')
 
 
+def check_ties():
+    specials = np.array([0.0, -0.0, np.nan, -np.nan, 1.0] * 20, '<f8')
+    np.save('specials.npy', specials)
+    specials.tofile('specials')
+    for n in [1, 9, 30, 70]:
+        for way in [[], ['-r']]:
+            claim(sorted_by(*way, '--limit=%d' % n, 'specials.npy').tobytes() ==
+                  sorted_by(*way, 'specials.npy')[:n].tobytes(), '--limit has the bytes of all')
+            claim(gsort(*way, '-t', 'f64:n', '--limit=%d' % n, 'specials').stdout ==
+                  gsort(*way, '-t', 'f64:n', 'specials').stdout[:8 * n],
+                  '--limit has the bytes of all, of plain numbers')
+    # What is more than a number each stays in its order if it is equal.
+    zeros = np.array([0.0, -0.0, 1.0, 0.0, -0.0, -1.0])
+    for a in [zeros.reshape(6, 1), zeros.reshape(6, 1, 1), zeros.view([('x', '<f8')])]:
+        np.save('input.npy', a)
+        claim(sorted_by('input.npy').tobytes() ==
+              np.array([-1.0, 0.0, -0.0, 0.0, -0.0, 1.0]).tobytes(),
+              'equal records of one float stay in their order: %s %s' % (a.dtype, a.shape))
+
+
 def refused(message, *arguments, stdin=None):
     before = open('output.npy', 'rb').read()
     done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
@@ -259,5 +279,6 @@ for dtype in PLAIN + STRUCTURES:
 check_fields()
 check_rows()
 check_ways()
+check_ties()
 check_refusals()
 sys.exit(1 if broken else 0)

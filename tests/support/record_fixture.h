@@ -51,7 +51,8 @@ static inline struct layout random_layout(uint64_t record_nbytes, uint64_t seed)
 	const struct layout_request request = { .record_nbytes = record_nbytes,
 						.keys = keys,
 						.n_keys = random_keys(record_nbytes, seed, keys),
-						.keeps_records = true };
+						.keeps_records = true,
+						.compares = true };
 
 	assert_int_equal(layout_make(&request, &layout), 0);
 	return layout;

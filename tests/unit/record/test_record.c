@@ -281,6 +281,42 @@ static void numbers_that_must_compare_are_not_sorted_as_codes(void **state)
 	layout_free(&layout);
 }
 
+/* --limit: the first records are those that come first where all of them are sorted, as codes. */
+static void assert_limited_like_all(const char *type)
+{
+	const char *const keys[] = { type, NULL };
+	const uint32_t nbytes = (uint32_t)strtoul(type + 3, NULL, 10) / 8;
+	struct layout all = layout_of((struct layout_request){ .record_nbytes = nbytes }, keys);
+	struct layout few = layout_of(
+		(struct layout_request){ .record_nbytes = nbytes, .keeps_records = true }, keys);
+
+	assert_true(layout_is_plain(&all) && !layout_is_plain(&few));
+	for (uint64_t i = 0; i < 3000; i++) {
+		unsigned char *a = random_bytes(nbytes, i), *b = random_bytes(nbytes, i + 1);
+		code_t x, y;
+
+		make_special(&all.key, i, a);
+		make_special(&all.key, i + 1, b);
+		x = layout_encode(&all, a);
+		y = layout_encode(&all, b);
+		assert_int_equal(key_compare(&few.record_keys, a, b), (x > y) - (x < y));
+		guarded_free(a, nbytes);
+		guarded_free(b, nbytes);
+	}
+	layout_free(&all);
+	layout_free(&few);
+}
+
+static void a_limit_has_zeros_and_nan_in_the_order_of_the_whole(void **state)
+{
+	(void)state;
+	assert_limited_like_all("0:f16:n");
+	assert_limited_like_all("0:f32be:n");
+	assert_limited_like_all("0:f32:n:r");
+	assert_limited_like_all("0:f64:n");
+	assert_limited_like_all("0:f64be:n:r");
+}
+
 static uint32_t n_fields(const char *const *texts)
 {
 	struct layout layout = layout_of((struct layout_request){ .record_nbytes = 32 }, texts);
@@ -574,6 +610,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_in_the_order_of_numpy),
 		cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
 		cmocka_unit_test(numbers_that_must_compare_are_not_sorted_as_codes),
+		cmocka_unit_test(a_limit_has_zeros_and_nan_in_the_order_of_the_whole),
 		cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
 		cmocka_unit_test(other_neighbours_stay_apart),
 		cmocka_unit_test(keys_outside_of_the_record_are_refused),
