@@ -229,8 +229,8 @@ static int look_npy(const struct format_view *view, const struct format_rules *r
 	uint64_t header_nbytes;
 
 	if (!npy_recognise(view->head, view->n_head, &header_nbytes))
-		return 0;
-	return header_nbytes != rules->skip_nbytes ||
+		return npy_begins(view->head, view->n_head) && rules->skip_nbytes == 0;
+	return header_nbytes != rules->skip_nbytes || rules->counts_anew ||
 	       (rules->is_untyped && !memmem(view->head, view->n_head, u64, sizeof u64 - 1));
 }
 
@@ -332,18 +332,42 @@ static int refuse_filtered(const struct format *format, const struct format_view
 			 format->filter, space, file, command_of(rules), verb_of(rules));
 }
 
+/* It begins as one does, and does not go on so. */
+static int refuse_broken_npy(const struct format_view *view, const char *name)
+{
+	const unsigned char *version = view->head + 6;
+
+	if (view->n_head < 8 || (version[0] >= 1 && version[0] <= 3 && version[1] == 0))
+		return fail(-EINVAL,
+			    "%s: is a file of numpy that ends within its header, after %zu bytes: "
+			    "it is cut off",
+			    name, view->n_head);
+	return fail(-EINVAL,
+		    "%s: is a file of numpy in version %u.%u of its format, and not 1.0, 2.0 or "
+		    "3.0: numpy.save() of what numpy.load() finds in it writes one of these",
+		    name, version[0], version[1]);
+}
+
 /* Who knows of the header need not. */
 static int refuse_npy(const struct format_view *view, const struct format_rules *rules,
 		      const char *name, const char *path)
 {
-	const uint64_t nbytes = npy_header_nbytes(view);
+	uint64_t nbytes;
 
 	(void)path;
-	if (nbytes == rules->skip_nbytes)
-		return fail_hint(-EINVAL, HINT_NO_HEADER_OR_SAY, 0, "%s: is a file of numpy", name);
-	return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
-			 "%s: is a file of numpy with a header of %" PRIu64 " bytes, not %" PRIu64,
-			 name, nbytes, rules->skip_nbytes);
+	if (!npy_recognise(view->head, view->n_head, &nbytes))
+		return refuse_broken_npy(view, name);
+	if (nbytes != rules->skip_nbytes)
+		return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
+				 "%s: is a file of numpy with a header of %" PRIu64
+				 " bytes, not %" PRIu64,
+				 name, nbytes, rules->skip_nbytes);
+	if (rules->counts_anew)
+		return fail_hint(-EINVAL, HINT_NO_HEADER, 0,
+				 "%s: is a file of numpy, whose header would not fit what is "
+				 "written behind it",
+				 name);
+	return fail_hint(-EINVAL, HINT_NO_HEADER_OR_SAY, 0, "%s: is a file of numpy", name);
 }
 
 /* What is compressed, or comes through a pipe, has no directory in which parts could be. */
@@ -379,7 +403,9 @@ static const struct format formats[] = {
 	{ .name = "compressed by xz", .filter = "xz -dc", .look = look_xz },
 	{ .name = "compressed by bzip2", .filter = "bzip2 -dc", .look = look_bzip2 },
 	{ .name = "compressed by lz4", .filter = "lz4 -dc", .look = look_lz4 },
-	{ .name = "a zip archive", .advice = "unzip -p writes what is in it", .look = look_zip },
+	{ .name = "a zip archive",
+	  .advice = "unzip -p FILE MEMBER writes one of its members",
+	  .look = look_zip },
 	{ .name = "a 7z archive", .advice = "7z e -so writes what is in it", .look = look_7z },
 	{ .name = "a Parquet file",
 	  .advice = "its columns are encoded: write the one to be sorted as plain numbers first",

@@ -34,6 +34,7 @@ struct format_rules {
 	uint64_t skip_nbytes; /* the header that the user knows of; 0: none */
 	bool is_untyped;      /* nobody has said what a record is */
 	bool takes_lists;     /* of parts (parts_list.h) */
+	bool counts_anew;     /* what is written is not as many records, or others */
 	const char *checker;  /* the program that only looks; NULL: it is sorted */
 };
 

@@ -22,13 +22,15 @@ enum partial {
 struct npy;
 
 struct framing {
-	uint64_t record_nbytes; /* if is_untyped or is_named: unless the header says more */
+	uint64_t record_nbytes; /* if is_open: unless a header says something else */
 	uint64_t skip_nbytes;
 	enum partial partial;
 	/* What else a file may be, and whether that would be a mistake (format.h). */
 	enum format_choice format;
-	bool is_untyped;     /* nobody has said what a record is */
-	bool is_named;       /* keys are by names, which nobody but a header can know */
+	bool is_untyped;     /* nobody has said what a record is, */
+	bool is_open;        /* or how many bytes it has; */
+	bool is_typed;       /* one type was said, which may be that of columns */
+	bool counts_anew;    /* the output is not as many records as the first input, or others */
 	bool takes_lists;    /* a list of parts stands for these: inputs are sorted */
 	const char *checker; /* for what a message advises */
 	/* What another input has found out: what all have to be; npy NULL: plain records. */
@@ -42,6 +44,7 @@ static inline struct format_rules framing_rules(const struct framing *framing)
 				      .skip_nbytes = framing->skip_nbytes,
 				      .is_untyped = framing->is_untyped,
 				      .takes_lists = framing->takes_lists,
+				      .counts_anew = framing->counts_anew,
 				      .checker = framing->checker };
 }
 

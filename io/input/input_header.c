@@ -28,13 +28,13 @@ static int settle_npy(struct input *input, const struct placed_source *placed, s
 	struct framing *framing = &input->framing;
 	const uint64_t nbytes = npy->fields.record_nbytes;
 
-	if (framing->is_untyped || framing->is_named)
+	if (framing->is_open || framing->is_typed)
 		framing->record_nbytes = nbytes;
 	if (framing->record_nbytes != nbytes)
-		return fail(-EINVAL,
-			    "%s: its records have %" PRIu64 " bytes, not %" PRIu64
-			    ", as is said of them: nothing need be said of a file of numpy",
-			    placed->source.name, nbytes, framing->record_nbytes);
+		return fail_hint(-EINVAL, HINT_BEHIND_HEADER, npy->header_nbytes,
+				 "%s: is a file of numpy whose records have %" PRIu64
+				 " bytes, not %" PRIu64,
+				 placed->source.name, nbytes, framing->record_nbytes);
 	input->npy = npy;
 	input->owns_npy = true;
 	input->is_settled = true;
@@ -53,7 +53,7 @@ static int check_npy(const struct input *input, const struct placed_source *plac
 		return 0;
 	return fail(-EINVAL,
 		    "%s: is a file of numpy of other items than the one before it: %.200s, (N%s), "
-		    "and %.200s, (N%s)",
+		    "and %.200s, (N%s); astype() makes the same of both",
 		    placed->source.name, npy->descr, npy->row, input->npy->descr, input->npy->row);
 }
 
@@ -140,14 +140,19 @@ int input_check_count(const struct input *input, const struct placed_source *pla
 {
 	const uint64_t record_nbytes = input->framing.record_nbytes;
 	uint64_t wanted;
+	bool is_more;
 
-	if (placed->n_said == ANY_NUMBER ||
-	    (!__builtin_mul_overflow(placed->n_said, record_nbytes, &wanted) && wanted == nbytes))
+	if (placed->n_said == ANY_NUMBER)
+		return 0;
+	is_more = __builtin_mul_overflow(placed->n_said, record_nbytes, &wanted) || wanted > nbytes;
+	if (!is_more && wanted == nbytes)
 		return 0;
 	return fail(-EINVAL,
 		    "%s: %" PRIu64 " bytes behind the header, which says that there are %" PRIu64
-		    " records of %" PRIu64 " bytes",
-		    placed->source.name, nbytes, placed->n_said, record_nbytes);
+		    " records of %" PRIu64 " bytes: it is %s",
+		    placed->source.name, nbytes, placed->n_said, record_nbytes,
+		    is_more ? "cut off, or was not written to its end" :
+			      "followed by something else, or several files are in it");
 }
 
 /* --- lists of parts --- */
@@ -183,7 +188,7 @@ int input_check_lists(struct input *input)
 	const struct input_group *first = input_lists_first(lists);
 	int r = 0;
 
-	if (input->framing.is_untyped || input->framing.is_named)
+	if (input->framing.is_open)
 		input->framing.record_nbytes = first->list.record_nbytes;
 	for (size_t i = 0; i < lists->n_groups && r == 0; i++)
 		if (lists->groups[i].is_list)

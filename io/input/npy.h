@@ -29,14 +29,20 @@ struct npy {
 	unsigned version;
 	uint64_t n_records;
 	struct fields fields; /* of a record */
-	char *descr;          /* as it is spelled */
-	char *row;            /* the shape of a record: ", 3", or "" */
+	char *descr;          /* as gsort spells it */
+	char *top_names; /* of the structure that it is, with titles; each has a NUL, and all */
+	char *row;       /* the shape of a record: ", 3", or "" */
 };
+
+#define NPY_MAGIC "\x93NUMPY"
 
 enum {
 	NPY_PREFIX_NBYTES = 12,
 	NPY_MOST_HEADER_NBYTES = 1 << 20, /* numpy writes 64 KiB at most without being asked */
 };
+
+/* Do these n bytes begin as such a file does, of whatever version, or cut off? */
+bool npy_begins(const unsigned char *bytes, size_t n);
 
 /*
  * Do these n bytes, the first of a file, begin such a header? Then *ret_header_nbytes are before

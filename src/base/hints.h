@@ -33,10 +33,18 @@ enum hint {
 	HINT_NO_HEADER,        /* let the file say itself what is in it */
 	HINT_NO_HEADER_OR_SAY, /* or say what is behind the header */
 	HINT_READ_AS_RECORDS,  /* the same of what is written, when it will be read */
+	HINT_BEHIND_HEADER, /* or take for records what is behind the header, so long: the number */
+	HINT_AS_PLAIN_RECORDS, /* the same, and nothing else would help: the number */
 	HINT_SHORTER_HEADER,   /* what is said of the header does not fit */
 	HINT_MERGE_PARTS,      /* what is sorted can be merged, and checked */
 	HINT_MERGE_SORTED,     /* only files that are sorted can be merged */
 	HINT_NAME_OUTPUT,      /* let the output be a file with a name */
+
+	/* Records and keys */
+	HINT_NO_KEY,      /* ask for no key: there is only one */
+	HINT_OTHER_KEYS,  /* ask for other keys */
+	HINT_NAME_FIELDS, /* say what records consist of */
+	HINT_SAY_SIZE,    /* say how many bytes a record has */
 
 	/* What the message is about: it was asked for, and cannot be had */
 	HINT_ABOUT_CHECKPOINT,

@@ -47,9 +47,8 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 
 	if (r < 0)
 		return r;
-	if (record->is_named)
-		return fail(-EINVAL, "-k, --key=%s: name the fields by --fields",
-			    record->choices[0].name);
+	if (record->said == RECORDS_CHOICES)
+		return record_options_refuse_choices(record);
 	return layout_make(&(struct layout_request){ .record_nbytes = record->record_nbytes,
 						     .keys = record->keys,
 						     .n_keys = record->n_keys },

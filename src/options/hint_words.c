@@ -35,16 +35,26 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_TAKE_AS_RECORDS] = { .after = "; --format=raw takes its bytes for records" },
 	[HINT_SAY_RECORDS] = { .after = "; if it is records, say which by -t or -R, -t u64 for "
 					"example, or by --format=raw" },
-	[HINT_NO_HEADER] = { .after = ": leave out --skip-bytes, and it is read as what it is; "
-				      "--format=raw takes its bytes for records" },
+	[HINT_NO_HEADER] = { .after = ": leave out --skip-bytes, and it is read as what it is" },
 	[HINT_NO_HEADER_OR_SAY] = { .after = ": leave out --skip-bytes, and it is read as what it "
-					     "is, or say by -t what is behind the header; "
-					     "--format=raw takes its bytes for records" },
+					     "is, or say by -t what is behind the header" },
+	[HINT_BEHIND_HEADER] = { .after = "; leave out what is said of it, or take what is behind "
+					  "the header for plain records: --skip-bytes=",
+				 .has_number = true,
+				 .after_number = " and -t, or -R and -k" },
+	[HINT_AS_PLAIN_RECORDS] = { .after = "; --skip-bytes=",
+				    .has_number = true,
+				    .after_number = " with -t, or -R and -k, takes what is behind "
+						    "the header for plain records" },
 	[HINT_READ_AS_RECORDS] = { .after = ": read it with --format=raw" },
 	[HINT_SHORTER_HEADER] = { .after = " (--skip-bytes)" },
 	[HINT_MERGE_PARTS] = { .after = "; -m merges them, and -c checks them" },
 	[HINT_MERGE_SORTED] = { .after = "; -m merges files that are sorted already" },
 	[HINT_NAME_OUTPUT] = { .after = "; name a file with -o" },
+	[HINT_NO_KEY] = { .after = "; leave out -k" },
+	[HINT_OTHER_KEYS] = { .after = "; name others by -k" },
+	[HINT_NAME_FIELDS] = { .after = "; name them by --fields, or write -k OFFSET:TYPE" },
+	[HINT_SAY_SIZE] = { .after = "; -k, --key needs -R, --record-size" },
 	[HINT_ABOUT_CHECKPOINT] = { .before = "--checkpoint: " },
 	[HINT_ABOUT_DEVICE] = { .before = "--backend=cuda, --gpus: " },
 	[HINT_ABOUT_GPUS] = { .before = "--gpus: " },

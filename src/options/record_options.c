@@ -131,33 +131,21 @@ static int append(struct record_options *record, struct field_choice choice)
 	return 0;
 }
 
-/* A name begins with no digit, and a column is a number, with nothing but an order behind it. */
-static bool is_name(const char *argument)
+/* A place has digits and a colon; a column is a number, with nothing but an order behind it. */
+static bool is_place(const char *argument)
 {
 	const size_t n = strspn(argument, "0123456789");
 	const char *rest = argument + n;
 
-	if (n == 0)
-		return *argument && !strchr(":- ", *argument);
+	if (n == 0 || *rest != ':')
+		return false;
 	if (strncmp(rest, ":n", 2) == 0 || strncmp(rest, ":t", 2) == 0)
 		rest += 2;
-	return !*rest || strcmp(rest, ":r") == 0;
+	return *rest && strcmp(rest, ":r") != 0;
 }
 
-static int take_name(struct record_options *record, const char *argument)
-{
-	struct field_choice choice;
-	int r = field_choice_parse(argument, &choice);
-
-	if (r < 0)
-		return r;
-	r = append(record, choice);
-	if (r < 0)
-		free(choice.name);
-	return r;
-}
-
-int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
+/* "8:f64:r" */
+static int parse_place(const struct option_spec *spec, const char *argument, struct key *ret_key)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	const char *type;
@@ -167,21 +155,44 @@ int record_options_take_key(const struct option_spec *spec, const char *argument
 	bool descending;
 	int r;
 
-	if (is_name(argument))
-		return take_name(member_of(spec, target), argument);
 	if (!parse_offset(argument, &offset, &type))
 		return fail(-EINVAL,
 			    "%s: '%s' is no key: write OFFSET:TYPE or OFFSET:TYPE:r, such as "
 			    "8:i32 or 0:b4:r, or the name of a field",
 			    option_spell(spec, spelling), argument);
 	n = strlen(type);
+	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0)
+		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s:%c:r",
+			    option_spell(spec, spelling), argument, (int)(type - argument - 1),
+			    argument, type[2]);
 	descending = n > 2 && strcmp(type + n - 2, ":r") == 0;
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)
 		return r;
 	key.offset = offset;
 	key.descending = descending;
-	return append(member_of(spec, target), (struct field_choice){ .key = key });
+	*ret_key = key;
+	return 0;
+}
+
+int record_options_take_key(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct field_choice choice = { 0 };
+	char spelling[OPTION_SPELLING_NBYTES];
+	int r = 0;
+
+	if (!*argument)
+		return fail(-EINVAL, "%s: '' is no key", option_spell(spec, spelling));
+	if (is_place(argument))
+		r = parse_place(spec, argument, &choice.key);
+	if (r < 0)
+		return r;
+	choice.text = strdup(argument);
+	r = choice.text ? append(member_of(spec, target), choice) :
+			  fail(-ENOMEM, "no memory for a key");
+	if (r < 0)
+		free(choice.text);
+	return r;
 }
 
 int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target)
@@ -205,8 +216,10 @@ static int settle_one(struct record_options *record)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
 				    .kind = KEY_BYTES,
 				    .big_endian = true };
-	record->is_default = !key.nbytes;
-	if (record->is_default)
+	record->said = record->type.nbytes ? RECORDS_TYPE :
+		       key.nbytes          ? RECORDS_SIZE :
+					     RECORDS_NOTHING;
+	if (record->said == RECORDS_NOTHING)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
 		key_format_type(&key, type);
@@ -258,28 +271,26 @@ static int check_keys(const struct record_options *record)
 static const char *find_name(const struct record_options *record)
 {
 	for (uint32_t i = 0; i < record->n_choices; i++)
-		if (record->choices[i].name)
-			return record->choices[i].name;
+		if (!record->choices[i].key.nbytes)
+			return record->choices[i].text;
 	return NULL;
 }
 
-/* Keys by names that are known when the input is: nothing else can be said before. */
-static int defer(struct record_options *record, const char *name)
+int record_options_refuse_choices(const struct record_options *record)
 {
-	if (record->record_nbytes)
+	const char *name = find_name(record);
+
+	if (name)
 		return fail(-EINVAL,
-			    "-k, --key=%s: it is no OFFSET:TYPE, and no name, as records of -R, "
-			    "--record-size have none: name them by --fields",
+			    "-k, --key=%s: it is no OFFSET:TYPE, and no name: name what a record "
+			    "consists of by --fields",
 			    name);
-	record->is_named = true;
-	record->record_nbytes = 1;
-	return 0;
+	return fail(-EINVAL, "-k, --key needs -R, --record-size: how many bytes has a record?");
 }
 
 /* Keys, fields, or both. */
 static int settle_keys(struct record_options *record)
 {
-	const char *name = find_name(record);
 	int r;
 
 	if (record->type.nbytes)
@@ -287,13 +298,14 @@ static int settle_keys(struct record_options *record)
 			    "-t, --type and %s cannot be used together: TYPE is the whole "
 			    "record; give its size with -R, --record-size",
 			    record->fields.n ? "--fields" : "-k, --key");
-	if (name && !record->fields.n)
-		return defer(record, name);
+	if (!record->fields.n && (find_name(record) || !record->record_nbytes)) {
+		record->said =
+			RECORDS_CHOICES; /* nothing else can be said before the input is known */
+		return 0;
+	}
+	record->said = record->fields.n ? RECORDS_FIELDS : RECORDS_KEYS;
 	if (!record->record_nbytes)
 		record->record_nbytes = record->fields.record_nbytes;
-	if (!record->record_nbytes)
-		return fail(-EINVAL,
-			    "-k, --key needs -R, --record-size: how many bytes has a record?");
 	if (record->fields.record_nbytes > record->record_nbytes ||
 	    record->record_nbytes > LAYOUT_MOST_RECORD_NBYTES)
 		return fail(-EINVAL,
@@ -321,7 +333,7 @@ int record_options_settle(struct record_options *record)
 void record_options_free(struct record_options *record)
 {
 	for (uint32_t i = 0; i < record->n_choices; i++)
-		free(record->choices[i].name);
+		free(record->choices[i].text);
 	free(record->choices);
 	free(record->keys);
 	fields_free(&record->fields);

@@ -9,7 +9,7 @@
  *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the first the most significant
  *	--fields=NAME:TYPE,...		keys of those names, of which the record consists
  *	-R BYTES, --fields -k NAME...	some of them
- *	-k NAME...			keys that the input knows: io/input/npy.h
+ *	-k NAME..., -k OFFSET:TYPE...	keys that the input knows: io/input/npy.h
  *	nothing				-t u64, or what the input says that it is
  *
  * A key of its own direction (:r) is descending; -r makes all of them descending, and changes
@@ -24,10 +24,9 @@
 struct record_options {
 	/* Complete after record_options_settle(). */
 	uint64_t record_nbytes; /* 0: not given */
-	struct key *keys;       /* n_keys, at least 1, the most significant first; */
+	struct key *keys;       /* n_keys, the most significant first; none: see RECORDS_CHOICES */
 	uint32_t n_keys;
-	bool is_named;   /* or none, as it is `choices` that the input must know */
-	bool is_default; /* nothing was said of records */
+	enum records_said said;
 
 	/* As they were given. */
 	struct key type;              /* nbytes 0: not given */
@@ -77,6 +76,9 @@ int record_options_take_fields(const struct option_spec *spec, const char *argum
  * or a negative errno after a message that names the option.
  */
 int record_options_settle(struct record_options *record);
+
+/* Of RECORDS_CHOICES where no input could know more. Returns -EINVAL, after a message. */
+int record_options_refuse_choices(const struct record_options *record);
 
 /* A zeroed struct is fine. */
 void record_options_free(struct record_options *record);

@@ -35,10 +35,10 @@ struct sort_spec {
 	uint64_t record_nbytes; /* 1 to LAYOUT_MOST_RECORD_NBYTES */
 	const struct key *keys; /* n_keys, the most significant first; within the record */
 	uint32_t n_keys;        /* at least 1 */
-	bool is_untyped;        /* nobody has said what a record is: it was left at the default */
+	enum records_said said; /* RECORDS_NOTHING: what is above was left at the default */
 	/*
-	 * Instead of keys, which are none then: by what an input that says itself what its records
-	 * are is to be sorted; record_nbytes is no matter. (spec_complete)
+	 * RECORDS_CHOICES: instead of keys, which are none then, by what an input that says itself
+	 * what its records are is to be sorted; record_nbytes may be 0. (spec_complete)
 	 */
 	const struct field_choice *choices; /* n_choices */
 	uint32_t n_choices;

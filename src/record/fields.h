@@ -10,31 +10,50 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "src/record/key_type.h"
 
 struct field {
-	char *name;     /* "": it has none, and cannot be a key */
-	struct key key; /* of the first of them, at its place in the record */
-	uint32_t n;     /* at least 1 */
-	char *spelling; /* of the type, where the input has it; NULL */
+	char *name;           /* "": it has none, and cannot be a key; a.b: b, within a */
+	uint32_t own_name_at; /* where b begins */
+	struct key key;       /* of the first of them, at its place in the record */
+	uint32_t n;           /* at least 1 */
+	bool is_opaque;       /* of no type that can be sorted by: it is carried along */
+	char *spelling;       /* of the type, where the input has it; NULL */
 };
 
 struct fields {
 	struct field *fields; /* n, in the order of their places */
 	size_t n;
 	uint64_t record_nbytes;
-	bool are_columns; /* a single field, whose n keys are known by their numbers */
+	/* A single field, of which each n_of_column keys are known by their number. */
+	bool are_columns;
+	uint32_t n_of_column;
+	/*
+	 * A file says it of itself, in a header of so many bytes: what contradicts that is a
+	 * mistake, and numbers are in numpy's order (:n) unless something else is said.
+	 */
+	bool of_file;
+	uint64_t header_nbytes;
 };
 
-/* How a key is asked for: by the name of its field, or its place and type. */
+/* How a key is asked for: by the name of its field, NAME[:n|:t][:r], or by its place and type. */
 struct field_choice {
-	char *name;     /* NULL: */
-	struct key key; /* by these */
-	bool descending;
-	bool has_order, numeric; /* :n or :t was given */
+	char *text;
+	struct key key; /* what the text is, if it is a place and type; nbytes 0: it is none */
+};
+
+/* What has been said of records, by who wants them sorted. */
+enum records_said {
+	RECORDS_KEYS,    /* how many bytes they have, and keys by place and type */
+	RECORDS_SIZE,    /* how many bytes; the key is all of them */
+	RECORDS_TYPE,    /* one key, which is the record */
+	RECORDS_FIELDS,  /* what they consist of, by names */
+	RECORDS_CHOICES, /* keys that only who knows what is in a record can find */
+	RECORDS_NOTHING,
 };
 
 /*
@@ -49,11 +68,11 @@ int fields_add(struct fields *fields, struct field field);
  */
 int fields_parse(const char *option, const char *text, struct fields *ret_fields);
 
+/* Leave the first n of them. */
+void fields_cut(struct fields *fields, size_t n);
+
 /* A zeroed struct is fine. */
 void fields_free(struct fields *fields);
-
-/* "NAME[:n|:t][:r]" into *ret_choice, whose name is allocated. -ENOMEM after a message. */
-int field_choice_parse(const char *text, struct field_choice *ret_choice);
 
 /*
  * The keys that are asked for, in that order; if none are, all that there are. `name`, of the
@@ -63,3 +82,13 @@ int field_choice_parse(const char *text, struct field_choice *ret_choice);
  */
 int fields_choose(const struct fields *fields, const struct field_choice *choices, uint32_t n,
 		  const char *name, struct key **ret_keys, uint32_t *ret_n_keys);
+
+/* The same, of all of them, if they are of this type, which may say in which order. */
+int fields_choose_typed(const struct fields *fields, const struct key *type, const char *name,
+			struct key **ret_keys, uint32_t *ret_n_keys);
+
+/*
+ * A key by its place: does it agree with what a file says that is there? Then it has the order of
+ * the file's numbers, unless it has one. Returns 0, or -EINVAL after a message.
+ */
+int fields_place(const struct fields *fields, const char *name, struct key *key);

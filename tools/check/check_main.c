@@ -152,9 +152,9 @@ static int examine(const struct check_options *options, const char *const *paths
 		.record_nbytes = record->record_nbytes,
 		.keys = record->keys,
 		.n_keys = record->n_keys,
-		.is_untyped = record->is_default,
-		.choices = record->is_named ? record->choices : NULL,
-		.n_choices = record->is_named ? record->n_choices : 0,
+		.said = record->said,
+		.choices = record->choices,
+		.n_choices = record->n_choices,
 		.reverse = record->reverse,
 		.limit = SORT_SPEC_UNLIMITED,
 	};

@@ -408,8 +408,8 @@ static void assert_consistent(const struct options *options)
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 
 	assert_true(options->n_inputs >= 1 && options->n_temp_dirs >= 1);
-	assert_true((options->record.n_keys >= 1) != options->record.is_named);
-	assert_true(!options->record.is_named || options->record.n_choices >= 1);
+	assert_true((options->record.n_keys >= 1) != (options->record.said == RECORDS_CHOICES));
+	assert_true(options->record.said != RECORDS_CHOICES || options->record.n_choices >= 1);
 	for (uint32_t i = 0; i < options->record.n_keys; i++)
 		assert_true(options->record.keys[i].nbytes >= 1 &&
 			    options->record.keys[i].offset + options->record.keys[i].nbytes <=
@@ -511,7 +511,8 @@ static void everything_that_is_asked_for_is_in_the_spec(void **state)
 	assert_int_equal(spec.n_keys, 2);
 	assert_int_equal(spec.keys[0].offset, 8);
 	assert_true(spec.keys[0].descending && spec.unique && spec.count && spec.keys_only);
-	assert_false(spec.merges || spec.index || spec.is_untyped || spec.measures_ceilings);
+	assert_false(spec.merges || spec.index || spec.measures_ceilings);
+	assert_int_equal(spec.said, RECORDS_KEYS);
 	assert_int_equal(spec.limit, 7);
 	assert_int_equal(spec.skip_nbytes, 5);
 	assert_int_equal(spec.partial, PARTIAL_DROP);
@@ -531,7 +532,8 @@ static void what_it_may_take_is_in_the_spec(void **state)
 	const struct sort_spec spec = options_spec(&options);
 
 	(void)state;
-	assert_true(spec.merges && spec.index && spec.is_untyped && spec.measures_ceilings);
+	assert_true(spec.merges && spec.index && spec.measures_ceilings);
+	assert_int_equal(spec.said, RECORDS_NOTHING);
 	assert_int_equal(spec.memory_nbytes, 3 << 20);
 	assert_int_equal(spec.device_memory_nbytes, 5 << 20);
 	assert_int_equal(spec.n_temp_dirs, 2);

@@ -123,7 +123,7 @@ static void signatures_alone_are_numbers(void **state)
 		SAMPLE(NULL, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
 		SAMPLE(NULL, "PAR1\0\0\0\0\0\0\0\0\0\0\0\0"),
 		SAMPLE(NULL, "ARROW1\1\0"),
-		SAMPLE(NULL, "\x93NUMPY\x07\0v\0{'descr'"),
+		SAMPLE(NULL, "\x93NUMP"),
 	};
 
 	(void)state;
@@ -347,6 +347,32 @@ static void header_of_known_size_is_no_reason_to_refuse(void **state)
 	assert_null(look(file, 256, false, untyped));
 }
 
+/* An output in the place of such a file would be what is left of it. */
+static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
+{
+	static const char cut[] = "\x93NUMPY\1\0v\0{'", other[] = "\x93NUMPY\4\0v\0{'descr'";
+	const struct format_rules known = { .skip_nbytes = 256 };
+
+	(void)state;
+	for (size_t n = 6; n < sizeof cut - 1; n++)
+		assert_format("a file of numpy", cut, n);
+	assert_format("a file of numpy", other, sizeof other - 1);
+	assert_null(look(other, sizeof other - 1, false, known));
+}
+
+/* Its header would be copied in front of what it does not fit. */
+static void header_of_numpy_that_would_not_fit_is_refused(void **state)
+{
+	static char file[3 * FORMAT_HEAD_NBYTES];
+	struct format_rules rules = { .skip_nbytes = 256 };
+
+	(void)state;
+	make_npy(file, "'<f8'", "(5,)");
+	assert_null(look(file, 256, false, rules));
+	rules.counts_anew = true;
+	assert_string_equal(look(file, 256, false, rules), "a file of numpy");
+}
+
 /* --- messages --- */
 
 static void assert_refused(const char *message, const char *data, size_t nbytes, bool is_content,
@@ -400,6 +426,8 @@ int main(void)
 		cmocka_unit_test(keys_of_letters_are_no_text),
 		cmocka_unit_test(long_text_may_be_cut_within_a_character),
 		cmocka_unit_test(header_of_known_size_is_no_reason_to_refuse),
+		cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
+		cmocka_unit_test(header_of_numpy_that_would_not_fit_is_refused),
 		cmocka_unit_test(message_says_what_to_do),
 	};
 

@@ -104,6 +104,73 @@ static void structures_become_fields(void **state)
 	assert_fields("[(\"it's\", '<i8')]", 8, "it's:0:i64le");
 }
 
+/* Long doubles, arrays of structures, and what has no bytes: they may stand beside keys. */
+static void fields_of_other_types_are_carried_along(void **state)
+{
+	struct field_choice choice = { .text = (char *)"f" };
+	struct key *keys;
+	uint32_t n_keys;
+	struct npy npy;
+
+	(void)state;
+	assert_fields("[('a', '<f16'), ('b', [('c', '<f8'), ('d', '|u1')], (2,)), ('e', '|S0'), "
+		      "('f', '<i2')]",
+		      36, "a:0:b16 b:16:b18 f:34:i16le");
+	assert_int_equal(parse("[('a', '<f16'), ('b', [('c', '<f8')], (2,)), ('f', '<i2')]", "(5,)",
+			       &npy),
+			 0);
+	assert_int_equal(fields_choose(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), 0);
+	assert_int_equal(n_keys, 1);
+	assert_int_equal(keys[0].offset, 32);
+	free(keys);
+	assert_int_equal(fields_choose(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys), -EINVAL);
+	assert_non_null(strstr(messages_last(), "field a is of type '<f16'"));
+	messages_reset(true);
+	choice.text = (char *)"b";
+	assert_int_equal(fields_choose(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), -EINVAL);
+	assert_non_null(strstr(messages_last(), "field b is of type an array of structures"));
+	npy_free(&npy);
+}
+
+static void types_that_numpy_only_reads_are_understood(void **state)
+{
+	(void)state;
+	assert_fields("'i8'", 8, ":0:i64le");
+	assert_fields("'=f4'", 4, ":0:f32le:n");
+	assert_fields("'float64'", 8, ":0:f64le:n");
+	assert_fields("'<q'", 8, ":0:i64le");
+	assert_fields("'?'", 1, ":0:bool");
+	assert_fields("u'|a3'", 3, ":0:b3");
+}
+
+/* As numpy writes them, in Latin-1, in UTF-8, and escaped. */
+static void names_are_utf8_whatever_the_header_is(void **state)
+{
+	static const char *const texts[] = {
+		"{'descr': [('gr\xf6\xdf"
+		"e', '<i8')], 'fortran_order': False, 'shape': (3,)}",
+		"{'descr': [('gr\xc3\xb6\xc3\x9f"
+		"e', '<i8')], 'fortran_order': False, 'shape': (3,)}",
+		"{'descr': [('gr\\xf6\\u00DFe', '<i8')], 'fortran_order': False, 'shape': (3,)}",
+	};
+	struct npy npy[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(parse_text(i == 1 ? 3 : 1, texts[i], &npy[i]), 0);
+		assert_string_equal(npy[i].fields.fields[0].name, "gr\xc3\xb6\xc3\x9f"
+								  "e");
+		assert_true(npy_is_alike(&npy[0], &npy[i]));
+	}
+	for (unsigned i = 0; i < 3; i++)
+		npy_free(&npy[i]);
+	assert_fields("[('\\\\ \\' \" \\n\\t\\x7f\\u200b\\U0001f600', '<i8')]", 8,
+		      "\\ ' \" \n\t\x7f\xe2\x80\x8b\xf0\x9f\x98\x80:0:i64le");
+	assert_int_equal(parse_text(3, "{'descr': [('\xf6', '<i8')], 'shape': (3,)}", &npy[0]),
+			 -EINVAL);
+	npy_free(&npy[0]);
+}
+
 static void rows_have_columns(void **state)
 {
 	struct npy npy;
@@ -114,6 +181,10 @@ static void rows_have_columns(void **state)
 	assert_int_equal(npy.fields.record_nbytes, 6);
 	assert_int_equal(npy.fields.fields[0].n, 3);
 	assert_int_equal(npy.n_records, 5);
+	npy_free(&npy);
+	assert_int_equal(parse("'<U2'", "(5, 3)", &npy), 0);
+	assert_int_equal(npy.fields.fields[0].n, 6);
+	assert_int_equal(npy.fields.n_of_column, 2);
 	npy_free(&npy);
 	assert_int_equal(parse("'<i2'", "()", &npy), 0);
 	assert_int_equal(npy.n_records, 1);
@@ -155,13 +226,13 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	assert_refused("[('a', '<i4'), ('b', '|O')]", "(5,)", "objects of Python");
 	assert_refused("'<f16'", "(5,)", "'<f16', which gsort does not know");
 	assert_refused("'<c32'", "(5,)", "'<c32'");
-	assert_refused("'f8'", "(5,)", "'f8'");
+	assert_refused("'<q8'", "(5,)", "'<q8'");
+	assert_refused("'int'", "(5,)", "does not know");
 	assert_refused("'<i99999999999999999999'", "(5,)", "does not know");
-	assert_refused("'|S0'", "(5,)", "'|S0'");
+	assert_refused("'|S0'", "(5,)", "no bytes");
 	assert_refused("'<f8'", "(5, 0)", "no bytes");
 	assert_refused("'<f8'", "(5, 8193)", "65536");
 	assert_refused("'<f8'", "(5, 4294967296, 4294967296)", "2^64");
-	assert_refused("[('a', [('b', '<f8')], (2,))]", "(5,)", "array of structures");
 	assert_refused("[('a', '<f8')]", "(5, 2)", "rows of structures");
 	assert_refused("['a'", "(5,)", "not understood, at ''a'");
 	assert_refused("'<f8'", "(5,", "not understood");
@@ -264,16 +335,69 @@ static void headers_of_what_is_written_say_what_it_is(void **state)
 		       "'fortran_order': False, 'shape': (5,), }");
 }
 
+/* numpy refuses a structure in which two fields have one name, or one the title of another. */
+static void names_of_what_is_written_differ(void **state)
+{
+	const struct header_wish count = { .count = true };
+	const struct header_wish both = { .count = true, .keys_only = true };
+	struct header_wish keys = { .keys_only = true };
+	struct key twice[] = { { .nbytes = 4, .kind = KEY_SIGNED },
+			       { .nbytes = 4, .kind = KEY_SIGNED },
+			       { .offset = 4, .nbytes = 1, .kind = KEY_UNSIGNED } };
+
+	(void)state;
+	assert_written("[('count', '<i4'), ('count_', '<i4')]", "(5,)", count, 5,
+		       "{'descr': [('count__', '<u8'), ('count', '<i4'), ('count_', '<i4')], "
+		       "'fortran_order': False, 'shape': (5,), }");
+	assert_written("[('count', [('a', '<i4')])]", "(5,)", count, 5,
+		       "{'descr': [('count_', '<u8'), ('count', [('a', '<i4')])], "
+		       "'fortran_order': False, 'shape': (5,), }");
+	assert_written("[(('count', 'q'), '<i4')]", "(5,)", count, 5,
+		       "{'descr': [('count_', '<u8'), (('count', 'q'), '<i4')], "
+		       "'fortran_order': False, 'shape': (5,), }");
+	assert_written("[('b', [('c', '<i4')]), ('b.c', '<i2'), ('b.c_', '<i2')]", "(5,)", both, 5,
+		       "{'descr': [('count', '<u8'), ('b.c', '<i4'), ('b.c__', '<i2'), ('b.c_', "
+		       "'<i2')], 'fortran_order': False, 'shape': (5,), }");
+	assert_written("[('it\\'s \"q\"', '<i4'), ('\xe4', '<i4')]", "(5,)", keys, 5,
+		       "{'descr': [('it\\'s \"q\"', '<i4'), ('\\xe4', '<i4')], "
+		       "'fortran_order': False, 'shape': (5,), }");
+	keys.n_keys = 3;
+	keys.keys = memcpy(malloc(sizeof twice), twice, sizeof twice);
+	assert_written("[('a', '<i4'), ('', '|V4')]", "(5,)", keys, 5,
+		       "{'descr': [('a', '<i4'), ('a_', '<i4'), ('key2', '|u1')], "
+		       "'fortran_order': False, 'shape': (5,), }");
+}
+
+/* The first character of a text of two is no text of two. */
+static void a_part_of_a_field_is_not_the_field(void **state)
+{
+	struct header_wish keys = { .keys_only = true, .n_keys = 1 };
+	const struct key first = { .nbytes = 4, .kind = KEY_UNSIGNED };
+
+	(void)state;
+	keys.keys = memcpy(malloc(sizeof first), &first, sizeof first);
+	assert_written("[('a', '<U2')]", "(5,)", keys, 5,
+		       "{'descr': [('key0', '<u4')], 'fortran_order': False, 'shape': (5,), }");
+	keys.keys = memcpy(malloc(sizeof first), &first, sizeof first);
+	assert_written("'<U2'", "(5, 3)", keys, 5,
+		       "{'descr': [('key0', '<u4')], 'fortran_order': False, 'shape': (5,), }");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types_are_understood),
 		cmocka_unit_test(structures_become_fields),
+		cmocka_unit_test(fields_of_other_types_are_carried_along),
+		cmocka_unit_test(types_that_numpy_only_reads_are_understood),
+		cmocka_unit_test(names_are_utf8_whatever_the_header_is),
 		cmocka_unit_test(rows_have_columns),
 		cmocka_unit_test(spellings_of_all_versions_are_understood),
 		cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
 		cmocka_unit_test(damaged_headers_are_answered),
 		cmocka_unit_test(headers_of_what_is_written_say_what_it_is),
+		cmocka_unit_test(names_of_what_is_written_differ),
+		cmocka_unit_test(a_part_of_a_field_is_not_the_field),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

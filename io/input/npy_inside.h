@@ -1,0 +1,39 @@
+/*
+ * npy_inside - what the parts of npy share: npy.c, npy_descr.c, npy_write.c
+ */
+#pragma once
+
+#include "io/input/npy.h"
+#include "io/input/python_text.h"
+
+enum { NPY_MOST_DIMENSIONS = 64 };
+
+/* What is being understood. */
+struct npy_parsing {
+	struct python_text text;
+	const char *name; /* of the file */
+	struct npy *npy;
+	struct fields item;
+	uint64_t item_nbytes;
+	FILE *descr, *tops; /* what comes to those of npy */
+	bool is_fortran, is_structure;
+	uint64_t dims[NPY_MOST_DIMENSIONS];
+	size_t n_dims;
+};
+
+/* Print what the file of numpy is or has, that cannot be sorted. Returns -EINVAL. */
+int npy_refuse(const struct npy_parsing *parsing, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int npy_refuse_spelling(const struct npy_parsing *parsing);
+
+int npy_take_string(struct npy_parsing *parsing, char *to, size_t most_nbytes);
+
+/* "(3, 4)", "(3,)", "()", or a number without brackets. */
+int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n);
+
+/* How many items such an array has. */
+int npy_multiply(const struct npy_parsing *parsing, const uint64_t *dims, size_t n,
+		 uint64_t *ret_product);
+
+/* The type of an item: its fields, and their spelling. */
+int npy_take_descr(struct npy_parsing *parsing);

@@ -1,0 +1,33 @@
+/*
+ * python_text - the little of Python that a header of numpy is written in
+ *
+ * Names are UTF-8 here, whatever they are in the text: characters of Latin-1 or of UTF-8, or what
+ * Python's repr() writes of those that cannot be printed, \n, \xa0, \u200b. The character NUL,
+ * which would end a string, is the two bytes 0xc0 0x80. What is written has nothing but ASCII, so
+ * it is right in any encoding.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* What is yet to be read, ended by NUL. */
+struct python_text {
+	const char *at;
+	bool is_latin1; /* else UTF-8 */
+};
+
+void python_skip_blanks(struct python_text *text);
+
+/* Is this the next, after blanks? Then it is passed. */
+bool python_take(struct python_text *text, const char *word);
+
+/*
+ * 'quoted' or "quoted", into `to`, of most_nbytes. Returns 0; -EINVAL without a message if it is
+ * none; -ENAMETOOLONG without one if it has no room.
+ */
+int python_take_string(struct python_text *text, char *to, size_t most_nbytes);
+
+/* Write a string in quotes. */
+void python_put_string(FILE *stream, const char *string);
