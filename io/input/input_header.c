@@ -44,10 +44,16 @@ static int settle_npy(struct input *input, const struct placed_source *placed, s
 static int check_npy(const struct input *input, const struct placed_source *placed,
 		     const struct npy *npy)
 {
+	if (!input->npy && placed == input->sources) /* another input was settled before */
+		return fail(-EINVAL,
+			    "%s: is a file of numpy, and is merged as plain records: other inputs "
+			    "are no such files, or all are pipes, of which nobody knows it in "
+			    "time: give one of them as a file",
+			    placed->source.name);
 	if (!input->npy)
 		return fail(-EINVAL,
 			    "%s: is a file of numpy, and what came before it is not: all inputs "
-			    "are, or none; nor can it be one of several pipes that are only merged",
+			    "are, or none",
 			    placed->source.name);
 	if (npy_is_alike(input->npy, npy))
 		return 0;

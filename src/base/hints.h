@@ -54,6 +54,7 @@ enum hint {
 	HINT_ABOUT_VERIFYING,
 	HINT_ABOUT_ASSUMED_SIZE,
 	HINT_ABOUT_PART,
+	HINT_ABOUT_PART_OF_ARRAY, /* the same, but all parts could be had at once */
 
 	HINT_BUILD_FOR_GPU, /* a build with code for the GPU: the number, 75 for 7.5 */
 

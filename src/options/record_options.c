@@ -33,7 +33,8 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 	return fail(
 		-EINVAL,
 		"%s: '%s': unknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
-		"f64, bf16, bool, each with le or be after it if need be, or bN for N bytes",
+		"f64, bf16, c64, c128, t64, bool, each with le or be after it if need be, or bN "
+		"for N bytes",
 		option, argument, type);
 }
 

@@ -363,13 +363,30 @@ static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
 	return false;
 }
 
+/* Names that are near some others, and mean something else, or none of the types that there are. */
+static const struct spelling meanings[] = {
+	{ "intp", "i64" },
+	{ "uintp", "u64" },
+	{ "longlong", "i64" },
+	{ "uint", NULL }, /* 32 bits to C, and 64 to numpy */
+};
+
+/* Are the digits of both the same? Of names that are words no other number is a slip. */
+static bool has_same_number(const char *a, const char *b)
+{
+	a += strcspn(a, "0123456789");
+	b += strcspn(b, "0123456789");
+	return strspn(a, "0123456789") == strspn(b, "0123456789") &&
+	       strncmp(a, b, strspn(a, "0123456789")) == 0;
+}
+
 /* Fewer slips than before, and not so many that anything is like anything. */
 static void suggest_if_near(const char *wrong, const char *name, const char *type,
 			    unsigned *n_slips, char text[static KEY_TYPE_NBYTES])
 {
 	const unsigned n = count_slips(wrong, name);
 
-	if (n >= *n_slips || 2 * n >= strlen(wrong) + (n == 1))
+	if (n >= *n_slips || 2 * n >= strlen(wrong))
 		return;
 	*n_slips = n;
 	snprintf(text, KEY_TYPE_NBYTES, "%s", type);
@@ -381,8 +398,15 @@ bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
 	unsigned n_slips = TOO_MANY_SLIPS;
 	struct key key;
 
-	if (strlen(wrong) >= MOST_NAME_NBYTES)
+	/* numpy's own spelling has no near misses: <f16 is no <f8, and no f16 either. */
+	if (strlen(wrong) >= MOST_NAME_NBYTES || strchr("<>|=", *wrong))
 		return false;
+	for (unsigned i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+		if (strcmp(wrong, meanings[i].text) == 0) {
+			snprintf(text, KEY_TYPE_NBYTES, "%s",
+				 meanings[i].type ? meanings[i].type : "");
+			return *text;
+		}
 	if (suggest_bits(wrong, text))
 		return true;
 	for (unsigned i = 0; key_type_at(i, &key); i++) {
@@ -394,6 +418,8 @@ bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
 		suggest_if_near(wrong, name, name, &n_slips, text);
 	}
 	for (unsigned i = 0; i < N_SPELLINGS; i++)
-		suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips, text);
+		if (has_same_number(wrong, spellings[i].text))
+			suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips,
+					text);
 	return n_slips < TOO_MANY_SLIPS;
 }

@@ -66,6 +66,9 @@ static int check_part(const struct sort *sort)
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
 				 "it needs inputs that are files: of a pipe nobody knows "
 				 "how long it is");
+	if (input_fields(input) && sort->spec->header_nbytes)
+		return fail_hint(-EINVAL, HINT_ABOUT_PART_OF_ARRAY, 0,
+				 "it is for files of nothing but records, and these are of numpy");
 	if (around_nbytes(input, sort->spec->header_nbytes))
 		return fail_hint(-EINVAL, HINT_ABOUT_PART, 0,
 				 "it is for files of nothing but records: which part "

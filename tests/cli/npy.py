@@ -306,6 +306,8 @@ def check_what_is_said():
     refused('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
     refused('have 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
+    refused('give one of them as a file', '-m', stdin=open('a.npy', 'rb').read())
+    refused('--parts writes all parts', '-m', '--part=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     done = gsort('fortran.npy')
     claim(b'ascontiguousarray' in done.stderr and b'raw' not in done.stderr, 'a way out of Fortran')

@@ -85,6 +85,11 @@ near i2be i16be
 near flaot32 f32
 near doubel f64
 near unit8_t u8
+near intp i64
+# What is near by its letters, and far by its meaning: <f16 is 16 bytes, and float128 is no half.
+for type in float128 '<f16' '>f16' U4 bytes8 uint complex256; do
+	refuses "unknown type '$type': use u8.*c64, c128, t64" -t "$type" input
+done
 refuses "unknown type 'xyz': use u8" -t xyz input
 refuses "unknown type 'u12': did you mean u96[?]" -R 12 -k 0:u12 input
 
