@@ -12,31 +12,31 @@ within() {
 		broken "gsort $*: status $?: $(cat peak)"
 }
 
-generate -b 256M -o input
+generate -b 160M -o input
 
 claim 'spilling'
-within 64 -S 64M input
+within 32 -S 32M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
 
 claim 'from a pipe'
-cat input | within 64 -S 64M -
+cat input | within 32 -S 32M -
 
 claim 'hundreds of runs, many passes'
-generate -b 128M -o input
+generate -b 80M -o input
 within 1 -S 1M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
 "$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
 
 claim 'records narrower than their elements'
-generate -b 96M -t b9 -o input
-within 32 -S 32M -t b9 input
+generate -b 48M -t b9 -o input
+within 16 -S 16M -t b9 input
 
 claim 'records'
 for size in 100 4096 65536; do
-	generate -R $size -n $((96 * 1024 * 1024 / size)) -o input
-	within 32 -S 32M -R $size -k0:b10 input
-	within 32 -S 32M -R $size input
+	generate -R $size -n $((48 * 1024 * 1024 / size)) -o input
+	within 16 -S 16M -R $size -k0:b10 input
+	within 16 -S 16M -R $size input
 done
 
 claim 'records that stay in the mapped input, which is a part of the memory'

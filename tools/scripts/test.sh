@@ -79,6 +79,9 @@ names_of() {
 without_aslr=
 setarch -R true 2>/dev/null && without_aslr='setarch -R'
 
+# Lines are enough for a stack; all else of debug information takes a quarter of the build's time.
+sanitized='--buildtype=debugoptimized -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dcuda=disabled'
+
 # A finding of the sanitizers ends the test.
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
@@ -87,13 +90,13 @@ mkdir -p "$builds"
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
-if build asan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=address,undefined; then
+if build asan gcc $sanitized -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
 wrapper=$without_aslr
-if build tsan gcc --buildtype=debugoptimized -Dcuda=disabled -Db_sanitize=thread; then
+if build tsan gcc $sanitized -Db_sanitize=thread; then
 	# What has no threads has no races; check_backend's, those of sorting records, and of
 	# kernels for 7.5, are those that other tests have.
 	# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
