@@ -22,7 +22,8 @@
  *
  * Errors. A function that can fail returns 0 or a negative errno, -EINVAL say, and then
  * gsort_message() is the reason in one line. A sort that has failed stays failed; one that could
- * not be told something goes on as if it had not been told. Nothing is printed, no signal handler
+ * not be told something goes on as if it had not been told. A NULL where something is needed, the
+ * handle included, is -EINVAL. Nothing is printed, no signal handler
  * is set, nothing of the process is changed, no environment is read; the process is never ended.
  *
  * Threads. Different handles have nothing in common: use as many at once as you like. One handle
@@ -58,7 +59,7 @@ struct gsort;
 /* "0.2.0": of the library that is loaded. */
 GSORT_API const char *gsort_version(void);
 
-/* A new sort. Returns 0 and a handle to gsort_close(), or -ENOMEM. */
+/* A new sort. Returns 0 and a handle to gsort_close(), or -ENOMEM, or -EINVAL of NULL. */
 GSORT_API int gsort_open(struct gsort **ret_sort);
 
 /*
@@ -78,8 +79,10 @@ GSORT_API void gsort_close(struct gsort *sort);
  *	gsort_set(sort, "unique", NULL);
  *
  * What only a program can do (--help, --progress, --explain, ...) is refused with -ENOTSUP, an
- * option that has another value already, or is unknown, with -EINVAL; combinations when the sort
- * begins. -EBUSY once it has. Messages name options as the command line does.
+ * option that has another value already, or is unknown, with -EINVAL; combinations by what begins
+ * the sort, which then has not begun: tell it what is missing, and begin again. What depends on the
+ * inputs is found while it runs, and it has failed. -EBUSY once it has begun. Messages name options
+ * as the command line does.
  */
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
 
@@ -95,27 +98,29 @@ GSORT_API int gsort_set_threads(struct gsort *sort, unsigned n);          /* of 
 GSORT_API int gsort_add_temporary_directory(struct gsort *sort, const char *path); /* else /tmp */
 
 /*
- * Read this file, too. "-" is standard input, as on the command line ("./-" is a file). It is
- * opened when the sort begins; a pipe with a name, which waits for its writer, then as well.
+ * Read this file, too. "-" is standard input, as on the command line ("./-" is a file); "" is
+ * -EINVAL. It is opened when the sort begins; a pipe with a name, which waits for its writer, then
+ * as well.
  */
 GSORT_API int gsort_add_input_path(struct gsort *sort, const char *path);
 
 /*
  * The same, of what is open for reading: a file from where it stands to its end, where it stands
- * afterwards; or a pipe or socket.
+ * afterwards; or a pipe or socket. A negative number is -EINVAL at once; what else is wrong with it
+ * is found when the sort has begun.
  */
 GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
 
 /*
  * Write to this file, which appears when it is complete and checked, or not at all; it may be one
- * of the inputs.
+ * of the inputs. "-" is a file of that name, as on the command line; "" is -EINVAL.
  */
 GSORT_API int gsort_set_output_path(struct gsort *sort, const char *path);
 
 /*
  * The same, to what is open for writing, from where it stands. A pipe whose reader does not read
  * keeps the sort waiting, also if it is cancelled; one whose reader is gone is -EPIPE, and no
- * signal.
+ * signal. A negative number is -EINVAL at once.
  */
 GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 
@@ -123,15 +128,16 @@ GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 
 /*
  * Put nbytes of records, in any pieces; many at a time are faster. Waits while the sort cannot take
- * them. The first call begins the sort. Returns 0, or a negative errno: of the sort, which then has
- * failed; -EPIPE after gsort_finish().
+ * them. The first call begins the sort, unless it puts nothing. Returns 0, or a negative errno: of
+ * the sort, if it has failed; after gsort_finish() else -EPIPE.
  */
 GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 
 /*
  * Nothing more will be put; begins a sort that has not begun. If the output is got, that is all,
- * unless the sort has failed already. Else waits until the output is complete, or the sort has
- * failed. Returns 0 or a negative errno.
+ * unless the sort has failed already: any error, also of opening an input, may come with
+ * gsort_get() only. Else waits until the output is complete, or the sort has failed. Returns 0 or a
+ * negative errno.
  */
 GSORT_API int gsort_finish(struct gsort *sort);
 
@@ -147,7 +153,7 @@ GSORT_API int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t 
 /* Sort the inputs that were added into the output that was set: gsort_finish() of nothing put. */
 GSORT_API int gsort_run(struct gsort *sort);
 
-/* --- instead of sorting: a handle does one thing --- */
+/* --- instead of sorting: a handle does one thing, and these once (then -EBUSY) --- */
 
 /*
  * Is the one input that was added in order? With `unique`, equal keys are not. Returns 0, and in
@@ -168,7 +174,7 @@ GSORT_API int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const c
 
 /*
  * Let it fail with -ECANCELED, soon: whoever waits in one of the functions above is woken. Once the
- * output is complete nothing happens. Any thread, but no signal handler.
+ * output is complete, or if `sort` is NULL, nothing happens. Any thread, but no signal handler.
  */
 GSORT_API void gsort_cancel(struct gsort *sort);
 

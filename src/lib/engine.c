@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/thread.h"
@@ -152,9 +153,49 @@ static int complete_ends(struct gsort *sort, bool takes_puts)
 	return r;
 }
 
-static int settle(struct gsort *sort, bool takes_puts)
+/* What was asked for, and what is not begun by it; the rest of the handle is not settled. */
+struct asked {
+	struct option_arguments arguments;
+	struct options options;
+	struct given output;
+	const char *output_name;
+};
+
+static void note_asked(const struct gsort *sort, struct asked *ret_asked)
 {
-	int r = sort->purpose == PURPOSE_CHECK ? 0 : complete_ends(sort, takes_puts);
+	*ret_asked = (struct asked){ .arguments = sort->arguments,
+				     .options = sort->options,
+				     .output = sort->given_output,
+				     .output_name = sort->output_name };
+}
+
+/* As if nobody had tried to begin. What grew meanwhile stays where it is now. */
+static void ask_again(struct gsort *sort, const struct asked *asked)
+{
+	struct options *options = &sort->options;
+	const char **inputs = options->inputs, **temp_dirs = options->temp_dirs;
+
+	free(options->record.keys); /* which only settling makes */
+	*options = asked->options;
+	options->inputs = inputs;
+	options->temp_dirs = temp_dirs;
+	sort->arguments = asked->arguments;
+	sort->given_output = asked->output;
+	sort->output_name = asked->output_name;
+}
+
+/* The ends, or what a check is on the command line. */
+static int complete(struct gsort *sort, enum purpose purpose, bool takes_puts)
+{
+	if (purpose != PURPOSE_CHECK)
+		return complete_ends(sort, takes_puts);
+	return option_take(&options_table, option_find(&options_table, "check"), NULL,
+			   &sort->arguments, &sort->options);
+}
+
+static int settle(struct gsort *sort, enum purpose purpose, bool takes_puts)
+{
+	int r = complete(sort, purpose, takes_puts);
 
 	if (r == 0)
 		r = check_given(sort);
@@ -175,6 +216,17 @@ static int settle(struct gsort *sort, bool takes_puts)
 }
 
 /* Others may ask how far it is. */
+static void set_stats(struct gsort *sort, struct stats *stats)
+{
+	struct stats *before;
+
+	pthread_mutex_lock(&sort->lock);
+	before = sort->stats;
+	sort->stats = stats;
+	pthread_mutex_unlock(&sort->lock);
+	stats_close(before);
+}
+
 static int open_stats(struct gsort *sort)
 {
 	struct stats *stats;
@@ -182,9 +234,7 @@ static int open_stats(struct gsort *sort)
 
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&sort->lock);
-	sort->stats = stats;
-	pthread_mutex_unlock(&sort->lock);
+	set_stats(sort, stats);
 	return 0;
 }
 
@@ -202,24 +252,28 @@ static int start_threads(struct gsort *sort)
 	return r < 0 ? fail(r, "cannot start a thread for the sort: %m") : 0;
 }
 
-/* One that could not be begun stays so: what was asked for is half settled. */
+/* One that could not be begun has not: what was asked for can be mended, and begun again. */
 static int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 {
+	struct asked asked;
 	int r;
 
 	if (sort->has_begun && sort->purpose != purpose)
 		return fail(-EINVAL, "this handle was used for something else: open another one");
-	if (sort->has_begun || sort->has_ended)
-		return sort->has_begun ? 0 : sort->r;
+	if (sort->has_begun)
+		return 0;
+	note_asked(sort, &asked);
 	sort->purpose = purpose;
-	r = settle(sort, takes_puts);
+	r = settle(sort, purpose, takes_puts);
 	if (r == 0)
 		r = open_stats(sort);
 	if (r == 0)
 		r = start_threads(sort);
 	sort->has_begun = r == 0;
-	if (r < 0)
-		end(sort, r);
+	if (r < 0) {
+		set_stats(sort, NULL);
+		ask_again(sort, &asked);
+	}
 	return r;
 }
 
@@ -227,14 +281,19 @@ static int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 
 static int put(struct gsort *sort, const void *records, size_t nbytes)
 {
-	int r = begin(sort, PURPOSE_SORT, true);
+	int r = nbytes ? check_pointer(records, "what is to be put") : 0;
 
+	if (r < 0 || (nbytes == 0 && !sort->has_begun))
+		return r;
+	r = begin(sort, PURPOSE_SORT, true);
 	if (r < 0)
 		return r;
 	if (!sort->takes_puts)
 		return fail(-EINVAL, "nothing can be put: the sort has begun without");
-	if (sort->has_finished_puts)
-		return fail(-EPIPE, "nothing can be put after gsort_finish()");
+	if (sort->has_finished_puts) {
+		r = look_for_failure(sort);
+		return r < 0 ? r : fail(-EPIPE, "nothing can be put after gsort_finish()");
+	}
 	r = handover_put(&sort->in, records, nbytes);
 	if (r == 0)
 		return 0;
@@ -244,8 +303,10 @@ static int put(struct gsort *sort, const void *records, size_t nbytes)
 
 int gsort_put(struct gsort *sort, const void *records, size_t nbytes)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, put(sort, records, nbytes));
 }
 
@@ -262,8 +323,10 @@ static int finish(struct gsort *sort)
 
 int gsort_finish(struct gsort *sort)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, finish(sort));
 }
 
@@ -278,17 +341,23 @@ static int run(struct gsort *sort)
 
 int gsort_run(struct gsort *sort)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, run(sort));
 }
 
 static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
 	size_t got = 0;
-	int r;
+	int r = check_pointer(ret_nbytes, "ret_nbytes");
 
-	if (!sort->has_begun && !sort->has_ended && sort->options.n_inputs == 0)
+	if (r == 0 && nbytes)
+		r = check_pointer(buffer, "the buffer for what is got");
+	if (r < 0)
+		return r;
+	if (!sort->has_begun && sort->options.n_inputs == 0)
 		return fail(-EINVAL, "there is nothing to get: nothing was put");
 	r = begin(sort, PURPOSE_SORT, false);
 	if (r < 0)
@@ -308,25 +377,34 @@ static int get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbyt
 
 int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, get(sort, buffer, nbytes, ret_nbytes));
 }
 
 /* --- instead of sorting --- */
 
+/* The first thing that a handle is used for is the only one. */
+static int check_unused(const struct gsort *sort, const char *name)
+{
+	return sort->has_begun ?
+		       fail(-EBUSY, "%s: this handle was used already: open another one", name) :
+		       0;
+}
+
 static int check(struct gsort *sort, uint64_t *ret_record)
 {
-	const struct option_spec *row = option_find(&options_table, "check");
-	int r = check_early(sort, "gsort_check()");
+	int r = check_pointer(ret_record, "ret_record");
 
+	if (r == 0)
+		r = check_unused(sort, "gsort_check()");
 	if (r == 0 && sort->options.n_inputs == 0)
 		r = fail(-EINVAL, "there is no input: gsort_add_input_path() adds one");
 	if (r == 0 && sort->given_output.kind != GIVEN_PATH)
 		r = fail(-EINVAL, "the output is %s, but a check writes nothing",
 			 sort->output_name);
-	if (r == 0)
-		r = option_take(&options_table, row, NULL, &sort->arguments, &sort->options);
 	if (r == 0)
 		r = begin(sort, PURPOSE_CHECK, false);
 	if (r == 0)
@@ -338,8 +416,10 @@ static int check(struct gsort *sort, uint64_t *ret_record)
 
 int gsort_check(struct gsort *sort, uint64_t *ret_record)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, check(sort, ret_record));
 }
 
@@ -351,11 +431,14 @@ static void write_explanation(const struct gsort *sort, FILE *stream)
 static int explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
 {
 	const char *json;
-	int r = check_early(sort, "gsort_explain()");
+	int r = check_pointer(ret_json, "ret_json");
 
-	sort->assumed_nbytes = assumed_nbytes;
 	if (r == 0)
-		r = begin(sort, PURPOSE_EXPLAIN, false);
+		r = check_unused(sort, "gsort_explain()");
+	if (r < 0)
+		return r;
+	sort->assumed_nbytes = assumed_nbytes;
+	r = begin(sort, PURPOSE_EXPLAIN, false);
 	if (r == 0)
 		r = wait_for_end(sort);
 	if (r < 0)
@@ -369,13 +452,17 @@ static int explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret
 
 int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, explain(sort, assumed_nbytes, ret_json));
 }
 
 void gsort_cancel(struct gsort *sort)
 {
+	if (!sort)
+		return;
 	cancellation_cancel(&sort->cancellation);
 	handover_fail(&sort->in, -ECANCELED);
 	handover_fail(&sort->out, -ECANCELED);

@@ -15,13 +15,16 @@ const char *gsort_version(void)
 	return GSORT_VERSION;
 }
 
-struct messages *told_enter(struct gsort *sort)
+bool told_enter(struct gsort *sort, struct messages **ret_before)
 {
+	if (!sort)
+		return false;
 	if (sort->refusals.failed) {
 		messages_destroy(&sort->refusals);
 		messages_init(&sort->refusals, told_hear_call, sort);
 	}
-	return messages_enter(&sort->refusals);
+	*ret_before = messages_enter(&sort->refusals);
+	return true;
 }
 
 int told_leave(struct messages *before, int r)
@@ -33,9 +36,12 @@ int told_leave(struct messages *before, int r)
 int gsort_open(struct gsort **ret_sort)
 {
 	const struct options nothing = OPTIONS_DEFAULTS;
-	struct gsort *sort = calloc(1, sizeof *sort);
+	struct gsort *sort;
 	pthread_condattr_t clock;
 
+	if (!ret_sort)
+		return -EINVAL;
+	sort = calloc(1, sizeof *sort);
 	if (!sort)
 		return -ENOMEM;
 	sort->options = nothing;
@@ -101,10 +107,14 @@ int keep_text(struct gsort *sort, const char *text, const char **ret_kept)
 	return 0;
 }
 
+int check_pointer(const void *pointer, const char *name)
+{
+	return pointer ? 0 : fail(-EINVAL, "%s is NULL", name);
+}
+
 int check_early(const struct gsort *sort, const char *name)
 {
-	return sort->has_begun || sort->has_ended ? fail(-EBUSY, "%s: the sort has begun", name) :
-						    0;
+	return sort->has_begun ? fail(-EBUSY, "%s: the sort has begun", name) : 0;
 }
 
 /* --- options --- */
@@ -140,10 +150,12 @@ static int check_value(const struct option_spec *row, const char *value)
 
 static int set(struct gsort *sort, const char *name, const char *value)
 {
-	const struct option_spec *row = option_find(&options_table, name);
+	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
 	const char *kept = NULL;
-	int r = check_early(sort, name);
+	int r = check_pointer(name, "the name of an option");
 
+	if (r == 0)
+		r = check_early(sort, name);
 	if (r == 0 && !row)
 		r = fail(-EINVAL, "unknown option '%s'", name);
 	if (r == 0)
@@ -158,8 +170,10 @@ static int set(struct gsort *sort, const char *name, const char *value)
 
 int gsort_set(struct gsort *sort, const char *name, const char *value)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, set(sort, name, value));
 }
 
@@ -248,11 +262,24 @@ static int add_input(struct gsort *sort, const char *name, struct given given)
 	return r < 0 ? r : append_input(sort, kept, given);
 }
 
+static int add_path(struct gsort *sort, const char *path)
+{
+	const int r = check_pointer(path, "the path of an input");
+
+	if (r < 0)
+		return r;
+	if (!*path)
+		return fail(-EINVAL, "the path of an input cannot be empty");
+	return add_input(sort, path, (struct given){ .kind = GIVEN_PATH });
+}
+
 int gsort_add_input_path(struct gsort *sort, const char *path)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
-	return told_leave(before, add_input(sort, path, (struct given){ .kind = GIVEN_PATH }));
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	return told_leave(before, add_path(sort, path));
 }
 
 static void name_descriptor(int fd, char name[static 32])
@@ -260,14 +287,29 @@ static void name_descriptor(int fd, char name[static 32])
 	snprintf(name, 32, "descriptor %d", fd);
 }
 
-int gsort_add_input_fd(struct gsort *sort, int fd)
+static int check_descriptor(int fd)
 {
-	struct messages *before = told_enter(sort);
+	return fd < 0 ? fail(-EINVAL, "descriptor %d: there is none of that number", fd) : 0;
+}
+
+static int add_descriptor(struct gsort *sort, int fd)
+{
+	const int r = check_descriptor(fd);
 	char name[32];
 
+	if (r < 0)
+		return r;
 	name_descriptor(fd, name);
-	return told_leave(before, add_input(sort, name,
-					    (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd }));
+	return add_input(sort, name, (struct given){ .kind = GIVEN_DESCRIPTOR, .fd = fd });
+}
+
+int gsort_add_input_fd(struct gsort *sort, int fd)
+{
+	struct messages *before;
+
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	return told_leave(before, add_descriptor(sort, fd));
 }
 
 int gsort_set_output_path(struct gsort *sort, const char *path)
@@ -282,6 +324,8 @@ static int give_output(struct gsort *sort, int fd)
 
 	name_descriptor(fd, name);
 	r = check_early(sort, name);
+	if (r == 0)
+		r = check_descriptor(fd);
 	if (r < 0)
 		return r;
 	if (sort->given_output.kind != GIVEN_PATH)
@@ -294,7 +338,9 @@ static int give_output(struct gsort *sort, int fd)
 
 int gsort_set_output_fd(struct gsort *sort, int fd)
 {
-	struct messages *before = told_enter(sort);
+	struct messages *before;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
 	return told_leave(before, give_output(sort, fd));
 }

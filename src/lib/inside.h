@@ -76,11 +76,17 @@ struct gsort {
 
 /* --- gsort.c --- */
 
-/* From here to told_leave() what is said is of this call. Returns the messages of before. */
-struct messages *told_enter(struct gsort *sort);
+/*
+ * From here to told_leave() what is said is of this call. False if there is no handle, and nobody
+ * to be told: the call is -EINVAL, and there is nothing to leave.
+ */
+bool told_enter(struct gsort *sort, struct messages **ret_before);
 
 /* Returns r, which fail() and its like have returned. */
 int told_leave(struct messages *before, int r);
+
+/* 0, or -EINVAL after a message, if the pointer of that name is NULL. */
+int check_pointer(const void *pointer, const char *name);
 
 /* 0, or -EBUSY after a message: it is too late to be told what is called `name`. */
 int check_early(const struct gsort *sort, const char *name);

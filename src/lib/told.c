@@ -54,14 +54,17 @@ void told_failure(struct gsort *sort)
 
 const char *gsort_message(const struct gsort *sort)
 {
-	return sort->message;
+	return sort ? sort->message : "there is no handle: it is NULL";
 }
 
 int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context)
 {
-	struct messages *before = told_enter(sort);
-	const int r = check_early(sort, "a listener");
+	struct messages *before;
+	int r;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	r = check_early(sort, "a listener");
 	if (r == 0) {
 		sort->listener = listener;
 		sort->listener_context = context;
@@ -95,20 +98,27 @@ static void give_struct(void *to, size_t to_nbytes, const void *from, size_t fro
 
 void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress, size_t size)
 {
-	struct gsort_progress progress;
+	struct gsort_progress progress = progress_of(NULL);
 
-	pthread_mutex_lock(&sort->lock);
-	progress = progress_of(sort->stats);
-	pthread_mutex_unlock(&sort->lock);
+	if (!ret_progress)
+		return;
+	if (sort) {
+		pthread_mutex_lock(&sort->lock);
+		progress = progress_of(sort->stats);
+		pthread_mutex_unlock(&sort->lock);
+	}
 	give_struct(ret_progress, size, &progress, sizeof progress);
 }
 
 int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
 		      unsigned interval_ms)
 {
-	struct messages *before = told_enter(sort);
-	int r = check_early(sort, "a watcher");
+	struct messages *before;
+	int r;
 
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	r = check_early(sort, "a watcher");
 	if (r == 0 && interval_ms == 0)
 		r = fail(-EINVAL, "progress every 0 milliseconds: say 1 or more");
 	if (r == 0) {
@@ -174,21 +184,16 @@ static bool has_succeeded(struct gsort *sort)
 
 _Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "holds a type");
 
-static int refuse_stats(struct gsort *sort)
-{
-	struct messages *before = told_enter(sort);
-
-	return told_leave(before, fail(-EINVAL, "there are no statistics: it has not succeeded"));
-}
-
-int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
+static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
 {
 	const struct sort_facts *facts = &sort->facts;
 	struct gsort_stats stats = { 0 };
 	struct stats_totals totals;
 
+	if (check_pointer(ret_stats, "ret_stats") < 0)
+		return -EINVAL;
 	if (!has_succeeded(sort))
-		return refuse_stats(sort);
+		return fail(-EINVAL, "there are no statistics: it has not succeeded");
 	stats_get_totals(sort->stats, &totals);
 	stats = (struct gsort_stats){
 		.record_nbytes = facts->record_nbytes,
@@ -205,6 +210,15 @@ int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t si
 	memcpy(stats.backend, facts->backend, sizeof stats.backend);
 	give_struct(ret_stats, size, &stats, sizeof stats);
 	return 0;
+}
+
+int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t size)
+{
+	struct messages *before;
+
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	return told_leave(before, get_stats(sort, ret_stats, size));
 }
 
 const char *told_json(struct gsort *sort, void (*write)(const struct gsort *sort, FILE *stream))
@@ -232,5 +246,5 @@ static void write_stats(const struct gsort *sort, FILE *stream)
 
 const char *gsort_stats_json(struct gsort *sort)
 {
-	return has_succeeded(sort) ? told_json(sort, write_stats) : NULL;
+	return sort && has_succeeded(sort) ? told_json(sort, write_stats) : NULL;
 }

@@ -508,7 +508,138 @@ static void refuse_together(const char *option, const char *value, const char *p
 
 	good(sort, gsort_set(sort, option, value));
 	refused(sort, gsort_put(sort, numbers, sizeof numbers), -EINVAL, part);
-	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "has begun");
+	good(sort, gsort_set_descending(sort));
+	refused(sort, gsort_finish(sort), -EINVAL, part);
+	gsort_close(sort);
+}
+
+/* Of pairs of records and counts. */
+static void what_was_refused_together_can_be_mended_and_begun(void **state)
+{
+	const uint64_t put[] = { 5, 3, 5 };
+	struct gsort *sort = open_sort();
+	uint64_t found[5];
+	size_t got;
+
+	(void)state;
+	write_numbers(other_path, (const uint64_t[]){ 3 }, 1);
+	good(sort, gsort_set(sort, "count", NULL));
+	good(sort, gsort_add_input_path(sort, other_path));
+	for (int i = 0; i < 3; i++) { /* and nothing is added by trying */
+		refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "--count needs -u");
+		refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "--count needs -u");
+		refused(sort, gsort_check(sort, &(uint64_t){ 0 }), -EINVAL, "--count");
+	}
+	good(sort, gsort_set_unique(sort));
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), 32);
+	assert_memory_equal(found, ((const uint64_t[]){ 2, 3, 2, 5 }), 32);
+	gsort_close(sort);
+}
+
+static void failure_is_told_with_its_own_message_whatever_was_refused_since(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found;
+	size_t got;
+
+	(void)state;
+	good(sort, gsort_put(sort, numbers, 12));
+	good(sort, gsort_finish(sort));
+	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	refused(sort, gsort_set_unique(sort), -EBUSY, "unique: the sort has begun");
+	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
+	refused(sort, gsort_set_unique(sort), -EBUSY, "unique: the sort has begun");
+	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "what was put");
+	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
+	gsort_close(sort);
+}
+
+static void null_is_refused_with_a_message(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found;
+	size_t got;
+
+	(void)state;
+	refused(sort, gsort_set(sort, NULL, NULL), -EINVAL, "the name of an option is NULL");
+	refused(sort, gsort_set_type(sort, NULL), -EINVAL, "needs a value");
+	refused(sort, gsort_add_key(sort, NULL), -EINVAL, "needs a value");
+	refused(sort, gsort_add_temporary_directory(sort, NULL), -EINVAL, "needs a value");
+	refused(sort, gsort_set_output_path(sort, NULL), -EINVAL, "needs a value");
+	refused(sort, gsort_add_input_path(sort, NULL), -EINVAL, "path of an input is NULL");
+	refused(sort, gsort_check(sort, NULL), -EINVAL, "ret_record is NULL");
+	refused(sort, gsort_explain(sort, 0, NULL), -EINVAL, "ret_json is NULL");
+	refused(sort, gsort_get_stats(sort, NULL, 8), -EINVAL, "ret_stats is NULL");
+	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
+	gsort_get_progress(sort, NULL, sizeof(struct gsort_progress));
+	good(sort, gsort_put(sort, numbers, 8));
+	refused(sort, gsort_put(sort, NULL, 8), -EINVAL, "what is to be put is NULL");
+	good(sort, gsort_put(sort, NULL, 0));
+	good(sort, gsort_finish(sort));
+	refused(sort, gsort_get(sort, NULL, 8, &got), -EINVAL, "the buffer");
+	refused(sort, gsort_get(sort, &found, 8, NULL), -EINVAL, "ret_nbytes is NULL");
+	assert_int_equal(get_all(sort, &found, 8), 8); /* nothing was lost by it */
+	gsort_close(sort);
+}
+
+static void null_handle_is_refused_and_never_looked_into(void **state)
+{
+	struct gsort_progress progress;
+	struct gsort_stats stats;
+	const char *json;
+	uint64_t number;
+	size_t got;
+
+	(void)state;
+	assert_int_equal(gsort_open(NULL), -EINVAL);
+	assert_int_equal(gsort_set(NULL, "unique", NULL), -EINVAL);
+	assert_int_equal(gsort_set_threads(NULL, 1), -EINVAL);
+	assert_int_equal(gsort_add_input_path(NULL, in_path), -EINVAL);
+	assert_int_equal(gsort_add_input_fd(NULL, 0), -EINVAL);
+	assert_int_equal(gsort_set_output_path(NULL, out_path), -EINVAL);
+	assert_int_equal(gsort_set_output_fd(NULL, 1), -EINVAL);
+	assert_int_equal(gsort_put(NULL, numbers, 8), -EINVAL);
+	assert_int_equal(gsort_finish(NULL), -EINVAL);
+	assert_int_equal(gsort_get(NULL, &number, 8, &got), -EINVAL);
+	assert_int_equal(gsort_run(NULL), -EINVAL);
+	assert_int_equal(gsort_check(NULL, &number), -EINVAL);
+	assert_int_equal(gsort_explain(NULL, 0, &json), -EINVAL);
+	assert_int_equal(gsort_on_message(NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(gsort_on_progress(NULL, NULL, NULL, 1), -EINVAL);
+	assert_int_equal(gsort_get_stats(NULL, &stats, sizeof stats), -EINVAL);
+	assert_null(gsort_stats_json(NULL));
+	gsort_get_progress(NULL, &progress, sizeof progress);
+	assert_string_equal(progress.phase, "");
+	assert_non_null(gsort_message(NULL));
+	gsort_cancel(NULL);
+}
+
+static void no_name_and_no_descriptor_are_refused_at_once(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	refused(sort, gsort_add_input_fd(sort, -1), -EINVAL, "descriptor -1");
+	refused(sort, gsort_set_output_fd(sort, -1), -EINVAL, "descriptor -1");
+	refused(sort, gsort_add_input_path(sort, ""), -EINVAL, "cannot be empty");
+	refused(sort, gsort_set_output_path(sort, ""), -EINVAL, "cannot be empty");
+	refused(sort, gsort_run(sort), -EINVAL, "there is no input"); /* none was added */
+	gsort_close(sort);
+}
+
+static void putting_nothing_does_not_begin(void **state)
+{
+	struct gsort *sort = open_sort();
+	uint64_t found[2];
+
+	(void)state;
+	good(sort, gsort_put(sort, numbers, 0));
+	good(sort, gsort_set_limit(sort, 1));
+	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), 8);
 	gsort_close(sort);
 }
 
@@ -697,6 +828,7 @@ static void explanation_of_what_would_be_put_is_json_and_nothing_is_sorted(void 
 	assert_int_equal(json[0], '{');
 	assert_non_null(strstr(json, "\"expected_s\""));
 	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "used for something else");
+	refused(sort, gsort_explain(sort, 1 << 30, &json), -EBUSY, "used already: open another");
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_add_input_path(sort, in_path));
@@ -795,6 +927,12 @@ int main(void)
 		FIXTURE(what_cannot_be_is_refused_and_changes_nothing),
 		FIXTURE(what_was_refused_was_not_taken),
 		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
+		FIXTURE(what_was_refused_together_can_be_mended_and_begun),
+		FIXTURE(failure_is_told_with_its_own_message_whatever_was_refused_since),
+		FIXTURE(null_is_refused_with_a_message),
+		FIXTURE(null_handle_is_refused_and_never_looked_into),
+		FIXTURE(no_name_and_no_descriptor_are_refused_at_once),
+		FIXTURE(putting_nothing_does_not_begin),
 		FIXTURE(two_outputs_are_refused),
 		FIXTURE(failure_says_why_and_what_helps),
 		FIXTURE(part_of_a_record_is_refused),
