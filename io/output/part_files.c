@@ -24,28 +24,34 @@ enum { MOST_ADDED = 32 };
 
 /* --- names --- */
 
-void part_files_make_name(const struct part_files *files, uint32_t number, bool is_aside,
-			  char name[static NAME_MAX + 1])
+static void make_name(const char *base, uint32_t number, bool is_aside,
+		      char name[static NAME_MAX + 1])
 {
 	char end[16] = "parts";
 
 	if (number != LIST_NUMBER)
 		snprintf(end, sizeof end, "%04" PRIu32, number);
-	snprintf(name, NAME_MAX + 1, "%s%s.%s%s", is_aside ? "." : "", files->base, end,
+	snprintf(name, NAME_MAX + 1, "%s%s.%s%s", is_aside ? "." : "", base, end,
 		 is_aside ? ".older" : "");
 }
 
-/* The number that a name of the directory has; NO_NUMBER: none. */
-static uint32_t number_of(const struct part_files *files, const char *name, bool *ret_is_aside)
+void part_files_make_name(const struct part_files *files, uint32_t number, bool is_aside,
+			  char name[static NAME_MAX + 1])
 {
-	const size_t n_base = strlen(files->base);
+	make_name(files->base, number, is_aside, name);
+}
+
+/* The number that a name of the directory has; NO_NUMBER: none. */
+static uint32_t number_of(const char *base, const char *name, bool *ret_is_aside)
+{
+	const size_t n_base = strlen(base);
 	char made[NAME_MAX + 1];
 	unsigned long number;
 	char *end;
 
-	*ret_is_aside = name[0] == '.' && strncmp(name + 1, files->base, n_base) == 0 &&
+	*ret_is_aside = name[0] == '.' && strncmp(name + 1, base, n_base) == 0 &&
 			name[1 + n_base] == '.';
-	if (!*ret_is_aside && (strncmp(name, files->base, n_base) != 0 || name[n_base] != '.'))
+	if (!*ret_is_aside && (strncmp(name, base, n_base) != 0 || name[n_base] != '.'))
 		return NO_NUMBER;
 	name += *ret_is_aside;
 	number = strtoul(name + n_base + 1, &end, 10);
@@ -53,8 +59,15 @@ static uint32_t number_of(const struct part_files *files, const char *name, bool
 		number = LIST_NUMBER;
 	else if (end == name + n_base + 1 || number >= NO_NUMBER)
 		return NO_NUMBER;
-	part_files_make_name(files, (uint32_t)number, *ret_is_aside, made);
+	make_name(base, (uint32_t)number, *ret_is_aside, made);
 	return strcmp(made, name - *ret_is_aside) == 0 ? (uint32_t)number : NO_NUMBER;
+}
+
+bool part_files_could_have(const char *base, const char *name)
+{
+	bool is_aside;
+
+	return number_of(base, name, &is_aside) != NO_NUMBER;
 }
 
 int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path)
@@ -151,7 +164,7 @@ static int look_through(struct part_files *files, look_fn *look)
 	}
 	while (r == 0 && (entry = readdir(names))) {
 		bool is_aside;
-		const uint32_t number = number_of(files, entry->d_name, &is_aside);
+		const uint32_t number = number_of(files->base, entry->d_name, &is_aside);
 
 		if (number != NO_NUMBER)
 			r = look(files, number, is_aside, entry->d_name);
@@ -220,7 +233,7 @@ static int note_stale(struct part_files *files, const struct parts_list *list)
 		return fail(-ENOMEM, "%s: no memory for a list of parts", files->given);
 	for (size_t i = 0; i < list->n_parts; i++) {
 		bool is_aside;
-		const uint32_t number = number_of(files, list->parts[i].name, &is_aside);
+		const uint32_t number = number_of(files->base, list->parts[i].name, &is_aside);
 		struct stat status;
 		int r = 0;
 

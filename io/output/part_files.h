@@ -46,6 +46,12 @@ int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
  */
 int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path);
 
+/*
+ * Is that the name of a file, or of one moved aside, in the directory of NAME, whose end is `base`?
+ * However many there are to be: another than they would be taken for one of them.
+ */
+bool part_files_could_have(const char *base, const char *name);
+
 /* The same, of open ones; of the list, i == n. Theirs. And the name that the list has for it. */
 const char *part_files_path(const struct part_files *files, uint32_t i);
 const char *part_files_name(const struct part_files *files, uint32_t i);

@@ -235,6 +235,68 @@ static int add_output(struct roles *roles, const struct options *options, struct
 	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
 }
 
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int find_directory(const char *path, struct place *ret_place)
+{
+	const size_t n = (size_t)(last_name(path) - path);
+	char *way = n ? strndup(path, n) : strdup(".");
+	const int r = way ? place_of_path(way, ret_place) : -ENOMEM;
+
+	free(way);
+	return r;
+}
+
+/* Are both in one directory? */
+static int are_beside(const char *a, const char *b, bool *ret_are)
+{
+	struct place of_a = { 0 }, of_b = { 0 };
+	int r = find_directory(a, &of_a);
+
+	if (r == 0)
+		r = find_directory(b, &of_b);
+	*ret_are = r == 0 && place_is_same(&of_a, &of_b);
+	place_free(&of_a);
+	place_free(&of_b);
+	return r;
+}
+
+/* Who has no list takes files for parts by their names, also of numbers that there are none of. */
+static int check_is_no_part(const char *output, const char *name, const char *path)
+{
+	bool is_part;
+	char *end;
+	int r = place_follow_links(path, &end);
+
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	r = are_beside(output, end, &is_part);
+	is_part = is_part && part_files_could_have(last_name(output), last_name(end));
+	free(end);
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	return is_part ? fail(-EINVAL,
+			      "%s '%s' is called as a part of '%s' would be; let it go to another "
+			      "file",
+			      name, path, output) :
+			 0;
+}
+
+static int add_report(struct roles *roles, const struct options *options, const char *name,
+		      const char *path)
+{
+	const int r = add_path(roles, ROLE_REPORT, name, path);
+
+	if (r < 0 || !path || !options->n_part_files)
+		return r;
+	return check_is_no_part(options->output_path, name, path);
+}
+
 static int add_kept(struct roles *roles, const char *directory, struct made_names *made)
 {
 	int r = 0;
@@ -284,11 +346,11 @@ static int check(struct roles *roles, const struct options *options, struct made
 	if (r == 0)
 		r = add_output(roles, options, made);
 	if (r == 0)
-		r = add_path(roles, ROLE_REPORT, "--stats-json", options->stats_json_path);
+		r = add_report(roles, options, "--stats-json", options->stats_json_path);
 	if (r == 0)
-		r = add_path(roles, ROLE_REPORT, "--trace", options->trace_path);
+		r = add_report(roles, options, "--trace", options->trace_path);
 	if (r == 0)
-		r = add_path(roles, ROLE_REPORT, "--report", options->report_path);
+		r = add_report(roles, options, "--report", options->report_path);
 	if (r == 0)
 		r = add_kept(roles, options->checkpoint_path, made);
 	if (r == 0)

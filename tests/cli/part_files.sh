@@ -184,6 +184,11 @@ leaves 'odd: .*whole number' --parts=3 odd
 leaves 'x.0001.* and input .*x.0001.* are the same file' --parts=3 out/x.0001
 leaves 'same file' --parts=3 --stats-json=out/x.parts random
 leaves 'same file' --parts=3 --trace=out/x.0002 random
+leaves "--report 'out/x.0007' is called as a part of 'out/x'" --parts=3 --report=out/x.0007 random
+leaves 'is called as a part' --parts=3 --trace=./out/../out/x.0003 random
+leaves 'is called as a part' --parts=3 --stats-json=out/.x.0003.older random
+ln -s out/x.12345 to-part
+leaves 'is called as a part' --parts=3 --trace=to-part random
 leaves '--checkpoint.*--parts|--parts.*--checkpoint' --parts=3 --checkpoint=kept random
 leaves '--part.*--parts' --parts=3 -m --part=1/2 s1
 leaves 'are the same' -m --parts=3 out/x.parts
