@@ -90,12 +90,14 @@ mkdir -p "$builds"
 wrapper=
 build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
+# shellcheck disable=SC2086
 if build asan gcc $sanitized -Db_sanitize=address,undefined; then
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
 wrapper=$without_aslr
+# shellcheck disable=SC2086
 if build tsan gcc $sanitized -Db_sanitize=thread; then
 	# What has no threads has no races; check_backend's, those of sorting records, and of
 	# kernels for 7.5, are those that other tests have.
