@@ -50,7 +50,7 @@ cli_script() {
 # What is too slow under compute-sanitizer is cut off, which is no failure.
 sanitized() {
 	job "$1-$2" 200 sh -c '
-		timeout 120 compute-sanitizer --tool "$1" --error-exitcode 1 "$2"
+		timeout "${SANITIZER_SECONDS:-120}" compute-sanitizer --tool "$1" --error-exitcode 1 "$2"
 		status=$?
 		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
 }
