@@ -8,7 +8,8 @@
 #
 # All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
 # they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
-# FAULTS=--all has every call of CUDA's runtime fail, not some. What docs/pictures show is measured
+# FAULTS=--all has every call of CUDA's runtime fail, not some; compute-sanitizer is cut off after
+# SANITIZER_SECONDS (120). What docs/pictures show is measured
 # by FOLDER/series.py.
 set -eu
 
@@ -50,7 +51,8 @@ cli_script() {
 # What is too slow under compute-sanitizer is cut off, which is no failure.
 sanitized() {
 	job "$1-$2" 200 sh -c '
-		timeout "${SANITIZER_SECONDS:-120}" compute-sanitizer --tool "$1" --error-exitcode 1 "$2"
+		timeout "${SANITIZER_SECONDS:-120}" \
+			compute-sanitizer --tool "$1" --error-exitcode 1 "$2"
 		status=$?
 		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
 }
