@@ -250,6 +250,7 @@ rm timed.*
 for i in $(seq "${GSORT_KILLS:-8}"); do
 	below $((milliseconds + 5))
 	run_for "$picked" --parts=3 -S 1M random -o out/x
+	rm -f out/.gsort-* # a name for the moment of a rename; the next says that it is there
 	if diff -r older out > /dev/null; then
 		:
 	elif [ -e out/x.parts ]; then
