@@ -20,8 +20,6 @@
 /* Of what is put behind a name, and of the dot in front of one that is moved aside. */
 enum { MOST_ADDED = 32 };
 
-#define NO_NUMBER (UINT32_MAX - 1)
-
 /* --- names --- */
 
 static void make_name(const char *base, uint32_t number, bool is_aside,
@@ -61,6 +59,11 @@ static uint32_t number_of(const char *base, const char *name, bool *ret_is_aside
 		return NO_NUMBER;
 	make_name(base, (uint32_t)number, *ret_is_aside, made);
 	return strcmp(made, name - *ret_is_aside) == 0 ? (uint32_t)number : NO_NUMBER;
+}
+
+uint32_t part_files_number_of(const struct part_files *files, const char *name, bool *ret_is_aside)
+{
+	return number_of(files->base, name, ret_is_aside);
 }
 
 bool part_files_could_have(const char *base, const char *name)
@@ -143,11 +146,7 @@ int part_files_remove(const struct part_files *files, uint32_t number, bool is_a
 	return file_remove(files->calls, files->directory.fd, name, 0);
 }
 
-/* Called with what has a name of ours. 0, or a negative errno after a message. */
-typedef int look_fn(struct part_files *files, uint32_t number, bool is_aside, const char *name);
-
-/* A directory that may not be read tells nothing. */
-static int look_through(struct part_files *files, look_fn *look)
+int part_files_look_through(struct part_files *files, part_files_look_fn *look)
 {
 	const struct dirent *entry;
 	struct file readable;
@@ -164,7 +163,7 @@ static int look_through(struct part_files *files, look_fn *look)
 	}
 	while (r == 0 && (entry = readdir(names))) {
 		bool is_aside;
-		const uint32_t number = number_of(files->base, entry->d_name, &is_aside);
+		const uint32_t number = part_files_number_of(files, entry->d_name, &is_aside);
 
 		if (number != NO_NUMBER)
 			r = look(files, number, is_aside, entry->d_name);
@@ -173,8 +172,7 @@ static int look_through(struct part_files *files, look_fn *look)
 	return r;
 }
 
-/* 1: it is there; 0: it is not; or a negative errno after a message. */
-static int look_at(const struct part_files *files, uint32_t number, struct stat *ret_status)
+int part_files_look_at(const struct part_files *files, uint32_t number, struct stat *ret_status)
 {
 	char name[NAME_MAX + 1];
 
@@ -186,59 +184,25 @@ static int look_at(const struct part_files *files, uint32_t number, struct stat 
 		       fail(-errno, "%s: cannot tell what %s beside it is: %m", files->given, name);
 }
 
-/*
- * What a process that was killed has left aside. The list comes back last: until then whoever is
- * killed here leaves it to the next.
- */
-static int take_back(struct part_files *files, uint32_t number, bool is_aside, const char *name)
-{
-	int r;
-
-	if (!is_aside || (number == LIST_NUMBER && !files->has_list))
-		return 0;
-	r = files->has_list ? part_files_remove(files, number, true) :
-			      part_files_rename(files, number, true);
-	return r < 0 ? fail(r,
-			    "%s: %s beside it was left by a gsort that was killed, and cannot be "
-			    "%s: %m",
-			    files->given, name, files->has_list ? "removed" : "put back") :
-		       0;
-}
-
-static int settle_killed(struct part_files *files)
-{
-	struct stat status;
-	int r;
-
-	r = look_at(files, LIST_NUMBER, &status);
-	files->has_list = r > 0;
-	if (r >= 0)
-		r = look_through(files, take_back);
-	if (r < 0 || files->has_list)
-		return r;
-	r = part_files_rename(files, LIST_NUMBER, true);
-	files->has_list = r == 0;
-	if (files->has_list)
-		tell("%s: what a gsort that was killed had moved aside is put back", files->given);
-	return r == 0 || r == -ENOENT ?
-		       0 :
-		       fail(r, "%s: the older list of parts cannot be put back: %m", files->given);
-}
-
-/* Of the parts that the older list has, those that the new one has not. */
-static int note_stale(struct part_files *files, const struct parts_list *list)
+/* What the older list has, and of that, what the new one has not. */
+static int note_older(struct part_files *files, const struct parts_list *list)
 {
 	files->stale = calloc(list->n_parts + 1, sizeof *files->stale);
-	if (!files->stale)
+	files->older = calloc(list->n_parts + 1, sizeof *files->older);
+	if (!files->stale || !files->older)
 		return fail(-ENOMEM, "%s: no memory for a list of parts", files->given);
 	for (size_t i = 0; i < list->n_parts; i++) {
 		bool is_aside;
-		const uint32_t number = number_of(files->base, list->parts[i].name, &is_aside);
+		const struct listed_part *part = &list->parts[i];
+		const uint32_t number = part_files_number_of(files, part->name, &is_aside);
 		struct stat status;
 		int r = 0;
 
-		if (number >= files->n && number < NO_NUMBER && !is_aside)
-			r = look_at(files, number, &status);
+		if (number >= NO_NUMBER || is_aside)
+			continue;
+		files->older[files->n_older++] = (struct older_part){ number, part->nbytes };
+		if (number >= files->n)
+			r = part_files_look_at(files, number, &status);
 		if (r < 0)
 			return r;
 		if (r > 0 && S_ISREG(status.st_mode))
@@ -247,10 +211,8 @@ static int note_stale(struct part_files *files, const struct parts_list *list)
 	return 0;
 }
 
-static int read_text(const struct part_files *files, const struct file *file, char **ret_text,
-		     size_t *ret_nbytes)
+static int read_text(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes)
 {
-	const char *path = files->paths[files->n];
 	uint64_t nbytes;
 	int r = file_size(file, &nbytes);
 
@@ -266,51 +228,60 @@ static int read_text(const struct part_files *files, const struct file *file, ch
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
 }
 
-/* What has the list's name must be one: it is nothing else that is replaced. */
-static int parse_older(struct part_files *files, const char *text, size_t nbytes)
+/* What has a list's name must be one: it is nothing else that is replaced. */
+static int parse(const char *text, size_t nbytes, const char *path, struct parts_list *ret_list)
 {
-	const char *path = files->paths[files->n];
-	struct parts_list list;
-	int r;
-
 	if (!parts_list_begins(text, nbytes))
 		return fail(-EEXIST,
 			    "%s: is there, and no list of parts: rename it, or let the output have "
 			    "another name",
 			    path);
-	r = parts_list_parse(text, nbytes, path, &list);
-	if (r == 0)
-		r = note_stale(files, &list);
-	parts_list_free(&list);
-	return r;
+	return parts_list_parse(text, nbytes, path, ret_list);
 }
 
-static int read_older(struct part_files *files)
+int part_files_read_list(const struct part_files *files, const char *name,
+			 struct parts_list *ret_list)
 {
 	struct file file;
 	char *text = NULL;
 	size_t nbytes = 0;
+	int r = file_open(files->calls, files->directory.fd, name, O_RDONLY | O_NONBLOCK, 0, &file);
+
+	*ret_list = (struct parts_list){ 0 };
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return fail(r, "%s: %s beside it: %m", files->given, name);
+	r = read_text(&file, name, &text, &nbytes);
+	if (r == 0)
+		r = parse(text, nbytes, name, ret_list);
+	free(text);
+	file_close(&file);
+	return r < 0 ? r : 1;
+}
+
+static int read_older(struct part_files *files)
+{
+	char name[NAME_MAX + 1];
+	struct parts_list list;
 	int r;
 
 	if (!files->has_list)
 		return 0;
-	r = file_open(files->calls, AT_FDCWD, files->paths[files->n], O_RDONLY | O_NONBLOCK, 0,
-		      &file);
-	if (r < 0)
-		return fail(r, "%s: %m", files->paths[files->n]);
-	r = read_text(files, &file, &text, &nbytes);
-	if (r == 0)
-		r = parse_older(files, text, nbytes);
-	free(text);
-	file_close(&file);
+	part_files_make_name(files, LIST_NUMBER, false, name);
+	r = part_files_read_list(files, name, &list);
+	if (r > 0)
+		r = note_older(files, &list);
+	parts_list_free(&list);
 	return r;
 }
 
-static bool is_stale(const struct part_files *files, uint32_t number)
+/* Has the older list such a part? What is none of its, somebody else has put there. */
+static bool is_older(const struct part_files *files, uint32_t number, uint64_t nbytes)
 {
-	for (uint32_t i = 0; i < files->n_stale; i++)
-		if (files->stale[i] == number)
-			return true;
+	for (uint32_t i = 0; i < files->n_older; i++)
+		if (files->older[i].number == number)
+			return files->older[i].nbytes == nbytes;
 	return false;
 }
 
@@ -318,7 +289,7 @@ static bool is_stale(const struct part_files *files, uint32_t number)
 static int check_there(struct part_files *files, uint32_t number, bool is_aside, const char *name)
 {
 	struct stat status;
-	const int r = is_aside ? 0 : look_at(files, number, &status);
+	const int r = is_aside ? 0 : part_files_look_at(files, number, &status);
 
 	if (r <= 0)
 		return r;
@@ -327,12 +298,17 @@ static int check_there(struct part_files *files, uint32_t number, bool is_aside,
 			    "%s: %s beside it is no regular file, whose place one of the parts "
 			    "could take",
 			    files->given, name);
-	if (number < files->n || number == LIST_NUMBER || is_stale(files, number))
+	if (number == LIST_NUMBER || is_older(files, number, (uint64_t)status.st_size))
 		return 0;
+	if (number >= files->n)
+		return fail(-EEXIST,
+			    "%s: %s beside it is none of the %" PRIu32
+			    " parts, and would be taken for one; remove it",
+			    files->given, name, files->n);
 	return fail(-EEXIST,
-		    "%s: %s beside it is none of the %" PRIu32
-		    " parts, and would be taken for one; remove it",
-		    files->given, name, files->n);
+		    "%s: %s beside it is in the place of a part, and is none that a list names; "
+		    "remove it, or let the output have another name",
+		    files->given, name);
 }
 
 int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
@@ -351,11 +327,11 @@ int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
 	if (r == 0)
 		r = make_paths(files);
 	if (r == 0)
-		r = settle_killed(files);
+		r = part_files_settle(files);
 	if (r == 0)
 		r = read_older(files);
 	if (r == 0)
-		r = look_through(files, check_there);
+		r = part_files_look_through(files, check_there);
 	if (r < 0) {
 		part_files_close(files);
 		return r;
@@ -383,6 +359,7 @@ void part_files_close(struct part_files *files)
 	free(files->paths);
 	free(files->is_aside);
 	free(files->stale);
+	free(files->older);
 	free(files->base);
 	file_close(&files->directory);
 	free(files);

@@ -10,17 +10,18 @@
  * any output gets its own (output.h); but what was there before under one of them is moved aside
  * first, the older list before all, and comes back if one of the new names cannot be had:
  *
+ *	.NAME.parts.newer                    a copy of the new list: it tells what is new
  *	NAME.parts -> .NAME.parts.older      from here on there is no list, and nothing is believed
  *	NAME.0000  -> .NAME.0000.older       the new one gets the name; and so on
  *	the new list gets its name           from here on all of it is believed
- *	.NAME.*.older are removed
+ *	.NAME.*.older, .NAME.parts.newer are removed
  *
  * So a list never describes files of another run. A process that is killed outright in between
  * leaves files aside; the next to open the same names finds them: if there is a list they are
- * removed, else they get their names back.
+ * removed, else they get their names back, and what is new besides goes.
  *
  * Files that the older list has beyond the new ones go with it. Any other that looks like one of
- * the parts would be taken for one by who has no list, and is refused.
+ * the parts is refused: it would be taken for one by who has no list, or be lost.
  *
  * All functions print their message.
  */
@@ -58,10 +59,12 @@ const char *part_files_name(const struct part_files *files, uint32_t i);
 
 /*
  * The n outputs of these paths, and the list's behind them, are complete (output_complete()): give
- * them their names. Takes the outputs in any case, leaving NULL. On failure everything is as it was
- * before; but if is_durable, and only that cannot be had, a message says that all is complete.
+ * them their names. list: the text of that. Takes the outputs in any case, leaving NULL. On failure
+ * everything is as it was before; but if is_durable, and only that cannot be had, a message says
+ * that all is complete.
  */
-int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable);
+int part_files_commit(struct part_files *files, struct output **outputs, const char *list,
+		      bool is_durable);
 
 /* NULL is fine. */
 void part_files_close(struct part_files *files);

@@ -127,18 +127,24 @@ static void drop_older(const struct part_files *files)
 		remove_older(files, LIST_NUMBER);
 }
 
-int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable)
+int part_files_commit(struct part_files *files, struct output **outputs, const char *list,
+		      bool is_durable)
 {
 	bool is_first = false;
 	int r = 0;
 
 	for (uint32_t i = 0; i <= files->n && r == 0; i++)
 		r = output_check_target(outputs[i]);
+	if (r == 0)
+		r = part_files_begin(files, list);
 	if (r == 0) {
 		is_first = commitment_make(files->calls->commitment);
 		r = name_all(files, outputs, is_durable);
 		if (r < 0)
 			put_all_back(files);
+		else
+			drop_older(files);
+		part_files_end(files);
 	}
 	for (uint32_t i = 0; i <= files->n; i++) {
 		output_abort(outputs[i]);
@@ -148,7 +154,6 @@ int part_files_commit(struct part_files *files, struct output **outputs, bool is
 		commitment_revoke(files->calls->commitment);
 	if (r < 0)
 		return r;
-	drop_older(files);
 	if (is_durable && (r = sync_names(files)) < 0)
 		fail(r, "%s: is complete, but its name may not be on stable storage: %m",
 		     files->paths[files->n]);

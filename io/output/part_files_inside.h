@@ -2,6 +2,7 @@
  * part_files_inside - what the files of its implementation share
  *
  *	part_files.c		opened: the names, and what has them
+ *	part_files_killed.c	what a process that was killed has left of that
  *	part_files_commit.c	the names are given
  *
  * Files are known by their number; the list's comes behind all others. Numbers from n on are of
@@ -11,9 +12,17 @@
 
 #include <limits.h>
 
+#include "io/input/parts_list.h"
 #include "io/output/part_files.h"
 
 #define LIST_NUMBER UINT32_MAX
+#define NO_NUMBER (UINT32_MAX - 1)
+
+struct older_part {
+	uint32_t number;
+	uint64_t nbytes;
+};
+
 struct part_files {
 	const struct syscalls *calls;
 	const char *given;     /* as it was, for messages */
@@ -24,6 +33,8 @@ struct part_files {
 
 	/* What was there before. */
 	bool has_list;
+	struct older_part *older; /* n_older, of the older list */
+	uint32_t n_older;
 	uint32_t *stale; /* n_stale numbers from n on, of the older list */
 	uint32_t n_stale;
 
@@ -43,3 +54,37 @@ int part_files_rename(const struct part_files *files, uint32_t number, bool come
 
 /* Remove it. 0, also if it is not there, or a negative errno without a message. */
 int part_files_remove(const struct part_files *files, uint32_t number, bool is_aside);
+
+/* The number that a name of the directory has; NO_NUMBER: none. */
+uint32_t part_files_number_of(const struct part_files *files, const char *name, bool *ret_is_aside);
+
+/* 1: it is there; 0: it is not; or a negative errno after a message. */
+int part_files_look_at(const struct part_files *files, uint32_t number, struct stat *ret_status);
+
+/* Called with what has a name of ours. 0, or a negative errno after a message. */
+typedef int part_files_look_fn(struct part_files *files, uint32_t number, bool is_aside,
+			       const char *name);
+
+/* At all that the directory has. A directory that may not be read tells nothing. */
+int part_files_look_through(struct part_files *files, part_files_look_fn *look);
+
+/*
+ * The list of that name in the directory, to be freed in any case. 1; 0: there is none; or a
+ * negative errno after a message.
+ */
+int part_files_read_list(const struct part_files *files, const char *name,
+			 struct parts_list *ret_list);
+
+/*
+ * Put what a killed process has left in order, and find out whether there is a list. 0, or a
+ * negative errno after a message.
+ */
+int part_files_settle(struct part_files *files);
+
+/*
+ * Before names are given, so that the next finds what it needs if this process is killed in the
+ * middle: a copy of the list. 0, or a negative errno after a message. And when it is over, well or
+ * not.
+ */
+int part_files_begin(const struct part_files *files, const char *list);
+void part_files_end(const struct part_files *files);

@@ -67,20 +67,21 @@ static int find_temporary(const struct sort_spec *spec, const struct job *job, u
 	return r;
 }
 
-/* Directories that nothing is stored in need not be there. */
+/* Directories that nothing is stored in need not be there, nor one that the sort would make. */
 static int find_temporary_room(const struct sort_spec *spec, const struct job *job,
 			       struct room *ret_room)
 {
 	struct room room = { .is_needed_known = true,
 			     .needed_nbytes = job->plan.most_temporary_nbytes };
-	struct messages *before = room.needed_nbytes ? NULL : messages_enter(NULL);
+	const bool must_be_there = room.needed_nbytes && !spec->checkpoint_path;
+	struct messages *before = must_be_there ? NULL : messages_enter(NULL);
 	const int r = find_temporary(spec, job, &room.available_nbytes);
 
-	if (!room.needed_nbytes)
+	if (!must_be_there)
 		messages_enter(before);
 	room.is_available_known = r == 0;
 	*ret_room = room;
-	return room.needed_nbytes ? r : 0;
+	return must_be_there ? r : 0;
 }
 
 /*

@@ -308,23 +308,19 @@ static int verify_list(struct output *list, const char *text)
 	return r;
 }
 
-/* All parts are complete, and have their size: tell it in the list. */
-static int write_list(struct result *result, const struct part_place *places)
+/* All parts are complete, and have their size: tell it in the list. *ret_text: to be freed. */
+static int write_list(struct result *result, const struct part_place *places, char **ret_text)
 {
 	struct output *list = result->outputs[result->n_files];
-	char *text;
-	int r = part_notes_list(&result->notes, content_of(result), places, &text);
+	int r = part_notes_list(&result->notes, content_of(result), places, ret_text);
 
 	if (r < 0)
 		return r;
-	r = output_write_at(list, 0, text, strlen(text));
-	if (r == 0 && result->spec->verify)
-		r = verify_list(list, text);
-	free(text);
-	return r;
+	r = output_write_at(list, 0, *ret_text, strlen(*ret_text));
+	return r == 0 && result->spec->verify ? verify_list(list, *ret_text) : r;
 }
 
-static int complete_parts(struct result *result, enum output_durability durability)
+static int complete_parts(struct result *result, enum output_durability durability, char **ret_text)
 {
 	struct part_place *places = calloc(result->n_files, sizeof *places);
 	int r = places ? 0 : fail(-ENOMEM, "no memory for %u parts", result->n_files);
@@ -340,7 +336,7 @@ static int complete_parts(struct result *result, enum output_durability durabili
 							 (uint64_t)status.st_size };
 	}
 	if (r == 0)
-		r = write_list(result, places);
+		r = write_list(result, places, ret_text);
 	if (r == 0)
 		r = output_complete(result->outputs[result->n_files], durability);
 	free(places);
@@ -350,11 +346,15 @@ static int complete_parts(struct result *result, enum output_durability durabili
 static int commit_parts(struct result *result)
 {
 	const bool is_durable = result->spec->fsync;
-	int r = complete_parts(result, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
+	char *list = NULL;
+	int r = complete_parts(result, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED, &list);
 
 	if (r == 0)
 		r = input_check_state(result->job->input);
-	return r < 0 ? r : part_files_commit(result->part_files, result->outputs, is_durable);
+	if (r == 0)
+		r = part_files_commit(result->part_files, result->outputs, list, is_durable);
+	free(list);
+	return r;
 }
 
 int result_commit(struct result *result)

@@ -39,7 +39,7 @@ static void older_list(char text[static 1024])
 	for (int i = 0; i < N_OLDER_PARTS; i++)
 		at += sprintf(text + at,
 			      "%s{\"part\": %d, \"name\": \"output.%04d\", \"records\": 0, "
-			      "\"bytes\": 1, \"checksum\": \"0000000000000000\"}",
+			      "\"bytes\": 7, \"checksum\": \"0000000000000000\"}",
 			      i ? ", " : "", i, i);
 	strcpy(text + at, "]}");
 }

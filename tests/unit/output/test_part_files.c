@@ -102,7 +102,7 @@ static int write_parts(unsigned n, char letter)
 		assert_int_equal(output_write_at(outputs[i], 0, content, strlen(content)), 0);
 		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
 	}
-	r = part_files_commit(files, outputs, false);
+	r = part_files_commit(files, outputs, list, false);
 	part_files_close(files);
 	return r;
 }
@@ -219,6 +219,51 @@ static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
 	assert_parts(2, 'c');
 }
 
+/* More of them than there were before, of which some have their names. */
+static void new_parts_of_a_killed_process_go_with_it(void **state)
+{
+	char list[1024];
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		clear();
+		make_list(2, list);
+		write_text(".x.parts.older", list);
+		make_list(5, list);
+		write_text(".x.parts.newer", list);
+		write_text(".x.0000.older", "a0");
+		write_text("x.0000", "b0");
+		write_text("x.0001", "a1");
+		write_text("x.0002", "b2");
+		write_text("x.0003", "b3");
+		if (again) /* it is not one of the new ones either */
+			write_text("x.0003", "somebody else's");
+		assert_int_equal(write_parts(2, 'c'), again ? -EEXIST : 0);
+		if (again) {
+			assert_string_equal(text_of("x.0003"), "somebody else's");
+			assert_int_equal(unlink(path_of("x.0003")), 0);
+		}
+		assert_parts(2, again ? 'a' : 'c');
+	}
+}
+
+static void new_parts_of_a_process_that_was_killed_the_first_time_go_as_well(void **state)
+{
+	char list[1024];
+
+	(void)state;
+	make_list(4, list);
+	write_text(".x.parts.newer", list);
+	write_text("x.0000", "b0");
+	write_text("x.0001", "b1");
+	assert_int_equal(write_parts(1, 'c'), 0);
+	assert_parts(1, 'c');
+	list[strlen(list) / 2] = '\0'; /* killed while it wrote that */
+	write_text(".x.parts.newer", list);
+	assert_int_equal(write_parts(1, 'd'), 0);
+	assert_parts(1, 'd');
+}
+
 static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(void **state)
 {
 	(void)state;
@@ -226,6 +271,7 @@ static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(voi
 	write_text(".x.0000.older", "a0");
 	write_text(".x.0007.older", "a7");
 	write_text(".x.parts.older", "{}");
+	write_text(".x.parts.newer", "{}");
 	assert_int_equal(write_parts(3, 'c'), 0);
 	assert_parts(3, 'c');
 }
@@ -243,7 +289,13 @@ static void what_would_be_taken_for_a_part_is_refused(void **state)
 	write_text("x.0005", "?");
 	assert_int_equal(refused(3), -EEXIST);
 	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 parts"));
-	assert_int_equal(refused(6), 0); /* it is replaced, as any output is */
+	assert_int_equal(refused(6), -EEXIST);
+	assert_non_null(strstr(messages_last(), "none that a list names"));
+	assert_string_equal(text_of("x.0005"), "?");
+	assert_int_equal(unlink(path_of("x.0005")), 0);
+	write_text("x.0002", "of another size than the list says");
+	assert_int_equal(refused(3), -EEXIST);
+	assert_int_equal(refused(2), -EEXIST);
 	clear();
 	write_text("x.5", "?");
 	write_text("x.00005", "?");
@@ -300,7 +352,7 @@ static void part_that_others_have_changed_is_not_replaced(void **state)
 		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
 	}
 	write_text("x.0000", "theirs");
-	assert_int_equal(part_files_commit(files, outputs, false), -EBUSY);
+	assert_int_equal(part_files_commit(files, outputs, "", false), -EBUSY);
 	part_files_close(files);
 	assert_string_equal(text_of("x.0000"), "theirs");
 	assert_non_null(text_of("x.parts"));
@@ -315,6 +367,8 @@ int main(void)
 		FIXTURE(name_that_cannot_be_had_the_first_time_leaves_nothing),
 		FIXTURE(names_where_files_must_have_one_are_exchanged_as_well),
 		FIXTURE(what_a_killed_process_left_is_put_back_by_the_next),
+		FIXTURE(new_parts_of_a_killed_process_go_with_it),
+		FIXTURE(new_parts_of_a_process_that_was_killed_the_first_time_go_as_well),
 		FIXTURE(what_a_process_left_that_was_killed_when_all_was_done_is_removed),
 		FIXTURE(what_would_be_taken_for_a_part_is_refused),
 		FIXTURE(what_no_part_can_replace_is_refused),
