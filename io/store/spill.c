@@ -300,7 +300,8 @@ static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **r
 		pthread_mutex_unlock(&spill->lock);
 		any_discarded = reclaim_drain(spill->reclaim);
 		pthread_mutex_lock(&spill->lock);
-	} while (any_discarded);
+		/* It may be that what was discarded came back before there was nothing to drain. */
+	} while (any_discarded || (!*ret_file && choose_file(spill, nbytes)));
 	return *ret_file ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
 }
 
