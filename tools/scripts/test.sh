@@ -92,7 +92,10 @@ build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 	run gcc --no-suite kernels --no-suite fault --timeout-multiplier 4
 # shellcheck disable=SC2086
 if build asan gcc $sanitized -Db_sanitize=address,undefined; then
-	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4
+	# check_backend's buffers end at unmapped pages in any build (tests/support/guarded.h).
+	# shellcheck disable=SC2046
+	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
+		$(names_of asan unit kernels fault library | grep -vx backend_cpu)
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
