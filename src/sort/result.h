@@ -24,6 +24,7 @@
 struct result_file {
 	uint64_t begin, end; /* where it is not known yet: all of them */
 	atomic_bool is_begun;
+	int r;                           /* under the lock: why it could not be begun, or 0 */
 	bool is_settled;                 /* under the lock */
 	atomic_uint_least64_t n_records; /* written */
 };

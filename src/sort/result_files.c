@@ -134,10 +134,12 @@ static int begin_file_once(struct result *result, uint32_t i)
 	if (atomic_load(&file->is_begun))
 		return 0;
 	pthread_mutex_lock(&result->lock);
-	if (!atomic_load(&file->is_begun)) {
-		r = begin_file(result, i);
-		atomic_store(&file->is_begun, r == 0);
+	/* What has failed is not tried again by the next writer. */
+	if (!atomic_load(&file->is_begun) && file->r == 0) {
+		file->r = begin_file(result, i);
+		atomic_store(&file->is_begun, file->r == 0);
 	}
+	r = file->r;
 	pthread_mutex_unlock(&result->lock);
 	return r;
 }
