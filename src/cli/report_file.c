@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "io/file/size_limit.h"
 #include "io/output/output.h"
 #include "src/base/messages.h"
 #include "src/cli/process.h"
@@ -18,13 +19,20 @@ struct report_file {
 	int r;           /* the first failure of that, or 0 */
 };
 
-/* A cookie_write_function_t: returns how much was written, 0 after a failure. */
+/*
+ * A cookie_write_function_t: returns how much was written, 0 after a failure. Of that nothing is
+ * said before the commit: the sort may be at work, and what it fails of is what is to be told.
+ */
 static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 {
 	struct report_file *file = cookie;
 
-	if (file->r == 0)
+	if (file->r == 0) {
+		struct messages *before = messages_enter(NULL);
+
 		file->r = output_write_at(file->output, file->nbytes, text, nbytes);
+		messages_enter(before);
+	}
 	if (file->r < 0) {
 		errno = -file->r;
 		return 0;
@@ -63,6 +71,7 @@ FILE *report_file_stream(const struct report_file *file)
 
 int report_file_commit(struct report_file *file)
 {
+	char advice[SIZE_LIMIT_NBYTES];
 	bool has_failed;
 	int r, closed;
 
@@ -73,8 +82,10 @@ int report_file_commit(struct report_file *file)
 	file->stream = NULL;
 	r = file->r;
 	if (r == 0 && (has_failed || closed != 0))
-		r = fail(has_failed ? -EIO : -errno, "%s: write of the report: %m", file->path);
+		r = has_failed ? -EIO : -errno;
 	if (r < 0) {
+		r = fail(r, "%s: cannot be written: %m%s", file->path,
+			 size_limit_advice(r, advice));
 		report_file_abort(file);
 		return r;
 	}

@@ -74,6 +74,15 @@ static int commit(struct reports *reports)
 	return r;
 }
 
+/* The status is that of a failure, and what has been done is not undone by it. */
+static void tell_what_is_done(const struct options *options)
+{
+	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+
+	if (!is_check && !options->explain)
+		tell("the output is complete, and what was to be told of it is not");
+}
+
 int reports_write(const struct options *options, const struct report *report,
 		  struct reports *reports)
 {
@@ -89,6 +98,8 @@ int reports_write(const struct options *options, const struct report *report,
 		write_page(options, report, reports);
 	history_close(reports->history);
 	r = commit(reports);
+	if (r < 0)
+		tell_what_is_done(options);
 	return r < 0 ? r : shown;
 }
 

@@ -206,6 +206,21 @@ for report in --trace --stats-json; do
 	cd ..
 done
 
+claim 'of a report that cannot be written in the end it is said that the output is complete'
+for report in --trace --stats-json --report; do
+	begin
+	head -c 80 v > ten
+	"$g" ten -o ../expected-ten
+	(ulimit -f 1; "$g" ten -o o $report=r 2> ../stderr)
+	[ $? -eq 2 ] || broken "$report: not status 2"
+	same ../expected-ten o "$report"
+	[ "$(cat r)" = 'an older report' ] || broken "$report: the older one is gone"
+	cd ..
+	says '^gsort: r: cannot be written: File too large; .*ulimit -f' stderr
+	says '^gsort: the output is complete, and what was to be told of it is not$' stderr
+	[ "$(wc -l < stderr)" -eq 2 ] || broken "$report: not two lines"
+done
+
 claim 'a report goes on where a descriptor stands'
 begin
 echo before > log
