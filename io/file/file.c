@@ -102,13 +102,27 @@ void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
 	snprintf(digits, FILE_UNIQUE_DIGITS + 1, "%016" PRIx64, random);
 }
 
+bool file_is_unique_digits(const char *digits)
+{
+	return strspn(digits, "0123456789abcdef") == FILE_UNIQUE_DIGITS &&
+	       digits[FILE_UNIQUE_DIGITS] == '\0';
+}
+
+static const char unique_prefix[] = ".gsort-";
+
+_Static_assert(sizeof unique_prefix + FILE_UNIQUE_DIGITS == FILE_UNIQUE_NAME_SIZE, "name's size");
+
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE])
 {
-	static const char prefix[] = ".gsort-";
+	memcpy(name, unique_prefix, sizeof unique_prefix);
+	file_unique_digits(name + sizeof unique_prefix - 1);
+}
 
-	_Static_assert(sizeof prefix + FILE_UNIQUE_DIGITS == FILE_UNIQUE_NAME_SIZE, "name's size");
-	memcpy(name, prefix, sizeof prefix);
-	file_unique_digits(name + sizeof prefix - 1);
+bool file_is_unique_name(const char *name)
+{
+	const size_t n = sizeof unique_prefix - 1;
+
+	return strncmp(name, unique_prefix, n) == 0 && file_is_unique_digits(name + n);
 }
 
 int file_close(struct file *file)

@@ -109,9 +109,13 @@ int file_remove(const struct syscalls *calls, int directory, const char *name, i
 /* A hidden name that no other file has. */
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE]);
 
-/* What is unique in it, with a final '\0'. */
+/* What is unique in it, with a final '\0'. And: is that all that is left of a name? */
 enum { FILE_UNIQUE_DIGITS = 16 };
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
+bool file_is_unique_digits(const char *digits);
+
+/* Could a name come from file_unique_name()? */
+bool file_is_unique_name(const char *name);
 
 /*
  * Close, once, and say whether the file system had an error left to report (a network file system

@@ -37,10 +37,10 @@ void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_S
 		 checksum64(target, strlen(target)));
 }
 
-static bool is_such_name(const char *name)
+bool leftovers_is_name(const char *name)
 {
 	return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-	       strlen(name) == LEFTOVERS_NAME_SIZE - 1;
+	       file_is_unique_digits(name + sizeof prefix - 1);
 }
 
 void leftovers_hold(const struct file *file)
@@ -101,7 +101,7 @@ void leftovers_tell(const struct file *directory, const char *path)
 		return;
 	}
 	while ((entry = readdir(names)))
-		if (is_such_name(entry->d_name))
+		if (leftovers_is_name(entry->d_name))
 			tell_one(directory, path, entry->d_name);
 	closedir(names);
 }

@@ -19,6 +19,9 @@ enum { LEFTOVERS_NAME_SIZE = 35 };
 /* A hidden name that no other file has, and that tells everybody what it is. */
 void leftovers_make_name(char name[static LEFTOVERS_NAME_SIZE]);
 
+/* Could a name come from one of these? */
+bool leftovers_is_name(const char *name);
+
 /* The same one, each time, for what is to take the place of `target`, in the same directory. */
 void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE]);
 

@@ -39,6 +39,11 @@ void part_files_make_name(const struct part_files *files, uint32_t number, bool 
 	make_name(files->base, number, is_aside, name);
 }
 
+void part_files_make_newer_name(const char *base, char name[static NAME_MAX + 1])
+{
+	snprintf(name, NAME_MAX + 1, ".%s.parts.newer", base);
+}
+
 /* The number that a name of the directory has; NO_NUMBER: none. */
 static uint32_t number_of(const char *base, const char *name, bool *ret_is_aside)
 {
@@ -68,9 +73,11 @@ uint32_t part_files_number_of(const struct part_files *files, const char *name, 
 
 bool part_files_could_have(const char *base, const char *name)
 {
+	char newer[NAME_MAX + 1];
 	bool is_aside;
 
-	return number_of(base, name, &is_aside) != NO_NUMBER;
+	part_files_make_newer_name(base, newer);
+	return strcmp(name, newer) == 0 || number_of(base, name, &is_aside) != NO_NUMBER;
 }
 
 int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path)

@@ -48,8 +48,9 @@ int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
 int part_files_make_path(const char *name, uint32_t n, uint32_t i, char **ret_path);
 
 /*
- * Is that the name of a file, or of one moved aside, in the directory of NAME, whose end is `base`?
- * However many there are to be: another than they would be taken for one of them.
+ * Is that the name of a file, of one moved aside, or of the copy of the list, in the directory of
+ * NAME, whose end is `base`? However many there are to be: another than they would be taken for one
+ * of them.
  */
 bool part_files_could_have(const char *base, const char *name);
 

@@ -49,6 +49,9 @@ struct part_files {
 void part_files_make_name(const struct part_files *files, uint32_t number, bool is_aside,
 			  char name[static NAME_MAX + 1]);
 
+/* What the copy of the list is called, where the names end with `base`. */
+void part_files_make_newer_name(const char *base, char name[static NAME_MAX + 1]);
+
 /* Move it aside, or back. 0, or a negative errno without a message, -ENOENT if it is not there. */
 int part_files_rename(const struct part_files *files, uint32_t number, bool comes_back);
 

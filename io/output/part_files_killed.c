@@ -16,11 +16,6 @@
 #include "io/output/part_files_inside.h"
 #include "src/base/messages.h"
 
-static void make_newer_name(const struct part_files *files, char name[static NAME_MAX + 1])
-{
-	snprintf(name, NAME_MAX + 1, ".%s.parts.newer", files->base);
-}
-
 static bool names(const struct part_files *files, const struct parts_list *list, uint32_t number)
 {
 	bool is_aside;
@@ -68,7 +63,7 @@ static int read_newer(const struct part_files *files, struct parts_list *ret_lis
 	struct messages *before = messages_enter(NULL);
 	int r;
 
-	make_newer_name(files, name);
+	part_files_make_newer_name(files->base, name);
 	r = part_files_read_list(files, name, ret_list);
 	messages_enter(before);
 	return r > 0;
@@ -118,7 +113,7 @@ static int forget_newer(const struct part_files *files)
 	struct stat status;
 	int r;
 
-	make_newer_name(files, name);
+	part_files_make_newer_name(files->base, name);
 	if (fstatat(files->directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
 	r = file_remove(files->calls, files->directory.fd, name, 0);
@@ -154,7 +149,7 @@ int part_files_begin(const struct part_files *files, const char *list)
 	struct file file;
 	int r, closed;
 
-	make_newer_name(files, name);
+	part_files_make_newer_name(files->base, name);
 	r = file_open(files->calls, files->directory.fd, name, O_WRONLY | O_CREAT | O_EXCL, 0600,
 		      &file);
 	if (r == 0) {
@@ -175,7 +170,7 @@ void part_files_end(const struct part_files *files)
 	char name[NAME_MAX + 1];
 	int r;
 
-	make_newer_name(files, name);
+	part_files_make_newer_name(files->base, name);
 	r = file_remove(files->calls, files->directory.fd, name, 0);
 	if (r < 0)
 		warn("%s: %s beside it is not needed any more, and cannot be removed: %s",

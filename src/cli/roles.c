@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/output/leftovers.h"
 #include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "src/checkpoint/files.h"
@@ -211,30 +212,6 @@ struct made_names {
 	size_t n;
 };
 
-static int add_parts(struct roles *roles, const struct options *options, struct made_names *made)
-{
-	const uint32_t n = options->n_part_files;
-	int r = 0;
-
-	for (uint32_t i = 0; i <= n && r == 0; i++) {
-		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
-		if (r == 0)
-			r = add_path(roles, ROLE_PART, "--parts", made->names[made->n++]);
-	}
-	return r;
-}
-
-static int add_output(struct roles *roles, const struct options *options, struct made_names *made)
-{
-	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
-	int r = options->n_part_files ? add_parts(roles, options, made) :
-					add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
-
-	if (r < 0 || is_check || (options->output_path && !options->explain))
-		return r;
-	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
-}
-
 static const char *last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -267,24 +244,80 @@ static int are_beside(const char *a, const char *b, bool *ret_are)
 }
 
 /* Who has no list takes files for parts by their names, also of numbers that there are none of. */
-static int check_is_no_part(const char *output, const char *name, const char *path)
+static int check_is_no_part(const char *output, const char *name, const char *path, const char *end)
 {
 	bool is_part;
-	char *end;
-	int r = place_follow_links(path, &end);
+	const int r = are_beside(output, end, &is_part);
 
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	r = are_beside(output, end, &is_part);
-	is_part = is_part && part_files_could_have(last_name(output), last_name(end));
-	free(end);
+	if (!is_part || !part_files_could_have(last_name(output), last_name(end)))
+		return 0;
+	return fail(-EINVAL,
+		    "%s '%s' is called as a part of '%s' would be; let it go to another file", name,
+		    path, output);
+}
+
+/*
+ * By names of this kind gsort knows what it has not finished: of this run, where the output is
+ * made, or what a checkpoint goes on with, of whatever run.
+ */
+static int check_is_no_hidden_file(const char *output, const char *name, const char *path,
+				   const char *end)
+{
+	if (!file_is_unique_name(last_name(end)) && !leftovers_is_name(last_name(end)))
+		return 0;
+	return fail(-EINVAL,
+		    "%s '%s' is called as %s%s%s would be until it is finished; let it go to "
+		    "another file",
+		    name, path, output ? "'" : "the output", output ? output : "",
+		    output ? "'" : "");
+}
+
+/* A new file of that path has no name that another one is made with, or for. */
+static int check_name(const struct options *options, const char *name, const char *path)
+{
+	const char *output = options->output_path;
+	char *end;
+	int r;
+
+	if (!path)
+		return 0;
+	r = place_follow_links(path, &end);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	return is_part ? fail(-EINVAL,
-			      "%s '%s' is called as a part of '%s' would be; let it go to another "
-			      "file",
-			      name, path, output) :
-			 0;
+	r = check_is_no_hidden_file(path == output ? NULL : output, name, path, end);
+	if (r == 0 && options->n_part_files && path != output)
+		r = check_is_no_part(output, name, path, end);
+	free(end);
+	return r;
+}
+
+static int add_parts(struct roles *roles, const struct options *options, struct made_names *made)
+{
+	const uint32_t n = options->n_part_files;
+	int r = 0;
+
+	for (uint32_t i = 0; i <= n && r == 0; i++) {
+		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
+		if (r == 0)
+			r = add_path(roles, ROLE_PART, "--parts", made->names[made->n++]);
+	}
+	return r;
+}
+
+static int add_output(struct roles *roles, const struct options *options, struct made_names *made)
+{
+	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
+	int r = check_name(options, "-o", options->output_path);
+
+	if (r == 0)
+		r = options->n_part_files ?
+			    add_parts(roles, options, made) :
+			    add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
+	if (r < 0 || is_check || (options->output_path && !options->explain))
+		return r;
+	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
 }
 
 static int add_report(struct roles *roles, const struct options *options, const char *name,
@@ -292,9 +325,7 @@ static int add_report(struct roles *roles, const struct options *options, const 
 {
 	const int r = add_path(roles, ROLE_REPORT, name, path);
 
-	if (r < 0 || !path || !options->n_part_files)
-		return r;
-	return check_is_no_part(options->output_path, name, path);
+	return r < 0 ? r : check_name(options, name, path);
 }
 
 static int add_kept(struct roles *roles, const char *directory, struct made_names *made)

@@ -187,6 +187,7 @@ leaves 'same file' --parts=3 --trace=out/x.0002 random
 leaves "--report 'out/x.0007' is called as a part of 'out/x'" --parts=3 --report=out/x.0007 random
 leaves 'is called as a part' --parts=3 --trace=./out/../out/x.0003 random
 leaves 'is called as a part' --parts=3 --stats-json=out/.x.0003.older random
+leaves 'is called as a part' --parts=3 --stats-json=out/.x.parts.newer random
 ln -s out/x.12345 to-part
 leaves 'is called as a part' --parts=3 --trace=to-part random
 leaves '--checkpoint.*--parts|--parts.*--checkpoint' --parts=3 --checkpoint=kept random

@@ -15,6 +15,7 @@ begin() {
 	ln v hard
 	ln -s v soft
 	ln -s new to-new
+	ln -s .gsort-0123456789abcdef to-hidden
 	ln l hard-list
 	is_new=no
 }
@@ -169,6 +170,18 @@ clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
 	'$g --checkpoint=e v -o e/gsort-manifest'
 clash "--trace './gsort-runs' and --checkpoint's './gsort-runs' are" \
 	'$g --checkpoint=. v -o o --trace=./gsort-runs'
+
+claim 'a report, or an output, that is called as the unfinished output of a checkpoint is'
+hidden=.gsort-0123456789abcdef
+for report in --trace --stats-json --report; do
+	clash "$report './$hidden' is called as 'o' would be until it is finished" \
+		"\$g --checkpoint=d v -o o $report=./$hidden"
+	clash "$report 'to-hidden' is called as 'd/o' would be" \
+		"\$g v -o d/o $report=to-hidden"
+done
+clash "--trace 'd/.gsort-unfinished-0123456789abcdef' is called as the output would be" \
+	'$g v --trace=d/.gsort-unfinished-0123456789abcdef >> o'
+clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
 
 claim 'what may be one'
 begin
