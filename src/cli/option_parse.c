@@ -62,15 +62,24 @@ static const struct option_spec *find_spec(const struct option_table *table, int
 				    option_find_letter(table, value);
 }
 
-/* Is `word`, "--st" say, the beginning of several long names? */
-static bool is_ambiguous(const struct option_table *table, const char *word)
+/* Some long names, as "--stable, --stats". */
+struct names {
+	char text[OPTION_MOST_ROWS * OPTION_SPELLING_NBYTES];
+	unsigned n;
+};
+
+/* Those that begin with `word`, "--st" say. */
+static void find_names(const struct option_table *table, const char *word, struct names *ret_names)
 {
 	const size_t n = strcspn(word + 2, "=");
-	unsigned n_matches = 0;
+	char *at = ret_names->text;
 
-	for (unsigned i = 0; i < table->n_specs; i++)
-		n_matches += strncmp(table->specs[i].name, word + 2, n) == 0;
-	return n_matches > 1;
+	ret_names->n = 0;
+	*at = '\0';
+	for (unsigned i = 0; i < table->n_specs && n > 0; i++)
+		if (strncmp(table->specs[i].name, word + 2, n) == 0)
+			at += snprintf(at, OPTION_SPELLING_NBYTES, "%s--%s",
+				       ret_names->n++ ? ", " : "", table->specs[i].name);
 }
 
 /* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
@@ -79,9 +88,11 @@ static const struct option_foreign *find_foreign(const struct option_table *tabl
 {
 	const struct option_foreign *foreign = table->foreign;
 
+	const size_t n = letter ? 0 : strcspn(word + 2, "=");
+
 	for (; foreign && foreign->name; foreign++)
 		if (letter ? foreign->letter == letter :
-			     strncmp(foreign->name, word + 2, strcspn(word + 2, "=")) == 0)
+			     n > 0 && strncmp(foreign->name, word + 2, n) == 0)
 			return foreign;
 	return NULL;
 }
@@ -89,13 +100,27 @@ static const struct option_foreign *find_foreign(const struct option_table *tabl
 static int refuse_unknown(const struct option_table *table, int letter, const char *word)
 {
 	const struct option_foreign *foreign = find_foreign(table, letter, word);
+	const struct option_spec *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
 	const char *option = letter ? one_letter : word;
 
-	if (!letter && is_ambiguous(table, word))
-		return fail(-EINVAL, "option '%s' is ambiguous: write the name in full", word);
-	return foreign ? fail(-EINVAL, "option '%s': %s", option, foreign->why) :
+	if (foreign)
+		return fail(-EINVAL, "option '%s': %s", option, foreign->why);
+	nearest = letter ? NULL : option_find_nearest(table, word + 2, strcspn(word + 2, "="));
+	return nearest ? fail(-EINVAL, "unknown option '%s': did you mean --%s? See --help", option,
+			      nearest->name) :
 			 fail(-EINVAL, "unknown option '%s': see --help", option);
+}
+
+/* A long name that is none, or more than one. */
+static int refuse_name(const struct option_table *table, const char *word)
+{
+	struct names names;
+
+	find_names(table, word, &names);
+	return names.n > 1 ?
+		       fail(-EINVAL, "option '%s' is ambiguous: it can be %s", word, names.text) :
+		       refuse_unknown(table, 0, word);
 }
 
 /* getopt found something wrong; optopt and the word before optind tell what. */
@@ -110,7 +135,7 @@ static int refuse(const struct option_table *table, int found, const char *word)
 	if (spec)
 		return fail(-EINVAL, "%s takes no argument: '%s'", option_spell(spec, spelling),
 			    word);
-	return refuse_unknown(table, optopt, word);
+	return optopt ? refuse_unknown(table, optopt, word) : refuse_name(table, word);
 }
 
 int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,

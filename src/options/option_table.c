@@ -45,6 +45,57 @@ const struct option_spec *option_find_letter(const struct option_table *table, i
 	return NULL;
 }
 
+/* Of names that are compared: no option's is longer. */
+enum { MOST_NAME_NBYTES = 31 };
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How many characters must be put in, left out, changed, or exchanged with the next, until one name
+ * is the other? Row i of the table is about the first i of a; of it the last three are there.
+ */
+static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+	size_t rows[3][MOST_NAME_NBYTES + 1];
+
+	for (size_t j = 0; j <= n_b; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= n_a; i++) {
+		size_t *row = rows[i % 3], *before = rows[(i + 2) % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n_b; j++) {
+			row[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]),
+				       least(before[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+		}
+	}
+	return rows[n_a % 3][n_b];
+}
+
+/* A slip or two, and fewer in a short word, in which they could make anything of it. */
+const struct option_spec *option_find_nearest(const struct option_table *table, const char *name,
+					      size_t n)
+{
+	size_t nearest = least(n / 3, 2) + 1;
+	const struct option_spec *found = NULL;
+
+	for (unsigned i = 0; i < table->n_specs && n <= MOST_NAME_NBYTES; i++) {
+		const char *other = table->specs[i].name;
+		const size_t d = distance(name, n, other, strnlen(other, MOST_NAME_NBYTES));
+
+		if (d < nearest) {
+			nearest = d;
+			found = &table->specs[i];
+		}
+	}
+	return found;
+}
+
 static int refuse_second(const struct option_spec *spec, const char *first, const char *argument)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
@@ -53,27 +104,36 @@ static int refuse_second(const struct option_spec *spec, const char *first, cons
 		    option_spell(spec, spelling), first, argument);
 }
 
-/*
- * Of two different values the last would win in silence. Arguments that differ may be the same
- * value, 1M and 1024K: then the second leaves the member as the first has made it.
- */
-static int take_second(const struct option_spec *spec, const char *first, const char *argument,
-		       void *target)
+/* Do they mean the same? The second leaves the member as the first has made it, if so. 1 if so. */
+static int take_and_compare(const struct option_spec *spec, const char *argument, void *target)
 {
 	char before[MOST_MEMBER_NBYTES];
 	const void *member = member_of(spec, target);
 	int r;
 
 	assert(spec->member_nbytes <= sizeof before);
-	if (!strcmp(first, argument))
-		return 0;
 	memcpy(before, member, spec->member_nbytes);
 	r = spec->take(spec, argument, target);
 	if (r != 0)
 		return r;
-	return spec->member_nbytes && !memcmp(before, member, spec->member_nbytes) ?
-		       0 :
-		       refuse_second(spec, first, argument);
+	return spec->member_nbytes && !memcmp(before, member, spec->member_nbytes);
+}
+
+/*
+ * Of two different values the last would win in silence. Arguments that differ may be the same
+ * value, 1M and 1024K.
+ */
+static int take_second(const struct option_spec *spec, const char *first, const char *argument,
+		       void *target)
+{
+	int r = !strcmp(first, argument);
+
+	if (r == 0)
+		r = spec->means_same ? spec->means_same(first, argument) :
+				       take_and_compare(spec, argument, target);
+	if (r < 0)
+		return r;
+	return r ? 0 : refuse_second(spec, first, argument);
 }
 
 int option_take(const struct option_table *table, const struct option_spec *spec,

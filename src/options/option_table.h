@@ -38,8 +38,14 @@ struct option_spec {
 	 */
 	int (*take)(const struct option_spec *spec, const char *argument, void *target);
 	/*
+	 * Do two arguments that are written in different ways mean the same? 1 or 0, or a negative
+	 * errno after a message: the second means nothing. NULL: the member tells (below).
+	 */
+	int (*means_same)(const char *first, const char *second);
+	/*
 	 * For the take functions below: a member of the caller's struct (OPTION_MEMBER), and what
-	 * goes in there. If its size is 0, only equal texts are equal arguments.
+	 * goes in there. If its size is 0, and nothing else tells, only equal texts are equal
+	 * arguments.
 	 */
 	size_t offset, member_nbytes;
 	int value;
@@ -82,6 +88,10 @@ struct option_arguments {
 /* The row of that name, or letter; NULL: there is none. */
 const struct option_spec *option_find(const struct option_table *table, const char *name);
 const struct option_spec *option_find_letter(const struct option_table *table, int letter);
+
+/* The row whose name is so like the n bytes of a name that it may be meant; NULL: none. */
+const struct option_spec *option_find_nearest(const struct option_table *table, const char *name,
+					      size_t n);
 
 /*
  * A row of the table gets an argument (NULL: none), for the struct at `target`. A second that means

@@ -164,50 +164,118 @@ static bool parse_number(const char **at, unsigned long *ret_number)
 	return true;
 }
 
-static int take_part(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct options *options = target;
+/* What --part says. */
+struct part_choice {
 	unsigned long part, n_parts;
+};
+
+/* 0, or -EINVAL after a message. */
+static int parse_part(const char *argument, struct part_choice *ret_choice)
+{
+	struct part_choice choice = { 0 };
 	const char *at = argument;
 
-	(void)spec;
-	if (!parse_number(&at, &part) || *at++ != '/' || !parse_number(&at, &n_parts) || *at ||
-	    part < 1 || part > n_parts || n_parts > MAX_PARTS)
+	if (!parse_number(&at, &choice.part) || *at++ != '/' ||
+	    !parse_number(&at, &choice.n_parts) || *at || choice.part < 1 ||
+	    choice.part > choice.n_parts || choice.n_parts > MAX_PARTS)
 		return fail(-EINVAL,
 			    "--part: '%s' is not the number of a part, from 1, and of how many, "
 			    "at most %d: 2/8, say",
 			    argument, MAX_PARTS);
-	options->part = (unsigned)part;
-	options->n_parts = (unsigned)n_parts;
+	*ret_choice = choice;
+	return 0;
+}
+
+static int take_part(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct options *options = target;
+	struct part_choice choice = { 0 };
+	const int r = parse_part(argument, &choice);
+
+	(void)spec;
+	if (r < 0)
+		return r;
+	options->part = (unsigned)choice.part;
+	options->n_parts = (unsigned)choice.n_parts;
+	return 0;
+}
+
+static int means_same_part(const char *first, const char *second)
+{
+	struct part_choice a = { 0 }, b = { 0 };
+	int r = parse_part(first, &a);
+
+	if (r == 0)
+		r = parse_part(second, &b);
+	return r < 0 ? r : a.part == b.part && a.n_parts == b.n_parts;
+}
+
+/* What --gpus says. */
+struct gpu_list {
+	unsigned gpus[MAX_GPUS], n;
+};
+
+static bool names_gpu(const struct gpu_list *list, unsigned gpu)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (list->gpus[i] == gpu)
+			return true;
+	return false;
+}
+
+/* 0, or -EINVAL after a message. */
+static int parse_gpus(const char *argument, struct gpu_list *ret_list)
+{
+	struct gpu_list list = { .n = 0 };
+	const char *at = argument;
+	unsigned gpu;
+
+	do {
+		if (list.n == MAX_GPUS || !parse_gpu(&at, &gpu))
+			return fail(-EINVAL,
+				    "--gpus: '%s' is not a list of device numbers, such as 0,1",
+				    argument);
+		if (names_gpu(&list, gpu))
+			return fail(-EINVAL, "--gpus: '%s' names GPU %u twice", argument, gpu);
+		list.gpus[list.n++] = gpu;
+	} while (*at);
+	*ret_list = list;
 	return 0;
 }
 
 static int take_gpus(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
-	unsigned gpus[MAX_GPUS], n = 0;
-	const char *at = argument;
+	struct gpu_list list = { .n = 0 };
+	const int r = parse_gpus(argument, &list);
 
 	(void)spec;
-	do {
-		if (n == MAX_GPUS || !parse_gpu(&at, &gpus[n]))
-			return fail(-EINVAL,
-				    "--gpus: '%s' is not a list of device numbers, such as 0,1",
-				    argument);
-		for (unsigned i = 0; i < n; i++)
-			if (gpus[i] == gpus[n])
-				return fail(-EINVAL, "--gpus: '%s' names GPU %u twice", argument,
-					    gpus[n]);
-		n++;
-	} while (*at);
+	if (r < 0)
+		return r;
 	free(options->gpus);
 	options->n_gpus = 0;
-	options->gpus = malloc(n * sizeof *gpus);
+	options->gpus = malloc(list.n * sizeof *list.gpus);
 	if (!options->gpus)
 		return fail(-ENOMEM, "--gpus: %m");
-	memcpy(options->gpus, gpus, n * sizeof *gpus);
-	options->n_gpus = n;
+	memcpy(options->gpus, list.gpus, list.n * sizeof *list.gpus);
+	options->n_gpus = list.n;
 	return 0;
+}
+
+/* In whatever order: it says which, and no more. */
+static int means_same_gpus(const char *first, const char *second)
+{
+	struct gpu_list a = { .n = 0 }, b = { .n = 0 };
+	int r = parse_gpus(first, &a);
+
+	if (r == 0)
+		r = parse_gpus(second, &b);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < a.n; i++)
+		if (!names_gpu(&b, a.gpus[i]))
+			return 0;
+	return a.n == b.n;
 }
 
 static const struct option_choice checks[] = { { "diagnose-first", MODE_CHECK },
@@ -258,7 +326,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE },
 	[ROW_PART] = { "part", 0, "K/P",
 		       "with -m: only the K-th of P parts of the output, which are equally long",
-		       .take = take_part },
+		       .take = take_part, .means_same = means_same_part },
 	[ROW_PARTS] = { "parts", 0, "P",
 			"divide the output among P files, FILE.0000 and so on, with a list of "
 			"them, FILE.parts; all of them are there or none",
@@ -339,7 +407,8 @@ static const struct option_spec specs[N_ROWS] = {
 			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges) },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends },
-	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus },
+	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus,
+		       .means_same = means_same_gpus },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
 			   "a line on standard error while it runs; auto (the default): on a "

@@ -123,7 +123,7 @@ static void long_names_may_be_shortened(void **state)
 	options = PARSED("--rev", "--out=out");
 	assert_true(options.record.keys[0].descending);
 	options_free(&options);
-	REFUSED("'--st'", "ambiguous", "--st", "-o", "out");
+	REFUSED("'--st'", "ambiguous: it can be --stable, --stats, --stats-json", "--st", "-oout");
 }
 
 static void unknown_options_are_named(void **state)
@@ -135,6 +135,21 @@ static void unknown_options_are_named(void **state)
 	REFUSED("-S, --buffer-size", "needs an argument", "-S");
 	REFUSED("-o, --output", "needs an argument", "--output");
 	REFUSED("--verify", "takes no argument", "--verify=1");
+}
+
+static void unknown_options_that_are_nearly_known_say_which(void **state)
+{
+	(void)state;
+	REFUSED("'--outptu'", ": did you mean --output? See --help", "--outptu", "x");
+	REFUSED("'--buffersize=1M'", "did you mean --buffer-size?", "--buffersize=1M");
+	REFUSED("'--tmeporary-directory=x'", "--temporary-directory?", "--tmeporary-directory=x");
+	REFUSED("'--keyonly'", "did you mean --keys-only?", "--keyonly");
+	REFUSED("'--tye'", "did you mean --type?", "--tye");
+	REFUSED("unknown option '--nonsense': see --help", "", "--nonsense");
+	REFUSED("unknown option '--xy': see --help", "", "--xy");
+	REFUSED("unknown option '--=x': see --help", "", "--=x");
+	REFUSED("unknown option '--temporary-directory-that-is-much-too-long': see", "",
+		"--temporary-directory-that-is-much-too-long");
 }
 
 static void wrong_sizes_are_refused(void **state)
@@ -302,14 +317,23 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 		{ "--temp-limit=1M", "--temp-limit=1024" },
 		{ "--compress=zstd", "--compress=zstd:3" },
 		{ "--skip-bytes=1K", "--skip-bytes=1024b" },
+		{ "--gpus=0,1", "--gpus=1,0" },
+		{ "--gpus=7", "--gpus=07" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++) {
-		struct options options = PARSED(twice[i][0], "-oout", twice[i][1]);
+	struct options options = PARSED("-m", "--part=2/8", "--part=02/8", "-oout");
 
+	(void)state;
+	options_free(&options);
+	for (size_t i = 0; i < sizeof twice / sizeof twice[0]; i++) {
+		options = PARSED(twice[i][0], "-oout", twice[i][1]);
 		options_free(&options);
 	}
+	REFUSED("--gpus: can", "'0,1' and as '0,2'", "--gpus=0,1", "--gpus=0,2", "-oout");
+	REFUSED("--gpus: can", "'0,1' and as '1'", "--gpus=0,1", "--gpus=1", "-oout");
+	REFUSED("--gpus: can", "'1' and as '0,1'", "--gpus=1", "--gpus=0,1", "-oout");
+	REFUSED("--gpus: 'x'", "is not a list", "--gpus=1", "--gpus=x", "-oout");
+	REFUSED("--part: can", "'1/2' and as '2/2'", "-m", "--part=1/2", "--part=2/2", "-oout");
 	REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
 	REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
 }
@@ -562,6 +586,7 @@ int main(void)
 		cmocka_unit_test(options_may_follow_operands_until_a_double_dash),
 		cmocka_unit_test(long_names_may_be_shortened),
 		cmocka_unit_test(unknown_options_are_named),
+		cmocka_unit_test(unknown_options_that_are_nearly_known_say_which),
 		cmocka_unit_test(wrong_sizes_are_refused),
 		cmocka_unit_test(zstd_has_a_level_or_none),
 		cmocka_unit_test(unknown_codecs_are_refused),
