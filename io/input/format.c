@@ -390,8 +390,10 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 		       const char *name, const char *path)
 {
 	(void)view;
-	(void)rules;
 	(void)path;
+	if (rules->choice == FORMAT_NPY)
+		return fail(-EINVAL, "%s: is text, and no file of numpy, as it is said to be",
+			    name);
 	return fail_hint(-EINVAL, HINT_SAY_RECORDS, 0, "%s: is text: sort(1) sorts its lines",
 			 name);
 }

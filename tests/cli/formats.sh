@@ -97,6 +97,7 @@ seq -w 1001 1999 > lines # of 5 bytes
 head -c 4000 lines > text
 refuses 'text: is text: .*-t or -R' text
 cat text | refuses 'standard input: is text' -r
+refuses 'text: is text, and no file of numpy, as it is said to be$' --format=npy text
 run -c text
 [ "$status" -eq 2 ] || broken "-c: status $status"
 succeeds -t b5 -c text
