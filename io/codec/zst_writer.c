@@ -181,6 +181,7 @@ static void *maker_main(void *argument)
 
 static int start(struct zst_writer *writer, unsigned n_threads)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	int r = 0;
 
 	for (unsigned i = 0; i < n_threads + SPARE_BUFFERS; i++) {
@@ -194,7 +195,9 @@ static int start(struct zst_writer *writer, unsigned n_threads)
 	}
 	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
 		r = thread_start(maker_main, writer, 0, &writer->threads[writer->n_threads]);
-	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m", writer->name) : 0;
+	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m%s", writer->name,
+			    thread_limits(r, limits)) :
+		       0;
 }
 
 size_t zst_writer_memory_nbytes(int level, unsigned n_threads)

@@ -4,7 +4,10 @@
 #include "src/base/thread.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "src/base/messages.h"
 
@@ -57,6 +60,30 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 	if (r < 0)
 		free(beginning);
 	return r;
+}
+
+/* EAGAIN is also what the C library says where there are no addresses for a stack. */
+const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
+{
+	struct rlimit processes, addresses;
+	int n;
+
+	text[0] = '\0';
+	if (r != -EAGAIN || getrlimit(RLIMIT_NPROC, &processes) < 0 ||
+	    getrlimit(RLIMIT_AS, &addresses) < 0)
+		return text;
+	n = snprintf(text, THREAD_LIMITS_NBYTES, "; what limits it is %s",
+		     processes.rlim_cur == RLIM_INFINITY && addresses.rlim_cur == RLIM_INFINITY ?
+			     "the system's, or a container's, number of processes" :
+			     "mostly");
+	if (processes.rlim_cur != RLIM_INFINITY)
+		n += snprintf(text + n, THREAD_LIMITS_NBYTES - (size_t)n,
+			      " ulimit -u, which is %ju", (uintmax_t)processes.rlim_cur);
+	if (addresses.rlim_cur != RLIM_INFINITY)
+		snprintf(text + n, THREAD_LIMITS_NBYTES - (size_t)n, "%s ulimit -v, which is %ju",
+			 processes.rlim_cur != RLIM_INFINITY ? ", or" : "",
+			 (uintmax_t)addresses.rlim_cur / 1024);
+	return text;
 }
 
 void thread_hold_signals(sigset_t *ret_before)

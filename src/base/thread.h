@@ -19,6 +19,13 @@
 int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
 		 pthread_t *ret_thread);
 
+/*
+ * What a message about a thread that could not be started ends with, after %m of `r`, a negative
+ * errno: of -EAGAIN the limits that may be the reason; else nothing. Returns `text`.
+ */
+enum { THREAD_LIMITS_NBYTES = 128 };
+const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
+
 /* No signal interrupts the calling thread any more, until thread_let_signals(). */
 void thread_hold_signals(sigset_t *ret_before);
 void thread_let_signals(const sigset_t *before);

@@ -165,6 +165,7 @@ static void *run(void *arg)
 
 int progress_open(enum progress_mode mode, struct stats *stats, struct progress **ret_progress)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	struct progress *progress = calloc(1, sizeof *progress);
 	sigset_t usr1;
 	int r;
@@ -180,7 +181,8 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
 	r = thread_start(run, progress, 0, &progress->thread);
 	if (r < 0) {
 		free(progress);
-		return fail(r, "cannot start the thread that shows progress: %m");
+		return fail(r, "cannot start the thread that shows progress: %m%s",
+			    thread_limits(r, limits));
 	}
 	*ret_progress = progress;
 	return 0;

@@ -398,6 +398,7 @@ static void close_slots(struct fill *fill)
 
 static int start_readers(struct fill *fill)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	const uint32_t n = fill->job->plan.n_readers;
 	int r = 0;
 
@@ -405,7 +406,7 @@ static int start_readers(struct fill *fill)
 	for (; fill->n_readers < n && r == 0; fill->n_readers += r == 0)
 		r = thread_start(reader_main, fill, 0, &fill->readers[fill->n_readers]);
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a reader thread: %m") :
+				 "cannot start a reader thread: %m%s", thread_limits(r, limits)) :
 		       0;
 }
 

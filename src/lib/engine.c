@@ -241,6 +241,7 @@ static int open_stats(struct gsort *sort)
 /* Signals are the caller's: none comes to these threads, and a broken pipe is only an error. */
 static int start_threads(struct gsort *sort)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	sigset_t before;
 	int r;
 
@@ -249,7 +250,9 @@ static int start_threads(struct gsort *sort)
 	if (r == 0 && sort->watcher)
 		sort->is_watched = thread_start(told_watch, sort, 0, &sort->watching) == 0;
 	thread_let_signals(&before);
-	return r < 0 ? fail(r, "cannot start a thread for the sort: %m") : 0;
+	return r < 0 ? fail(r, "cannot start a thread for the sort: %m%s",
+			    thread_limits(r, limits)) :
+		       0;
 }
 
 /* One that could not be begun has not: what was asked for can be mended, and begun again. */

@@ -183,6 +183,7 @@ static int feed(struct merge *merge, struct slices *fetch)
 
 static int start_writers(struct merge *merge)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	const uint32_t n = merge->job->plan.n_writers;
 	int r = 0;
 
@@ -192,7 +193,7 @@ static int start_writers(struct merge *merge)
 	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
 		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
-				 "cannot start a writer thread: %m") :
+				 "cannot start a writer thread: %m%s", thread_limits(r, limits)) :
 		       0;
 }
 

@@ -205,14 +205,17 @@ static void *thread_main(void *argument)
 
 static int start_threads(struct lane_pool *pool, unsigned n_threads)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	int r = 0;
 
 	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
 		r = thread_start(thread_main, pool, THREAD_STACK_NBYTES,
 				 &pool->threads[pool->n_threads]);
+	/* Where there can be none at all, fewer are no help. */
 	if (r < 0)
-		fail_hint(r, HINT_FEWER_THREADS, 0, "cannot start thread %u of %u: %m",
-			  pool->n_threads + 1, n_threads);
+		fail_hint(r, pool->n_threads ? HINT_FEWER_THREADS : HINT_NONE, 0,
+			  "cannot start thread %u of %u: %m%s", pool->n_threads + 1, n_threads,
+			  thread_limits(r, limits));
 	return r;
 }
 
