@@ -250,9 +250,7 @@ static const char *advise(const struct spill *spill, int r, char text[static SIZ
 {
 	if (r == -EFBIG)
 		return size_limit_advice(r, text);
-	return spill->is_kept ?
-		       "; make room there, and the same command goes on from what is kept" :
-		       "";
+	return spill->is_kept ? "; make room there" : "";
 }
 
 static enum hint hint_of(const struct spill *spill, int r)

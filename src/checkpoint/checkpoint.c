@@ -84,15 +84,22 @@ static int begin_anew(struct checkpoint *checkpoint, const struct description *n
 	return begin(checkpoint, now);
 }
 
-static int read_file(void *context, uint64_t offset, void *buffer, size_t nbytes)
+/* The output that has its name, from `offset` on. */
+struct named_output {
+	const struct checkpoint *checkpoint;
+	uint64_t offset;
+};
+
+static int read_named(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {
-	const struct checkpoint *checkpoint = context;
+	const struct named_output *output = context;
+	const struct checkpoint *checkpoint = output->checkpoint;
 	struct file file;
 	int r = file_open(checkpoint->io, AT_FDCWD, checkpoint->spec->output_path, O_RDONLY, 0,
 			  &file);
 
 	if (r == 0) {
-		r = file_read_at(&file, checkpoint->state.done.offset + offset, buffer, nbytes);
+		r = file_read_at(&file, output->offset + offset, buffer, nbytes);
 		file_close(&file);
 	}
 	if (r == -ENODATA)
@@ -146,6 +153,23 @@ static int take_up_changed(struct checkpoint *checkpoint, const struct descripti
 	return begin_anew(checkpoint, now, "its output");
 }
 
+/* 0: the output that has its name is what was written. -EBADMSG without a message: it is not. */
+static int check_complete(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct saved_done *done = &state->done;
+	const uint64_t end = done->offset + output_parts_nbytes(state->parts, state->n_parts);
+	struct named_output records = { checkpoint, done->offset }, all = { checkpoint, 0 };
+	uint64_t around;
+	size_t bad;
+	int r = written_parts_check(state->parts, state->n_parts, read_named, &records, &bad);
+
+	if (r == 0)
+		r = written_parts_sum_around(done->offset, end, done->output_nbytes, read_named,
+					     &all, &around);
+	return r == 0 && around != done->around ? -EBADMSG : r;
+}
+
 /* The complete output may have taken the place of an input; else inputs are as they were. */
 static int take_up_complete(struct checkpoint *checkpoint, const struct description *saved,
 			    const struct description *now)
@@ -154,9 +178,7 @@ static int take_up_complete(struct checkpoint *checkpoint, const struct descript
 	const struct file_identity output = { state->output.device, state->output.inode };
 	struct difference difference;
 	char accepted[80];
-	size_t bad;
-	const int r =
-		written_parts_check(state->parts, state->n_parts, read_file, checkpoint, &bad);
+	const int r = check_complete(checkpoint);
 
 	if (r == -EBADMSG)
 		return checkpoint_fail_damaged(

@@ -42,7 +42,6 @@ struct checkpoint {
 	struct saver *saver;
 	struct run *const *merged; /* n_merged: the runs of the final merge */
 	size_t n_merged;
-	bool keeps_output;    /* what is written of it can be gone on with */
 	atomic_bool is_worth; /* something is there that need not be done again */
 
 	pthread_mutex_t lock;

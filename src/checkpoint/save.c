@@ -138,8 +138,7 @@ void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_stor
 	if (sink->point_interval > most)
 		sink->point_interval = most;
 	/* What is only in memory must be sorted again anyway. */
-	checkpoint->keeps_output = run_store_n_stored(store) > 0;
-	if (!checkpoint->keeps_output)
+	if (run_store_n_stored(store) == 0)
 		sink->point = NULL;
 }
 
@@ -240,8 +239,6 @@ int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, cons
 	struct output_part *parts;
 	int r;
 
-	if (!checkpoint->keeps_output)
-		return 0;
 	parts = malloc(n * sizeof *parts);
 	if (!parts)
 		return fail(-ENOMEM, "no memory for %zu parts of the output", n);
@@ -271,10 +268,32 @@ static bool is_in_vain(const struct checkpoint *checkpoint)
 	return checkpoint->is_new && !atomic_load(&checkpoint->is_worth);
 }
 
+static int read_output(void *output, uint64_t offset, void *buffer, size_t nbytes)
+{
+	return output_read_at(output, offset, buffer, nbytes);
+}
+
+/* The output is settled: what is to be known of it, if it gets its name. */
+static int describe_done(const struct checkpoint *checkpoint, struct output *output,
+			 const struct stat *status, struct saved_done *ret_done)
+{
+	const struct written_parts *written = &checkpoint->written;
+	const uint64_t offset = checkpoint->spec->header_nbytes;
+	const uint64_t nbytes = (uint64_t)status->st_size;
+
+	*ret_done = (struct saved_done){ .offset = offset,
+					 .output_nbytes = nbytes,
+					 .modified_seconds = status->st_mtim.tv_sec,
+					 .modified_nanos = status->st_mtim.tv_nsec,
+					 .n_parts = written->n_contiguous - checkpoint->n_saved };
+	return written_parts_sum_around(offset, offset + written_parts_end(written), nbytes,
+					read_output, output, &ret_done->around);
+}
+
 int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 {
 	const struct written_parts *written = &checkpoint->written;
-	struct saved_done done = { .offset = checkpoint->spec->header_nbytes };
+	struct saved_done done;
 	struct payload_part parts[] = { { &done, sizeof done }, { 0 } };
 	struct stat status;
 	/* A sync that failed may have been about the output, and the next one would not say so. */
@@ -282,14 +301,12 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 
 	if (r == 0)
 		r = output_settle(output, &status);
+	if (r == 0)
+		r = describe_done(checkpoint, output, &status, &done);
 	if (r < 0)
 		return r;
 	if (is_in_vain(checkpoint))
 		output_forget(output);
-	done.output_nbytes = (uint64_t)status.st_size;
-	done.modified_seconds = status.st_mtim.tv_sec;
-	done.modified_nanos = status.st_mtim.tv_nsec;
-	done.n_parts = written->n_contiguous - checkpoint->n_saved;
 	parts[1] = (struct payload_part){ written->parts + checkpoint->n_saved,
 					  done.n_parts * sizeof *written->parts };
 	return checkpoint_append(&checkpoint->files.manifest, RECORD_DONE, parts, 2);
@@ -309,7 +326,8 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 		return;
 	}
 	if (atomic_load(&checkpoint->is_worth))
-		tell("%s keeps what is finished", checkpoint->files.path);
+		tell("%s keeps what is finished: the same command goes on from there",
+		     checkpoint->files.path);
 	if (!is_in_vain(checkpoint))
 		return;
 	if (output)

@@ -105,6 +105,7 @@ static void *saver_main(void *argument)
 int saver_open(struct manifest *manifest, struct spill *spill, struct output *output,
 	       struct saver **ret_saver)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	struct saver *saver = calloc(1, sizeof *saver);
 	int r;
 
@@ -122,7 +123,8 @@ int saver_open(struct manifest *manifest, struct spill *spill, struct output *ou
 		pthread_mutex_destroy(&saver->lock);
 		pthread_cond_destroy(&saver->wake);
 		free(saver);
-		return fail_hint(r, HINT_ABOUT_CHECKPOINT, 0, "cannot start a thread: %m");
+		return fail_hint(r, HINT_ABOUT_CHECKPOINT, 0, "cannot start a thread: %m%s",
+				 thread_limits(r, limits));
 	}
 	*ret_saver = saver;
 	return 0;

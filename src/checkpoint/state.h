@@ -59,6 +59,7 @@ struct saved_done {
 	uint64_t offset;                          /* where records begin in the output */
 	uint64_t output_nbytes;                   /* its size, ... */
 	int64_t modified_seconds, modified_nanos; /* and the time of its last modification */
+	uint64_t around;                          /* written_parts_sum_around() */
 	uint64_t n_parts;                         /* which follow */
 };
 

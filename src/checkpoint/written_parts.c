@@ -89,8 +89,7 @@ size_t written_parts_before(const struct written_parts *written, uint64_t end)
 	return n;
 }
 
-int written_parts_check(const struct output_part *parts, size_t n,
-			int (*read_at)(void *file, uint64_t offset, void *buffer, size_t nbytes),
+int written_parts_check(const struct output_part *parts, size_t n, written_parts_read_fn *read_at,
 			void *file, size_t *ret_bad)
 {
 	void *buffer = malloc(WRITTEN_PART_NBYTES);
@@ -106,5 +105,38 @@ int written_parts_check(const struct output_part *parts, size_t n,
 			r = -EBADMSG;
 	}
 	free(buffer);
+	return r;
+}
+
+/* A checksum of the checksum before, and of what is from `begin` to `end`. */
+static int sum(uint64_t begin, uint64_t end, written_parts_read_fn *read_at, void *file,
+	       uint64_t *ret_sum)
+{
+	unsigned char buffer[4096];
+	int r = 0;
+
+	while (begin < end && r == 0) {
+		const size_t room = sizeof buffer - sizeof *ret_sum;
+		const size_t n = end - begin < room ? (size_t)(end - begin) : room;
+
+		memcpy(buffer, ret_sum, sizeof *ret_sum);
+		r = read_at(file, begin, buffer + sizeof *ret_sum, n);
+		if (r == 0)
+			*ret_sum = checksum64(buffer, sizeof *ret_sum + n);
+		begin += n;
+	}
+	return r;
+}
+
+int written_parts_sum_around(uint64_t begin, uint64_t end, uint64_t nbytes,
+			     written_parts_read_fn *read_at, void *file, uint64_t *ret_sum)
+{
+	uint64_t so_far = 0;
+	int r = sum(0, begin, read_at, file, &so_far);
+
+	if (r == 0)
+		r = sum(end, nbytes, read_at, file, &so_far);
+	if (r == 0)
+		*ret_sum = so_far;
 	return r;
 }

@@ -38,11 +38,21 @@ uint64_t written_parts_end(const struct written_parts *written);
 /* How many of the parts without a gap lie before `end`. */
 size_t written_parts_before(const struct written_parts *written, uint64_t end);
 
+/* Reads a part of a file, or of its records. 0 or a negative errno. */
+typedef int written_parts_read_fn(void *file, uint64_t offset, void *buffer, size_t nbytes);
+
 /*
  * Read the n parts, with read_at(), and compare their checksums. Returns 0; -EBADMSG without a
  * message, and the first part that is different; or another negative errno, as read_at() returned
  * it or after a message.
  */
-int written_parts_check(const struct output_part *parts, size_t n,
-			int (*read_at)(void *file, uint64_t offset, void *buffer, size_t nbytes),
+int written_parts_check(const struct output_part *parts, size_t n, written_parts_read_fn *read_at,
 			void *file, size_t *ret_bad);
+
+/*
+ * Parts are of records; what is in front of them and behind, up to `begin` and from `end` on in a
+ * file of nbytes, is read here: *ret_sum is a checksum of it. Returns 0, or a negative errno as
+ * above.
+ */
+int written_parts_sum_around(uint64_t begin, uint64_t end, uint64_t nbytes,
+			     written_parts_read_fn *read_at, void *file, uint64_t *ret_sum);

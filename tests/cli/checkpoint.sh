@@ -356,7 +356,25 @@ head -c 8000 other >> output
 touch -r stamp output
 sorts_anew output expected-longer in
 
+claim 'a byte that was changed behind the rename is seen, whatever the times say'
+{ printf 'a header' && cat input && printf tail; } > in
+memory=64M
+shape='--skip-bytes=8 --partial=keep'
+for at in 2 8000000 16000009; do
+	completes $shape in -o output
+	cp -p output stamp
+	tail -c +$((at + 1)) stamp | head -c 1 | tr '\000-\377' '\001-\377\000' |
+		dd of=output bs=1 seek=$at conv=notrunc 2> /dev/null
+	touch -r stamp output
+	run --checkpoint=ck -S $memory $shape in -o output
+	[ $status -eq 2 ] || broken "byte $at: status $status"
+	says '^gsort: ck: .*damaged: the output has its name, but is not what was written; to' \
+		stderr
+done
+rm -rf ck output
+
 claim 'changed behind the rename, it is not sorted with inputs that are in it already'
+memory=1M
 cp input in
 completes in other -o in
 touch in

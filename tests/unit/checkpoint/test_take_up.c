@@ -126,7 +126,7 @@ static void append_point(void)
 	append(RECORD_POINT, parts, 2);
 }
 
-/* All fitted in memory; the output is the file as it is, of n parts. */
+/* The output is the file as it is, of n parts and nothing around them. */
 static void append_done_of(const char *path, const struct output_part *output_parts, size_t n)
 {
 	struct stat status;
@@ -146,7 +146,10 @@ static void append_done_of(const char *path, const struct output_part *output_pa
 
 static void append_done(const char *path)
 {
-	append_done_of(path, NULL, 0);
+	struct output_part part;
+
+	written_parts_describe(0, "complete", 8, &part);
+	append_done_of(path, &part, 1);
 }
 
 static bool is_complete(struct options *options)
