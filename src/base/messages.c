@@ -129,3 +129,12 @@ void tell(const char *format, ...)
 	say(MESSAGE_NOTE, HINT_NONE, 0, format, args);
 	va_end(args);
 }
+
+void detail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(MESSAGE_DETAIL, HINT_NONE, 0, format, args);
+	va_end(args);
+}

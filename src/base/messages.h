@@ -32,6 +32,7 @@ enum message_kind {
 	MESSAGE_FAILURE, /* the job cannot be done */
 	MESSAGE_WARNING, /* it can, but somebody should see to it */
 	MESSAGE_NOTE,    /* good to know, and nothing need be done about it */
+	MESSAGE_DETAIL,  /* a line of what was asked for, such as how keys were understood */
 };
 
 struct message {
@@ -92,3 +93,6 @@ void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
 
 /* Say what the user should know and need not do anything about. */
 void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Say a line of a text that the user has asked for. */
+void detail(const char *format, ...) __attribute__((format(printf, 1, 2), cold));

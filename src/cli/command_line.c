@@ -10,7 +10,7 @@
 #include "config.h"
 #include "src/base/messages.h"
 #include "src/cli/completion.h"
-#include "src/cli/files0.h"
+#include "src/options/files0.h"
 #include "src/cli/option_parse.h"
 #include "src/options/answers.h"
 #include "src/options/options_settle.h"

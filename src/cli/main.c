@@ -14,13 +14,13 @@
 #include "src/cli/check.h"
 #include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
-#include "src/cli/debug.h"
+#include "src/report/debug.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/messages_print.h"
 #include "src/cli/process.h"
 #include "src/cli/progress.h"
 #include "src/cli/reports.h"
-#include "src/cli/roles.h"
+#include "src/options/roles.h"
 #include "src/report/explain.h"
 #include "src/sort/sort.h"
 
@@ -64,7 +64,7 @@ static int look_at_inputs(void *context, const struct sort_spec *spec, const str
 	const struct options *options = context;
 	const int r = roles_check_opened(options, input);
 
-	return r < 0 || !options->debug ? r : debug_print(spec, layout, input);
+	return r < 0 || !options->debug ? r : debug_tell(spec, layout, input);
 }
 
 /* What is left is reports. */

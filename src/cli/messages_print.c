@@ -19,10 +19,15 @@ static void print(void *context, const struct message *message)
 	struct message_words words;
 
 	(void)context;
+	legible(message->text, printer.line, sizeof printer.line);
+	if (message->kind == MESSAGE_DETAIL) {
+		fprintf(stderr, "%s\n", printer.line);
+		return;
+	}
 	messages_word(message, &words);
 	fprintf(stderr, "%s: %s%s%s%s\n", printer.program,
-		message->kind == MESSAGE_WARNING ? "warning: " : "", words.before,
-		legible(message->text, printer.line, sizeof printer.line), words.after);
+		message->kind == MESSAGE_WARNING ? "warning: " : "", words.before, printer.line,
+		words.after);
 }
 
 void messages_print_as(const char *program)

@@ -7,8 +7,9 @@
 
 /*
  * From now on what the calling thread says, and those say that it starts, is printed to standard
- * error: "PROGRAM: MESSAGE\n", or "PROGRAM: warning: MESSAGE\n", one line each and nothing but
- * text, whatever names are in it. There is one such printer in a process: if it is asked for
- * again, nothing has failed yet, and no other thread may have it. `program` must outlive it.
+ * error: "PROGRAM: MESSAGE\n", or "PROGRAM: warning: MESSAGE\n", of a detail "MESSAGE\n"; one line
+ * each and nothing but text, whatever names are in it. There is one such printer in a process: if
+ * it is asked for again, nothing has failed yet, and no other thread may have it. `program` must
+ * outlive it.
  */
 void messages_print_as(const char *program);

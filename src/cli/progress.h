@@ -30,11 +30,3 @@ int progress_open(enum progress_mode mode, struct stats *stats, struct progress 
  * to the user.
  */
 void progress_close(struct progress *progress);
-
-/*
- * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left".
- * The whole is left out where there is only one phase, or one is of unknown size. Empty if no phase
- * has begun.
- */
-enum { PROGRESS_LINE_NBYTES = 128 };
-void progress_format(const struct stats_progress *at, char line[static PROGRESS_LINE_NBYTES]);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "src/base/messages.h"
+#include "src/cli/process.h"
 #include "src/report/page.h"
 
 bool reports_are_wanted(const struct options *options)
@@ -17,17 +18,18 @@ bool reports_are_wanted(const struct options *options)
 
 int reports_open(const struct options *options, struct reports *ret_reports)
 {
+	const struct syscalls *calls = process_calls();
 	struct reports *reports = ret_reports;
 	int r = 0;
 
 	if (options->stats_json_path)
-		r = report_file_open(options->stats_json_path, &reports->stats_json);
+		r = report_file_open(calls, options->stats_json_path, &reports->stats_json);
 	if (r == 0 && options->trace_path)
-		r = report_file_open(options->trace_path, &reports->trace_file);
+		r = report_file_open(calls, options->trace_path, &reports->trace_file);
 	if (r == 0 && options->trace_path)
 		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
 	if (r == 0 && options->report_path)
-		r = report_file_open(options->report_path, &reports->page);
+		r = report_file_open(calls, options->report_path, &reports->page);
 	if (r == 0 && options->report_path)
 		r = history_open(&reports->history);
 	return r;

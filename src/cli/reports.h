@@ -10,7 +10,7 @@
 
 #include "src/base/history.h"
 #include "src/base/trace.h"
-#include "src/cli/report_file.h"
+#include "src/report/report_file.h"
 #include "src/options/options.h"
 #include "src/report/report.h"
 

@@ -21,7 +21,7 @@
 #include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/report_file.h"
+#include "src/report/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_program.h"
 #include "tools/bench/bench_report.h"
@@ -414,7 +414,7 @@ static int bench_reporting(const struct file_options *options)
 {
 	const char *path = options->whole.json_path;
 	struct report_file *json = NULL;
-	int r = path ? report_file_open(path, &json) : 0;
+	int r = path ? report_file_open(tool_calls(), path, &json) : 0;
 
 	if (r == 0)
 		r = bench_files(options, json);

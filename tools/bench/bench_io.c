@@ -27,7 +27,7 @@
 #include "src/base/size.h"
 #include "src/base/trace.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/report_file.h"
+#include "src/report/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_request.h"
@@ -408,7 +408,7 @@ static int bench_reporting(struct bench *bench)
 {
 	const char *path = bench->options->whole.json_path;
 	struct report_file *json = NULL;
-	int r = path ? report_file_open(path, &json) : 0;
+	int r = path ? report_file_open(tool_calls(), path, &json) : 0;
 
 	if (r == 0)
 		r = bench_directory(bench);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "src/cli/tool.h"
+#include "tools/tool/tool.h"
 
 enum { BENCH_MOST_REPEATS = 99, BENCH_MOST_THREADS = 64 };
 

@@ -25,10 +25,10 @@
 #include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/files0.h"
+#include "src/options/files0.h"
 #include "src/options/framing_options.h"
-#include "src/cli/roles.h"
-#include "src/cli/tool.h"
+#include "src/options/roles.h"
+#include "tools/tool/tool.h"
 #include "src/plan/spec.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */

@@ -13,7 +13,7 @@
 #include "io/output/output.h"
 #include "src/base/crew.h"
 #include "src/base/messages.h"
-#include "src/cli/process.h"
+#include "tools/tool/tool.h"
 
 /* A block stays in a core's second-level cache from making to writing. */
 enum { BLOCK_NBYTES = 512 << 10 };
@@ -73,7 +73,7 @@ int gen_write_file(const struct data_set *set, const char *path, unsigned n_thre
 	struct job job = { .set = set, .block_records = BLOCK_NBYTES / set->record_nbytes };
 	int r;
 
-	r = output_open(process_calls(), path, set->n_records * set->record_nbytes, &job.output);
+	r = output_open(tool_calls(), path, set->n_records * set->record_nbytes, &job.output);
 	if (r < 0)
 		return r;
 	r = write_all(&job, n_threads);

@@ -11,11 +11,11 @@
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/roles.h"
+#include "src/options/roles.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
-#include "src/cli/tool.h"
+#include "tools/tool/tool.h"
 
 #define DEFAULT_N_RECORDS UINT64_C(1048576)
 

@@ -1,7 +1,7 @@
 /*
  * report_file - a text beside the output, which appears when it is complete (see report_file.h)
  */
-#include "src/cli/report_file.h"
+#include "src/report/report_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "io/file/size_limit.h"
 #include "io/output/output.h"
 #include "src/base/messages.h"
-#include "src/cli/process.h"
 
 struct report_file {
 	const char *path;
@@ -41,7 +40,7 @@ static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 	return (ssize_t)nbytes;
 }
 
-int report_file_open(const char *path, struct report_file **ret_file)
+int report_file_open(const struct syscalls *calls, const char *path, struct report_file **ret_file)
 {
 	struct report_file *file = calloc(1, sizeof *file);
 	int r;
@@ -49,7 +48,7 @@ int report_file_open(const char *path, struct report_file **ret_file)
 	if (!file)
 		return fail(-ENOMEM, "%s: %m", path);
 	file->path = path;
-	r = output_open_text(process_calls(), path, &file->output);
+	r = output_open_text(calls, path, &file->output);
 	if (r < 0) {
 		free(file);
 		return r;

@@ -1,7 +1,7 @@
 /*
  * tool - what the command lines of the tools have in common (see tool.h)
  */
-#include "src/cli/tool.h"
+#include "tools/tool/tool.h"
 
 #include <errno.h>
 
@@ -53,4 +53,9 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 						     .keys = record->keys,
 						     .n_keys = record->n_keys },
 			   ret_layout);
+}
+
+const struct syscalls *tool_calls(void)
+{
+	return process_calls();
 }

@@ -15,9 +15,13 @@
 #include <stdio.h>
 
 struct report_file;
+struct syscalls;
 
-/* Returns 0 and a file to commit or abort, or a negative errno. The path must outlive it. */
-int report_file_open(const char *path, struct report_file **ret_file);
+/*
+ * calls: through which it is written (file.h), which must outlive it, as the path. Returns 0 and a
+ * file to commit or abort, or a negative errno.
+ */
+int report_file_open(const struct syscalls *calls, const char *path, struct report_file **ret_file);
 
 /* To write to, by one thread at a time; never to be closed. What fails is told by the commit. */
 FILE *report_file_stream(const struct report_file *file);

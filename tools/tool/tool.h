@@ -7,6 +7,8 @@
 #include "src/options/answers.h"
 #include "src/options/record_options.h"
 
+struct syscalls;
+
 struct tool {
 	const char *name;
 	const char *usage; /* what --help prints before the options */
@@ -34,6 +36,9 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	{                                                                                          \
 		ANSWERS_ROW_VERSION, .help = "print the version"                                   \
 	}
+
+/* Through which files are written (file.h): with what tool_parse() lends of the process. */
+const struct syscalls *tool_calls(void);
 
 /*
  * Settle the options and make the layout of the records. Returns 0, or a negative errno after a

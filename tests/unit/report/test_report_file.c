@@ -1,7 +1,8 @@
 /*
  * test_report_file - a report appears when it is complete, and an older one stays until then
  */
-#include "src/cli/report_file.h"
+#include "io/file/file.h"
+#include "src/report/report_file.h"
 #include "tests/support/captured.h"
 #include "tests/support/messages_heard.h"
 
@@ -41,7 +42,7 @@ static struct report_file *open_report(void)
 {
 	struct report_file *file;
 
-	assert_int_equal(report_file_open(path, &file), 0);
+	assert_int_equal(report_file_open(&syscalls_plain, path, &file), 0);
 	return file;
 }
 
@@ -79,10 +80,10 @@ static void unwritable_path_is_named_at_once(void **state)
 	struct report_file *file;
 
 	(void)state;
-	assert_int_equal(report_file_open("/no/such/directory/r", &file), -ENOENT);
+	assert_int_equal(report_file_open(&syscalls_plain, "/no/such/directory/r", &file), -ENOENT);
 	assert_non_null(strstr(messages_last(), "/no/such/directory/r"));
 	messages_reset(true);
-	assert_int_equal(report_file_open("/tmp", &file), -EISDIR);
+	assert_int_equal(report_file_open(&syscalls_plain, "/tmp", &file), -EISDIR);
 	assert_non_null(strstr(messages_last(), "/tmp"));
 }
 
@@ -91,7 +92,7 @@ static void full_disk_is_reported(void **state)
 	struct report_file *file;
 
 	(void)state;
-	assert_int_equal(report_file_open("/dev/full", &file), 0);
+	assert_int_equal(report_file_open(&syscalls_plain, "/dev/full", &file), 0);
 	fputs("new", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), -ENOSPC);
 	assert_non_null(strstr(messages_last(), "/dev/full"));
@@ -125,7 +126,7 @@ static void text_goes_on_where_a_descriptor_stands(void **state)
 
 	(void)state;
 	snprintf(name, sizeof name, "/dev/fd/%d", fd);
-	assert_int_equal(report_file_open(name, &file), 0);
+	assert_int_equal(report_file_open(&syscalls_plain, name, &file), 0);
 	fputs(" and new", report_file_stream(file));
 	assert_int_equal(report_file_commit(file), 0);
 	close(fd);
@@ -141,12 +142,12 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 
 	(void)state;
 	snprintf(name, sizeof name, "/dev/fd/%d", ours);
-	assert_int_equal(report_file_open(name, &file), -EBADF);
+	assert_int_equal(report_file_open(&syscalls_plain, name, &file), -EBADF);
 	snprintf(name, sizeof name, "/dev/fd/%d", readable);
-	assert_int_equal(report_file_open(name, &file), -EBADF);
+	assert_int_equal(report_file_open(&syscalls_plain, name, &file), -EBADF);
 	close(ours);
 	close(readable);
-	assert_int_equal(report_file_open("/dev/fd/777", &file), -EBADF);
+	assert_int_equal(report_file_open(&syscalls_plain, "/dev/fd/777", &file), -EBADF);
 	assert_string_equal(read_file(path, text), "older");
 }
 

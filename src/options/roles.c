@@ -1,7 +1,7 @@
 /*
  * roles - each file of a run in one role, unless nothing is written in it (see roles.h)
  */
-#include "src/cli/roles.h"
+#include "src/options/roles.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /*
  * files0 - lists of file names (see files0.h)
  */
-#include "src/cli/files0.h"
+#include "src/options/files0.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,13 +16,14 @@
 enum { MOST_NBYTES = 256 << 20 };
 
 /*
- * All of `stream`, with a NUL added. getdelim() with a delimiter per name would copy each name
+ * All of the file, with a NUL added. getdelim() with a delimiter per name would copy each name
  * once more.
  */
-static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret_nbytes)
+static int read_all(int fd, const char *path, char **ret_text, size_t *ret_nbytes)
 {
 	size_t nbytes = 0, room = 0;
 	char *text = NULL;
+	ssize_t n;
 
 	do {
 		char *grown = text;
@@ -36,15 +37,18 @@ static int read_all(FILE *stream, const char *path, char **ret_text, size_t *ret
 			return fail(-ENOMEM, "%s: %m", path);
 		}
 		text = grown;
-		nbytes += fread(text + nbytes, 1, room - nbytes - 1, stream);
-	} while (!feof(stream) && !ferror(stream) && nbytes < MOST_NBYTES);
-	if (ferror(stream)) {
+		do {
+			n = read(fd, text + nbytes, room - nbytes - 1);
+		} while (n < 0 && errno == EINTR);
+		nbytes += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && nbytes < MOST_NBYTES);
+	if (n < 0) {
 		const int r = fail(-errno, "%s: read of file names: %m", path);
 
 		free(text);
 		return r;
 	}
-	if (!feof(stream)) {
+	if (n > 0) {
 		free(text);
 		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
 			    path, MOST_NBYTES >> 20);
@@ -87,15 +91,16 @@ static bool is_lines(const char *text, size_t nbytes)
 
 int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char **ret_text)
 {
-	FILE *stream = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	const bool is_stdin = strcmp(path, "-") == 0;
+	const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	const char **names = NULL;
 	char *text = NULL;
 	size_t nbytes = 0, n;
 	int r;
 
-	if (!stream)
+	if (fd < 0)
 		return fail(-errno, "%s: cannot open this list of file names: %m", path);
-	r = read_all(stream, path, &text, &nbytes);
+	r = read_all(fd, path, &text, &nbytes);
 	if (r < 0)
 		goto out;
 	n = count_names(text, nbytes);
@@ -118,8 +123,8 @@ int files0_read(const char *path, const char ***ret_paths, size_t *ret_n, char *
 	*ret_n = n;
 	*ret_text = text;
 out:
-	if (stream != stdin)
-		fclose(stream);
+	if (!is_stdin)
+		close(fd);
 	if (r < 0) {
 		free(names);
 		free(text);
