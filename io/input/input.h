@@ -223,7 +223,7 @@ struct input_extent input_group_extent(const struct input *input, size_t i);
 uint64_t input_check_nbytes(struct input *input, uint64_t position);
 int input_note_read(struct input *input, uint64_t position, struct digest digest);
 
-/* Is it one of the parts of a list? */
+/* Is it a list of parts, or one of these? */
 bool input_has_listed_file(const struct input *input, struct file_identity identity);
 
 /* Is that file (an output, say) one of the inputs? By device and inode, so links do not hide it. */

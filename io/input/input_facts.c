@@ -136,8 +136,19 @@ struct input_tail input_tail(const struct input *input, size_t i)
 	return (struct input_tail){ input->sources[i].tail, input->sources[i].tail_nbytes };
 }
 
+static bool has_list(const struct input_lists *lists, struct file_identity identity)
+{
+	for (size_t i = 0; lists && i < lists->n_groups; i++)
+		if (lists->groups[i].is_list &&
+		    file_identity_equal(lists->groups[i].identity, identity))
+			return true;
+	return false;
+}
+
 bool input_has_listed_file(const struct input *input, struct file_identity identity)
 {
+	if (has_list(input->lists, identity))
+		return true;
 	for (size_t i = 0; i < input->n_sources; i++)
 		if (input->sources[i].source.list &&
 		    file_identity_equal(input->sources[i].source.identity, identity))

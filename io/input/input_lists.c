@@ -31,8 +31,10 @@ static int read_text(const struct file *file, const char *path, char **ret_text,
 	return r < 0 ? fail(r, "%s: read: %m", path) : 0;
 }
 
-static int read_list(const struct syscalls *calls, const char *path, struct parts_list *ret_list)
+static int read_list(const struct syscalls *calls, struct input_group *group)
 {
+	const char *path = group->path;
+	struct stat status;
 	struct file file;
 	char *text = NULL;
 	size_t nbytes = 0;
@@ -40,10 +42,15 @@ static int read_list(const struct syscalls *calls, const char *path, struct part
 
 	if (r < 0)
 		return fail(r, "%s: cannot open: %m", path);
-	r = read_text(&file, path, &text, &nbytes);
+	if (fstat(file.fd, &status) < 0)
+		r = fail(-errno, "%s: %m", path);
+	if (r == 0)
+		r = read_text(&file, path, &text, &nbytes);
 	file_close(&file);
 	if (r == 0)
-		r = parts_list_parse(text, nbytes, path, ret_list);
+		r = parts_list_parse(text, nbytes, path, &group->list);
+	if (r == 0)
+		group->identity = file_identity_of(&status);
 	free(text);
 	return r;
 }
@@ -115,7 +122,7 @@ static int add_group(const struct syscalls *calls, struct input_lists *lists, co
 
 	*group = (struct input_group){ .path = path, .first = lists->n_files, .is_list = is_list };
 	if (is_list) {
-		r = read_list(calls, path, &group->list);
+		r = read_list(calls, group);
 		if (r == 0)
 			r = add_parts(lists, group);
 	} else {

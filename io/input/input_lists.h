@@ -25,6 +25,7 @@ struct input_group {
 	const char *path;
 	size_t first, n; /* files */
 	bool is_list;
+	struct file_identity identity; /* of the list */
 	struct parts_list list;
 };
 

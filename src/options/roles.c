@@ -404,6 +404,23 @@ int roles_check(const struct options *options)
 	return r;
 }
 
+static bool is_listed(const struct input *input, int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && input_has_listed_file(input, file_identity_of(&status));
+}
+
+int roles_check_opened_streams(const struct input *input)
+{
+	if (is_listed(input, STDERR_FILENO))
+		return -EINVAL; /* without a word */
+	return is_listed(input, STDOUT_FILENO) ?
+		       fail(-EINVAL,
+			    "standard output is a part of an input; let it go to another file") :
+		       0;
+}
+
 int roles_check_opened(const struct options *options, const struct input *input)
 {
 	const struct {
@@ -412,6 +429,8 @@ int roles_check_opened(const struct options *options, const struct input *input)
 			{ "--trace", options->trace_path },
 			{ "--report", options->report_path } };
 
+	if (is_listed(input, STDERR_FILENO))
+		return -EINVAL; /* without a word */
 	for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
 		struct stat status;
 
@@ -421,5 +440,5 @@ int roles_check_opened(const struct options *options, const struct input *input)
 				    "%s '%s' is a part of an input; let it go to another file",
 				    reports[i].name, reports[i].path);
 	}
-	return 0;
+	return options->explain ? roles_check_opened_streams(input) : 0;
 }

@@ -71,6 +71,8 @@ int roles_check(const struct options *options);
 
 /*
  * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says,
- * and no report may be one of them. As above.
+ * and neither a report may be one of them nor what text goes to. As above. And of a tool, which has
+ * no reports, and writes text to standard output.
  */
 int roles_check_opened(const struct options *options, const struct input *input);
+int roles_check_opened_streams(const struct input *input);

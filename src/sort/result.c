@@ -105,9 +105,9 @@ static int check_input(const struct result *result, const struct output *output,
 	if (result->part_files)
 		return fail(-EINVAL, "%s: is an input, whose place no part of the output takes",
 			    output_name(output));
-	if (input_has_listed_file(result->job->input, identity))
+	if (result->spec->n_parts)
 		return fail(-EINVAL,
-			    "%s: is a part of an input, which would not be the same any more; let "
+			    "%s: is an input, and of what is in it only a part would be left; let "
 			    "the output go to another file",
 			    output_name(output));
 	if (nbytes == 0)
@@ -123,11 +123,18 @@ static int check_inputs(struct result *result)
 {
 	for (uint32_t i = 0; i < result->n_files; i++) {
 		const struct output *output = result->outputs[i];
+		const struct input *input = result->job->input;
 		struct file_identity identity;
 		int r;
 
-		if (!output_identity(output, &identity) ||
-		    !input_has_file(result->job->input, identity))
+		if (!output_identity(output, &identity))
+			continue;
+		if (input_has_listed_file(input, identity))
+			return fail(-EINVAL,
+				    "%s: is a part of an input, or its list, which would not "
+				    "be the same any more; let the output go to another file",
+				    output_name(output));
+		if (!input_has_file(input, identity))
 			continue;
 		result->is_input = true;
 		r = check_input(result, output, identity);

@@ -396,6 +396,25 @@ run -m lists/a.parts -o lists/a.0001
 one_line 'a.0001: is a part of an input' 'in the place of a part'
 refuses "stats-json 'lists/a.0002' is a part of an input" -m --stats-json=lists/a.0002 lists/a.parts
 refuses "trace 'lists/a.0002' is a part of an input" -m --trace=lists/a.0002 lists/a.parts
+run -m lists/a.parts -o lists/a.parts
+[ "$status" -eq 2 ] || broken "in the place of the list: status $status"
+one_line 'a.parts: is a part of an input, or its list' 'in the place of the list'
+"$GSORT" -m lists/a.parts >> lists/a.parts 2> stderr
+[ $? -eq 2 ] || broken 'behind the list: status not 2'
+one_line 'standard output: is a part of an input, or its list' 'behind the list'
+diff -r lists kept > difference || broken "$(head -3 difference)"
+
+claim 'no text goes to a part of an input'
+for command in '"$GSORT" -m lists/a.parts -o output --stats' '"$GSORT" -c lists/a.parts --stats' \
+	'"$GSORT_CHECK" lists/a.parts'; do
+	eval "$command" > stdout 2>> lists/a.0001
+	[ $? -eq 2 ] || broken "$command 2>>: status not 2"
+done
+for command in '"$GSORT" -m lists/a.parts --explain' '"$GSORT_CHECK" lists/a.parts'; do
+	eval "$command" >> lists/a.0001 2> stderr
+	[ $? -eq 2 ] || broken "$command >>: status not 2"
+	says '^gsort.*: standard output is a part of an input; let it go to another file' stderr
+done
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
 finish

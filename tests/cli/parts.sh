@@ -71,6 +71,11 @@ for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
 	refuses "--part: '$wrong'" -m --part=$wrong s0 -o output
 done
 refuses "needs -m" --part=1/2 s0 -o output
+cp s0 in
+run -m --part=1/2 in s1 -o in
+[ $status -eq 2 ] || broken "a part in the place of an input: status $status"
+one_line '^gsort: in: is an input, and of what is in it only a part' 'in the place of an input'
+same s0 in 'a part in the place of an input'
 refuses "--part.*-u|-u.*--part" -m -u --part=1/2 s0 -o output
 refuses "--part.*--limit|--limit.*--part" -m --limit=5 --part=1/2 s0 -o output
 refuses "needs inputs that are files" -m --part=1/2 - -o output < /dev/null

@@ -163,6 +163,8 @@ static int examine(const struct check_options *options, const char *const *paths
 	struct looked_at looked_at;
 	int r = spec_look_at(&spec, tool.name, &looked_at);
 
+	if (r == 0)
+		r = roles_check_opened_streams(looked_at.input);
 	if (r == 0) {
 		const uint64_t record_nbytes = looked_at.layout.record_nbytes;
 
