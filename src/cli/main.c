@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 #include "src/cli/check.h"
 #include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
@@ -164,13 +165,12 @@ static int run_reporting(const struct options *options)
 /* Descriptors: of a part of the output, its file, directory and old file; and of all else. */
 enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	struct options options;
 	int r = occupy_standard_descriptors();
 
 	messages_print_as("gsort");
-	keep_to_one_arena();
 	open_files_to_their_owner();
 	if (r == 0)
 		r = options_parse(argc, argv, &options);
@@ -188,4 +188,10 @@ int main(int argc, char **argv)
 	if (r == 0 && fflush(stdout) != 0)
 		r = fail(-errno, "standard output: %m");
 	return r < 0 ? EXIT_TROUBLE : r;
+}
+
+int main(int argc, char **argv)
+{
+	keep_to_one_arena();
+	return thread_run_program(run_program, argc, argv);
 }

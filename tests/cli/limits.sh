@@ -117,6 +117,19 @@ if ! grep -q __sanitizer "$GSORT"; then
 		gives expected -S 1M --checkpoint=ck input
 		GSORT=$gsort
 	done
+	limited ulimit -s 48
+	gsort=$GSORT
+	GSORT=./limited
+	for i in 1 2 3 4 5 6 7 8; do
+		gives expected --parallel=16 --stats-json=/dev/null input
+	done
+	GSORT=$gsort
+	for i in 1 2 3 4 5 6 7 8; do
+		(
+			ulimit -s 48
+			"$GSORT_GEN" -n 1000 -o small && "$GSORT_CHECK" expected > /dev/null
+		) || broken "a tool: status $?"
+	done
 fi
 
 claim 'ten descriptors are enough'

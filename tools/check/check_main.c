@@ -23,6 +23,7 @@
 #include "src/base/legible.h"
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "src/options/files0.h"
@@ -372,7 +373,7 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	return r;
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	struct check_options options = {
 		.n_threads = cpus_available(""),
@@ -395,4 +396,9 @@ int main(int argc, char **argv)
 	if (r >= 0 && fflush(stdout) != 0)
 		r = fail(-errno, "standard output: %m");
 	return r < 0 ? EXIT_TROUBLE : r;
+}
+
+int main(int argc, char **argv)
+{
+	return thread_run_program(run_program, argc, argv);
 }

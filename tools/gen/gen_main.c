@@ -10,6 +10,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/base/thread.h"
 #include "src/cli/exit_status.h"
 #include "src/options/roles.h"
 #include "tools/gen/gen.h"
@@ -245,7 +246,7 @@ static int generate(struct gen_options *options, const struct option_result *giv
 	return generate_records(options, given);
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	struct gen_options options = {
 		.n_records = DEFAULT_N_RECORDS,
@@ -262,4 +263,9 @@ int main(int argc, char **argv)
 		r = generate(&options, &given);
 	record_options_free(&options.record);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+}
+
+int main(int argc, char **argv)
+{
+	return thread_run_program(run_program, argc, argv);
 }

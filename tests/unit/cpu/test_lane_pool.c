@@ -3,14 +3,18 @@
  */
 #include "src/device/cpu/lane_pool.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "src/base/messages.h"
 #include "tests/support/gate.h"
+#include "tests/support/messages_heard.h"
 
 #include <cmocka.h>
 
@@ -394,6 +398,32 @@ static void what_tasks_say_comes_to_who_queued_them(void **state)
 		messages_destroy(&messages[i]);
 }
 
+/* Fewer threads than one are no help. */
+static void thread_that_cannot_be_started_is_told_with_what_limits_it(void **state)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+	(void)state;
+	skip();
+#else
+	struct rlimit before, little;
+	struct lane_pool *pool;
+	int r;
+
+	(void)state;
+	messages_reset(true);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	little = before;
+	little.rlim_cur = 1 << 20;
+	assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
+	r = lane_pool_open(1, NULL, &pool);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_int_equal(r, -EAGAIN);
+	assert_non_null(strstr(messages_last(), "cannot start thread 1 of 1: "));
+	assert_non_null(strstr(messages_last(), "ulimit -v, which is 1024"));
+	assert_int_equal(messages_last_hint(), HINT_NONE);
+#endif
+}
+
 static void nothing_is_closed_quietly(void **state)
 {
 	(void)state;
@@ -405,6 +435,8 @@ static void nothing_is_closed_quietly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* The first: threads that have ended leave their stacks to others. */
+		cmocka_unit_test(thread_that_cannot_be_started_is_told_with_what_limits_it),
 		cmocka_unit_test(tasks_of_a_lane_run_in_order),
 		cmocka_unit_test(lanes_run_at_the_same_time),
 		cmocka_unit_test(lane_that_follows_waits),
