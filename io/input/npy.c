@@ -53,23 +53,25 @@ int npy_refuse_spelling(const struct npy_parsing *parsing)
 	return npy_refuse(parsing, "whose header is not understood, at '%.40s'", parsing->text.at);
 }
 
-int npy_take_string(struct npy_parsing *parsing, char *to, size_t most_nbytes)
+int npy_take_string(struct npy_parsing *parsing, char **ret_string)
 {
-	const int r = python_take_string(&parsing->text, to, most_nbytes);
+	const int r = python_take_string(&parsing->text, ret_string);
 
-	if (r == -ENAMETOOLONG)
-		return npy_refuse(parsing, "with a name of more than %zu bytes", most_nbytes);
+	if (r == -ENOMEM)
+		return fail(r, "%s: no memory for its header", parsing->name);
 	return r < 0 ? npy_refuse_spelling(parsing) : 0;
 }
 
 int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n)
 {
 	struct python_text *text = &parsing->text;
-	const bool is_tuple = python_take(text, "(");
+	const char *const close = python_take(text, "(") ? ")" :
+				  python_take(text, "[") ? "]" :
+							   NULL;
 	size_t n = 0;
 	char *end;
 
-	while (!is_tuple || !python_take(text, ")")) {
+	while (!close || !python_take(text, close)) {
 		python_skip_blanks(text);
 		if (*text->at < '0' || *text->at > '9' || n == NPY_MOST_DIMENSIONS)
 			return npy_refuse_spelling(parsing);
@@ -79,9 +81,9 @@ int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n)
 			return npy_refuse_spelling(parsing);
 		text->at = end;
 		python_take(text, "L"); /* of Python 2 */
-		if (!is_tuple)
+		if (!close)
 			break;
-		if (!python_take(text, ",") && *text->at != ')')
+		if (!python_take(text, ",") && !python_begins(text, close))
 			return npy_refuse_spelling(parsing);
 	}
 	*ret_n = n;
@@ -100,16 +102,11 @@ int npy_multiply(const struct npy_parsing *parsing, const uint64_t *dims, size_t
 	return 0;
 }
 
-/* One of the three things that there are in the dictionary. */
-static int take_entry(struct npy_parsing *parsing)
+/* What of the dictionary has that key. */
+static int take_value(struct npy_parsing *parsing, const char *key)
 {
-	char key[32];
-	int r = npy_take_string(parsing, key, sizeof key);
-
-	if (r == 0 && !python_take(&parsing->text, ":"))
-		r = npy_refuse_spelling(parsing);
-	if (r < 0)
-		return r;
+	if (!python_take(&parsing->text, ":"))
+		return npy_refuse_spelling(parsing);
 	if (strcmp(key, "descr") == 0 && !parsing->npy->descr)
 		return npy_take_descr(parsing);
 	if (strcmp(key, "shape") == 0)
@@ -120,8 +117,21 @@ static int take_entry(struct npy_parsing *parsing)
 			       0 :
 			       npy_refuse_spelling(parsing);
 	}
-	return npy_refuse(parsing, "whose header has an entry '%s', which gsort does not know",
+	return npy_refuse(parsing, "whose header has an entry '%.40s', which gsort does not know",
 			  key);
+}
+
+/* One of the three things that there are in it. */
+static int take_entry(struct npy_parsing *parsing)
+{
+	char *key;
+	int r = npy_take_string(parsing, &key);
+
+	if (r < 0)
+		return r;
+	r = take_value(parsing, key);
+	free(key);
+	return r;
 }
 
 static int take_dictionary(struct npy_parsing *parsing)

@@ -13,45 +13,74 @@
 #include "src/base/messages.h"
 
 enum {
-	MOST_NAME_NBYTES = 512, /* of a field, with those around it */
-	MOST_DEPTH = 16,        /* of structures within structures */
+	MOST_DEPTH = 16, /* of structures within structures */
 	MOST_RECORD_NBYTES = 1 << 30,
 	MOST_TYPE_NBYTES = 64,
 };
 
 /* --- types --- */
 
-/* Names of numpy that are no letter and number, which it reads, and does not write. */
+/* Names of numpy (of Linux on 64 bits) that it reads, and does not write. */
 static const struct {
-	const char *name, *type;
-} names[] = {
-	{ "?", "b1" },         { "b", "i1" },           { "B", "u1" },       { "h", "i2" },
-	{ "H", "u2" },         { "i", "i4" },           { "I", "u4" },       { "l", "i8" },
-	{ "L", "u8" },         { "q", "i8" },           { "Q", "u8" },       { "p", "i8" },
-	{ "P", "u8" },         { "e", "f2" },           { "f", "f4" },       { "d", "f8" },
-	{ "F", "c8" },         { "D", "c16" },          { "g", "f16" },      { "G", "c32" },
-	{ "bool", "b1" },      { "int8", "i1" },        { "uint8", "u1" },   { "int16", "i2" },
-	{ "uint16", "u2" },    { "int32", "i4" },       { "uint32", "u4" },  { "int64", "i8" },
-	{ "uint64", "u8" },    { "float16", "f2" },     { "float32", "f4" }, { "float64", "f8" },
-	{ "complex64", "c8" }, { "complex128", "c16" },
+	const char *type, *names;
+} named_types[] = {
+	{ "b1", "? bool bool_ bool8" },
+	{ "i1", "b byte int8" },
+	{ "u1", "B ubyte uint8" },
+	{ "i2", "h short int16" },
+	{ "u2", "H ushort uint16" },
+	{ "i4", "i intc int32" },
+	{ "u4", "I uintc uint32" },
+	{ "i8", "l q p int int_ int0 intp long longlong int64" },
+	{ "u8", "L Q P uint uint0 uintp ulong ulonglong uint64" },
+	{ "f2", "e half float16" },
+	{ "f4", "f single float32" },
+	{ "f8", "d double float float_ float64" },
+	{ "f16", "g longdouble longfloat float128" },
+	{ "c8", "F csingle singlecomplex complex64" },
+	{ "c16", "D cdouble cfloat complex complex_ complex128" },
+	{ "c32", "G clongdouble clongfloat longcomplex complex256" },
+	{ "M8", "M datetime64" },
+	{ "m8", "m timedelta64" },
+	{ "S1", "c" },
+	{ "S0", "S a bytes bytes_ bytes0 string_" },
+	{ "U0", "U str str_ str0 unicode unicode_" },
+	{ "V0", "V void void0" },
+	{ "O", "object object_ object0" },
 };
+
+/* Is it one of the words, a name of n bytes? */
+static bool is_among(const char *words, const char *name, size_t n)
+{
+	for (size_t n_word; *words; words += n_word + (words[n_word] == ' ')) {
+		n_word = strcspn(words, " ");
+		if (n_word == n && memcmp(words, name, n) == 0)
+			return true;
+	}
+	return false;
+}
 
 /* As numpy writes it, "<f8": the order of bytes, if there is any, a letter and their number. */
 static void spell_type(const char *given, char type[static MOST_TYPE_NBYTES])
 {
 	const bool has_order = *given && strchr("<>|=", *given);
 	const char *body = given + has_order;
+	const size_t n_name = strcspn(body, "["); /* behind it is the unit of a time */
+	const char *name = body;
+	char spelling[MOST_TYPE_NBYTES];
 	bool has_bytes;
 
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(body, names[i].name) == 0)
-			body = names[i].type;
-	has_bytes = strchr("SVaOb", *body) || strcmp(body, "i1") == 0 || strcmp(body, "u1") == 0;
-	snprintf(type, MOST_TYPE_NBYTES, "%c%c%s",
-		 has_bytes     ? '|' :
-		 *given == '>' ? '>' :
-				 '<',
-		 *body == 'a' ? 'S' : *body, *body ? body + 1 : "");
+	for (size_t i = 0; i < sizeof named_types / sizeof named_types[0]; i++)
+		if (is_among(named_types[i].names, body, n_name))
+			name = named_types[i].type;
+	snprintf(spelling, sizeof spelling, "%.*s%s",
+		 name == body ? (int)n_name : (int)strlen(name), name, body + n_name);
+	has_bytes = strchr("SVaOb", *spelling) || strcmp(spelling, "i1") == 0 ||
+		    strcmp(spelling, "u1") == 0;
+	if (*spelling == 'a')
+		*spelling = 'S';
+	type[0] = has_bytes ? '|' : *given == '>' ? '>' : '<';
+	snprintf(type + 1, MOST_TYPE_NBYTES - 1, "%s", spelling);
 }
 
 /* The number behind the letter, and nothing behind it. */
@@ -106,35 +135,13 @@ static int parse_type(const struct npy_parsing *parsing, const char *type, struc
 	return 0;
 }
 
-/* --- fields --- */
+/* --- items --- */
 
-/* "(2, 3)" or "(2,)" */
-static void spell_shape(FILE *stream, const uint64_t *dims, size_t n)
-{
-	fputc('(', stream);
-	for (size_t i = 0; i < n; i++)
-		fprintf(stream, "%s%" PRIu64, i ? ", " : "", dims[i]);
-	fputs(n == 1 ? ",)" : ")", stream);
-}
-
-/* How many bytes n of the field's have, which are behind those of before. */
-static int measure(const struct npy_parsing *parsing, uint64_t n, uint64_t item_nbytes,
-		   uint64_t *ret_nbytes)
-{
-	if (__builtin_mul_overflow(n, item_nbytes, ret_nbytes) ||
-	    *ret_nbytes > MOST_RECORD_NBYTES - parsing->item_nbytes)
-		return npy_refuse(parsing, "whose items have more than %d bytes",
-				  MOST_RECORD_NBYTES);
-	return 0;
-}
-
-/* Behind those that came before. */
-static int add_field(struct npy_parsing *parsing, struct field field, uint64_t nbytes)
-{
-	field.key.offset = parsing->item_nbytes;
-	parsing->item_nbytes += nbytes;
-	return nbytes ? fields_add(&parsing->item, field) : 0;
-}
+/* The shape of an array of items; of one item there are no dimensions. */
+struct array {
+	uint64_t dims[NPY_MOST_DIMENSIONS];
+	size_t n_dims;
+};
 
 /* What a field is called: by itself, and with what is around it. */
 struct place {
@@ -143,45 +150,244 @@ struct place {
 	unsigned depth;
 };
 
-/* A type, and the shape of an array of it, which is bytes. */
-static int take_array(struct npy_parsing *parsing, const struct place *place, bool may_be_array)
+/* A type, or a structure, whose fields are among the others by then; or an array of it. */
+struct item {
+	bool is_structure;
+	size_t n_before; /* fields and bytes in front of it */
+	uint64_t nbytes_before;
+	struct field field; /* of a type */
+	char type[MOST_TYPE_NBYTES];
+	struct array array;
+};
+
+static struct item begin_item(const struct npy_parsing *parsing)
 {
-	char given[MOST_TYPE_NBYTES], type[MOST_TYPE_NBYTES], *spelling = NULL;
-	uint64_t dims[NPY_MOST_DIMENSIONS], n = 1, nbytes = 0;
-	struct field field = { .name = (char *)place->name, .own_name_at = place->own_name_at };
-	size_t n_dims = 0, n_spelling;
-	FILE *stream;
-	int r = npy_take_string(parsing, given, sizeof given);
+	return (struct item){ .n_before = parsing->item.n, .nbytes_before = parsing->item_nbytes };
+}
+
+/* As to numpy, a number of 1 makes no array. What is an array already is one of arrays then. */
+static int take_shape(struct npy_parsing *parsing, struct array *array)
+{
+	const bool is_number = !python_begins(&parsing->text, "(") &&
+			       !python_begins(&parsing->text, "[");
+	struct array outer;
+	int r = npy_take_shape(parsing, outer.dims, &outer.n_dims);
+
+	if (r < 0 || (is_number && outer.dims[0] == 1))
+		return r;
+	if (outer.n_dims + array->n_dims > NPY_MOST_DIMENSIONS)
+		return npy_refuse(parsing, "with an array of more than %d dimensions",
+				  NPY_MOST_DIMENSIONS);
+	memcpy(outer.dims + outer.n_dims, array->dims, array->n_dims * sizeof *array->dims);
+	outer.n_dims += array->n_dims;
+	*array = outer;
+	return 0;
+}
+
+/* ", (2, 3)" or ", (2,)" */
+static void spell_array(FILE *stream, const struct array *array)
+{
+	if (array->n_dims == 0)
+		return;
+	fputs(", (", stream);
+	for (size_t i = 0; i < array->n_dims; i++)
+		fprintf(stream, "%s%" PRIu64, i ? ", " : "", array->dims[i]);
+	fputs(array->n_dims == 1 ? ",)" : ")", stream);
+}
+
+/* "'<i4', (2, 3)", of the field that it becomes. NULL, after a message: no memory. */
+static char *spell_item(const struct npy_parsing *parsing, const struct item *item)
+{
+	char *spelling = NULL;
+	size_t n;
+	FILE *stream = open_memstream(&spelling, &n);
+
+	if (stream && item->is_structure)
+		fputs("an array of structures", stream);
+	if (stream && !item->is_structure) {
+		python_put_string(stream, item->type);
+		spell_array(stream, &item->array);
+	}
+	if (stream && fclose(stream) == 0)
+		return spelling;
+	free(spelling);
+	fail(-ENOMEM, "%s: no memory for its header", parsing->name);
+	return NULL;
+}
+
+/* To numpy, what has no name is that, where it is of type V or an array. */
+static bool is_padding(const struct place *place, const struct item *item)
+{
+	return place->depth > 0 && !place->name[place->own_name_at] &&
+	       (item->type[1] == 'V' || item->array.n_dims > 0);
+}
+
+/* Of so many bytes, behind the fields that came before. */
+static int add_field(struct npy_parsing *parsing, const struct place *place,
+		     const struct item *item, uint64_t nbytes)
+{
+	struct field field = item->field;
+	int r;
+
+	if (nbytes == 0)
+		return 0;
+	if (item->array.n_dims)
+		set_bytes(&field, nbytes);
+	field.name = (char *)(place->name[place->own_name_at] ? place->name : "");
+	field.is_padding = is_padding(place, item);
+	field.own_name_at = place->own_name_at;
+	field.key.offset = parsing->item_nbytes;
+	field.spelling = spell_item(parsing, item);
+	r = field.spelling ? fields_add(&parsing->item, field) : -ENOMEM;
+	free(field.spelling);
+	parsing->item_nbytes += nbytes;
+	return r;
+}
+
+/* All of it has been read. A structure has added its fields; an array of them is one, of bytes. */
+static int end_item(struct npy_parsing *parsing, const struct place *place, struct item *item)
+{
+	const struct array *array = &item->array;
+	uint64_t item_nbytes = (uint64_t)item->field.key.nbytes * item->field.n;
+	uint64_t n, nbytes;
+	int r;
+
+	spell_array(parsing->descr, array);
+	if (item->is_structure && array->n_dims == 0)
+		return 0;
+	if (item->is_structure) {
+		item->field.is_opaque = true;
+		item_nbytes = parsing->item_nbytes - item->nbytes_before;
+		fields_cut(&parsing->item, item->n_before);
+		parsing->item_nbytes = item->nbytes_before;
+	}
+	r = npy_multiply(parsing, array->dims, array->n_dims, &n);
+	if (r < 0)
+		return r;
+	if (__builtin_mul_overflow(n, item_nbytes, &nbytes) ||
+	    nbytes > MOST_RECORD_NBYTES - parsing->item_nbytes)
+		return npy_refuse(parsing, "whose items have more than %d bytes",
+				  MOST_RECORD_NBYTES);
+	return add_field(parsing, place, item, nbytes);
+}
+
+/* --- strings --- */
+
+static bool is_order(char c)
+{
+	return c && strchr("<>|=", c);
+}
+
+/* "3", "(2, 3)", in front of a type within a string, which is moved behind it. */
+static int take_repeats(struct npy_parsing *parsing, const char **text, struct array *array)
+{
+	const char *const after = parsing->text.at;
+	int r;
+
+	if (**text != '(' && (**text < '0' || **text > '9'))
+		return 0;
+	parsing->text.at = *text;
+	r = take_shape(parsing, array);
+	python_skip_blanks(&parsing->text);
+	*text = parsing->text.at;
+	parsing->text.at = after;
+	return r;
+}
+
+/* "<f8", "3<f8", "(2, 3)f8", with blanks around; numpy takes "<3f8", too. */
+static int take_type(struct npy_parsing *parsing, const char *text, struct item *item)
+{
+	char given[MOST_TYPE_NBYTES] = "", order;
+	size_t n;
+	int r;
+
+	text += strspn(text, " ");
+	order = is_order(*text) ? *text++ : '\0';
+	r = take_repeats(parsing, &text, &item->array);
+	if (r < 0)
+		return r;
+	for (n = strlen(text); n > 0 && text[n - 1] == ' ';)
+		n--;
+	if (n + 1 >= sizeof given)
+		return npy_refuse(parsing, "of type '%.40s...', which gsort does not know", text);
+	if (order && !is_order(*text))
+		snprintf(given, sizeof given, "%c%.*s", order, (int)n, text);
+	else
+		snprintf(given, sizeof given, "%.*s", (int)n, text);
+	spell_type(given, item->type);
+	r = parse_type(parsing, item->type, &item->field);
+	python_put_string(parsing->descr, item->type);
+	return r;
+}
+
+/* Where the first type ends, in "<i8, (2, 3)<f8": at a comma that is in no brackets. */
+static size_t find_comma(const char *text)
+{
+	size_t n = 0;
+
+	for (int depth = 0; text[n] && (depth > 0 || text[n] != ','); n++)
+		depth += (text[n] == '(') - (text[n] == ')');
+	return n;
+}
+
+static int take_numbered(struct npy_parsing *parsing, const struct place *outer, unsigned i,
+			 const char *type)
+{
+	struct item item = begin_item(parsing);
+	struct place place = { .depth = outer->depth + 1 };
+	const size_t n_outer = *outer->name ? strlen(outer->name) + 1 : 0;
+	char *name;
+	int r;
+
+	if (asprintf(&name, "%s%sf%u", outer->name, n_outer ? "." : "", i) < 0)
+		return fail(-ENOMEM, "%s: no memory for its header", parsing->name);
+	if (outer->depth == 0)
+		fwrite(name, 1, strlen(name) + 1, parsing->tops);
+	place.name = name;
+	place.own_name_at = (uint32_t)n_outer;
+	fprintf(parsing->descr, "%s('%s', ", i ? ", " : "", name + n_outer);
+	r = take_type(parsing, type, &item);
+	if (r == 0)
+		r = end_item(parsing, &place, &item);
+	fputc(')', parsing->descr);
+	free(name);
+	return r;
+}
+
+/*
+ * Types with commas between them are a structure, whose fields are called f0, f1, ... A comma at
+ * the end is refused: to one version of numpy it makes a structure of one type, and not to another.
+ */
+static int take_types(struct npy_parsing *parsing, const struct place *place, char *text)
+{
+	bool is_last = false;
+	int r = 0;
+
+	fputc('[', parsing->descr);
+	for (unsigned i = 0; !is_last && r == 0; i++) {
+		const size_t n = find_comma(text);
+
+		is_last = text[n] == '\0';
+		text[n] = '\0';
+		r = text[strspn(text, " ")] ?
+			    take_numbered(parsing, place, i, text) :
+			    npy_refuse(parsing, "with a comma in its 'descr' that no type is at");
+		text += n + 1;
+	}
+	fputc(']', parsing->descr);
+	return r;
+}
+
+static int take_string(struct npy_parsing *parsing, const struct place *place, struct item *item)
+{
+	char *text;
+	int r = npy_take_string(parsing, &text);
 
 	if (r < 0)
 		return r;
-	spell_type(given, type);
-	r = parse_type(parsing, type, &field);
-	if (r == 0 && may_be_array && python_take(&parsing->text, ","))
-		r = npy_take_shape(parsing, dims, &n_dims);
-	if (r == 0)
-		r = npy_multiply(parsing, dims, n_dims, &n);
-	if (r == 0)
-		r = measure(parsing, n, (uint64_t)field.key.nbytes * field.n, &nbytes);
-	if (r < 0)
-		return r;
-	if (n_dims)
-		set_bytes(&field, nbytes);
-	stream = open_memstream(&spelling, &n_spelling);
-	if (!stream)
-		return fail(-ENOMEM, "%s: no memory for its header", parsing->name);
-	python_put_string(stream, type);
-	if (n_dims) {
-		fputs(", ", stream);
-		spell_shape(stream, dims, n_dims);
-	}
-	r = fclose(stream) == 0 ? 0 : fail(-ENOMEM, "%s: no memory for its header", parsing->name);
-	if (r == 0) {
-		fputs(spelling, parsing->descr);
-		field.spelling = spelling;
-		r = add_field(parsing, field, nbytes);
-	}
-	free(spelling);
+	item->is_structure = text[find_comma(text)] == ',';
+	r = item->is_structure ? take_types(parsing, place, text) : take_type(parsing, text, item);
+	free(text);
 	return r;
 }
 
@@ -189,102 +395,133 @@ static int take_array(struct npy_parsing *parsing, const struct place *place, bo
 
 static int take_structure(struct npy_parsing *parsing, const struct place *outer);
 
-/* Behind a structure: the shape of an array of them, which then is bytes that are carried along. */
-static int take_array_of_them(struct npy_parsing *parsing, const struct place *place,
-			      size_t n_before, uint64_t nbytes_before)
+/* A type, a structure, or an array of it: "([...], (2,))", once, or within each other. */
+static int take_item(struct npy_parsing *parsing, const struct place *place, struct item *item)
 {
-	struct field field = { .name = (char *)place->name,
-			       .own_name_at = place->own_name_at,
-			       .is_opaque = true,
-			       .spelling = (char *)"an array of structures" };
-	const uint64_t item_nbytes = parsing->item_nbytes - nbytes_before;
-	uint64_t dims[NPY_MOST_DIMENSIONS], n, nbytes = 0;
-	size_t n_dims;
-	int r = npy_take_shape(parsing, dims, &n_dims);
+	size_t n_tuples = 0;
+	int r;
 
-	if (r < 0)
-		return r;
-	fields_cut(&parsing->item, n_before);
-	parsing->item_nbytes = nbytes_before;
-	r = npy_multiply(parsing, dims, n_dims, &n);
-	if (r == 0)
-		r = measure(parsing, n, item_nbytes, &nbytes);
-	if (r < 0)
-		return r;
-	fputs(", ", parsing->descr);
-	spell_shape(parsing->descr, dims, n_dims);
-	set_bytes(&field, nbytes);
-	return add_field(parsing, field, nbytes);
-}
-
-/* A structure within one: its fields, unless it is an array of them. */
-static int take_inner(struct npy_parsing *parsing, const struct place *place)
-{
-	const size_t n_before = parsing->item.n;
-	const uint64_t nbytes_before = parsing->item_nbytes;
-	const struct place inner = { place->name, place->own_name_at, place->depth + 1 };
-	int r = take_structure(parsing, &inner);
-
-	if (r == 0 && python_take(&parsing->text, ","))
-		r = take_array_of_them(parsing, place, n_before, nbytes_before);
+	*item = begin_item(parsing);
+	while (python_take(&parsing->text, "("))
+		n_tuples++;
+	item->is_structure = python_take(&parsing->text, "[");
+	r = item->is_structure ? take_structure(parsing, place) : take_string(parsing, place, item);
+	for (; n_tuples > 0 && r == 0; n_tuples--) {
+		if (!python_take(&parsing->text, ","))
+			return npy_refuse_spelling(parsing);
+		r = take_shape(parsing, &item->array);
+		if (r < 0)
+			return r;
+		python_take(&parsing->text, ",");
+		r = python_take(&parsing->text, ")") ? 0 : npy_refuse_spelling(parsing);
+	}
 	return r;
 }
 
-/* 'name' or ('title', 'name'), of which those of the outermost structure are kept. */
-static int take_names(struct npy_parsing *parsing, unsigned depth,
-		      char name[static MOST_NAME_NBYTES])
+/* What a field of the outermost structure is called, or its title. */
+static void note_name(const struct npy_parsing *parsing, const struct place *outer,
+		      const char *name)
 {
-	const bool has_title = python_take(&parsing->text, "(");
-	int r = npy_take_string(parsing, name, MOST_NAME_NBYTES);
+	python_put_string(parsing->descr, name);
+	if (outer->depth == 0)
+		fwrite(name, 1, strlen(name) + 1, parsing->tops);
+}
 
-	if (r == 0 && has_title) {
-		fputc('(', parsing->descr);
-		python_put_string(parsing->descr, name);
-		fputs(", ", parsing->descr);
-		if (depth == 0)
-			fwrite(name, 1, strlen(name) + 1, parsing->tops);
-		r = python_take(&parsing->text, ",") ?
-			    npy_take_string(parsing, name, MOST_NAME_NBYTES) :
-			    npy_refuse_spelling(parsing);
+static int take_title(struct npy_parsing *parsing, const struct place *outer)
+{
+	char *title;
+	int r = npy_take_string(parsing, &title);
+
+	if (r < 0)
+		return r;
+	fputc('(', parsing->descr);
+	note_name(parsing, outer, title);
+	fputs(", ", parsing->descr);
+	free(title);
+	return 0;
+}
+
+/* Behind the '(' of ('title', 'name'); None is no title. */
+static int take_titled(struct npy_parsing *parsing, const struct place *outer, char **ret_name)
+{
+	const bool has_title = !python_take(&parsing->text, "None");
+	int r = has_title ? take_title(parsing, outer) : 0;
+
+	if (r == 0 && !python_take(&parsing->text, ","))
+		r = npy_refuse_spelling(parsing);
+	if (r == 0)
+		r = npy_take_string(parsing, ret_name);
+	if (r < 0)
+		return r;
+	note_name(parsing, outer, *ret_name);
+	fputs(has_title ? ")" : "", parsing->descr);
+	if (python_take(&parsing->text, ")"))
+		return 0;
+	free(*ret_name);
+	return npy_refuse_spelling(parsing);
+}
+
+/* 'name' or ('title', 'name'). *ret_name: with what is around it; to be freed. */
+static int take_names(struct npy_parsing *parsing, const struct place *outer, char **ret_name,
+		      uint32_t *ret_own_name_at)
+{
+	char *own;
+	int r;
+
+	if (python_take(&parsing->text, "(")) {
+		r = take_titled(parsing, outer, &own);
+	} else {
+		r = npy_take_string(parsing, &own);
+		if (r == 0)
+			note_name(parsing, outer, own);
 	}
 	if (r < 0)
 		return r;
-	python_put_string(parsing->descr, name);
-	if (depth == 0)
-		fwrite(name, 1, strlen(name) + 1, parsing->tops);
-	if (has_title)
-		fputc(')', parsing->descr);
-	return has_title && !python_take(&parsing->text, ")") ? npy_refuse_spelling(parsing) : 0;
+	r = asprintf(ret_name, "%s%s%s", outer->name, *outer->name && *own ? "." : "", own);
+	*ret_own_name_at = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(own));
+	free(own);
+	return r < 0 ? fail(-ENOMEM, "%s: no memory for its header", parsing->name) : 0;
 }
 
-/* ('name', '<f8') or (('title', 'name'), '<f8', (2,)) */
-static int take_field(struct npy_parsing *parsing, const struct place *outer)
+/* Behind the names: the item, and the shape of an array of it. */
+static int take_rest(struct npy_parsing *parsing, const struct place *place, const char *end)
 {
-	char part[MOST_NAME_NBYTES], name[MOST_NAME_NBYTES];
-	struct place place = { name, 0, outer->depth };
+	struct item item;
 	int r;
 
-	if (!python_take(&parsing->text, "("))
+	if (!python_take(&parsing->text, ","))
+		return npy_refuse_spelling(parsing);
+	fputs(", ", parsing->descr);
+	r = take_item(parsing, place, &item);
+	if (r == 0 && python_take(&parsing->text, ",") && !python_begins(&parsing->text, end))
+		r = take_shape(parsing, &item.array);
+	if (r == 0)
+		r = end_item(parsing, place, &item);
+	if (r < 0)
+		return r;
+	python_take(&parsing->text, ",");
+	fputc(')', parsing->descr);
+	return python_take(&parsing->text, end) ? 0 : npy_refuse_spelling(parsing);
+}
+
+/* ('name', '<f8') or (('title', 'name'), '<f8', (2,)); numpy takes ['name', '<f8'], too */
+static int take_field(struct npy_parsing *parsing, const struct place *outer)
+{
+	const bool is_list = python_take(&parsing->text, "[");
+	struct place place = { .depth = outer->depth + 1 };
+	char *name;
+	int r;
+
+	if (!is_list && !python_take(&parsing->text, "("))
 		return npy_refuse_spelling(parsing);
 	fputc('(', parsing->descr);
-	r = take_names(parsing, outer->depth, part);
-	if (r == 0 && !python_take(&parsing->text, ","))
-		r = npy_refuse_spelling(parsing);
+	r = take_names(parsing, outer, &name, &place.own_name_at);
 	if (r < 0)
 		return r;
-	fputs(", ", parsing->descr);
-	if ((size_t)snprintf(name, sizeof name, "%s%s%s", outer->name,
-			     *outer->name && *part ? "." : "", part) >= sizeof name)
-		return npy_refuse(parsing, "with a name of more than %zu bytes", sizeof name);
-	place.own_name_at = (uint32_t)(strlen(name) - strlen(part));
-	if (python_take(&parsing->text, "["))
-		r = take_inner(parsing, &place);
-	else
-		r = take_array(parsing, *part ? &place : &(struct place){ "", 0, 0 }, true);
-	fputc(')', parsing->descr);
-	if (r < 0)
-		return r;
-	return python_take(&parsing->text, ")") ? 0 : npy_refuse_spelling(parsing);
+	place.name = name;
+	r = take_rest(parsing, &place, is_list ? "]" : ")");
+	free(name);
+	return r;
 }
 
 /* Behind its '['. */
@@ -311,19 +548,31 @@ static int take_structure(struct npy_parsing *parsing, const struct place *outer
 	return 0;
 }
 
-int npy_take_descr(struct npy_parsing *parsing)
+/* An item of items is an array, whose dimensions are not in the shape. */
+static int take_whole(struct npy_parsing *parsing)
 {
 	const struct place place = { "", 0, 0 };
+	struct item item;
+	int r = take_item(parsing, &place, &item);
+
+	if (r < 0)
+		return r;
+	parsing->is_structure = item.is_structure;
+	if (item.array.n_dims)
+		return npy_refuse(parsing, "whose items are arrays, which numpy does not load");
+	return end_item(parsing, &place, &item);
+}
+
+int npy_take_descr(struct npy_parsing *parsing)
+{
 	struct npy *npy = parsing->npy;
 	size_t n_descr, n_tops;
 	int r = 0;
 
 	parsing->descr = open_memstream(&npy->descr, &n_descr);
 	parsing->tops = open_memstream(&npy->top_names, &n_tops);
-	parsing->is_structure = python_take(&parsing->text, "[");
 	if (parsing->descr && parsing->tops) {
-		r = parsing->is_structure ? take_structure(parsing, &place) :
-					    take_array(parsing, &place, false);
+		r = take_whole(parsing);
 		fputc('\0', parsing->tops);
 	}
 	if (!parsing->descr || fclose(parsing->descr) != 0)

@@ -26,9 +26,10 @@ int npy_refuse(const struct npy_parsing *parsing, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int npy_refuse_spelling(const struct npy_parsing *parsing);
 
-int npy_take_string(struct npy_parsing *parsing, char *to, size_t most_nbytes);
+/* *ret_string: to be freed. */
+int npy_take_string(struct npy_parsing *parsing, char **ret_string);
 
-/* "(3, 4)", "(3,)", "()", or a number without brackets. */
+/* "(3, 4)", "(3,)", "()", "[3]", or a number without brackets. */
 int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n);
 
 /* How many items such an array has. */

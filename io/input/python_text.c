@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LAST_CHARACTER = 0x10ffff };
@@ -15,14 +16,17 @@ void python_skip_blanks(struct python_text *text)
 	text->at += strspn(text->at, " \t\r\n");
 }
 
+bool python_begins(struct python_text *text, const char *word)
+{
+	python_skip_blanks(text);
+	return strncmp(text->at, word, strlen(word)) == 0;
+}
+
 bool python_take(struct python_text *text, const char *word)
 {
-	const size_t n = strlen(word);
-
-	python_skip_blanks(text);
-	if (strncmp(text->at, word, n) != 0)
+	if (!python_begins(text, word))
 		return false;
-	text->at += n;
+	text->at += strlen(word);
 	return true;
 }
 
@@ -130,30 +134,51 @@ static bool take_character(struct python_text *text, uint32_t *ret_character)
 	return true;
 }
 
-int python_take_string(struct python_text *text, char *to, size_t most_nbytes)
+/* How many bytes there are up to the end of a string. */
+static size_t count_to(const char *at, char quote)
 {
-	enum { MOST_CHARACTER_NBYTES = 4 };
-	uint32_t character;
 	size_t n = 0;
-	char quote;
+
+	while (at[n] && at[n] != quote)
+		n += at[n] == '\\' && at[n + 1] ? 2 : 1;
+	return n;
+}
+
+/* What is up to the quote, with room for it. */
+static int take_up_to(struct python_text *text, char quote, char *to)
+{
+	uint32_t character;
+
+	while (*text->at && *text->at != quote) {
+		if (!take_character(text, &character))
+			return -EINVAL;
+		to += put_utf8(character, to);
+	}
+	*to = '\0';
+	return python_take(text, (const char[]){ quote, '\0' }) ? 0 : -EINVAL;
+}
+
+int python_take_string(struct python_text *text, char **ret_string)
+{
+	enum { MOST_TIMES = 2 }; /* a character of Latin-1 takes so many bytes */
+	char *string, quote;
+	int r;
 
 	python_skip_blanks(text);
 	text->at += (*text->at == 'u'); /* of Python 2 */
 	quote = *text->at;
 	if (quote != '\'' && quote != '"')
 		return -EINVAL;
-	for (text->at++; *text->at && *text->at != quote;) {
-		if (n + MOST_CHARACTER_NBYTES >= most_nbytes)
-			return -ENAMETOOLONG;
-		if (!take_character(text, &character))
-			return -EINVAL;
-		n += put_utf8(character, to + n);
-	}
-	if (*text->at != quote)
-		return -EINVAL;
 	text->at++;
-	to[n] = '\0';
-	return 0;
+	string = malloc(MOST_TIMES * count_to(text->at, quote) + 1);
+	if (!string)
+		return -ENOMEM;
+	r = take_up_to(text, quote, string);
+	if (r < 0)
+		free(string);
+	else
+		*ret_string = string;
+	return r;
 }
 
 void python_put_string(FILE *stream, const char *string)

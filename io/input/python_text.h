@@ -23,11 +23,14 @@ void python_skip_blanks(struct python_text *text);
 /* Is this the next, after blanks? Then it is passed. */
 bool python_take(struct python_text *text, const char *word);
 
+/* The same, and it is not passed. */
+bool python_begins(struct python_text *text, const char *word);
+
 /*
- * 'quoted' or "quoted", into `to`, of most_nbytes. Returns 0; -EINVAL without a message if it is
- * none; -ENAMETOOLONG without one if it has no room.
+ * 'quoted' or "quoted"; *ret_string is to be freed. Returns 0; without a message, -EINVAL if it is
+ * none, or -ENOMEM.
  */
-int python_take_string(struct python_text *text, char *to, size_t most_nbytes);
+int python_take_string(struct python_text *text, char **ret_string);
 
 /* Write a string in quotes. */
 void python_put_string(FILE *stream, const char *string);

@@ -169,7 +169,8 @@ static int complete_from(const struct sort_spec *spec, const struct input *input
 	complete.said = RECORDS_KEYS;
 	complete.record_nbytes = fields->record_nbytes;
 	complete.keys = keys;
-	complete.keeps_ties = fields->are_columns || (fields->n && *fields->fields[0].name);
+	complete.keeps_ties = fields->are_columns || fields->n > 1 ||
+			      (fields->n && *fields->fields[0].name);
 	for (uint32_t i = 0; i < complete.n_keys && r == 0; i++) {
 		keys[i].descending |= spec->reverse;
 		r = check_key(&complete, &keys[i], name);

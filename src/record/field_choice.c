@@ -67,18 +67,27 @@ static int refuse(const struct choosing *choosing, const char *what)
 			 fields->header_nbytes, "%s: %s", choosing->name, what);
 }
 
-/* As many as a message has room for. */
-static void list_names(const struct fields *fields, char text[static 256])
-{
-	size_t n = 0;
+enum { NAMES_NBYTES = 1024 };
 
-	text[0] = '\0';
-	for (size_t i = 0; i < fields->n && n < 200; i++)
-		if (*fields->fields[i].name)
-			n += (size_t)snprintf(text + n, 256 - n, "%s%.40s", n ? ", " : "",
-					      fields->fields[i].name);
-	if (n == 0)
-		snprintf(text, 256, "none");
+/* As many as have room, each whole; and how many there are beside them. */
+static void list_names(const struct fields *fields, char text[static NAMES_NBYTES])
+{
+	const size_t room = NAMES_NBYTES - 32; /* for the number */
+	size_t n = 0, n_others = 0;
+
+	snprintf(text, NAMES_NBYTES, "none");
+	for (size_t i = 0; i < fields->n; i++) {
+		const char *name = fields->fields[i].name;
+
+		if (n_others > 0 || n + strlen(name) + 2 > room)
+			n_others += *name != '\0';
+		else if (*name)
+			n += (size_t)snprintf(text + n, NAMES_NBYTES - n, "%s%s", n ? ", " : "",
+					      name);
+	}
+	if (n_others)
+		snprintf(text + n, NAMES_NBYTES - n, "%s%zu %s", n ? ", and " : "", n_others,
+			 n ? "more" : "long ones");
 }
 
 /* Does the text end so, with something in front of it? */
@@ -92,7 +101,7 @@ static bool ends(const char *text, const char *end)
 static int fail_unknown(const struct choosing *choosing, const char *text)
 {
 	const struct fields *fields = choosing->fields;
-	char names[256];
+	char names[NAMES_NBYTES];
 
 	if (ends(text, ":r:n") || ends(text, ":r:t"))
 		return fail(-EINVAL,
@@ -296,7 +305,7 @@ static int choose(const struct choosing *choosing, const struct field_choice *ch
 	return fields_place(choosing->fields, choosing->name, &chosen->keys[chosen->n++]);
 }
 
-/* All of them that have a name; of a record without names all that there is. */
+/* All of them but what is between them; of a record without names all that there is. */
 static int choose_all(const struct choosing *choosing, const struct order *order,
 		      struct chosen *chosen)
 {
@@ -304,7 +313,7 @@ static int choose_all(const struct choosing *choosing, const struct order *order
 	int r = 0;
 
 	for (size_t i = 0; i < fields->n && r == 0; i++)
-		if (!has_names(fields) || *fields->fields[i].name)
+		if (!has_names(fields) || !fields->fields[i].is_padding)
 			r = add_keys(choosing, chosen, &fields->fields[i], 0, fields->fields[i].n,
 				     order);
 	return r;
@@ -359,7 +368,8 @@ int fields_choose_typed(const struct fields *fields, const struct key *type, con
 	const struct order order = { .end = "",
 				     .has_order = type->has_order,
 				     .numeric = type->numeric };
-	char given[KEY_TYPE_NBYTES], found[KEY_TYPE_NBYTES], names[256], what[512];
+	char given[KEY_TYPE_NBYTES], found[KEY_TYPE_NBYTES], names[NAMES_NBYTES],
+		what[NAMES_NBYTES + 256];
 	const bool is_one_type = fields->n == 1 && (fields->are_columns || field->n == 1);
 	struct chosen chosen;
 	int r;

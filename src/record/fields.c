@@ -49,22 +49,19 @@ static const struct field *find(const struct fields *fields, const char *name)
 	return NULL;
 }
 
-/* One "NAME:TYPE", of n bytes. */
-static int parse_one(const char *option, const char *text, size_t n, struct fields *fields)
+/* One "NAME:TYPE", which is cut in two. */
+static int parse_one(const char *option, char *name, const char *text, struct fields *fields)
 {
-	char name[256], meant[KEY_TYPE_NBYTES];
-	const char *type;
 	struct field field = { .name = name, .n = 1 };
+	char meant[KEY_TYPE_NBYTES], *type = strchr(name, ':');
 	int r;
 
-	snprintf(name, sizeof name, "%.*s", (int)n, text);
-	type = strchr(name, ':');
-	if (n >= sizeof name || !type || type == name)
+	if (!type || type == name)
 		return fail(-EINVAL,
 			    "%s: '%s': write NAME:TYPE,NAME:TYPE, such as id:u64,name:S6; x:V4 is "
 			    "4 bytes",
 			    option, text);
-	name[type++ - name] = '\0';
+	*type++ = '\0';
 	if (key_parse_type(type, &field.key) < 0 && key_suggest_type(type, meant))
 		return fail(-EINVAL, "%s: field %s: unknown type '%s': did you mean %s?", option,
 			    name, type, meant);
@@ -87,8 +84,11 @@ int fields_parse(const char *option, const char *text, struct fields *ret_fields
 	*ret_fields = (struct fields){ 0 };
 	do {
 		const size_t n = strcspn(at, ",");
+		char *one = strndup(at, n);
 
-		r = parse_one(option, at, n, ret_fields);
+		r = one ? parse_one(option, one, at, ret_fields) :
+			  fail(-ENOMEM, "%s: no memory for it", option);
+		free(one);
 		at += n;
 	} while (r == 0 && *at++ == ',');
 	return r;

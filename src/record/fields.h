@@ -22,6 +22,7 @@ struct field {
 	struct key key;       /* of the first of them, at its place in the record */
 	uint32_t n;           /* at least 1 */
 	bool is_opaque;       /* of no type that can be sorted by: it is carried along */
+	bool is_padding;      /* nothing in particular, between the others */
 	char *spelling;       /* of the type, where the input has it; NULL */
 };
 

@@ -140,7 +140,43 @@ static void types_that_numpy_only_reads_are_understood(void **state)
 	assert_fields("'float64'", 8, ":0:f64le:n");
 	assert_fields("'<q'", 8, ":0:i64le");
 	assert_fields("'?'", 1, ":0:bool");
+	assert_fields("'int'", 8, ":0:i64le");
+	assert_fields("'>datetime64[s]'", 8, ":0:t64be");
+	assert_fields("'m'", 8, ":0:t64le");
+	assert_fields("'cfloat'", 16, ":0:c128le:n");
 	assert_fields("u'|a3'", 3, ":0:b3");
+}
+
+/* Which numpy does not write, and reads. */
+static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
+{
+	(void)state;
+	assert_fields("'<i8, (2, 3)<f4,>u2'", 34, "f0:0:i64le f1:8:b24 f2:32:u16be");
+	assert_fields("'2i4,<3u1 , 1f4'", 15, "f0:0:b8 f1:8:b3 f2:11:f32le:n");
+	assert_fields("[('a', '<i2,|u1'), ('b', '3i2'), ('c', '|u1', 1)]", 10,
+		      "a.f0:0:i16le a.f1:2:u8le b:3:b6 c:9:u8le");
+	assert_fields("[['a', '<i8'], ['b', '|u1', (2,)], ('c', [['d', '<i2']])]", 12,
+		      "a:0:i64le b:8:b2 c.d:10:i16le");
+	assert_fields("[('a', ('<i4', (2,))), ('b', ([('x', '<i2')], 3), (2,)), ('c', '<i2')]", 22,
+		      "a:0:b8 b:8:b12 c:20:i16le");
+	assert_fields("[('a', (('<i4', (2,)), (3,)))]", 24, "a:0:b24");
+	assert_fields("[((None, 'a'), '<i4'), ('b', '|u1', [2, 3])]", 10, "a:0:i32le b:4:b6");
+}
+
+static void names_may_be_long(void **state)
+{
+	char text[900], name[601];
+	struct npy npy;
+
+	(void)state;
+	memset(name, 'n', sizeof name);
+	name[sizeof name - 1] = '\0';
+	snprintf(text, sizeof text,
+		 "{'descr': [('a', [('%s', '<i8')])], 'fortran_order': False, 'shape': (3,)}",
+		 name);
+	assert_int_equal(parse_text(1, text, &npy), 0);
+	assert_int_equal(strlen(npy.fields.fields[0].name), 602);
+	npy_free(&npy);
 }
 
 /* As numpy writes them, in Latin-1, in UTF-8, and escaped. */
@@ -227,13 +263,21 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	assert_refused("'<f16'", "(5,)", "'<f16', which gsort does not know");
 	assert_refused("'<c32'", "(5,)", "'<c32'");
 	assert_refused("'<q8'", "(5,)", "'<q8'");
-	assert_refused("'int'", "(5,)", "does not know");
+	assert_refused("'integer'", "(5,)", "does not know");
+	assert_refused("'object'", "(5,)", "objects of Python");
 	assert_refused("'<i99999999999999999999'", "(5,)", "does not know");
 	assert_refused("'|S0'", "(5,)", "no bytes");
 	assert_refused("'<f8'", "(5, 0)", "no bytes");
 	assert_refused("'<f8'", "(5, 8193)", "65536");
 	assert_refused("'<f8'", "(5, 4294967296, 4294967296)", "2^64");
 	assert_refused("[('a', '<f8')]", "(5, 2)", "rows of structures");
+	assert_refused("('<f8', (2,))", "(5,)", "items are arrays");
+	assert_refused("'2<f8'", "(5,)", "items are arrays");
+	assert_refused("'<i8,<q8'", "(5,)", "'<q8'");
+	assert_refused("'<i8,'", "(5,)", "a comma in its 'descr'");
+	assert_refused("[('a', 3)]", "(5,)", "not understood, at '3)]");
+	assert_refused("[('a', '<f8', (2,)]", "(5,)", "not understood");
+	assert_refused("['a', '<f8')]", "(5,)", "not understood");
 	assert_refused("['a'", "(5,)", "not understood, at ''a'");
 	assert_refused("'<f8'", "(5,", "not understood");
 	assert_int_equal(parse_text(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (5, 2)}",
@@ -250,8 +294,9 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 /* Every beginning of a header, and every byte of it changed: an answer, and no more. */
 static void damaged_headers_are_answered(void **state)
 {
-	static const char text[] = "{'descr': [('a', '<f8', (2,)), ('b', [('c', '<U3')])], "
-				   "'fortran_order': False, 'shape': (10, ), }";
+	static const char text[] =
+		"{'descr': [('a', '<f8', (2,)), ('b', [('c', '<U3')]), ['d', "
+		"('<i2,(2,)u1', 3)]], 'fortran_order': False, 'shape': (10, ), }";
 	unsigned char bytes[1024], *cut;
 	const size_t n = make_header(1, text, bytes);
 	struct npy npy;
@@ -390,6 +435,8 @@ int main(void)
 		cmocka_unit_test(structures_become_fields),
 		cmocka_unit_test(fields_of_other_types_are_carried_along),
 		cmocka_unit_test(types_that_numpy_only_reads_are_understood),
+		cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
+		cmocka_unit_test(names_may_be_long),
 		cmocka_unit_test(names_are_utf8_whatever_the_header_is),
 		cmocka_unit_test(rows_have_columns),
 		cmocka_unit_test(spellings_of_all_versions_are_understood),
