@@ -149,6 +149,12 @@ void input_cancel(struct input *input);
 int input_cancel_together(struct input *input, const struct input *other);
 
 /*
+ * Nothing has been read of either; `to` is of the first path of `from`, alone. If that was looked
+ * at already (input_look_ahead()), a pipe that cannot be opened twice, `to` goes on with it.
+ */
+void input_hand_on(struct input *from, struct input *to);
+
+/*
  * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total
  * size only for positions that have been read.
  */

@@ -46,9 +46,8 @@ static int check_npy(const struct input *input, const struct placed_source *plac
 {
 	if (!input->npy && placed == input->sources) /* another input was settled before */
 		return fail(-EINVAL,
-			    "%s: is a file of numpy, and is merged as plain records: other inputs "
-			    "are no such files, or all are pipes, of which nobody knows it in "
-			    "time: give one of them as a file",
+			    "%s: is a file of numpy, and another input is not: all inputs are, or "
+			    "none",
 			    placed->source.name);
 	if (!input->npy)
 		return fail(-EINVAL,

@@ -154,6 +154,24 @@ void source_release(struct source_table *table, struct source *source)
 	pthread_mutex_unlock(&table->lock);
 }
 
+void source_move(struct source_table *table, struct source *source, struct source_table *to_table,
+		 struct source *to)
+{
+	assert(source->is_started && source->n_holders == 1 && !to->is_started);
+	source_close(to_table, to);
+	*to = *source;
+	source->file.fd = source->direct.fd = -1;
+	source->zst_stream = NULL;
+	source->zst_reader = NULL;
+	source->head = NULL;
+	source->is_started = false;
+	source->n_holders = 0;
+	if (to->file.fd >= 0) {
+		table->n_open--;
+		to_table->n_open++;
+	}
+}
+
 void source_close(struct source_table *table, struct source *source)
 {
 	if (source->file.fd >= 0)

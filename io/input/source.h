@@ -115,6 +115,13 @@ void source_release(struct source_table *table, struct source *source);
 void source_close(struct source_table *table, struct source *source);
 
 /*
+ * What was started of one, in place of another of the same path, which was examined, and in another
+ * table. It then is as if it had not been started. Nobody else holds it.
+ */
+void source_move(struct source_table *table, struct source *source, struct source_table *to_table,
+		 struct source *to);
+
+/*
  * Read exactly nbytes at `offset` of what a regular source contributes, all within it. -EBUSY if it
  * has shrunk, or is not as large as it was when its last byte is read. Thread-safe.
  */

@@ -176,6 +176,8 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 		inputs->n_records += input_total_nbytes(input) / job->layout->record_nbytes;
 		return add_files(job, input, position, runs);
 	}
+	if (i == 0)
+		input_hand_on(job->input, input);
 	r = input_cancel_together(input, job->input);
 	if (r == 0)
 		r = spool(job, input, &inputs->n_records, ret_read, &run);

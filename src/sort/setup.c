@@ -83,7 +83,7 @@ int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *
 	job->limit = spec->limit;
 	r = input_open_given(job->io, spec->inputs, spec->given_inputs, spec->n_inputs, &framing,
 			     &job->input);
-	if (r == 0 && (input_is_settled(job->input) || spec->merges))
+	if (r == 0 && input_is_settled(job->input))
 		r = settle(ret_settled, job);
 	return r;
 }
@@ -101,7 +101,8 @@ int setup_look_ahead(struct settled *settled, struct job *job, bool may_open)
 {
 	int r;
 
-	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN || settled->spec.merges)
+	if (input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN ||
+	    (settled->spec.merges && settled->is_done))
 		return 0;
 	stats_begin_phase(job->stats, PHASE_RUNS, 0);
 	r = input_look_ahead(job->input, may_open);

@@ -31,9 +31,8 @@ struct setup {
 
 /*
  * Into a job that has nothing but stats: what is given in it (job.h), of which the inputs are
- * opened. If they are pipes, it is known what is sorted when these have been looked at, unless they
- * are merged: then they are plain records. Returns 0, or a negative errno after a message;
- * setup_close_inputs() is due in both cases.
+ * opened. If they are pipes, it is known what is sorted when these have been looked at. Returns 0,
+ * or a negative errno after a message; setup_close_inputs() is due in both cases.
  */
 int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *observer,
 		      struct settled *ret_settled, struct job *job);
@@ -41,8 +40,8 @@ void setup_close_inputs(struct settled *settled, struct job *job);
 
 /*
  * What is planned for a pipe depends on what it is, and whether it is compressed: see
- * input_look_ahead(). Of a merge each pipe is read by itself (input_runs.h), and is not touched
- * before.
+ * input_look_ahead(). Of a merge each pipe is read by itself (input_runs.h): the first is looked at
+ * if nothing else says what all of them are.
  */
 int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
 
