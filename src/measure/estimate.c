@@ -55,8 +55,11 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 			  nbytes[PHASE_PASSES]);
 		add_storing(plan, layout, plan->passes_nbytes, nbytes[PHASE_PASSES]);
 	}
-	add_merge(plan, plan->n_chunks ? spilled_nbytes : plan->expected_nbytes, sorted_nbytes,
-		  nbytes[PHASE_MERGE]);
+	add_merge(plan,
+		  plan->counted_nbytes ? plan->counted_nbytes :
+		  plan->n_chunks       ? spilled_nbytes :
+					 plan->expected_nbytes,
+		  sorted_nbytes, nbytes[PHASE_MERGE]);
 	nbytes[PHASE_MERGE][STAGE_DECODE] = coded_nbytes;
 	nbytes[PHASE_MERGE][STAGE_WRITE] = n * layout->output_nbytes;
 }

@@ -109,6 +109,36 @@ static uint64_t pages_up(uint64_t nbytes)
 }
 
 /*
+ * Of n records, those that are merged to one run to be counted: none if one chunk holds all, which
+ * is a run that is counted already.
+ */
+static uint64_t counted_records(const struct plan_request *request, const struct plan *plan,
+				uint64_t n)
+{
+	if (!request->counts_first || (plan->fits && plan->n_chunks == 1))
+		return 0;
+	return request->limit ? at_most(n, request->limit) : n;
+}
+
+/*
+ * One more pass. While runs that are stored, and what is still in memory, become one, what has been
+ * merged of them is given back.
+ */
+static void expect_count(const struct plan_request *request, struct plan *plan, uint64_t n)
+{
+	const uint64_t item_nbytes = request->layout->item_nbytes;
+	const uint64_t stored_nbytes = plan->temporary_nbytes;
+
+	plan->counted_nbytes = times(counted_records(request, plan, n), item_nbytes);
+	if (plan->counted_nbytes == 0)
+		return;
+	plan->n_passes++;
+	plan->passes_nbytes = plus(plan->passes_nbytes, plan->counted_nbytes);
+	plan->temporary_nbytes = at_most(plus(stored_nbytes, plan->counted_nbytes),
+					 at_least(times(n, item_nbytes), stored_nbytes));
+}
+
+/*
  * The space for nbytes that are stored, of which nothing shrinks. Neighbouring blocks are one
  * extent, unless one of them has been encoded and the other has not; the last of a window is short.
  */
@@ -165,9 +195,11 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	plan->passes_nbytes = part_of(of_runs, n_runs, passes.n_moved);
 	plan->temporary_nbytes = request->n_input_runs ? at_most(plan->passes_nbytes, of_runs) :
 							 plan->spilled_nbytes;
+	expect_count(request, plan, n);
 	plan->most_temporary_nbytes =
-		taken_nbytes(request, plan, plan->n_spilled_runs, plan->temporary_nbytes);
-	if (passes.n > 1)
+		taken_nbytes(request, plan, plan->n_spilled_runs + (plan->counted_nbytes > 0),
+			     plan->temporary_nbytes);
+	if (plan->n_passes > 1)
 		plan->most_temporary_nbytes =
 			plus(plan->most_temporary_nbytes,
 			     merging_nbytes(request, plan, plan->most_temporary_nbytes));

@@ -210,14 +210,16 @@ uint64_t plan_expected_input_nbytes(const struct plan_request *request, const st
 uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t input_nbytes = plan_expected_input_nbytes(request, plan);
-
-	uint64_t run_nbytes = plan->spill_chunks * plan->chunk_nbytes;
+	const uint64_t most_nbytes = request->limit ? times(request->limit, plan->resident_nbytes) :
+						      UINT64_MAX;
+	const uint64_t run_nbytes = at_most(plan->spill_chunks * plan->chunk_nbytes, most_nbytes);
+	uint64_t nbytes;
 
 	if (request->n_input_runs)
 		return input_nbytes;
-	if (request->limit)
-		run_nbytes = at_most(run_nbytes, times(request->limit, plan->resident_nbytes));
-	return times(expected_runs(plan, input_nbytes), run_nbytes);
+	nbytes = times(expected_runs(plan, input_nbytes), run_nbytes);
+	return request->counts_first ? at_least(nbytes, at_most(input_nbytes, most_nbytes)) :
+				       nbytes;
 }
 
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan)
@@ -312,11 +314,11 @@ static uint32_t n_ranges(const struct plan_request *request)
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
 	plan->n_ranges = n_ranges(request);
-	plan_blocks_with(request, plan, plan_entry_nbytes(request, false));
+	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
 	if (plan_expected_stored_runs(request, plan) <= plan->fan_in)
 		return;
 	plan->n_ranges = 1;
-	plan_blocks_with(request, plan, plan_entry_nbytes(request, false));
+	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
 	if (plan_expected_stored_runs(request, plan) > plan->fan_in)
 		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
 }

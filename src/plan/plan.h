@@ -60,6 +60,8 @@ struct plan_request {
 	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
 	bool ordered_input;          /* of a merge: best read from the beginning to the end */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
+	bool counts_first;           /* all runs become one before they are written: its length says
+					how many records -u leaves */
 	uint64_t streams_nbytes;     /* of the memory: what compressed inputs and outputs take */
 	/* How what is spilled is stored; are_codes: see block_writer.h */
 	struct compression_choice compression;
@@ -122,6 +124,7 @@ struct plan {
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
 	uint64_t spilled_nbytes; /* when runs are formed, and ... */
 	uint64_t passes_nbytes;  /* ... by merges before the final one */
+	uint64_t counted_nbytes; /* of these, by the last, if records are counted before; or 0 */
 	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
 	uint64_t temporary_nbytes, most_temporary_nbytes;
 

@@ -36,16 +36,9 @@ int around_make_header(const struct sort_spec *spec, const struct layout *layout
 	return input_make_header(input, &wish, ret_header);
 }
 
-int around_check(const struct sort_spec *spec, const struct header *header, bool is_ordered,
-		 const char *name)
+bool around_counts_first(const struct sort_spec *spec, const struct header *header, bool is_ordered)
 {
-	if (!header_counts(header) || !spec->unique || !is_ordered)
-		return 0;
-	return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
-			 "%s: a file of numpy begins with the number of its records, and how many "
-			 "are unique is known at the end: it cannot be written in order, nor "
-			 "compressed",
-			 name);
+	return header_counts(header) && spec->unique && is_ordered;
 }
 
 /* Is the number of records put in when it is known for sure? It can be, if the order is free. */

@@ -32,11 +32,11 @@ int around_make_header(const struct sort_spec *spec, const struct layout *layout
 		       const struct input *input, struct header *ret_header);
 
 /*
- * Can the header of an output of that name be known in time? is_ordered: it is written in order.
- * 0, or -EINVAL after a message.
+ * Must it be known how many records there are before they are merged? If -u drops some of them, and
+ * the output, which begins with their number, is written in order (is_ordered).
  */
-int around_check(const struct sort_spec *spec, const struct header *header, bool is_ordered,
-		 const char *name);
+bool around_counts_first(const struct sort_spec *spec, const struct header *header,
+			 bool is_ordered);
 
 /* All inputs have been read, or can be: make the header. 0, or -ENOMEM after a message. */
 int around_prepare(const struct around *frame);

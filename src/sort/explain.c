@@ -84,6 +84,14 @@ static int find_temporary_room(const struct sort_spec *spec, const struct job *j
 	return must_be_there ? r : 0;
 }
 
+/* A pipe or a device. */
+static bool is_no_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 /*
  * Can there be such an output? It is opened, and is gone again; but a pipe or a device, where that
  * could be seen. The rest of what a sort refuses shows when it begins.
@@ -91,12 +99,9 @@ static int find_temporary_room(const struct sort_spec *spec, const struct job *j
 static int try_output(const struct sort_spec *spec, const struct job *job)
 {
 	struct output *output;
-	struct stat status;
 	int r;
 
-	if (!spec->output_path || spec->checks ||
-	    (stat(spec->output_path, &status) == 0 && !S_ISREG(status.st_mode) &&
-	     !S_ISDIR(status.st_mode)))
+	if (!spec->output_path || spec->checks || is_no_file(spec->output_path))
 		return 0;
 	r = output_open(job->io, spec->output_path, 0, &output);
 	if (r == 0)
@@ -128,19 +133,32 @@ static struct room output_room(const struct sort_spec *spec, const struct job *j
 	return room;
 }
 
+/*
+ * Would it be written in order? What standard output is, the plan being written to it, does not say
+ * what it will be: it may be a pipe.
+ */
+static bool may_be_ordered(const struct sort_spec *spec)
+{
+	return spec->zstd_level > 0 || !spec->output_path || is_no_file(spec->output_path);
+}
+
 static int make_plan(struct settled *settled, uint64_t assumed_nbytes, struct job *job)
 {
-	const struct setup setup = {
-		.spec = &settled->spec,
+	const struct sort_spec *spec = &settled->spec;
+	struct setup setup = {
+		.spec = spec,
 		.explains = true,
-		.ordered_output = settled->spec.zstd_level > 0,
+		.ordered_output = spec->zstd_level > 0,
 		.assumed_nbytes = assumed_nbytes,
 	};
 	int r = check_assumption(job, assumed_nbytes);
 
 	if (r == 0)
 		r = setup_look_ahead(settled, job, false);
-	return r < 0 ? r : setup_open(&setup, job);
+	if (r < 0)
+		return r;
+	setup.counts_first = around_counts_first(spec, &settled->header, may_be_ordered(spec));
+	return setup_open(&setup, job);
 }
 
 int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,

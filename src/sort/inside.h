@@ -38,10 +38,10 @@ struct sort {
 int runs_make(struct sort *sort);
 
 /*
- * As few of them as can be merged at once, in memory_nbytes for windows. Returns 0, or a negative
- * errno after a message.
+ * As few of them as can be merged at once; or one, without what -u drops, if it must be known how
+ * many records there are. Returns 0, or a negative errno after a message.
  */
-int runs_reduce(struct sort *sort, uint64_t memory_nbytes);
+int runs_reduce(struct sort *sort);
 
 /* What windows of a merge may take: everything that no resident run lives in. */
 uint64_t runs_leave_nbytes(struct sort *sort);

@@ -40,6 +40,8 @@ struct result {
 	struct part_files *part_files; /* NULL: it is one file, and has none of what follows */
 	struct part_notes notes;
 	bool is_exact;        /* files end where it was known before that they would */
+	bool drops;           /* the final merge may (-u): how many stay shows at its end */
+	uint64_t n_due;       /* records of all files; UINT64_MAX: not known before */
 	pthread_mutex_t lock; /* while a file is begun */
 
 	bool is_input;                /* it takes the place of one */

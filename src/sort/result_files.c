@@ -16,7 +16,7 @@
 /* Does each range of the merge make a part, of a length that shows when it is merged? */
 static bool are_ranges(const struct result *result)
 {
-	return result_has_parts(result) && result->spec->unique && result->job->limit == UINT64_MAX;
+	return result_has_parts(result) && result->drops && result->job->limit == UINT64_MAX;
 }
 
 static bool are_cut_by_merge(const struct result *result)
@@ -25,7 +25,7 @@ static bool are_cut_by_merge(const struct result *result)
 	       (result_has_parts(result) && result->spec->parts_at_keys && !result->spec->unique);
 }
 
-/* Equal parts; with -u, as if all records were different, of which there may be fewer. */
+/* Equal parts; if some are dropped, as if all were different: then there may be fewer. */
 static void place_files(struct result *result, uint64_t n_records)
 {
 	const uint32_t n_files = result->n_files;
@@ -36,7 +36,7 @@ static void place_files(struct result *result, uint64_t n_records)
 		file->begin = (uint64_t)((uint128_t)n_records * i / n_files);
 		file->end = (uint64_t)((uint128_t)n_records * (i + 1) / n_files);
 	}
-	result->is_exact = !result->spec->unique;
+	result->is_exact = !result->drops;
 }
 
 /* They end where no key is divided: as the merge has cut its runs. */
@@ -258,6 +258,9 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 		return r;
 	if (n_records > result->job->limit)
 		n_records = result->job->limit;
+	result->drops = result->spec->unique && !result->job->request.counts_first;
+	/* Of what an earlier process has written, the runs may know nothing any more. */
+	result->n_due = result->drops || result->checkpoint ? UINT64_MAX : n_records;
 	if (result_has_parts(result)) {
 		if (!are_cut_by_merge(result) || n_records == 0)
 			place_files(result, n_records);
@@ -268,6 +271,14 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 	return r;
 }
 
+static int fail_number(const char *name, uint64_t n, uint64_t n_due)
+{
+	return fail(-EIO,
+		    "internal error: %s has %" PRIu64 " of %" PRIu64
+		    " records; the output was not written",
+		    name, n, n_due);
+}
+
 /* All n records that it has are written, those of the whole from `begin` on. */
 static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t n)
 {
@@ -275,10 +286,7 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 	int r;
 
 	if (result->is_exact && n != file->end - file->begin)
-		return fail(-EIO,
-			    "internal error: %s has %" PRIu64 " of %" PRIu64
-			    " records; the output was not written",
-			    output_name(result->outputs[i]), n, file->end - file->begin);
+		return fail_number(output_name(result->outputs[i]), n, file->end - file->begin);
 	r = begin_file_once(result, i);
 	if (r == 0)
 		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
@@ -293,6 +301,8 @@ int result_end(struct result *result, uint64_t n_records)
 	uint64_t begin = 0;
 	int r = 0;
 
+	if (result->n_due != UINT64_MAX && n_records != result->n_due)
+		return fail_number(result_name(result), n_records, result->n_due);
 	if (!result_has_parts(result))
 		return end_file(result, 0, 0, n_records);
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {

@@ -155,15 +155,30 @@ int runs_make(struct sort *sort)
 	return r;
 }
 
-int runs_reduce(struct sort *sort, uint64_t memory_nbytes)
+/* Of one run it is known how many records it has, unless it is an input, of which -u drops some. */
+static bool must_count(const struct sort *sort)
+{
+	const struct run_store *store = &sort->store;
+
+	return sort->job.request.counts_first &&
+	       (store->n > 1 || (store->n == 1 && run_holds_duplicates(store->runs[0])));
+}
+
+int runs_reduce(struct sort *sort)
 {
 	const struct job *job = &sort->job;
+	const uint64_t memory_nbytes = runs_leave_nbytes(sort);
+	struct run_store *store = &sort->store;
 	uint32_t n_passes;
 	int r;
 
-	if (run_store_n_stored(&sort->store) > job->plan.fan_in)
+	if (run_store_n_stored(store) > job->plan.fan_in || must_count(sort))
 		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
-	r = merge_passes(job, &sort->store, memory_nbytes, &sort->account.ledger, &n_passes);
+	r = merge_passes(job, store, memory_nbytes, &sort->account.ledger, &n_passes);
+	if (r == 0 && must_count(sort)) {
+		r = merge_to_run(job, store, 0, store->n, memory_nbytes, &sort->account.ledger);
+		n_passes++;
+	}
 	if (r == 0)
 		sort->facts.n_passes = n_passes + 1;
 	return r;

@@ -198,6 +198,7 @@ static void make_plan(struct job *job, const struct setup *setup)
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
+		.counts_first = setup->counts_first,
 		.streams_nbytes = streams_nbytes(job, spec),
 		.compression = spec->compression,
 		.stores_codes = stores_codes(job),

@@ -25,6 +25,7 @@ struct setup {
 	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
 	bool ordered_output;           /* as in plan_request */
+	bool counts_first;             /* as well */
 	bool explains;                 /* only a plan is wanted, ... */
 	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
 };

@@ -2,7 +2,7 @@
  * sort - the whole sort on one page
  *
  *	open inputs, output, back end	what there is, and what to do with it (setup.c)
- *	make runs			sorted: resident, spilled, or the inputs (runs.c)
+ *	make runs			sorted: resident, spilled, or the inputs; and fewer (runs.c)
  *	merge				them into the output (result.c)
  *	check				what was read is what was written, in order (account.c)
  *	commit				only now the output has its name
@@ -22,16 +22,15 @@ static struct around around_of(struct sort *sort)
 				&sort->settled.header };
 }
 
-/* Runs until they can be merged at once, and then these into the output. */
 static int merge_all(struct sort *sort)
 {
 	const uint64_t memory_nbytes = runs_leave_nbytes(sort);
 	struct run_store *store = &sort->store;
 	struct sink sink = result_sink(&sort->result);
-	int r = runs_reduce(sort, memory_nbytes);
+	int r;
 
-	if (r < 0 || store->n == 0)
-		return r;
+	if (store->n == 0)
+		return 0;
 	if (sort->checkpoint)
 		checkpoint_start_merge(sort->checkpoint, store, &sink);
 	stats_begin_phase(sort->job.stats, PHASE_MERGE, runs_output_nbytes(sort));
@@ -75,12 +74,11 @@ static int open_rest(struct sort *sort)
 
 	if (r == 0)
 		r = setup_look_ahead(&sort->settled, &sort->job, true);
-	if (r == 0)
-		r = around_check(sort->spec, &sort->settled.header,
-				 result_is_ordered(&sort->result), result_name(&sort->result));
 	if (r < 0)
 		return r;
 	setup.ordered_output = result_is_ordered(&sort->result);
+	setup.counts_first =
+		around_counts_first(sort->spec, &sort->settled.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		result_choose_way(&sort->result);
@@ -105,6 +103,8 @@ static int take_up_and_sort(struct sort *sort)
 		r = open_rest(sort);
 	if (r == 0)
 		r = runs_make(sort);
+	if (r == 0)
+		r = runs_reduce(sort);
 	if (r == 0)
 		r = write_all(sort);
 	if (r == 0)

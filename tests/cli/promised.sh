@@ -74,6 +74,22 @@ foretold 3
 kept -S 64M u64
 foretold 1
 
+claim 'a number that stands in front of what -u leaves is that of a run'
+{
+	printf '\223NUMPY\001\000\166\000'
+	printf '%-117s\n' "{'descr': '<u8', 'fortran_order': False, 'shape': (1572864,), }"
+	cat u64
+} > u64.npy
+kept -S 64M --compress=none u64.npy
+[ "$taken" -eq 0 ] || broken "$taken bytes taken"
+kept -S 64M --compress=none -u --zstd u64.npy
+foretold 2
+[ "$taken" -gt 12000000 ] || broken "only $taken bytes taken"
+kept -S 4M -u --zstd u64.npy
+foretold "$passes"
+kept -S 1M -u --zstd --compress=none --batch-size=2 u64.npy
+kept -S 1M -u --count --limit=100000 --zstd u64.npy
+
 claim 'a checkpoint keeps what has been merged for a while'
 kept -S 1M --checkpoint=checkpoint --compress=none u64
 kept -S 1M --checkpoint=checkpoint --batch-size=3 u64

@@ -119,12 +119,16 @@ struct plan_request choose_request(struct choices *choices, const struct device 
 	request.ordered_output = choose_bits(choices, 1) % 2;
 	request.keeps_index = choose_bits(choices, 1) % 2;
 	request.unique = choose_bits(choices, 1) % 2;
+	request.counts_first = request.unique && request.ordered_output &&
+			       choose_bits(choices, 1) % 2;
 	request.limit = choose_bits(choices, 1) % 2 ? choose_size(choices) : 0;
 	request.assumes_endless = choose_bits(choices, 1) % 2;
 	if (request.input_nbytes == PLAN_SIZE_UNKNOWN)
 		request.assumed_nbytes = choose_size(choices);
 	else
 		request.assumes_endless = false;
+	request.counts_first = request.unique && request.ordered_output &&
+			       choose_bits(choices, 1) % 2;
 	return request;
 }
 
@@ -232,7 +236,7 @@ static const char *find_broken_plan(const struct plan_request *request)
 		return "a merge of too few or too many runs";
 	if (plan.block_nbytes < plan.resident_nbytes)
 		return "blocks have no room for a record";
-	if (plan.n_passes == 0 || plan.n_passes > 64)
+	if (plan.n_passes == 0 || plan.n_passes > 64u + request->counts_first)
 		return "the number of passes";
 	if (plan.temporary_nbytes > plan.most_temporary_nbytes)
 		return "more is stored than there is space for";

@@ -87,19 +87,11 @@ static void passes_over_any_number_of_runs_are_counted(void **state)
 	assert_int_equal(expect_passes(101, 10).n, 3);
 }
 
-static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
-			   bool index, uint64_t assumed_nbytes)
+/* Of records of one byte, by two threads: `request` has the rest. */
+static struct plan plan_on(struct plan_request request, bool index)
 {
 	const struct backend_config config = { .n_threads = 2 };
 	struct layout_request records = { .record_nbytes = 1, .n_keys = 1, .index = index };
-	struct plan_request request = {
-		.input_nbytes = input_nbytes,
-		.assumed_nbytes = assumed_nbytes,
-		.n_threads = 2,
-		.memory_nbytes = memory_nbytes,
-		.batch_size = fan_in,
-		.compression = { .mode = COMPRESS_NONE },
-	};
 	struct device *device;
 	struct layout layout;
 	struct plan plan;
@@ -109,12 +101,36 @@ static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t inp
 	records.keys = &key;
 	assert_int_equal(layout_make(&records, &layout), 0);
 	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
+	request.n_threads = 2;
+	request.compression.mode = COMPRESS_NONE;
 	request.layout = &layout;
 	request.device = device;
 	plan_make(&request, &plan);
 	device_close(device);
 	layout_free(&layout);
 	return plan;
+}
+
+static struct plan plan_in(uint64_t memory_nbytes, uint32_t fan_in, uint64_t input_nbytes,
+			   bool index, uint64_t assumed_nbytes)
+{
+	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+					      .assumed_nbytes = assumed_nbytes,
+					      .memory_nbytes = memory_nbytes,
+					      .batch_size = fan_in },
+		       index);
+}
+
+static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes, bool counts_first,
+				  uint64_t limit)
+{
+	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+					      .memory_nbytes = memory_nbytes,
+					      .ordered_output = true,
+					      .counts_first = counts_first,
+					      .unique = true,
+					      .limit = limit },
+		       false);
 }
 
 /* What is expected of a sort of records of one byte in eight MiB, with --index or without. */
@@ -158,6 +174,29 @@ static void of_a_pipe_what_is_assumed_is_expected(void **state)
 	assert_int_equal(little.temporary_nbytes, 0);
 }
 
+/* In an order that is written, with -u, of a header that says how many there are. */
+static void counting_first_is_a_pass_and_takes_space(void **state)
+{
+	const struct plan plain = plan_of_unique(8 * MIB, 54 * MIB, false, 0),
+			  counted = plan_of_unique(8 * MIB, 54 * MIB, true, 0),
+			  fits = plan_of_unique(1024 * MIB, 54 * MIB, true, 0),
+			  limited = plan_of_unique(1024 * MIB, 54 * MIB, true, MIB),
+			  none = plan_of_unique(1024 * MIB, 0, true, 0);
+
+	(void)state;
+	assert_int_equal(plain.counted_nbytes, 0);
+	assert_int_equal(counted.n_passes, plain.n_passes + 1);
+	assert_int_equal(counted.counted_nbytes, 54 * MIB);
+	assert_int_equal(counted.passes_nbytes, plain.passes_nbytes + 54 * MIB);
+	assert_int_equal(counted.temporary_nbytes, 54 * MIB);
+	assert_true(fits.fits);
+	assert_int_equal(fits.n_passes, 2);
+	assert_int_equal(fits.temporary_nbytes, 54 * MIB);
+	assert_int_equal(limited.temporary_nbytes, MIB);
+	assert_int_equal(none.n_passes, 1);
+	assert_int_equal(none.temporary_nbytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +205,7 @@ int main(void)
 		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
 		cmocka_unit_test(what_is_stored_of_a_record_counts),
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
+		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
