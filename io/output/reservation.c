@@ -80,6 +80,7 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
 	const uint64_t free_nbytes = reservation_free_nbytes(file);
+	const bool is_short = free_nbytes < total_nbytes;
 	uint64_t nbytes;
 	int r;
 
@@ -92,11 +93,15 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	reservation->step_nbytes = step_nbytes(total_nbytes);
 	reservation->steps = calloc((total_nbytes - 1) / reservation->step_nbytes + 1,
 				    sizeof *reservation->steps);
-	r = reservation->steps ? reserve_step(reservation, 0) : -ENOMEM;
+	/* What will not fit must not take a step from others meanwhile: it may be all there is. */
+	if (!reservation->steps)
+		r = -ENOMEM;
+	else
+		r = is_short ? file_preallocate(file, base, 1) : reserve_step(reservation, 0);
 	/* Only a file system that reserved something has to keep what it is given as it is. */
 	reservation->is_real = r == 0 && file_size(file, &nbytes) == 0 &&
-			       nbytes >= base + reservation->extended_nbytes;
-	return free_nbytes < total_nbytes && (reservation->is_real || r < 0) ? -ENOSPC : r;
+			       nbytes >= base + (is_short ? 1 : reservation->extended_nbytes);
+	return is_short && (reservation->is_real || r < 0) ? -ENOSPC : r;
 }
 
 bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end)

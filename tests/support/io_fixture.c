@@ -81,9 +81,13 @@ static ssize_t faulty_pwrite(int fd, const void *data, size_t nbytes, off_t offs
 
 static int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 {
-	if (mode)
+	const bool is_punch = mode & FALLOC_FL_PUNCH_HOLE;
+
+	if (is_punch)
 		atomic_fetch_add(&faults.n_punches, 1);
-	return FAULTY(mode ? faults.punch_errno : faults.preallocate_errno,
+	else if (nbytes > faults.most_preallocated_nbytes)
+		faults.most_preallocated_nbytes = nbytes;
+	return FAULTY(is_punch ? faults.punch_errno : faults.preallocate_errno,
 		      fallocate(fd, mode, offset, nbytes));
 }
 

@@ -336,6 +336,8 @@ static void too_small_a_disk_is_refused_at_once(void **state)
 	assert_int_equal(output_open(&faulty_calls, path_of("f"), UINT64_C(1) << 60, &output),
 			 -ENOSPC);
 	assert_non_null(strstr(messages_last(), "1152921504606846976 bytes are needed"));
+	/* Nor is what there is taken from others for a moment. */
+	assert_in_range(faults.most_preallocated_nbytes, 1, 4096);
 	assert_int_equal(count_names(), 0);
 }
 
