@@ -267,6 +267,12 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
 }
 
+void file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	UNINTERRUPTED(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
+					     (off_t)nbytes));
+}
+
 void file_enlarge_pipe(const struct file *file)
 {
 	fcntl(file->fd, F_SETPIPE_SZ, PIPE_NBYTES);

@@ -21,6 +21,9 @@
 
 #define HEAD_MAGIC UINT32_C(0x67736d72)
 
+/* Kept for the next records: runs that fill the disk should be known of when they are complete. */
+static const uint64_t room_nbytes = UINT64_C(16) << 10;
+
 struct head {
 	uint32_t magic;
 	uint32_t type;
@@ -185,6 +188,7 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", manifest->path,
 			    nbytes, manifest->end, size_limit_advice(r, advice));
 	manifest->end += nbytes;
+	file_reserve_behind(&manifest->file, manifest->end, room_nbytes);
 	return 0;
 }
 

@@ -106,6 +106,17 @@ static void records_come_back(void **state)
 	assert_int_equal(end, nbytes);
 }
 
+/* Those who write what it tells of may fill the disk. */
+static void next_records_have_room(void **state)
+{
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(fstat(manifest.file.fd, &status), 0);
+	assert_int_equal(status.st_size, manifest.end);
+	assert_true(status.st_blocks * 512 >= status.st_size + 8192);
+}
+
 static void manifest_that_is_cut_has_the_records_before(void **state)
 {
 	uint64_t nbytes, end, last_end = 0;
@@ -203,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(records_come_back, start, finish),
+		cmocka_unit_test_setup_teardown(next_records_have_room, start, finish),
 		cmocka_unit_test_setup_teardown(manifest_that_is_cut_has_the_records_before, start,
 						finish),
 		cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
