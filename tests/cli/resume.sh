@@ -36,9 +36,10 @@ nothing_kept() {
 	nothing_left "$1"
 }
 
-# resumes ARGUMENT...: to the end, saying so if there was something.
+# resumes ARGUMENT...: to the end, saying so if there was something: more than the files' marks, after
+# which the disk is waited for.
 resumes() {
-	was_there=$(ls ck 2> /dev/null)
+	was_there=$(find ck/gsort-manifest -size +64c 2> /dev/null)
 	run "$@"
 	[ $status -eq 0 ] || broken "gsort $*: status $status"
 	note_resumed
