@@ -12,7 +12,7 @@ within() {
 		broken "gsort $*: status $?: $(cat peak)"
 }
 
-generate -b 160M -o input
+generate -b 112M -o input
 
 claim 'spilling'
 within 32 -S 32M input
@@ -72,7 +72,7 @@ for memory in 1 16 64; do
 done
 
 claim 'compressed runs, inputs and outputs'
-generate -b 96M -d nearly -o input
+generate -b 72M -d nearly -o input
 for mode in delta zstd:1 zstd:5; do
 	within 32 -S 32M --compress=$mode input
 done

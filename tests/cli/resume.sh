@@ -36,8 +36,8 @@ nothing_kept() {
 	nothing_left "$1"
 }
 
-# resumes ARGUMENT...: to the end, saying so if there was something: more than the files' marks, after
-# which the disk is waited for.
+# resumes ARGUMENT...: to the end, saying so if there was something: more than the files' marks,
+# after which the disk is waited for.
 resumes() {
 	was_there=$(find ck/gsort-manifest -size +64c 2> /dev/null)
 	run "$@"

@@ -1,7 +1,7 @@
 /*
  * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
  *
- * usage: sort_under_faults [--all] [--seed=N] [MODE[,MODE]... [POINT [N]]]
+ * usage: sort_under_faults [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
@@ -10,7 +10,8 @@
  * them failing, with the second, and so on; once and from then on; for each errno that the system
  * may give there. By default n is the first, the last and one at random (or only that), and the
  * first of each place in the code; --all goes through all n. With modes, a point and an n, only
- * these.
+ * these. --share=N, or GSORT_FAULTS_SHARE=N in the environment, injects every N-th of them: the
+ * seed says which is the first.
  * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
  *
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
@@ -31,9 +32,11 @@ static struct {
 	/* From the arguments. */
 	bool all, rehearse, dies;
 	uint64_t seed;
+	unsigned share;
 	const char *modes, *point;
 	unsigned n;
 
+	uint64_t n_due; /* faults, the seed before them */
 	unsigned n_outcomes[N_OUTCOMES];
 	bool passed[N_POINTS];
 	struct site sites[MOST_SITES]; /* of the mode, in a run without a fault */
@@ -103,6 +106,7 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 				     .effect = kind->effect,
 				     .error = kind->error,
 				     .position = position(kind) };
+	const bool is_due = run.n_due++ % run.share == 0;
 	char text[128];
 	const struct trial trial = { .mode = mode,
 				     .fault = &fault,
@@ -110,6 +114,8 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 				     .reason = mode->is_broken_off ? NULL : kind_reason(kind),
 				     .text = text };
 
+	if (!is_due)
+		return;
 	snprintf(text, sizeof text, "%s %u of %u, %s, byte %zd, %u times", point_names[kind->point],
 		 nth, n, kind_name(kind), (ssize_t)fault.position, kind->n_times);
 	run.n_outcomes[scene_run(&trial)]++;
@@ -250,9 +256,10 @@ static bool is_among(const char *word, const char *list)
 	return false;
 }
 
-int main(int argc, char **argv)
+/* Options; returns the index of the first mode. */
+static int take_options(int argc, char **argv)
 {
-	const char *why_not = "";
+	const char *share = getenv("GSORT_FAULTS_SHARE");
 	int i = 1;
 
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
@@ -262,14 +269,29 @@ int main(int argc, char **argv)
 			run.rehearse = true;
 		else if (strcmp(argv[i], "--dies") == 0)
 			run.dies = true;
+		else if (strncmp(argv[i], "--share=", 8) == 0)
+			share = argv[i] + 8;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);
 	}
 	run.seed = run.seed ? run.seed : (uint64_t)time(NULL);
+	run.share = share && !run.all ? (unsigned)strtoul(share, NULL, 10) : 1;
+	run.share = run.share ? run.share : 1;
+	run.n_due = run.seed;
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	const char *why_not = "";
+	int i = take_options(argc, argv);
+
 	run.modes = i < argc ? argv[i] : NULL;
 	i += !run.dies;
 	run.point = !run.dies && i < argc ? argv[i] : NULL;
 	run.n = i + 1 < argc ? (unsigned)strtoul(argv[i + 1], NULL, 10) : 0;
+	if (run.n || run.dies)
+		run.share = 1;
 	printf("--seed=%llu\n", (unsigned long long)run.seed);
 	if (!points_have_device(&why_not)) {
 		printf("skipped: no device: %s\n", why_not);
