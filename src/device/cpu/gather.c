@@ -7,6 +7,10 @@
  * first-level cache anyway: the order is checked by the keys of the records themselves, not by the
  * elements that brought them here, and the digest is taken of what was written.
  *
+ * Where items lie anywhere in much memory it is faster to copy some of them first, and to look at
+ * the copies then, in the first-level cache (docs/benchmarks.md). Slices that are merged are read
+ * each from its beginning to its end: there one go is as fast, or faster.
+ *
  * Items in memory that others can write have no content that could be relied on from one load to
  * the next, only their copies have. So of these each byte is taken once, and everything else is
  * read from the copy.
@@ -24,6 +28,7 @@ enum {
 	AHEAD_N = 16, /* items asked for, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
 	MOST_AHEAD_NBYTES = 512, /* of each: longer ones are fetched as a stream by the processor */
+	TOGETHER_NBYTES = 16384, /* copied, and then looked at: half of a first-level cache */
 };
 
 /*
@@ -211,42 +216,74 @@ INLINED void gather_all(struct gathering *gathering, uint32_t n_steps)
 	gathering->found = found;
 }
 
-/* Does the i-th item, which is not the first, come out of order? Equal keys go by their numbers. */
+/*
+ * Is the i-th item, which is not the first, out of order? Where items are shared, equal keys go by
+ * their numbers.
+ */
 INLINED bool is_disorder(const struct gathering *gathering, uint64_t i, const struct seen *seen)
 {
 	const int order = compare(gathering, &gathering->last, seen);
 	const void *elements = gathering->op->elements;
 
-	return order > 0 || (order == 0 && element_number(&gathering->form, elements, i - 1) >=
-						   element_number(&gathering->form, elements, i));
+	return order > 0 || (order == 0 && gathering->op->shared &&
+			     element_number(&gathering->form, elements, i - 1) >=
+				     element_number(&gathering->form, elements, i));
 }
 
-/* The same, of items that may be other ones at any time. */
-static void gather_shared(struct gathering *gathering)
+/* Make copies of the items [begin, end). */
+INLINED void copy_items(struct gathering *gathering, uint64_t begin, uint64_t end)
+{
+	const uint64_t item_nbytes = gathering->op->layout->item_nbytes;
+
+	for (uint64_t i = begin; i < end; i++) {
+		const unsigned char *const item = gathering->ahead[i % AHEAD_N];
+
+		fetch(gathering, i + AHEAD_N);
+		memcpy(gathering->out, item, item_nbytes);
+		gathering->out += item_nbytes;
+	}
+}
+
+/* Look at the copies of the items [begin, end), which lie in front of `out`. */
+INLINED void look_at_copies(struct gathering *gathering, uint64_t begin, uint64_t end)
+{
+	const struct layout *layout = gathering->op->layout;
+	const unsigned char *copy = gathering->out - (end - begin) * layout->item_nbytes;
+
+	for (uint64_t i = begin; i < end; i++, copy += layout->item_nbytes) {
+		const struct seen seen = { copy, key_prefix_load(&gathering->prefix, copy) };
+
+		gathering->found.n_disorders += i > 0 && is_disorder(gathering, i, &seen);
+		gathering->found.digest.sum += hash_of(layout, copy);
+		gathering->last = seen;
+	}
+}
+
+/*
+ * The same, when all of every item is written, and none is near the one before. Some are copied,
+ * and then looked at: while memory is waited for, what is under way in the processor asks for more
+ * of it, and does not wait for its bytes to be hashed. And nothing is read of an item that may be
+ * another one by now.
+ */
+INLINED void gather_scattered(struct gathering *gathering, uint32_t n_steps)
 {
 	struct gathering own = *gathering;
-	const uint64_t n = own.op->n, item_nbytes = own.op->layout->item_nbytes;
-	struct arranged found = { .n = n, .n_counted = n };
+	const uint64_t n = own.op->n;
+	const uint64_t most_together = 1 + TOGETHER_NBYTES / own.op->layout->item_nbytes;
 
-	assert(own.op->elements && own.is_whole && own.op->limit >= n && !own.op->unique);
-	for (uint64_t i = 0; i < n; i++) {
-		unsigned char *const copy = own.out + i * item_nbytes;
-		const unsigned char *const item = own.ahead[i % AHEAD_N];
-		struct seen seen = { .item = copy };
-
-		fetch(&own, i + AHEAD_N);
-		memcpy(copy, item, item_nbytes);
-		/* The compiler knows that the two are equal; it may not look at the item for it. */
+	own.prefix.n_steps = n_steps;
+	own.found = (struct arranged){ .n = n, .n_counted = n };
+	for (uint64_t begin = 0, end; begin < n; begin = end) {
+		end = n - begin < most_together ? n : begin + most_together;
+		copy_items(&own, begin, end);
+		/* The compiler knows that copies are equal; it may not look at the items for it. */
 		atomic_signal_fence(memory_order_seq_cst);
-		seen.prefix = key_prefix_load(&own.prefix, copy);
-		found.n_disorders += i > 0 && is_disorder(&own, i, &seen);
-		found.digest.sum += hash_of(own.op->layout, copy);
-		own.last = seen;
+		look_at_copies(&own, begin, end);
 	}
 	gathering->last = own.last;
-	gathering->found = found;
+	gathering->found = own.found;
 	if (n > 0)
-		return_item(gathering, own.out, own.op->ret_first);
+		return_item(gathering, own.op->out, own.op->ret_first);
 }
 
 void cpu_gather(const struct gather_op *op)
@@ -258,15 +295,19 @@ void cpu_gather(const struct gather_op *op)
 		.is_whole = !op->for_output || op->layout->output_nbytes == op->layout->item_nbytes,
 	};
 
+	assert(!op->shared || (op->scattered && op->elements && gathering.is_whole && !op->unique &&
+			       op->limit >= op->n && !op->layout->intake.has_count));
 	if (op->elements)
 		gathering.form = *op->form;
 	key_prefix_make(&op->layout->item_keys, op->layout->item_nbytes, &gathering.prefix);
 	for (uint64_t i = 0; i < AHEAD_N; i++)
 		fetch(&gathering, i);
-	if (op->shared)
-		gather_shared(&gathering);
-	else if (op->unique || op->limit < op->n || op->layout->intake.has_count)
+	if (op->unique || op->limit < op->n || op->layout->intake.has_count)
 		gather_some(&gathering);
+	else if (op->scattered && gathering.is_whole && gathering.prefix.n_steps == 1)
+		gather_scattered(&gathering, 1);
+	else if (op->scattered && gathering.is_whole)
+		gather_scattered(&gathering, gathering.prefix.n_steps);
 	else if (gathering.prefix.n_steps == 1)
 		gather_all(&gathering, 1);
 	else

@@ -16,10 +16,11 @@ struct gather_op {
 	const struct element_form *form; /* of the elements */
 	void *out;
 	bool for_output, unique;
+	bool scattered; /* neighbours in order are no neighbours in memory: a hint */
 	/*
 	 * Somebody may be writing the items meanwhile: all that is reported is told of what is in
 	 * `out`, where equal keys out of the order of their numbers are disorder, too. There are
-	 * elements then, whole items are written, and none is dropped or counted.
+	 * elements then, scattered, whole items are written, and none is dropped or counted.
 	 */
 	bool shared;
 	uint64_t limit;

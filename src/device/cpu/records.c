@@ -206,6 +206,7 @@ void cpu_sort_records(const struct sort_op *op)
 					.form = &form,
 					.out = op->items,
 					.unique = op->unique,
+					.scattered = true,
 					.limit = op->limit,
 					.ret = op->ret });
 }

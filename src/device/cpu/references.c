@@ -61,6 +61,7 @@ void cpu_decode_references(const struct decode_op *op)
 					.n_ordered = op->n,
 					.form = &form,
 					.out = op->records,
+					.scattered = true,
 					.shared = true,
 					.limit = UINT64_MAX,
 					.ret = &found });

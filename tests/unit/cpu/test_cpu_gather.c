@@ -31,7 +31,8 @@ static void set_up(struct gathered *gathered, struct layout_request request)
 	}
 }
 
-static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool for_output)
+static void gather_as(struct gathered *gathered, bool unique, uint64_t limit, bool for_output,
+		      bool scattered)
 {
 	struct sequence_part part;
 	uint32_t buckets[3];
@@ -49,10 +50,24 @@ static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool 
 		.out = gathered->out,
 		.for_output = for_output,
 		.unique = unique,
+		.scattered = scattered,
 		.limit = limit,
 		.ret_first = gathered->first,
 		.ret_last = gathered->last,
 		.ret = &gathered->found });
+}
+
+/* Wherever items are said to lie, the same comes of it. */
+static void gather(struct gathered *gathered, bool unique, uint64_t limit, bool for_output)
+{
+	struct gathered again = *gathered;
+
+	gather_as(gathered, unique, limit, for_output, false);
+	gather_as(&again, unique, limit, for_output, true);
+	assert_memory_equal(again.out, gathered->out, sizeof again.out);
+	assert_memory_equal(again.first, gathered->first, sizeof again.first);
+	assert_memory_equal(again.last, gathered->last, sizeof again.last);
+	assert_memory_equal(&again.found, &gathered->found, sizeof again.found);
 	layout_free(&gathered->layout);
 }
 
@@ -241,6 +256,42 @@ static void disorder_behind_the_prefix_is_seen(void **state)
 	}
 }
 
+/* Items that are copied before they are looked at are so some at a time. */
+static void disorder_is_seen_wherever_it_is(void **state)
+{
+	enum { N_ITEMS = 40, LONG_NBYTES = 1000 };
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = LONG_NBYTES }, KEYS("0:u8"));
+	unsigned char *items = random_bytes((uint64_t)N_ITEMS * LONG_NBYTES, 1);
+	unsigned char *out = guarded_alloc((size_t)N_ITEMS * LONG_NBYTES);
+
+	(void)state;
+	for (unsigned i = 0; i < N_ITEMS; i++)
+		items[i * LONG_NBYTES] = 1;
+	for (unsigned i = 0; i < N_ITEMS; i++) {
+		struct sequence_part part;
+		uint32_t buckets[3];
+		struct sequence sequence;
+		struct arranged found;
+
+		items[i * LONG_NBYTES] = 0;
+		sequence_make(&(struct slice){ items, N_ITEMS }, 1, LONG_NBYTES, &part, buckets,
+			      &sequence);
+		cpu_gather(&(struct gather_op){ .layout = &layout,
+						.items = &sequence,
+						.n = N_ITEMS,
+						.out = out,
+						.scattered = true,
+						.limit = UINT64_MAX,
+						.ret = &found });
+		assert_int_equal(found.n_disorders, i > 0);
+		items[i * LONG_NBYTES] = 1;
+	}
+	guarded_free(items, (size_t)N_ITEMS * LONG_NBYTES);
+	guarded_free(out, (size_t)N_ITEMS * LONG_NBYTES);
+	layout_free(&layout);
+}
+
 /* Items of every length, from guarded memory into guarded memory. */
 static void items_of_any_length_are_copied(void **state)
 {
@@ -256,17 +307,22 @@ static void items_of_any_length_are_copied(void **state)
 		struct sequence_part part;
 		uint32_t buckets[3];
 		struct sequence sequence;
-		struct arranged found;
+		struct arranged found[2];
 
 		sequence_make(&(struct slice){ items, N_ITEMS }, 1, nbytes, &part, buckets,
 			      &sequence);
-		cpu_gather(&(struct gather_op){ .layout = &layout,
-						.items = &sequence,
-						.n = N_ITEMS,
-						.out = out,
-						.limit = UINT64_MAX,
-						.ret = &found });
-		assert_memory_equal(out, items, N_ITEMS * nbytes);
+		for (unsigned scattered = 0; scattered < 2; scattered++) {
+			cpu_gather(&(struct gather_op){ .layout = &layout,
+							.items = &sequence,
+							.n = N_ITEMS,
+							.out = out,
+							.scattered = scattered,
+							.limit = UINT64_MAX,
+							.ret = &found[scattered] });
+			assert_memory_equal(out, items, N_ITEMS * nbytes);
+			memset(out, 0, N_ITEMS * nbytes);
+		}
+		assert_memory_equal(&found[0], &found[1], sizeof found[0]);
 		guarded_free(items, N_ITEMS * nbytes);
 		guarded_free(out, N_ITEMS * nbytes);
 		layout_free(&layout);
@@ -286,6 +342,7 @@ int main(void)
 		cmocka_unit_test(whole_items_are_kept_for_another_merge),
 		cmocka_unit_test(disorder_among_the_records_is_seen),
 		cmocka_unit_test(disorder_behind_the_prefix_is_seen),
+		cmocka_unit_test(disorder_is_seen_wherever_it_is),
 		cmocka_unit_test(items_of_any_length_are_copied),
 	};
 
