@@ -14,23 +14,6 @@
 
 /* --- reading lists --- */
 
-static int read_text(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes)
-{
-	uint64_t nbytes;
-	int r = file_size(file, &nbytes);
-
-	if (r == 0 && nbytes > PARTS_LIST_MOST_NBYTES)
-		r = -EFBIG;
-	if (r < 0)
-		return fail(r, "%s: %m", path);
-	*ret_text = malloc(nbytes + 1);
-	*ret_nbytes = nbytes;
-	if (!*ret_text)
-		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
-	r = file_read_at(file, 0, *ret_text, nbytes);
-	return r < 0 ? fail(r, "%s: read: %m", path) : 0;
-}
-
 static int read_list(const struct syscalls *calls, struct input_group *group)
 {
 	const char *path = group->path;
@@ -45,7 +28,7 @@ static int read_list(const struct syscalls *calls, struct input_group *group)
 	if (fstat(file.fd, &status) < 0)
 		r = fail(-errno, "%s: %m", path);
 	if (r == 0)
-		r = read_text(&file, path, &text, &nbytes);
+		r = parts_list_read(&file, path, &text, &nbytes);
 	file_close(&file);
 	if (r == 0)
 		r = parts_list_parse(text, nbytes, path, &group->list);

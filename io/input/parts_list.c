@@ -21,6 +21,9 @@
 #define MARK "gsort_parts"
 enum { VERSION = 1 };
 
+/* No list has more bytes. */
+static const uint64_t most_nbytes = UINT64_C(64) << 20;
+
 static const char *const contents[] = {
 	[PARTS_RECORDS] = "records",
 	[PARTS_NPY] = "npy",
@@ -93,6 +96,29 @@ static bool parse_key(const char *text, uint64_t record_nbytes, struct key *ret_
 }
 
 /* --- reading --- */
+
+int parts_list_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes)
+{
+	uint64_t nbytes;
+	char *text;
+	int r = file_size(file, &nbytes);
+
+	if (r == 0 && nbytes > most_nbytes)
+		r = -EFBIG;
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	text = malloc(nbytes + 1);
+	if (!text)
+		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
+	r = file_read_at(file, 0, text, nbytes);
+	if (r < 0) {
+		free(text);
+		return fail(r, "%s: read: %m", path);
+	}
+	*ret_text = text;
+	*ret_nbytes = nbytes;
+	return 0;
+}
 
 static int fail_list(const char *path, const char *what)
 {

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/file/file.h"
 #include "src/record/key_type.h"
 
 /* What the files are, or what is compressed in them. */
@@ -44,8 +45,11 @@ struct parts_list {
 /* The first n bytes of a file: can it be a list? */
 bool parts_list_begins(const void *head, size_t n);
 
-/* No list has more bytes. */
-enum { PARTS_LIST_MOST_NBYTES = 64 << 20 };
+/*
+ * All of a file that may be a list, to be freed; `path` is for messages. Returns 0, or -EFBIG: no
+ * list has so many bytes, or another negative errno, after a message.
+ */
+int parts_list_read(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes);
 
 /*
  * The list of that text; `path` is for messages. Returns 0, or -EINVAL after a message: it is none,

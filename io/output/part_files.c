@@ -218,23 +218,6 @@ static int note_older(struct part_files *files, const struct parts_list *list)
 	return 0;
 }
 
-static int read_text(const struct file *file, const char *path, char **ret_text, size_t *ret_nbytes)
-{
-	uint64_t nbytes;
-	int r = file_size(file, &nbytes);
-
-	if (r == 0 && nbytes > PARTS_LIST_MOST_NBYTES)
-		r = -EFBIG;
-	if (r < 0)
-		return fail(r, "%s: %m", path);
-	*ret_text = malloc(nbytes + 1);
-	*ret_nbytes = nbytes;
-	if (!*ret_text)
-		return fail(-ENOMEM, "%s: no memory for a list of parts", path);
-	r = file_read_at(file, 0, *ret_text, nbytes);
-	return r < 0 ? fail(r, "%s: %m", path) : 0;
-}
-
 /* What has a list's name must be one: it is nothing else that is replaced. */
 static int parse(const char *text, size_t nbytes, const char *path, struct parts_list *ret_list)
 {
@@ -259,7 +242,7 @@ int part_files_read_list(const struct part_files *files, const char *name,
 		return 0;
 	if (r < 0)
 		return fail(r, "%s: %s beside it: %m", files->given, name);
-	r = read_text(&file, name, &text, &nbytes);
+	r = parts_list_read(&file, name, &text, &nbytes);
 	if (r == 0)
 		r = parse(text, nbytes, name, ret_list);
 	free(text);
