@@ -8,6 +8,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "src/base/begins.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
 enum { FRAME_HEADER_NBYTES = 8, FOOTER_NBYTES = 9, HAS_CHECKSUMS = 0x80, RESERVED_FLAGS = 0x7c };
@@ -93,18 +95,8 @@ size_t zst_index_memory_nbytes(const struct zst_index *index)
 
 size_t zst_index_find(const struct zst_index *index, uint64_t offset)
 {
-	size_t lo = 0, hi = index->n;
-
-	/* The last that begins at or before it: frames without content are passed over. */
-	while (hi - lo > 1) {
-		const size_t i = lo + (hi - lo) / 2;
-
-		if (index->frames[i].content <= offset)
-			lo = i;
-		else
-			hi = i;
-	}
-	return lo;
+	return begins_find(index->frames, sizeof *index->frames,
+			   offsetof(struct zst_place, content), index->n, offset);
 }
 
 int zst_index_format(const struct zst_index *index, unsigned char **ret_table, size_t *ret_nbytes)

@@ -22,6 +22,7 @@
 #include "io/file/direct.h"
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
+#include "src/base/begins.h"
 #include "src/base/handover.h"
 #include "src/base/messages.h"
 
@@ -35,17 +36,9 @@ void input_stop(struct input *input, int r)
 /* The last of the started sources that begins at or before `position`. */
 static size_t find_source(struct input *input, uint64_t position)
 {
-	size_t lo = 0, hi = atomic_load(&input->n_started);
-
-	while (hi - lo > 1) {
-		const size_t i = lo + (hi - lo) / 2;
-
-		if (input->sources[i].position <= position)
-			lo = i;
-		else
-			hi = i;
-	}
-	return lo;
+	return begins_find(input->sources, sizeof *input->sources,
+			   offsetof(struct placed_source, position), atomic_load(&input->n_started),
+			   position);
 }
 
 void input_path_at(struct input *input, uint64_t position, const char **ret_path,

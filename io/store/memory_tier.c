@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "src/base/begins.h"
+
 enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
 
 struct extent {
@@ -164,18 +166,11 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 /* The extent that `offset` lies in. Under the lock; the pointer is good until it is let go. */
 static struct extent *find(struct memory_tier *tier, uint64_t offset)
 {
-	size_t lo = 0, hi = tier->n_extents;
+	const size_t i = begins_find(tier->extents, sizeof *tier->extents,
+				     offsetof(struct extent, offset), tier->n_extents, offset);
 
-	while (lo < hi) {
-		const size_t i = lo + (hi - lo) / 2;
-
-		if (tier->extents[i].offset <= offset)
-			lo = i + 1;
-		else
-			hi = i;
-	}
-	assert(lo > 0);
-	return &tier->extents[lo - 1];
+	assert(i < tier->n_extents && tier->extents[i].offset <= offset);
+	return &tier->extents[i];
 }
 
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes)

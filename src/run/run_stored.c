@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/store/run_file.h"
+#include "src/base/begins.h"
 #include "src/base/messages.h"
 #include "src/run/run_kind.h"
 
@@ -150,17 +151,8 @@ static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
 /* The block of the file that holds item `at`, which is there. */
 static uint64_t find_block(const struct run_file *file, uint64_t at)
 {
-	uint64_t lo = 0, hi = run_file_n_blocks(file);
-
-	while (hi - lo > 1) {
-		const uint64_t i = lo + (hi - lo) / 2;
-
-		if (run_file_blocks(file)[i].first_item <= at)
-			lo = i;
-		else
-			hi = i;
-	}
-	return lo;
+	return begins_find(run_file_blocks(file), sizeof(struct run_block),
+			   offsetof(struct run_block, first_item), run_file_n_blocks(file), at);
 }
 
 /* The blocks of a part are not all whole: it is read as items. */

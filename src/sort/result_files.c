@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "src/base/begins.h"
 #include "src/base/messages.h"
 #include "src/sort/account.h"
 #include "src/sort/result.h"
@@ -55,17 +56,9 @@ static int place_parts(void *context, const uint64_t *begins)
 /* The last file that begins at or before the place: those of nothing are before it. */
 static uint32_t find_file(const struct result *result, uint64_t position)
 {
-	uint32_t lo = 0, hi = result->n_files;
-
-	while (hi - lo > 1) {
-		const uint32_t middle = lo + (hi - lo) / 2;
-
-		if (result->files[middle].begin <= position)
-			lo = middle;
-		else
-			hi = middle;
-	}
-	return lo;
+	return (uint32_t)begins_find(result->files, sizeof *result->files,
+				     offsetof(struct result_file, begin), result->n_files,
+				     position);
 }
 
 /* --- a file of several --- */
