@@ -2,7 +2,7 @@
  * page - a sort as one page of HTML (see page.h)
  *
  * Here is the frame: what was sorted and how, first in a sentence, then in numbers, then the plan.
- * The pictures are page_phases.c and page_time.c.
+ * The pictures are page_phases.c, page_work.c and page_time.c.
  */
 #include "src/report/page.h"
 

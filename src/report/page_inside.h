@@ -49,12 +49,14 @@ void page_open_figure(struct html *html, const char *label);
 void page_write_phases(struct writer *writer);
 void page_write_links(struct writer *writer);
 
-/* --- page_time.c --- */
+/* --- page_work.c --- */
 
 void page_write_roles(struct writer *writer);
 /* Of a GPU, if it was at work; else nothing. */
 bool page_has_lanes(const struct writer *writer);
 void page_write_lanes(struct writer *writer);
+
+/* --- page_time.c --- */
 
 void page_write_throughput(struct writer *writer);
 void page_write_space(struct writer *writer);
