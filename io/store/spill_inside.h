@@ -1,0 +1,47 @@
+/*
+ * spill_inside - a spill, as the files of its implementation share it
+ *
+ *	spill.c		the face: what is opened, stored, read, given back, and noted
+ *	spill_room.c	which file has room for an extent, and what if none has
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "io/file/io_queue.h"
+#include "io/store/memory_tier.h"
+#include "io/store/reclaim.h"
+#include "io/store/spill.h"
+#include "io/store/spill_file.h"
+
+struct spill {
+	/* Set at creation. */
+	const struct syscalls *calls;
+	uint64_t limit_nbytes;
+	size_t n_directories;
+	bool is_kept;
+	const char *advice;             /* about what is damaged; NULL: the usual */
+	_Atomic uint64_t behind_damage; /* an offset, and one more; 0: nothing is damaged */
+
+	/* Constant once anything is stored. */
+	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */
+	struct memory_tier *memory; /* has a lock of its own, as the next */
+	struct reclaim *reclaim;
+	struct io_queue *queue; /* constant once anything is stored; NULL if there is none */
+
+	pthread_mutex_t lock;
+	/* Under the lock. */
+	uint64_t used_nbytes; /* in whole pages, as all that is counted */
+	uint64_t peak_nbytes;
+	struct spill_file files[]; /* n_files: directory by directory, and all once more */
+};
+
+static inline uint64_t spill_pages_up(uint64_t nbytes)
+{
+	return (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+}
+
+/* As spill_write(), in a file. */
+int spill_write_to_file(struct spill *spill, const void *data, size_t nbytes,
+			struct spill_extent *ret_extent);
