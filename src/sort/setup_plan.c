@@ -1,0 +1,150 @@
+/*
+ * setup_plan - how much of the machine a sort takes, and whether that is enough (see setup.h)
+ */
+#include <errno.h>
+
+#include "io/codec/zst_stream.h"
+#include "io/codec/zst_writer.h"
+#include "src/base/memory_limit.h"
+#include "src/base/messages.h"
+#include "src/base/size.h"
+#include "src/sort/result.h"
+#include "src/sort/setup_inside.h"
+
+/* A limit beyond what the machine has would only be planned with as if it had it. */
+static uint64_t memory_limit(const struct sort_spec *spec)
+{
+	const uint64_t physical_nbytes = memory_physical_nbytes();
+	const uint64_t nbytes = spec->memory_nbytes ? spec->memory_nbytes :
+						      memory_available_nbytes("") / 2;
+
+	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
+}
+
+unsigned setup_n_threads(const struct sort_spec *spec)
+{
+	const unsigned n = spec->n_threads ? spec->n_threads : cpus_available("");
+	const uint64_t most = plan_most_threads(memory_limit(spec));
+
+	return n < most ? n : (unsigned)most;
+}
+
+unsigned setup_n_compressors(const struct sort_spec *spec)
+{
+	const uint64_t nbytes = memory_limit(spec) / 4;
+	unsigned n = setup_n_threads(spec);
+
+	while (n > 1 &&
+	       (1 + (spec->n_part_files > 1)) * zst_writer_memory_nbytes(spec->zstd_level, n) >
+		       nbytes)
+		n--;
+	return n;
+}
+
+void setup_limit_input(struct input *input, const struct sort_spec *spec)
+{
+	const uint64_t nbytes = memory_limit(spec) / ZST_UNSEEN_WINDOW_PART;
+
+	input_limit_windows(input, nbytes < ZST_USUAL_WINDOW_NBYTES ? ZST_USUAL_WINDOW_NBYTES :
+				   nbytes < ZST_MOST_WINDOW_NBYTES  ? nbytes :
+								      ZST_MOST_WINDOW_NBYTES);
+	if (spec->merges)
+		input_keep_frames(input, memory_limit(spec) / 4);
+}
+
+/* What inputs take, and a compressed output. */
+static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *spec)
+{
+	const unsigned n_threads = setup_n_threads(spec);
+	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
+	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, !spec->merges);
+
+	/* Of part files one can be begun before the one before is done. */
+	if (spec->zstd_level)
+		nbytes += (1 + (spec->n_part_files > 1)) *
+			  zst_writer_memory_nbytes(spec->zstd_level, setup_n_compressors(spec));
+	return nbytes + spec->n_part_files * result_file_nbytes(job->layout);
+}
+
+void setup_plan(struct job *job, const struct setup *setup)
+{
+	const struct sort_spec *spec = setup->spec;
+
+	job->request = (struct plan_request){
+		.layout = job->layout,
+		.device = job->device,
+		.device_nbytes = job->info.memory_nbytes,
+		.input_nbytes = input_total_nbytes(job->input),
+		.n_threads = setup_n_threads(spec),
+		.memory_nbytes = memory_limit(spec),
+		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
+		.batch_size = spec->batch_size,
+		.n_ranges = spec->n_ranges,
+		.n_part_files = spec->n_part_files,
+		.ordered_input = spec->merges && input_is_compressed(job->input),
+		.least_block_nbytes =
+			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
+		.ordered_output = setup->ordered_output,
+		.counts_first = setup->counts_first,
+		.streams_nbytes = streams_nbytes(job, spec),
+		.compression = spec->compression,
+		.stores_codes = job->layout->stores_elements,
+		.keeps_index = spec->checkpoint_path,
+		.unique = job->unique,
+		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
+		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :
+				  setup->explains       ? PLAN_PER_NBYTES :
+							  0,
+		.assumes_endless = setup->explains && !setup->assumed_nbytes &&
+				   input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
+	};
+	plan_make(&job->request, &job->plan);
+}
+
+/* Would so much memory be enough for what is planned? */
+static bool is_enough(const struct job *job, const struct sort_spec *spec, uint64_t memory_nbytes)
+{
+	struct plan_request request = job->request;
+	struct sort_spec tried = *spec;
+	struct plan plan;
+
+	tried.memory_nbytes = request.memory_nbytes = memory_nbytes;
+	request.streams_nbytes = streams_nbytes(job, &tried);
+	plan_make(&request, &plan);
+	return plan.is_enough;
+}
+
+/* The least memory that is, in MiB, whatever was given. */
+static uint64_t find_enough_mib(const struct job *job, const struct sort_spec *spec)
+{
+	uint64_t less = 0, enough = 1;
+
+	while (!is_enough(job, spec, enough << 20) && enough << 20 < PLAN_MOST_MEMORY_NBYTES) {
+		less = enough;
+		enough *= 2;
+	}
+	while (enough - less > 1) {
+		const uint64_t middle = less + (enough - less) / 2;
+
+		*(is_enough(job, spec, middle << 20) ? &enough : &less) = middle;
+	}
+	return enough;
+}
+
+int setup_check_memory(const struct job *job, const struct sort_spec *spec)
+{
+	const struct plan *plan = &job->plan;
+	char has[32], needed[32], index[32], streams[32];
+
+	if (plan->is_enough)
+		return 0;
+	size_format(plan->memory_nbytes, has);
+	size_format(plan->total_nbytes, needed);
+	size_format(plan->full_index_nbytes, index);
+	size_format(job->request.streams_nbytes, streams);
+	return fail_hint(
+		-E2BIG, HINT_MEMORY_NEEDED, find_enough_mib(job, spec),
+		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "
+		"to know where what is in the runs, and %s for inputs and a compressed output",
+		has, PLAN_BESIDE_NBYTES >> 20, needed, index, streams);
+}
