@@ -53,12 +53,17 @@ int npy_refuse_spelling(const struct npy_parsing *parsing)
 	return npy_refuse(parsing, "whose header is not understood, at '%.40s'", parsing->text.at);
 }
 
+int npy_fail_memory(const struct npy_parsing *parsing)
+{
+	return fail(-errno, "%s: no memory for its header: %m", parsing->name);
+}
+
 int npy_take_string(struct npy_parsing *parsing, char **ret_string)
 {
 	const int r = python_take_string(&parsing->text, ret_string);
 
 	if (r == -ENOMEM)
-		return fail(r, "%s: no memory for its header", parsing->name);
+		return npy_fail_memory(parsing);
 	return r < 0 ? npy_refuse_spelling(parsing) : 0;
 }
 
@@ -202,7 +207,7 @@ static int spell_row(const struct npy_parsing *parsing)
 	for (size_t i = 1; i < parsing->n_dims; i++)
 		at += (size_t)snprintf(row + at, sizeof row - at, ", %" PRIu64, parsing->dims[i]);
 	parsing->npy->row = strdup(row);
-	return parsing->npy->row ? 0 : fail(-ENOMEM, "%s: no memory for its header", parsing->name);
+	return parsing->npy->row ? 0 : npy_fail_memory(parsing);
 }
 
 /* It would be other bytes that are taken for a row. */
@@ -249,7 +254,7 @@ int npy_parse(const unsigned char *header, uint64_t nbytes, const char *name, st
 	*npy = (struct npy){ .header_nbytes = nbytes, .version = header[6] };
 	text = strndup((const char *)header + begin, (size_t)nbytes - begin);
 	if (!text)
-		return fail(-ENOMEM, "%s: no memory for its header", name);
+		return npy_fail_memory(&parsing);
 	parsing.text = (struct python_text){ text, .is_latin1 = header[6] < 3 };
 	r = take_dictionary(&parsing);
 	if (r == 0)

@@ -210,8 +210,8 @@ static char *spell_item(const struct npy_parsing *parsing, const struct item *it
 	}
 	if (stream && fclose(stream) == 0)
 		return spelling;
+	npy_fail_memory(parsing);
 	free(spelling);
-	fail(-ENOMEM, "%s: no memory for its header", parsing->name);
 	return NULL;
 }
 
@@ -340,7 +340,7 @@ static int take_numbered(struct npy_parsing *parsing, const struct place *outer,
 	int r;
 
 	if (asprintf(&name, "%s%sf%u", outer->name, n_outer ? "." : "", i) < 0)
-		return fail(-ENOMEM, "%s: no memory for its header", parsing->name);
+		return npy_fail_memory(parsing);
 	if (outer->depth == 0)
 		fwrite(name, 1, strlen(name) + 1, parsing->tops);
 	place.name = name;
@@ -480,7 +480,7 @@ static int take_names(struct npy_parsing *parsing, const struct place *outer, ch
 	r = asprintf(ret_name, "%s%s%s", outer->name, *outer->name && *own ? "." : "", own);
 	*ret_own_name_at = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(own));
 	free(own);
-	return r < 0 ? fail(-ENOMEM, "%s: no memory for its header", parsing->name) : 0;
+	return r < 0 ? npy_fail_memory(parsing) : 0;
 }
 
 /* Behind the names: the item, and the shape of an array of it. */
@@ -563,6 +563,12 @@ static int take_whole(struct npy_parsing *parsing)
 	return end_item(parsing, &place, &item);
 }
 
+/* The first error counts. */
+static int close_stream(const struct npy_parsing *parsing, FILE *stream, int r)
+{
+	return stream && fclose(stream) != 0 && r == 0 ? npy_fail_memory(parsing) : r;
+}
+
 int npy_take_descr(struct npy_parsing *parsing)
 {
 	struct npy *npy = parsing->npy;
@@ -570,14 +576,13 @@ int npy_take_descr(struct npy_parsing *parsing)
 	int r = 0;
 
 	parsing->descr = open_memstream(&npy->descr, &n_descr);
-	parsing->tops = open_memstream(&npy->top_names, &n_tops);
-	if (parsing->descr && parsing->tops) {
+	parsing->tops = parsing->descr ? open_memstream(&npy->top_names, &n_tops) : NULL;
+	if (!parsing->tops)
+		r = npy_fail_memory(parsing);
+	if (r == 0)
 		r = take_whole(parsing);
+	if (r == 0)
 		fputc('\0', parsing->tops);
-	}
-	if (!parsing->descr || fclose(parsing->descr) != 0)
-		r = r < 0 ? r : -ENOMEM;
-	if (!parsing->tops || fclose(parsing->tops) != 0)
-		r = r < 0 ? r : -ENOMEM;
-	return r == -ENOMEM ? fail(-ENOMEM, "%s: no memory for its header", parsing->name) : r;
+	r = close_stream(parsing, parsing->descr, r);
+	return close_stream(parsing, parsing->tops, r);
 }

@@ -26,6 +26,9 @@ int npy_refuse(const struct npy_parsing *parsing, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int npy_refuse_spelling(const struct npy_parsing *parsing);
 
+/* Print that there is none: errno says why. Returns -errno. */
+int npy_fail_memory(const struct npy_parsing *parsing);
+
 /* *ret_string: to be freed. */
 int npy_take_string(struct npy_parsing *parsing, char **ret_string);
 

@@ -275,13 +275,13 @@ static int spell(const struct npy *npy, const struct header_wish *wish, char **r
 
 	writing.stream = open_memstream(ret_before, &nbytes);
 	if (!writing.stream)
-		return -ENOMEM;
+		return -errno;
 	fputs("{'descr': ", writing.stream);
 	r = spell_items(&writing, row);
 	fputs(", 'fortran_order': False, 'shape': (", writing.stream);
 	free_names(&writing.names);
-	if (fclose(writing.stream) != 0)
-		r = -ENOMEM;
+	if (fclose(writing.stream) != 0 && r == 0)
+		r = -errno;
 	if (r == 0 && asprintf(ret_behind, "%s), }",
 			       *(is_same ? npy->row : row) ? (is_same ? npy->row : row) : ",") < 0)
 		r = -ENOMEM;
@@ -322,7 +322,7 @@ int npy_make_header(const struct npy *npy, const struct header_wish *wish,
 	if (!header.bytes) {
 		free(before);
 		free(behind);
-		return fail(-ENOMEM, "no memory for the header of the output");
+		return fail(r < 0 ? r : -ENOMEM, "no memory for the header of the output: %m");
 	}
 	put_prefix(header.bytes, version, header.nbytes);
 	memcpy(header.bytes + begin, before, strlen(before));
