@@ -5,6 +5,7 @@
 #include "tests/fault/parts.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static const struct arrangement {
 	[ANSWER_FEW_RECORDS] = { 16, 0, 3, .of_few = true, .limit = SIZE_MAX },
 	[ANSWER_FEW_PAIRS] = { 16, 0, 8, .is_number = true, .of_few = true, .limit = SIZE_MAX },
 	[ANSWER_FEW_LONG_KEYS] = { 40, 3, 30, .of_few = true, .limit = SIZE_MAX },
+	[ANSWER_ARRAY] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
 	[ANSWER_FRAMED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX, .skip_nbytes = 9 },
 };
 
@@ -108,12 +110,35 @@ static void write_parts(struct bytes few)
 	}
 }
 
+/* The numbers as an array of numpy. */
+static struct bytes make_array(struct bytes numbers)
+{
+	enum { HEADER_NBYTES = 128, PREFIX_NBYTES = 10 };
+	static const char prefix[PREFIX_NBYTES] = "\x93NUMPY\1\0\x76";
+	struct bytes array = { malloc(HEADER_NBYTES + numbers.nbytes), 0 };
+	char text[HEADER_NBYTES - PREFIX_NBYTES];
+	int n;
+
+	must(array.data != NULL, "memory");
+	memset(text, ' ', sizeof text);
+	n = snprintf(text, sizeof text,
+		     "{'descr': '<u8', 'fortran_order': False, 'shape': (%zu,), }",
+		     numbers.nbytes / 8);
+	text[n] = ' ';
+	text[sizeof text - 1] = '\n';
+	append(&array, prefix, sizeof prefix);
+	append(&array, text, sizeof text);
+	append(&array, numbers.data, numbers.nbytes);
+	return array;
+}
+
 void answers_make(struct answers *ret_answers)
 {
 	const size_t n = answers_n_numbers;
 	uint64_t *keys = malloc(n * sizeof *keys), x = 1;
 	const struct bytes input = { keys, n * sizeof *keys };
 	const struct bytes few = { keys, answers_n_few * sizeof *keys };
+	struct bytes unique;
 
 	must(keys != NULL, "memory");
 	for (size_t i = 0; i < n; i++) {
@@ -127,6 +152,10 @@ void answers_make(struct answers *ret_answers)
 	for (int i = 0; i < N_ANSWERS; i++)
 		ret_answers->right[i] =
 			arrange(arrangements[i].of_few ? few : input, &arrangements[i]);
+	unique = ret_answers->right[ANSWER_ARRAY];
+	ret_answers->right[ANSWER_ARRAY] = make_array(unique);
+	free(unique.data);
+	ret_answers->array = make_array(ret_answers->right[ANSWER_SORTED]);
 	write_file("sorted", ret_answers->right[ANSWER_SORTED].data, input.nbytes);
 	write_parts(few);
 	write_file("names", "input", sizeof "input");
@@ -136,6 +165,7 @@ void answers_make(struct answers *ret_answers)
 void answers_free(struct answers *answers)
 {
 	free(answers->input.data);
+	free(answers->array.data);
 	for (int i = 0; i < N_ANSWERS; i++)
 		free(answers->right[i].data);
 }

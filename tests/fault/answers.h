@@ -20,12 +20,14 @@ enum answer {
 	ANSWER_FEW_PAIRS,
 	ANSWER_FEW_LONG_KEYS,
 	ANSWER_FRAMED, /* the keys between a header and an incomplete record */
+	ANSWER_ARRAY,  /* of numpy: the keys without those that are equal to the one before */
 	N_ANSWERS,
 };
 
 /* Of these. */
 struct answers {
 	struct bytes input;
+	struct bytes array; /* of numpy, of the keys in order */
 	struct bytes right[N_ANSWERS];
 };
 

@@ -28,7 +28,8 @@ struct mode {
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
 	enum answer answer;
 	enum device_shape shape;
-	bool from_pipe;       /* standard input is a pipe with the input */
+	bool from_pipe;       /* standard input is a pipe with the input, ... */
+	bool is_array;        /* ... or with an array of numpy, in order */
 	bool to_pipe;         /* standard output is a pipe */
 	bool in_place;        /* the output is the input */
 	bool verifies;        /* --verify: reads its output back */

@@ -157,7 +157,8 @@ static int call_main(const struct trial *trial)
 
 static void run(const struct trial *trial, struct result *result)
 {
-	const struct bytes input = scene.around.answers.input;
+	const struct answers *answers = &scene.around.answers;
+	const struct bytes input = trial->mode->is_array ? answers->array : answers->input;
 	struct pump feeder, drainer;
 	sigset_t pipe_signal, before;
 
