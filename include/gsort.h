@@ -28,7 +28,8 @@
  *
  * Threads. Different handles have nothing in common: use as many at once as you like. One handle
  * is used by one thread at a time, but for gsort_cancel() and gsort_get_progress(), which any
- * thread may call at any time before gsort_close(). Threads of the sort have all signals blocked.
+ * thread may call at any time before gsort_close(). Threads of the sort have all signals blocked,
+ * unless a program that handles them says so (gsort_lend_process()).
  *
  * Ownership. What is passed in is only read during the call, but descriptors, which must stay open
  * until the sort has ended; they are never closed. Strings that are returned are the handle's, and
@@ -78,11 +79,12 @@ GSORT_API void gsort_close(struct gsort *sort);
  *	gsort_set(sort, "buffer-size", "2G");
  *	gsort_set(sort, "unique", NULL);
  *
- * What only a program can do (--help, --progress, --explain, ...) is refused with -ENOTSUP, an
- * option that has another value already, or is unknown, with -EINVAL; combinations by what begins
- * the sort, which then has not begun: tell it what is missing, and begin again. What depends on the
- * inputs is found while it runs, and it has failed. -EBUSY once it has begun. Messages name options
- * as the command line does.
+ * What only a program can do (--help, --progress, ...) is refused with -ENOTSUP, and so is what has
+ * a function of its own (--check, --explain, --assume-size): gsort_take() has those, too. An option
+ * that has another value already, or is unknown, is -EINVAL. Combinations, an input that is not
+ * there, and a file that is two things are refused by what begins the sort, which then has not
+ * begun: mend it, and begin again. What depends on what is in the inputs is found while it runs,
+ * and it has failed. -EBUSY once it has begun. Messages name options as the command line does.
  */
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
 
@@ -113,7 +115,8 @@ GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
 
 /*
  * Write to this file, which appears when it is complete and checked, or not at all; it may be one
- * of the inputs. "-" is a file of that name, as on the command line; "" is -EINVAL.
+ * of the inputs. "-" is a file of that name, as on the command line; "" is -EINVAL. "/dev/fd/1" and
+ * its like are what the process has open there, written to from where it stands.
  */
 GSORT_API int gsort_set_output_path(struct gsort *sort, const char *path);
 
@@ -170,6 +173,10 @@ GSORT_API int gsort_check(struct gsort *sort, uint64_t *ret_record);
  */
 GSORT_API int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json);
 
+/* The same, as the text of --explain for a person. */
+GSORT_API int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes,
+				 const char **ret_text);
+
 /* --- from elsewhere --- */
 
 /*
@@ -186,12 +193,15 @@ GSORT_API const char *gsort_message(const struct gsort *sort);
 enum gsort_kind {
 	GSORT_WARNING = 1, /* somebody should see to it */
 	GSORT_NOTE = 2,    /* good to know */
+	GSORT_FAILURE = 3, /* what gsort_message() is going to say, as soon as it is known */
+	GSORT_DETAIL = 4,  /* a line of what the option debug asks for */
 };
 
 /*
- * What is to be said of a sort that does not fail: one line, without its end, which is gone when
- * the function returns. It is called by any thread of the sort, one at a time, and must not call
- * functions of this handle. Before the sort begins; else -EBUSY.
+ * What is to be said of a sort, or of a call that fails: one line, without its end, which is gone
+ * when the function returns. It is called by any thread of the sort, and by the one that has called
+ * a function of the handle, one at a time, and must not call functions of this handle. Before the
+ * sort begins; else -EBUSY.
  */
 typedef void gsort_listener(void *context, enum gsort_kind kind, const char *text);
 GSORT_API int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context);
@@ -202,6 +212,7 @@ struct gsort_progress {
 	uint64_t done_nbytes, total_nbytes;         /* of the phase */
 	uint64_t all_done_nbytes, all_total_nbytes; /* of all phases */
 	uint64_t elapsed_ns;                        /* since the first phase began */
+	uint64_t phase_elapsed_ns;                  /* since this one began */
 };
 
 /* At any time. size: sizeof *ret_progress. */
@@ -216,6 +227,14 @@ GSORT_API void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret
 typedef void gsort_watcher(void *context, const struct gsort_progress *progress);
 GSORT_API int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
 				unsigned interval_ms);
+
+/*
+ * The same as a line for a person, without its end, as --progress shows it: "forming runs: 43 %,
+ * 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
+ * nbytes: of the line, which is cut there. Any thread.
+ */
+GSORT_API void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
+				     size_t nbytes);
 
 /* What is known of a sort that has succeeded. Bytes, unless the name says something else. */
 struct gsort_stats {
@@ -236,9 +255,133 @@ GSORT_API int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats,
 /*
  * The same and much more, phase by phase, as the JSON of --stats-json (docs/cli.md). Times of
  * processors and peak memory are those of the whole process. NULL if there is nothing to be told,
- * or no memory.
+ * or no memory: gsort_message() says it.
  */
 GSORT_API const char *gsort_stats_json(struct gsort *sort);
+
+/*
+ * The same as the table of --stats, for a person. With the option stats it also says how fast what
+ * took long could be.
+ */
+GSORT_API const char *gsort_stats_text(struct gsort *sort);
+
+/*
+ * It has succeeded: write the files that the options stats-json, trace and report ask for. They
+ * were opened when it began, so that what cannot be written fails there; each appears when it is
+ * complete, and if this is not called older ones stay as they are. Once; more often nothing
+ * happens. Returns 0, or a negative errno: of the first that could not be written. The sort has
+ * succeeded all the same.
+ */
+GSORT_API int gsort_write_reports(struct gsort *sort);
+
+/* --- for programs that have its options as theirs, as gsort itself --- */
+
+/* An option, as the table has it that everything is made from. Texts are there for ever. */
+struct gsort_option {
+	const char *name; /* long, without the dashes: "key" */
+	const char
+		*argument; /* what its value is called: "FILE", "auto|npy|raw"; NULL: it has none */
+	const char *otherwise; /* its value where none is given; NULL: one must be */
+	const char *help;      /* what it does, in one line of any length */
+	const char *section;   /* what is above it and those that follow; NULL: nothing new */
+	int letter;            /* its short name; 0: none */
+	int repeats;           /* may be given several times: 1; else 0 */
+	int of_program;        /* gsort_set() refuses it: 1; else 0 */
+};
+
+/*
+ * Option number i, from 0, in the order of --help. Returns 0, or -ENOENT: there are no more. size:
+ * sizeof *ret_option. Any thread, as the next two.
+ */
+GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
+
+/*
+ * Word number n, from 0, of those that the value of option number i can be, as a shell completes
+ * it; NULL: there are no more. It may be written to `text`, which is to have room for
+ * GSORT_WORD_NBYTES.
+ */
+enum { GSORT_WORD_NBYTES = 32 };
+GSORT_API const char *gsort_get_option_word(unsigned i, unsigned n, char *text);
+
+/* What TYPE can be in values of options: some lines, for below them. */
+GSORT_API const char *gsort_describe_types(void);
+
+/*
+ * Take an option from the words of a command line: like gsort_set(), but
+ *
+ * - those that only a program can do are taken, too. What they ask for it does: gsort_get_taken().
+ *   check, check-quiet and explain say that one of those functions will be called, and not
+ *   gsort_run(); check also has the disorder told, as a note; assume-size is for gsort_explain();
+ * - what was given before may come again, and also written in another way; another value is
+ *   refused as the command line does it, and then the handle is of no use any more.
+ */
+GSORT_API int gsort_take(struct gsort *sort, const char *name, const char *value);
+
+/*
+ * The value that the option has been given, the first of several; "" if it has none; NULL if it was
+ * not given. The handle's, and stays until gsort_close().
+ */
+GSORT_API const char *gsort_get_taken(const struct gsort *sort, const char *name);
+
+/*
+ * Text from outside, the name of a file say, fit for one line of a terminal, as all messages are:
+ * what would not be printed is escaped as the shell does it. Writes at most nbytes with the end to
+ * `line`, and returns it. Any thread.
+ */
+GSORT_API const char *gsort_printable(const char *text, char *line, size_t nbytes);
+
+/* --- what a process has once --- */
+
+/*
+ * Signals and standard streams are of the whole process, so a sort does not touch them, and does
+ * without what it could have of them. A program that handles signals can lend it that: large
+ * records are then sorted where the page cache has them, unfinished files are removed by whatever
+ * signal ends the process, and none ends it once the output has its name. Also:
+ *
+ * - threads of the sort have the signals blocked that the thread has which begins it;
+ * - standard error, and standard output where it is not the output, have texts of the program: no
+ *   file of the sort may be one of them;
+ * - it is told, as a note, that standard input is read where that is a terminal.
+ *
+ * One for the whole process, that is lent to any number of sorts.
+ */
+struct gsort_process;
+
+/* Returns 0, or -ENOMEM, or -EINVAL of NULL. */
+GSORT_API int gsort_open_process(struct gsort_process **ret_process);
+
+/* No sort that it was lent to is open, and no handler uses it. NULL is fine. */
+GSORT_API void gsort_close_process(struct gsort_process *process);
+
+/*
+ * Lend it to the sort, which has not begun. From now on handlers have to call the functions below
+ * for their signals, if not those of `process`. Returns 0 or a negative errno.
+ */
+GSORT_API int gsort_lend_process(struct gsort *sort, struct gsort_process *process);
+
+/*
+ * For a handler of SIGBUS: is the fault at that address the sort's? Then it is mended, 1 is
+ * returned, and the thread can go on. Else 0. Async-signal-safe, as the next two.
+ */
+GSORT_API int gsort_catch_fault(struct gsort_process *process, const void *address);
+
+enum gsort_verdict {
+	GSORT_DIE = 1,     /* the process is to end; no output gets its name any more */
+	GSORT_GO_ON = 2,   /* the output has its name, or is getting it: pass the signal over */
+	GSORT_REPORTS = 3, /* the same, and only what is to be told of it is still to be done */
+};
+
+/* For a handler of a signal that ends the process, and is none of a fault: is it to? */
+GSORT_API enum gsort_verdict gsort_judge_signal(struct gsort_process *process, int signal_number);
+
+/* Remove the names of unfinished files. */
+GSORT_API void gsort_remove_names(struct gsort_process *process);
+
+/*
+ * All is over. The signal that was passed over for an output which then did not get its name: the
+ * process is to die of it now; 0: there was none.
+ */
+GSORT_API int gsort_get_missed_signal(const struct gsort_process *process);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,8 @@ usage: layers.py SOURCE_ROOT
 The order of the folders stands in meson.build, once: a file may include what is in its own folder and in
 those above it in that list; a folder that is not in the list belongs to the listed folder that holds it.
 docs/design.md shows the same folders in the same order. tools/ and tests/ are front ends: they may
-include anything, and nothing may include them. Nothing but a back end knows what is inside of one.
+include anything, and nothing may include them. Nothing but a back end knows what is inside of one, and the command line
+knows nothing but itself and the header of the library.
 An offence is a line.
 """
 import collections
@@ -19,6 +20,9 @@ SOURCES = {'.c', '.h', '.cc', '.cu', '.cuh', '.inc'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
+# The program is a client of its library: it knows what anybody can know.
+CLIENT = 'src/cli'
+CLIENT_KNOWS = ('src/cli', 'include')
 # What sorts: it is reached through src/device/backend.h, and what verifies shares no code with it.
 BACK_ENDS = ('src/device/cpu', 'src/device/cuda', 'kernels')
 
@@ -69,6 +73,8 @@ def offending_arrows(graph, folders):
                 yield f'{name}: includes {other}, which is a front end'
             elif here and there in BACK_ENDS and here not in BACK_ENDS:
                 yield f'{name}: includes {other}, which is inside of a back end'
+            elif here == CLIENT and there not in CLIENT_KNOWS:
+                yield f'{name}: includes {other}, which is not of the library\'s face'
             elif here and rank[there] > rank[here]:
                 yield f'{name}: includes {other}, which is above it'
 

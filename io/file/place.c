@@ -84,11 +84,11 @@ static bool is_descriptor(const char *path)
 
 int place_descriptor(const char *path)
 {
+	int fd = descriptor_of(path);
 	char *end;
-	int fd;
 
-	if (follow(path, is_descriptor, &end) < 0)
-		return -1;
+	if (fd >= 0 || follow(path, is_descriptor, &end) < 0)
+		return fd;
 	fd = descriptor_of(end);
 	free(end);
 	return fd;

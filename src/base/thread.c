@@ -62,40 +62,6 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 	return r;
 }
 
-struct program {
-	int (*run)(int argc, char **argv);
-	int argc;
-	char **argv;
-	int status;
-	sigset_t signals;
-};
-
-static void *run_program(void *argument)
-{
-	struct program *program = argument;
-
-	thread_let_signals(&program->signals);
-	program->status = program->run(program->argc, program->argv);
-	return NULL;
-}
-
-/* What ends or asks the process is for threads that know of it: the first one only waits. */
-int thread_run_program(int (*run)(int argc, char **argv), int argc, char **argv)
-{
-	struct program program = { .run = run, .argc = argc, .argv = argv };
-	struct rlimit stack;
-	pthread_t thread;
-
-	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= STACK_NBYTES)
-		return run(argc, argv);
-	thread_hold_signals(&program.signals);
-	if (thread_start(run_program, &program, 0, &thread) == 0)
-		pthread_join(thread, NULL);
-	else
-		run_program(&program); /* it may go well, and who needs threads says so */
-	return program.status;
-}
-
 /* EAGAIN is also what the C library says where there are no addresses for a stack. */
 const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 {

@@ -20,12 +20,6 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 		 pthread_t *ret_thread);
 
 /*
- * Of main(): run(argc, argv), and return what it returns. The first thread of a process has the
- * stack that the system gives it (ulimit -s); if that is too little, another one runs it.
- */
-int thread_run_program(int (*run)(int argc, char **argv), int argc, char **argv);
-
-/*
  * What a message about a thread that could not be started ends with, after %m of `r`, a negative
  * errno: of -EAGAIN the limits that may be the reason; else nothing. Returns `text`.
  */

@@ -4,39 +4,64 @@
 #include "src/cli/command_line.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config.h"
-#include "src/base/messages.h"
 #include "src/cli/completion.h"
-#include "src/options/files0.h"
+#include "src/cli/foreign_options.h"
 #include "src/cli/option_parse.h"
-#include "src/options/answers.h"
-#include "src/options/options_settle.h"
+#include "src/cli/say.h"
 
-/* The inputs: operands, names from a file, or standard input. */
-static int settle_inputs(struct options *options, const struct option_result *result)
+/* How the library knows what the caller has open as 1. */
+static const char standard_output[] = "/dev/fd/1";
+
+static const char *word_of(const void *context, unsigned i, unsigned n, char *text)
 {
-	if (options->files0_path && result->n_operands)
-		return fail(-EINVAL,
-			    "--files0-from: operand '%s' cannot be given as well: all file names "
-			    "come from '%s'",
-			    result->operands[0], options->files0_path);
-	if (options->files0_path)
-		return files0_read(options->files0_path, &options->inputs, &options->n_inputs,
-				   &options->files0_names);
-	options->n_inputs = result->n_operands ? result->n_operands : 1;
-	options->inputs = calloc(options->n_inputs, sizeof *options->inputs);
-	if (!options->inputs)
-		return fail(-ENOMEM, "file names: %m");
-	options->inputs[0] = "-";
-	for (unsigned i = 0; i < result->n_operands; i++)
-		options->inputs[i] = result->operands[i];
+	(void)context;
+	return gsort_get_option_word(i, n, text);
+}
+
+static void list_options(struct option_list *options)
+{
+	options->n = 0;
+	options->word = word_of;
+	options->context = NULL;
+	while (options->n < OPTION_LIST_MOST &&
+	       gsort_get_option(options->n, &options->all[options->n], sizeof options->all[0]) == 0)
+		options->n++;
+}
+
+/* What takes the words. */
+struct taker {
+	const struct option_list *options;
+	struct gsort *sort;
+	const char *question; /* of --help and its like, which ends the parsing */
+	const char *shell;
+};
+
+static int take(void *context, unsigned i, const char *value)
+{
+	static const char *const questions[] = { "help", "version", "completion" };
+	struct taker *taker = context;
+	const char *name = taker->options->all[i].name;
+	const int r = gsort_take(taker->sort, name, value);
+
+	if (r < 0)
+		return r;
+	for (size_t k = 0; k < sizeof questions / sizeof questions[0]; k++) {
+		if (strcmp(questions[k], name) == 0) {
+			taker->question = questions[k];
+			taker->shell = value;
+			return COMMAND_LINE_ANSWERED;
+		}
+	}
 	return 0;
 }
 
-static void print_help(void)
+static void print_help(const struct option_list *options)
 {
 	fputs("Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
 	      "Sort fixed-size binary records, more of them than memory holds.\n"
@@ -44,51 +69,70 @@ static void print_help(void)
 	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
 	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
 	      stdout);
-	option_table_help(&options_table, stdout);
-	fputs("\n" RECORD_OPTIONS_TYPES "\n"
-	      "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
-	      "with a message that says what, where, and what to do.\n",
-	      stdout);
+	option_print_help(options, stdout);
+	printf("\n%s\n"
+	       "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
+	       "with a message that says what, where, and what to do.\n",
+	       gsort_describe_types());
 }
 
 /* What was printed must have arrived: --help to a full disk is an error too. */
-static int answer(int asked)
+static int answer(const struct taker *taker)
 {
-	if (asked == ASKED_FOR_HELP)
-		print_help();
-	else if (asked == ASKED_FOR_VERSION)
-		printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", GSORT_VERSION,
+	if (strcmp(taker->question, "help") == 0)
+		print_help(taker->options);
+	else if (strcmp(taker->question, "version") == 0)
+		printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print((enum shell)(asked - ASKED_FOR_COMPLETION), GSORT_PROGRAM,
-				 &options_table, stdout);
+		completion_print(taker->shell, GSORT_PROGRAM, taker->options, stdout);
 	if (fflush(stdout) != 0 || ferror(stdout))
-		return fail(-errno, "standard output: %m");
-	return OPTIONS_ANSWERED;
+		return complain(-errno, "standard output: %m");
+	return COMMAND_LINE_ANSWERED;
 }
 
-static int settle(struct options *options, const struct option_result *result)
+/* The inputs: operands, names from a file, or standard input. */
+static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 {
+	int r = 0;
+
+	for (unsigned i = 0; i < words->n_operands && r == 0; i++)
+		r = *words->operands[i] ?
+			    gsort_add_input_path(sort, words->operands[i]) :
+			    complain(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
+	if (r == 0 && words->n_operands == 0 && !gsort_get_taken(sort, "files0-from"))
+		r = gsort_add_input_path(sort, "-");
+	return r;
+}
+
+/* What is meant where nothing is said. */
+static int take_defaults(struct gsort *sort)
+{
+	const bool checks = gsort_get_taken(sort, "check") || gsort_get_taken(sort, "check-quiet");
 	const char *tmpdir = getenv("TMPDIR");
-	const int r = settle_inputs(options, result);
+	int r = 0;
 
-	return r < 0 ? r : options_settle(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+	if (!checks && !gsort_get_taken(sort, "output"))
+		r = gsort_set_output_path(sort, standard_output);
+	if (r == 0 && tmpdir && *tmpdir && !gsort_get_taken(sort, "temporary-directory") &&
+	    !gsort_get_taken(sort, "checkpoint"))
+		r = gsort_add_temporary_directory(sort, tmpdir);
+	return r;
 }
 
-int options_parse(int argc, char **argv, struct options *ret_options)
+int command_line_take(int argc, char **argv, struct gsort *sort)
 {
-	struct options options = OPTIONS_DEFAULTS;
-	struct option_result result;
-	int r = option_table_parse(&options_table, argc, argv, &options, &result);
+	struct option_list options;
+	struct taker taker = { .options = &options, .sort = sort };
+	struct parsed_words words;
+	int r;
 
+	list_options(&options);
+	r = option_parse(&options, foreign_options, argc, argv, take, &taker, &words);
 	if (r > 0)
-		r = answer(r);
-	else if (r == 0)
-		r = settle(&options, &result);
-	if (r != 0) {
-		options_free(&options);
-		return r;
-	}
-	*ret_options = options;
-	return 0;
+		return answer(&taker);
+	if (r < 0)
+		return *words.refusal ? complain(r, "%s", words.refusal) : r;
+	r = take_inputs(sort, &words);
+	return r < 0 ? r : take_defaults(sort);
 }

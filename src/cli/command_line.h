@@ -3,15 +3,14 @@
  */
 #pragma once
 
-#include "src/options/options.h"
+#include "include/gsort.h"
 
-/* What options_parse() returns when it has done all there was to do (--help, --version). */
-enum { OPTIONS_ANSWERED = 1 };
+/* What command_line_take() returns when it has done all there was to do (--help, --version). */
+enum { COMMAND_LINE_ANSWERED = 1 };
 
 /*
- * Parse argv (which is permuted: operands last) into *ret_options. The strings of argv and of the
- * environment are pointed to, not copied.
- * Returns 0, OPTIONS_ANSWERED, or a negative errno after one message that names the option; only
- * after 0 is there something to free, by options_free().
+ * Have the sort take all that is said in argv (which is permuted: operands last), and what it means
+ * if something is not said: standard input, standard output, $TMPDIR. Returns 0,
+ * COMMAND_LINE_ANSWERED, or a negative errno after one message.
  */
-int options_parse(int argc, char **argv, struct options *ret_options);
+int command_line_take(int argc, char **argv, struct gsort *sort);

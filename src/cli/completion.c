@@ -7,38 +7,31 @@
 
 #include <string.h>
 
-static bool takes_file(const struct option_spec *spec)
+static bool takes_file(const struct gsort_option *spec)
 {
 	return spec->argument && strcmp(spec->argument, "FILE") == 0;
 }
 
-static bool takes_directory(const struct option_spec *spec)
+static bool takes_directory(const struct gsort_option *spec)
 {
 	return spec->argument && strcmp(spec->argument, "DIR") == 0;
 }
 
-/* The i-th word that the argument can be; NULL: there are no more. */
-static const char *word_of(const struct option_spec *spec, unsigned i,
-			   char text[static OPTION_WORD_NBYTES])
+static bool takes_words(const struct option_list *options, const struct gsort_option *spec)
 {
-	if (spec->words)
-		return spec->words(i, text);
-	return spec->choices ? spec->choices[i].word : NULL;
+	char text[GSORT_WORD_NBYTES];
+
+	return options->word(options->context, (unsigned)(spec - options->all), 0, text) != NULL;
 }
 
-static bool takes_words(const struct option_spec *spec)
+static void print_words(const struct option_list *options, const struct gsort_option *spec,
+			FILE *stream)
 {
-	char text[OPTION_WORD_NBYTES];
-
-	return spec->argument && word_of(spec, 0, text);
-}
-
-static void print_words(const struct option_spec *spec, FILE *stream)
-{
-	char text[OPTION_WORD_NBYTES];
+	const unsigned at = (unsigned)(spec - options->all);
+	char text[GSORT_WORD_NBYTES];
 	const char *word;
 
-	for (unsigned i = 0; (word = word_of(spec, i, text)); i++)
+	for (unsigned i = 0; (word = options->word(options->context, at, i, text)); i++)
 		fprintf(stream, "%s%s", i ? " " : "", word);
 }
 
@@ -68,7 +61,8 @@ static void print_function(const char *program, FILE *stream)
  * bash: "--name=" is what the argument behind an equals sign is of, "--name" or "-n" what the next
  * word is of.
  */
-static void print_bash_case(const struct option_spec *spec, FILE *stream)
+static void print_bash_case(const struct option_list *options, const struct gsort_option *spec,
+			    FILE *stream)
 {
 	fprintf(stream, "\t--%s=", spec->name);
 	if (!spec->otherwise)
@@ -76,9 +70,9 @@ static void print_bash_case(const struct option_spec *spec, FILE *stream)
 	if (!spec->otherwise && spec->letter)
 		fprintf(stream, "|-%c", spec->letter);
 	fputs(")\n\t\t", stream);
-	if (takes_words(spec)) {
+	if (takes_words(options, spec)) {
 		fputs("mapfile -t COMPREPLY < <(compgen -W '", stream);
-		print_words(spec, stream);
+		print_words(options, spec, stream);
 		fputs("' -- \"$cur\") ;;\n", stream);
 	} else if (takes_file(spec) || takes_directory(spec)) {
 		fprintf(stream,
@@ -91,10 +85,10 @@ static void print_bash_case(const struct option_spec *spec, FILE *stream)
 }
 
 /* Long names, with "=" those that want an argument; both ways those that may have one. */
-static void print_bash_names(const struct option_table *table, FILE *stream)
+static void print_bash_names(const struct option_list *options, FILE *stream)
 {
-	for (unsigned i = 0; i < table->n_specs; i++) {
-		const struct option_spec *spec = &table->specs[i];
+	for (unsigned i = 0; i < options->n; i++) {
+		const struct gsort_option *spec = &options->all[i];
 
 		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
 		if (spec->argument && spec->otherwise)
@@ -104,7 +98,7 @@ static void print_bash_names(const struct option_table *table, FILE *stream)
 	}
 }
 
-static void print_bash(const char *program, const struct option_table *table, FILE *stream)
+static void print_bash(const char *program, const struct option_list *options, FILE *stream)
 {
 	print_function(program, stream);
 	fputs("()\n{\n"
@@ -117,14 +111,14 @@ static void print_bash(const char *program, const struct option_table *table, FI
 	      "\tfi\n"
 	      "\tcase $option in\n",
 	      stream);
-	for (unsigned i = 0; i < table->n_specs; i++)
-		if (table->specs[i].argument)
-			print_bash_case(&table->specs[i], stream);
+	for (unsigned i = 0; i < options->n; i++)
+		if (options->all[i].argument)
+			print_bash_case(options, &options->all[i], stream);
 	fputs("\t*)\n"
 	      "\t\tif [[ $cur == -* ]]; then\n"
 	      "\t\t\tmapfile -t COMPREPLY < <(compgen -W '",
 	      stream);
-	print_bash_names(table, stream);
+	print_bash_names(options, stream);
 	fputs("' -- \"$cur\")\n"
 	      "\t\t\t[[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace\n"
 	      "\t\telse\n"
@@ -138,14 +132,15 @@ static void print_bash(const char *program, const struct option_table *table, FI
 }
 
 /* zsh: ":TYPE:(u8 u16)", what an argument is called and how it is completed. */
-static void print_zsh_argument(const struct option_spec *spec, FILE *stream)
+static void print_zsh_argument(const struct option_list *options, const struct gsort_option *spec,
+			       FILE *stream)
 {
 	fputs(spec->otherwise ? "::" : ":", stream);
 	print_quoted(spec->argument, "'\\''", ":\\", stream);
 	fputs(":", stream);
-	if (takes_words(spec)) {
+	if (takes_words(options, spec)) {
 		fputs("(", stream);
-		print_words(spec, stream);
+		print_words(options, spec, stream);
 		fputs(")", stream);
 	} else if (takes_file(spec)) {
 		fputs("_files", stream);
@@ -155,7 +150,8 @@ static void print_zsh_argument(const struct option_spec *spec, FILE *stream)
 }
 
 /* One name of an option: "--type=", "-t+", or "-c" if it takes no argument by this name. */
-static void print_zsh_name(const struct option_spec *spec, bool is_letter, FILE *stream)
+static void print_zsh_name(const struct option_list *options, const struct gsort_option *spec,
+			   bool is_letter, FILE *stream)
 {
 	const bool has_argument = spec->argument && !(is_letter && spec->otherwise);
 
@@ -175,19 +171,19 @@ static void print_zsh_name(const struct option_spec *spec, bool is_letter, FILE 
 	print_quoted(spec->help, "'\\''", "[]:\\", stream);
 	fputs("]", stream);
 	if (has_argument)
-		print_zsh_argument(spec, stream);
+		print_zsh_argument(options, spec, stream);
 	fputs("' \\\n", stream);
 }
 
-static void print_zsh(const char *program, const struct option_table *table, FILE *stream)
+static void print_zsh(const char *program, const struct option_list *options, FILE *stream)
 {
 	fprintf(stream, "#compdef %s\n\n", program);
 	print_function(program, stream);
 	fputs("()\n{\n\t_arguments -s -S \\\n", stream);
-	for (unsigned i = 0; i < table->n_specs; i++) {
-		if (table->specs[i].letter)
-			print_zsh_name(&table->specs[i], true, stream);
-		print_zsh_name(&table->specs[i], false, stream);
+	for (unsigned i = 0; i < options->n; i++) {
+		if (options->all[i].letter)
+			print_zsh_name(options, &options->all[i], true, stream);
+		print_zsh_name(options, &options->all[i], false, stream);
 	}
 	fputs("\t\t'*:FILE:_files'\n}\n\n"
 	      "# Loaded as a function this file is one; sourced it says whose it is.\n"
@@ -201,7 +197,8 @@ static void print_zsh(const char *program, const struct option_table *table, FIL
 	fprintf(stream, " %s\nfi\n", program);
 }
 
-static void print_fish_option(const char *program, const struct option_spec *spec, FILE *stream)
+static void print_fish_option(const char *program, const struct option_list *options,
+			      const struct gsort_option *spec, FILE *stream)
 {
 	fprintf(stream, "complete -c %s -l %s", program, spec->name);
 	if (spec->letter)
@@ -210,9 +207,9 @@ static void print_fish_option(const char *program, const struct option_spec *spe
 		fputs(" -r -F", stream);
 	else if (spec->argument && !spec->otherwise)
 		fputs(" -x", stream);
-	if (takes_words(spec)) {
+	if (takes_words(options, spec)) {
 		fputs(" -a '", stream);
-		print_words(spec, stream);
+		print_words(options, spec, stream);
 		fputs("'", stream);
 	} else if (takes_directory(spec)) {
 		fputs(" -a '(__fish_complete_directories)'", stream);
@@ -222,20 +219,27 @@ static void print_fish_option(const char *program, const struct option_spec *spe
 	fputs("'\n", stream);
 }
 
-static void print_fish(const char *program, const struct option_table *table, FILE *stream)
+static void print_fish(const char *program, const struct option_list *options, FILE *stream)
 {
-	for (unsigned i = 0; i < table->n_specs; i++)
-		print_fish_option(program, &table->specs[i], stream);
+	for (unsigned i = 0; i < options->n; i++)
+		print_fish_option(program, options, &options->all[i], stream);
 }
 
-void completion_print(enum shell shell, const char *program, const struct option_table *table,
+bool completion_print(const char *shell, const char *program, const struct option_list *options,
 		      FILE *stream)
 {
-	static void (*const print[])(const char *, const struct option_table *, FILE *) = {
-		[SHELL_BASH] = print_bash, [SHELL_ZSH] = print_zsh, [SHELL_FISH] = print_fish
-	};
+	static const struct {
+		const char *shell;
+		void (*print)(const char *, const struct option_list *, FILE *);
+	} scripts[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
 
-	if (shell != SHELL_ZSH) /* whose first line says what the file is */
-		fprintf(stream, "# completion of %s's options\n", program);
-	print[shell](program, table, stream);
+	for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+		if (strcmp(scripts[i].shell, shell) != 0)
+			continue;
+		if (scripts[i].print != print_zsh) /* whose first line says what the file is */
+			fprintf(stream, "# completion of %s's options\n", program);
+		scripts[i].print(program, options, stream);
+		return true;
+	}
+	return false;
 }

@@ -4,7 +4,6 @@
 #include "src/cli/deadly_signals.h"
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -13,8 +12,6 @@
 #include "src/cli/process.h"
 
 enum { EXIT_BY_SIGNAL = 128 }; /* and its number: what a shell says of who died of it */
-
-static atomic_bool only_reports_are_left;
 
 static bool is_one_of(int signal_number, const int *some, size_t n)
 {
@@ -49,7 +46,7 @@ static void leave_without_reports(void)
 	static const char text[] = "gsort: ended by a signal: the output is complete, and what "
 				   "was to be told of it is not\n";
 
-	hidden_names_remove(&process.names);
+	gsort_remove_names(process_lent());
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(EXIT_TROUBLE);
 	_exit(EXIT_TROUBLE);
@@ -58,7 +55,7 @@ static void leave_without_reports(void)
 static void die(int signal_number)
 {
 	signal(signal_number, SIG_DFL);
-	hidden_names_remove(&process.names);
+	gsort_remove_names(process_lent());
 	raise(signal_number); /* it is not held back (SA_NODEFER) */
 	/* Default actions do nothing to the first process of a container. */
 	_exit(EXIT_BY_SIGNAL + signal_number);
@@ -67,9 +64,13 @@ static void die(int signal_number)
 /* A reader that has gone is no reason to end: that nothing can be written is. */
 static void handle(int signal_number)
 {
-	if (is_fault(signal_number) || commitment_lets_die(&process.commitment, signal_number))
+	const enum gsort_verdict verdict =
+		is_fault(signal_number) ? GSORT_DIE :
+					  gsort_judge_signal(process_lent(), signal_number);
+
+	if (verdict == GSORT_DIE)
 		die(signal_number);
-	else if (atomic_load(&only_reports_are_left) && signal_number != SIGPIPE)
+	else if (verdict == GSORT_REPORTS && signal_number != SIGPIPE)
 		leave_without_reports();
 }
 
@@ -87,13 +88,8 @@ void deadly_signals_handle(void)
 
 void deadly_signals_make_up(void)
 {
-	const int missed = commitment_missed(&process.commitment);
+	const int missed = gsort_get_missed_signal(process_lent());
 
 	if (missed)
 		raise(missed);
-}
-
-void deadly_signals_end_reports(void)
-{
-	atomic_store(&only_reports_are_left, true);
 }

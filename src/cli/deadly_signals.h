@@ -9,8 +9,10 @@
  * signals cannot end it, as process 1 of a container, it exits with 128 and the signal's number.
  * Signals that whoever started it had it pass over stay so, and what has a handler keeps it.
  *
- * Once an output gets its name (commitment.h) they are passed over, but those of the program's own
- * faults: the process goes on to its end.
+ * Once an output gets its name they are passed over, but those of the program's own
+ * faults: the process goes on to its end. If all that is left to do is to tell of it, which may
+ * take long, as where a report is written depends on others, a signal ends the process with a
+ * message and EXIT_TROUBLE.
  */
 void deadly_signals_handle(void);
 
@@ -19,9 +21,3 @@ void deadly_signals_handle(void);
  * process dies of it now.
  */
 void deadly_signals_make_up(void);
-
-/*
- * The output has its name, and what is left to do is to tell of it, which may take long, as where a
- * report is written depends on others: a signal ends the process with a message and EXIT_TROUBLE.
- */
-void deadly_signals_end_reports(void);

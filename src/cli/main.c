@@ -4,26 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "src/base/messages.h"
-#include "src/base/thread.h"
-#include "src/cli/check.h"
+#include "include/gsort.h"
 #include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
-#include "src/report/debug.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/messages_print.h"
 #include "src/cli/process.h"
 #include "src/cli/progress.h"
-#include "src/cli/reports.h"
-#include "src/options/roles.h"
-#include "src/report/explain.h"
-#include "src/sort/sort.h"
+#include "src/cli/say.h"
 
 /*
  * A descriptor from 0 to 2 that is closed would be given to the next file that is opened, and
@@ -58,140 +51,150 @@ static void keep_to_one_arena(void)
 #endif
 }
 
-/* The files that inputs turn out to be have one role, too; and --debug. */
-static int look_at_inputs(void *context, const struct sort_spec *spec, const struct layout *layout,
-			  struct input *input)
+static bool is_taken(const struct gsort *sort, const char *option)
 {
-	const struct options *options = context;
-	const int r = roles_check_opened(options, input);
-
-	return r < 0 || !options->debug ? r : debug_tell(spec, layout, input);
-}
-
-/* What is left is reports. */
-static void end_with_reports(void *context)
-{
-	(void)context;
-	deadly_signals_end_reports();
-}
-
-static struct sort_spec spec_of(const struct options *options)
-{
-	struct sort_spec spec = options_spec(options);
-
-	spec.io = process_calls();
-	return spec;
+	return gsort_get_taken(sort, option) != NULL;
 }
 
 /* --explain */
-static int explain(const struct options *options, const struct sort_observer *observer,
-		   struct stats *stats, struct sort_facts *facts)
+static int explain(struct gsort *sort, const char *form)
 {
-	const struct sort_spec spec = spec_of(options);
-	struct explanation explanation;
-	int r = sort_explain(&spec, options->assumed_nbytes, observer, stats, &explanation);
+	const char *text;
+	const int r = strcmp(form, "json") == 0 ? gsort_explain(sort, 0, &text) :
+						  gsort_explain_text(sort, 0, &text);
 
-	if (r < 0)
-		return r;
-	if (options->explain == EXPLAIN_JSON)
-		r = explain_write_json(&explanation, stdout);
-	else
-		explain_print(&explanation, stdout);
-	*facts = explanation.facts;
+	if (r == 0)
+		fputs(text, stdout);
 	return r;
 }
 
-/* Check, sort or merge. */
-static int run(const struct options *options, struct stats *stats, struct sort_facts *facts)
+/* Check, explain, sort or merge. 0; 1: there is disorder; or a negative errno after a message. */
+static int run(struct gsort *sort)
 {
-	const struct sort_observer observer = { .context = (void *)options,
-						.opened = look_at_inputs,
-						.committed = reports_are_wanted(options) ?
-								     end_with_reports :
-								     NULL };
-	const struct sort_spec spec = spec_of(options);
+	uint64_t disorder = 0;
+	int r;
 
-	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
-		return check_run(options, &spec, &observer, stats, facts);
-	if (options->explain)
-		return explain(options, &observer, stats, facts);
-	return sort_run(&spec, &observer, stats, facts);
+	if (is_taken(sort, "explain"))
+		return explain(sort, gsort_get_taken(sort, "explain"));
+	if (!is_taken(sort, "check") && !is_taken(sort, "check-quiet"))
+		return gsort_run(sort);
+	r = gsort_check(sort, &disorder);
+	return r < 0 ? r : disorder > 0;
 }
 
-/* Who calls it with too few names waits for it, while it waits for them. */
-static void tell_of_terminal(const struct options *options)
+/* No write to it was refused, so what was asked for is there. */
+static int check_standard_error(const struct gsort *sort)
 {
-	const bool is_refused = options->mode != MODE_CHECK && options->mode != MODE_CHECK_QUIET &&
-				!options->output_path && isatty(STDOUT_FILENO);
+	const char *option = is_taken(sort, "stats") ? "--stats" : "--debug";
 
-	if (options->explain || is_refused || !isatty(STDIN_FILENO))
-		return;
-	for (size_t i = 0; i < options->n_inputs; i++)
-		if (!strcmp(options->inputs[i], "-"))
-			tell("reading standard input, which is a terminal: Ctrl-D ends it, Ctrl-C "
-			     "gives up");
+	if (!(is_taken(sort, "stats") || is_taken(sort, "debug")) || !ferror(stderr))
+		return 0;
+	return complain(-EIO, "%s: standard error cannot be written to", option);
 }
 
-static int run_reporting(const struct options *options)
+/* What is to be told of a run that has succeeded. 0, or the first failure. */
+static int report(struct gsort *sort)
 {
-	struct sort_facts facts = { 0 };
-	struct reports reports = { 0 };
-	struct stats *stats = NULL;
+	int r = 0, written;
+
+	if (is_taken(sort, "stats")) {
+		const char *table = gsort_stats_text(sort);
+
+		if (table)
+			fputs(table, stderr);
+		else
+			r = -ENOMEM; /* as was said */
+	}
+	if (r == 0)
+		r = check_standard_error(sort);
+	written = gsort_write_reports(sort);
+	return written < 0 ? written : r;
+}
+
+static enum progress_mode progress_mode_of(const struct gsort *sort)
+{
+	const char *mode = gsort_get_taken(sort, "progress");
+
+	if (!mode || strcmp(mode, "auto") == 0)
+		return PROGRESS_AUTO;
+	return strcmp(mode, "always") == 0 ? PROGRESS_ALWAYS : PROGRESS_NEVER;
+}
+
+static void ask_for_progress(void *sort, struct gsort_progress *ret_progress)
+{
+	gsort_get_progress(sort, ret_progress, sizeof *ret_progress);
+}
+
+static int run_reporting(struct gsort *sort)
+{
 	struct progress *progress = NULL;
-	int r, reported = 0;
+	int r = progress_open(progress_mode_of(sort), ask_for_progress, sort, &progress), reported;
 
-	r = roles_check(options);
 	if (r == 0)
-		r = reports_open(options, &reports);
-	if (r == 0)
-		r = stats_open_watched(reports.trace, reports.history, &stats);
-	if (r == 0)
-		r = progress_open(options->progress, stats, &progress);
-	if (r == 0)
-		tell_of_terminal(options);
-	if (r == 0)
-		r = run(options, stats, &facts);
-	reports.found_disorder = r > 0;
-	stats_finish(stats);
+		r = run(sort);
 	progress_close(progress); /* its line goes before the table comes */
-	if (r >= 0)
-		reported = reports_write(options, &(struct report){ stats, &facts }, &reports);
-	else
-		reports_drop(&reports);
-	stats_close(stats);
+	if (r < 0)
+		return r;
+	reported = report(sort);
 	return reported < 0 ? reported : r;
 }
 
 /* Descriptors: of a part of the output, its file, directory and old file; and of all else. */
 enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
 
+static int lend_process(struct gsort *sort)
+{
+	const char *n_parts = gsort_get_taken(sort, "parts");
+	int r = process_lend();
+
+	if (n_parts)
+		process_allow_files(FILES_BESIDE +
+				    FILES_OF_A_PART * (unsigned)strtoul(n_parts, NULL, 10));
+	if (r < 0)
+		return complain(r, "cannot handle signals: %m");
+	return process_lent() ? gsort_lend_process(sort, process_lent()) : 0;
+}
+
+static void hear(void *context, enum gsort_kind kind, const char *text)
+{
+	(void)context;
+	say(kind, text);
+}
+
+static int serve(struct gsort *sort, int argc, char **argv)
+{
+	int r = gsort_on_message(sort, hear, NULL);
+
+	if (r == 0)
+		r = command_line_take(argc, argv, sort);
+	if (r != 0)
+		return r == COMMAND_LINE_ANSWERED ? 0 : r;
+	deadly_signals_handle();
+	r = lend_process(sort);
+	return r < 0 ? r : run_reporting(sort);
+}
+
 static int run_program(int argc, char **argv)
 {
-	struct options options;
+	struct gsort *sort = NULL;
 	int r = occupy_standard_descriptors();
 
-	messages_print_as("gsort");
 	open_files_to_their_owner();
 	if (r == 0)
-		r = options_parse(argc, argv, &options);
-	if (r == 0) {
-		deadly_signals_handle();
-		process_lend();
-		if (options.n_part_files)
-			process_allow_files(FILES_BESIDE + FILES_OF_A_PART * options.n_part_files);
-		r = run_reporting(&options);
-		deadly_signals_make_up();
-		options_free(&options);
-	} else if (r == OPTIONS_ANSWERED) {
-		r = 0;
-	}
+		r = gsort_open(&sort);
+	if (r < 0)
+		complain(r, "cannot begin: %m");
+	else
+		r = serve(sort, argc, argv);
+	gsort_close(sort);
+	deadly_signals_make_up();
 	if (r == 0 && fflush(stdout) != 0)
-		r = fail(-errno, "standard output: %m");
+		r = complain(-errno, "standard output: %m");
 	return r < 0 ? EXIT_TROUBLE : r;
 }
 
 int main(int argc, char **argv)
 {
 	keep_to_one_arena();
-	return thread_run_program(run_program, argc, argv);
+	return process_run_program(run_program, argc, argv);
 }

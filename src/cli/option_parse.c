@@ -1,93 +1,98 @@
 /*
- * option_parse - command lines described by a table (see option_parse.h)
+ * option_parse - command lines, by what is known of a program's options (see option_parse.h)
  *
  * getopt_long keeps its state in global variables; it is restarted for each command line, so that a
- * test can parse hundreds. Its own messages are turned off: ours go through fail() like all others.
+ * test can parse hundreds. Its own messages are turned off: ours go to whoever wants the words.
  */
 #include "src/cli/option_parse.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/cli/nearest_option.h"
 
 enum {
-	LONG_BASE = 256,     /* getopt's value of row i: above all letters */
+	LONG_BASE = 256, /* getopt's value of option i: above all letters */
+	SPELLING_NBYTES = 48,
 	HELP_COLUMN = 30,    /* where help begins, */
 	HELP_END_COLUMN = 80 /* and before which its lines end */
 };
 
-/* getopt's two views of a table. */
+/* getopt's two views of the options. */
 struct getopt_tables {
-	struct option longs[OPTION_MOST_ROWS + 1];
-	char letters[2 * OPTION_MOST_ROWS + 2];
+	struct option longs[OPTION_LIST_MOST + 1];
+	char letters[2 * OPTION_LIST_MOST + 2];
 };
 
-static int has_argument(const struct option_spec *spec)
+static int has_argument(const struct gsort_option *spec)
 {
 	if (!spec->argument)
 		return no_argument;
 	return spec->otherwise ? optional_argument : required_argument;
 }
 
-static void make_getopt_tables(const struct option_table *table, struct getopt_tables *tables)
+static void make_getopt_tables(const struct option_list *options, struct getopt_tables *tables)
 {
 	char *letter = tables->letters;
 
-	assert(table->n_specs <= OPTION_MOST_ROWS);
+	assert(options->n <= OPTION_LIST_MOST);
 	*letter++ = ':'; /* report a missing argument apart from an unknown option */
-	for (unsigned i = 0; i < table->n_specs; i++) {
-		const struct option_spec *spec = &table->specs[i];
+	for (unsigned i = 0; i < options->n; i++) {
+		const struct gsort_option *spec = &options->all[i];
 
 		tables->longs[i] = (struct option){ .name = spec->name,
 						    .has_arg = has_argument(spec),
 						    .val = LONG_BASE + (int)i };
 		if (!spec->letter)
 			continue;
-		*letter++ = spec->letter;
+		*letter++ = (char)spec->letter;
 		if (spec->argument && !spec->otherwise)
 			*letter++ = ':';
 	}
 	*letter = '\0';
-	tables->longs[table->n_specs] = (struct option){ 0 };
+	tables->longs[options->n] = (struct option){ 0 };
 }
 
-/* The row that getopt means by `value`, a letter or LONG_BASE and more; NULL if none. */
-static const struct option_spec *find_spec(const struct option_table *table, int value)
+/* The option that getopt means by `value`, a letter or LONG_BASE and more; n: there is none. */
+static unsigned find_option(const struct option_list *options, int value)
 {
-	return value >= LONG_BASE ? &table->specs[value - LONG_BASE] :
-				    option_find_letter(table, value);
+	unsigned i = 0;
+
+	if (value >= LONG_BASE)
+		return (unsigned)(value - LONG_BASE);
+	while (i < options->n && (!value || options->all[i].letter != value))
+		i++;
+	return i;
 }
 
 /* Some long names, as "--stable, --stats". */
 struct names {
-	char text[OPTION_MOST_ROWS * OPTION_SPELLING_NBYTES];
+	char text[OPTION_LIST_MOST * SPELLING_NBYTES];
 	unsigned n;
 };
 
 /* Those that begin with `word`, "--st" say. */
-static void find_names(const struct option_table *table, const char *word, struct names *ret_names)
+static void find_names(const struct option_list *options, const char *word, struct names *ret_names)
 {
 	const size_t n = strcspn(word + 2, "=");
 	char *at = ret_names->text;
 
 	ret_names->n = 0;
 	*at = '\0';
-	for (unsigned i = 0; i < table->n_specs && n > 0; i++)
-		if (strncmp(table->specs[i].name, word + 2, n) == 0)
-			at += snprintf(at, OPTION_SPELLING_NBYTES, "%s--%s",
-				       ret_names->n++ ? ", " : "", table->specs[i].name);
+	for (unsigned i = 0; i < options->n && n > 0; i++)
+		if (strncmp(options->all[i].name, word + 2, n) == 0)
+			at += snprintf(at, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
+				       options->all[i].name);
 }
 
 /* The option that is meant by a letter or, if that is 0, by a word; NULL if none. */
-static const struct option_foreign *find_foreign(const struct option_table *table, int letter,
+static const struct foreign_option *find_foreign(const struct foreign_option *foreign, int letter,
 						 const char *word)
 {
-	const struct option_foreign *foreign = table->foreign;
-
 	const size_t n = letter ? 0 : strcspn(word + 2, "=");
 
 	for (; foreign && foreign->name; foreign++)
@@ -97,70 +102,89 @@ static const struct option_foreign *find_foreign(const struct option_table *tabl
 	return NULL;
 }
 
-static int refuse_unknown(const struct option_table *table, int letter, const char *word)
+static int refuse(struct parsed_words *words, const char *format, ...)
+	__attribute__((format(printf, 2, 3), cold));
+
+static int refuse(struct parsed_words *words, const char *format, ...)
 {
-	const struct option_foreign *foreign = find_foreign(table, letter, word);
-	const struct option_spec *nearest;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words->refusal, sizeof words->refusal, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int refuse_unknown(const struct option_list *options, const struct foreign_option *foreign,
+			  int letter, const char *word, struct parsed_words *words)
+{
+	const struct foreign_option *other = find_foreign(foreign, letter, word);
+	const struct gsort_option *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
 	const char *option = letter ? one_letter : word;
 
-	if (foreign)
-		return fail(-EINVAL, "option '%s': %s", option, foreign->why);
-	nearest = letter ? NULL : option_find_nearest(table, word + 2, strcspn(word + 2, "="));
-	return nearest ? fail(-EINVAL, "unknown option '%s': did you mean --%s? See --help", option,
-			      nearest->name) :
-			 fail(-EINVAL, "unknown option '%s': see --help", option);
+	if (other)
+		return refuse(words, "option '%s': %s", option, other->why);
+	nearest = letter ? NULL : nearest_option(options, word + 2, strcspn(word + 2, "="));
+	return nearest ? refuse(words, "unknown option '%s': did you mean --%s? See --help", option,
+				nearest->name) :
+			 refuse(words, "unknown option '%s': see --help", option);
 }
 
 /* A long name that is none, or more than one. */
-static int refuse_name(const struct option_table *table, const char *word)
+static int refuse_name(const struct option_list *options, const struct foreign_option *foreign,
+		       const char *word, struct parsed_words *words)
 {
 	struct names names;
 
-	find_names(table, word, &names);
+	find_names(options, word, &names);
 	return names.n > 1 ?
-		       fail(-EINVAL, "option '%s' is ambiguous: it can be %s", word, names.text) :
-		       refuse_unknown(table, 0, word);
+		       refuse(words, "option '%s' is ambiguous: it can be %s", word, names.text) :
+		       refuse_unknown(options, foreign, 0, word, words);
 }
 
-/* getopt found something wrong; optopt and the word before optind tell what. */
-static int refuse(const struct option_table *table, int found, const char *word)
+/* Of an option that there is, getopt found something wrong. */
+static int refuse_value(const struct gsort_option *option, int found, const char *word,
+			struct parsed_words *words)
 {
-	const struct option_spec *spec = find_spec(table, optopt);
-	char spelling[OPTION_SPELLING_NBYTES];
+	char spelling[SPELLING_NBYTES];
 
-	if (found == ':')
-		return fail(-EINVAL, "%s needs an argument, %s: see --help",
-			    option_spell(spec, spelling), spec->argument);
-	if (spec)
-		return fail(-EINVAL, "%s takes no argument: '%s'", option_spell(spec, spelling),
-			    word);
-	return optopt ? refuse_unknown(table, optopt, word) : refuse_name(table, word);
+	if (option->letter)
+		snprintf(spelling, sizeof spelling, "-%c, --%s", option->letter, option->name);
+	else
+		snprintf(spelling, sizeof spelling, "--%s", option->name);
+	return found == ':' ? refuse(words, "%s needs an argument, %s: see --help", spelling,
+				     option->argument) :
+			      refuse(words, "%s takes no argument: '%s'", spelling, word);
 }
 
-int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
-		       struct option_result *ret_result)
+int option_parse(const struct option_list *options, const struct foreign_option *foreign, int argc,
+		 char **argv, option_taker *take, void *context, struct parsed_words *ret_words)
 {
-	struct option_arguments arguments = { .given = 0 };
 	struct getopt_tables tables;
 	int found, r;
 
-	make_getopt_tables(table, &tables);
+	ret_words->refusal[0] = '\0';
+	make_getopt_tables(options, &tables);
 	opterr = 0;
 	optind = 0; /* glibc: start over */
 	while ((found = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
-		if (found == '?' || found == ':')
-			return refuse(table, found, argv[optind - 1]);
-		r = option_take(table, find_spec(table, found), optarg, &arguments, target);
+		const bool is_wrong = found == '?' || found == ':';
+		const unsigned i = find_option(options, is_wrong ? optopt : found);
+
+		if (is_wrong && i < options->n)
+			return refuse_value(&options->all[i], found, argv[optind - 1], ret_words);
+		if (is_wrong && optopt)
+			return refuse_unknown(options, foreign, optopt, argv[optind - 1],
+					      ret_words);
+		if (is_wrong)
+			return refuse_name(options, foreign, argv[optind - 1], ret_words);
+		r = take(context, i, optarg);
 		if (r != 0)
 			return r;
 	}
-	r = option_check_conflicts(table, &arguments);
-	if (r < 0)
-		return r;
-	*ret_result = (struct option_result){ .operands = argv + optind,
-					      .n_operands = (unsigned)(argc - optind),
-					      .given = arguments.given };
+	ret_words->operands = argv + optind;
+	ret_words->n_operands = (unsigned)(argc - optind);
 	return 0;
 }
 
@@ -185,7 +209,7 @@ static void print_wrapped(const char *text, int column, FILE *stream)
 	fputc('\n', stream);
 }
 
-static void print_spec(const struct option_spec *spec, FILE *stream)
+static void print_spec(const struct gsort_option *spec, FILE *stream)
 {
 	int column;
 
@@ -202,8 +226,8 @@ static void print_spec(const struct option_spec *spec, FILE *stream)
 	print_wrapped(spec->help, column, stream);
 }
 
-void option_table_help(const struct option_table *table, FILE *stream)
+void option_print_help(const struct option_list *options, FILE *stream)
 {
-	for (unsigned i = 0; i < table->n_specs; i++)
-		print_spec(&table->specs[i], stream);
+	for (unsigned i = 0; i < options->n; i++)
+		print_spec(&options->all[i], stream);
 }

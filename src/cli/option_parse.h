@@ -1,34 +1,54 @@
 /*
- * option_parse - command lines described by a table (src/options/option_table.h)
+ * option_parse - command lines, by what is known of a program's options
  *
  * Options and operands may be mixed (unless POSIXLY_CORRECT is set) and long names abbreviated, as
- * GNU programs allow; "--" ends the options. An option with an argument that is given twice with
- * different values is refused, unless its row says that each adds something.
+ * GNU programs allow; "--" ends the options. What an option means is for whoever takes it.
  */
 #pragma once
 
 #include <stdio.h>
 
-#include "src/options/option_table.h"
+#include "include/gsort.h"
 
-/* The operands of a command line, and bit i of `given` if row i of the table was there. */
-struct option_result {
-	char **operands;
-	unsigned n_operands;
-	uint64_t given;
+/* A program's options, in the order of --help. */
+enum { OPTION_LIST_MOST = 64 };
+
+struct option_list {
+	struct gsort_option all[OPTION_LIST_MOST];
+	unsigned n;
+	/* As gsort_get_option_word(). */
+	const char *(*word)(const void *context, unsigned i, unsigned n, char *text);
+	const void *context;
 };
 
-static inline bool option_is_given(const struct option_result *result, unsigned row)
-{
-	return result->given >> row & 1;
-}
+/* An option of other programs of the kind, which users will try: `why` says what to do instead. */
+struct foreign_option {
+	const char *name; /* long name, without the dashes */
+	int letter;       /* 0: none */
+	const char *why;
+};
 
 /*
- * Parse the command line into the struct at `target`. argv is permuted: operands last.
- * Returns 0, a negative errno after fail(), or what a take() returned that stopped the parsing.
+ * Option number i was there, with that value, NULL if without. Returns 0, a negative errno after a
+ * message, or a positive number to stop.
  */
-int option_table_parse(const struct option_table *table, int argc, char **argv, void *target,
-		       struct option_result *ret_result);
+typedef int option_taker(void *context, unsigned i, const char *value);
+
+/* What is left of a command line, or what is wrong with it. */
+enum { REFUSAL_NBYTES = 8192 };
+
+struct parsed_words {
+	char **operands;
+	unsigned n_operands;
+	char refusal[REFUSAL_NBYTES]; /* "": nothing, or somebody has said it */
+};
+
+/*
+ * Parse the command line; argv is permuted: operands last. foreign: ends with a name of NULL; NULL:
+ * none. Returns 0, -EINVAL with a refusal, or what take() returned that stopped the parsing.
+ */
+int option_parse(const struct option_list *options, const struct foreign_option *foreign, int argc,
+		 char **argv, option_taker *take, void *context, struct parsed_words *ret_words);
 
 /* Print the options, section by section, to `stream`. */
-void option_table_help(const struct option_table *table, FILE *stream);
+void option_print_help(const struct option_list *options, FILE *stream);

@@ -1,18 +1,75 @@
 /*
- * process - what this process has once, and lends to the jobs in it (see process.h)
+ * process - what this process has once, and lends to the sorts in it (see process.h)
  */
 #include "src/cli/process.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
-struct process process;
+/* Of threads: what the system has for a default may be too little (ulimit -s), or 8 MiB. */
+enum { STACK_NBYTES = 512 << 10 };
 
 static struct sigaction older_action;
-static struct syscalls lent;
-static bool is_lent;
+static struct gsort_process *_Atomic lent;
+
+int process_start_thread(void *(*run)(void *), void *argument, pthread_t *ret_thread)
+{
+	pthread_attr_t attributes;
+	int r = pthread_attr_init(&attributes);
+
+	if (r)
+		return -r;
+	r = pthread_attr_setstacksize(&attributes, STACK_NBYTES);
+	if (r == 0)
+		r = pthread_create(ret_thread, &attributes, run, argument);
+	pthread_attr_destroy(&attributes);
+	return -r;
+}
+
+struct program {
+	int (*run)(int argc, char **argv);
+	int argc;
+	char **argv;
+	int status;
+	sigset_t signals;
+};
+
+static void *run_program(void *argument)
+{
+	struct program *program = argument;
+
+	pthread_sigmask(SIG_SETMASK, &program->signals, NULL);
+	program->status = program->run(program->argc, program->argv);
+	return NULL;
+}
+
+/* What ends or asks the process is for threads that know of it: the first one only waits. */
+int process_run_program(int (*run)(int argc, char **argv), int argc, char **argv)
+{
+	struct program program = { .run = run, .argc = argc, .argv = argv };
+	struct rlimit stack;
+	pthread_t thread;
+	sigset_t all;
+
+	if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= STACK_NBYTES)
+		return run(argc, argv);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &program.signals);
+	if (process_start_thread(run_program, &program, &thread) == 0)
+		pthread_join(thread, NULL);
+	else
+		run_program(&program); /* it may go well, and who needs threads says so */
+	return program.status;
+}
+
+struct gsort_process *process_lent(void)
+{
+	return atomic_load(&lent);
+}
 
 static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 {
@@ -20,7 +77,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 	const bool is_fault = info->si_code > 0; /* else somebody has sent it */
 
 	(void)context;
-	if (!is_fault || !mapping_guards_catch(&process.guards, info->si_addr)) {
+	if (!is_fault || !gsort_catch_fault(process_lent(), info->si_addr)) {
 		/* A fault comes again by itself. */
 		sigaction(signal_number, &older_action, NULL);
 		if (!is_fault)
@@ -42,13 +99,14 @@ static int handle_bus_errors(void)
 	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
 }
 
-void process_lend(void)
+int process_lend(void)
 {
-	lent = syscalls_plain;
-	lent.names = &process.names;
-	lent.commitment = &process.commitment;
-	lent.guards = handle_bus_errors() == 0 ? &process.guards : NULL;
-	is_lent = true;
+	struct gsort_process *process = process_lent();
+	int r = process ? 0 : gsort_open_process(&process);
+
+	if (r == 0 && handle_bus_errors() == 0)
+		atomic_store(&lent, process);
+	return r;
 }
 
 void process_allow_files(unsigned n)
@@ -59,9 +117,4 @@ void process_allow_files(unsigned n)
 		return;
 	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-const struct syscalls *process_calls(void)
-{
-	return is_lent ? &lent : &syscalls_plain;
 }

@@ -1,33 +1,39 @@
 /*
- * process - what this process has once, and lends to the jobs in it
+ * process - what this process has once, and lends to the sorts in it
  *
- * Signals, and with them pages that cannot be had and names that must not be left behind, are of
- * the whole process. What is below src/cli/ does not touch them: it gets here what it needs of
- * them, beside the system's calls (struct syscalls).
+ * Signals are of the whole process, and the library does not touch them: it is asked by the
+ * handlers here and in deadly_signals.c (gsort_lend_process()).
  */
 #pragma once
 
-#include "io/file/mapping.h"
-#include "io/output/commitment.h"
-#include "io/output/hidden_names.h"
+#include <pthread.h>
 
-extern struct process {
-	struct mapping_guards guards;
-	struct hidden_names names;    /* for deadly_signals.c, which removes them */
-	struct commitment commitment; /* the same */
-} process;
+#include "include/gsort.h"
 
 /*
- * Handle SIGBUS: what is mapped and cannot be had becomes zeros (mapping.h); any other does what it
- * would have done before. Once more is fine. One thread.
+ * Of main(): run(argc, argv), and return what it returns. The first thread of a process has the
+ * stack that the system gives it (ulimit -s); if that is too little, another one runs it.
  */
-void process_lend(void);
+int process_run_program(int (*run)(int argc, char **argv), int argc, char **argv);
+
+/*
+ * Start a thread that calls run(argument), with a stack of our choice; it is to be joined. Returns
+ * 0 or a negative errno, without a message.
+ */
+int process_start_thread(void *(*run)(void *), void *argument, pthread_t *ret_thread);
+
+/*
+ * Handle SIGBUS: what is mapped and cannot be had becomes zeros; any other does what it would have
+ * done before. Once more is fine. One thread. Returns 0, or -ENOMEM without a message; where the
+ * signal cannot be handled nothing is lent.
+ */
+int process_lend(void);
+
+/* What is lent; NULL: nothing is. Async-signal-safe. */
+struct gsort_process *process_lent(void);
 
 /*
  * So many files will be open at a time: let the process have them, as far as it may. What it may
  * not, whoever opens them will say.
  */
 void process_allow_files(unsigned n);
-
-/* The system's calls, with what is lent; before process_lend() nothing is. */
-const struct syscalls *process_calls(void);

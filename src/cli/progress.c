@@ -10,19 +10,21 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
-#include "src/base/thread.h"
-#include "src/report/progress_line.h"
+#include "src/cli/process.h"
+#include "src/cli/say.h"
 
 enum { TERMINAL_INTERVAL_MS = 200, LINE_INTERVAL_MS = 1000, FIRST_MS = 1000 };
+enum { LINE_NBYTES = 128 };
 
 struct progress {
 	/* Set at creation. */
-	struct stats *stats;
+	progress_asker *ask;
+	void *context;
 	enum progress_mode mode;
 	bool on_terminal;
 	pthread_t thread;
@@ -38,11 +40,11 @@ struct progress {
  */
 static void show(struct progress *progress, bool keep)
 {
-	char line[PROGRESS_LINE_NBYTES];
-	struct stats_progress at;
+	struct gsort_progress at;
+	char line[LINE_NBYTES];
 
-	stats_get_progress(progress->stats, &at);
-	progress_line(&at, line);
+	progress->ask(progress->context, &at);
+	gsort_format_progress(&at, sizeof at, line, sizeof line);
 	if (!line[0])
 		return;
 	if (progress->on_terminal)
@@ -82,26 +84,27 @@ static void *run(void *arg)
 	}
 }
 
-int progress_open(enum progress_mode mode, struct stats *stats, struct progress **ret_progress)
+int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
+		  struct progress **ret_progress)
 {
-	char limits[THREAD_LIMITS_NBYTES];
 	struct progress *progress = calloc(1, sizeof *progress);
 	sigset_t usr1;
 	int r;
 
 	if (!progress)
-		return fail(-ENOMEM, "cannot show progress: %m");
-	progress->stats = stats;
+		return complain(-ENOMEM, "cannot show progress: %m");
+	progress->ask = ask;
+	progress->context = context;
 	progress->mode = mode;
 	progress->on_terminal = isatty(STDERR_FILENO);
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	r = thread_start(run, progress, 0, &progress->thread);
+	r = process_start_thread(run, progress, &progress->thread);
 	if (r < 0) {
 		free(progress);
-		return fail(r, "cannot start the thread that shows progress: %m%s",
-			    thread_limits(r, limits));
+		return complain(r, "cannot start the thread that shows progress: %m%s",
+				r == -EAGAIN ? "; what limits it is mostly ulimit -u, or -v" : "");
 	}
 	*ret_progress = progress;
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * progress - one line that says how far the sort is
  *
- * A thread of its own wakes now and then, asks the stats how far the phase is, and tells on
+ * A thread of its own wakes now and then, asks how far the phase is, and tells on
  * standard error: phase, part done, rate, time left in the phase, and part
  * and time of the whole. On a terminal it rewrites one
  * line in place, a few times a second, and removes it at the end; elsewhere each state is a line,
@@ -14,16 +14,26 @@
  */
 #pragma once
 
-#include "src/base/stats.h"
-#include "src/options/options.h"
+#include "include/gsort.h"
+
+enum progress_mode {
+	PROGRESS_AUTO, /* if standard error is a terminal, and after a second */
+	PROGRESS_ALWAYS,
+	PROGRESS_NEVER,
+};
 
 struct progress;
 
+/* Says how far it is, to any thread: gsort_get_progress() of a sort. */
+typedef void progress_asker(void *context, struct gsort_progress *ret_progress);
+
 /*
  * Start reporting. To be called before any other thread exists; SIGUSR1 stays blocked until the
- * process ends. `stats` must outlive it. Returns 0, or a negative errno after a message.
+ * process ends. `ask` is called until progress_close(). Returns 0, or a negative errno after a
+ * message.
  */
-int progress_open(enum progress_mode mode, struct stats *stats, struct progress **ret_progress);
+int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
+		  struct progress **ret_progress);
 
 /*
  * Stop, wait for the thread, and remove the line; NULL is fine. To be called before the last words

@@ -51,6 +51,7 @@ int gsort_open(struct gsort **ret_sort)
 	handover_init(&sort->in);
 	handover_init(&sort->out);
 	pthread_mutex_init(&sort->lock, NULL);
+	pthread_mutex_init(&sort->listening, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&sort->ended, &clock);
@@ -62,19 +63,21 @@ int gsort_open(struct gsort **ret_sort)
 static void free_all(struct gsort *sort)
 {
 	pthread_cond_destroy(&sort->ended);
+	pthread_mutex_destroy(&sort->listening);
 	pthread_mutex_destroy(&sort->lock);
 	handover_destroy(&sort->out);
 	handover_destroy(&sort->in);
 	cancellation_destroy(&sort->cancellation);
 	messages_destroy(&sort->refusals);
 	messages_destroy(&sort->messages);
+	reports_drop(&sort->reports);
 	stats_close(sort->stats);
 	options_free(&sort->options);
 	for (size_t i = 0; i < sort->n_texts; i++)
 		free(sort->texts[i]);
 	free(sort->texts);
 	free(sort->given_inputs);
-	free(sort->json);
+	free(sort->told);
 	free(sort);
 }
 
@@ -117,65 +120,7 @@ int check_early(const struct gsort *sort, const char *name)
 	return sort->has_begun ? fail(-EBUSY, "%s: the sort has begun", name) : 0;
 }
 
-/* --- options --- */
-
-/*
- * Of two values the second is refused before it is taken: a failure here must leave the options as
- * they were.
- */
-static int check_second(const struct gsort *sort, const struct option_spec *row, const char *value)
-{
-	const char *first = sort->arguments.first[row - options_table.specs];
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	if (!first || row->repeats || !strcmp(first, value))
-		return 0;
-	return fail(-EINVAL, "%s: is '%s' already, and can be given once only",
-		    option_spell(row, spelling), first);
-}
-
-static int check_value(const struct option_spec *row, const char *value)
-{
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	option_spell(row, spelling);
-	if (row->of_program)
-		return fail(-ENOTSUP, "%s: is of the program, and not of the library", spelling);
-	if (row->argument && !row->otherwise && !value)
-		return fail(-EINVAL, "%s needs a value, %s", spelling, row->argument);
-	if (!row->argument && value)
-		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
-	return 0;
-}
-
-static int set(struct gsort *sort, const char *name, const char *value)
-{
-	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
-	const char *kept = NULL;
-	int r = check_pointer(name, "the name of an option");
-
-	if (r == 0)
-		r = check_early(sort, name);
-	if (r == 0 && !row)
-		r = fail(-EINVAL, "unknown option '%s'", name);
-	if (r == 0)
-		r = check_value(row, value);
-	if (r == 0 && (value || row->otherwise)) {
-		r = check_second(sort, row, value ? value : row->otherwise);
-		if (r == 0)
-			r = keep_text(sort, value ? value : row->otherwise, &kept);
-	}
-	return r < 0 ? r : option_take(&options_table, row, kept, &sort->arguments, &sort->options);
-}
-
-int gsort_set(struct gsort *sort, const char *name, const char *value)
-{
-	struct messages *before;
-
-	if (!told_enter(sort, &before))
-		return -EINVAL;
-	return told_leave(before, set(sort, name, value));
-}
+/* --- options, typed --- */
 
 static int set_number(struct gsort *sort, const char *name, uint64_t number, const char *unit)
 {
@@ -343,4 +288,19 @@ int gsort_set_output_fd(struct gsort *sort, int fd)
 	if (!told_enter(sort, &before))
 		return -EINVAL;
 	return told_leave(before, give_output(sort, fd));
+}
+
+int gsort_lend_process(struct gsort *sort, struct gsort_process *process)
+{
+	struct messages *before;
+	int r;
+
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	r = check_pointer(process, "the process");
+	if (r == 0)
+		r = check_early(sort, "a process");
+	if (r == 0)
+		sort->process = process;
+	return told_leave(before, r);
 }

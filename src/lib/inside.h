@@ -2,8 +2,13 @@
  * inside - a sort of the library, as the files of src/lib/ share it
  *
  *	gsort.c		a handle, and what it is told before the sort begins
+ *	table.c		options, by name
+ *	begin.c		how that becomes a sort
  *	engine.c	the sort, in threads of its own, and what is put and got
+ *	instead.c	a check, or an explanation, in its place
  *	told.c		what is told of it
+ *	reports.c	in files
+ *	process.c	what of the process it may use
  */
 #pragma once
 
@@ -15,8 +20,11 @@
 #include "src/base/legible.h"
 #include "src/base/messages.h"
 #include "src/base/stats.h"
+#include "src/lib/process.h"
+#include "src/lib/reports.h"
 #include "src/options/hint_words.h"
 #include "src/options/options.h"
+#include "src/options/roles.h"
 #include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */
@@ -33,22 +41,28 @@ struct gsort {
 	struct given given_output;
 	char **texts; /* n_texts, all that options and names point to */
 	size_t n_texts;
-	const char *output_name; /* of what is given */
+	const char *output_name;       /* of what is given */
+	struct gsort_process *process; /* lent; NULL: nothing is */
 
 	/* Who is told. */
 	struct messages messages; /* of the sort */
 	struct messages refusals; /* of the calls */
 	char text[TOLD_NBYTES];   /* room for what is said of the sort, one at a time, ... */
-	char line[LEGIBLE_NBYTES(TOLD_NBYTES)]; /* ... and as it is told */
+	char line[LEGIBLE_NBYTES(TOLD_NBYTES)];      /* ... and as it is told */
+	char call_line[LEGIBLE_NBYTES(TOLD_NBYTES)]; /* the same of a call */
+	pthread_mutex_t listening;                   /* while the listener is called */
 	gsort_listener *listener;
 	void *listener_context;
 	gsort_watcher *watcher;
 	void *watcher_context;
 	unsigned watch_interval_ms;
-	char *json;
+	char *told; /* the last text that is the handle's */
+	struct reports reports;
 
 	/* The sort. */
 	enum purpose purpose;
+	const char *checker; /* what messages call who checks */
+	bool names_disorder; /* that a check finds: it is told */
 	bool has_begun;
 	bool takes_puts, has_finished_puts;
 	bool gives; /* the output is got */
@@ -97,6 +111,28 @@ int keep_text(struct gsort *sort, const char *text, const char **ret_kept);
 /* Another input, in the end. name: kept. 0, or -ENOMEM after a message. */
 int append_input(struct gsort *sort, const char *name, struct given given);
 
+/* --- begin.c --- */
+
+/* What must not be two things. */
+struct run_files begin_files(const struct gsort *sort);
+
+/* Will anything be read but what is put? */
+bool begin_has_inputs(const struct gsort *sort);
+
+/*
+ * Begin, unless it has begun already. takes_puts: more inputs than were added. Returns 0, or a
+ * negative errno after a message; then it has not begun, and what was asked for is as it was.
+ */
+int begin(struct gsort *sort, enum purpose purpose, bool takes_puts);
+
+/* --- engine.c --- */
+
+/* The engine's thread. */
+void *engine_run(void *sort);
+
+/* Until it has ended. What it has ended with, told. */
+int engine_wait(struct gsort *sort);
+
 /* --- told.c --- */
 
 /* Are given what is said of the sort, and of a call. */
@@ -105,8 +141,15 @@ messages_listener told_hear_sort, told_hear_call;
 /* What the sort has failed with is told now. Under the lock; the caller's thread. */
 void told_failure(struct gsort *sort);
 
-/* What write() writes, as the handle's text; NULL: there is no memory. */
-const char *told_json(struct gsort *sort, void (*write)(const struct gsort *sort, FILE *stream));
+/* Has it ended well? */
+bool told_success(struct gsort *sort);
+
+/* What write() writes, as the handle's text. 0, or a negative errno after a message. */
+typedef int told_writer(const struct gsort *sort, FILE *stream);
+int told_text(struct gsort *sort, told_writer *write, const char **ret_text);
+
+/* As much of a struct as the caller knows of; what we do not know is zeroed. */
+void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbytes);
 
 /* Call the watcher until the sort has ended; a thread's. */
 void *told_watch(void *argument);

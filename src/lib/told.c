@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "src/lib/inside.h"
+#include "src/report/progress_line.h"
 #include "src/report/report.h"
 
 /* --- messages --- */
@@ -21,22 +22,32 @@ static const char *word(const struct message *message, char *text, char *line, s
 	return legible(text, line, nbytes);
 }
 
+/* To the listener: what is said of the sort and of a call, one at a time. */
+static void pass_on(struct gsort *sort, enum message_kind kind, const char *line)
+{
+	static const enum gsort_kind kinds[] = { [MESSAGE_FAILURE] = GSORT_FAILURE,
+						 [MESSAGE_WARNING] = GSORT_WARNING,
+						 [MESSAGE_NOTE] = GSORT_NOTE,
+						 [MESSAGE_DETAIL] = GSORT_DETAIL };
+
+	if (!sort->listener)
+		return;
+	pthread_mutex_lock(&sort->listening);
+	sort->listener(sort->listener_context, kinds[kind], line);
+	pthread_mutex_unlock(&sort->listening);
+}
+
 void told_hear_sort(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
 
 	word(message, sort->text, sort->line, sizeof sort->line);
-	if (message->kind != MESSAGE_FAILURE) {
-		if (sort->listener)
-			sort->listener(sort->listener_context,
-				       message->kind == MESSAGE_WARNING ? GSORT_WARNING :
-									  GSORT_NOTE,
-				       sort->line);
-		return;
+	if (message->kind == MESSAGE_FAILURE) {
+		pthread_mutex_lock(&sort->lock);
+		memcpy(sort->failure, sort->line, sizeof sort->failure);
+		pthread_mutex_unlock(&sort->lock);
 	}
-	pthread_mutex_lock(&sort->lock);
-	memcpy(sort->failure, sort->line, sizeof sort->failure);
-	pthread_mutex_unlock(&sort->lock);
+	pass_on(sort, message->kind, sort->line);
 }
 
 void told_hear_call(void *context, const struct message *message)
@@ -44,7 +55,10 @@ void told_hear_call(void *context, const struct message *message)
 	struct gsort *sort = context;
 	char text[TOLD_NBYTES];
 
-	word(message, text, sort->message, sizeof sort->message);
+	word(message, text, sort->call_line, sizeof sort->call_line);
+	if (message->kind == MESSAGE_FAILURE)
+		memcpy(sort->message, sort->call_line, sizeof sort->message);
+	pass_on(sort, message->kind, sort->call_line);
 }
 
 void told_failure(struct gsort *sort)
@@ -86,11 +100,11 @@ static struct gsort_progress progress_of(struct stats *stats)
 		.all_done_nbytes = at.whole_done_nbytes,
 		.all_total_nbytes = at.whole_total_nbytes,
 		.elapsed_ns = at.whole_elapsed_ns,
+		.phase_elapsed_ns = at.elapsed_ns,
 	};
 }
 
-/* As much of a struct as the caller knows of; what we do not know is zeroed. */
-static void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
+void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbytes)
 {
 	memset(to, 0, to_nbytes);
 	memcpy(to, from, from_nbytes < to_nbytes ? from_nbytes : to_nbytes);
@@ -108,6 +122,28 @@ void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress,
 		pthread_mutex_unlock(&sort->lock);
 	}
 	give_struct(ret_progress, size, &progress, sizeof progress);
+}
+
+void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
+			   size_t nbytes)
+{
+	struct gsort_progress at;
+	char text[PROGRESS_LINE_NBYTES] = "";
+
+	if (!line || nbytes == 0)
+		return;
+	if (progress) {
+		give_struct(&at, sizeof at, progress, size);
+		progress_line(&(struct progress_state){ .phase = at.phase,
+							.done_nbytes = at.done_nbytes,
+							.total_nbytes = at.total_nbytes,
+							.elapsed_ns = at.phase_elapsed_ns,
+							.whole_done_nbytes = at.all_done_nbytes,
+							.whole_total_nbytes = at.all_total_nbytes,
+							.whole_elapsed_ns = at.elapsed_ns },
+			      text);
+	}
+	snprintf(line, nbytes, "%s", text);
 }
 
 int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void *context,
@@ -172,7 +208,7 @@ void *told_watch(void *argument)
 
 /* --- statistics --- */
 
-static bool has_succeeded(struct gsort *sort)
+bool told_success(struct gsort *sort)
 {
 	bool has;
 
@@ -192,7 +228,7 @@ static int get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t s
 
 	if (check_pointer(ret_stats, "ret_stats") < 0)
 		return -EINVAL;
-	if (!has_succeeded(sort))
+	if (!told_success(sort))
 		return fail(-EINVAL, "there are no statistics: it has not succeeded");
 	stats_get_totals(sort->stats, &totals);
 	stats = (struct gsort_stats){
@@ -221,30 +257,88 @@ int gsort_get_stats(struct gsort *sort, struct gsort_stats *ret_stats, size_t si
 	return told_leave(before, get_stats(sort, ret_stats, size));
 }
 
-const char *told_json(struct gsort *sort, void (*write)(const struct gsort *sort, FILE *stream))
+int told_text(struct gsort *sort, told_writer *write, const char **ret_text)
 {
 	char *text = NULL;
 	size_t nbytes;
 	FILE *stream = open_memstream(&text, &nbytes);
+	int r = stream ? 0 : -errno;
 
-	if (!stream)
-		return NULL;
-	write(sort, stream);
-	if (fclose(stream) != 0) {
+	if (r == 0)
+		r = write(sort, stream);
+	if (stream && fclose(stream) != 0 && r == 0)
+		r = -errno;
+	if (r < 0) {
 		free(text);
-		return NULL;
+		return fail(r, "cannot make the text: %m");
 	}
-	free(sort->json);
-	sort->json = text;
-	return text;
+	free(sort->told);
+	sort->told = text;
+	*ret_text = text;
+	return 0;
 }
 
-static void write_stats(const struct gsort *sort, FILE *stream)
+static struct report report_of(const struct gsort *sort)
 {
-	report_write_json(&(struct report){ sort->stats, &sort->facts }, stream);
+	return (struct report){ sort->stats, &sort->facts };
+}
+
+static int write_json(const struct gsort *sort, FILE *stream)
+{
+	const struct report report = report_of(sort);
+
+	report_write_json(&report, stream);
+	return 0;
+}
+
+/* NULL after a message, if there is none. */
+static const char *tell_stats(struct gsort *sort, told_writer *write)
+{
+	const char *text = NULL;
+	struct messages *before;
+
+	if (!told_enter(sort, &before))
+		return NULL;
+	if (told_success(sort))
+		told_text(sort, write, &text);
+	else
+		fail(-EINVAL, "there are no statistics: it has not succeeded");
+	told_leave(before, 0);
+	return text;
 }
 
 const char *gsort_stats_json(struct gsort *sort)
 {
-	return sort && has_succeeded(sort) ? told_json(sort, write_stats) : NULL;
+	return tell_stats(sort, write_json);
+}
+
+static int write_table(const struct gsort *sort, FILE *stream)
+{
+	const struct report report = report_of(sort);
+
+	report_print(&report, stream);
+	return 0;
+}
+
+const char *gsort_stats_text(struct gsort *sort)
+{
+	return tell_stats(sort, write_table);
+}
+
+static int write_reports(struct gsort *sort)
+{
+	const struct report report = report_of(sort);
+
+	if (!told_success(sort))
+		return fail(-EINVAL, "there is nothing to report: it has not succeeded");
+	return reports_write(&sort->options, &report, sort->disorder != 0, &sort->reports);
+}
+
+int gsort_write_reports(struct gsort *sort)
+{
+	struct messages *before;
+
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	return told_leave(before, write_reports(sort));
 }

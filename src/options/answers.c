@@ -18,3 +18,12 @@ int answers_take(const struct option_spec *spec, const char *argument, void *tar
 		r = option_take_choice(&choosing, argument, &choice);
 	return r < 0 ? r : spec->value + choice;
 }
+
+const char *answers_shell(int asked)
+{
+	const struct option_choice *choice = answers_shells;
+
+	while (choice->word && choice->value != asked - ASKED_FOR_COMPLETION)
+		choice++;
+	return choice->word;
+}

@@ -22,5 +22,8 @@ enum { ASKED_FOR_HELP = 1, ASKED_FOR_VERSION, ASKED_FOR_COMPLETION };
 
 extern const struct option_choice answers_shells[];
 
+/* The name of the shell that was asked for, by what ended the parsing. */
+const char *answers_shell(int asked);
+
 /* The row's value, and that of the choice, if it has some. */
 int answers_take(const struct option_spec *spec, const char *argument, void *target);

@@ -45,55 +45,18 @@ const struct option_spec *option_find_letter(const struct option_table *table, i
 	return NULL;
 }
 
-/* Of names that are compared: no option's is longer. */
-enum { MOST_NAME_NBYTES = 31 };
-
-static size_t least(size_t a, size_t b)
+const char *option_word(const struct option_spec *spec, unsigned i,
+			char text[static OPTION_WORD_NBYTES])
 {
-	return a < b ? a : b;
-}
+	const struct option_choice *choice = spec->choices;
 
-/*
- * How many characters must be put in, left out, changed, or exchanged with the next, until one name
- * is the other? Row i of the table is about the first i of a; of it the last three are there.
- */
-static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
-{
-	size_t rows[3][MOST_NAME_NBYTES + 1];
-
-	for (size_t j = 0; j <= n_b; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= n_a; i++) {
-		size_t *row = rows[i % 3], *before = rows[(i + 2) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n_b; j++) {
-			row[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]),
-				       least(before[j], row[j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
-		}
-	}
-	return rows[n_a % 3][n_b];
-}
-
-/* A slip or two, and fewer in a short word, in which they could make anything of it. */
-const struct option_spec *option_find_nearest(const struct option_table *table, const char *name,
-					      size_t n)
-{
-	size_t nearest = least(n / 3, 2) + 1;
-	const struct option_spec *found = NULL;
-
-	for (unsigned i = 0; i < table->n_specs && n <= MOST_NAME_NBYTES; i++) {
-		const char *other = table->specs[i].name;
-		const size_t d = distance(name, n, other, strnlen(other, MOST_NAME_NBYTES));
-
-		if (d < nearest) {
-			nearest = d;
-			found = &table->specs[i];
-		}
-	}
-	return found;
+	if (!spec->argument)
+		return NULL;
+	if (spec->words)
+		return spec->words(i, text);
+	while (choice && choice->word && i--)
+		choice++;
+	return choice ? choice->word : NULL;
 }
 
 static int refuse_second(const struct option_spec *spec, const char *first, const char *argument)

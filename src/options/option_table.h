@@ -58,13 +58,6 @@ struct option_spec {
 #define OPTION_MEMBER(type, member)                                                                \
 	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
-/* An option of other programs of the kind, which users will try: `why` says what to do instead. */
-struct option_foreign {
-	const char *name; /* long name, without the dashes */
-	char letter;      /* 0: none */
-	const char *why;
-};
-
 /* Rows a and b (indices of the table) cannot be given together: `why` ends the message. */
 struct option_conflict {
 	unsigned a, b;
@@ -76,7 +69,6 @@ struct option_table {
 	unsigned n_specs; /* at most OPTION_MOST_ROWS */
 	const struct option_conflict *conflicts;
 	unsigned n_conflicts;
-	const struct option_foreign *foreign; /* ends with a name of NULL; NULL: none */
 };
 
 /* What the rows have got so far; zeroed in the beginning. */
@@ -89,9 +81,12 @@ struct option_arguments {
 const struct option_spec *option_find(const struct option_table *table, const char *name);
 const struct option_spec *option_find_letter(const struct option_table *table, int letter);
 
-/* The row whose name is so like the n bytes of a name that it may be meant; NULL: none. */
-const struct option_spec *option_find_nearest(const struct option_table *table, const char *name,
-					      size_t n);
+/*
+ * The i-th word that the argument of an option can be, for completion; NULL: there are no more. It
+ * may be in `text`.
+ */
+const char *option_word(const struct option_spec *spec, unsigned i,
+			char text[static OPTION_WORD_NBYTES]);
 
 /*
  * A row of the table gets an argument (NULL: none), for the struct at `target`. A second that means

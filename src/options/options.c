@@ -351,7 +351,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_FILES0] = { "files0-from", 0, "FILE",
 			 "take the names of the inputs, each ended by a NUL, from FILE "
 			 "(-: standard input)",
-			 .take = option_take_text, MEMBER(files0_path), .of_program = true },
+			 .take = option_take_text, MEMBER(files0_path) },
 
 	[ROW_SKIP_BYTES] = { FRAMING_OPTIONS_ROW_SKIP_BYTES,
 			     .help = "the first N bytes of each input are no records; those of the "
@@ -417,16 +417,16 @@ static const struct option_spec specs[N_ROWS] = {
 			   .of_program = true, .choices = progress_modes },
 	[ROW_STATS] = { "stats", 0, NULL,
 			"at the end, a table on standard error: bytes, time and rate of each stage",
-			.take = option_take_flag, MEMBER(stats), .of_program = true },
+			.take = option_take_flag, MEMBER(stats) },
 	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
-			     MEMBER(stats_json_path), .of_program = true },
+			     MEMBER(stats_json_path) },
 	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
-			.take = option_take_text, MEMBER(trace_path), .of_program = true },
+			.take = option_take_text, MEMBER(trace_path) },
 	[ROW_REPORT] = { "report", 0, "FILE",
 			 "all of it as a page of HTML: plan, phases, who worked when, memory",
-			 .take = option_take_text, MEMBER(report_path), .of_program = true },
+			 .take = option_take_text, MEMBER(report_path) },
 	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
-			.take = option_take_flag, MEMBER(debug), .of_program = true },
+			.take = option_take_flag, MEMBER(debug) },
 	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true },
 	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true },
 	[ROW_VERSION] = { ANSWERS_ROW_VERSION, .help = "print the version, and stop",
@@ -472,31 +472,7 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
 };
 
-#define NO_TEXT "records are no lines of text"
-
-/* What users of GNU sort will try. Its -t, -k and -R mean something else here. */
-static const struct option_foreign foreign[] = {
-	{ "ignore-leading-blanks", 'b', NO_TEXT ": a key begins at the byte that -k says" },
-	{ "dictionary-order", 'd', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
-	{ "ignore-case", 'f', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
-	{ "ignore-nonprinting", 'i', NO_TEXT ": bytes (-t bN) are compared as memcmp does" },
-	{ "general-numeric-sort", 'g', NO_TEXT ": say with -t what the numbers are, f64 say" },
-	{ "human-numeric-sort", 'h', NO_TEXT ": say with -t what the numbers are; help is --help" },
-	{ "numeric-sort", 'n', NO_TEXT ": say with -t what the numbers are, i64 say" },
-	{ "month-sort", 'M', NO_TEXT ": say with -t what the keys are" },
-	{ "version-sort", 'V', NO_TEXT ": say with -t what the keys are; see also --version" },
-	{ "sort", 0, NO_TEXT ": say with -t, or with -R and -k, how they sort" },
-	{ "random-sort", 0, "there is no random order; -R, --record-size is the record's size" },
-	{ "random-source", 0, "there is no random order" },
-	{ "field-separator", 0,
-	  NO_TEXT ", and have no fields: -k OFFSET:TYPE says where a key is" },
-	{ "zero-terminated", 'z', NO_TEXT ": nothing ends them, -t or -R says how long they are" },
-	{ "compress-program", 0, "gsort compresses by itself: see --compress" },
-	{ 0 },
-};
-
 const struct option_table options_table = {
-	.foreign = foreign,
 	.specs = specs,
 	.n_specs = N_ROWS,
 	.conflicts = conflicts,

@@ -306,8 +306,9 @@ static int add_parts(struct roles *roles, const struct options *options, struct 
 	return r;
 }
 
-static int add_output(struct roles *roles, const struct options *options, struct made_names *made)
+static int add_output(struct roles *roles, const struct run_files *files, struct made_names *made)
 {
+	const struct options *options = files->options;
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;
 	int r = check_name(options, "-o", options->output_path);
 
@@ -315,7 +316,9 @@ static int add_output(struct roles *roles, const struct options *options, struct
 		r = options->n_part_files ?
 			    add_parts(roles, options, made) :
 			    add_path(roles, ROLE_OUTPUT, "-o", options->output_path);
-	if (r < 0 || is_check || (options->output_path && !options->explain))
+	if (r < 0 || is_check)
+		return r;
+	if (options->explain ? !files->has_streams : options->output_path || files->output_is_given)
 		return r;
 	return roles_add_stream(roles, options->explain ? ROLE_TEXT : ROLE_OUTPUT, STDOUT_FILENO);
 }
@@ -357,25 +360,33 @@ static bool leads_to(const char *path, const struct place *place)
 	return is_same;
 }
 
-/* Before anything else is found, and said: would saying it be to write over an input? */
-static bool must_be_silent(const struct options *options)
+static bool is_path(const struct run_files *files, size_t input)
 {
+	return !files->given_inputs || files->given_inputs[input].kind == GIVEN_PATH;
+}
+
+/* Before anything else is found, and said: would saying it be to write over an input? */
+static bool must_be_silent(const struct run_files *files)
+{
+	const struct options *options = files->options;
 	struct place error;
 	bool is_taken = false;
 
-	if (place_of_descriptor(STDERR_FILENO, &error) < 0 || !S_ISREG(error.mode))
+	if (!files->has_streams || place_of_descriptor(STDERR_FILENO, &error) < 0 ||
+	    !S_ISREG(error.mode))
 		return false;
 	for (size_t i = 0; i < options->n_inputs && !is_taken; i++)
-		is_taken = leads_to(options->inputs[i], &error);
+		is_taken = is_path(files, i) && leads_to(options->inputs[i], &error);
 	return is_taken || leads_to(options->files0_path, &error);
 }
 
-static int check(struct roles *roles, const struct options *options, struct made_names *made)
+static int check(struct roles *roles, const struct run_files *files, struct made_names *made)
 {
-	int r = must_be_silent(options) ? -EINVAL : roles_add_list(roles, options->files0_path);
+	const struct options *options = files->options;
+	int r = must_be_silent(files) ? -EINVAL : roles_add_list(roles, options->files0_path);
 
 	if (r == 0)
-		r = add_output(roles, options, made);
+		r = add_output(roles, files, made);
 	if (r == 0)
 		r = add_report(roles, options, "--stats-json", options->stats_json_path);
 	if (r == 0)
@@ -384,18 +395,19 @@ static int check(struct roles *roles, const struct options *options, struct made
 		r = add_report(roles, options, "--report", options->report_path);
 	if (r == 0)
 		r = add_kept(roles, options->checkpoint_path, made);
-	if (r == 0)
+	if (r == 0 && files->has_streams)
 		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
 	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
-		r = roles_check_input(roles, options->inputs[i]);
+		if (is_path(files, i))
+			r = roles_check_input(roles, options->inputs[i]);
 	return r;
 }
 
-int roles_check(const struct options *options)
+int roles_check(const struct run_files *files)
 {
 	struct made_names *made = calloc(1, sizeof *made);
 	struct roles roles = { 0 };
-	const int r = made ? check(&roles, options, made) : fail(-ENOMEM, "names of files: %m");
+	const int r = made ? check(&roles, files, made) : fail(-ENOMEM, "names of files: %m");
 
 	roles_free(&roles);
 	for (size_t i = 0; made && i < made->n; i++)
@@ -421,15 +433,16 @@ int roles_check_opened_streams(const struct input *input)
 		       0;
 }
 
-int roles_check_opened(const struct options *options, const struct input *input)
+int roles_check_opened(const struct run_files *files, const struct input *input)
 {
+	const struct options *options = files->options;
 	const struct {
 		const char *name, *path;
 	} reports[] = { { "--stats-json", options->stats_json_path },
 			{ "--trace", options->trace_path },
 			{ "--report", options->report_path } };
 
-	if (is_listed(input, STDERR_FILENO))
+	if (files->has_streams && is_listed(input, STDERR_FILENO))
 		return -EINVAL; /* without a word */
 	for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
 		struct stat status;
@@ -440,5 +453,5 @@ int roles_check_opened(const struct options *options, const struct input *input)
 				    "%s '%s' is a part of an input; let it go to another file",
 				    reports[i].name, reports[i].path);
 	}
-	return options->explain ? roles_check_opened_streams(input) : 0;
+	return files->has_streams && options->explain ? roles_check_opened_streams(input) : 0;
 }

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "io/file/given.h"
 #include "io/file/place.h"
 #include "src/options/options.h"
 
@@ -66,13 +67,21 @@ int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
 
 void roles_free(struct roles *roles);
 
-/* All of a run of gsort with these options. 0, or a negative errno after a message. */
-int roles_check(const struct options *options);
+/* What a run is of, beside its options. */
+struct run_files {
+	const struct options *options;
+	const struct given *given_inputs; /* in the place of inputs, or not; NULL: none is */
+	bool output_is_given;             /* so that its path, if there is one, is none */
+	bool has_streams;                 /* the standard streams have texts of the program */
+};
+
+/* All of a run of gsort. 0, or a negative errno after a message. */
+int roles_check(const struct run_files *files);
 
 /*
  * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says,
  * and neither a report may be one of them nor what text goes to. As above. And of a tool, which has
  * no reports, and writes text to standard output.
  */
-int roles_check_opened(const struct options *options, const struct input *input);
+int roles_check_opened(const struct run_files *files, const struct input *input);
 int roles_check_opened_streams(const struct input *input);

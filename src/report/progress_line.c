@@ -32,22 +32,22 @@ static double rate_of(uint64_t nbytes, uint64_t elapsed_ns)
 }
 
 /* Of a phase: "forming runs: 25 %, 512 MiB/s, 0:06 left". */
-static void format_phase(const struct stats_progress *at, double rate, char *text, size_t room)
+static void format_phase(const struct progress_state *at, double rate, char *text, size_t room)
 {
 	char done[32], rate_text[32], left[32];
 
 	size_format((uint64_t)rate, rate_text);
 	if (at->total_nbytes == 0) {
 		size_format(at->done_nbytes, done);
-		snprintf(text, room, "%s: %s, %s/s", phase_name(at->phase), done, rate_text);
+		snprintf(text, room, "%s: %s, %s/s", at->phase, done, rate_text);
 	} else if (at->done_nbytes >= at->total_nbytes || at->done_nbytes == 0) {
-		snprintf(text, room, "%s: %d %%, %s/s", phase_name(at->phase),
-			 at->done_nbytes ? 100 : 0, rate_text);
+		snprintf(text, room, "%s: %d %%, %s/s", at->phase, at->done_nbytes ? 100 : 0,
+			 rate_text);
 	} else {
 		format_duration(
 			(uint64_t)((double)(at->total_nbytes - at->done_nbytes) / rate + 0.5),
 			left);
-		snprintf(text, room, "%s: %u %%, %s/s, %s left", phase_name(at->phase),
+		snprintf(text, room, "%s: %u %%, %s/s, %s left", at->phase,
 			 percent(at->done_nbytes, at->total_nbytes), rate_text, left);
 	}
 }
@@ -56,7 +56,7 @@ static void format_phase(const struct stats_progress *at, double rate, char *tex
  * Seconds that are left of the whole: the rest of this phase at its own rate, and the phases that
  * are to come at that of all so far.
  */
-static double whole_left_s(const struct stats_progress *at, double rate)
+static double whole_left_s(const struct progress_state *at, double rate)
 {
 	const double whole_rate = rate_of(at->whole_done_nbytes, at->whole_elapsed_ns);
 	const uint64_t left = at->whole_total_nbytes - at->whole_done_nbytes;
@@ -67,14 +67,14 @@ static double whole_left_s(const struct stats_progress *at, double rate)
 	return (rate > 0 ? (double)of_phase / rate : 0) + (double)(left - of_phase) / whole_rate;
 }
 
-void progress_line(const struct stats_progress *at, char line[static PROGRESS_LINE_NBYTES])
+void progress_line(const struct progress_state *at, char line[static PROGRESS_LINE_NBYTES])
 {
 	const double rate = rate_of(at->done_nbytes, at->elapsed_ns);
 	char left[32];
 	size_t n;
 
 	line[0] = '\0';
-	if (!at->started)
+	if (!at->phase || !*at->phase)
 		return;
 	format_phase(at, rate, line, PROGRESS_LINE_NBYTES);
 	if (at->whole_total_nbytes == 0 || at->whole_total_nbytes == at->total_nbytes)

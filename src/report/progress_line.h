@@ -3,7 +3,14 @@
  */
 #pragma once
 
-#include "src/base/stats.h"
+#include <stdint.h>
+
+/* Bytes and times of the phase, and of all phases together; totals: 0 where they are not known. */
+struct progress_state {
+	const char *phase; /* "forming runs"; NULL or "": none has begun */
+	uint64_t done_nbytes, total_nbytes, elapsed_ns;
+	uint64_t whole_done_nbytes, whole_total_nbytes, whole_elapsed_ns;
+};
 
 /*
  * The line, without its end: "forming runs: 43 %, 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left".
@@ -11,4 +18,4 @@
  * has begun.
  */
 enum { PROGRESS_LINE_NBYTES = 128 };
-void progress_line(const struct stats_progress *at, char line[static PROGRESS_LINE_NBYTES]);
+void progress_line(const struct progress_state *at, char line[static PROGRESS_LINE_NBYTES]);

@@ -12,7 +12,7 @@ mkfifo pipe
 exec 4<> pipe 3> pipe 4<&- # 3 is a pipe without a reader now
 run input -o output --stats-json=/dev/fd/3
 [ "$status" -eq 2 ] || broken "--stats-json: status $status"
-one_line '^gsort: /dev/fd/3: ' '--stats-json'
+says '^gsort: /dev/fd/3: ' stderr
 same expected output '--stats-json'
 rm output
 "$GSORT" input -o output --stats 2>&3

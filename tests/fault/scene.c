@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "include/gsort.h"
 #include "tests/fault/kept.h"
 #include "tests/fault/parts.h"
 #include "tests/fault/pumps.h"
@@ -129,11 +131,27 @@ void scene_close(void)
 /* --- A run --- */
 
 /* Instead of being printed it is kept, for the judge. */
-void __wrap_messages_print_as(const char *program);
-void __wrap_messages_print_as(const char *program)
+void __wrap_say(enum gsort_kind kind, const char *text);
+void __wrap_say(enum gsort_kind kind, const char *text)
 {
-	(void)program;
-	messages_reset(true);
+	messages_keep(kind == GSORT_FAILURE ? MESSAGE_FAILURE :
+		      kind == GSORT_WARNING ? MESSAGE_WARNING :
+					      MESSAGE_NOTE,
+		      text);
+}
+
+int __wrap_complain(int r, const char *format, ...);
+int __wrap_complain(int r, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	errno = -r;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	messages_keep(MESSAGE_FAILURE, text);
+	return r;
 }
 
 static int call_main(const struct trial *trial)
@@ -147,6 +165,7 @@ static int call_main(const struct trial *trial)
 		argv[argc++] = word;
 	points_set_device(trial->mode->shape);
 	points_set_page_cache(trial->mode->is_cold, trial->mode->goes_either_way);
+	messages_reset(true);
 	alarm(SECONDS_A_RUN);
 	points_arm(trial->fault);
 	status = gsort_main(argc, argv);

@@ -107,11 +107,11 @@ static bool is_on_the_cpu_in_silence(const struct trial *trial)
 	       !strstr(messages_last_warning(), "; sorting on the CPU");
 }
 
-/* The option of the build that helps is a hint, for the front end to word. */
+/* With the option of the build that helps. */
 static bool is_without_code_in_silence(const struct trial *trial)
 {
 	return trial->fault && trial->fault->point == POINT_DEVICE_CODE &&
-	       (messages_last_warning_hint() != HINT_BUILD_FOR_GPU ||
+	       (!strstr(messages_last_warning(), "-Dsm=") ||
 		!strstr(messages_last_warning(), " has compute capability ") ||
 		!strstr(messages_last_warning(), "; sorting on the CPU"));
 }

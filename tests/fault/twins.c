@@ -106,6 +106,8 @@ int __wrap_madvise(void *address, size_t nbytes, int advice)
 
 /* --- Threads --- */
 
+static _Thread_local bool is_starting; /* thread_start() is at it, and counts */
+
 int __real_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
 			pthread_t *ret_thread);
 int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
@@ -117,8 +119,28 @@ int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbyte
 
 	if (point_fails_at(POINT_THREAD, __builtin_return_address(0)))
 		return -errno;
+	is_starting = true;
 	r = __real_thread_start(run, argument, stack_nbytes, ret_thread);
+	is_starting = false;
 	points_gave(THING_THREAD, r == 0);
+	return r;
+}
+
+/* Of the command line, whose threads work for no job. */
+int __real_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument)
+{
+	int r;
+
+	if (!is_starting && point_fails_at(POINT_THREAD, __builtin_return_address(0)))
+		return errno;
+	r = __real_pthread_create(ret_thread, attributes, run, argument);
+	if (!is_starting)
+		points_gave(THING_THREAD, r == 0);
 	return r;
 }
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli/command_line.h"
 #include "tests/support/messages_heard.h"
+#include "tests/support/settled_options.h"
 
 enum { MOST_WORDS = 32 };
 
@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 	copy[nbytes] = copy[nbytes + 1] = '\0';
 	rest = split(copy, nbytes, &argc, argv);
 	messages_reset(true);
-	r = options_parse(argc, argv, &options);
+	r = parse_settled(argc, argv, &options);
 	if (r < 0) {
 		check(messages_failed() && *messages_last());
 	} else if (r == 0) {

@@ -610,6 +610,14 @@ static void null_handle_is_refused_and_never_looked_into(void **state)
 	assert_int_equal(gsort_on_progress(NULL, NULL, NULL, 1), -EINVAL);
 	assert_int_equal(gsort_get_stats(NULL, &stats, sizeof stats), -EINVAL);
 	assert_null(gsort_stats_json(NULL));
+	assert_null(gsort_stats_text(NULL));
+	assert_null(gsort_get_taken(NULL, "unique"));
+	assert_int_equal(gsort_take(NULL, "unique", NULL), -EINVAL);
+	assert_int_equal(gsort_lend_process(NULL, NULL), -EINVAL);
+	assert_int_equal(gsort_explain_text(NULL, 0, &json), -EINVAL);
+	assert_int_equal(gsort_write_reports(NULL), -EINVAL);
+	assert_int_equal(gsort_judge_signal(NULL, SIGTERM), GSORT_DIE);
+	assert_string_equal(gsort_printable(NULL, NULL, 0), "");
 	gsort_get_progress(NULL, &progress, sizeof progress);
 	assert_string_equal(progress.phase, "");
 	assert_non_null(gsort_message(NULL));
@@ -742,6 +750,17 @@ static void note_message(void *context, enum gsort_kind kind, const char *text)
 	snprintf(context, 256, "%d %s", kind, text);
 }
 
+/* u64 of in_path into out_path, with a report there. */
+static struct gsort *sort_with_report(struct gsort *sort, const char *report_path)
+{
+	good(sort, gsort_set(sort, "report", report_path));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_run(sort));
+	assert_int_equal(access(report_path, F_OK), -1);
+	return sort;
+}
+
 static void warnings_are_told(void **state)
 {
 	const uint64_t put[] = { UINT64_C(0xfd2fb528) };
@@ -843,6 +862,217 @@ static void explanation_of_what_would_be_put_is_json_and_nothing_is_sorted(void 
 	gsort_close(sort);
 }
 
+static void everything_is_told_as_text_for_a_person_too(void **state)
+{
+	struct gsort *sort = open_sort();
+	struct gsort_progress progress;
+	const char *text = NULL;
+	char line[256];
+
+	(void)state;
+	assert_null(gsort_stats_text(sort));
+	good(sort, gsort_set_output_path(sort, out_path));
+	put_all(sort, numbers, N);
+	good(sort, gsort_finish(sort));
+	text = gsort_stats_text(sort);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "merging into the output"));
+	gsort_get_progress(sort, &progress, sizeof progress);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
+	assert_int_equal(strncmp(line, "merging into the output: 100 %", 30), 0);
+	gsort_format_progress(&progress, sizeof progress, line, 8);
+	assert_string_equal(line, "merging");
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_explain_text(sort, 1 << 30, &text));
+	assert_non_null(strstr(text, "spill"));
+	gsort_close(sort);
+}
+
+static void reports_appear_when_they_are_asked_to(void **state)
+{
+	char path[80], text[8] = "";
+	struct gsort *sort = open_sort();
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/report", directory);
+	good(sort, gsort_write_reports(sort_with_report(sort, path)));
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(text, 1, 7, file), 7);
+	fclose(file);
+	assert_string_equal(text, "<!DOCTY");
+	good(sort, gsort_write_reports(sort)); /* nothing more */
+	gsort_close(sort);
+	unlink(path);
+	sort = open_sort();
+	sort_with_report(sort, path);
+	gsort_close(sort); /* who does not ask has none */
+	assert_int_equal(access(path, F_OK), -1);
+	sort = open_sort();
+	refused(sort, gsort_write_reports(sort), -EINVAL, "it has not succeeded");
+	good(sort, gsort_set(sort, "report", in_path));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_run(sort), -EINVAL, "are the same file");
+	assert_file_is(in_path, numbers, N);
+	gsort_close(sort);
+}
+
+static void keys_are_told_line_by_line_if_asked(void **state)
+{
+	struct gsort *sort = open_sort();
+	char heard[256] = "";
+
+	(void)state;
+	good(sort, gsort_set(sort, "debug", NULL));
+	good(sort, gsort_on_message(sort, note_message, heard));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_run(sort));
+	assert_string_equal(heard, "4 record 5: bytes 54f029fde5e6dd78 code 78dde6e5fd29f054");
+	gsort_close(sort);
+}
+
+static void failures_are_heard_when_they_are_known(void **state)
+{
+	struct gsort *sort = open_sort();
+	char heard[256] = "";
+
+	(void)state;
+	good(sort, gsort_on_message(sort, note_message, heard));
+	assert_int_equal(gsort_set(sort, "limit", "x"), -EINVAL);
+	assert_int_equal(heard[0], '0' + GSORT_FAILURE);
+	assert_string_equal(heard + 2, gsort_message(sort));
+	gsort_close(sort);
+}
+
+/* --- as a program --- */
+
+static void options_are_a_list_that_has_all_names(void **state)
+{
+	struct gsort *sort = open_sort();
+	char room[GSORT_WORD_NBYTES];
+	struct gsort_option option;
+	unsigned n = 0, n_words = 0;
+
+	(void)state;
+	for (; gsort_get_option(n, &option, sizeof option) == 0; n++) {
+		assert_true(*option.name && *option.help);
+		assert_true(option.argument || !option.otherwise);
+		while (gsort_get_option_word(n, n_words, room))
+			n_words++;
+		assert_true(option.argument || n_words == 0);
+		if (strcmp(option.name, "backend") == 0)
+			assert_string_equal(gsort_get_option_word(n, 2, room), "cpu");
+		n_words = 0;
+		assert_int_equal(gsort_set(sort, option.name, "\n") == -ENOTSUP, option.of_program);
+	}
+	assert_true(n > 30);
+	assert_int_equal(gsort_get_option(n, &option, sizeof option), -ENOENT);
+	assert_int_equal(gsort_get_option(0, NULL, 0), -EINVAL);
+	assert_null(gsort_get_option_word(n, 0, room));
+	assert_non_null(strstr(gsort_describe_types(), "u8"));
+	gsort_close(sort);
+}
+
+static void options_of_a_program_are_taken_and_told(void **state)
+{
+	struct gsort *sort = open_sort();
+	char heard[256] = "";
+	uint64_t record;
+
+	(void)state;
+	good(sort, gsort_on_message(sort, note_message, heard));
+	assert_null(gsort_get_taken(sort, "progress"));
+	good(sort, gsort_take(sort, "progress", "never"));
+	assert_string_equal(gsort_get_taken(sort, "progress"), "never");
+	refused(sort, gsort_take(sort, "progress", "perhaps"), -EINVAL,
+		"none of auto|always|never");
+	good(sort, gsort_take(sort, "S", "1024K")); /* which it has already */
+	good(sort, gsort_take(sort, "check", NULL));
+	write_numbers(other_path, (const uint64_t[]){ 2, 1 }, 2);
+	good(sort, gsort_add_input_path(sort, other_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_run(sort), -EINVAL, "a check writes nothing");
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_on_message(sort, note_message, heard));
+	good(sort, gsort_take(sort, "check", NULL));
+	good(sort, gsort_add_input_path(sort, other_path));
+	refused(sort, gsort_finish(sort), -EINVAL, "gsort_check() does it");
+	good(sort, gsort_check(sort, &record));
+	assert_int_equal(record, 2);
+	assert_non_null(strstr(heard, "/other: record 2: disorder"));
+	gsort_close(sort);
+}
+
+static void names_of_inputs_come_from_a_list(void **state)
+{
+	struct gsort *sort = open_sort();
+	FILE *file = fopen(other_path, "w");
+
+	(void)state;
+	assert_non_null(file);
+	fwrite(in_path, 1, strlen(in_path) + 1, file);
+	fclose(file);
+	good(sort, gsort_set(sort, "files0-from", other_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_set(sort, "count", NULL)); /* without --unique: it does not begin */
+	refused(sort, gsort_run(sort), -EINVAL, "--count needs -u");
+	good(sort, gsort_set_unique(sort));
+	good(sort, gsort_run(sort));
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_set(sort, "files0-from", other_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_run(sort));
+	assert_file_is(out_path, sorted, N);
+	gsort_close(sort);
+	sort = open_sort();
+	good(sort, gsort_set(sort, "files0-from", other_path));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_run(sort), -EINVAL, "cannot be given as well");
+	gsort_close(sort);
+}
+
+static void what_is_lent_says_what_a_signal_is_to_do(void **state)
+{
+	struct gsort_process *process;
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	assert_int_equal(gsort_open_process(NULL), -EINVAL);
+	assert_int_equal(gsort_open_process(&process), 0);
+	refused(sort, gsort_lend_process(sort, NULL), -EINVAL, "the process is NULL");
+	good(sort, gsort_lend_process(sort, process));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_run(sort));
+	assert_file_is(out_path, sorted, N);
+	assert_int_equal(gsort_judge_signal(process, SIGTERM), GSORT_GO_ON);
+	assert_int_equal(gsort_get_missed_signal(process), 0);
+	assert_int_equal(gsort_catch_fault(process, numbers), 0);
+	gsort_remove_names(process);
+	assert_file_is(out_path, sorted, N);
+	gsort_close(sort);
+	gsort_close_process(process);
+	assert_int_equal(gsort_open_process(&process), 0);
+	assert_int_equal(gsort_judge_signal(process, SIGTERM), GSORT_DIE);
+	gsort_close_process(process);
+	gsort_close_process(NULL);
+}
+
+static void text_from_outside_is_printed_on_one_line(void **state)
+{
+	char line[32];
+
+	(void)state;
+	assert_string_equal(gsort_printable("a\nb", line, sizeof line), "a$'\\n'b");
+}
+
 /* --- one process --- */
 
 static void *sort_all(void *argument)
@@ -942,6 +1172,15 @@ int main(void)
 		FIXTURE(statistics_are_a_struct_and_json),
 		FIXTURE(check_finds_the_first_disorder_and_nothing_else),
 		FIXTURE(explanation_of_what_would_be_put_is_json_and_nothing_is_sorted),
+		FIXTURE(everything_is_told_as_text_for_a_person_too),
+		FIXTURE(reports_appear_when_they_are_asked_to),
+		FIXTURE(keys_are_told_line_by_line_if_asked),
+		FIXTURE(failures_are_heard_when_they_are_known),
+		FIXTURE(options_are_a_list_that_has_all_names),
+		FIXTURE(options_of_a_program_are_taken_and_told),
+		FIXTURE(names_of_inputs_come_from_a_list),
+		FIXTURE(what_is_lent_says_what_a_signal_is_to_do),
+		FIXTURE(text_from_outside_is_printed_on_one_line),
 		FIXTURE(several_sort_at_once),
 		FIXTURE(process_is_left_as_it_was),
 	};

@@ -133,7 +133,7 @@ static int faulty_fsetxattr(int fd, const char *name, const void *value, size_t 
 	return FAULTY(faults.setxattr_errno, fsetxattr(fd, name, value, nbytes, flags));
 }
 
-const struct syscalls faulty_calls = {
+struct syscalls faulty_calls = {
 	.name = "faulty",
 	.openat = faulty_openat,
 	.close = faulty_close,
@@ -148,9 +148,6 @@ const struct syscalls faulty_calls = {
 	.renameat = faulty_renameat,
 	.unlinkat = faulty_unlinkat,
 	.fsetxattr = faulty_fsetxattr,
-	.guards = &process.guards,
-	.names = &process.names,
-	.commitment = &process.commitment,
 };
 
 char fixture_directory[64];
@@ -161,7 +158,11 @@ int fixture_start(void **state)
 	memset(&faults, 0, sizeof faults);
 	faults.marked_fd = -1;
 	messages_reset(true);
-	process_lend();
+	if (process_lend() < 0)
+		return -1;
+	faulty_calls.guards = &process_lent()->guards;
+	faulty_calls.names = &process_lent()->names;
+	faulty_calls.commitment = &process_lent()->commitment;
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;
 }

@@ -20,6 +20,7 @@
 
 #include "io/file/file.h"
 #include "src/cli/process.h"
+#include "src/lib/process.h"
 #include "tests/support/messages_heard.h"
 
 extern struct io_faults {
@@ -53,7 +54,7 @@ extern struct io_faults {
 
 int faulty_openat(int directory, const char *path, int flags, mode_t mode);
 
-extern const struct syscalls faulty_calls;
+extern struct syscalls faulty_calls;
 extern char fixture_directory[64];
 
 int fixture_start(void **state);

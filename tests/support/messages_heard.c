@@ -3,6 +3,7 @@
  */
 #include "tests/support/messages_heard.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "src/base/messages.h"
@@ -32,6 +33,19 @@ void messages_reset(bool quiet)
 	heard.warning[0] = '\0';
 	heard.warning_hint = HINT_NONE;
 	messages_enter(&heard.messages);
+}
+
+void messages_keep(enum message_kind kind, const char *text)
+{
+	struct messages *before = messages_enter(&heard.messages);
+
+	if (kind == MESSAGE_FAILURE)
+		fail(-EIO, "%s", text);
+	else if (kind == MESSAGE_WARNING)
+		warn("%s", text);
+	else
+		tell("%s", text);
+	messages_enter(before);
 }
 
 bool messages_failed(void)

@@ -8,13 +8,16 @@
 
 #include <stdbool.h>
 
-#include "src/base/hints.h"
+#include "src/base/messages.h"
 
 /*
  * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
  * warning. quiet: true; what is heard is not printed.
  */
 void messages_reset(bool quiet);
+
+/* The same is said to it by another way, from any thread. */
+void messages_keep(enum message_kind kind, const char *text);
 
 /* Has fail() been called? */
 bool messages_failed(void);

@@ -9,8 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/cli/command_line.h"
+#include "src/options/options.h"
 #include "tests/support/messages_heard.h"
+#include "tests/support/settled_options.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -25,7 +26,7 @@ static inline int parse_list(struct options *ret_options, va_list words)
 	messages_reset(true);
 	while ((argv[argc] = va_arg(words, char *)) != NULL)
 		assert_true(++argc <= MAX_ARGS);
-	return options_parse(argc, argv, ret_options);
+	return parse_settled(argc, argv, ret_options);
 }
 
 /* The options of a command line that must be right; ends with NULL. */

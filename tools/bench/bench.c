@@ -7,7 +7,7 @@
 #include "config.h"
 #include "src/base/messages.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/messages_print.h"
+#include "tools/tool/messages_print.h"
 #include "tools/bench/bench.h"
 #if HAVE_KERNELS
 #include "tools/bench/bench_kernels.h"

@@ -23,9 +23,9 @@
 #include "src/base/legible.h"
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
-#include "src/base/thread.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
+#include "src/cli/process.h"
 #include "src/options/files0.h"
 #include "src/options/framing_options.h"
 #include "src/options/roles.h"
@@ -400,5 +400,5 @@ static int run_program(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return thread_run_program(run_program, argc, argv);
+	return process_run_program(run_program, argc, argv);
 }

@@ -10,8 +10,8 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
-#include "src/base/thread.h"
 #include "src/cli/exit_status.h"
+#include "src/cli/process.h"
 #include "src/options/roles.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
@@ -267,5 +267,5 @@ static int run_program(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return thread_run_program(run_program, argc, argv);
+	return process_run_program(run_program, argc, argv);
 }

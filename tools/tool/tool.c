@@ -8,13 +8,14 @@
 #include "config.h"
 #include "src/base/messages.h"
 #include "src/cli/completion.h"
-#include "src/cli/messages_print.h"
+#include "tools/tool/messages_print.h"
 #include "src/cli/process.h"
+#include "src/lib/process.h"
 
-static void print_help(const struct tool *tool)
+static void print_help(const struct tool *tool, const struct option_list *options)
 {
 	printf("Usage: %s\n", tool->usage);
-	option_table_help(&tool->options, stdout);
+	option_print_help(options, stdout);
 	if (tool->notes)
 		printf("\n%s\n", tool->notes);
 }
@@ -22,20 +23,23 @@ static void print_help(const struct tool *tool)
 int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	       struct option_result *ret_operands)
 {
+	struct option_list options;
 	int r;
 
 	messages_print_as(tool->name);
-	process_lend();
-	r = option_table_parse(&tool->options, argc, argv, target, ret_operands);
+	r = process_lend();
+	if (r < 0)
+		return fail(r, "cannot handle signals: %m");
+	r = table_parse(&tool->options, NULL, argc, argv, target, ret_operands);
 	if (r <= 0)
 		return r;
+	table_list(&tool->options, &options);
 	if (r == ASKED_FOR_HELP)
-		print_help(tool);
+		print_help(tool, &options);
 	else if (r == ASKED_FOR_VERSION)
 		printf("%s (gsort) %s\n", tool->name, GSORT_VERSION);
 	else
-		completion_print((enum shell)(r - ASKED_FOR_COMPLETION), tool->name, &tool->options,
-				 stdout);
+		completion_print(answers_shell(r), tool->name, &options, stdout);
 	if (fflush(stdout) != 0)
 		return fail(-errno, "standard output: %m");
 	return 1;
@@ -57,5 +61,5 @@ int tool_make_layout(struct record_options *record, struct layout *ret_layout)
 
 const struct syscalls *tool_calls(void)
 {
-	return process_calls();
+	return process_calls(process_lent());
 }

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "src/cli/option_parse.h"
 #include "src/options/answers.h"
 #include "src/options/record_options.h"
+#include "tools/tool/table_parse.h"
 
 struct syscalls;
 

@@ -578,7 +578,7 @@ static void kept_output_is_taken_up(void **state)
 	(void)state;
 	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
 	assert_int_equal(output_write_at(output, 8, "lost", 4), 0);
-	hidden_names_remove(&process.names);
+	hidden_names_remove(&process_lent()->names);
 	output_abort(output);
 	assert_int_equal(access(path_of("output"), F_OK), -1);
 

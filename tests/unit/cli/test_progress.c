@@ -8,10 +8,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "src/base/clock.h"
 
 #include <cmocka.h>
 
@@ -19,10 +22,20 @@ enum { GIVE_UP_MS = 10000 };
 
 static char text[4096];
 
+static atomic_uint percent; /* of the sort that is asked */
+
+static void ask(void *context, struct gsort_progress *ret_progress)
+{
+	(void)context;
+	*ret_progress = (struct gsort_progress){ .phase = "forming runs",
+						 .done_nbytes = atomic_load(&percent),
+						 .total_nbytes = 100,
+						 .phase_elapsed_ns = 1000000 };
+}
+
 /* A sort whose progress is reported to a standard error that the test reads. */
 struct session {
 	int real_stderr, reader, writer;
-	struct stats *stats;
 	struct progress *progress;
 };
 
@@ -34,10 +47,8 @@ static struct session start(enum progress_mode mode, int reader, int writer)
 				   .writer = writer };
 
 	assert_true(session.real_stderr >= 0 && dup2(writer, STDERR_FILENO) >= 0);
-	assert_int_equal(stats_open(NULL, &session.stats), 0);
-	stats_begin_phase(session.stats, PHASE_RUNS, 100);
-	stats_end(session.stats, stats_begin(STAGE_READ, 0), 42);
-	assert_int_equal(progress_open(mode, session.stats, &session.progress), 0);
+	atomic_store(&percent, 42);
+	assert_int_equal(progress_open(mode, ask, NULL, &session.progress), 0);
 	return session;
 }
 
@@ -82,7 +93,6 @@ static void stop(struct session session)
 	close(session.real_stderr);
 	close(session.reader);
 	close(session.writer);
-	stats_close(session.stats);
 }
 
 static void sigusr1_prints_the_line_once(void **state)
@@ -118,7 +128,7 @@ static void always_prints_lines_and_how_it_ended(void **state)
 
 	(void)state;
 	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
-	stats_end(session.stats, stats_begin(STAGE_READ, 0), 58);
+	atomic_store(&percent, 100);
 	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
 	stop(session);
 }
@@ -155,7 +165,7 @@ static void short_sorts_end_without_delay(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(progress_open(PROGRESS_NEVER, NULL, &progress), 0);
+		assert_int_equal(progress_open(PROGRESS_NEVER, ask, NULL, &progress), 0);
 		progress_close(progress);
 	}
 	assert_true(clock_now_ns() - begin_ns < UINT64_C(5000000000));

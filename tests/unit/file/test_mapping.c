@@ -197,11 +197,11 @@ static void processes_guard_their_own(void **state)
 	(void)state;
 	assert_false(mapping_guards_catch(&others, bytes));
 	assert_false(mapping_is_damaged(&mapping));
-	assert_true(mapping_guards_catch(&process.guards, bytes + N - 1));
+	assert_true(mapping_guards_catch(&process_lent()->guards, bytes + N - 1));
 	assert_true(mapping_is_damaged(&mapping));
 	assert_int_equal(bytes[0], 0);
 	mapping_close(&mapping);
-	assert_false(mapping_guards_catch(&process.guards, bytes));
+	assert_false(mapping_guards_catch(&process_lent()->guards, bytes));
 	file_close(&file);
 }
 

@@ -1,8 +1,6 @@
 /*
  * test_options - what every option means, and that every mistake is refused by name
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -398,25 +396,6 @@ static void standard_input_is_read_once(void **state)
 	REFUSED("'-'", "once", "-o", "out", "-", "f", "-");
 }
 
-/* Parse with standard output being `fd`. */
-static int parse_with_stdout(int fd, char **argv, int argc)
-{
-	const int saved = dup(STDOUT_FILENO);
-	struct options options;
-	int r;
-
-	fflush(stdout);
-	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	messages_reset(true);
-	r = options_parse(argc, argv, &options);
-	if (r == 0)
-		options_free(&options);
-	clearerr(stdout);
-	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
-	close(saved);
-	return r;
-}
-
 /* The next number of a sequence (xorshift, Marsaglia 2003). */
 static uint64_t next_random(uint64_t *random)
 {
@@ -474,7 +453,7 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 		for (int i = 1; i < argc; i++)
 			argv[i] = (char *)words[next_random(&random) % N_WORDS];
 		messages_reset(true);
-		r = options_parse(argc, argv, &options);
+		r = parse_settled(argc, argv, &options);
 		assert_int_equal(r < 0, messages_failed());
 		if (r < 0)
 			continue;
@@ -483,41 +462,6 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 		options_free(&options);
 	}
 	assert_true(n_accepted > N_ROUNDS / 100 && n_accepted < N_ROUNDS / 2);
-}
-
-static void help_that_cannot_be_written_is_an_error(void **state)
-{
-	const int full = open("/dev/full", O_WRONLY);
-	char *help[] = { "gsort", "--help", NULL };
-
-	(void)state;
-	assert_true(full >= 0);
-	assert_true(parse_with_stdout(full, help, 2) < 0);
-	assert_non_null(strstr(messages_last(), "standard output"));
-	close(full);
-}
-
-static void help_names_every_option_within_80_columns(void **state)
-{
-	static const char *const some[] = { "-t, --type=TYPE", "-S, --buffer-size=SIZE",
-					    "--files0-from=FILE", "--progress=auto|always|never",
-					    "--version" };
-	char *help[] = { "gsort", "--help", NULL }, text[16384];
-	FILE *file = tmpfile();
-	size_t nbytes;
-
-	(void)state;
-	assert_non_null(file);
-	assert_int_equal(parse_with_stdout(fileno(file), help, 2), OPTIONS_ANSWERED);
-	rewind(file);
-	nbytes = fread(text, 1, sizeof text - 1, file);
-	text[nbytes] = '\0';
-	fclose(file);
-	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-		assert_non_null(strstr(text, some[i]));
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strlen(line) > 80)
-			fail_msg("longer than 80 columns: '%s'", line);
 }
 
 static void everything_that_is_asked_for_is_in_the_spec(void **state)
@@ -607,8 +551,6 @@ int main(void)
 		cmocka_unit_test(there_is_one_output),
 		cmocka_unit_test(standard_input_is_read_once),
 		cmocka_unit_test(random_command_lines_are_consistent_or_refused),
-		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
-		cmocka_unit_test(help_names_every_option_within_80_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

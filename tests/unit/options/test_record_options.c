@@ -99,7 +99,7 @@ static void any_number_of_keys_is_taken(void **state)
 		argv[argc++] = i % 2 ? "3:u8" : "0:b2";
 	}
 	messages_reset(true);
-	assert_int_equal(options_parse(argc, argv, &options), 0);
+	assert_int_equal(parse_settled(argc, argv, &options), 0);
 	assert_int_equal(options.record.n_keys, N);
 	options_free(&options);
 	free(argv);

@@ -94,10 +94,10 @@ static void signal_handler_removes_the_hidden_name(void **state)
 	faults.refuses_nameless = true;
 	output = open_output(old_file("f"), N);
 	assert_int_equal(count_names(), 2);
-	hidden_names_remove(&process.names);
+	hidden_names_remove(&process_lent()->names);
 	assert_int_equal(count_names(), 1);
 	output_abort(output);
-	hidden_names_remove(&process.names);
+	hidden_names_remove(&process_lent()->names);
 	assert_true(file_holds(path_of("f"), old, sizeof old));
 }
 
@@ -112,7 +112,7 @@ static void hidden_name_that_nobody_knows_goes_as_any(void **state)
 	calls.names = NULL;
 	calls.commitment = NULL;
 	assert_int_equal(output_open(&calls, old_file("f"), N, &output), 0);
-	hidden_names_remove(&process.names);
+	hidden_names_remove(&process_lent()->names);
 	assert_int_equal(count_names(), 2);
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);

@@ -32,8 +32,8 @@ static struct output *open_named(bool is_kept, const char *path, const char **re
 		return open_kept_output(path, "kept");
 	output = open_output(path, N);
 	for (size_t i = 0; i < HIDDEN_NAMES_MOST; i++)
-		if (atomic_load(&process.names.all[i].live))
-			*ret_name = process.names.all[i].name;
+		if (atomic_load(&process_lent()->names.all[i].live))
+			*ret_name = process_lent()->names.all[i].name;
 	return output;
 }
 

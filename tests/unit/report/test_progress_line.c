@@ -1,6 +1,7 @@
 /*
  * test_progress_line - the line says how far the sort is
  */
+#include "src/base/stats.h"
 #include "src/report/progress_line.h"
 
 #include <setjmp.h>
@@ -13,8 +14,7 @@
 static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes,
 			  uint64_t elapsed_s)
 {
-	const struct stats_progress at = { .started = true,
-					   .phase = phase,
+	const struct progress_state at = { .phase = phase_name(phase),
 					   .done_nbytes = done_nbytes,
 					   .total_nbytes = total_nbytes,
 					   .elapsed_ns = elapsed_s * UINT64_C(1000000000) };
@@ -50,8 +50,7 @@ static void ends_of_a_phase_have_no_time_left(void **state)
 /* A quarter of the first of two phases, of one size, in two seconds. */
 static void whole_sort_has_one_percentage_and_one_estimate(void **state)
 {
-	struct stats_progress at = { .started = true,
-				     .phase = PHASE_RUNS,
+	struct progress_state at = { .phase = phase_name(PHASE_RUNS),
 				     .done_nbytes = 1 << 20,
 				     .total_nbytes = 4 << 20,
 				     .elapsed_ns = UINT64_C(2000000000),
@@ -65,7 +64,7 @@ static void whole_sort_has_one_percentage_and_one_estimate(void **state)
 	assert_string_equal(line,
 			    "forming runs: 25 %, 512 KiB/s, 0:06 left; in all 12 %, 0:14 left");
 	/* Later, in a phase that is twice as fast as the first. */
-	at.phase = PHASE_MERGE;
+	at.phase = phase_name(PHASE_MERGE);
 	at.done_nbytes = 2 << 20;
 	at.whole_done_nbytes = 6 << 20;
 	at.whole_elapsed_ns = UINT64_C(10000000000);
@@ -80,7 +79,7 @@ static void whole_sort_has_one_percentage_and_one_estimate(void **state)
 
 static void nothing_begun_is_no_line(void **state)
 {
-	const struct stats_progress at = { 0 };
+	const struct progress_state at = { 0 };
 	char line[PROGRESS_LINE_NBYTES];
 
 	(void)state;

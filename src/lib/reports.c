@@ -1,13 +1,11 @@
 /*
  * reports - the files that tell of a run (see reports.h)
  */
-#include "src/cli/reports.h"
+#include "src/lib/reports.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <time.h>
 
 #include "src/base/messages.h"
-#include "src/cli/process.h"
 #include "src/report/page.h"
 
 bool reports_are_wanted(const struct options *options)
@@ -16,9 +14,9 @@ bool reports_are_wanted(const struct options *options)
 	       options->report_path;
 }
 
-int reports_open(const struct options *options, struct reports *ret_reports)
+int reports_open(const struct options *options, const struct syscalls *calls,
+		 struct reports *ret_reports)
 {
-	const struct syscalls *calls = process_calls();
 	struct reports *reports = ret_reports;
 	int r = 0;
 
@@ -35,18 +33,8 @@ int reports_open(const struct options *options, struct reports *ret_reports)
 	return r;
 }
 
-/* No write to it was refused, so what was asked for is there. */
-static int check_standard_error(const struct options *options)
-{
-	const char *option = options->stats ? "--stats" : "--debug";
-
-	if (!(options->stats || options->debug) || !ferror(stderr))
-		return 0;
-	return fail(-EIO, "%s: standard error cannot be written to", option);
-}
-
 static void write_page(const struct options *options, const struct report *report,
-		       const struct reports *reports)
+		       bool found_disorder, const struct reports *reports)
 {
 	const struct page page = {
 		.report = report,
@@ -55,7 +43,7 @@ static void write_page(const struct options *options, const struct report *repor
 		.n_inputs = options->n_inputs,
 		.output = options->output_path,
 		.written_at = time(NULL),
-		.found_disorder = reports->found_disorder,
+		.found_disorder = found_disorder,
 		.n_part_files = options->n_part_files,
 	};
 
@@ -85,31 +73,37 @@ static void tell_what_is_done(const struct options *options)
 		tell("the output is complete, and what was to be told of it is not");
 }
 
-int reports_write(const struct options *options, const struct report *report,
+/* Nobody adds to them any more; the trace is complete then. */
+static void close_records(struct reports *reports)
+{
+	trace_close(reports->trace);
+	history_close(reports->history);
+	reports->trace = NULL;
+	reports->history = NULL;
+}
+
+int reports_write(const struct options *options, const struct report *report, bool found_disorder,
 		  struct reports *reports)
 {
-	int r, shown;
+	int r;
 
-	if (options->stats)
-		report_print(report, stderr);
-	shown = check_standard_error(options);
 	if (reports->stats_json)
 		report_write_json(report, report_file_stream(reports->stats_json));
-	trace_close(reports->trace);
 	if (reports->page)
-		write_page(options, report, reports);
-	history_close(reports->history);
+		write_page(options, report, found_disorder, reports);
+	close_records(reports);
 	r = commit(reports);
 	if (r < 0)
 		tell_what_is_done(options);
-	return r < 0 ? r : shown;
+	*reports = (struct reports){ 0 };
+	return r;
 }
 
 void reports_drop(struct reports *reports)
 {
-	trace_close(reports->trace);
-	history_close(reports->history);
+	close_records(reports);
 	report_file_abort(reports->stats_json);
 	report_file_abort(reports->trace_file);
 	report_file_abort(reports->page);
+	*reports = (struct reports){ 0 };
 }

@@ -1,7 +1,7 @@
 /*
  * test_messages_print - one line a message, with the options that help
  */
-#include "src/cli/messages_print.h"
+#include "tools/tool/messages_print.h"
 #include "src/options/hint_words.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * messages_print - messages, as lines on standard error (see messages_print.h)
  */
-#include "src/cli/messages_print.h"
+#include "tools/tool/messages_print.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,27 @@
+/*
+ * process - what a process has once, and lends to the sorts in it
+ *
+ * Signals, and with them pages that cannot be had and names that must not be left behind, are of
+ * the whole process. What is below src/lib/ does not touch them: it gets here what it needs of
+ * them, beside the system's calls (struct syscalls). Handlers are the program's (include/gsort.h).
+ */
+#pragma once
+
+#include "include/gsort.h"
+#include "io/file/mapping.h"
+#include "io/output/commitment.h"
+#include "io/output/hidden_names.h"
+
+struct gsort_process {
+	struct mapping_guards guards;
+	struct hidden_names names;
+	struct commitment commitment;
+	struct syscalls calls; /* the system's, with these */
+	atomic_bool only_reports_are_left;
+};
+
+/* The output has its name, and what is left to do is to tell of it. NULL is fine. */
+void process_leave_reports(struct gsort_process *process);
+
+/* The system's calls with what is lent; process NULL: nothing is. */
+const struct syscalls *process_calls(const struct gsort_process *process);

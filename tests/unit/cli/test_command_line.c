@@ -1,0 +1,143 @@
+/*
+ * test_command_line - words become what a sort is asked for, or an answer
+ */
+#include "src/cli/command_line.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_WORDS = 8 };
+
+static char heard[1024]; /* the last failure */
+
+static void hear(void *context, enum gsort_kind kind, const char *text)
+{
+	(void)context;
+	if (kind == GSORT_FAILURE)
+		snprintf(heard, sizeof heard, "%s", text);
+}
+
+static struct gsort *open_sort(void)
+{
+	struct gsort *sort;
+
+	assert_int_equal(gsort_open(&sort), 0);
+	assert_int_equal(gsort_on_message(sort, hear, NULL), 0);
+	return sort;
+}
+
+/* A sort that has taken "gsort" and the words; NULL ends them. */
+static struct gsort *taken(const char *word, ...)
+{
+	char *argv[MOST_WORDS + 2] = { "gsort" };
+	struct gsort *sort = open_sort();
+	va_list words;
+	int argc = 1;
+
+	va_start(words, word);
+	for (; word; word = va_arg(words, char *))
+		argv[argc++] = (char *)word;
+	va_end(words);
+	if (command_line_take(argc, argv, sort) != 0)
+		fail_msg("refused: %s", heard);
+	return sort;
+}
+
+/* Take "gsort" and a word, with standard output being `fd`. */
+static int take_with_stdout(int fd, const char *word)
+{
+	char *argv[] = { "gsort", (char *)word, NULL };
+	const int saved = dup(STDOUT_FILENO);
+	struct gsort *sort = open_sort();
+	int r;
+
+	fflush(stdout);
+	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
+	r = command_line_take(2, argv, sort);
+	clearerr(stdout);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	close(saved);
+	gsort_close(sort);
+	return r;
+}
+
+static void help_that_cannot_be_written_is_an_error(void **state)
+{
+	const int full = open("/dev/full", O_WRONLY);
+
+	(void)state;
+	assert_true(full >= 0);
+	assert_true(take_with_stdout(full, "--help") < 0);
+	close(full);
+}
+
+static void help_names_every_option_within_80_columns(void **state)
+{
+	FILE *file = tmpfile();
+	struct gsort_option option;
+	char text[16384];
+	size_t nbytes;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(take_with_stdout(fileno(file), "--help"), COMMAND_LINE_ANSWERED);
+	rewind(file);
+	nbytes = fread(text, 1, sizeof text - 1, file);
+	text[nbytes] = '\0';
+	fclose(file);
+	for (unsigned i = 0; gsort_get_option(i, &option, sizeof option) == 0; i++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "--%s%s%s%s", option.name, option.otherwise ? "[" : "",
+			 option.argument ? "=" : "", option.argument ? option.argument : " ");
+		if (!strstr(text, name))
+			fail_msg("there is no %s", name);
+	}
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("longer than 80 columns: '%s'", line);
+}
+
+static void what_is_not_said_is_a_filter_that_spills_in_tmpdir(void **state)
+{
+	struct gsort *sort;
+
+	(void)state;
+	setenv("TMPDIR", "/somewhere", 1);
+	sort = taken("-u", NULL);
+	assert_string_equal(gsort_get_taken(sort, "output"), "/dev/fd/1");
+	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/somewhere");
+	assert_string_equal(gsort_get_taken(sort, "unique"), "");
+	assert_null(gsort_get_taken(sort, "merge"));
+	gsort_close(sort);
+	sort = taken("-T", "/there", "-o", "out", "in", NULL);
+	assert_string_equal(gsort_get_taken(sort, "output"), "out");
+	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/there");
+	gsort_close(sort);
+	sort = taken("-c", NULL);
+	assert_null(gsort_get_taken(sort, "output"));
+	gsort_close(sort);
+	setenv("TMPDIR", "", 1);
+	sort = taken("-o", "out", NULL);
+	assert_null(gsort_get_taken(sort, "temporary-directory"));
+	gsort_close(sort);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
+		cmocka_unit_test(help_names_every_option_within_80_columns),
+		cmocka_unit_test(what_is_not_said_is_a_filter_that_spills_in_tmpdir),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
