@@ -2,8 +2,9 @@
 # mutants.py - break the code in seeded, small ways, and see whether the tests notice
 #
 # usage: tools/scripts/mutants.py [--seed=N] [--count=N] [--jobs=N] [--suites=A,B,...]
-#                                 [--only=TEST,...] [--seconds=N] [--minutes=N]
-#                                 [--work=DIRECTORY] [--again] [--sanitize=address|thread] [FILE...]
+#                                 [--only=TEST,...] [--seconds=N] [--effort=N] [--minutes=N]
+#                                 [--work=DIRECTORY] [--measure] [--again]
+#                                 [--sanitize=address|thread] [FILE...]
 #
 # A mutant is the source with one change: a comparison flipped, a number off by one, a statement
 # dropped, an error returned as 0, two arguments swapped, a condition negated. A test that fails, or
@@ -12,9 +13,9 @@
 #
 # Which tests concern a line is measured, not guessed: a build with gcov runs every test once and
 # notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
-# first, then the fastest, until one fails. What fails must also be seen to pass without a mutant,
-# and what runs the programs or did not end must do so twice: a busy machine kills nothing. A mutant
-# that compiles to the same object file is
+# first, then the fastest, until one fails, or until they take longer together than --effort. What
+# fails must also be seen to pass without a mutant, and what runs the programs or did not end must
+# do so twice: a busy machine kills nothing. A mutant that compiles to the same object file is
 # equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
 # tests/mutants.txt with the reason: equivalents are not counted either, nor are those that only
 # change how long it takes; accepted survivors are, but apart from new ones.
@@ -22,8 +23,9 @@
 # Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
 # for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
 # again, so a run that was broken off goes on; --again tries the survivors anew, with the tests of
-# now, and no others. With --sanitize they are shown to a build with AddressSanitizer and
-# UndefinedBehaviorSanitizer, or with ThreadSanitizer, as CI has them: for leaks and races.
+# now, and no others. --measure only finds out which tests come to which lines. With --sanitize
+# mutants are shown to a build with AddressSanitizer and UndefinedBehaviorSanitizer, or with
+# ThreadSanitizer, as CI has them: for leaks and races.
 import argparse
 import hashlib
 import json
@@ -43,6 +45,7 @@ from dataclasses import dataclass, field, replace
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REVIEWED = os.path.join(TOP, 'tests', 'mutants.txt')
 SOURCES = ('io', 'kernels', 'src')
+SUITES = 'unit,kernels,library,fault,cli'
 
 OPTIMISED = ['--buildtype=plain', '-Doptimization=1', '-Db_ndebug=false',
              '-Dc_args=-Werror=incompatible-pointer-types,-Werror=int-conversion'.replace(',', ' ')]
@@ -55,8 +58,8 @@ FINDINGS = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'halt_on_error=1'
 
 MOST_MEMORY_NBYTES = 16 << 30  # of addresses: a mutant may ask for anything
 LEAST_FREE_NBYTES = 2 << 30  # where tests work: it may also write for ever
-ROUND = 60  # mutants that are tried between looks at how many counted
-MEASURE_SECONDS = 600  # for a test that is slow with gcov
+ROUND = 20  # mutants that are tried between looks at how many counted, those of a file together
+MOST_MEASURE_SECONDS = 600  # for a test that is slow with gcov
 SKIPPED = 77
 
 
@@ -450,13 +453,13 @@ def lines_of(build, prefix):
     return known, executed
 
 
-def measure(build, test):
+def measure(build, test, limit_seconds):
     """
     Run a test once; the lines that it comes to, and all lines of what it is made of. Some tests of
     limits fail with gcov, and come to lines as well.
     """
     prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
-    status, test.seconds = test.run(MEASURE_SECONDS, build.log, {'GCOV_PREFIX': prefix})
+    status, test.seconds = test.run(limit_seconds, build.log, {'GCOV_PREFIX': prefix})
     known, test.lines = lines_of(build, prefix)
     shutil.rmtree(prefix, ignore_errors=True)
     say(f'{test.name}: status {status}, {test.seconds:.1f} s')
@@ -471,8 +474,12 @@ def digest_files(names):
     return digest.hexdigest()
 
 
-def coverage(work, tests, n_jobs):
-    """As measure() of each, kept for as long as neither the sources nor the test change."""
+def coverage(work, tests, n_jobs, limit_seconds):
+    """
+    As measure() of each, kept for as long as neither the sources nor the test change. One that
+    takes longer than the limit is not waited for; one that is not built with gcov comes to nothing.
+    """
+    limit_seconds = min(limit_seconds, MOST_MEASURE_SECONDS)
     store = os.path.join(work, 'coverage.json')
     names = output_of(['git', '-C', TOP, 'ls-files', *SOURCES]).splitlines()
     sources = digest_files(name for name in (os.path.join(TOP, name) for name in names)
@@ -483,40 +490,56 @@ def coverage(work, tests, n_jobs):
             have = json.load(f)
     if have.get('sources') != sources:
         have = {'sources': sources, 'lines': {}, 'tests': {}}
-    missing = [test for test in tests
-               if have['tests'].get(test.name, {}).get('digest') != test.digest]
+
+    def is_known(test):
+        it = have['tests'].get(test.name)
+        # What was not waited for then may be now.
+        return it and it['digest'] == test.digest and \
+            (it['seconds'] < it['limit'] or it['limit'] >= limit_seconds)
+
+    missing = [test for test in tests if not is_known(test)]
     if missing:
         build = Build(os.path.join(work, 'covered'), COVERED)
-        by_name = {test.name: test for test in build.tests({'unit', 'kernels', 'fault', 'cli'})}
+        by_name = {test.name: test for test in build.tests(set(SUITES.split(',')))}
+        missing = [test for test in missing if test.name in by_name]
         covered = [by_name[test.name] for test in missing]
         build.make(sorted({target for test in covered for target in test.targets}))
         with ThreadPoolExecutor(n_jobs) as pool:
             for test, own, known in zip(covered, missing,
-                                        pool.map(lambda test: measure(build, test), covered)):
+                                        pool.map(lambda test: measure(build, test, limit_seconds),
+                                                 covered)):
                 for path, lines in known.items():
                     have['lines'][path] = sorted(set(have['lines'].get(path, [])) | lines)
                 have['tests'][test.name] = {
-                    'digest': own.digest, 'seconds': test.seconds,
+                    'digest': own.digest, 'seconds': test.seconds, 'limit': limit_seconds,
                     'lines': {path: sorted(lines) for path, lines in test.lines.items()}}
                 with open(store + '.new', 'w') as f:
                     json.dump(have, f)
                 os.replace(store + '.new', store)
     for test in tests:
-        test.seconds = have['tests'][test.name]['seconds']
-        test.lines = {p: set(lines) for p, lines in have['tests'][test.name]['lines'].items()}
+        it = have['tests'].get(test.name, {'seconds': 0, 'lines': {}})
+        test.seconds = it['seconds']
+        test.lines = {p: set(lines) for p, lines in it['lines'].items()}
     return have['lines']
 
 
-def concerned(mutant, tests, lines, limit_seconds):
-    """The tests that come to the mutant, its own module's first, then the fastest."""
+def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
+    """
+    The tests that come to the mutant, its own module's first, then the fastest: how many there are,
+    and those for which the effort is enough.
+    """
     known = lines.get(mutant.path, [])
     near = {line for line in known if mutant.line <= line <= mutant.last_line}
     if not near:
         near = {max((line for line in known if line < mutant.line), default=mutant.line)}
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
-    found = [test for test in tests if near & test.lines.get(mutant.path, set())
-             and test.seconds <= limit_seconds]
-    return sorted(found, key=lambda test: (test.name != stem, test.seconds))
+    found = [test for test in tests if near & test.lines.get(mutant.path, set())]
+    shown, seconds = [], 0
+    for test in sorted(found, key=lambda test: (test.name != stem, test.seconds)):
+        seconds += test.seconds
+        if test.seconds < limit_seconds and (seconds <= effort_seconds or not effort_seconds):
+            shown.append(test)
+    return len(found), shown
 
 
 # --- Trying them ----------------------------------------------------------------------------------
@@ -533,15 +556,20 @@ def digest_objects(build, objects):
     return sums
 
 
+def wanted_tests(build, arguments):
+    return [test for test in build.tests(arguments.suites)
+            if not arguments.only or test.name in arguments.only]
+
+
 class Worker:
     def __init__(self, work, number, arguments):
         self.build = Build(os.path.join(work, f'{number}{arguments.sanitize}'),
                            SANITIZED[arguments.sanitize])
         self.arguments = arguments
         self.passed = set()  # tests that were seen to pass in this build
-        self.tests = [test for test in self.build.tests(arguments.suites)
-                      if not arguments.only or test.name in arguments.only]
-        self.lines = coverage(work, self.tests, arguments.jobs) if number == 0 else None
+        self.tests = wanted_tests(self.build, arguments)
+        self.lines = coverage(work, self.tests, arguments.jobs, arguments.seconds) \
+            if number == 0 else None
         self.objects = self.build.objects_of()
 
     def try_all(self, mutants, note, is_late):
@@ -573,12 +601,14 @@ class Worker:
             return 'not compiled', ''
         if digest_objects(self.build, objects) == sums:
             return 'same object', ''
-        for test in concerned(mutant, self.tests, self.lines, self.arguments.seconds):
+        n_concerned, shown = concerned(mutant, self.tests, self.lines, self.arguments.seconds,
+                                       self.arguments.effort)
+        for test in shown:
             if self.build.make(test.targets):
                 return 'not compiled', test.name
             if self.fails(test) and self.passes_without(test, *original):
                 return 'killed', test.name
-        return 'survived', ''
+        return 'survived', f'{len(shown)} of {n_concerned} tests that come to it'
 
     def fails(self, test):
         # With gcov it was slower, with a sanitizer it is.
@@ -675,14 +705,17 @@ def parse_arguments():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=300, help='mutants that count, of all files')
     parser.add_argument('--jobs', type=int, default=1)
-    parser.add_argument('--suites', default='unit,kernels,fault,cli', type=lambda s: set(s.split(',')))
+    parser.add_argument('--suites', default=SUITES, type=lambda s: set(s.split(',')))
     parser.add_argument('--only', default='', type=lambda s: set(filter(None, s.split(','))),
                         help='tests, by name')
     parser.add_argument('--seconds', type=float, default=300,
                         help='tests that take longer with gcov are left out')
+    parser.add_argument('--effort', type=float, default=0,
+                        help='seconds of tests that a mutant is shown to, if not to all')
     parser.add_argument('--work', default=os.path.join(tempfile.gettempdir(), 'gsort-mutants'))
     parser.add_argument('--minutes', type=float, default=0, help='begin no mutant after that')
     parser.add_argument('--sanitize', default='', choices=[kind for kind in SANITIZED if kind])
+    parser.add_argument('--measure', action='store_true', help='which tests come to which lines')
     parser.add_argument('--again', action='store_true', help='try survivors anew, and no others')
     parser.add_argument('files', nargs='*', metavar='FILE')
     return parser.parse_args()
@@ -694,6 +727,11 @@ def main():
         name for name in output_of(['git', '-C', TOP, 'ls-files'] + list(SOURCES)).splitlines()
         if name.endswith(('.c', '.cu', '.cuh'))]
     os.makedirs(arguments.work, exist_ok=True)
+    if arguments.measure:
+        covered = Build(os.path.join(arguments.work, 'covered'), COVERED)
+        coverage(arguments.work, wanted_tests(covered, arguments), arguments.jobs,
+                 arguments.seconds)
+        return
     journal = os.path.join(arguments.work, 'journal')
     known, reviewed = read_journal(journal), read_reviewed()
     workers = [Worker(arguments.work, i, arguments) for i in range(arguments.jobs)]
