@@ -158,6 +158,14 @@ static void equal_records_are_on_one_side_of_a_point(void **state)
 	check_points((struct runs_shape){ 6, 40000, 300 });
 }
 
+/* Windows of a merge that is taken up end within the equals of the point, too. */
+static void equals_of_a_point_that_fill_windows_are_all_written(void **state)
+{
+	(void)state;
+	start(false);
+	check_points((struct runs_shape){ 6, 40000, 20 });
+}
+
 static void single_value_has_no_point(void **state)
 {
 	static struct pointed pointed;
@@ -184,6 +192,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(merge_goes_on_from_any_point, stop),
 		cmocka_unit_test_teardown(equal_records_are_on_one_side_of_a_point, stop),
+		cmocka_unit_test_teardown(equals_of_a_point_that_fill_windows_are_all_written,
+					  stop),
 		cmocka_unit_test_teardown(single_value_has_no_point, stop),
 		cmocka_unit_test_teardown(dropped_equals_are_counted_once, stop),
 	};
