@@ -152,6 +152,18 @@ static void blocks_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(saved.n_runs, 0);
 }
 
+static void runs_of_impossible_items_are_refused(void **state)
+{
+	const uint32_t nbytes = 2 * LAYOUT_MOST_RECORD_NBYTES + 1;
+	const struct run_block block = { .n_items = 1, .stored_nbytes = nbytes };
+	const struct saved_run run = { .n_items = 1, .item_nbytes = nbytes, .n_blocks = 1 };
+	const struct payload_part parts[] = { { &run, sizeof run }, { &block, sizeof block } };
+
+	(void)state;
+	assert_int_equal(visit(RECORD_RUN, parts, 2), -EBADMSG);
+	assert_int_equal(saved.n_runs, 0);
+}
+
 static void first_record_is_the_header_and_no_other_is(void **state)
 {
 	(void)state;
@@ -180,6 +192,8 @@ static void records_that_are_too_short_are_refused(void **state)
 	assert_false(saved.has_point);
 	assert_int_equal(visit(RECORD_DONE, &(struct payload_part){ "short", 5 }, 1), -EBADMSG);
 	assert_false(saved.is_done);
+	assert_int_equal(visit(RECORD_RUN, &(struct payload_part){ "", 0 }, 1), -EBADMSG);
+	assert_int_equal(saved.n_runs, 0);
 }
 
 static void output_without_its_name_is_not_done(void **state)
@@ -671,6 +685,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(run_that_replaces_what_is_not_there_is_refused,
 						start, finish),
 		cmocka_unit_test_setup_teardown(blocks_that_make_no_sense_are_refused, start,
+						finish),
+		cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(first_record_is_the_header_and_no_other_is, start,
 						finish),
