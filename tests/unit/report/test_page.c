@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/report/figures.h"
 #include "src/report/page.h"
 
 #include <cmocka.h>
@@ -15,7 +16,7 @@
 
 static char text[1 << 20];
 
-static const char *const inputs[] = { "a.bin", "-", "<b>\n\xff\".bin" };
+static const char *const inputs[] = { "a.bin", "-", "<b>\n\xff\".bin", "100%d%s.bin" };
 
 /* What the page says, in `text`. */
 static void write_page(const struct history *history, struct stats *stats,
@@ -86,6 +87,40 @@ static struct stats *stats_of_all_stages(struct history *history)
 	return stats;
 }
 
+static double number_behind(const char *at, const char *name)
+{
+	const char *found = strstr(at, name);
+
+	assert_non_null(found);
+	return strtod(found + strlen(name), NULL);
+}
+
+/* The bar of a stage is drawn over the trough that it fills. */
+static void assert_bars_lie_in_their_troughs(void)
+{
+	unsigned n = 0;
+
+	for (const char *at = text; (at = strstr(at, "class=\"trough\"")); n++) {
+		const char *bar = strstr(at, "<rect");
+
+		assert_non_null(bar);
+		assert_true(number_behind(bar, " x=\"") == number_behind(at, " x=\""));
+		assert_true(number_behind(bar, " y=\"") == number_behind(at, " y=\""));
+		assert_true(number_behind(bar, " width=\"") <= number_behind(at, " width=\""));
+		at = bar;
+	}
+	assert_int_equal(n, N_PHASES * N_STAGES);
+}
+
+static unsigned count_of(const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *at = text; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
 static void page_of_a_terabyte_is_small(void **state)
 {
 	struct sort_facts facts = {
@@ -117,6 +152,10 @@ static void page_of_a_terabyte_is_small(void **state)
 	assert_non_null(strstr(text, "Lanes of the GPU"));
 	assert_non_null(strstr(text, "and 99990 more"));
 	assert_non_null(strstr(text, "</html>"));
+	assert_bars_lie_in_their_troughs();
+	/* Two phases in each picture over time. */
+	assert_true(count_of("class=\"span\"") >= 2);
+	assert_int_equal(count_of("class=\"span\"") % 2, 0);
 	stats_close(stats);
 	history_close(history);
 	free(names);
@@ -189,12 +228,30 @@ static void names_cannot_break_the_page(void **state)
 	(void)state;
 	assert_int_equal(history_open(&history), 0);
 	assert_int_equal(stats_open(NULL, &stats), 0);
-	write_page(history, stats, &facts, inputs, 3);
+	write_page(history, stats, &facts, inputs, 4);
+	assert_non_null(strstr(text, "<td>100%d%s.bin</td>"));
 	assert_non_null(strstr(text, "<td>&lt;b&gt;$&#39;\\n\\377&#39;&quot;.bin</td>"));
 	assert_non_null(strstr(text, "<td>standard input</td>"));
 	assert_non_null(strstr(text, "<td>out &amp; &quot;in&quot;</td>"));
 	stats_close(stats);
 	history_close(history);
+}
+
+static void times_are_said_in_the_unit_that_fits(void **state)
+{
+	static const struct {
+		double s;
+		const char *said;
+	} times[] = { { 0.1254, "0.125 s" }, { 2.345, "2.35 s" },   { 12.34, "12.3 s" },
+		      { 59.4, "59.4 s" },    { 59.6, "1:00 min" },  { 65, "1:05 min" },
+		      { 3599, "59:59 min" }, { 3600, "1:00:00 h" }, { 11405, "3:10:05 h" } };
+	char said[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		figures_time(times[i].s, said);
+		assert_string_equal(said, times[i].said);
+	}
 }
 
 int main(void)
@@ -205,6 +262,7 @@ int main(void)
 		cmocka_unit_test(page_of_a_sort_that_was_done_says_so),
 		cmocka_unit_test(lanes_that_did_nothing_are_left_out),
 		cmocka_unit_test(names_cannot_break_the_page),
+		cmocka_unit_test(times_are_said_in_the_unit_that_fits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
