@@ -50,6 +50,11 @@ void estimate_loads(const struct plan *plan, const struct layout *layout, struct
 		add_merge(plan, 0, merged_nbytes(layout, spilled_nbytes), nbytes[PHASE_RUNS]);
 		add_storing(plan, layout, spilled_nbytes, nbytes[PHASE_RUNS]);
 	}
+	/* Pipes that are merged are stored as they come. */
+	if (!plan->n_chunks && spilled_nbytes) {
+		nbytes[PHASE_RUNS][STAGE_READ] = plan->expected_nbytes;
+		nbytes[PHASE_RUNS][STAGE_SPILL] = spilled_nbytes;
+	}
 	if (plan->n_passes > 1) {
 		add_merge(plan, plan->passes_nbytes, merged_nbytes(layout, plan->passes_nbytes),
 			  nbytes[PHASE_PASSES]);

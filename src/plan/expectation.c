@@ -179,22 +179,26 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	const uint64_t nbytes = is_pipe(request) ? request->assumed_nbytes : request->input_nbytes;
 	const uint64_t n = nbytes / request->layout->record_nbytes;
 	const uint64_t n_runs = count_runs(request, plan, n);
-	const uint64_t n_spilled =
-		request->n_input_runs ? 0 : spilled_records(request, plan, n, n_runs);
+	/* Files are merged where they are; pipes are stored first, and any of them may be one. */
+	const bool merges_files = request->n_input_runs && !is_pipe(request);
+	const uint64_t n_spilled = merges_files ? 0 :
+				   request->n_input_runs ?
+						  n :
+						  spilled_records(request, plan, n, n_runs);
 	struct expected_passes passes = expect_passes(n_runs, plan->fan_in);
 	uint64_t of_runs;
 
-	if (request->assumes_endless)
+	if (request->assumes_endless && !request->n_input_runs)
 		passes = (struct expected_passes){ .n = 1 };
 	plan->expected_nbytes = nbytes;
 	plan->is_endless = request->assumes_endless;
-	plan->n_spilled_runs = request->n_input_runs ? 0 : n_runs;
+	plan->n_spilled_runs = merges_files ? 0 : n_runs;
 	plan->n_passes = passes.n;
 	plan->spilled_nbytes = times(n_spilled, item_nbytes);
-	of_runs = request->n_input_runs ? times(n, item_nbytes) : plan->spilled_nbytes;
+	of_runs = merges_files ? times(n, item_nbytes) : plan->spilled_nbytes;
 	plan->passes_nbytes = part_of(of_runs, n_runs, passes.n_moved);
-	plan->temporary_nbytes = request->n_input_runs ? at_most(plan->passes_nbytes, of_runs) :
-							 plan->spilled_nbytes;
+	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) :
+						plan->spilled_nbytes;
 	expect_count(request, plan, n);
 	plan->most_temporary_nbytes =
 		taken_nbytes(request, plan, plan->n_spilled_runs + (plan->counted_nbytes > 0),

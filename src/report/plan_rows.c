@@ -76,7 +76,7 @@ static void tell_merges(const struct listener *to, const struct plan *plan)
 	const uint64_t run_nbytes = plan->spill_chunks * plan->chunk_records * plan->record_nbytes;
 	char size[32];
 
-	if (plan->is_endless) {
+	if (plan->is_endless && plan->n_chunks) {
 		size_format(run_nbytes * plan->fan_in, size);
 		tell_row(to, "merge passes", "1 up to %s of input", size);
 	} else {

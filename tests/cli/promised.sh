@@ -73,6 +73,12 @@ kept -m -S 1M --batch-size=2 part1 part2 part3 part4 part5
 foretold 3
 kept -S 64M u64
 foretold 1
+for n in 1 2 3 4 5; do
+	rm -f pipe$n
+	mkfifo pipe$n
+done
+"$GSORT" --explain -m --assume-size=10M -S 1M pipe1 pipe2 pipe3 pipe4 pipe5 > plan
+says '^temporary space  *1[0-9.]* MiB$' plan
 
 claim 'a number that stands in front of what -u leaves is that of a run'
 {

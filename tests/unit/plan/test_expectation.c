@@ -174,6 +174,31 @@ static void of_a_pipe_what_is_assumed_is_expected(void **state)
 	assert_int_equal(little.temporary_nbytes, 0);
 }
 
+/* They cannot be read in the order of a merge. */
+static void pipes_that_are_merged_are_stored(void **state)
+{
+	struct plan_request request = { .memory_nbytes = 8 * MIB,
+					.n_input_runs = 5,
+					.input_nbytes = PLAN_SIZE_UNKNOWN,
+					.assumed_nbytes = 54 * MIB };
+	struct plan plan = plan_on(request, false);
+
+	(void)state;
+	assert_int_equal(plan.spilled_nbytes, 54 * MIB);
+	assert_int_equal(plan.temporary_nbytes, 54 * MIB);
+	assert_int_equal(plan.n_passes, 1);
+	request.batch_size = 2;
+	request.assumes_endless = true;
+	plan = plan_on(request, false);
+	assert_int_equal(plan.n_passes, 3);
+	assert_int_equal(plan.temporary_nbytes, 54 * MIB);
+	request.input_nbytes = 54 * MIB;
+	request.batch_size = 0;
+	request.assumes_endless = false;
+	plan = plan_on(request, false);
+	assert_int_equal(plan.temporary_nbytes, 0);
+}
+
 /* In an order that is written, with -u, of a header that says how many there are. */
 static void counting_first_is_a_pass_and_takes_space(void **state)
 {
@@ -205,6 +230,7 @@ int main(void)
 		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
 		cmocka_unit_test(what_is_stored_of_a_record_counts),
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
+		cmocka_unit_test(pipes_that_are_merged_are_stored),
 		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
 	};
 
