@@ -46,9 +46,9 @@ enum memory {
 struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
-	const unsigned *gpus; /* which GPUs, n_gpus of them; n_gpus == 0: the first usable */
-	unsigned n_gpus;
-	struct stats *stats; /* where operations report their time; may be NULL */
+	unsigned number;               /* which device of the back end; from 0 */
+	unsigned n_sharing;            /* devices that are opened of that one; at least 1 */
+	struct stats *stats;           /* where operations report their time; may be NULL */
 };
 
 struct device_info {
@@ -266,6 +266,8 @@ struct backend {
 	 * Is there a usable device? 0, or -ENODEV; no message, but the reason in *ret_why (static).
 	 */
 	int (*probe)(const char **ret_why);
+	/* How many there are. NULL: one. */
+	unsigned (*n_devices)(void);
 	/* -ENOMEM without a message: the device has no memory left; else after one. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */
@@ -279,6 +281,12 @@ struct backend {
 	 * before the whole is released goes back. No operation may be using the part.
 	 */
 	void (*discard)(struct device *device, void *memory, size_t nbytes);
+
+	/*
+	 * May lanes of the device copy from memory of `other`? Whether they can is tried, with
+	 * bytes that have to arrive. NULL: never. No message.
+	 */
+	bool (*reaches)(struct device *device, struct device *other);
 
 	/* Lanes and marks, too, are refused for want of memory without a message. */
 	int (*lane_open)(struct device *device, enum lane_urgency urgency, struct lane **ret_lane);

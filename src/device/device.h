@@ -41,6 +41,12 @@ static inline int device_open(const struct backend *backend, const struct backen
 	return r;
 }
 
+/* That can be opened of the back end. */
+static inline unsigned backend_n_devices(const struct backend *backend)
+{
+	return backend->n_devices ? backend->n_devices() : 1;
+}
+
 /* NULL is fine. */
 static inline void device_close(struct device *device)
 {
@@ -68,6 +74,13 @@ static inline void device_release(struct device *device, enum memory kind, void 
 static inline void device_discard(struct device *device, void *memory, size_t nbytes)
 {
 	device->backend->discard(device, memory, nbytes);
+}
+
+/* May its lanes copy from memory of the other? */
+static inline bool device_reaches(struct device *device, struct device *other)
+{
+	return device->backend == other->backend && device->backend->reaches &&
+	       device->backend->reaches(device, other);
 }
 
 /* Does it sort layouts of this kind? Nothing else below may be called for one that it does not. */

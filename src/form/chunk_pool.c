@@ -33,66 +33,137 @@ void *chunk_records(const struct chunk *chunk, uint64_t n)
 	return (char *)chunk->buffer + n * (layout->element_nbytes - layout->record_nbytes);
 }
 
+static struct device *chunk_device(const struct chunk *chunk)
+{
+	return chunk->pool->job->workers[chunk->worker].device;
+}
+
 static int chunk_alloc(struct chunk *chunk)
 {
-	const struct job *job = chunk->pool->job;
-
-	return device_alloc(job->device, MEMORY_DEVICE, job->plan.chunk_nbytes, &chunk->buffer);
+	return device_alloc(chunk_device(chunk), MEMORY_DEVICE, chunk->pool->job->plan.chunk_nbytes,
+			    &chunk->buffer);
 }
 
 static void chunk_free(struct chunk *chunk)
 {
-	const struct job *job = chunk->pool->job;
-
-	device_release(job->device, MEMORY_DEVICE, chunk->buffer, job->plan.chunk_nbytes);
+	device_release(chunk_device(chunk), MEMORY_DEVICE, chunk->buffer,
+		       chunk->pool->job->plan.chunk_nbytes);
 	chunk->buffer = NULL;
 }
 
-static int lane_alloc(const struct job *job, uint64_t nbytes, void **ret_memory)
+static int lane_alloc(struct device *device, uint64_t nbytes, void **ret_memory)
 {
-	return nbytes ? device_alloc(job->device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
+	return nbytes ? device_alloc(device, MEMORY_DEVICE, nbytes, ret_memory) : 0;
+}
+
+/* Of all workers. */
+static uint32_t count_lanes(const struct job *job)
+{
+	return job->n_workers * job->plan.n_lanes;
+}
+
+static struct device *lane_device(const struct job *job, uint32_t i)
+{
+	return job->workers[i / job->plan.n_lanes].device;
 }
 
 static int open_lanes(struct chunk_pool *pool)
 {
 	const struct job *job = pool->job;
 	const struct plan *plan = &job->plan;
+	const uint32_t n = count_lanes(job);
 	int r = 0;
 
-	for (uint32_t i = 0; i < plan->n_lanes; i++)
+	for (uint32_t i = 0; i < n; i++)
 		pthread_mutex_init(&pool->lanes[i].queueing, NULL);
-	for (uint32_t i = 0; i < plan->n_lanes && r == 0; i++) {
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		struct device *device = lane_device(job, i);
 		struct sort_lane *lane = &pool->lanes[i];
 
-		r = lane_open(job->device, LANE_PATIENT, &lane->lane);
+		r = lane_open(device, LANE_PATIENT, &lane->lane);
 		if (r == 0)
-			r = lane_alloc(job, plan->sort_scratch_nbytes, &lane->scratch);
+			r = lane_alloc(device, plan->sort_scratch_nbytes, &lane->scratch);
 		if (r == 0)
-			r = lane_alloc(job, plan->spare_nbytes, &lane->spare);
+			r = lane_alloc(device, plan->spare_nbytes, &lane->spare);
 	}
 	return r;
 }
 
-static int chunk_open(struct chunk_pool *pool, struct chunk *chunk)
+/* Behind those that are on its worker's shelf already; and a token for it. */
+static int shelve(struct chunk *chunk)
+{
+	struct chunk_pool *pool = chunk->pool;
+	struct shelf *shelf = &pool->shelves[chunk->worker];
+
+	pthread_mutex_lock(&pool->lock);
+	shelf->n_pending -= chunk->is_pending;
+	chunk->is_pending = false;
+	chunk->next = NULL;
+	*shelf->last = chunk;
+	shelf->last = &chunk->next;
+	pthread_mutex_unlock(&pool->lock);
+	return ring_push(pool->free, pool);
+}
+
+/* Under the lock: of those with a free chunk, the one that has the fewest to sort. */
+static struct shelf *find_shelf(const struct chunk_pool *pool)
+{
+	struct shelf *found = NULL;
+
+	for (uint32_t i = 0; i < pool->job->n_workers; i++) {
+		struct shelf *shelf = &pool->shelves[i];
+
+		if (shelf->first && (!found || shelf->n_pending < found->n_pending))
+			found = shelf;
+	}
+	return found;
+}
+
+/* There is one on some shelf: its token was had. */
+static struct chunk *take_off_shelf(struct chunk_pool *pool)
+{
+	struct shelf *shelf;
+	struct chunk *chunk;
+
+	pthread_mutex_lock(&pool->lock);
+	shelf = find_shelf(pool);
+	chunk = shelf->first;
+	shelf->first = chunk->next;
+	if (!shelf->first)
+		shelf->last = &shelf->first;
+	shelf->n_pending++;
+	chunk->is_pending = true;
+	pthread_mutex_unlock(&pool->lock);
+	return chunk;
+}
+
+static int chunk_open(struct chunk_pool *pool, struct chunk *chunk, uint32_t worker)
 {
 	const struct job *job = pool->job;
-	int r = mark_open(job->device, &chunk->sorted);
+	struct device *device = job->workers[worker].device;
+	int r;
 
 	chunk->pool = pool;
+	chunk->worker = worker;
+	r = mark_open(device, &chunk->sorted);
 	if (r < 0 || !job->plan.copies)
 		return r;
-	r = mark_open(job->device, &chunk->filled);
+	r = mark_open(device, &chunk->filled);
 	return r < 0 ? r : chunk_alloc(chunk);
 }
 
+/* Each worker has as many as any other, or one more. */
 static int open_chunks(struct chunk_pool *pool)
 {
+	const uint32_t n_workers = pool->job->n_workers;
 	int r = 0;
 
+	for (uint32_t i = 0; i < n_workers; i++)
+		pool->shelves[i].last = &pool->shelves[i].first;
 	for (uint64_t i = 0; i < pool->job->plan.n_chunks && r == 0; i++) {
-		r = chunk_open(pool, &pool->chunks[i]);
+		r = chunk_open(pool, &pool->chunks[i], (uint32_t)(i % n_workers));
 		if (r == 0)
-			r = ring_push(pool->free, &pool->chunks[i]);
+			r = shelve(&pool->chunks[i]);
 	}
 	return r;
 }
@@ -106,9 +177,13 @@ int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool)
 	if (!pool)
 		return -ENOMEM;
 	pool->job = job;
+	pthread_mutex_init(&pool->lock, NULL);
 	pool->chunks = calloc(plan->n_chunks, sizeof *pool->chunks);
-	pool->lanes = calloc(plan->n_lanes, sizeof *pool->lanes);
-	r = pool->chunks && pool->lanes ? ring_open(plan->n_chunks, &pool->free) : -ENOMEM;
+	pool->lanes = calloc(count_lanes(job), sizeof *pool->lanes);
+	pool->shelves = calloc(job->n_workers, sizeof *pool->shelves);
+	r = pool->chunks && pool->lanes && pool->shelves ? 0 : -ENOMEM;
+	if (r == 0)
+		r = ring_open(plan->n_chunks, &pool->free);
 	if (r == 0)
 		r = ring_open(plan->n_chunks, &pool->sorting);
 	if (r == 0)
@@ -127,12 +202,13 @@ void chunk_pool_close_lanes(struct chunk_pool *pool)
 {
 	const struct job *job = pool->job;
 
-	for (uint32_t i = 0; pool->lanes && i < job->plan.n_lanes; i++) {
+	for (uint32_t i = 0; pool->lanes && i < count_lanes(job); i++) {
+		struct device *device = lane_device(job, i);
+
 		lane_close(pool->lanes[i].lane);
-		device_release(job->device, MEMORY_DEVICE, pool->lanes[i].scratch,
+		device_release(device, MEMORY_DEVICE, pool->lanes[i].scratch,
 			       job->plan.sort_scratch_nbytes);
-		device_release(job->device, MEMORY_DEVICE, pool->lanes[i].spare,
-			       job->plan.spare_nbytes);
+		device_release(device, MEMORY_DEVICE, pool->lanes[i].spare, job->plan.spare_nbytes);
 		pthread_mutex_destroy(&pool->lanes[i].queueing);
 	}
 	free(pool->lanes);
@@ -155,20 +231,22 @@ void chunk_pool_close(struct chunk_pool *pool)
 		if (pool->chunks[i].pool)
 			chunk_close(&pool->chunks[i]);
 	free(pool->chunks);
+	free(pool->shelves);
 	ring_close(pool->free);
 	ring_close(pool->sorting);
+	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
 
 int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 {
-	void *item;
+	void *token;
 	struct chunk *chunk;
-	int r = ring_pop(pool->free, &item);
+	int r = ring_pop(pool->free, &token);
 
 	if (r < 0)
 		return r;
-	chunk = item;
+	chunk = take_off_shelf(pool);
 	if (!chunk->buffer)
 		r = chunk_alloc(chunk);
 	if (r < 0)
@@ -183,7 +261,7 @@ int chunk_pool_take(struct chunk_pool *pool, struct chunk **ret_chunk)
 
 void chunk_pool_put(struct chunk *chunk)
 {
-	ring_push(chunk->pool->free, chunk);
+	shelve(chunk);
 }
 
 /* Records that lie too far back come to where they can expand in place, or to the scratch. */
@@ -302,11 +380,19 @@ static int queue_sort(struct chunk *chunk, struct sort_lane *lane, uint64_t room
 	return r == 0 ? lane_mark(lane->lane, chunk->sorted) : r;
 }
 
+/* In turn, as the worker's chunks come. */
+static struct sort_lane *lane_of(const struct chunk *chunk)
+{
+	const struct job *job = chunk->pool->job;
+	const uint64_t turn = chunk->number / job->n_workers;
+
+	return &chunk->pool->lanes[chunk->worker * job->plan.n_lanes + turn % job->plan.n_lanes];
+}
+
 int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 {
 	struct chunk_pool *pool = chunk->pool;
-	const struct job *job = pool->job;
-	struct sort_lane *lane = &pool->lanes[chunk->number % job->plan.n_lanes];
+	struct sort_lane *lane = lane_of(chunk);
 	int r;
 
 	pthread_mutex_lock(&lane->queueing);
@@ -317,11 +403,23 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 	return ring_push(pool->sorting, chunk);
 }
 
+/* Its worker has one less to sort. */
+static void note_sorted(struct chunk *chunk)
+{
+	struct chunk_pool *pool = chunk->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->shelves[chunk->worker].n_pending -= chunk->is_pending;
+	chunk->is_pending = false;
+	pthread_mutex_unlock(&pool->lock);
+}
+
 int chunk_pool_collect(struct chunk *chunk)
 {
 	const struct arranged *found = &chunk->arranged;
 	int r = mark_wait(chunk->sorted);
 
+	note_sorted(chunk);
 	if (r < 0)
 		return r;
 	if (found->n_disorders)
@@ -342,13 +440,18 @@ void chunk_pool_fail(struct chunk_pool *pool, int r)
 
 uint64_t chunk_pool_trim(struct chunk_pool *pool)
 {
-	uint64_t nbytes = 0;
-	void *chunk;
+	const struct job *job = pool->job;
+	uint64_t most_nbytes = 0;
 
 	ring_finish(pool->free);
-	while (ring_pop(pool->free, &chunk) == 0)
-		chunk_free(chunk);
-	for (uint64_t i = 0; i < pool->job->plan.n_chunks; i++)
-		nbytes += pool->chunks[i].buffer ? pool->job->plan.chunk_nbytes : 0;
-	return nbytes;
+	for (uint32_t worker = 0; worker < job->n_workers; worker++) {
+		uint64_t nbytes = 0;
+
+		for (struct chunk *chunk = pool->shelves[worker].first; chunk; chunk = chunk->next)
+			chunk_free(chunk);
+		for (uint64_t i = worker; i < job->plan.n_chunks; i += job->n_workers)
+			nbytes += pool->chunks[i].buffer ? job->plan.chunk_nbytes : 0;
+		most_nbytes = nbytes > most_nbytes ? nbytes : most_nbytes;
+	}
+	return most_nbytes;
 }

@@ -8,10 +8,14 @@
  * free ones, sorts full ones on its lanes, and gives the sorted ones, in the order of their
  * completion, to the collector (form_runs.c). Two rings connect the three; when one of them fails,
  * all end.
+ *
+ * Of several workers each has as many chunks, and lanes of its own. A chunk is taken of the one
+ * that has the fewest to sort; which one that was nobody sees, for ties are broken by numbers.
  */
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "src/base/ring.h"
 #include "src/plan/job.h"
@@ -26,6 +30,8 @@ struct chunk {
 	 * a run: elements or items.
 	 */
 	void *buffer;
+	uint32_t worker;     /* of the job, in whose memory it is */
+	bool is_pending;     /* taken, and neither collected nor given back */
 	uint64_t n;          /* records in it; of the run once it is collected (less with -u) */
 	uint64_t number;     /* in input order */
 	struct mark *filled; /* all of it is in device memory (only if that is not the host's) */
@@ -42,11 +48,20 @@ struct sort_lane {
 	pthread_mutex_t queueing; /* ... those of one chunk are queued together */
 };
 
+/* The chunks of a worker. */
+struct shelf {
+	struct chunk *first, **last; /* free ones, the longest free first */
+	uint64_t n_pending;
+};
+
 struct chunk_pool {
 	const struct job *job;
 	struct chunk *chunks;    /* plan.n_chunks */
-	struct sort_lane *lanes; /* plan.n_lanes; NULL once they are closed */
-	struct ring *free, *sorting;
+	struct sort_lane *lanes; /* plan.n_lanes of each worker; NULL once they are closed */
+	struct ring *free;       /* of tokens: whoever has one takes a chunk from some shelf */
+	struct ring *sorting;
+	pthread_mutex_t lock;  /* guards the shelves, and is_pending */
+	struct shelf *shelves; /* one of each worker */
 };
 
 /*
@@ -91,6 +106,7 @@ void chunk_pool_fail(struct chunk_pool *pool, int r);
 void chunk_pool_close_lanes(struct chunk_pool *pool);
 
 /*
- * Release the memory of free chunks; nobody takes any more. Returns the bytes that the others hold.
+ * Release the memory of free chunks; nobody takes any more. Returns the bytes that the others hold
+ * of a worker's memory: of the one that most is held of.
  */
 uint64_t chunk_pool_trim(struct chunk_pool *pool);

@@ -23,8 +23,9 @@
 #include "src/base/thread.h"
 
 struct slot {
-	void *host;          /* pinned, plan.slot_nbytes */
-	struct mark *copied; /* its last copy to the device */
+	void *host;           /* pinned, plan.slot_nbytes */
+	struct mark **copied; /* its last copy to each worker's device */
+	struct mark *last;    /* of these, that of its last copy to any */
 };
 
 struct fill {
@@ -37,7 +38,7 @@ struct fill {
 	/* If it copies to the device: */
 	struct slot *slots; /* plan.n_slots */
 	struct ring *free_slots;
-	struct lane *upload;
+	struct lane **uploads; /* to each worker's device */
 
 	/* Held while a chunk is waited for: whoever claims next needs it too. */
 	pthread_mutex_t claiming;
@@ -217,11 +218,13 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 {
 	const struct job *job = fill->job;
 	char *records = chunk_records(chunk, job->plan.chunk_records);
-	int r = lane_copy(fill->upload, records + (position - chunk_start(fill, chunk)), slot->host,
+	struct lane *lane = fill->uploads[chunk->worker];
+	int r = lane_copy(lane, records + (position - chunk_start(fill, chunk)), slot->host,
 			  nbytes);
 
+	slot->last = slot->copied[chunk->worker];
 	if (r == 0)
-		r = lane_mark(fill->upload, slot->copied);
+		r = lane_mark(lane, slot->last);
 	return r < 0 ? fail(r, "cannot copy input to the device: %m") : 0;
 }
 
@@ -229,7 +232,7 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 static int sort_full(struct fill *fill, struct chunk *chunk)
 {
 	const struct job *job = fill->job;
-	int r = lane_mark(fill->upload, chunk->filled);
+	int r = lane_mark(fill->uploads[chunk->worker], chunk->filled);
 
 	return r < 0 ? fail(r, "cannot mark a chunk: %m") :
 		       chunk_pool_sort(chunk, job->plan.chunk_records);
@@ -290,7 +293,7 @@ static int use_slot(struct fill *fill)
 	if (r < 0)
 		return r;
 	slot = item;
-	r = mark_wait(slot->copied);
+	r = slot->last ? mark_wait(slot->last) : 0;
 	stats_waited(fill->job->stats, span);
 	if (r == 0)
 		r = read_part(fill, slot);
@@ -362,20 +365,51 @@ static void *reader_main(void *argument)
 	return NULL;
 }
 
+static int open_uploads(struct fill *fill)
+{
+	const struct job *job = fill->job;
+	int r = 0;
+
+	for (uint32_t i = 0; i < job->n_workers && r == 0; i++)
+		r = lane_open(job->workers[i].device, LANE_NORMAL, &fill->uploads[i]);
+	return r;
+}
+
+/* What is read into it can be for any of the workers. */
+static int open_slot(const struct job *job, struct slot *slot)
+{
+	int r = 0;
+
+	slot->copied = calloc(job->n_workers, sizeof *slot->copied);
+	if (!slot->copied)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < job->n_workers && r == 0; i++)
+		r = mark_open(job->workers[i].device, &slot->copied[i]);
+	return r < 0 ? r :
+		       device_alloc(job_device(job), MEMORY_HOST, job->plan.slot_nbytes,
+				    &slot->host);
+}
+
+static void close_slot(const struct job *job, struct slot *slot)
+{
+	for (uint32_t i = 0; slot->copied && i < job->n_workers; i++)
+		mark_close(slot->copied[i]);
+	free(slot->copied);
+	device_release(job_device(job), MEMORY_HOST, slot->host, job->plan.slot_nbytes);
+}
+
 static int open_slots(struct fill *fill)
 {
 	const struct job *job = fill->job;
 	int r;
 
 	fill->slots = calloc(job->plan.n_slots, sizeof *fill->slots);
-	if (!fill->slots || ring_open(job->plan.n_slots, &fill->free_slots) < 0)
+	fill->uploads = calloc(job->n_workers, sizeof *fill->uploads);
+	if (!fill->slots || !fill->uploads || ring_open(job->plan.n_slots, &fill->free_slots) < 0)
 		return -ENOMEM;
-	r = lane_open(job->device, LANE_NORMAL, &fill->upload);
+	r = open_uploads(fill);
 	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
-		r = mark_open(job->device, &fill->slots[i].copied);
-		if (r == 0)
-			r = device_alloc(job->device, MEMORY_HOST, job->plan.slot_nbytes,
-					 &fill->slots[i].host);
+		r = open_slot(job, &fill->slots[i]);
 		if (r == 0)
 			r = ring_push(fill->free_slots, &fill->slots[i]);
 	}
@@ -386,12 +420,11 @@ static void close_slots(struct fill *fill)
 {
 	const struct job *job = fill->job;
 
-	lane_close(fill->upload);
-	for (uint32_t i = 0; fill->slots && i < job->plan.n_slots; i++) {
-		mark_close(fill->slots[i].copied);
-		device_release(job->device, MEMORY_HOST, fill->slots[i].host,
-			       job->plan.slot_nbytes);
-	}
+	for (uint32_t i = 0; fill->uploads && i < job->n_workers; i++)
+		lane_close(fill->uploads[i]);
+	for (uint32_t i = 0; fill->slots && i < job->plan.n_slots; i++)
+		close_slot(job, &fill->slots[i]);
+	free(fill->uploads);
 	free(fill->slots);
 	ring_close(fill->free_slots);
 }

@@ -44,7 +44,8 @@ static void discard_rest(const struct job *job, const struct chunk *chunk)
 	const uint64_t used_nbytes = chunk->n * job->layout->resident_nbytes;
 
 	if (job->plan.fits)
-		device_discard(job->device, (char *)chunk->buffer + used_nbytes,
+		device_discard(job->workers[chunk->worker].device,
+			       (char *)chunk->buffer + used_nbytes,
 			       job->plan.chunk_nbytes - used_nbytes);
 }
 
@@ -58,7 +59,9 @@ static int add_resident(struct forming *forming, struct chunk *chunk)
 	forming->n_collected++;
 	forming->n_resident++;
 	discard_rest(forming->job, chunk);
-	r = run_open_resident(forming->job, chunk->buffer, chunk->n, release_chunk, chunk, &run);
+	r = run_open_resident(forming->job,
+			      (struct residence){ chunk->worker, chunk->buffer, chunk->n },
+			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
 	run_set_origin(run, chunk->ledger);

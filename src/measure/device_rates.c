@@ -49,9 +49,9 @@ static size_t trial_scratch_nbytes(const struct trial *trial)
 {
 	const struct job *job = trial->job;
 	const struct layout *layout = job->layout;
-	const size_t sort = device_sort_scratch_nbytes(job->device, layout, trial->n);
+	const size_t sort = device_sort_scratch_nbytes(job_device(job), layout, trial->n);
 	const size_t merge =
-		device_merge_scratch_nbytes(job->device, layout, trial->n_runs, trial->n);
+		device_merge_scratch_nbytes(job_device(job), layout, trial->n_runs, trial->n);
 
 	return sort > merge ? sort : merge;
 }
@@ -72,14 +72,14 @@ static uint32_t last_runs(const struct plan *plan)
 static int alloc_memory(struct trial *trial)
 {
 	const struct job *job = trial->job;
-	int r = device_alloc(job->device, MEMORY_HOST, trial->nbytes, &trial->host);
+	int r = device_alloc(job_device(job), MEMORY_HOST, trial->nbytes, &trial->host);
 
 	if (r == 0)
-		r = device_alloc(job->device, MEMORY_DEVICE, trial->nbytes, &trial->a);
+		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->nbytes, &trial->a);
 	if (r == 0)
-		r = device_alloc(job->device, MEMORY_DEVICE, trial->nbytes, &trial->b);
+		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->nbytes, &trial->b);
 	if (r == 0)
-		r = device_alloc(job->device, MEMORY_DEVICE, trial->scratch_nbytes,
+		r = device_alloc(job_device(job), MEMORY_DEVICE, trial->scratch_nbytes,
 				 &trial->scratch);
 	for (int i = 0; i < 2; i++)
 		trial->edges[i] = malloc(job->layout->item_nbytes);
@@ -112,9 +112,9 @@ static int device_rates_open(struct trial *trial, uint64_t nbytes)
 		return -ENOMEM;
 	trial->nbytes = trial->n * record_nbytes;
 	trial->scratch_nbytes = trial_scratch_nbytes(trial) + 1;
-	r = lane_open(job->device, LANE_NORMAL, &trial->lane);
+	r = lane_open(job_device(job), LANE_NORMAL, &trial->lane);
 	if (r == 0)
-		r = mark_open(job->device, &trial->mark);
+		r = mark_open(job_device(job), &trial->mark);
 	if (r == 0)
 		r = alloc_memory(trial);
 	if (r == 0)
@@ -128,10 +128,10 @@ static void device_rates_close(struct trial *trial)
 
 	lane_close(trial->lane);
 	mark_close(trial->mark);
-	device_release(job->device, MEMORY_HOST, trial->host, trial->nbytes);
-	device_release(job->device, MEMORY_DEVICE, trial->a, trial->nbytes);
-	device_release(job->device, MEMORY_DEVICE, trial->b, trial->nbytes);
-	device_release(job->device, MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
+	device_release(job_device(job), MEMORY_HOST, trial->host, trial->nbytes);
+	device_release(job_device(job), MEMORY_DEVICE, trial->a, trial->nbytes);
+	device_release(job_device(job), MEMORY_DEVICE, trial->b, trial->nbytes);
+	device_release(job_device(job), MEMORY_DEVICE, trial->scratch, trial->scratch_nbytes);
 	free(trial->edges[0]);
 	free(trial->edges[1]);
 }

@@ -187,14 +187,14 @@ static double time_reading(const struct survey *survey, uint64_t nbytes,
 	void *memory;
 
 	parts.input = job->input;
-	if (room == 0 || device_alloc(job->device, MEMORY_HOST, room, &memory) < 0)
+	if (room == 0 || device_alloc(job_device(job), MEMORY_HOST, room, &memory) < 0)
 		return 0;
 	parts.data = memory;
 	fresh = time(&parts, job->plan.n_readers);
 	parts.is_second = true;
 	if (fresh > 0)
 		warm = time(&parts, job->plan.n_readers);
-	device_release(job->device, MEMORY_HOST, memory, room);
+	device_release(job_device(job), MEMORY_HOST, memory, room);
 	return combine(fresh, warm, fresh_part(&job->plan));
 }
 

@@ -259,10 +259,11 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
 	const uint32_t n_stored = n_runs - (uint32_t)runs_n_resident(runs, n_runs);
+	const bool reads = runs_n_at(runs, n_runs, job->worker) < n_runs;
 	struct merge merge = {
 		.job = job,
 		.sink = sink,
-		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .reads = n_stored > 0 },
+		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .reads = reads },
 		.placement = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs },
 		.n_left = left_to_limit(job, sink),
 		.n_cut = sink->start ? sink->start->result.n_items : 0,

@@ -37,6 +37,7 @@ struct ranges {
 	struct range *of;     /* n */
 
 	/* Of whoever merges them */
+	atomic_uint n_at_work;
 	atomic_uint next;
 	atomic_int error; /* the first, or 0 */
 };
@@ -124,7 +125,6 @@ static int open_range(const struct ranges *ranges, struct range *range,
 	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
 
 	range->whole = ranges->sink;
-	range->job = *ranges->job;
 	range->job.plan = *ranges->plan;
 	range->job.windows = windows;
 	range->edges.first = malloc(edge_nbytes);
@@ -142,12 +142,16 @@ static void close_range(struct range *range)
 	free(range->runs);
 }
 
-static int merge_one(struct ranges *ranges, uint32_t i, struct window_memory *windows)
+/* By a worker, with its memory for windows. */
+static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
+		     struct window_memory *windows)
 {
 	struct range *range = &ranges->of[i];
 	int r;
 
 	range->number = i;
+	range->job = *ranges->job;
+	range->job.worker = worker;
 	r = open_range(ranges, range, windows);
 	if (r == 0)
 		r = merge_range(range);
@@ -164,17 +168,22 @@ static void fail_ranges(struct ranges *ranges, int r)
 		ranges->sink->cancel(ranges->sink->context);
 }
 
-/* A thread's: one range after the other, in the same memory, until there are none. */
+/*
+ * A thread's: one range after the other, in the same memory of the same worker, until there are
+ * none. Workers take turns in having one thread more.
+ */
 static void merge_some(void *context)
 {
 	struct ranges *ranges = context;
+	const uint32_t n_workers = ranges->job->n_workers;
+	const uint32_t worker = atomic_fetch_add(&ranges->n_at_work, 1) % n_workers;
 	struct window_memory *windows = NULL;
 	uint32_t i;
 	int r = window_memory_open(&windows);
 
 	while (r == 0 && (i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
 	       atomic_load(&ranges->error) == 0)
-		r = merge_one(ranges, i, windows);
+		r = merge_one(ranges, i, worker, windows);
 	if (r < 0)
 		fail_ranges(ranges, r);
 	window_memory_close(windows);

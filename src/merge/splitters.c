@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/merge/homes.h"
 #include "src/run/selection.h"
 
 enum {
@@ -33,10 +34,11 @@ struct splitters {
 	uint32_t n_runs;
 	bool at_keys;
 	struct selection blocks;
-	struct slice *slices; /* the resident runs, and of others nothing */
-	void *key;            /* of the splitter; layout_key_nbytes() */
-	struct lane *lane;
-	struct mark *mark;
+	/* For each worker n_runs: the runs that are resident with it, and of others nothing. */
+	struct slice *slices;
+	uint64_t *cuts; /* where it cuts them */
+	void *key;      /* of the splitter; layout_key_nbytes() */
+	struct homes homes;
 };
 
 /* How many items are in blocks before the place; `before` is set to how many blocks are. */
@@ -80,6 +82,34 @@ static struct place find_place(struct splitters *splitters, uint64_t n_items)
 	return found;
 }
 
+/* Every device cuts the runs that are in its memory. */
+static int cut_residents(struct splitters *splitters, uint32_t run, uint64_t *ret_cuts)
+{
+	const struct homes *homes = &splitters->homes;
+	const uint32_t n_runs = splitters->n_runs;
+	int r = 0;
+
+	for (uint32_t i = 0; i < homes->n && r == 0; i++)
+		if (homes->of[i].lane)
+			r = lane_cut(homes->of[i].lane,
+				     &(struct cut_op){
+					     .layout = splitters->job->layout,
+					     .slices = splitters->slices + (size_t)i * n_runs,
+					     .k = n_runs,
+					     .key = splitters->key,
+					     .slice = run,
+					     .ret_cuts = splitters->cuts + (size_t)i * n_runs });
+	if (r == 0)
+		r = homes_wait(homes);
+	for (uint32_t i = 0; i < n_runs && r == 0; i++) {
+		const struct run *resident = splitters->runs[i];
+
+		if (run_is_resident(resident))
+			ret_cuts[i] = splitters->cuts[(size_t)run_worker(resident) * n_runs + i];
+	}
+	return r;
+}
+
 /*
  * Cut the runs at a block: equal items of earlier runs come before it, those of later ones behind
  * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
@@ -94,14 +124,7 @@ static int cut_at(struct splitters *splitters, const struct place *place, uint64
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
 	layout_begin_key(layout, place->key, splitters->key);
-	r = lane_cut(splitters->lane, &(struct cut_op){ .layout = layout,
-							.slices = splitters->slices,
-							.k = splitters->n_runs,
-							.key = splitters->key,
-							.slice = run,
-							.ret_cuts = ret_cuts });
-	if (r == 0)
-		r = lane_wait(splitters->lane, splitters->mark);
+	r = cut_residents(splitters, run, ret_cuts);
 	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
 		if (!run_is_resident(splitters->runs[i]))
 			r = run_cut(splitters->runs[i],
@@ -156,36 +179,35 @@ static int sample_residents(struct splitters *splitters)
 
 		if (!run_is_resident(run))
 			continue;
-		splitters->slices[i] =
+		splitters->slices[(size_t)run_worker(run) * splitters->n_runs + i] =
 			(struct slice){ .elements = run_memory(run), .n = run_n_items(run) };
-		r = run_sample(run, splitters->lane, run_n_items(run) / n_samples + 1);
+		r = homes_sample(&splitters->homes, run, run_n_items(run) / n_samples + 1);
 	}
-	return r < 0 ? r : lane_wait(splitters->lane, splitters->mark);
+	return r < 0 ? r : homes_wait(&splitters->homes);
 }
 
 static int open_splitters(struct splitters *splitters)
 {
 	const struct job *job = splitters->job;
-	int r = selection_open(splitters->n_runs, &splitters->blocks);
+	const uint32_t n_runs = splitters->n_runs;
+	int r = selection_open(n_runs, &splitters->blocks);
 
 	if (r < 0)
 		return r;
-	splitters->slices = calloc(splitters->n_runs, sizeof *splitters->slices);
+	splitters->slices = calloc((size_t)job->n_workers * n_runs, sizeof *splitters->slices);
+	splitters->cuts = calloc((size_t)job->n_workers * n_runs, sizeof *splitters->cuts);
 	splitters->key = malloc(layout_key_nbytes(job->layout));
-	if (!splitters->slices || !splitters->key)
-		return fail(-ENOMEM, "no memory for a merge of %u runs", splitters->n_runs);
-	r = lane_open(job->device, LANE_URGENT, &splitters->lane);
-	if (r == 0)
-		r = mark_open(job->device, &splitters->mark);
-	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+	if (!splitters->slices || !splitters->cuts || !splitters->key)
+		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
+	return homes_open(job, splitters->runs, n_runs, &splitters->homes);
 }
 
 static void close_splitters(struct splitters *splitters)
 {
-	lane_close(splitters->lane);
-	mark_close(splitters->mark);
+	homes_close(&splitters->homes);
 	selection_close(&splitters->blocks);
 	free(splitters->slices);
+	free(splitters->cuts);
 	free(splitters->key);
 }
 

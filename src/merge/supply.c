@@ -9,12 +9,14 @@
 
 #include "src/base/crew.h"
 #include "src/base/messages.h"
+#include "src/merge/homes.h"
 #include "src/merge/unpacking.h"
 
 /* One run's share in the windows. */
 struct share {
 	struct run *run;
-	const char *memory;  /* the run's, from where it is merged; NULL: it is read */
+	const char *memory;  /* the run's, from where it is merged; NULL: it is read, or: */
+	const char *away;    /* in memory of another device, from where it is fetched */
 	uint64_t next_block; /* the first not taken */
 	uint64_t position;   /* in memory: records consumed */
 	const char *rest;    /* read: n_rest records that the last window left, in its buffer */
@@ -23,8 +25,8 @@ struct share {
 	/* What is read for this window, by whoever of the crew */
 	uint64_t n_blocks, n_read; /* blocks, records */
 	char *to;                  /* device memory, with room for resident records */
-	char *items;               /* where they are read to: its end, or staging */
-	size_t items_nbytes;       /* what is read */
+	const char *items;   /* where they come from: its end, staging, or what can be reached */
+	size_t items_nbytes; /* what is read */
 
 	struct arranged found; /* by make_unique(): n and dropped */
 	struct ledger ledger;  /* of an input run: read, and dropped before it is merged */
@@ -32,7 +34,8 @@ struct share {
 
 struct supply {
 	const struct job *job;
-	struct lane *lane;
+	struct homes homes;
+	struct lane *lane; /* of the device that merges: one of them, as the mark */
 	struct mark *mark;
 	struct crew *crew; /* that reads; NULL if nothing is read */
 	uint64_t capacity_records;
@@ -51,36 +54,75 @@ static int sample(struct supply *supply, uint64_t stride)
 	int r = 0;
 
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
-		r = run_sample(supply->shares[i].run, supply->lane, stride);
-	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
+		r = homes_sample(&supply->homes, supply->shares[i].run, stride);
+	return r < 0 ? r : homes_wait(&supply->homes);
 }
 
-/* If something is to be read: who reads, and where to if that cannot be device memory. */
-static int open_reading(struct supply *supply)
+/* Can it be copied from the memory of another device? */
+static bool is_reached(const struct supply *supply, const struct share *share)
 {
 	const struct job *job = supply->job;
-	uint32_t n_read = 0, n_readers = job->plan.n_readers;
-	void *staging;
+
+	return share->away && job->workers[job->worker].reaches >> run_worker(share->run) & 1;
+}
+
+/* Is it read, by threads of the host? */
+static bool is_read(const struct share *share)
+{
+	return !share->memory && !share->away;
+}
+
+/* If something is to be read: by whom. */
+static int open_crew(struct supply *supply)
+{
+	uint32_t n_read = 0, n_readers = supply->job->plan.n_readers;
 	int r;
 
 	for (uint32_t i = 0; i < supply->n_shares; i++)
-		n_read += !supply->shares[i].memory;
+		n_read += is_read(&supply->shares[i]);
 	if (n_read == 0)
 		return 0;
 	r = crew_open(n_readers < n_read ? n_readers : n_read, &supply->crew);
-	if (r < 0)
-		return fail(r, "no memory for %u readers", n_readers);
-	if (!job->plan.copies)
+	return r < 0 ? fail(r, "no memory for %u readers", n_readers) : 0;
+}
+
+/* Of a record that is on its way to the device, in host memory; 0: none is. */
+static size_t staged_nbytes(const struct supply *supply)
+{
+	const struct layout *layout = supply->job->layout;
+	size_t most = 0;
+
+	for (uint32_t i = 0; supply->job->plan.copies && i < supply->n_shares; i++) {
+		const struct share *share = &supply->shares[i];
+		size_t nbytes = 0;
+
+		if (is_read(share))
+			nbytes = layout->item_nbytes;
+		else if (share->away && !is_reached(supply, share))
+			nbytes = layout->resident_nbytes;
+		most = nbytes > most ? nbytes : most;
+	}
+	return most;
+}
+
+/* Where to what comes from elsewhere, if that cannot be device memory. */
+static int open_staging(struct supply *supply)
+{
+	const struct job *job = supply->job;
+	void *staging;
+	int r;
+
+	supply->staging_nbytes = supply->capacity_records * staged_nbytes(supply);
+	if (supply->staging_nbytes == 0)
 		return 0;
-	supply->staging_nbytes = supply->capacity_records * job->layout->item_nbytes;
-	r = device_alloc(job->device, MEMORY_HOST, supply->staging_nbytes, &staging);
+	r = device_alloc(job_device(job), MEMORY_HOST, supply->staging_nbytes, &staging);
 	if (r < 0)
 		return fail_hint(r, HINT_LESS_MEMORY, 0, "no pinned memory to read runs into: %m");
 	supply->staging = staging;
 	return 0;
 }
 
-static int start(struct supply *supply, uint64_t resident_stride)
+static int start(struct supply *supply, struct run *const *runs, uint64_t resident_stride)
 {
 	const struct job *job = supply->job;
 	int r;
@@ -88,13 +130,27 @@ static int start(struct supply *supply, uint64_t resident_stride)
 	supply->available = calloc(supply->n_shares, sizeof *supply->available);
 	if (!supply->available)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", supply->n_shares);
-	r = lane_open(job->device, LANE_URGENT, &supply->lane);
-	if (r == 0)
-		r = mark_open(job->device, &supply->mark);
+	r = homes_open(job, runs, supply->n_shares, &supply->homes);
 	if (r < 0)
-		return fail(r, "cannot start a merge: %m");
-	r = open_reading(supply);
+		return r;
+	supply->lane = supply->homes.of[job->worker].lane;
+	supply->mark = supply->homes.of[job->worker].mark;
+	r = open_crew(supply);
+	if (r == 0)
+		r = open_staging(supply);
 	return r < 0 ? r : sample(supply, resident_stride);
+}
+
+/* A run is merged from where it is if that is in memory of this device. */
+static struct share share_of(const struct job *job, struct run *run)
+{
+	const char *memory = run_memory(run);
+
+	return (struct share){
+		.run = run,
+		.memory = run_is_at(run, job->worker) ? memory : NULL,
+		.away = run_is_at(run, job->worker) ? NULL : memory,
+	};
 }
 
 int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
@@ -109,8 +165,8 @@ int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	supply->capacity_records = windows->capacity_records;
 	supply->n_shares = n_runs;
 	for (uint32_t i = 0; i < n_runs; i++)
-		supply->shares[i] = (struct share){ .run = runs[i], .memory = run_memory(runs[i]) };
-	r = start(supply, windows->resident_stride);
+		supply->shares[i] = share_of(job, runs[i]);
+	r = start(supply, runs, windows->resident_stride);
 	if (r < 0) {
 		supply_close(supply);
 		return r;
@@ -123,10 +179,10 @@ void supply_close(struct supply *supply)
 {
 	if (!supply)
 		return;
-	lane_close(supply->lane);
-	mark_close(supply->mark);
+	homes_close(&supply->homes);
 	crew_close(supply->crew);
-	device_release(supply->job->device, MEMORY_HOST, supply->staging, supply->staging_nbytes);
+	device_release(job_device(supply->job), MEMORY_HOST, supply->staging,
+		       supply->staging_nbytes);
 	free(supply->available);
 	unpacking_free(&supply->unpacking);
 	free(supply);
@@ -154,9 +210,9 @@ int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 
 	if (!memory)
 		return run_read_first_item(run, block, item);
-	r = lane_copy(supply->lane, item, memory + run_block_start(run, block) * item_nbytes,
-		      item_nbytes);
-	return r < 0 ? r : lane_wait(supply->lane, supply->mark);
+	r = lane_copy(homes_lane(&supply->homes, run), item,
+		      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
+	return r < 0 ? r : homes_wait(&supply->homes);
 }
 
 /* Is what is read of it unpacked by the device? */
@@ -173,23 +229,56 @@ static int read_share(void *context, uint32_t i)
 	struct span span;
 	int r;
 
-	if (share->n_blocks == 0)
+	if (share->n_blocks == 0 || !is_read(share))
 		return 0;
 	span = stats_begin(STAGE_FETCH, supply->number);
 	if (comes_packed(supply, share))
-		r = run_read_packed(share->run, share->next_block, share->n_blocks, share->items);
+		r = run_read_packed(share->run, share->next_block, share->n_blocks,
+				    (char *)share->items);
 	else
-		r = run_read(share->run, share->next_block, share->n_blocks, share->items,
+		r = run_read(share->run, share->next_block, share->n_blocks, (char *)share->items,
 			     &share->ledger.read);
 	stats_end(supply->job->stats, span, share->n_read * supply->job->layout->item_nbytes);
 	return r;
 }
 
-/* Where items are that become records behind the rest. Narrower ones expand in place. */
+/* Queue the first part of the way of what another device has, if it is by the host. */
+static int download(struct supply *supply, const struct share *share)
+{
+	const uint64_t start = run_block_start(share->run, share->next_block);
+
+	if (!share->away || share->n_blocks == 0 || is_reached(supply, share))
+		return 0;
+	return lane_copy(homes_lane(&supply->homes, share->run), (char *)share->items,
+			 share->away + start * supply->job->layout->resident_nbytes,
+			 share->items_nbytes);
+}
+
+/* Have in host memory what does not come from here. */
+static int fetch(struct supply *supply)
+{
+	int r = 0, waited;
+
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
+		r = download(supply, &supply->shares[i]);
+	if (r == 0 && supply->crew)
+		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
+	if (supply->homes.n == 1)
+		return r;
+	waited = homes_wait(&supply->homes);
+	return r < 0 ? r : waited;
+}
+
+/*
+ * Where items are that become records behind the rest. Narrower ones expand in place; what comes
+ * from another device is as wide as it will be.
+ */
 static char *items_in_place(const struct supply *supply, const struct share *share)
 {
 	const struct layout *layout = supply->job->layout;
 
+	if (share->away)
+		return share->to;
 	return share->to + share->n_read * (layout->resident_nbytes - layout->item_nbytes);
 }
 
@@ -243,8 +332,20 @@ static int encode(struct supply *supply, struct share *share)
 					 });
 }
 
-/* A stored run's part in the buffer, at `elements`: its rest, then the blocks taken. */
-static void place_stored(struct supply *supply, struct share *share, uint64_t n_blocks,
+/* What comes of a run that is not here. */
+static size_t coming_nbytes(const struct supply *supply, const struct share *share)
+{
+	const struct layout *layout = supply->job->layout;
+
+	if (share->away)
+		return share->n_read * layout->resident_nbytes;
+	return comes_packed(supply, share) ?
+		       run_packed_nbytes(share->run, share->next_block, share->n_blocks) :
+		       share->n_read * layout->item_nbytes;
+}
+
+/* The part of a run that is not here in the buffer, at `elements`: its rest, then the blocks. */
+static void place_coming(struct supply *supply, struct share *share, uint64_t n_blocks,
 			 char *elements, struct slice *ret_slice)
 {
 	const struct layout *layout = supply->job->layout;
@@ -253,10 +354,10 @@ static void place_stored(struct supply *supply, struct share *share, uint64_t n_
 	share->n_blocks = n_blocks;
 	share->n_read = run_block_start(share->run, share->next_block + n_blocks) - first;
 	share->to = elements + share->n_rest * layout->resident_nbytes;
-	share->items_nbytes = share->n_read * layout->item_nbytes;
-	if (comes_packed(supply, share))
-		share->items_nbytes = run_packed_nbytes(share->run, share->next_block, n_blocks);
-	if (supply->staging) {
+	share->items_nbytes = coming_nbytes(supply, share);
+	if (is_reached(supply, share)) {
+		share->items = share->away + first * layout->resident_nbytes;
+	} else if (supply->staging) {
 		share->items = supply->staging + supply->staging_used;
 		supply->staging_used += share->items_nbytes;
 	} else {
@@ -283,7 +384,7 @@ static int place_slices(struct supply *supply, const struct supply_memory *memor
 				   share->position;
 			continue;
 		}
-		place_stored(supply, share, n_blocks[i],
+		place_coming(supply, share, n_blocks[i],
 			     (char *)memory->in + n_used * resident_nbytes, slice);
 		n_used += slice->n;
 		if (n_used > supply->capacity_records)
@@ -356,8 +457,8 @@ int supply_gather(struct supply *supply, const struct supply_memory *memory,
 	int r = place_slices(supply, memory, n_blocks);
 
 	supply->number = number;
-	if (r == 0 && supply->crew)
-		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
+	if (r == 0)
+		r = fetch(supply);
 	if (r == 0)
 		r = fill_slices(supply, memory);
 	if (r == 0)

@@ -20,7 +20,7 @@ struct window_memory {
 
 static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void **ret_memory)
 {
-	int r = nbytes ? device_alloc(job->device, kind, nbytes, ret_memory) : 0;
+	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
 
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0,
 				 "no memory for windows of %" PRIu64 " bytes: %m", nbytes) :
@@ -40,9 +40,9 @@ static int open_buffers(const struct job *job, const struct window_sizes *sizes,
 		r = alloc(job, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
-	r = lane_open(job->device, LANE_NORMAL, &buffers->lane);
+	r = lane_open(job_device(job), LANE_NORMAL, &buffers->lane);
 	if (r == 0)
-		r = mark_open(job->device, &buffers->mark);
+		r = mark_open(job_device(job), &buffers->mark);
 	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
 }
 
@@ -51,10 +51,10 @@ static void close_buffers(const struct job *job, const struct window_sizes *size
 {
 	lane_close(buffers->lane);
 	mark_close(buffers->mark);
-	device_release(job->device, MEMORY_HOST, buffers->host, sizes->host);
-	device_release(job->device, MEMORY_DEVICE, buffers->in, sizes->in);
-	device_release(job->device, MEMORY_DEVICE, buffers->out, sizes->out);
-	device_release(job->device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+	device_release(job_device(job), MEMORY_HOST, buffers->host, sizes->host);
+	device_release(job_device(job), MEMORY_DEVICE, buffers->in, sizes->in);
+	device_release(job_device(job), MEMORY_DEVICE, buffers->out, sizes->out);
+	device_release(job_device(job), MEMORY_DEVICE, buffers->scratch, sizes->scratch);
 }
 
 int window_memory_open(struct window_memory **ret_memory)

@@ -16,6 +16,14 @@
 #include "src/plan/plan.h"
 #include "src/plan/temporary_space.h"
 
+/* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
+struct worker {
+	struct device *device;
+	uint64_t reaches; /* bit i: its lanes may copy from the memory of worker i */
+};
+
+enum { JOB_MOST_WORKERS = 64 };
+
 struct job {
 	/* Given */
 	const struct syscalls *io;
@@ -30,8 +38,10 @@ struct job {
 	struct stats *stats;         /* may be NULL */
 
 	/* Opened by setup_open() */
-	struct device *device;
-	struct device_info info;
+	struct worker *workers; /* n_workers, at least one */
+	uint32_t n_workers;
+	uint32_t worker;         /* who merges: a merge in ranges has a job for each of these */
+	struct device_info info; /* of each: as the first is, with the least memory of all */
 	/* If the records stay where they are mapped: what refers to them, and where they are. */
 	struct layout references;
 	struct slice sources[BACKEND_MOST_SOURCES]; /* n_sources */
@@ -44,3 +54,9 @@ struct job {
 	struct chunk_pool *pool;       /* only to sort: not with -m or --explain */
 	struct window_memory *windows; /* of one merge after the other */
 };
+
+/* Of the worker that merges. */
+static inline struct device *job_device(const struct job *job)
+{
+	return job->workers[job->worker].device;
+}

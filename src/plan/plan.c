@@ -3,6 +3,7 @@
  */
 #include "src/plan/plan_inside.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "io/store/block_writer.h"
@@ -28,6 +29,7 @@ enum {
 	MOST_FAN_IN = 1 << 20,
 	RUN_NBYTES = 1 << 10, /* what a run is, without its blocks: rather too much */
 	LEAST_LANES = 2,
+	LEAST_CHUNKS = 4, /* of each device */
 	ROUNDS = 3,
 };
 
@@ -131,10 +133,11 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
 	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	const uint64_t align = align_records(request->layout);
+	const uint64_t n_lanes = plan->n_devices * plan->n_lanes;
 	uint64_t nbytes = at_most(info->chunk_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
-		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * plan->n_lanes),
+		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * n_lanes),
 						  LEAST_CHUNK_NBYTES));
 	plan->chunk_records = round_up(at_least(divide_up(nbytes, record_nbytes), 1), align);
 	while (!lanes_have_room(request, plan) && plan->chunk_records > align)
@@ -157,7 +160,7 @@ static uint64_t resident_windows_nbytes(const struct plan *plan, const struct pl
 	return plan_windows_nbytes(plan, &windows, false);
 }
 
-/* What the lanes take that sort chunks. */
+/* What the lanes of a device take that sort chunks. */
 uint64_t plan_lanes_nbytes(const struct plan *plan)
 {
 	return plan->n_lanes * (plan->sort_scratch_nbytes + plan->spare_nbytes);
@@ -166,29 +169,33 @@ uint64_t plan_lanes_nbytes(const struct plan *plan)
 static bool plan_resident(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
-	const uint64_t n_chunks = divide_up(input_nbytes, plan->chunk_nbytes);
+	const uint64_t n_each =
+		divide_up(divide_up(input_nbytes, plan->chunk_nbytes), plan->n_devices);
+	const uint64_t n_chunks = n_each * plan->n_devices;
 	uint64_t needed;
 
-	if (input_nbytes > plan->device_nbytes || n_chunks > MOST_CHUNKS)
+	if (input_nbytes / plan->n_devices > plan->device_nbytes || n_chunks > MOST_CHUNKS)
 		return false;
-	needed = n_chunks * plan->chunk_nbytes + plan_lanes_nbytes(plan);
+	needed = n_each * plan->chunk_nbytes + plan_lanes_nbytes(plan);
 	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
 	if (needed + plan->merge_nbytes > plan->device_nbytes)
 		return false;
 	plan->fits = true;
-	plan->n_chunks = at_least(n_chunks, 1);
+	plan->n_chunks = at_least(n_chunks, plan->n_devices);
 	plan->spill_chunks = plan->n_chunks;
 	return true;
 }
 
 static void plan_spilling(struct plan *plan)
 {
-	uint64_t pool_nbytes;
+	uint64_t pool_nbytes, n_each;
 
 	plan->merge_nbytes = plan->device_nbytes / 4;
 	pool_nbytes = plan->device_nbytes - plan->merge_nbytes;
 	pool_nbytes -= at_most(plan_lanes_nbytes(plan), pool_nbytes / 2);
-	plan->n_chunks = at_most(at_least(pool_nbytes / plan->chunk_nbytes, 4), MOST_CHUNKS);
+	n_each = at_most(at_least(pool_nbytes / plan->chunk_nbytes, LEAST_CHUNKS),
+			 MOST_CHUNKS / plan->n_devices);
+	plan->n_chunks = n_each * plan->n_devices;
 	plan->spill_chunks = plan->n_chunks / 2;
 }
 
@@ -277,16 +284,18 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 
 /*
  * A writer that maps is as fast as one that writes, but others beside it are, too; with few
- * processors they are needed to merge. A short range is not worth its windows.
+ * processors they are needed to merge. A short range is not worth its windows. But each device has
+ * one, and all have as many.
  */
-static uint32_t usual_ranges(const struct plan_request *request)
+static uint32_t usual_ranges(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t nbytes = request->input_nbytes == PLAN_SIZE_UNKNOWN ? 0 :
 									     request->input_nbytes;
+	const uint64_t n = at_least(at_most(at_most(request->n_threads / 2, USUAL_RANGES),
+					    nbytes / LEAST_RANGE_NBYTES),
+				    1);
 
-	return (uint32_t)at_least(at_most(at_most(request->n_threads / 2, USUAL_RANGES),
-					  nbytes / LEAST_RANGE_NBYTES),
-				  1);
+	return (uint32_t)round_up(n, plan->n_devices);
 }
 
 /*
@@ -294,7 +303,7 @@ static uint32_t usual_ranges(const struct plan_request *request)
  * a file; and one where the merge may have to be taken up. Where they are to end as files do, there
  * are as many as go into these.
  */
-static uint32_t n_ranges(const struct plan_request *request)
+static uint32_t n_ranges(const struct plan_request *request, const struct plan *plan)
 {
 	const uint32_t n_files = request->n_part_files;
 	uint32_t n;
@@ -304,7 +313,7 @@ static uint32_t n_ranges(const struct plan_request *request)
 		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;
-	n = usual_ranges(request);
+	n = usual_ranges(request, plan);
 	while (n_files && n_files % n && n % n_files)
 		n--;
 	return n;
@@ -313,7 +322,7 @@ static uint32_t n_ranges(const struct plan_request *request)
 /* Ranges, which take shorter blocks, must not cost a pass. */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
-	plan->n_ranges = n_ranges(request);
+	plan->n_ranges = n_ranges(request, plan);
 	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
 	if (plan_expected_stored_runs(request, plan) <= plan->fan_in)
 		return;
@@ -420,6 +429,7 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 		.copies = !info.unified,
 		.shares_processors = info.unified,
 		.n_lanes = info.n_lanes,
+		.n_devices = info.unified ? 1 : (uint32_t)at_least(request->n_devices, 1),
 		.n_readers = (uint32_t)at_most(request->n_threads, PLAN_MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
@@ -432,7 +442,11 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 	}
 	if (request->ordered_output)
 		plan->n_writers = 1;
-	memcpy(plan->device, info.name, sizeof plan->device);
+	if (plan->n_devices > 1)
+		snprintf(plan->device, sizeof plan->device, "%u x %.100s", plan->n_devices,
+			 info.name);
+	else
+		memcpy(plan->device, info.name, sizeof plan->device);
 	plan_all(request, &info, plan);
 	/* What does not shrink: blocks of ranges, then lanes and windows, are the first to go. */
 	if (!plan->is_enough && plan->n_ranges > 1) {

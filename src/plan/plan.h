@@ -22,6 +22,10 @@
  * and of the host's memory (-S) an eighth goes to slots for reading, a quarter to windows on their
  * way out, and half is the first tier that runs are spilled to, before the disk.
  *
+ * Of several such devices each has as many chunks as any other, and scratch and windows of its own.
+ * A merge is done by one of them, or in ranges by all, each with as many. What of a run is in
+ * another device's memory goes through the windows' input, as what is stored does.
+ *
  * Such a device also packs what is spilled, if it is to be packed: then less goes over the link. A
  * window then has scratch that holds it packed.
  *
@@ -53,6 +57,7 @@ struct plan_request {
 	uint32_t n_threads;          /* of the CPU */
 	uint64_t memory_nbytes;      /* -S, or its default */
 	uint64_t device_nbytes;      /* of the device, if it has its own */
+	uint32_t n_devices;          /* such as this, if they have their own; 0: one */
 	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
 	uint32_t batch_size;         /* 0: no limit but memory */
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
@@ -82,7 +87,9 @@ struct plan {
 	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
 	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
 	uint64_t mapped_nbytes; /* and for the input itself, if it is mapped; else 0 */
-	uint64_t device_nbytes; /* of the device; the rest of the memory if it has none itself */
+	/* Of each device; the rest of the memory if it has none itself. */
+	uint64_t device_nbytes;
+	uint32_t n_devices;
 	/*
 	 * What it is that sorts (device_info.unified), as far as it matters to others: data goes to
 	 * memory of the device and comes back; or processors sort, which read and write, too.
@@ -95,7 +102,7 @@ struct plan {
 	char device[128];
 
 	uint32_t n_readers, n_writers;
-	uint32_t n_lanes; /* chunks sorted at the same time */
+	uint32_t n_lanes; /* chunks sorted at the same time by each device */
 	bool fits;        /* nothing need be spilled */
 
 	uint32_t n_slots; /* pinned, to read into; 0 unless it copies, as the next two */
@@ -105,14 +112,14 @@ struct plan {
 
 	uint64_t chunk_records;
 	uint64_t chunk_nbytes;        /* of the buffer of a chunk */
-	uint64_t n_chunks;            /* buffers, of which not all need be used */
+	uint64_t n_chunks;            /* buffers of all devices, of which not all need be used */
 	uint64_t spill_chunks;        /* sorted chunks that make one spilled run */
 	uint64_t sort_scratch_nbytes; /* for each lane */
 	uint64_t spare_nbytes;        /* the same: a chunk that sorted records go to; 0 for codes */
 
 	uint32_t n_windows;     /* in flight */
 	uint64_t window_nbytes; /* output of one window if memory allows */
-	uint64_t merge_nbytes;  /* for windows while the chunk buffers are there too */
+	uint64_t merge_nbytes;  /* of each device, for windows while the chunks are there too */
 	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
 	uint32_t fan_in;        /* spilled runs merged at once */
 	uint32_t n_ranges;      /* of the final merge, if memory has room for their windows */
@@ -172,7 +179,7 @@ struct window_plan {
 
 /*
  * Plan the windows of a merge of n_records in n_resident and n_stored runs, in at most `nbytes` of
- * memory, or in the least that works if that is more.
+ * a device's memory, or in the least that works if that is more.
  */
 void plan_windows(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
 		  uint64_t n_records, uint32_t n_resident, uint32_t n_stored,

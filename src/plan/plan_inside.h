@@ -48,7 +48,7 @@ uint64_t plan_expected_input_nbytes(const struct plan_request *request, const st
 /* Of that, what goes to stored runs, or is in inputs of a merge; and in how many. */
 uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan);
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan);
-/* What the lanes take that sort chunks. */
+/* What the lanes of a device take that sort chunks. */
 uint64_t plan_lanes_nbytes(const struct plan *plan);
 /* Does it store any runs? */
 bool plan_stores_runs(const struct plan *plan);

@@ -35,13 +35,19 @@ static uint64_t widest_nbytes(const struct plan *plan)
 	return at_least(plan->resident_nbytes, plan->gathered_nbytes);
 }
 
+/* Has a window a buffer for what comes from elsewhere: from runs that are stored, or away? */
+static uint64_t n_buffers_of(const struct plan *plan, bool has_stored)
+{
+	return has_stored || plan->n_devices > 1 ? 2 : 1;
+}
+
 /* What a window with that quota takes, all in all; fills in *windows. */
 static uint64_t window_nbytes(const struct plan *plan, const struct plan_request *request,
 			      uint64_t quota, uint32_t n_resident, uint32_t n_stored,
 			      struct window_plan *windows)
 {
 	const uint64_t overhang = n_stored * block_records(plan);
-	const uint64_t n_buffers = n_stored ? 2 : 1;
+	const uint64_t n_buffers = n_buffers_of(plan, n_stored > 0);
 	const uint64_t least_stride =
 		at_least(at_most(LEAST_STRIDE_NBYTES / widest_nbytes(plan), 16), 1);
 
@@ -92,7 +98,7 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
 			     bool has_stored)
 {
-	const uint64_t n_buffers = has_stored ? 2 : 1;
+	const uint64_t n_buffers = n_buffers_of(plan, has_stored);
 
 	return windows->n_windows *
 	       (windows->capacity_records *
@@ -118,13 +124,19 @@ static bool has_room(const struct plan *plan, const struct plan_request *request
 	       plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes;
 }
 
+/* Of n ranges, those of the device that has the most. */
+static uint64_t ranges_of_device(const struct plan *plan, uint64_t n)
+{
+	return divide_up(n, plan->n_devices);
+}
+
 /* Of a merge in n ranges, what each has of the threads. */
 static void divide_threads(const struct plan *plan, uint64_t n, struct plan *ret_of_each)
 {
 	*ret_of_each = *plan;
 	if (n == 1)
 		return;
-	ret_of_each->n_lanes = (uint32_t)divide_up(plan->n_lanes, n);
+	ret_of_each->n_lanes = (uint32_t)divide_up(plan->n_lanes, ranges_of_device(plan, n));
 	ret_of_each->n_readers = (uint32_t)divide_up(plan->n_readers, n);
 	ret_of_each->n_writers = 1;
 	ret_of_each->n_windows = ret_of_each->n_lanes + ret_of_each->n_writers + 1;
@@ -135,8 +147,9 @@ uint64_t plan_most_windows(const struct plan *plan)
 	struct plan each;
 
 	divide_threads(plan, plan->n_ranges, &each);
-	return plan->n_ranges == 1 ? plan->n_windows :
-				     (uint64_t)plan->n_ranges * (each.n_windows + MAPPED_WINDOWS);
+	return plan->n_ranges == 1 ?
+		       plan->n_windows :
+		       ranges_of_device(plan, plan->n_ranges) * (each.n_windows + MAPPED_WINDOWS);
 }
 
 uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
@@ -147,7 +160,8 @@ uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request
 
 	for (; n > 1; n--) {
 		divide_threads(plan, n, ret_of_each);
-		ret_of_each->merge_nbytes = nbytes / n / (ret_of_each->n_windows + MAPPED_WINDOWS) *
+		ret_of_each->merge_nbytes = nbytes / ranges_of_device(plan, n) /
+					    (ret_of_each->n_windows + MAPPED_WINDOWS) *
 					    ret_of_each->n_windows;
 		ret_of_each->window_nbytes =
 			at_most(plan->window_nbytes / 2,

@@ -75,10 +75,15 @@ struct sort_spec {
 	struct cancellation *cancellation; /* by who may end it; NULL: nobody */
 	const struct syscalls *io; /* and what of the process may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
-	const unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
+	/*
+	 * Numbers of the devices that are wanted, n_gpus of them; one may be there more than once.
+	 * None: as many as pay for their start, and can be had.
+	 */
+	const unsigned *gpus;
 	unsigned n_gpus;
-	unsigned n_threads;            /* of the CPU; 0: all that this process may use */
-	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
+	bool all_gpus;          /* all that there are, and no numbers; they are wanted, too */
+	unsigned n_threads;     /* of the CPU; 0: all that this process may use */
+	uint64_t memory_nbytes; /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
 	uint32_t n_ranges;             /* of the output, merged side by side; 0: as planned */

@@ -89,6 +89,15 @@ size_t runs_n_resident(struct run *const *runs, size_t n)
 	return n_resident;
 }
 
+size_t runs_n_at(struct run *const *runs, size_t n, uint32_t worker)
+{
+	size_t n_at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_at += run_is_at(runs[i], worker);
+	return n_at;
+}
+
 uint64_t run_n_blocks(const struct run *run)
 {
 	return run->n_blocks;
@@ -97,6 +106,16 @@ uint64_t run_n_blocks(const struct run *run)
 const void *run_memory(const struct run *run)
 {
 	return run->kind->memory ? run->kind->memory(run) : NULL;
+}
+
+uint32_t run_worker(const struct run *run)
+{
+	return run->kind->worker(run);
+}
+
+bool run_is_at(const struct run *run, uint32_t worker)
+{
+	return run_is_resident(run) && run_worker(run) == worker;
 }
 
 int run_sample(struct run *run, struct lane *lane, uint64_t stride)

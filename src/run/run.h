@@ -16,12 +16,19 @@
 
 struct run;
 
+/* Where a resident run lives: n elements or items in memory of a worker's device. */
+struct residence {
+	uint32_t worker; /* of the job */
+	void *memory;
+	uint64_t n;
+};
+
 /*
- * A run of n elements or items in memory of the job's device; release(owner) is called when it
- * is closed. -ENOMEM after a message; the memory then stays the caller's.
+ * A run that lives there; release(owner) is called when it is closed. -ENOMEM after a message; the
+ * memory then stays the caller's.
  */
-int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*release)(void *owner),
-		      void *owner, struct run **ret_run);
+int run_open_resident(const struct job *job, struct residence residence,
+		      void (*release)(void *owner), void *owner, struct run **ret_run);
 
 struct run_file;
 
@@ -78,13 +85,22 @@ uint64_t run_n_blocks(const struct run *run);
 /* Of n runs: all their items, and how many are resident. */
 uint64_t runs_n_items(struct run *const *runs, size_t n);
 size_t runs_n_resident(struct run *const *runs, size_t n);
+/* And those that are with that worker. */
+size_t runs_n_at(struct run *const *runs, size_t n, uint32_t worker);
 
 /* The elements or items of a resident run; NULL of others, which have to be read. */
 const void *run_memory(const struct run *run);
 
+/* Of a resident run: the worker in whose memory it is. */
+uint32_t run_worker(const struct run *run);
+
+/* Is it merged from where it is by that worker? Else it is read, or fetched. */
+bool run_is_at(const struct run *run, uint32_t worker);
+
 /*
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their
- * first keys; valid after the next mark of `lane`. -ENOMEM after a message. Others have blocks.
+ * first keys; valid after the next mark of `lane`, which is of its worker's device. -ENOMEM after a
+ * message. Others have blocks.
  */
 int run_sample(struct run *run, struct lane *lane, uint64_t stride);
 

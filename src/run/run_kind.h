@@ -29,8 +29,12 @@ struct run_kind {
 	uint64_t (*block_start)(const struct run *run, uint64_t i);
 	code_t (*first_key)(const struct run *run, uint64_t i);
 
-	/* In device memory: as run_memory(), run_sample(), run_discard_slice(). Else NULL, all. */
+	/*
+	 * In device memory: as run_memory(), run_worker(), run_sample(), run_discard_slice(). Else
+	 * NULL, all.
+	 */
 	const void *(*memory)(const struct run *run);
+	uint32_t (*worker)(const struct run *run);
 	int (*sample)(struct run *run, struct lane *lane, uint64_t stride);
 	void (*discard_slice)(struct run *run, const struct slice *slice);
 

@@ -17,6 +17,7 @@ enum { DISCARD_NBYTES = 2 << 20, LEAST_DISCARD_NBYTES = 256 << 10 };
 struct resident_run {
 	struct run run;
 	struct device *device;
+	uint32_t worker;
 	const struct layout *layout;
 	char *memory;
 	void (*release)(void *owner);
@@ -61,6 +62,11 @@ static const void *resident_memory(const struct run *run)
 	return resident_const(run)->memory;
 }
 
+static uint32_t resident_worker(const struct run *run)
+{
+	return resident_const(run)->worker;
+}
+
 static int resident_sample(struct run *run, struct lane *lane, uint64_t stride)
 {
 	struct resident_run *self = resident(run);
@@ -79,9 +85,12 @@ static int resident_sample(struct run *run, struct lane *lane, uint64_t stride)
 static void resident_discard_slice(struct run *run, const struct slice *slice)
 {
 	struct resident_run *self = resident(run);
+	const uint64_t nbytes = run->n_items * self->layout->resident_nbytes;
 	uint64_t passed_nbytes;
 
-	if (slice->n == 0)
+	/* Of what another worker merges a copy is elsewhere. */
+	if (slice->n == 0 || (const char *)slice->elements < self->memory ||
+	    (const char *)slice->elements >= self->memory + nbytes)
 		return;
 	passed_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
 			slice->n * self->layout->resident_nbytes;
@@ -102,21 +111,23 @@ static const struct run_kind kind_resident = {
 	.block_start = resident_block_start,
 	.first_key = resident_first_key,
 	.memory = resident_memory,
+	.worker = resident_worker,
 	.sample = resident_sample,
 	.discard_slice = resident_discard_slice,
 };
 
-int run_open_resident(const struct job *job, void *memory, uint64_t n, void (*release)(void *owner),
-		      void *owner, struct run **ret_run)
+int run_open_resident(const struct job *job, struct residence residence,
+		      void (*release)(void *owner), void *owner, struct run **ret_run)
 {
 	struct resident_run *self = calloc(1, sizeof *self);
 
 	if (!self)
 		return fail(-ENOMEM, "no memory for a run");
-	*self = (struct resident_run){ .run = { .kind = &kind_resident, .n_items = n },
-				       .device = job->device,
+	*self = (struct resident_run){ .run = { .kind = &kind_resident, .n_items = residence.n },
+				       .device = job->workers[residence.worker].device,
+				       .worker = residence.worker,
 				       .layout = job->layout,
-				       .memory = memory,
+				       .memory = residence.memory,
 				       .release = release,
 				       .owner = owner,
 				       .discard_nbytes = DISCARD_NBYTES };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/input/input_mapped.h"
+#include "src/base/attempt.h"
 #include "src/base/messages.h"
 #include "src/form/chunk_pool.h"
 #include "src/merge/window_memory.h"
@@ -15,6 +16,7 @@
 #include "src/sort/around.h"
 #include "src/sort/result.h"
 #include "src/sort/setup_inside.h"
+#include "src/sort/workers.h"
 
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
@@ -95,23 +97,12 @@ static int choose_backend(struct job *job, const struct sort_spec *spec,
 			      ret_backend);
 }
 
-static int open_device(struct job *job, const struct backend *backend, const struct sort_spec *spec)
+static int open_workers(struct job *job, const struct backend *backend,
+			const struct sort_spec *spec)
 {
-	const struct backend_config config = {
-		.n_threads = setup_n_threads(spec),
-		.device_memory_nbytes = spec->device_memory_nbytes,
-		.gpus = spec->gpus,
-		.n_gpus = spec->n_gpus,
-		.stats = job->stats,
-	};
-	int r;
-
 	if (backend != &backend_cpu)
 		input_prefetch(job->input, prefetch_nbytes);
-	r = device_open(backend, &config, &job->device);
-	if (r == 0)
-		device_describe(job->device, &job->info);
-	return r;
+	return workers_open(job, backend, spec, setup_n_threads(spec));
 }
 
 static void choose_way_of_spill(struct job *job)
@@ -167,12 +158,6 @@ static int open_pool(struct job *job, const struct setup *setup)
 	return r;
 }
 
-static void close_device(struct job *job)
-{
-	device_close(job->device);
-	job->device = NULL;
-}
-
 /* Could elements refer to all records of the input, and be all that is sorted? */
 static bool can_refer(struct job *job, const struct sort_spec *spec)
 {
@@ -182,7 +167,7 @@ static bool can_refer(struct job *job, const struct sort_spec *spec)
 	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
 	       layout_refer(job->layout, &job->references) &&
-	       device_takes(job->device, &job->references);
+	       device_takes(job_device(job), &job->references);
 }
 
 static void note_sources(struct job *job)
@@ -219,38 +204,24 @@ static int choose_layout(struct job *job, const struct setup *setup)
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
 static int open_sorting(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	int r = open_device(job, backend, setup->spec);
+	int r = open_workers(job, backend, setup->spec);
 
 	if (r == 0)
 		r = choose_layout(job, setup);
 	return r < 0 ? r : open_pool(job, setup);
 }
 
-/* Why a device is done without. */
-struct reason {
-	char *text; /* NULL: nothing was said */
-	enum hint hint;
-	uint64_t number;
-};
-
 /* The same for one that may fail, which is no failure of the sort: the reason is the caller's. */
 static int try_sorting(struct job *job, const struct backend *backend, const struct setup *setup,
 		       struct reason *ret_reason)
 {
-	struct messages *messages = malloc(sizeof *messages), *before; /* not for a small stack */
-	int r;
+	struct attempt *attempt;
+	int r = attempt_begin(&attempt);
 
-	if (!messages)
-		return -ENOMEM;
-	messages_init(messages, NULL, NULL);
-	before = messages_enter(messages);
+	if (r < 0)
+		return r;
 	r = open_sorting(job, backend, setup);
-	messages_enter(before);
-	*ret_reason = (struct reason){ .text = strdup(messages->text),
-				       .hint = messages->hint,
-				       .number = messages->number };
-	messages_destroy(messages);
-	free(messages);
+	attempt_end(attempt, ret_reason);
 	return r;
 }
 
@@ -263,7 +234,7 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 {
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
-	const bool may_fail = has_choice && spec->n_gpus == 0;
+	const bool may_fail = has_choice && spec->n_gpus == 0 && !spec->all_gpus;
 	struct reason reason = { 0 };
 	int r = may_fail ? try_sorting(job, *backend, setup, &reason) :
 			   open_sorting(job, *backend, setup);
@@ -277,7 +248,7 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 		  reason.text  ? reason.text :
 				 "the GPU cannot be used");
 	free(reason.text);
-	close_device(job);
+	workers_close(job);
 	*backend = &backend_cpu;
 	return open_sorting(job, *backend, setup);
 }
@@ -311,7 +282,7 @@ void setup_close(struct job *job)
 	stats_watch_temporary(job->stats, NULL, NULL);
 	spill_close(job->spill);
 	compression_close(job->compression);
-	close_device(job);
+	workers_close(job);
 	job->pool = NULL;
 	job->windows = NULL;
 	job->spill = NULL;

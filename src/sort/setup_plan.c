@@ -72,8 +72,9 @@ void setup_plan(struct job *job, const struct setup *setup)
 
 	job->request = (struct plan_request){
 		.layout = job->layout,
-		.device = job->device,
+		.device = job_device(job),
 		.device_nbytes = job->info.memory_nbytes,
+		.n_devices = job->n_workers,
 		.input_nbytes = input_total_nbytes(job->input),
 		.n_threads = setup_n_threads(spec),
 		.memory_nbytes = memory_limit(spec),

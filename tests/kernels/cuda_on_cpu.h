@@ -10,7 +10,7 @@
  *	__syncthreads()   a barrier of the block's threads
  *	shuffles          slots that the lanes of a warp share, between two barriers of the warp
  *	shared memory     a heap block of exactly the bytes that the launch asked for
- *	streams           ignored
+ *	streams           whose device they are of is checked, and what memory a kernel is given
  *
  * Lanes do not run in lockstep: code that relies on it is wrong on the GPU as well.
  */
@@ -48,6 +48,7 @@ struct CUstream_st;
 
 /* Of runtime_on_cpu/runtime.c, in front of which tests may put others. */
 extern "C" cudaError_t cudaGetLastError();
+extern "C" void runtime_note_launch(CUstream_st *stream, const void *argument, size_t nbytes);
 extern "C" cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *);
 
 template <class Kernel> static inline cudaError_t cudaFuncSetAttribute(Kernel, int, int)
@@ -245,9 +246,10 @@ static inline void copies_wait()
 
 /* Run a kernel: each thread goes through all blocks, and they meet between blocks. */
 template <class Kernel, class... Args>
-static inline void emulated_launch(Kernel kernel, unsigned n_blocks, unsigned n_threads,
-				   size_t shared_nbytes, const Args &...args)
+static inline void emulated_launch(CUstream_st *stream, Kernel kernel, unsigned n_blocks,
+				   unsigned n_threads, size_t shared_nbytes, const Args &...args)
 {
+	(runtime_note_launch(stream, &args, sizeof args), ...);
 	emulated_block block(n_threads, shared_nbytes);
 	const auto run = [&] {
 		for (unsigned b = 0; b < n_blocks; b++) {
@@ -267,4 +269,4 @@ static inline void emulated_launch(Kernel kernel, unsigned n_blocks, unsigned n_
 }
 
 #define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
-	((void)(stream), emulated_launch(kernel, n_blocks, n_threads, shared_nbytes, __VA_ARGS__))
+	emulated_launch(stream, kernel, n_blocks, n_threads, shared_nbytes, __VA_ARGS__)

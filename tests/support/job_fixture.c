@@ -9,11 +9,13 @@ struct run_store store;
 code_t *all;
 size_t n_all, n_all_allocated;
 struct backend backend_apart;
+uint32_t fixture_n_workers = 1;
+static struct worker workers[MOST_WORKERS];
 static uint64_t apart_memory_nbytes;
 
 static void describe_apart(const struct device *device, struct device_info *ret_info)
 {
-	backend_cpu.describe(device, ret_info);
+	backend_owning.describe(device, ret_info);
 	ret_info->unified = false;
 	ret_info->memory_nbytes = apart_memory_nbytes;
 }
@@ -24,26 +26,44 @@ void job_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 {
 	job.request = (struct plan_request){
 		.layout = &layout,
-		.device = job.device,
+		.device = job_device(&job),
 		.input_nbytes = input_nbytes,
 		.n_threads = 2,
 		.memory_nbytes = LEAST_MEMORY_NBYTES,
 		.device_nbytes = job.info.memory_nbytes,
+		.n_devices = job.n_workers,
 		.n_input_runs = n_input_runs,
 		.stores_codes = fixture_packs && layout.stores_elements,
 	};
 	plan_make(&job.request, &job.plan);
 }
 
+static void open_workers(const struct backend *backend)
+{
+	const struct backend_config config = { .n_threads = 2, .n_sharing = 1 };
+
+	job.workers = workers;
+	for (; job.n_workers < fixture_n_workers; job.n_workers++) {
+		struct worker *worker = &workers[job.n_workers];
+
+		*worker = (struct worker){ 0 };
+		assert_int_equal(device_open(backend, &config, &worker->device), 0);
+	}
+	for (uint32_t i = 0; i < job.n_workers; i++)
+		for (uint32_t j = 0; j < job.n_workers; j++)
+			if (i != j && device_reaches(workers[i].device, workers[j].device))
+				workers[i].reaches |= UINT64_C(1) << j;
+	device_describe(job_device(&job), &job.info);
+}
+
 void job_start(const char *type, bool unique, enum kind_of_memory memory)
 {
 	static const char *const directories[] = { fixture_directory };
-	const struct backend_config config = { .n_threads = 2 };
 	struct key key;
 
 	assert_int_equal(key_parse_type(type, &key), 0);
 	assert_int_equal(layout_make_plain(&key, &layout), 0);
-	backend_apart = backend_cpu;
+	backend_apart = backend_owning;
 	backend_apart.describe = describe_apart;
 	apart_memory_nbytes = LEAST_MEMORY_NBYTES;
 	fixture_packs = memory == MEMORY_PACKING;
@@ -53,10 +73,7 @@ void job_start(const char *type, bool unique, enum kind_of_memory memory)
 		.unique = unique,
 		.limit = UINT64_MAX,
 	};
-	assert_int_equal(device_open(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart,
-				     &config, &job.device),
-			 0);
-	device_describe(job.device, &job.info);
+	open_workers(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart);
 	assert_int_equal(spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, 0, &job.spill),
 			 0);
 	assert_int_equal(window_memory_open(&job.windows), 0);
@@ -69,7 +86,8 @@ void job_stop(void)
 	run_store_free(&store);
 	window_memory_close(job.windows);
 	spill_close(job.spill);
-	device_close(job.device);
+	for (uint32_t i = 0; i < job.n_workers; i++)
+		device_close(workers[i].device);
 	job = (struct job){ 0 };
 	free(all);
 	all = NULL;
@@ -136,9 +154,13 @@ static void release_resident(void *owner)
 {
 	struct resident *resident = owner;
 
-	device_release(job.device, MEMORY_DEVICE, resident->elements, resident->nbytes);
+	device_release(workers[resident->worker].device, MEMORY_DEVICE, resident->elements,
+		       resident->nbytes);
 	free(resident);
 }
+
+/* With each worker in turn. */
+static size_t n_residents;
 
 struct run *make_resident(const code_t *codes, size_t n)
 {
@@ -148,13 +170,17 @@ struct run *make_resident(const code_t *codes, size_t n)
 
 	assert_non_null(resident);
 	resident->nbytes = n * layout.element_nbytes + 1;
-	assert_int_equal(
-		device_alloc(job.device, MEMORY_DEVICE, resident->nbytes, &resident->elements), 0);
+	resident->worker = (uint32_t)(n_residents++ % job.n_workers);
+	assert_int_equal(device_alloc(workers[resident->worker].device, MEMORY_DEVICE,
+				      resident->nbytes, &resident->elements),
+			 0);
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
-	assert_int_equal(run_open_resident(&job, resident->elements, n, release_resident, resident,
-					   &run),
-			 0);
+	assert_int_equal(
+		run_open_resident(&job,
+				  (struct residence){ resident->worker, resident->elements, n },
+				  release_resident, resident, &run),
+		0);
 	return run;
 }
 

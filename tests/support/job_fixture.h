@@ -18,6 +18,7 @@
 #include "src/plan/job.h"
 #include "src/run/run_store.h"
 #include "tests/support/io_fixture.h"
+#include "tests/support/owned_memory.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -32,8 +33,12 @@ extern struct run_store store;
 extern code_t *all;
 extern size_t n_all, n_all_allocated;
 
-/* The CPU back end, but as if its memory were not the host's. */
+/* The CPU back end, but as if its memory were not the host's: that of backend_owning. */
 extern struct backend backend_apart;
+
+/* Of a job that starts; resident runs are with each in turn. With MEMORY_UNIFIED there is one. */
+enum { MOST_WORKERS = 4 };
+extern uint32_t fixture_n_workers;
 
 /* MEMORY_PACKING: apart, and what is spilled is packed there. */
 enum kind_of_memory { MEMORY_UNIFIED, MEMORY_APART, MEMORY_PACKING };
@@ -57,6 +62,7 @@ void remember_input(const code_t *codes, size_t n);
 void *items_of(const code_t *codes, size_t n, bool elements);
 
 struct resident {
+	uint32_t worker;
 	void *elements;
 	size_t nbytes;
 };

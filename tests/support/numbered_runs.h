@@ -14,7 +14,7 @@ static inline int start(void **state)
 
 static inline int finish(void **state)
 {
-	if (job.device)
+	if (job.n_workers)
 		job_stop();
 	return fixture_finish(state);
 }

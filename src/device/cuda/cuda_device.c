@@ -51,14 +51,24 @@ int cuda_device_probe(const char **ret_why)
 	return -ENODEV;
 }
 
-static int find_memory(struct cuda_device *device, uint64_t limit_nbytes)
+unsigned cuda_device_n(void)
 {
+	int n = 0;
+
+	cuda_pass_over(cudaGetDeviceCount(&n));
+	return n > 0 ? (unsigned)n : 0;
+}
+
+/* What is free is for all that share it. */
+static int find_memory(struct cuda_device *device, const struct backend_config *config)
+{
+	const uint64_t limit_nbytes = config->device_memory_nbytes;
 	size_t free_nbytes, total_nbytes;
 	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "its memory");
 
 	if (r < 0)
 		return r;
-	device->memory_nbytes = free_nbytes - free_nbytes / 10;
+	device->memory_nbytes = (free_nbytes - free_nbytes / 10) / config->n_sharing;
 	if (limit_nbytes && limit_nbytes < device->memory_nbytes)
 		device->memory_nbytes = limit_nbytes;
 	return 0;
@@ -118,7 +128,7 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
 	r = find_code(device, &properties);
 	if (r == 0)
-		r = find_memory(device, config->device_memory_nbytes);
+		r = find_memory(device, config);
 	return r < 0 ? r : set_origin(device);
 }
 
@@ -135,16 +145,12 @@ void cuda_device_close(struct device *handle)
 
 int cuda_device_open(const struct backend_config *config, struct device **ret_device)
 {
-	struct cuda_device *device;
+	struct cuda_device *device = calloc(1, sizeof *device);
 	int r;
 
-	if (config->n_gpus > 1)
-		return fail_hint(-ENOTSUP, HINT_ABOUT_GPUS, 0,
-				 "sorting on more than one GPU is not supported yet");
-	device = calloc(1, sizeof *device);
 	if (!device)
 		return fail(-ENOMEM, "no memory for the CUDA back end");
-	device->gpu = config->n_gpus ? (int)config->gpus[0] : 0;
+	device->gpu = (int)config->number;
 	device->stats = config->stats;
 	r = open_gpu(device, config);
 	if (r < 0) {
@@ -170,8 +176,8 @@ void cuda_device_describe(const struct device *handle, struct device_info *ret_i
 }
 
 /*
- * Huge pages of the host, then registered: an order of magnitude faster than cudaMallocHost(),
- * which takes 0.1 s for 256 MiB (docs/benchmarks.md, "file to file").
+ * Huge pages of the host, then registered, for all devices: an order of magnitude faster than
+ * cudaMallocHost(), which takes 0.1 s for 256 MiB (docs/benchmarks.md, "file to file").
  */
 int cuda_pinned_alloc(size_t nbytes, void **ret_memory)
 {
@@ -182,7 +188,7 @@ int cuda_pinned_alloc(size_t nbytes, void **ret_memory)
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	madvise(memory, nbytes, MADV_HUGEPAGE);
-	r = cuda_status(cudaHostRegister(memory, nbytes, cudaHostRegisterDefault),
+	r = cuda_status(cudaHostRegister(memory, nbytes, cudaHostRegisterPortable),
 			"pinning memory");
 	if (r < 0)
 		munmap(memory, nbytes);

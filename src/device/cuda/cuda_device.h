@@ -46,11 +46,14 @@ int cuda_device_use(const struct cuda_device *device);
 
 /* Members of struct backend. */
 int cuda_device_probe(const char **ret_why);
+unsigned cuda_device_n(void);
 int cuda_device_open(const struct backend_config *config, struct device **ret_device);
 void cuda_device_close(struct device *device);
 void cuda_device_describe(const struct device *device, struct device_info *ret_info);
 int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory);
 void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes);
+/* In cuda_peer.c. */
+bool cuda_device_reaches(struct device *device, struct device *other);
 void cuda_device_discard(struct device *device, void *memory, size_t nbytes);
 
 /* Pinned memory of the host. NULL is fine to free. */

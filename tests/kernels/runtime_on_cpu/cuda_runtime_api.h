@@ -5,6 +5,10 @@
  * kernels of kernels_on_cpu.cc, which run when they are launched, everything has run when it is
  * queued: streams and events only are there or not, and device memory is plain memory.
  *
+ * There are two devices, and what belongs to one is not for the other: a kernel that is launched in
+ * a stream of another device than the thread's, or that is given the address of another device's
+ * memory, ends the process, and so does a copy from there unless peer access is enabled.
+ *
  * The functions are linked, not inline, so that a test can put others in front of them, here as
  * with the toolkit (tests/fault/twins_of_cuda.c).
  */
@@ -21,21 +25,24 @@ typedef enum {
 	cudaErrorDevicesUnavailable = 46,
 	cudaErrorInvalidDeviceFunction = 98,
 	cudaErrorNoDevice = 100,
+	cudaErrorInvalidDevice = 101,
 	cudaErrorInvalidKernelImage = 200,
 	cudaErrorNoKernelImageForDevice = 209,
 	cudaErrorECCUncorrectable = 214,
+	cudaErrorPeerAccessUnsupported = 217,
 	cudaErrorUnsupportedPtxVersion = 222,
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchOutOfResources = 701,
+	cudaErrorPeerAccessAlreadyEnabled = 704,
 	cudaErrorLaunchFailure = 719,
 } cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 
-enum cudaMemcpyKind { cudaMemcpyDeviceToHost, cudaMemcpyDefault };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDefault };
 enum { cudaMemoryTypeHost, cudaMemoryTypeDevice };
-enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaHostRegisterDefault };
+enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaHostRegisterPortable };
 
 struct cudaPointerAttributes {
 	int type;
@@ -66,6 +73,9 @@ cudaError_t cudaHostRegister(void *memory, size_t nbytes, unsigned flags);
 cudaError_t cudaHostUnregister(void *memory);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret_attributes,
 				     const void *memory);
+cudaError_t cudaDeviceCanAccessPeer(int *ret_can, int device, int other);
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind,
 			    cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, cudaStream_t stream);
@@ -82,3 +92,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *ret_ms, cudaEvent_t begin, cudaEvent_t end);
+
+/* --- What CUDA does not have --- */
+
+/* A kernel with these bytes among its arguments is launched in the stream. */
+void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbytes);

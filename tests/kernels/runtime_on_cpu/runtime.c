@@ -6,6 +6,10 @@
  * used after it was destroyed, or never destroyed, is seen by AddressSanitizer. None comes from
  * malloc(), which in tests/fault/ can fail on purpose.
  */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +18,11 @@
 enum { ALIGNMENT_NBYTES = 256 };
 
 struct CUstream_st {
-	int is_open;
+	int is_open, device;
 };
 
 struct CUevent_st {
-	int is_open;
+	int is_open, device;
 };
 
 /* --- Errors --- */
@@ -38,10 +42,14 @@ static const struct error {
 	ERROR(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
 	ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
 	ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+	ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
 	ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
 	ERROR(cudaErrorNoKernelImageForDevice,
 	      "no kernel image is available for execution on the device"),
 	ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
+	ERROR(cudaErrorPeerAccessUnsupported,
+	      "peer access is not supported between these two devices"),
+	ERROR(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"),
 	ERROR(cudaErrorUnsupportedPtxVersion,
 	      "the provided PTX was compiled with an unsupported toolchain."),
 	ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
@@ -75,18 +83,40 @@ cudaError_t cudaGetLastError(void)
 	return cudaSuccess;
 }
 
-/* --- The device --- */
+/* --- The devices --- */
+
+enum { N_DEVICES = 2, NOBODY = -1 };
+
+static _Thread_local int current;
+static atomic_bool peers[N_DEVICES][N_DEVICES]; /* whose memory each may read */
 
 cudaError_t cudaGetDeviceCount(int *ret_n)
 {
-	*ret_n = 1;
+	*ret_n = N_DEVICES;
 	return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-	(void)device;
+	if (device < 0 || device >= N_DEVICES)
+		return cudaErrorInvalidDevice;
+	current = device;
 	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *ret_can, int device, int other)
+{
+	*ret_can = device != other;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags)
+{
+	(void)flags;
+	if (other == current)
+		return cudaErrorInvalidDevice;
+	return atomic_exchange(&peers[current][other], true) ? cudaErrorPeerAccessAlreadyEnabled :
+							       cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int device)
@@ -113,6 +143,86 @@ cudaError_t cudaMemGetInfo(size_t *ret_free_nbytes, size_t *ret_total_nbytes)
 
 /* --- Memory --- */
 
+enum { MOST_OWNED = 1 << 14 };
+
+static struct owned {
+	const char *begin, *end;
+	int device;
+} owned[MOST_OWNED];
+static size_t n_owned;
+static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Noreturn void complain(const char *what)
+{
+	fprintf(stderr, "runtime on the CPU: %s\n", what);
+	abort();
+}
+
+static void note_owned(const void *memory, size_t nbytes)
+{
+	pthread_mutex_lock(&owned_lock);
+	if (n_owned == MOST_OWNED)
+		complain("so many allocations are not expected");
+	owned[n_owned++] = (struct owned){ memory, (const char *)memory + nbytes, current };
+	pthread_mutex_unlock(&owned_lock);
+}
+
+static void forget_owned(const void *memory)
+{
+	pthread_mutex_lock(&owned_lock);
+	for (size_t i = 0; i < n_owned; i++)
+		if (owned[i].begin == memory) {
+			owned[i] = owned[--n_owned];
+			break;
+		}
+	pthread_mutex_unlock(&owned_lock);
+}
+
+static int owner_of(const void *at)
+{
+	int owner = NOBODY;
+
+	pthread_mutex_lock(&owned_lock);
+	for (size_t i = 0; i < n_owned && owner == NOBODY; i++)
+		if ((const char *)at >= owned[i].begin && (const char *)at < owned[i].end)
+			owner = owned[i].device;
+	pthread_mutex_unlock(&owned_lock);
+	return owner;
+}
+
+static int device_of(cudaStream_t stream)
+{
+	return stream ? stream->device : current;
+}
+
+/* Every word of the argument could be an address. */
+void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbytes)
+{
+	const char *word;
+
+	if (device_of(stream) != current)
+		complain("a kernel is launched in a stream of another device");
+	for (size_t i = 0; i + sizeof word <= nbytes; i += sizeof word) {
+		int owner;
+
+		memcpy(&word, (const char *)argument + i, sizeof word);
+		owner = owner_of(word);
+		if (owner != NOBODY && owner != current)
+			complain("a kernel is given memory of another device");
+	}
+}
+
+/* CUDA itself would go by way of the host, in little pieces. */
+static void check_copy(int device, const void *to, const void *from)
+{
+	const int target = owner_of(to), source = owner_of(from);
+
+	if (target != NOBODY && target != device)
+		complain("a device copies to memory of another");
+	if (source != NOBODY && source != device && !atomic_load(&peers[device][source]))
+		complain("a device copies from memory that it has no access to");
+}
+
 static cudaError_t allocate(void **ret_memory, size_t nbytes)
 {
 	return posix_memalign(ret_memory, ALIGNMENT_NBYTES, nbytes ? nbytes : 1) == 0 ?
@@ -122,11 +232,17 @@ static cudaError_t allocate(void **ret_memory, size_t nbytes)
 
 cudaError_t cudaMalloc(void **ret_memory, size_t nbytes)
 {
-	return allocate(ret_memory, nbytes);
+	const cudaError_t error = allocate(ret_memory, nbytes);
+
+	if (!error)
+		note_owned(*ret_memory, nbytes);
+	return error;
 }
 
 cudaError_t cudaFree(void *memory)
 {
+	if (memory)
+		forget_owned(memory);
 	free(memory);
 	return cudaSuccess;
 }
@@ -154,7 +270,19 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret_attribute
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind,
 			    cudaStream_t stream)
 {
-	(void)kind, (void)stream;
+	(void)kind;
+	check_copy(device_of(stream), to, from);
+	memmove(to, from, nbytes);
+	return cudaSuccess;
+}
+
+/* To the device that is copied to, or that the thread is at. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind)
+{
+	const int target = owner_of(to), source = owner_of(from);
+
+	(void)kind;
+	check_copy(target != NOBODY ? target : source, to, from);
 	memmove(to, from, nbytes);
 	return cudaSuccess;
 }
@@ -188,7 +316,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *ret_stream, unsigned flag
 	if (error)
 		return error;
 	*ret_stream = stream;
-	(*ret_stream)->is_open = 1;
+	**ret_stream = (struct CUstream_st){ 1, current };
 	return cudaSuccess;
 }
 
@@ -219,7 +347,7 @@ static cudaError_t open_event(cudaEvent_t *ret_event)
 	if (error)
 		return error;
 	*ret_event = event;
-	(*ret_event)->is_open = 1;
+	**ret_event = (struct CUevent_st){ 1, current };
 	return cudaSuccess;
 }
 
@@ -237,7 +365,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags)
 /* Stream 0 is always there. */
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-	return all_open(event->is_open, !stream || stream->is_open);
+	return all_open(event->is_open,
+			(!stream || stream->is_open) && event->device == device_of(stream));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

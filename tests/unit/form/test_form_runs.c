@@ -15,6 +15,7 @@ static int finish(void **state)
 {
 	free(input_records);
 	input_records = NULL;
+	fixture_n_workers = 1;
 	return fixture_finish(state);
 }
 
@@ -216,7 +217,7 @@ static void form_short_runs(size_t n)
 	backend_noting = backend_cpu;
 	backend_noting.discard = note_discarded;
 	n_discarded = 0;
-	job.device->backend = &backend_noting;
+	job_device(&job)->backend = &backend_noting;
 	open_file();
 	assert_int_equal(form(), 0);
 }
@@ -244,6 +245,51 @@ static void chunks_that_are_used_again_are_kept(void **state)
 	assert_false(job.plan.fits);
 	assert_int_equal(n_discarded, 0);
 	close_input();
+}
+
+static void several_devices_form_the_runs_that_one_does(void **state)
+{
+	(void)state;
+	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++) {
+		check_file("u64", false, MEMORY_APART, random_number, 1, 0, 0);
+		check_file("u64", false, MEMORY_APART, random_number, 700001, 1, 40);
+		check_file("b5", true, MEMORY_APART, few_numbers, 700001, 1, 40);
+		check_file("u64", false, MEMORY_PACKING, random_number, 700001, 1, 40);
+		check_rest(MEMORY_APART, 120000, 60001);
+	}
+	fixture_n_workers = 1;
+}
+
+/* As many runs with each, but for one; what is pending counts, and not what comes first. */
+static void check_balance(void)
+{
+	size_t n[MOST_WORKERS] = { 0 };
+
+	for (size_t i = 0; i < store.n; i++)
+		n[run_worker(store.runs[i])]++;
+	for (uint32_t i = 0; i < job.n_workers; i++)
+		assert_in_range(n[i], 1, job.plan.n_chunks / job.n_workers);
+}
+
+static void several_devices_hold_what_one_has_no_room_for(void **state)
+{
+	enum { N = 500000, EACH_NBYTES = 4 << 20 };
+
+	(void)state;
+	for (fixture_n_workers = 1; fixture_n_workers <= 3; fixture_n_workers += 2) {
+		make_input("u64", false, MEMORY_APART, random_number, N);
+		job.info.memory_nbytes = EACH_NBYTES;
+		open_file();
+		check_runs();
+		assert_int_equal(job.plan.fits, fixture_n_workers > 1);
+		if (job.plan.fits) {
+			assert_int_equal(run_store_n_stored(&store), 0);
+			check_balance();
+		}
+		close_input();
+		free(input_records);
+		input_records = NULL;
+	}
 }
 
 static void *write_into_pipe(void *argument)
@@ -365,6 +411,8 @@ int main(void)
 		FIXTURE(what_fits_at_the_end_stays_in_memory),
 		FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
 		FIXTURE(memory_of_the_device_may_be_apart),
+		FIXTURE(several_devices_form_the_runs_that_one_does),
+		FIXTURE(several_devices_hold_what_one_has_no_room_for),
 		FIXTURE(what_unique_leaves_of_a_chunk_is_given_back),
 		FIXTURE(chunks_that_are_used_again_are_kept),
 		FIXTURE(pipe_of_unknown_length_is_read),

@@ -256,7 +256,7 @@ static int sort_and_lie(struct lane *lane, const struct sort_op *op)
 	const int r = backend_cpu.kinds[op->layout->kind]->sort(lane, op);
 	struct mark *mark;
 
-	if (r < 0 || backend_cpu.mark_open(job.device, &mark) < 0)
+	if (r < 0 || backend_cpu.mark_open(job_device(&job), &mark) < 0)
 		return -EIO;
 	backend_cpu.mark(lane, mark);
 	backend_cpu.mark_wait(mark);

@@ -64,7 +64,10 @@ static void measuring_ends_when_its_time_is_over(void **state)
 static void a_little_is_read_in_few_pieces(void **state)
 {
 	const struct backend_config config = { .n_threads = 1 };
+	struct worker worker = { 0 };
 	struct job job = { .io = &faulty_calls,
+			   .workers = &worker,
+			   .n_workers = 1,
 			   .plan = { .n_readers = READERS, .record_nbytes = 8 } };
 	const struct link_request request = {
 		.nbytes = 1 << 20,
@@ -78,13 +81,13 @@ static void a_little_is_read_in_few_pieces(void **state)
 	write_file(path, "", 1);
 	assert_int_equal(truncate(path, 16 << 20), 0);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
-	assert_int_equal(device_open(&backend_cpu, &config, &job.device), 0);
-	device_describe(job.device, &job.info);
+	assert_int_equal(device_open(&backend_cpu, &config, &worker.device), 0);
+	device_describe(worker.device, &job.info);
 	faults.n_transfers = 0;
 	rates_measure(&job, &(struct sort_spec){ 0 }, &request, &rates);
 	assert_true(rates.rates[STAGE_READ] > 0);
 	assert_in_range(faults.n_transfers, 2 * READERS, 4 * READERS);
-	device_close(job.device);
+	device_close(worker.device);
 	input_close(job.input);
 }
 

@@ -114,7 +114,7 @@ static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
 	job_start("u64", false, MEMORY_UNIFIED);
 	backend_overwriting = backend_cpu;
 	backend_overwriting.discard = overwrite;
-	job.device->backend = &backend_overwriting;
+	job_device(&job)->backend = &backend_overwriting;
 	n_overwritten_nbytes = 0;
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbers(RESIDENT, random_number, N, run);

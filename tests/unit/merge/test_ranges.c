@@ -74,6 +74,47 @@ static void what_is_short_is_merged_as_ever(void **state)
 	check_type("u64", MEMORY_UNIFIED, random_number, 3, 1);
 }
 
+/* Resident runs are with each of them in turn; none may touch what another has. */
+static void check_devices(const char *type, bool reach, number_fn *number)
+{
+	static const uint32_t n_ranges[] = { 1, 2, 5 };
+
+	owned_memory_set(1, reach);
+	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++)
+		for (int tiers = 0; tiers < N_TIERS; tiers++)
+			for (unsigned i = 0; i < sizeof n_ranges / sizeof *n_ranges; i++) {
+				start_job(type, MEMORY_APART, n_ranges[i]);
+				for (uint64_t run = 0; run < 5; run++)
+					add_numbers(tier_of((enum tiers)tiers, run), number,
+						    LONG_RUN, run);
+				check_output((struct digest){ 0 }, NULL);
+				assert_int_equal(fixture_n_ranges, n_ranges[i]);
+				job_stop();
+			}
+	fixture_n_workers = 1;
+	owned_memory_set(1, false);
+}
+
+static void bytes_do_not_depend_on_the_number_of_devices(void **state)
+{
+	const unsigned long n_reached = owned_memory_n_reached();
+
+	(void)state;
+	check_devices("u64", false, random_number);
+	check_devices("b5", false, few_numbers);
+	assert_int_equal(owned_memory_n_reached(), n_reached);
+}
+
+static void what_another_device_has_is_copied_where_it_can_be_reached(void **state)
+{
+	const unsigned long n_reached = owned_memory_n_reached();
+
+	(void)state;
+	check_devices("f64be", true, random_number);
+	check_devices("u128", true, one_number);
+	assert_true(owned_memory_n_reached() > n_reached);
+}
+
 static code_t code_at(const struct run *run, uint64_t i)
 {
 	return element_get(run_memory(run), layout.element_nbytes, i);
@@ -365,6 +406,8 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(bytes_do_not_depend_on_the_number_of_ranges),
+		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
+		FIXTURE(what_another_device_has_is_copied_where_it_can_be_reached),
 		FIXTURE(equal_keys_may_be_in_several_ranges),
 		FIXTURE(what_is_short_is_merged_as_ever),
 		FIXTURE(ranges_are_of_the_same_length),

@@ -72,7 +72,7 @@ static void second_spilled_run_takes_no_more_memory(void **state)
 	job_start("u64", false, MEMORY_UNIFIED);
 	counting = backend_cpu;
 	counting.alloc = count_alloc;
-	job.device->backend = &counting;
+	job_device(&job)->backend = &counting;
 	merge_four_runs();
 	assert_true(n_allocated > 0);
 	merge_four_runs();

@@ -1,0 +1,194 @@
+/*
+ * workers - the devices that a sort is done on (see workers.h)
+ *
+ * How many pay. Starting another GPU takes a few tenths of a second, in which the first sorts a
+ * gibibyte or two, and halves at best what is left to do.
+ */
+#include "src/sort/workers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/attempt.h"
+#include "src/base/messages.h"
+
+/* Of the input, for each device. */
+static const uint64_t pays_from_nbytes = UINT64_C(16) << 30;
+
+/* What of a device's memory another must have at least to be worth it, since chunks are alike. */
+enum { LEAST_MEMORY_PART = 2 };
+
+struct wanted {
+	const unsigned *numbers; /* NULL: 0, 1, ... */
+	unsigned n;
+	bool may_miss; /* those that cannot be had are done without, as long as there is one */
+};
+
+static unsigned number_of(const struct wanted *wanted, unsigned i)
+{
+	return wanted->numbers ? wanted->numbers[i] : i;
+}
+
+/* Of a pipe nobody knows; and it is slower than one device. */
+static unsigned count_worth_it(const struct job *job)
+{
+	const uint64_t nbytes = input_total_nbytes(job->input);
+
+	return nbytes == INPUT_SIZE_UNKNOWN || nbytes < 2 * pays_from_nbytes ?
+		       1 :
+		       (unsigned)(nbytes / pays_from_nbytes < JOB_MOST_WORKERS ?
+					  nbytes / pays_from_nbytes :
+					  JOB_MOST_WORKERS);
+}
+
+static struct wanted find_wanted(const struct job *job, const struct backend *backend,
+				 const struct sort_spec *spec)
+{
+	unsigned n_worth, n = backend_n_devices(backend);
+
+	if (n > JOB_MOST_WORKERS)
+		n = JOB_MOST_WORKERS;
+	if (n < 1)
+		n = 1;
+	if (spec->n_gpus)
+		return (struct wanted){ .numbers = spec->gpus, .n = spec->n_gpus };
+	if (spec->all_gpus)
+		return (struct wanted){ .n = n };
+	n_worth = count_worth_it(job);
+	return (struct wanted){ .n = n < n_worth ? n : n_worth, .may_miss = true };
+}
+
+static unsigned count_sharing(const struct wanted *wanted, unsigned number)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < wanted->n; i++)
+		n += number_of(wanted, i) == number;
+	return n;
+}
+
+/* Into the next of job.workers. */
+static int open_worker(struct job *job, const struct backend *backend,
+		       const struct backend_config *config)
+{
+	int r = device_open(backend, config, &job->workers[job->n_workers].device);
+
+	job->n_workers += r == 0;
+	return r;
+}
+
+/* One of several that may be missing: what is the matter with it is only worth a warning. */
+static int try_worker(struct job *job, const struct backend *backend,
+		      const struct backend_config *config)
+{
+	struct attempt *attempt;
+	struct reason reason;
+	int opened, r = attempt_begin(&attempt);
+
+	if (r < 0)
+		return fail(r, "no memory for another GPU");
+	opened = open_worker(job, backend, config);
+	attempt_end(attempt, &reason);
+	if (opened < 0)
+		warn_hint(reason.hint, reason.number, "%s; sorting without it",
+			  reason.text ? reason.text : "a GPU has not enough free memory");
+	free(reason.text);
+	return 0;
+}
+
+static int open_all(struct job *job, const struct backend *backend, const struct wanted *wanted,
+		    struct backend_config *config)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < wanted->n && r == 0; i++) {
+		const bool is_last_hope = i + 1 == wanted->n && job->n_workers == 0;
+
+		config->number = number_of(wanted, i);
+		config->n_sharing = count_sharing(wanted, config->number);
+		r = wanted->may_miss && !is_last_hope ? try_worker(job, backend, config) :
+							open_worker(job, backend, config);
+	}
+	return r;
+}
+
+static uint64_t memory_of(const struct worker *worker)
+{
+	struct device_info info;
+
+	device_describe(worker->device, &info);
+	return info.memory_nbytes;
+}
+
+/* Chunks are alike, so all have the memory of the least: but that must not be far too little. */
+static void leave_out_small(struct job *job)
+{
+	uint64_t most_nbytes = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < job->n_workers; i++)
+		if (memory_of(&job->workers[i]) > most_nbytes)
+			most_nbytes = memory_of(&job->workers[i]);
+	for (uint32_t i = 0; i < job->n_workers; i++) {
+		const struct worker worker = job->workers[i];
+
+		if (memory_of(&worker) < most_nbytes / LEAST_MEMORY_PART)
+			device_close(worker.device);
+		else
+			job->workers[n++] = worker;
+	}
+	job->n_workers = n;
+}
+
+static void describe(struct job *job)
+{
+	device_describe(job_device(job), &job->info);
+	for (uint32_t i = 1; i < job->n_workers; i++)
+		if (memory_of(&job->workers[i]) < job->info.memory_nbytes)
+			job->info.memory_nbytes = memory_of(&job->workers[i]);
+}
+
+static void find_reach(struct job *job)
+{
+	for (uint32_t i = 0; i < job->n_workers; i++)
+		for (uint32_t j = 0; j < job->n_workers; j++)
+			if (i != j &&
+			    device_reaches(job->workers[i].device, job->workers[j].device))
+				job->workers[i].reaches |= UINT64_C(1) << j;
+}
+
+int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		 unsigned n_threads)
+{
+	const struct wanted wanted = find_wanted(job, backend, spec);
+	struct backend_config config = {
+		.n_threads = n_threads,
+		.device_memory_nbytes = spec->device_memory_nbytes,
+		.stats = job->stats,
+	};
+	int r;
+
+	if (wanted.n > JOB_MOST_WORKERS)
+		return fail_hint(-EINVAL, HINT_ABOUT_GPUS, 0,
+				 "%u are more than can be used at once", wanted.n);
+	job->workers = calloc(wanted.n, sizeof *job->workers);
+	if (!job->workers)
+		return fail(-ENOMEM, "no memory for %u devices", wanted.n);
+	r = open_all(job, backend, &wanted, &config);
+	if (r < 0)
+		return r;
+	if (wanted.may_miss)
+		leave_out_small(job);
+	describe(job);
+	find_reach(job);
+	return 0;
+}
+
+void workers_close(struct job *job)
+{
+	for (uint32_t i = 0; i < job->n_workers; i++)
+		device_close(job->workers[i].device);
+	free(job->workers);
+	job->workers = NULL;
+	job->n_workers = 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * owned_memory - the CPU back end as devices whose memories must not be mixed
+ *
+ * Memory, lanes and marks belong to the device that gave them. What works on another device's
+ * memory, as no GPU could, ends the process with a message; so does a mark that is set in a lane of
+ * another device. Only copies may read it, and only if devices are said to reach each other.
+ */
+#pragma once
+
+#include "src/device/device.h"
+
+/* All that backend_cpu has; of it, that the memory is not the host's, is for the user to say. */
+extern const struct backend backend_owning;
+
+/* How many devices it has, and whether they may copy from each other; 1, and not, at first. */
+void owned_memory_set(unsigned n_devices, bool reach);
+
+/* Copies of one device from another's memory, so far. */
+unsigned long owned_memory_n_reached(void);

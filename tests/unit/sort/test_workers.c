@@ -1,0 +1,188 @@
+/*
+ * test_workers - as many devices as are wanted, or as pay and can be had
+ */
+#include "src/sort/workers.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/messages.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/messages_heard.h"
+#include "tests/support/owned_memory.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N_DEVICES = 4, NONE = -1 };
+
+static struct backend backend; /* N_DEVICES, one of which is as a test wants it */
+static int missing = NONE, small = NONE;
+static unsigned opened[8], sharing[8], n_opened;
+static struct job job;
+
+static int open_some(const struct backend_config *config, struct device **ret_device)
+{
+	if ((int)config->number == missing)
+		return (fail)(-EIO, "it is busy");
+	opened[n_opened] = config->number;
+	sharing[n_opened++] = config->n_sharing;
+	return backend_owning.open(config, ret_device);
+}
+
+static void describe_some(const struct device *device, struct device_info *ret_info)
+{
+	backend_owning.describe(device, ret_info);
+	ret_info->unified = false;
+	ret_info->memory_nbytes = 1 << 30;
+	if (small >= 0 && job.n_workers > (unsigned)small && job.workers[small].device == device)
+		ret_info->memory_nbytes = 100 << 20;
+}
+
+static int start(void **state)
+{
+	const int r = fixture_start(state);
+
+	messages_reset(true);
+	backend = backend_owning;
+	backend.open = open_some;
+	backend.describe = describe_some;
+	missing = small = NONE;
+	n_opened = 0;
+	owned_memory_set(N_DEVICES, false);
+	return r;
+}
+
+/* An input of so much, of which nothing is there. */
+static int open_on(uint64_t nbytes, const struct sort_spec *spec)
+{
+	const char *path = path_of("input");
+
+	write_file(path, "", 1);
+	assert_int_equal(truncate(path, (off_t)nbytes), 0);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
+	return workers_open(&job, &backend, spec, 1);
+}
+
+static void close_them(void)
+{
+	workers_close(&job);
+	input_close(job.input);
+	job = (struct job){ 0 };
+}
+
+static void check_n(uint64_t nbytes, uint32_t n)
+{
+	assert_int_equal(open_on(nbytes, &(struct sort_spec){ 0 }), 0);
+	assert_int_equal(job.n_workers, n);
+	close_them();
+}
+
+static void there_are_as_many_as_pay(void **state)
+{
+	(void)state;
+	check_n(UINT64_C(1) << 20, 1);
+	check_n(UINT64_C(31) << 30, 1);
+	check_n(UINT64_C(32) << 30, 2);
+	check_n(UINT64_C(1) << 40, N_DEVICES);
+	assert_string_equal(messages_last_warning(), "");
+}
+
+static void one_that_cannot_be_had_is_left_out_with_a_warning(void **state)
+{
+	(void)state;
+	for (missing = 0; missing < N_DEVICES; missing++) {
+		messages_reset(true);
+		check_n(UINT64_C(1) << 40, N_DEVICES - 1);
+		assert_non_null(strstr(messages_last_warning(), "it is busy; sorting without it"));
+		assert_false(messages_failed());
+	}
+}
+
+static void none_that_can_be_had_is_an_error(void **state)
+{
+	(void)state;
+	missing = 0;
+	owned_memory_set(1, false);
+	assert_int_equal(open_on(UINT64_C(1) << 40, &(struct sort_spec){ 0 }), -EIO);
+	assert_string_equal(messages_last(), "it is busy");
+	close_them();
+}
+
+static void one_that_is_wanted_must_be_had(void **state)
+{
+	static const unsigned gpus[] = { 2, 1 };
+
+	(void)state;
+	missing = 1;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), -EIO);
+	close_them();
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), -EIO);
+	close_them();
+	assert_string_equal(messages_last_warning(), "");
+}
+
+static void those_that_are_wanted_are_had_in_that_order(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(job.n_workers, 3);
+	assert_memory_equal(opened, gpus, sizeof gpus);
+	close_them();
+}
+
+static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(sharing[0], 2);
+	assert_int_equal(sharing[1], 1);
+	assert_int_equal(sharing[2], 2);
+	close_them();
+}
+
+static void all_have_the_memory_of_the_least_but_it_is_not_far_too_little(void **state)
+{
+	(void)state;
+	small = 1;
+	check_n(UINT64_C(1) << 40, N_DEVICES - 1);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(job.n_workers, N_DEVICES);
+	assert_int_equal(job.info.memory_nbytes, 100 << 20);
+	close_them();
+}
+
+static void it_is_known_who_reaches_whom(void **state)
+{
+	(void)state;
+	owned_memory_set(3, true);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(job.workers[0].reaches, 6);
+	assert_int_equal(job.workers[1].reaches, 5);
+	assert_int_equal(job.workers[2].reaches, 3);
+	close_them();
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(there_are_as_many_as_pay),
+		FIXTURE(one_that_cannot_be_had_is_left_out_with_a_warning),
+		FIXTURE(none_that_can_be_had_is_an_error),
+		FIXTURE(one_that_is_wanted_must_be_had),
+		FIXTURE(those_that_are_wanted_are_had_in_that_order),
+		FIXTURE(whose_device_is_shared_has_a_part_of_its_memory),
+		FIXTURE(all_have_the_memory_of_the_least_but_it_is_not_far_too_little),
+		FIXTURE(it_is_known_who_reaches_whom),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
