@@ -213,32 +213,23 @@ static int means_same_part(const char *first, const char *second)
 /* What --gpus says. */
 struct gpu_list {
 	unsigned gpus[MAX_GPUS], n;
+	bool all; /* and none by number */
 };
-
-static bool names_gpu(const struct gpu_list *list, unsigned gpu)
-{
-	for (unsigned i = 0; i < list->n; i++)
-		if (list->gpus[i] == gpu)
-			return true;
-	return false;
-}
 
 /* 0, or -EINVAL after a message. */
 static int parse_gpus(const char *argument, struct gpu_list *ret_list)
 {
-	struct gpu_list list = { .n = 0 };
-	const char *at = argument;
-	unsigned gpu;
+	struct gpu_list list = { .all = strcmp(argument, "all") == 0 };
+	const char *at = list.all ? "" : argument;
 
-	do {
-		if (list.n == MAX_GPUS || !parse_gpu(&at, &gpu))
+	while (!list.all && (*at || list.n == 0)) {
+		if (list.n == MAX_GPUS || !parse_gpu(&at, &list.gpus[list.n]))
 			return fail(-EINVAL,
-				    "--gpus: '%s' is not a list of device numbers, such as 0,1",
-				    argument);
-		if (names_gpu(&list, gpu))
-			return fail(-EINVAL, "--gpus: '%s' names GPU %u twice", argument, gpu);
-		list.gpus[list.n++] = gpu;
-	} while (*at);
+				    "--gpus: '%s' is not a list of at most %d device numbers, such "
+				    "as 0,1, or 'all'",
+				    argument, MAX_GPUS);
+		list.n++;
+	}
 	*ret_list = list;
 	return 0;
 }
@@ -254,15 +245,26 @@ static int take_gpus(const struct option_spec *spec, const char *argument, void 
 		return r;
 	free(options->gpus);
 	options->n_gpus = 0;
-	options->gpus = malloc(list.n * sizeof *list.gpus);
-	if (!options->gpus)
+	options->all_gpus = list.all;
+	options->gpus = list.n ? malloc(list.n * sizeof *list.gpus) : NULL;
+	if (list.n && !options->gpus)
 		return fail(-ENOMEM, "--gpus: %m");
-	memcpy(options->gpus, list.gpus, list.n * sizeof *list.gpus);
+	if (list.n)
+		memcpy(options->gpus, list.gpus, list.n * sizeof *list.gpus);
 	options->n_gpus = list.n;
 	return 0;
 }
 
-/* In whatever order: it says which, and no more. */
+static unsigned count_gpu(const struct gpu_list *list, unsigned gpu)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < list->n; i++)
+		n += list->gpus[i] == gpu;
+	return n;
+}
+
+/* In whatever order: it says which, and how often, and no more. */
 static int means_same_gpus(const char *first, const char *second)
 {
 	struct gpu_list a = { .n = 0 }, b = { .n = 0 };
@@ -273,9 +275,9 @@ static int means_same_gpus(const char *first, const char *second)
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < a.n; i++)
-		if (!names_gpu(&b, a.gpus[i]))
+		if (count_gpu(&a, a.gpus[i]) != count_gpu(&b, a.gpus[i]))
 			return 0;
-	return a.n == b.n;
+	return a.n == b.n && a.all == b.all;
 }
 
 static const struct option_choice checks[] = { { "diagnose-first", MODE_CHECK },
@@ -407,7 +409,7 @@ static const struct option_spec specs[N_ROWS] = {
 			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges) },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends },
-	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs, 0,1 say", .take = take_gpus,
+	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs: 0,1 say, or all", .take = take_gpus,
 		       .means_same = means_same_gpus },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
@@ -522,6 +524,7 @@ struct sort_spec options_spec(const struct options *options)
 		.backend = options->backend,
 		.gpus = options->gpus,
 		.n_gpus = options->n_gpus,
+		.all_gpus = options->all_gpus,
 		.n_threads = options->n_threads,
 		.memory_nbytes = options->buffer_nbytes,
 		.device_memory_nbytes = options->device_memory_nbytes,

@@ -65,8 +65,9 @@ struct options {
 	unsigned n_ranges;     /* of the output, merged side by side; 0: as the plan likes */
 	unsigned batch_size;   /* merge at most so many runs at once; 0: as the plan likes */
 	enum backend_choice backend;
-	unsigned *gpus; /* n_gpus device numbers, all different; none: the first usable */
+	unsigned *gpus; /* n_gpus device numbers; none: as many as pay */
 	unsigned n_gpus;
+	bool all_gpus; /* and none by number */
 
 	enum explain_form explain; /* print the plan and stop */
 	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */

@@ -132,6 +132,11 @@ static int check_needs_output(const struct options *options)
 	return 0;
 }
 
+static bool names_gpus(const struct options *options)
+{
+	return options->n_gpus || options->all_gpus;
+}
+
 int options_settle(struct options *options, const char *temp_dir)
 {
 	int r;
@@ -144,13 +149,13 @@ int options_settle(struct options *options, const char *temp_dir)
 	r = check_inputs(options);
 	if (r < 0)
 		return r;
-	if (options->n_gpus && options->backend == BACKEND_CPU)
+	if (names_gpus(options) && options->backend == BACKEND_CPU)
 		return fail(-EINVAL,
 			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
 			    "uses no GPU");
 	if (options->assumed_nbytes && !options->explain)
 		return fail(-EINVAL, "--assume-size needs --explain: a sort takes what comes");
-	if (options->n_gpus) /* who names GPUs does not mean: or else the CPU */
+	if (names_gpus(options)) /* who does that does not mean: or else the CPU */
 		options->backend = BACKEND_CUDA;
 	r = check_shape(options);
 	if (r < 0)

@@ -13,6 +13,7 @@
 
 #include "src/base/messages.h"
 #include "tests/fault/points.h"
+#include "tests/support/owned_memory.h"
 
 /* Device memory that a device of the shape "apart" says it has without --device-memory. */
 enum { APART_MEMORY_NBYTES = 64 << 20 };
@@ -20,15 +21,18 @@ enum { APART_MEMORY_NBYTES = 64 << 20 };
 static enum device_shape chosen_shape;
 static uint64_t apart_memory_nbytes;
 
+enum { N_DEVICES = 2 };
+
+unsigned points_n_devices(const char **ret_why)
+{
+	(void)ret_why;
+	return N_DEVICES;
+}
+
 void points_set_device(enum device_shape shape)
 {
 	chosen_shape = shape;
-}
-
-bool points_have_device(const char **ret_why)
-{
-	(void)ret_why;
-	return true;
+	owned_memory_set(N_DEVICES, shape == SHAPE_REACHED);
 }
 
 static int device_error(void)
@@ -42,6 +46,16 @@ static int device_error(void)
 			return device_error();                                                     \
 	} while (0)
 
+static unsigned failing_n_devices(void)
+{
+	return backend_owning.n_devices();
+}
+
+static bool failing_reaches(struct device *device, struct device *other)
+{
+	return backend_owning.reaches(device, other);
+}
+
 static int failing_open(const struct backend_config *config, struct device **ret_device)
 {
 	int r;
@@ -50,7 +64,7 @@ static int failing_open(const struct backend_config *config, struct device **ret
 		return errno == ENOMEM ? -ENOMEM : device_error();
 	apart_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
 							     APART_MEMORY_NBYTES;
-	r = backend_cpu.open(config, ret_device);
+	r = backend_owning.open(config, ret_device);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
@@ -58,13 +72,13 @@ static int failing_open(const struct backend_config *config, struct device **ret
 static void failing_close(struct device *device)
 {
 	points_gave(THING_OF_DEVICE, -(device != NULL));
-	backend_cpu.close(device);
+	backend_owning.close(device);
 }
 
 static void failing_describe(const struct device *device, struct device_info *ret_info)
 {
-	backend_cpu.describe(device, ret_info);
-	if (chosen_shape != SHAPE_APART)
+	backend_owning.describe(device, ret_info);
+	if (chosen_shape != SHAPE_APART && chosen_shape != SHAPE_REACHED)
 		return;
 	strcpy(ret_info->name, "a device apart");
 	ret_info->unified = false;
@@ -77,7 +91,7 @@ static int failing_alloc(struct device *device, enum memory kind, size_t nbytes,
 
 	if (point_pass(POINT_DEVICE_ALLOCATION) == EFFECT_FAIL)
 		return errno == ENOMEM ? -ENOMEM : device_error();
-	r = backend_cpu.alloc(device, kind, nbytes, ret_memory);
+	r = backend_owning.alloc(device, kind, nbytes, ret_memory);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
@@ -85,7 +99,7 @@ static int failing_alloc(struct device *device, enum memory kind, size_t nbytes,
 static void failing_release(struct device *device, enum memory kind, void *memory, size_t nbytes)
 {
 	points_gave(THING_OF_DEVICE, -(memory != NULL));
-	backend_cpu.release(device, kind, memory, nbytes);
+	backend_owning.release(device, kind, memory, nbytes);
 }
 
 static int failing_lane_open(struct device *device, enum lane_urgency urgency,
@@ -94,7 +108,7 @@ static int failing_lane_open(struct device *device, enum lane_urgency urgency,
 	int r;
 
 	FAIL_AT(POINT_DEVICE_LANE);
-	r = backend_cpu.lane_open(device, urgency, ret_lane);
+	r = backend_owning.lane_open(device, urgency, ret_lane);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
@@ -102,7 +116,7 @@ static int failing_lane_open(struct device *device, enum lane_urgency urgency,
 static void failing_lane_close(struct lane *lane)
 {
 	points_gave(THING_OF_DEVICE, -(lane != NULL));
-	backend_cpu.lane_close(lane);
+	backend_owning.lane_close(lane);
 }
 
 static int failing_mark_open(struct device *device, struct mark **ret_mark)
@@ -110,7 +124,7 @@ static int failing_mark_open(struct device *device, struct mark **ret_mark)
 	int r;
 
 	FAIL_AT(POINT_DEVICE_LANE);
-	r = backend_cpu.mark_open(device, ret_mark);
+	r = backend_owning.mark_open(device, ret_mark);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
 }
@@ -118,12 +132,12 @@ static int failing_mark_open(struct device *device, struct mark **ret_mark)
 static void failing_mark_close(struct mark *mark)
 {
 	points_gave(THING_OF_DEVICE, -(mark != NULL));
-	backend_cpu.mark_close(mark);
+	backend_owning.mark_close(mark);
 }
 
 static int failing_mark_wait(struct mark *mark)
 {
-	const int r = backend_cpu.mark_wait(mark);
+	const int r = backend_owning.mark_wait(mark);
 
 	FAIL_AT(POINT_DEVICE_WAIT);
 	return r;
@@ -134,7 +148,7 @@ static int failing_mark_wait(struct mark *mark)
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
 		FAIL_AT(point);                                                                    \
-		return backend_cpu.name arguments;                                                 \
+		return backend_owning.name arguments;                                              \
 	}
 
 /* The same, by the kind of layout. */
@@ -142,7 +156,7 @@ static int failing_mark_wait(struct mark *mark)
 	static int failing_##name(struct lane *lane, const struct name##_op *op)                   \
 	{                                                                                          \
 		FAIL_AT(point);                                                                    \
-		return backend_cpu.kinds[op->layout->kind]->name(lane, op);                        \
+		return backend_owning.kinds[op->layout->kind]->name(lane, op);                     \
 	}
 
 /* clang-format off */
@@ -164,17 +178,17 @@ QUEUES(POINT_DEVICE_COPY, unpack, (struct lane * lane, const struct unpack_op *o
 /* Sizes of scratch cannot fail, and what goes back early neither. */
 static size_t sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 {
-	return backend_cpu.kinds[layout->kind]->sort_scratch_nbytes(layout, n);
+	return backend_owning.kinds[layout->kind]->sort_scratch_nbytes(layout, n);
 }
 
 static size_t merge_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {
-	return backend_cpu.kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
+	return backend_owning.kinds[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
 static void discard(struct device *device, void *memory, size_t nbytes)
 {
-	backend_cpu.discard(device, memory, nbytes);
+	backend_owning.discard(device, memory, nbytes);
 }
 
 static const struct backend_kind failing_kind = {
@@ -198,6 +212,7 @@ static const struct backend_kind *const failing_kinds[N_LAYOUT_KINDS] = {
 static const struct backend failing_backend = {
 	.name = "failing",
 	.kinds = failing_kinds,
+	.n_devices = failing_n_devices,
 	.open = failing_open,
 	.close = failing_close,
 	.describe = failing_describe,
@@ -214,6 +229,7 @@ static const struct backend failing_backend = {
 	.pack = failing_pack,
 	.unpack = failing_unpack,
 	.discard = discard,
+	.reaches = failing_reaches,
 };
 
 int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, unsigned n_threads,

@@ -18,6 +18,10 @@ const struct kind kinds[] = {
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_CODE, cudaErrorUnsupportedPtxVersion),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_USE, cudaErrorDevicesUnavailable),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
+	/* What cannot be reached goes by way of the host. */
+	KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1, DEMAND_SUCCESS),
+	KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, FOR_GOOD,
+	     DEMAND_SUCCESS),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, cudaErrorMemoryAllocation),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_LANE, cudaErrorECCUncorrectable),
 	ONCE_AND_FOR_GOOD(POINT_DEVICE_EVENT, cudaErrorLaunchFailure),

@@ -28,6 +28,7 @@ struct mode {
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
 	enum answer answer;
 	enum device_shape shape;
+	unsigned n_devices;   /* that it takes; 0: one, or none */
 	bool from_pipe;       /* standard input is a pipe with the input, ... */
 	bool is_array;        /* ... or with an array of numpy, in order */
 	bool to_pipe;         /* standard output is a pipe */

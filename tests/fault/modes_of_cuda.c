@@ -21,6 +21,16 @@ const struct mode modes[] = {
 	{ .name = "cuda-ranges",
 	  .answer = ANSWER_FEW,
 	  .arguments = "--backend=cuda -S 64M --device-memory=16M --ranges=2 few -o output" },
+	/* Two devices, and one that is two. */
+	{ .name = "cuda-devices",
+	  .n_devices = 2,
+	  .answer = ANSWER_FEW,
+	  .arguments = "--gpus=0,1 -S 64M --device-memory=16M few -o output" },
+	{ .name = "cuda-device-twice",
+	  .answer = ANSWER_LARGE_RECORDS,
+	  .arguments =
+		  "--gpus=0,0 -S 1M --device-memory=1M -R 400 -k 200:b2 -T tmp/a input -o output",
+	  .is_slow = true },
 	{ .name = "cuda-merge", .answer = ANSWER_FEW, .arguments = CUDA "-m " PARTS " -o output" },
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",

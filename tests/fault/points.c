@@ -37,6 +37,7 @@ const char *const point_names[N_POINTS] = {
 	[POINT_THREAD] = "thread",
 	[POINT_DEVICE_OPEN] = "device-open",
 	[POINT_DEVICE_ALLOCATION] = "device-allocation",
+	[POINT_DEVICE_PEER] = "device-peer",
 	[POINT_DEVICE_LANE] = "device-lane",
 	[POINT_DEVICE_COPY] = "device-copy",
 	[POINT_DEVICE_SORT] = "device-sort",

@@ -49,6 +49,7 @@ enum point {
 	POINT_THREAD,
 	POINT_DEVICE_OPEN,
 	POINT_DEVICE_ALLOCATION,
+	POINT_DEVICE_PEER, /* of two devices, one by the other's memory */
 	/* What a device is asked to do: see failing_backend.c. */
 	POINT_DEVICE_LANE, /* lanes and marks */
 	POINT_DEVICE_COPY, /* and what else prepares, or looks at, one range */
@@ -147,14 +148,15 @@ void points_set_page_cache(bool is_cold, bool may_be_passed);
 enum device_shape {
 	SHAPE_CPU,     /* the CPU itself: it fails by its allocations and threads */
 	SHAPE_UNIFIED, /* a device that can fail, on the host's memory */
-	SHAPE_APART,   /* one with memory of its own */
+	SHAPE_APART,   /* one with memory of its own, or several */
+	SHAPE_REACHED, /* the same; several may copy from each other */
 	SHAPE_CUDA,    /* CUDA's, with fault points below: see twins_of_cuda.c */
 };
 
 void points_set_device(enum device_shape shape);
 
-/* Can that be? If not, *ret_why says why. Called once, before anything else. */
-bool points_have_device(const char **ret_why);
+/* How many are there? If none, *ret_why says why. Called once, before anything else. */
+unsigned points_n_devices(const char **ret_why);
 
 /* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
 enum effect point_pass(enum point point);

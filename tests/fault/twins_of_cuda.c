@@ -86,6 +86,14 @@ TWIN_OF_CUDA(POINT_DEVICE_CODE, cudaFuncGetAttributes,
 	(struct cudaFuncAttributes * attributes, const void *kernel), (attributes, kernel))
 TWIN_OF_CUDA(POINT_DEVICE_USE, cudaSetDevice, (int gpu), (gpu))
 
+TWIN_OF_CUDA(POINT_DEVICE_PEER, cudaDeviceCanAccessPeer, (int *ret_can, int gpu, int other),
+	(ret_can, gpu, other))
+TWIN_OF_CUDA(POINT_DEVICE_PEER, cudaDeviceEnablePeerAccess, (int other, unsigned flags),
+	(other, flags))
+TWIN_OF_CUDA(POINT_DEVICE_PEER, cudaMemcpy,
+	(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind),
+	(to, from, nbytes, kind))
+
 TWIN_THAT_GIVES(POINT_DEVICE_ALLOCATION, cudaMalloc, (void **ret_memory, size_t nbytes),
 	(ret_memory, nbytes))
 TWIN_THAT_GIVES(POINT_DEVICE_ALLOCATION, cudaHostRegister,
@@ -136,7 +144,7 @@ cudaError_t __wrap_cudaGetLastError(void)
 }
 
 /* It also makes the context, which keeps descriptors. */
-bool points_have_device(const char **ret_why)
+unsigned points_n_devices(const char **ret_why)
 {
 	int n = 0;
 	cudaError_t error = __real_cudaGetDeviceCount(&n);
@@ -144,5 +152,5 @@ bool points_have_device(const char **ret_why)
 	if (error == cudaSuccess && n > 0)
 		error = __real_cudaFree(NULL);
 	*ret_why = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
-	return error == cudaSuccess && n > 0;
+	return error == cudaSuccess ? (unsigned)n : 0;
 }
