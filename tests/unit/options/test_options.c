@@ -222,9 +222,8 @@ static void wrong_words_are_refused_with_the_right_ones(void **state)
 
 static void gpu_lists_are_checked(void **state)
 {
-	static const char *const lists[] = { "",  ",",  "0,",  ",0",         "0,,1",
-					     "a", "-1", "0 1", "99999999999",
-					     "all,0", "0,all" };
+	static const char *const lists[] = { "",   ",",   "0,",          ",0",    "0,,1", "a",
+					     "-1", "0 1", "99999999999", "all,0", "0,all" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
@@ -317,6 +316,8 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 		{ "--skip-bytes=1K", "--skip-bytes=1024b" },
 		{ "--gpus=0,1", "--gpus=1,0" },
 		{ "--gpus=7", "--gpus=07" },
+		{ "--gpus=0,0,1", "--gpus=0,1,0" },
+		{ "--gpus=all", "--gpus=all" },
 	};
 
 	struct options options = PARSED("-m", "--part=2/8", "--part=02/8", "-oout");
@@ -330,6 +331,8 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 	REFUSED("--gpus: can", "'0,1' and as '0,2'", "--gpus=0,1", "--gpus=0,2", "-oout");
 	REFUSED("--gpus: can", "'0,1' and as '1'", "--gpus=0,1", "--gpus=1", "-oout");
 	REFUSED("--gpus: can", "'1' and as '0,1'", "--gpus=1", "--gpus=0,1", "-oout");
+	REFUSED("--gpus: can", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1", "-oout");
+	REFUSED("--gpus: can", "'all' and as '0'", "--gpus=all", "--gpus=0", "-oout");
 	REFUSED("--gpus: 'x'", "is not a list", "--gpus=1", "--gpus=x", "-oout");
 	REFUSED("--part: can", "'1/2' and as '2/2'", "-m", "--part=1/2", "--part=2/2", "-oout");
 	REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
@@ -369,6 +372,15 @@ static void a_list_of_gpus_is_a_demand(void **state)
 	(void)state;
 	assert_int_equal(options.backend, BACKEND_CUDA);
 	options_free(&options);
+	options = PARSED("--gpus=all", "-o", "out");
+	assert_int_equal(options.backend, BACKEND_CUDA);
+	assert_true(options_spec(&options).all_gpus);
+	assert_int_equal(options_spec(&options).n_gpus, 0);
+	options_free(&options);
+	options = PARSED("--gpus=3,1,3", "-o", "out");
+	assert_int_equal(options.n_gpus, 3);
+	options_free(&options);
+	REFUSED("--gpus", "--backend=cpu", "--gpus=all", "--backend=cpu");
 }
 
 static void verify_and_fsync_need_an_output_file(void **state)
