@@ -90,7 +90,7 @@ same expected output 'gsort, from a pipe'
 GSORT=$gsort
 
 claim 'a GPU that there is not'
-refuses 'GPU: .*device' --backend=cuda --gpus=99 input
+refuses 'GPU 99: .*device' --backend=cuda --gpus=99 input
 
 claim 'more memory than the device has'
 gives expected --backend=cuda --device-memory=100T input

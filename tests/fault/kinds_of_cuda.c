@@ -61,7 +61,7 @@ const char *kind_name(const struct kind *kind)
 const char *kind_reason(const struct kind *kind)
 {
 	if (kind->effect == EFFECT_DIE)
-		return "GPU: ";
+		return "GPU";
 	return !is_of_cuda(kind) || kind->error == cudaErrorMemoryAllocation ?
 		       "memory" :
 		       cudaGetErrorString((cudaError_t)kind->error);

@@ -18,14 +18,33 @@ enum {
 	WINDOW_NBYTES = 8 << 20, /* all that are in flight stay in the host's last cache */
 };
 
-int cuda_status(int code, const char *what)
+/* Of several it is said which one. */
+static int status_of(int gpu, int code, const char *what)
 {
+	char name[32] = "GPU";
+
 	if (code == cudaSuccess)
 		return 0;
 	cudaGetLastError(); /* what can be cleared is cleared; other errors stay, and come again */
 	if (code == cudaErrorMemoryAllocation)
 		return -ENOMEM;
-	return fail(-EIO, "GPU: %s: %s", what, cudaGetErrorString((cudaError_t)code));
+	if (gpu > 0 || (gpu == 0 && cuda_device_n() > 1))
+		snprintf(name, sizeof name, "GPU %d", gpu);
+	return fail(-EIO, "%s: %s: %s", name, what, cudaGetErrorString((cudaError_t)code));
+}
+
+int cuda_status(int code, const char *what)
+{
+	int gpu = -1;
+
+	if (code != cudaSuccess)
+		cuda_pass_over(cudaGetDevice(&gpu));
+	return status_of(gpu, code, what);
+}
+
+int cuda_status_in(const struct cuda_device *device, int code, const char *what)
+{
+	return status_of(device->gpu, code, what);
 }
 
 void cuda_pass_over(int code)
@@ -36,7 +55,7 @@ void cuda_pass_over(int code)
 
 int cuda_device_use(const struct cuda_device *device)
 {
-	return cuda_status(cudaSetDevice(device->gpu), "cannot be used");
+	return cuda_status_in(device, cudaSetDevice(device->gpu), "cannot be used");
 }
 
 int cuda_device_probe(const char **ret_why)
@@ -107,7 +126,7 @@ static int find_code(const struct cuda_device *device, const struct cudaDevicePr
 	const int code = kernels_architecture(&architecture);
 
 	if (!is_want_of_code(code))
-		return cuda_status(code, "its code");
+		return cuda_status_in(device, code, "its code");
 	cudaGetLastError();
 	return fail_hint(-ENODEV, HINT_BUILD_FOR_GPU,
 			 (uint64_t)(10 * properties->major + properties->minor),

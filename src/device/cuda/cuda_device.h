@@ -29,10 +29,12 @@ static inline struct cuda_device *cuda_device(struct device *device)
 }
 
 /*
- * A cudaError_t as a negative errno, after a message that says `what`; -ENOMEM without one. What
- * can be cleared is cleared; an error that sticks comes again.
+ * A cudaError_t as a negative errno, after a message that says `what`, and of several GPUs on which
+ * one: the thread's, or that of `device`; -ENOMEM without one. What can be cleared is cleared; an
+ * error that sticks comes again.
  */
 int cuda_status(int code, const char *what);
+int cuda_status_in(const struct cuda_device *device, int code, const char *what);
 
 /*
  * What need not succeed: giving back, since on a context that an error sticks to nothing can be

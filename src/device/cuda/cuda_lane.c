@@ -214,7 +214,7 @@ int cuda_lane_mark(struct lane *lane_handle, struct mark *mark_handle)
 	pthread_mutex_lock(&lane->lock);
 	mark->lane = lane;
 	mark->n_queued = lane->n_queued;
-	r = cuda_status(cudaEventRecord(mark->event, lane->stream), "event");
+	r = cuda_status_in(lane->gpu, cudaEventRecord(mark->event, lane->stream), "event");
 	pthread_mutex_unlock(&lane->lock);
 	return r;
 }
@@ -226,7 +226,8 @@ int cuda_mark_wait(struct mark *handle)
 
 	if (!mark->lane)
 		return 0;
-	r = cuda_status(cudaEventSynchronize(mark->event), "waiting for an event");
+	r = cuda_status_in(mark->lane->gpu, cudaEventSynchronize(mark->event),
+			   "waiting for an event");
 	pthread_mutex_lock(&mark->lane->lock);
 	deliver(mark->lane, mark->n_queued);
 	pthread_mutex_unlock(&mark->lane->lock);
@@ -238,8 +239,9 @@ int cuda_lane_follow(struct lane *lane, struct mark *handle)
 	const struct cuda_mark *mark = cuda_mark(handle);
 
 	return mark->lane ?
-		       cuda_status(cudaStreamWaitEvent(cuda_lane(lane)->stream, mark->event, 0),
-				   "event") :
+		       cuda_status_in(mark->lane->gpu,
+				      cudaStreamWaitEvent(cuda_lane(lane)->stream, mark->event, 0),
+				      "event") :
 		       0;
 }
 

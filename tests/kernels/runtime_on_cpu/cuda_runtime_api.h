@@ -63,6 +63,7 @@ const char *cudaGetErrorString(cudaError_t error);
 
 cudaError_t cudaGetDeviceCount(int *ret_n);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *ret_device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int device);
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaMemGetInfo(size_t *ret_free_nbytes, size_t *ret_total_nbytes);

@@ -104,6 +104,12 @@ cudaError_t cudaSetDevice(int device)
 	return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *ret_device)
+{
+	*ret_device = current;
+	return cudaSuccess;
+}
+
 cudaError_t cudaDeviceCanAccessPeer(int *ret_can, int device, int other)
 {
 	*ret_can = device != other;
