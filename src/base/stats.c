@@ -143,6 +143,7 @@ static void show_span(const struct stats *stats, const struct span *span, bool i
 		.begin_ns = span->begin_ns,
 		.end_ns = end_ns,
 		.role = span->lane ? TRACK_DEVICES : role,
+		.device = span->device,
 		.owner = span->lane ? span->lane : (uint64_t)pthread_self(),
 		.item = span->item,
 		.nbytes = nbytes,

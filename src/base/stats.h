@@ -60,6 +60,7 @@ struct stats;
 struct span {
 	enum stage stage;
 	uint32_t lane;     /* of a device apart, from 1: it did it; 0: the calling thread */
+	uint32_t device;   /* of several such, from 1; 0: it is the only one */
 	uint64_t item;     /* number of the chunk, block or window, for the trace */
 	uint64_t begin_ns; /* clock_now_ns() */
 };

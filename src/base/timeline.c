@@ -68,12 +68,14 @@ void timeline_add(struct timeline *timeline, const struct timeline_piece *piece)
 		.begin_ns = piece->begin_ns < piece->end_ns ? piece->begin_ns : piece->end_ns,
 		.end_ns = piece->end_ns,
 		.role = piece->role,
+		.device = piece->device,
 		.item = piece->item,
 		.nbytes = piece->nbytes,
 	};
 
-	event.track = tracks_place(timeline->tracks, event.role, piece->owner, &event.begin_ns,
-				   event.end_ns);
+	event.track = tracks_place(timeline->tracks, event.role,
+				   (struct track_owner){ piece->device, piece->owner },
+				   &event.begin_ns, event.end_ns);
 	trace_add(timeline->onlookers.trace, &event);
 	if (timeline->onlookers.history)
 		remember(timeline, piece->stage, &event);

@@ -32,7 +32,8 @@ struct timeline_piece {
 	enum stage stage;            /* that is work; N_STAGES: that is none, or waiting */
 	uint64_t begin_ns, end_ns;
 	enum track_role role;
-	uint64_t owner; /* what did it (tracks.h) */
+	uint32_t device; /* of several, from 1; else 0 */
+	uint64_t owner;  /* what did it (tracks.h) */
 	uint64_t item, nbytes;
 };
 

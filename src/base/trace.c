@@ -108,8 +108,10 @@ static void put_event(struct trace *trace, const struct trace_event *event, uint
 	trace->n_written++;
 }
 
-static void put_name(struct trace *trace, enum track_role role, uint32_t track)
+static void put_name(struct trace *trace, const struct trace_event *event)
 {
+	const enum track_role role = event->role;
+	const uint32_t track = event->track;
 	const unsigned tid = tid_of(role, track);
 
 	fprintf(trace->stream,
@@ -117,6 +119,9 @@ static void put_name(struct trace *trace, enum track_role role, uint32_t track)
 		trace->pid, tid);
 	if (role == TRACK_PHASES)
 		fprintf(trace->stream, "\"%s\"}},\n", track_role_names(role));
+	else if (event->device)
+		fprintf(trace->stream, "\"%s %u, device %u\"}},\n", track_role_name(role),
+			track + 1, event->device);
 	else
 		fprintf(trace->stream, "\"%s %u\"}},\n", track_role_name(role), track + 1);
 	fprintf(trace->stream,
@@ -223,7 +228,7 @@ void trace_add(struct trace *trace, const struct trace_event *event)
 	if (!collection)
 		return;
 	if (!collection->is_named)
-		put_name(trace, event->role, event->track);
+		put_name(trace, event);
 	collection->is_named = true;
 	lengthen_while(trace, event->end_ns);
 	if (trace->while_ns && event->role != TRACK_PHASES)

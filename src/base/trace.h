@@ -35,6 +35,7 @@ struct trace_event {
 	uint64_t begin_ns, end_ns;   /* clock_now_ns(); behind those before it on the track */
 	enum track_role role;
 	uint32_t track;  /* of the role */
+	uint32_t device; /* of several, whose track it is, from 1; else 0 */
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
 };

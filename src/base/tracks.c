@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct track {
-	uint64_t owner;
+	struct track_owner owner;
 	uint64_t end_ns; /* of what is on it */
 };
 
@@ -52,15 +52,17 @@ static uint64_t tolerance_ns(enum track_role role)
 }
 
 /* The owner's own, if it is free; else the one that is free longest. NULL: none is. */
-static struct track *find_free(struct tracks *tracks, enum track_role role, uint64_t owner,
-			       uint64_t begin_ns)
+static struct track *find_free(struct tracks *tracks, enum track_role role,
+			       struct track_owner owner, uint64_t begin_ns)
 {
 	struct track *found = NULL;
 
 	for (uint32_t i = 0; i < tracks->n[role]; i++) {
 		struct track *track = &tracks->of[role][i];
 
-		if (track->owner == owner && track->end_ns <= begin_ns + tolerance_ns(role))
+		if (track->owner.device != owner.device)
+			continue;
+		if (track->owner.who == owner.who && track->end_ns <= begin_ns + tolerance_ns(role))
 			return track;
 		if (track->end_ns <= begin_ns && (!found || track->end_ns < found->end_ns))
 			found = track;
@@ -84,7 +86,7 @@ static struct track *add(struct tracks *tracks, enum track_role role)
 	return &grown[n];
 }
 
-uint32_t tracks_place(struct tracks *tracks, enum track_role role, uint64_t owner,
+uint32_t tracks_place(struct tracks *tracks, enum track_role role, struct track_owner owner,
 		      uint64_t *begin_ns, uint64_t end_ns)
 {
 	struct track *track = find_free(tracks, role, owner, *begin_ns);

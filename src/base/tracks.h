@@ -41,13 +41,19 @@ int tracks_open(struct tracks **ret_tracks);
 /* NULL is fine. */
 void tracks_close(struct tracks *tracks);
 
+/* A thread, or whatever else does one piece after the other. */
+struct track_owner {
+	uint32_t device; /* several devices have tracks of their own each; 0 of what is of none */
+	uint64_t who;
+};
+
 /*
  * The number of the track of a piece of work, from 0 for each role. Pieces come in the order in
- * which they ended, more or less. owner: a thread, or whatever else does one piece after the other.
+ * which they ended, more or less.
  * *begin_ns is moved behind the end of what is on the track already where the two overlap by less
  * than a clock may be wrong.
  */
-uint32_t tracks_place(struct tracks *tracks, enum track_role role, uint64_t owner,
+uint32_t tracks_place(struct tracks *tracks, enum track_role role, struct track_owner owner,
 		      uint64_t *begin_ns, uint64_t end_ns);
 
 /* How many tracks a role has. */

@@ -285,7 +285,9 @@ static double time_decode(struct trial *trial)
 bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates)
 {
 	struct trial trial = { .job = job };
-	const double lanes = job->plan.shares_processors ? job->info.n_lanes : 1;
+	/* Of several devices one is tried: each has links of its own, unless one is there twice. */
+	const double devices = job->n_workers;
+	const double lanes = job->plan.shares_processors ? job->info.n_lanes : devices;
 	bool is_open;
 	double upload;
 
@@ -300,8 +302,9 @@ bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_ra
 			rates->rates[STAGE_ENCODE] = lanes * time_encode(&trial);
 		rates->rates[STAGE_SORT] = lanes * time_sort(&trial);
 		if (job->plan.copies) {
-			rates->rates[STAGE_UPLOAD] = upload;
-			rates->rates[STAGE_DOWNLOAD] = time_copy(&trial, trial.host, trial.b);
+			rates->rates[STAGE_UPLOAD] = devices * upload;
+			rates->rates[STAGE_DOWNLOAD] =
+				devices * time_copy(&trial, trial.host, trial.b);
 		}
 	}
 	device_rates_close(&trial);

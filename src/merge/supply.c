@@ -242,13 +242,17 @@ static int read_share(void *context, uint32_t i)
 	return r;
 }
 
-/* Queue the first part of the way of what another device has, if it is by the host. */
+/* Is something of it to come by way of the host? */
+static bool comes_by_host(const struct supply *supply, const struct share *share)
+{
+	return share->away && share->n_blocks && !is_reached(supply, share);
+}
+
+/* Queue the first part of that way. */
 static int download(struct supply *supply, const struct share *share)
 {
 	const uint64_t start = run_block_start(share->run, share->next_block);
 
-	if (!share->away || share->n_blocks == 0 || is_reached(supply, share))
-		return 0;
 	return lane_copy(homes_lane(&supply->homes, share->run), (char *)share->items,
 			 share->away + start * supply->job->layout->resident_nbytes,
 			 share->items_nbytes);
@@ -257,13 +261,18 @@ static int download(struct supply *supply, const struct share *share)
 /* Have in host memory what does not come from here. */
 static int fetch(struct supply *supply)
 {
+	uint32_t n_coming = 0;
 	int r = 0, waited;
 
-	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
+	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
+		if (!comes_by_host(supply, &supply->shares[i]))
+			continue;
+		n_coming++;
 		r = download(supply, &supply->shares[i]);
+	}
 	if (r == 0 && supply->crew)
 		r = crew_run(supply->crew, read_share, supply, supply->n_shares);
-	if (supply->homes.n == 1)
+	if (n_coming == 0)
 		return r;
 	waited = homes_wait(&supply->homes);
 	return r < 0 ? r : waited;

@@ -88,6 +88,7 @@ static json_t *memory_of(struct making *making)
 	put(making, object, "codecs_bytes", number_of(plan->side_nbytes));
 	put(making, object, "index_bytes", number_of(plan->index_nbytes));
 	put(making, object, "mapped_bytes", number_of(plan->mapped_nbytes));
+	put(making, object, "devices", number_of(plan->n_devices));
 	put(making, object, "device_bytes", known(plan->copies, plan->device_nbytes));
 	put(making, object, "host_tier_bytes", known(plan->copies, plan->host_tier_nbytes));
 	return object;
@@ -100,7 +101,7 @@ static void put_runs(struct making *making, json_t *object)
 
 	put(making, object, "chunks", number_of(plan->n_chunks));
 	put(making, object, "chunk_bytes", number_of(plan->chunk_nbytes));
-	put(making, object, "lanes", number_of(plan->n_lanes));
+	put(making, object, "lanes", number_of((uint64_t)plan->n_devices * plan->n_lanes));
 	put(making, object, "fits", json_boolean(plan->fits));
 	put(making, object, "runs_spilled", known(!plan->is_endless, plan->n_spilled_runs));
 	put(making, object, "run_bytes", number_of(run_nbytes));

@@ -105,7 +105,8 @@ static void tell_device(const struct listener *to, const struct plan *plan)
 {
 	char size[32];
 
-	tell_size(to, "device memory", plan->device_nbytes, " at most");
+	tell_size(to, "device memory", plan->device_nbytes,
+		  plan->n_devices > 1 ? " at most, of each device" : " at most");
 	tell_size(to, "host tier", plan->host_tier_nbytes, " of spilled runs stay in memory");
 	if (plan->packs)
 		tell_row(to, "runs are packed", "on the device, before they are downloaded");
@@ -143,7 +144,7 @@ void plan_tell(const struct plan *plan, plan_row *row, void *context)
 	if (plan->n_chunks) {
 		size_format(plan->chunk_nbytes, size);
 		tell_row(&to, "chunks", "%" PRIu64 " buffers of %s, %u sorted at a time",
-			 plan->n_chunks, size, plan->n_lanes);
+			 plan->n_chunks, size, plan->n_devices * plan->n_lanes);
 		tell_runs(&to, plan);
 	}
 	tell_merge(&to, plan);

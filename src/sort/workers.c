@@ -105,6 +105,7 @@ static int open_all(struct job *job, const struct backend *backend, const struct
 		const bool is_last_hope = i + 1 == wanted->n && job->n_workers == 0;
 
 		config->number = number_of(wanted, i);
+		config->place = wanted->n > 1 ? i + 1 : 0;
 		config->n_sharing = count_sharing(wanted, config->number);
 		r = wanted->may_miss && !is_last_hope ? try_worker(job, backend, config) :
 							open_worker(job, backend, config);

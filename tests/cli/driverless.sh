@@ -34,4 +34,5 @@ gives expected input
 claim 'a GPU that was asked for and cannot be had is an error with the reason'
 refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda input
 refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
+refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
 finish

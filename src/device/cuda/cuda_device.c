@@ -170,6 +170,7 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	if (!device)
 		return fail(-ENOMEM, "no memory for the CUDA back end");
 	device->gpu = (int)config->number;
+	device->place = config->place;
 	device->stats = config->stats;
 	r = open_gpu(device, config);
 	if (r < 0) {

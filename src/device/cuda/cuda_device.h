@@ -20,6 +20,7 @@ struct cuda_device {
 	struct stats *stats;    /* may be NULL */
 	cudaEvent_t origin;     /* passed at origin_ns on the host's clock */
 	uint64_t origin_ns;
+	unsigned place;      /* as backend_config says */
 	atomic_uint n_lanes; /* opened so far: tracks of the timeline */
 };
 

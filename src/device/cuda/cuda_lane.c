@@ -79,7 +79,9 @@ static void delivery_free(struct delivery *delivery)
 static void delivery_finish(struct cuda_lane *lane, struct delivery *delivery)
 {
 	struct stats *stats = lane->gpu->stats;
-	struct span span = { .stage = delivery->stage, .lane = lane->track };
+	struct span span = { .stage = delivery->stage,
+			     .lane = lane->track,
+			     .device = lane->gpu->place };
 	uint64_t end_ns;
 
 	if (delivery->deliver)

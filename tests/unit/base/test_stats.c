@@ -332,6 +332,8 @@ static void spans_become_events_of_the_trace(void **state)
 	span = stats_begin(STAGE_SORT, 8);
 	span.lane = 2;
 	stats_waited(stats, span);
+	span.device = 2;
+	stats_waited(stats, span);
 	stats_close(stats);
 	trace_close(trace);
 	rewind(file);
@@ -342,6 +344,7 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_has("{\"name\":\"sort\",\"cat\":\"wait\"");
 	assert_has("\"name\":\"fetcher 1\"");
 	assert_has("\"name\":\"GPU lane 1\"");
+	assert_has("\"name\":\"GPU lane 2, device 2\"");
 }
 
 static void no_stats_are_fine(void **state)

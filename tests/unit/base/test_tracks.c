@@ -18,10 +18,15 @@ static struct tracks *open_tracks(void)
 	return tracks;
 }
 
+static struct track_owner by(uint32_t device, uint64_t who)
+{
+	return (struct track_owner){ device, who };
+}
+
 static uint32_t place(struct tracks *tracks, uint64_t owner, uint64_t begin_ns, uint64_t end_ns)
 {
 	const uint64_t given_ns = begin_ns;
-	const uint32_t track = tracks_place(tracks, TRACK_READERS, owner, &begin_ns, end_ns);
+	const uint32_t track = tracks_place(tracks, TRACK_READERS, by(0, owner), &begin_ns, end_ns);
 
 	assert_int_equal(begin_ns, given_ns);
 	return track;
@@ -51,6 +56,20 @@ static void what_runs_at_the_same_time_has_tracks_of_its_own(void **state)
 	tracks_close(tracks);
 }
 
+static void devices_do_not_share_a_track(void **state)
+{
+	struct tracks *tracks = open_tracks();
+	uint64_t begin_ns = 0;
+
+	(void)state;
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, by(1, 1), &begin_ns, 1), 0);
+	begin_ns = 5;
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, by(2, 1), &begin_ns, 6), 1);
+	begin_ns = 7;
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, by(1, 2), &begin_ns, 8), 0);
+	tracks_close(tracks);
+}
+
 static void thread_stays_on_its_track(void **state)
 {
 	struct tracks *tracks = open_tracks();
@@ -71,9 +90,9 @@ static void clock_of_a_device_may_be_a_little_wrong(void **state)
 	uint64_t begin_ns = 0;
 
 	(void)state;
-	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, 1, &begin_ns, 5000), 0);
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, by(0, 1), &begin_ns, 5000), 0);
 	begin_ns = 4990;
-	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, 1, &begin_ns, 9000), 0);
+	assert_int_equal(tracks_place(tracks, TRACK_DEVICES, by(0, 1), &begin_ns, 9000), 0);
 	assert_int_equal(begin_ns, 5000);
 	tracks_close(tracks);
 }
@@ -90,7 +109,8 @@ static void pieces_on_a_track_never_overlap(void **state)
 	for (uint64_t now = 1; now < N_PIECES; now++) {
 		const unsigned thread = (unsigned)rand() % N_THREADS;
 		uint64_t begin = ends[thread] + (unsigned)rand() % (now - ends[thread]);
-		const uint32_t track = tracks_place(tracks, TRACK_LANES, thread, &begin, now);
+		const uint32_t track =
+			tracks_place(tracks, TRACK_LANES, by(0, thread), &begin, now);
 
 		assert_true(track < 64);
 		assert_true(begin >= last[track] && begin <= now);
@@ -105,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_that_come_and_go_share_a_track),
 		cmocka_unit_test(what_runs_at_the_same_time_has_tracks_of_its_own),
+		cmocka_unit_test(devices_do_not_share_a_track),
 		cmocka_unit_test(thread_stays_on_its_track),
 		cmocka_unit_test(clock_of_a_device_may_be_a_little_wrong),
 		cmocka_unit_test(pieces_on_a_track_never_overlap),
