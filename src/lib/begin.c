@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "src/base/thread.h"
 #include "src/lib/inside.h"
@@ -232,6 +233,23 @@ static int open_reports(struct gsort *sort)
 }
 
 /*
+ * The engine opens devices, whose drivers may have to compile what runs there: it has the stack
+ * that the first thread of a program mostly has, unless addresses are limited.
+ */
+static size_t engine_stack_nbytes(void)
+{
+	static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
+
+	for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++) {
+		struct rlimit limit;
+
+		if (getrlimit(resources[i], &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
+			return 0;
+	}
+	return 8 << 20;
+}
+
+/*
  * Signals are the caller's: none comes to these threads, and a broken pipe is only an error; unless
  * the caller handles them.
  */
@@ -244,7 +262,7 @@ static int start_threads(struct gsort *sort)
 
 	if (holds_signals)
 		thread_hold_signals(&before);
-	r = thread_start(engine_run, sort, 0, &sort->engine);
+	r = thread_start(engine_run, sort, engine_stack_nbytes(), &sort->engine);
 	if (r == 0 && sort->watcher)
 		sort->is_watched = thread_start(told_watch, sort, 0, &sort->watching) == 0;
 	if (holds_signals)

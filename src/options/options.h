@@ -1,10 +1,10 @@
 /*
  * options - all that can be asked of gsort, by name
  *
- * docs/cli.md describes every option. The command line (src/cli/command_line.h) and gsort_set() of
- * the library take them by the same table. What is asked for is decided here and nowhere else:
- * after options_settle() the struct is complete, consistent and read-only. The defaults that depend
- * on the machine (memory, threads) are left at 0 and filled in by the plan.
+ * docs/cli.md describes every option. gsort_set() and gsort_take() of the library take them, the
+ * latter for the command line. What is asked for is decided here and nowhere else: after
+ * options_settle() the struct is complete, consistent and read-only. The defaults that depend on
+ * the machine (memory, threads) are left at 0 and filled in by the plan.
  */
 #pragma once
 
@@ -80,7 +80,7 @@ struct options {
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */
 
-	/* Taken apart by the command line; nobody else reads these. */
+	/* Taken apart when the sort begins; nobody else reads these. */
 	const char *files0_path;
 	char *files0_names; /* what `inputs` points into when the names came from a file */
 };

@@ -1,8 +1,8 @@
 /*
  * spec - what a sort is asked for
  *
- * Who wants something sorted fills in one of these: the command line does (src/cli/), and so can
- * any other front end. Everything below knows this, and no option. A spec is complete, consistent
+ * Who wants something sorted fills in one of these: the library does (src/lib/), and so can any
+ * other front end. Everything below knows this, and no option. A spec is complete, consistent
  * and read-only; what it points to is the caller's, and must outlive the sort. What depends on the
  * machine (memory, threads) may be left at 0.
  *
