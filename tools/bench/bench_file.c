@@ -21,7 +21,6 @@
 #include "src/base/messages.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
-#include "src/report/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_program.h"
 #include "tools/bench/bench_report.h"
@@ -280,7 +279,7 @@ static int run_cases(struct bench *bench)
 }
 
 /* json: NULL, or where the figures go as well. */
-static void report(const struct bench *bench, struct report_file *json)
+static void report(const struct bench *bench, FILE *json)
 {
 	const struct bench_case *measured = bench->measured;
 	const struct kind *kind = bench->kind;
@@ -306,7 +305,7 @@ static void report(const struct bench *bench, struct report_file *json)
 	}
 	bench_report_print(&all);
 	if (json)
-		bench_report_print_json(&all, report_file_stream(json));
+		bench_report_print_json(&all, json);
 }
 
 static int make_directory(struct bench *bench)
@@ -358,8 +357,9 @@ static void free_layouts(struct bench *bench)
 		layout_free(&bench->layout[data]);
 }
 
-static int bench_files(const struct file_options *options, struct report_file *json)
+static int bench_files(void *context, FILE *json)
 {
+	const struct file_options *options = context;
 	struct bench *bench = calloc(1, sizeof *bench);
 	int r;
 
@@ -409,21 +409,6 @@ static const struct tool tool = {
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
 };
 
-/* Where the figures go is known to be writable before they are measured. */
-static int bench_reporting(const struct file_options *options)
-{
-	const char *path = options->whole.json_path;
-	struct report_file *json = NULL;
-	int r = path ? report_file_open(tool_calls(), path, &json) : 0;
-
-	if (r == 0)
-		r = bench_files(options, json);
-	if (r == 0)
-		return report_file_commit(json);
-	report_file_abort(json);
-	return r;
-}
-
 int bench_file(int argc, char **argv)
 {
 	struct file_options options = {
@@ -437,6 +422,6 @@ int bench_file(int argc, char **argv)
 	if (r > 0)
 		return EXIT_SORTED;
 	if (r == 0)
-		r = bench_reporting(&options);
+		r = bench_measure(&options.whole, bench_files, &options);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

@@ -27,7 +27,6 @@
 #include "src/base/size.h"
 #include "src/base/trace.h"
 #include "src/cli/exit_status.h"
-#include "src/report/report_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_request.h"
@@ -403,20 +402,13 @@ static int bench_directory(struct bench *bench)
 	return r;
 }
 
-/* Where the figures go is known to be writable before they are measured. */
-static int bench_reporting(struct bench *bench)
+static int bench_and_print(void *context, FILE *json)
 {
-	const char *path = bench->options->whole.json_path;
-	struct report_file *json = NULL;
-	int r = path ? report_file_open(tool_calls(), path, &json) : 0;
+	struct bench *bench = context;
+	int r = bench_directory(bench);
 
-	if (r == 0)
-		r = bench_directory(bench);
-	if (r == 0 && json) {
-		print_json(bench, report_file_stream(json));
-		return report_file_commit(json);
-	}
-	report_file_abort(json);
+	if (r == 0 && json)
+		print_json(bench, json);
 	return r;
 }
 
@@ -484,6 +476,6 @@ int bench_io(int argc, char **argv)
 		r = check_options(&options);
 	bench.options = &options;
 	if (r == 0)
-		r = bench_reporting(&bench);
+		r = bench_measure(&options.whole, bench_and_print, &bench);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }

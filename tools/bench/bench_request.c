@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/messages.h"
+#include "src/report/report_file.h"
 
 const char *bench_default_dir(void)
 {
@@ -32,4 +33,17 @@ int bench_request_parse(const struct tool *tool, int argc, char **argv, void *ta
 	if (request->nbytes < 1 << 20)
 		return fail(-EINVAL, "--size: at least 1 MiB, or there is nothing to measure");
 	return 0;
+}
+
+int bench_measure(const struct bench_request *request, bench_measure_fn *measure, void *context)
+{
+	struct report_file *json = NULL;
+	int r = request->json_path ? report_file_open(tool_calls(), request->json_path, &json) : 0;
+
+	if (r == 0)
+		r = measure(context, json ? report_file_stream(json) : NULL);
+	if (r == 0)
+		return report_file_commit(json);
+	report_file_abort(json);
+	return r;
 }

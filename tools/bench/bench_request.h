@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "tools/tool/tool.h"
 
 enum { BENCH_MOST_REPEATS = 99, BENCH_MOST_THREADS = 64 };
@@ -27,6 +29,15 @@ const char *bench_default_dir(void);
  * done, or a negative errno after a message.
  */
 int bench_request_parse(const struct tool *tool, int argc, char **argv, void *target);
+
+/*
+ * Measures, and writes all times to the stream as well, unless that is NULL. 0, or a negative errno
+ * after a message.
+ */
+typedef int bench_measure_fn(void *context, FILE *json);
+
+/* Call it when the file for that, if one is wanted, is known to be writable. The same. */
+int bench_measure(const struct bench_request *request, bench_measure_fn *measure, void *context);
 
 /* clang-format off */
 #define BENCH_ROW_SIZE(HELP) \
