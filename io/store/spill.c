@@ -198,6 +198,17 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 			       extent.nbytes);
 }
 
+/* What is under the lock, for who has it not. */
+static uint64_t read_counter(struct spill *spill, const uint64_t *counter)
+{
+	uint64_t value;
+
+	pthread_mutex_lock(&spill->lock);
+	value = *counter;
+	pthread_mutex_unlock(&spill->lock);
+	return value;
+}
+
 uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
 {
 	const uint64_t lag = peak_nbytes / LAG_PART;
@@ -209,8 +220,6 @@ uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
 
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
-	uint64_t lag_nbytes;
-
 	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
 	if (extent.nbytes == 0)
 		return;
@@ -219,10 +228,8 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 		memory_tier_discard(spill->memory, extent.offset, extent.nbytes);
 		return;
 	}
-	pthread_mutex_lock(&spill->lock);
-	lag_nbytes = spill_lag_nbytes(spill->peak_nbytes);
-	pthread_mutex_unlock(&spill->lock);
-	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes, lag_nbytes);
+	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes,
+		    spill_lag_nbytes(spill_peak_nbytes(spill)));
 }
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
@@ -233,12 +240,7 @@ const char *spill_directory(const struct spill *spill, uint32_t file)
 
 uint64_t spill_taken_nbytes(struct spill *spill)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&spill->lock);
-	nbytes = spill->used_nbytes;
-	pthread_mutex_unlock(&spill->lock);
-	return nbytes;
+	return read_counter(spill, &spill->used_nbytes);
 }
 
 uint64_t spill_used_nbytes(struct spill *spill)
@@ -249,12 +251,7 @@ uint64_t spill_used_nbytes(struct spill *spill)
 
 uint64_t spill_peak_nbytes(struct spill *spill)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&spill->lock);
-	nbytes = spill->peak_nbytes;
-	pthread_mutex_unlock(&spill->lock);
-	return nbytes;
+	return read_counter(spill, &spill->peak_nbytes);
 }
 
 uint64_t spill_memory_peak_nbytes(struct spill *spill)
