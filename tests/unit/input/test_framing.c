@@ -3,6 +3,15 @@
  */
 #include "tests/support/input_fixture.h"
 
+static bool has_no_memory;
+
+void *__real_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes);
+void *__wrap_calloc(size_t n, size_t nbytes)
+{
+	return has_no_memory ? NULL : __real_calloc(n, nbytes);
+}
+
 static struct input *open_framed(const char *const *paths, size_t n, struct framing framing)
 {
 	struct input *input;
@@ -122,6 +131,20 @@ static void files_that_are_framed_otherwise_are_refused(void **state)
 	input_close(input);
 }
 
+static void header_without_memory_is_an_error(void **state)
+{
+	const char *const paths[] = { part("a", 0, 10) };
+	const struct header_wish wish = { 0 };
+	struct input *input = open_framed(paths, 1, (struct framing){ .skip_nbytes = 10 });
+	struct header header = { 0 };
+
+	(void)state;
+	has_no_memory = true;
+	assert_int_equal(input_make_header(input, &wish, &header), -ENOMEM);
+	has_no_memory = false;
+	input_close(input);
+}
+
 static void short_pipes_are_refused(void **state)
 {
 	const char *const paths[] = { "-" };
@@ -175,6 +198,7 @@ int main(void)
 		FIXTURE(headers_and_tails_are_no_part_of_the_stream),
 		FIXTURE(headers_and_tails_of_pipes_are_none_either),
 		FIXTURE(files_that_are_framed_otherwise_are_refused),
+		FIXTURE(header_without_memory_is_an_error),
 		FIXTURE(short_pipes_are_refused),
 		FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
 		FIXTURE(growing_tail_is_an_error),

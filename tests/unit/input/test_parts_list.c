@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/messages_heard.h"
 
@@ -152,12 +153,33 @@ static void names_that_lead_elsewhere_or_are_no_text_cannot_be_listed(void **sta
 	assert_false(parts_list_can_name(""));
 }
 
+/* A file of that size without a block on the disk. */
+static void list_that_is_too_long_is_not_read(void **state)
+{
+	FILE *stream = tmpfile();
+	struct file file = { .calls = &syscalls_plain, .fd = fileno(stream) };
+	char *text = NULL;
+	size_t nbytes;
+
+	(void)state;
+	messages_reset(true);
+	assert_int_equal(ftruncate(file.fd, (64 << 20) + 1), 0);
+	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), -EFBIG);
+	assert_null(text);
+	assert_int_equal(ftruncate(file.fd, 3), 0);
+	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), 0);
+	assert_int_equal(nbytes, 3);
+	free(text);
+	fclose(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(list_that_is_written_is_read),
 		cmocka_unit_test(list_is_told_by_how_it_begins),
 		cmocka_unit_test(list_that_contradicts_itself_is_refused),
+		cmocka_unit_test(list_that_is_too_long_is_not_read),
 		cmocka_unit_test(names_that_lead_elsewhere_or_are_no_text_cannot_be_listed),
 	};
 

@@ -11,7 +11,22 @@ enum { MOST = 8 };
 
 static struct syscalls calls;
 static unsigned n_names, failing_name; /* renamed or linked; the one that fails, from 1; 0: none */
-static bool fails_for_good;
+static bool fails_for_good, is_durable;
+static bool has_no_memory; /* for names */
+
+__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...);
+int __wrap_asprintf(char **ret_text, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	if (has_no_memory)
+		return -1;
+	va_start(arguments, format);
+	n = vasprintf(ret_text, format, arguments);
+	va_end(arguments);
+	return n;
+}
 
 static bool fails(void)
 {
@@ -39,7 +54,7 @@ static int start(void **state)
 	calls.renameat = fail_renameat;
 	calls.linkat = fail_linkat;
 	n_names = failing_name = 0;
-	fails_for_good = false;
+	fails_for_good = is_durable = has_no_memory = false;
 	return 0;
 }
 
@@ -102,7 +117,7 @@ static int write_parts(unsigned n, char letter)
 		assert_int_equal(output_write_at(outputs[i], 0, content, strlen(content)), 0);
 		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
 	}
-	r = part_files_commit(files, outputs, list, false);
+	r = part_files_commit(files, outputs, list, is_durable);
 	part_files_close(files);
 	return r;
 }
@@ -238,7 +253,10 @@ static void new_parts_of_a_killed_process_go_with_it(void **state)
 		write_text("x.0003", "b3");
 		if (again) /* it is not one of the new ones either */
 			write_text("x.0003", "somebody else's");
+		messages_reset(true);
 		assert_int_equal(write_parts(2, 'c'), again ? -EEXIST : 0);
+		if (!again)
+			assert_string_equal(messages_last(), "");
 		if (again) {
 			assert_string_equal(text_of("x.0003"), "somebody else's");
 			assert_int_equal(unlink(path_of("x.0003")), 0);
@@ -280,6 +298,34 @@ static int refused(unsigned n)
 {
 	messages_reset(true);
 	return write_parts(n, 'z');
+}
+
+static void list_that_cannot_be_read_says_why(void **state)
+{
+	(void)state;
+	assert_int_equal(write_parts(3, 'a'), 0);
+	faults.transfer_errno = EIO;
+	assert_int_equal(refused(3), -EIO);
+	assert_non_null(strstr(messages_last(), "Input/output error"));
+	faults.transfer_errno = 0;
+	assert_parts(3, 'a');
+}
+
+static void names_without_memory_are_an_error(void **state)
+{
+	(void)state;
+	has_no_memory = true;
+	assert_int_equal(refused(3), -ENOMEM);
+}
+
+static void durable_parts_are_said_nothing_of(void **state)
+{
+	(void)state;
+	is_durable = true;
+	messages_reset(true);
+	assert_int_equal(write_parts(3, 'a'), 0);
+	assert_string_equal(messages_last(), "");
+	assert_parts(3, 'a');
 }
 
 static void what_would_be_taken_for_a_part_is_refused(void **state)
@@ -370,6 +416,9 @@ int main(void)
 		FIXTURE(new_parts_of_a_killed_process_go_with_it),
 		FIXTURE(new_parts_of_a_process_that_was_killed_the_first_time_go_as_well),
 		FIXTURE(what_a_process_left_that_was_killed_when_all_was_done_is_removed),
+		FIXTURE(list_that_cannot_be_read_says_why),
+		FIXTURE(names_without_memory_are_an_error),
+		FIXTURE(durable_parts_are_said_nothing_of),
 		FIXTURE(what_would_be_taken_for_a_part_is_refused),
 		FIXTURE(what_no_part_can_replace_is_refused),
 		FIXTURE(files_that_only_the_list_names_otherwise_stay),
