@@ -181,7 +181,7 @@ static void parts_of_the_output_have_no_gap(void **state)
 	assert_int_equal(visit_point(888, 80), -EBADMSG);
 }
 
-static void records_that_are_too_short_are_refused(void **state)
+static void records_too_short_or_of_no_type_are_refused(void **state)
 {
 	const struct saved_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
 	const struct payload_part parts[] = { { &point, sizeof point },
@@ -193,6 +193,8 @@ static void records_that_are_too_short_are_refused(void **state)
 	assert_int_equal(visit(RECORD_DONE, &(struct payload_part){ "short", 5 }, 1), -EBADMSG);
 	assert_false(saved.is_done);
 	assert_int_equal(visit(RECORD_RUN, &(struct payload_part){ "", 0 }, 1), -EBADMSG);
+	assert_int_equal(visit((enum checkpoint_record)99, &(struct payload_part){ "?", 1 }, 1),
+			 -EBADMSG);
 	assert_int_equal(saved.n_runs, 0);
 }
 
@@ -691,7 +693,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(first_record_is_the_header_and_no_other_is, start,
 						finish),
 		cmocka_unit_test_setup_teardown(parts_of_the_output_have_no_gap, start, finish),
-		cmocka_unit_test_setup_teardown(records_that_are_too_short_are_refused, start,
+		cmocka_unit_test_setup_teardown(records_too_short_or_of_no_type_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(output_without_its_name_is_not_done, start, finish),
 		cmocka_unit_test(output_is_written_up_to_the_first_gap),

@@ -224,6 +224,11 @@ static void disorder_among_the_records_is_seen(void **state)
 	gathered.elements[4] = 1;
 	gather(&gathered, false, UINT64_MAX, true);
 	assert_int_equal(gathered.found.n_disorders, 2);
+	set_up(&gathered, (struct layout_request){ 0 });
+	gathered.elements[0] = 0;
+	gathered.elements[4] = 1;
+	gather(&gathered, false, N - 1, true);
+	assert_int_equal(gathered.found.n_disorders, 2);
 }
 
 static void disorder_behind_the_prefix_is_seen(void **state)
