@@ -88,6 +88,7 @@ def agree(what, *arguments, pipe=None):
     if 'chunks' in plan:
         claim(row(text, 'chunks').split()[0] == str(plan['chunks']), f'{what}: chunks')
         claim(plan['fits'] == ('nothing is spilled' in row(text, 'runs')), f'{what}: fits')
+        claim(plan['fits'] or is_size(size_in(text, 'runs'), plan['run_bytes']), f'{what}: runs')
     told = {(PHASES[phase['name']], stage['name']): stage['bytes']
             for phase in said['phases'] for stage in phase['stages']}
     shown = moved(text)

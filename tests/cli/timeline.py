@@ -91,6 +91,16 @@ def check_bytes(events, stats):
         claim(sums[name] == said[name], f'{name}: {sums[name]} bytes, and {said[name]}')
 
 
+def check_windows(events):
+    """Windows that are fetched from files bear their numbers, as those that are written."""
+    items = collections.defaultdict(set)
+    for e in events:
+        if e.get('cat') == 'work':
+            items[e['name']].add(e['args']['item'])
+    claim(not items['fetch'] or max(items['fetch']) >= max(items['write']),
+          f'{len(items["write"])} windows are written, and {len(items["fetch"])} fetched')
+
+
 def main():
     trace, stats, output = sys.argv[1:4]
     with open(trace) as file:
@@ -105,6 +115,7 @@ def main():
     check_counters(events, stats, os.path.getsize(output))
     check_phases(events, stats)
     check_bytes(events, stats)
+    check_windows(events)
     return broken > 0
 
 
