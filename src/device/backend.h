@@ -47,7 +47,7 @@ struct backend_config {
 	unsigned n_threads;            /* CPU threads to use at most; at least 1 */
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
 	unsigned number;               /* which device of the back end; from 0 */
-	unsigned n_sharing;            /* devices that are opened of that one; at least 1 */
+	unsigned n_sharing;            /* so many times it is opened; 0: once */
 	unsigned place;      /* among several of a sort, from 1, for statistics; 0: alone */
 	struct stats *stats; /* where operations report their time; may be NULL */
 };

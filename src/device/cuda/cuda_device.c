@@ -87,7 +87,9 @@ static int find_memory(struct cuda_device *device, const struct backend_config *
 
 	if (r < 0)
 		return r;
-	device->memory_nbytes = (free_nbytes - free_nbytes / 10) / config->n_sharing;
+	device->memory_nbytes = free_nbytes - free_nbytes / 10;
+	if (config->n_sharing)
+		device->memory_nbytes /= config->n_sharing;
 	if (limit_nbytes && limit_nbytes < device->memory_nbytes)
 		device->memory_nbytes = limit_nbytes;
 	return 0;
