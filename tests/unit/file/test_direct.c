@@ -231,6 +231,26 @@ static void large_cold_source_stays_out_also_if_little_is_read_at_a_time(void **
 	file_close(&file);
 }
 
+static void failing_read_of_a_little_of_a_large_source_is_an_error(void **state)
+{
+	struct file file = open_cold(0);
+	struct source_table table;
+	struct source source;
+	unsigned char back[8];
+
+	(void)state;
+	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
+	table.large_nbytes = 1;
+	source_prepare(&source, path_of("f"), (struct given){ .kind = GIVEN_PATH });
+	assert_int_equal(source_examine(&table, &source), 0);
+	faults.transfer_errno = EIO;
+	assert_int_equal(source_read_at(&table, &source, 0, back, sizeof back), -EIO);
+	faults.transfer_errno = 0;
+	source_close(&table, &source);
+	source_table_destroy(&table);
+	file_close(&file);
+}
+
 static void what_was_written_long_ago_is_forgotten(void **state)
 {
 	enum { LONG = 64 << 20 };
@@ -296,6 +316,7 @@ int main(void)
 		FIXTURE(what_was_read_is_known_to_be_cached),
 		FIXTURE(large_cold_source_stays_out_of_the_cache),
 		FIXTURE(large_cold_source_stays_out_also_if_little_is_read_at_a_time),
+		FIXTURE(failing_read_of_a_little_of_a_large_source_is_an_error),
 		FIXTURE(what_was_written_long_ago_is_forgotten),
 	};
 
