@@ -528,12 +528,19 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     The tests that come to the mutant, its own module's first, then the fastest: how many there are,
     and those for which the effort is enough.
     """
+    def who_comes_to(near):
+        return [test for test in tests if near & test.lines.get(mutant.path, set())]
+
+    def last_before(known):
+        return {max((line for line in known if line < mutant.line), default=mutant.line)}
+
     known = lines.get(mutant.path, [])
     near = {line for line in known if mutant.line <= line <= mutant.last_line}
-    if not near:
-        near = {max((line for line in known if line < mutant.line), default=mutant.line)}
+    found = who_comes_to(near or last_before(known))
+    if not found:  # or gcov says so, of a line that was compiled to no branch of its own
+        found = who_comes_to(last_before(line for test in tests
+                                         for line in test.lines.get(mutant.path, ())))
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
-    found = [test for test in tests if near & test.lines.get(mutant.path, set())]
     shown, seconds = [], 0
     for test in sorted(found, key=lambda test: (test.name != stem, test.seconds)):
         seconds += test.seconds
