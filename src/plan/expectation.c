@@ -173,6 +173,23 @@ static uint64_t merging_nbytes(const struct plan_request *request, const struct 
 	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), of_passes);
 }
 
+/* The space for all that is stored at once. */
+static uint64_t most_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const bool counts = plan->counted_nbytes > 0;
+	const uint64_t n_runs = plan->n_spilled_runs + counts;
+	uint64_t nbytes = taken_nbytes(request, plan, n_runs, plan->temporary_nbytes);
+
+	if (plan->n_passes > 1)
+		nbytes = plus(nbytes, merging_nbytes(request, plan, nbytes));
+	/* If only what is counted is merged to a run, it is beside what it comes from at most. */
+	if (counts && plan->n_passes == 2)
+		nbytes = at_most(nbytes,
+				 taken_nbytes(request, plan, n_runs,
+					      plus(plan->spilled_nbytes, plan->counted_nbytes)));
+	return nbytes;
+}
+
 void plan_expect(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
@@ -200,11 +217,5 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) :
 						plan->spilled_nbytes;
 	expect_count(request, plan, n);
-	plan->most_temporary_nbytes =
-		taken_nbytes(request, plan, plan->n_spilled_runs + (plan->counted_nbytes > 0),
-			     plan->temporary_nbytes);
-	if (plan->n_passes > 1)
-		plan->most_temporary_nbytes =
-			plus(plan->most_temporary_nbytes,
-			     merging_nbytes(request, plan, plan->most_temporary_nbytes));
+	plan->most_temporary_nbytes = most_nbytes(request, plan);
 }
