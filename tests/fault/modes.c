@@ -158,6 +158,18 @@ const struct mode modes[] = {
 		       "-o output",
 	  .shape = SHAPE_APART,
 	  .is_slow = true },
+	/* Whole keys of blocks that are with another device. */
+	{ .name = "devices-long-keys",
+	  .answer = ANSWER_LONG_KEYS,
+	  .arguments = "--gpus=0,1 -R 40 -k 3:b30 -S 64M --device-memory=16M input -o output",
+	  .shape = SHAPE_APART,
+	  .is_slow = true },
+	{ .name = "devices-checkpoint",
+	  .arguments = "--gpus=0,1 --checkpoint=state -S 1M --device-memory=1M --batch-size=4 "
+		       "input -o output",
+	  .shape = SHAPE_APART,
+	  .has_checkpoint = true,
+	  .is_slow = true },
 	{ .name = "device-apart-merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
 	  .shape = SHAPE_APART },
