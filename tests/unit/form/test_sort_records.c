@@ -317,6 +317,20 @@ static void long_keys_decide_where_their_beginnings_tie(void **state)
 		40009);
 }
 
+static void several_devices_decide_ties_as_one_does(void **state)
+{
+	(void)state;
+	fixture_n_workers = 2;
+	check(&(struct shape){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, MEMORY_APART, 100003);
+	check(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
+	      MEMORY_APART, 20011);
+	check(
+		&(struct shape){
+			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
+		MEMORY_APART, 100003);
+	fixture_n_workers = 1;
+}
+
 static void wide_records_are_sorted_in_little_memory(void **state)
 {
 	(void)state;
@@ -379,6 +393,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(several_keys_decide_one_after_the_other,
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(long_keys_decide_where_their_beginnings_tie,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(several_devices_decide_ties_as_one_does,
 						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory,
 						fixture_start, fixture_finish),
