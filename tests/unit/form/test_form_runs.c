@@ -260,7 +260,7 @@ static void several_devices_form_the_runs_that_one_does(void **state)
 	fixture_n_workers = 1;
 }
 
-/* As many runs with each, but for one; what is pending counts, and not what comes first. */
+/* Runs are with all of them, as many as there are chunks at most. */
 static void check_balance(void)
 {
 	size_t n[MOST_WORKERS] = { 0 };
@@ -290,6 +290,30 @@ static void several_devices_hold_what_one_has_no_room_for(void **state)
 		free(input_records);
 		input_records = NULL;
 	}
+}
+
+static void a_chunk_is_taken_of_who_has_the_fewest_to_sort(void **state)
+{
+	static const uint32_t in_turn[] = { 0, 1, 0, 1 };
+	struct chunk *chunks[4], *next;
+
+	(void)state;
+	fixture_n_workers = 2;
+	make_input("u64", false, MEMORY_APART, random_number, 100000);
+	open_file();
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(chunk_pool_take(job.pool, &chunks[i]), 0);
+		assert_int_equal(chunks[i]->worker, in_turn[i]);
+	}
+	/* What is sorted is not pending, though it is not free. */
+	assert_int_equal(chunk_pool_collect(chunks[1]), 0);
+	assert_int_equal(chunk_pool_collect(chunks[3]), 0);
+	assert_int_equal(chunk_pool_take(job.pool, &next), 0);
+	assert_int_equal(next->worker, 1);
+	chunk_pool_put(next);
+	for (int i = 0; i < 4; i++)
+		chunk_pool_put(chunks[i]);
+	close_input();
 }
 
 static void *write_into_pipe(void *argument)
@@ -413,6 +437,7 @@ int main(void)
 		FIXTURE(memory_of_the_device_may_be_apart),
 		FIXTURE(several_devices_form_the_runs_that_one_does),
 		FIXTURE(several_devices_hold_what_one_has_no_room_for),
+		FIXTURE(a_chunk_is_taken_of_who_has_the_fewest_to_sort),
 		FIXTURE(what_unique_leaves_of_a_chunk_is_given_back),
 		FIXTURE(chunks_that_are_used_again_are_kept),
 		FIXTURE(pipe_of_unknown_length_is_read),
