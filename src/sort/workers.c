@@ -11,6 +11,7 @@
 
 #include "src/base/attempt.h"
 #include "src/base/messages.h"
+#include "src/base/size.h"
 
 /* Of the input, for each device. */
 static const uint64_t pays_from_nbytes = UINT64_C(16) << 30;
@@ -121,6 +122,17 @@ static uint64_t memory_of(const struct worker *worker)
 	return info.memory_nbytes;
 }
 
+static void leave_out(struct device *device)
+{
+	struct device_info info;
+	char has[32];
+
+	device_describe(device, &info);
+	size_format(info.memory_nbytes, has);
+	warn("%s: it has only %s of memory that is free; sorting without it", info.name, has);
+	device_close(device);
+}
+
 /* Chunks are alike, so all have the memory of the least: but that must not be far too little. */
 static void leave_out_small(struct job *job)
 {
@@ -134,7 +146,7 @@ static void leave_out_small(struct job *job)
 		const struct worker worker = job->workers[i];
 
 		if (memory_of(&worker) < most_nbytes / LEAST_MEMORY_PART)
-			device_close(worker.device);
+			leave_out(worker.device);
 		else
 			job->workers[n++] = worker;
 	}

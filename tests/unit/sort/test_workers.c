@@ -153,6 +153,8 @@ static void all_have_the_memory_of_the_least_but_it_is_not_far_too_little(void *
 	(void)state;
 	small = 1;
 	check_n(UINT64_C(1) << 40, N_DEVICES - 1);
+	assert_non_null(strstr(messages_last_warning(), ": it has only 100"));
+	messages_reset(true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
 	assert_int_equal(job.n_workers, N_DEVICES);
 	assert_int_equal(job.info.memory_nbytes, 100 << 20);
