@@ -144,6 +144,9 @@ void points_set_temporary(const char *prefix);
 /* Is it empty, and small? Else there are no rings. Or is it passed by where that can be? */
 void points_set_page_cache(bool is_cold, bool may_be_passed);
 
+/* Does the system give any? */
+bool points_have_rings(void);
+
 /* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
 enum device_shape {
 	SHAPE_CPU,     /* the CPU itself: it fails by its allocations and threads */

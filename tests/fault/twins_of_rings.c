@@ -13,7 +13,9 @@
 #include "src/plan/page_cache.h"
 #include "tests/fault/points.h"
 
-struct io_uring;
+#if HAVE_URING
+#include <liburing.h>
+#endif
 
 static bool is_cold, may_be_passed;
 
@@ -50,6 +52,14 @@ uint64_t __wrap_memory_available_nbytes(const char *root);
 uint64_t __wrap_memory_available_nbytes(const char *root)
 {
 	return is_cold ? 0 : __real_memory_available_nbytes(root);
+}
+
+/* What sources are large beside is another question than what there is a plan for. */
+uint64_t __real_memory_physical_nbytes(void);
+uint64_t __wrap_memory_physical_nbytes(void);
+uint64_t __wrap_memory_physical_nbytes(void)
+{
+	return is_cold ? UINT64_MAX : __real_memory_physical_nbytes();
 }
 
 long __real_sysconf(int name);
@@ -97,6 +107,23 @@ int __wrap_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *
 		break;
 	}
 	return 0;
+}
+
+bool points_have_rings(void)
+{
+	struct io_uring ring;
+
+	if (__real_uring_init(1, &ring) < 0)
+		return false;
+	io_uring_queue_exit(&ring);
+	return true;
+}
+
+#else
+
+bool points_have_rings(void)
+{
+	return false;
 }
 
 #endif
