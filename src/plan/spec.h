@@ -77,11 +77,11 @@ struct sort_spec {
 	enum backend_choice backend;
 	/*
 	 * Numbers of the devices that are wanted, n_gpus of them; one may be there more than once.
-	 * None: as many as pay for their start, and can be had.
+	 * None: the first that there is.
 	 */
 	const unsigned *gpus;
 	unsigned n_gpus;
-	bool all_gpus;          /* all that there are, and no numbers; they are wanted, too */
+	bool all_gpus;          /* all that can be had, and no numbers */
 	unsigned n_threads;     /* of the CPU; 0: all that this process may use */
 	uint64_t memory_nbytes; /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */

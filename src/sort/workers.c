@@ -13,9 +13,6 @@
 #include "src/base/messages.h"
 #include "src/base/size.h"
 
-/* Of the input, for each device. */
-static const uint64_t pays_from_nbytes = UINT64_C(16) << 30;
-
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
 enum { LEAST_MEMORY_PART = 2 };
 
@@ -30,33 +27,17 @@ static unsigned number_of(const struct wanted *wanted, unsigned i)
 	return wanted->numbers ? wanted->numbers[i] : i;
 }
 
-/* Of a pipe nobody knows; and it is slower than one device. */
-static unsigned count_worth_it(const struct job *job)
+/* Those of a list must be had. When more than one pays without being asked for is not measured. */
+static struct wanted find_wanted(const struct backend *backend, const struct sort_spec *spec)
 {
-	const uint64_t nbytes = input_total_nbytes(job->input);
+	const unsigned n = backend_n_devices(backend);
 
-	return nbytes == INPUT_SIZE_UNKNOWN || nbytes < 2 * pays_from_nbytes ?
-		       1 :
-		       (unsigned)(nbytes / pays_from_nbytes < JOB_MOST_WORKERS ?
-					  nbytes / pays_from_nbytes :
-					  JOB_MOST_WORKERS);
-}
-
-static struct wanted find_wanted(const struct job *job, const struct backend *backend,
-				 const struct sort_spec *spec)
-{
-	unsigned n_worth, n = backend_n_devices(backend);
-
-	if (n > JOB_MOST_WORKERS)
-		n = JOB_MOST_WORKERS;
-	if (n < 1)
-		n = 1;
 	if (spec->n_gpus)
 		return (struct wanted){ .numbers = spec->gpus, .n = spec->n_gpus };
-	if (spec->all_gpus)
-		return (struct wanted){ .n = n };
-	n_worth = count_worth_it(job);
-	return (struct wanted){ .n = n < n_worth ? n : n_worth, .may_miss = true };
+	if (!spec->all_gpus || n < 1)
+		return (struct wanted){ .n = 1 };
+	return (struct wanted){ .n = n < JOB_MOST_WORKERS ? n : JOB_MOST_WORKERS,
+				.may_miss = true };
 }
 
 static unsigned count_sharing(const struct wanted *wanted, unsigned number)
@@ -173,7 +154,7 @@ static void find_reach(struct job *job)
 int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
 		 unsigned n_threads)
 {
-	const struct wanted wanted = find_wanted(job, backend, spec);
+	const struct wanted wanted = find_wanted(backend, spec);
 	struct backend_config config = {
 		.n_threads = n_threads,
 		.device_memory_nbytes = spec->device_memory_nbytes,
