@@ -274,12 +274,23 @@ static int cut(struct output *output)
 	return 0;
 }
 
-int output_settle(struct output *output, struct stat *ret_status)
+/* All writes are done: nothing but its attributes and its name are ours to change now. */
+static int finish_file(struct output *output)
 {
+	struct target *target = &output->target;
 	int r = output_finish_writes(output);
 
 	if (r == 0)
 		r = cut(output);
+	return r == 0 && target->replacement ?
+		       replacement_note_written(target->replacement, &target->file) :
+		       r;
+}
+
+int output_settle(struct output *output, struct stat *ret_status)
+{
+	int r = finish_file(output);
+
 	if (r == 0 && fstat(output->target.file.fd, ret_status) < 0)
 		r = fail(-errno, "%s: cannot tell its size: %m", output->target.name);
 	return r;
@@ -288,10 +299,8 @@ int output_settle(struct output *output, struct stat *ret_status)
 /* Bring the file itself into its final state; its name is the replacement's business. */
 int output_complete(struct output *output, enum output_durability durability)
 {
-	int r = output->is_complete ? 0 : output_finish_writes(output);
+	int r = output->is_complete ? 0 : finish_file(output);
 
-	if (r == 0 && !output->is_complete)
-		r = cut(output);
 	if (r < 0 || output->is_complete)
 		return r;
 	output->is_complete = true;

@@ -167,7 +167,9 @@ void output_cancel(struct output *output);
 
 /*
  * Everything is written: wait for it, and cut what was reserved in excess. *ret_status: the file,
- * whose bytes and time of modification output_commit() leaves as they are then.
+ * whose bytes and time of modification output_commit() leaves as they are then. If the new file has
+ * a name meanwhile, others can write to it: from now on that is found by its times, here, by
+ * output_complete() and by output_commit(), which then fail with -EBUSY.
  */
 int output_settle(struct output *output, struct stat *ret_status);
 

@@ -28,6 +28,8 @@ struct replacement {
 	const char *kept_name;      /* or NULL */
 	struct file held;           /* a duplicate that keeps the lock (leftovers.h), or closed */
 	struct file_identity made;  /* the new file, when it is finished */
+	struct file_state written;  /* as it was left, if is_written */
+	bool is_written;
 };
 
 static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)
@@ -240,6 +242,24 @@ static int rename_from(const struct replacement *replacement, const char *name)
 		       0;
 }
 
+static const char *name_of(const struct replacement *replacement)
+{
+	return replacement->kept_name ? replacement->kept_name : replacement->hidden->name;
+}
+
+/* Its bytes are those that were written, as far as its times tell. */
+static int check_written(const struct replacement *replacement, const struct stat *status)
+{
+	const struct file_state now = file_state_of(status);
+
+	if (!replacement->is_written || file_state_is_same(&replacement->written, &now))
+		return 0;
+	return fail(-EBUSY,
+		    "%s: %s beside it, which was to take its place, is not as it was left: "
+		    "somebody else has changed it",
+		    replacement->replaced.path, name_of(replacement));
+}
+
 /* The name that the new file has had is nobody's business any more. */
 static void forget_name(struct replacement *replacement)
 {
@@ -249,15 +269,25 @@ static void forget_name(struct replacement *replacement)
 	replacement->kept_name = NULL;
 }
 
+static int fail_removed(struct replacement *replacement, const char *name)
+{
+	fail(-ENOENT,
+	     "%s: %s beside it, which was to take its place, is not there any more: somebody else "
+	     "has removed it",
+	     replacement->replaced.path, name);
+	forget_name(replacement);
+	return -ENOENT;
+}
+
 /* Everybody sees the name: is it still the new file's? If not, what has it stays. */
 static int check_name(struct replacement *replacement, const char *name)
 {
 	struct stat status;
 
 	if (fstatat(replacement->replaced.directory.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+		return errno == ENOENT ? fail_removed(replacement, name) : -errno;
 	if (file_identity_equal(file_identity_of(&status), replacement->made))
-		return 0;
+		return check_written(replacement, &status);
 	fail(-EBUSY,
 	     "%s: %s beside it, which was to take its place, has been replaced by somebody else; "
 	     "both stay as they are",
@@ -268,8 +298,7 @@ static int check_name(struct replacement *replacement, const char *name)
 
 static int rename_named(struct replacement *replacement)
 {
-	const char *const name = replacement->kept_name ? replacement->kept_name :
-							  replacement->hidden->name;
+	const char *const name = name_of(replacement);
 	int r = check_name(replacement, name);
 
 	if (r == 0)
@@ -324,6 +353,38 @@ static int sync_directory(const struct replacement *replacement)
 	return r;
 }
 
+/* Everybody can have opened a file that has a name; without one nobody has. */
+int replacement_note_written(struct replacement *replacement, const struct file *file)
+{
+	struct stat status;
+	int r;
+
+	if (!has_name(replacement))
+		return 0;
+	r = fstat(file->fd, &status) < 0 ? -errno : check_written(replacement, &status);
+	if (r < 0)
+		return fail(r, "%s: cannot be replaced: %m", replacement->replaced.path);
+	replacement->written = file_state_of(&status);
+	replacement->is_written = true;
+	return 0;
+}
+
+/* Attributes are ours, and move the time of change; the bytes have been left alone. */
+static int note_attributes(struct replacement *replacement, const struct file *file)
+{
+	const struct file_state before = replacement->written;
+	struct stat status;
+
+	if (!replacement->is_written)
+		return 0;
+	if (fstat(file->fd, &status) < 0)
+		return -errno;
+	replacement->written = file_state_of(&status);
+	replacement->written.nbytes = before.nbytes;
+	replacement->written.modified = before.modified;
+	return check_written(replacement, &status);
+}
+
 /* Others who can write to the file are not meant to. */
 static int note_made(struct replacement *replacement, const struct file *file, uint64_t nbytes)
 {
@@ -333,7 +394,7 @@ static int note_made(struct replacement *replacement, const struct file *file, u
 		return -errno;
 	replacement->made = file_identity_of(&status);
 	return (uint64_t)status.st_size == nbytes ?
-		       0 :
+		       check_written(replacement, &status) :
 		       fail(-EBUSY,
 			    "%s: what was to take its place has %jd bytes, not %" PRIu64
 			    ": somebody else has changed it",
@@ -345,8 +406,11 @@ int replacement_finish(struct replacement *replacement, struct file *file, uint6
 {
 	int r = note_made(replacement, file, nbytes), closed;
 
-	if (r == 0 && replacement->replaced.has_old)
+	if (r == 0 && replacement->replaced.has_old) {
 		r = copy_attributes(replacement, file);
+		if (r == 0)
+			r = note_attributes(replacement, file);
+	}
 	if (r == 0 && !has_name(replacement))
 		r = keep_open(replacement, file);
 	/* An error that the file system kept back until now must not reach the target. */

@@ -42,10 +42,18 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 		      struct replacement **ret_replacement);
 
 /*
+ * All of the file is written, and it has its size: nobody changes it any more. Again, later: has
+ * nobody? 0, or -EBUSY after a message, as replacement_finish() would fail. Of a file without a
+ * name, which nobody else can open, nothing is noted.
+ */
+int replacement_note_written(struct replacement *replacement, const struct file *file);
+
+/*
  * Put the file, which has nbytes, under the target's name; closes it. -EBUSY if somebody else has
- * changed its size, put another one under its name, or made the path lead elsewhere. sync_name: and
- * bring the name to stable storage. Frees the replacement, whether it succeeds or not; on failure
- * nothing is left of the new file, unless it has a kept name and `keeps`.
+ * changed its size, or anything since replacement_note_written(), put another one under its name,
+ * or made the path lead elsewhere; -ENOENT if its name is gone. sync_name: and bring the name to
+ * stable storage. Frees the replacement, whether it succeeds or not; on failure nothing is left of
+ * the new file, unless it has a kept name and `keeps`.
  */
 int replacement_finish(struct replacement *replacement, struct file *file, uint64_t nbytes,
 		       bool sync_name, bool keeps);

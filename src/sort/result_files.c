@@ -272,10 +272,14 @@ static int fail_number(const char *name, uint64_t n, uint64_t n_due)
 		    name, n, n_due);
 }
 
-/* All n records that it has are written, those of the whole from `begin` on. */
+/*
+ * All n records that it has are written, those of the whole from `begin` on. It is settled
+ * at once: what others do to it while it is checked, or waits for the disk, is found.
+ */
 static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t n)
 {
 	struct result_file *file = &result->files[i];
+	struct stat status;
 	int r;
 
 	if (result->is_exact && n != file->end - file->begin)
@@ -283,6 +287,8 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 	r = begin_file_once(result, i);
 	if (r == 0)
 		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
+	if (r == 0 && output_is_atomic(result->outputs[i]))
+		r = output_settle(result->outputs[i], &status);
 	file->begin = begin;
 	file->end = begin + n;
 	return r;

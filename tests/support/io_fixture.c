@@ -102,6 +102,8 @@ static int faulty_fsync(int fd)
 	const int error = is_first && faults.first_fsync_errno ? faults.first_fsync_errno :
 								 faults.fsync_errno;
 
+	if (faults.at_fsync)
+		faults.at_fsync();
 	return FAULTY(error, fsync(fd));
 }
 

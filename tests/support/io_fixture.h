@@ -38,15 +38,16 @@ extern struct io_faults {
 	int preallocate_errno, punch_errno, ftruncate_errno, fsync_errno, close_errno, link_errno,
 		rename_errno;
 	int unlink_errno, setxattr_errno;
-	int first_fsync_errno; /* of the first alone */
+	int first_fsync_errno;  /* of the first alone */
+	void (*at_fsync)(void); /* called before each; NULL: nothing */
 
 	/* What was seen. */
 	atomic_uint n_transfers;
 	atomic_uint n_syncs;
 	atomic_uint n_punches;
 	off_t most_preallocated_nbytes; /* at once, by one thread */
-	int marked_fd;   /* the file in marked_directory */
-	int nameless_fd; /* the last file made with O_TMPFILE */
+	int marked_fd;                  /* the file in marked_directory */
+	int nameless_fd;                /* the last file made with O_TMPFILE */
 } faults;
 
 /* -1 with errno, or what the real call says. */

@@ -83,6 +83,120 @@ static void new_file_of_another_size_does_not_become_the_output(void **state)
 	}
 }
 
+static char new_files_path[128];
+
+/* As long as it takes until the time of change is another one: a tick of the system's clock. */
+static void overwrite_the_new_file(void)
+{
+	const int fd = open(new_files_path, O_WRONLY | O_CLOEXEC);
+	struct stat before, now;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &before), 0);
+	do {
+		assert_int_equal(pwrite(fd, "Z", 1, N / 2), 1);
+		/* Any program can set that back. */
+		assert_int_equal(
+			futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
+		assert_int_equal(fstat(fd, &now), 0);
+	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+		 now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+	close(fd);
+}
+
+static void overwrite_at_first_fsync(void)
+{
+	faults.at_fsync = NULL;
+	overwrite_the_new_file();
+}
+
+/* moment: before the file is complete; while it waits for the disk; when it is complete. */
+static int commit_overwritten(struct output *output, int moment)
+{
+	struct stat status;
+	int r;
+
+	assert_int_equal(output_settle(output, &status), 0);
+	if (moment == 0)
+		overwrite_the_new_file();
+	if (moment == 1)
+		faults.at_fsync = overwrite_at_first_fsync;
+	r = output_complete(output, OUTPUT_SYNC_DATA);
+	if (moment == 2)
+		overwrite_the_new_file();
+	if (r == 0)
+		return output_commit(output, OUTPUT_SYNC_DATA);
+	output_abort(output);
+	return r;
+}
+
+static void new_file_overwritten_behind_the_last_write_does_not_become_the_output(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		const char *path = path_of("f"), *name;
+		const bool is_kept = i & 1, has_old = i & 2;
+		struct output *output;
+
+		messages_reset(true);
+		if (has_old)
+			write_file(path, "old", 3);
+		output = open_named(is_kept, path, &name);
+		snprintf(new_files_path, sizeof new_files_path, "%s", path_of(name));
+		write_data(output);
+		assert_int_equal(commit_overwritten(output, i / 4), -EBUSY);
+		assert_non_null(strstr(messages_last(), "somebody else has changed it"));
+		assert_true(file_holds(path, "old", 3) == has_old);
+		unlink(path_of("kept"));
+		unlink(path);
+		assert_int_equal(count_names(), 0);
+	}
+}
+
+/* What gsort itself does to it at the end is no change by others. */
+static void new_file_that_nobody_changed_becomes_the_output(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const char *path = path_of("f"), *name;
+		struct output *output;
+		struct stat status;
+
+		messages_reset(true);
+		write_file(path, "old", 3);
+		assert_int_equal(chmod(path, 0640), 0);
+		output = open_named(i & 1, path, &name);
+		write_data(output);
+		if (i & 2)
+			assert_int_equal(output_settle(output, &status), 0);
+		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
+		assert_true(file_holds(path, output_bytes, N));
+		unlink(path);
+	}
+}
+
+static void new_file_that_was_removed_is_named(void **state)
+{
+	(void)state;
+	for (int is_kept = 0; is_kept < 2; is_kept++) {
+		const char *path = path_of("f"), *name;
+		struct output *output;
+		char hidden[64];
+
+		messages_reset(true);
+		write_file(path, "old", 3);
+		output = open_named(is_kept, path, &name);
+		snprintf(hidden, sizeof hidden, "%s beside it", name);
+		write_data(output);
+		unlink(path_of(name));
+		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
+		assert_non_null(strstr(messages_last(), hidden));
+		assert_non_null(strstr(messages_last(), "somebody else has removed it"));
+		assert_true(file_holds(path, "old", 3));
+		assert_int_equal(count_names(), 1);
+	}
+}
+
 /* An output by `path`, which then is no way there any more. */
 static void assert_refused_after(void (*change)(void), const char *path)
 {
@@ -175,6 +289,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(what_took_the_new_files_name_does_not_become_the_output),
 		FIXTURE(new_file_of_another_size_does_not_become_the_output),
+		FIXTURE(new_file_overwritten_behind_the_last_write_does_not_become_the_output),
+		FIXTURE(new_file_that_nobody_changed_becomes_the_output),
+		FIXTURE(new_file_that_was_removed_is_named),
 		FIXTURE(link_to_nothing_that_was_turned_is_not_followed),
 		FIXTURE(directory_that_was_moved_is_not_the_outputs_any_more),
 		FIXTURE(same_way_by_other_links_is_taken),
