@@ -30,7 +30,8 @@ struct npy {
 	uint64_t n_records;
 	struct fields fields; /* of a record */
 	char *descr;          /* as gsort spells it */
-	char *top_names; /* of the structure that it is, with titles; each has a NUL, and all */
+	char *top_names; /* of the structure that it is, with titles; each has a NUL, and all; none
+			    is empty */
 	char *row;       /* the shape of a record: ", 3", or "" */
 };
 

@@ -418,12 +418,12 @@ static int take_item(struct npy_parsing *parsing, const struct place *place, str
 	return r;
 }
 
-/* What a field of the outermost structure is called, or its title. */
+/* What a field of the outermost structure is called, or its title; padding has no name. */
 static void note_name(const struct npy_parsing *parsing, const struct place *outer,
 		      const char *name)
 {
 	python_put_string(parsing->descr, name);
-	if (outer->depth == 0)
+	if (outer->depth == 0 && *name)
 		fwrite(name, 1, strlen(name) + 1, parsing->tops);
 }
 

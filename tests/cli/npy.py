@@ -449,7 +449,9 @@ def check_names():
         done = sorted_by('--keys-only', *[w for key in keys for w in ['-k', key]], 'input.npy')
         claim(done is not None and len(done.dtype.names) >= len(keys), '--keys-only %s' % keys)
     for dtype in [[('count', '<i4'), ('count_', '<i4')], [('count', [('a', '<i4')])],
-                  [(('count', 'q'), '<i4')], [(('q', 'count'), '<i4')]]:
+                  [(('count', 'q'), '<i4')], [(('q', 'count'), '<i4')],
+                  np.dtype([('r', 'i1'), ('count', '<f8')], align=True),
+                  np.dtype([('r', 'i1'), (('count', 'x'), '<f8')], align=True)]:
         np.save('input.npy', np.zeros(9, dtype))
         done = sorted_by('-u', '--count', 'input.npy')
         claim(done is not None and done.tobytes()[:8] == bytes([9, 0, 0, 0, 0, 0, 0, 0]),

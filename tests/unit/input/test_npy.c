@@ -400,6 +400,12 @@ static void names_of_what_is_written_differ(void **state)
 	assert_written("[(('count', 'q'), '<i4')]", "(5,)", count, 5,
 		       "{'descr': [('count_', '<u8'), (('count', 'q'), '<i4')], "
 		       "'fortran_order': False, 'shape': (5,), }");
+	assert_written("[('r', '|i1'), ('', '|V7'), ('count', '<f8')]", "(5,)", count, 5,
+		       "{'descr': [('count_', '<u8'), ('r', '|i1'), ('', '|V7'), ('count', "
+		       "'<f8')], 'fortran_order': False, 'shape': (5,), }");
+	assert_written("[('y', '|i1'), ('', '|V7'), (('count', 'x'), '<f8')]", "(5,)", count, 5,
+		       "{'descr': [('count_', '<u8'), ('y', '|i1'), ('', '|V7'), (('count', 'x'), "
+		       "'<f8')], 'fortran_order': False, 'shape': (5,), }");
 	assert_written("[('b', [('c', '<i4')]), ('b.c', '<i2'), ('b.c_', '<i2')]", "(5,)", both, 5,
 		       "{'descr': [('count', '<u8'), ('b.c', '<i4'), ('b.c__', '<i2'), ('b.c_', "
 		       "'<i2')], 'fortran_order': False, 'shape': (5,), }");
