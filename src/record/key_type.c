@@ -71,7 +71,7 @@ static const struct spelling {
 	{ "_Float16", "f16" },     { "bfloat16", "bf16" },    { "_Bool", "bool" },
 	{ "bool_", "bool" },       { "unsigned char", "u8" }, { "unsigned short", "u16" },
 	{ "complex64", "c64" },    { "complex128", "c128" },  { "datetime64", "t64" },
-	{ "timedelta64", "t64" },  { "byte", "u8" },          { "unsigned long", "u64" },
+	{ "timedelta64", "t64" },  { "byte", "i8" },          { "unsigned long", "u64" },
 	{ "unsigned int", "u32" },
 };
 

@@ -64,6 +64,7 @@ means int16be i16be
 means '<f4' f32
 means '>i8' i64be
 means '|u1' u8
+means byte i8
 means '|b1' bool
 means '<M8[ns]' t64
 means timedelta64 t64
