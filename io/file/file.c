@@ -44,6 +44,7 @@ const struct syscalls syscalls_plain = {
 	.fsync = fsync,
 	.linkat = linkat,
 	.renameat = renameat,
+	.renameat2 = renameat2,
 	.unlinkat = unlinkat,
 	.fsetxattr = fsetxattr,
 	RING,
@@ -83,6 +84,22 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file)
 int file_remove(const struct syscalls *calls, int directory, const char *name, int flags)
 {
 	return calls->unlinkat(directory, name, flags) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int file_rename_to_free(const struct syscalls *calls, int directory, const char *name,
+			const char *as)
+{
+	struct stat status;
+
+	if (calls->renameat2(directory, name, directory, as, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS) /* it is not known here */
+		return -errno;
+	if (fstatat(directory, as, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	if (errno != ENOENT)
+		return -errno;
+	return calls->renameat(directory, name, directory, as) < 0 ? -errno : 0;
 }
 
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])

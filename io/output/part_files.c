@@ -133,16 +133,25 @@ static int open_directory(struct part_files *files)
 
 /* --- what is there --- */
 
-int part_files_rename(const struct part_files *files, uint32_t number, bool comes_back)
+int part_files_move_aside(const struct part_files *files, uint32_t number)
 {
 	char name[NAME_MAX + 1], aside[NAME_MAX + 1];
 
 	part_files_make_name(files, number, false, name);
 	part_files_make_name(files, number, true, aside);
-	return files->calls->renameat(files->directory.fd, comes_back ? aside : name,
-				      files->directory.fd, comes_back ? name : aside) < 0 ?
-		       -errno :
-		       0;
+	return file_rename_to_free(files->calls, files->directory.fd, name, aside);
+}
+
+int part_files_move_back(const struct part_files *files, uint32_t number, bool replaces)
+{
+	const int directory = files->directory.fd;
+	char name[NAME_MAX + 1], aside[NAME_MAX + 1];
+
+	part_files_make_name(files, number, false, name);
+	part_files_make_name(files, number, true, aside);
+	if (!replaces)
+		return file_rename_to_free(files->calls, directory, aside, name);
+	return files->calls->renameat(directory, aside, directory, name) < 0 ? -errno : 0;
 }
 
 int part_files_remove(const struct part_files *files, uint32_t number, bool is_aside)
@@ -179,16 +188,23 @@ int part_files_look_through(struct part_files *files, part_files_look_fn *look)
 	return r;
 }
 
-int part_files_look_at(const struct part_files *files, uint32_t number, struct stat *ret_status)
+int part_files_look_at_name(const struct part_files *files, const char *name,
+			    struct stat *ret_status)
 {
-	char name[NAME_MAX + 1];
-
-	part_files_make_name(files, number, false, name);
 	if (fstatat(files->directory.fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
 	return errno == ENOENT ?
 		       0 :
 		       fail(-errno, "%s: cannot tell what %s beside it is: %m", files->given, name);
+}
+
+int part_files_look_at(const struct part_files *files, uint32_t number, bool is_aside,
+		       struct stat *ret_status)
+{
+	char name[NAME_MAX + 1];
+
+	part_files_make_name(files, number, is_aside, name);
+	return part_files_look_at_name(files, name, ret_status);
 }
 
 /* What the older list has, and of that, what the new one has not. */
@@ -209,11 +225,13 @@ static int note_older(struct part_files *files, const struct parts_list *list)
 			continue;
 		files->older[files->n_older++] = (struct older_part){ number, part->nbytes };
 		if (number >= files->n)
-			r = part_files_look_at(files, number, &status);
+			r = part_files_look_at(files, number, false, &status);
 		if (r < 0)
 			return r;
 		if (r > 0 && S_ISREG(status.st_mode))
-			files->stale[files->n_stale++] = number;
+			files->stale[files->n_stale++] =
+				(struct stale_part){ number, file_identity_of(&status),
+						     file_state_of(&status) };
 	}
 	return 0;
 }
@@ -279,7 +297,7 @@ static bool is_older(const struct part_files *files, uint32_t number, uint64_t n
 static int check_there(struct part_files *files, uint32_t number, bool is_aside, const char *name)
 {
 	struct stat status;
-	const int r = is_aside ? 0 : part_files_look_at(files, number, &status);
+	const int r = is_aside ? 0 : part_files_look_at(files, number, false, &status);
 
 	if (r <= 0)
 		return r;
@@ -301,12 +319,21 @@ static int check_there(struct part_files *files, uint32_t number, bool is_aside,
 		    files->given, name);
 }
 
-int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
-		    struct part_files **ret_files)
+static int find_there(struct part_files *files)
+{
+	const int r = read_older(files);
+
+	return r == 0 ? part_files_look_through(files, check_there) : r;
+}
+
+/* Up to what a killed process has left. */
+static int look(const struct syscalls *calls, const char *name, uint32_t n,
+		struct part_files **ret_files)
 {
 	struct part_files *files = calloc(1, sizeof *files);
 	int r;
 
+	*ret_files = files;
 	if (!files)
 		return fail(-ENOMEM, "%s: %m", name);
 	files->calls = calls;
@@ -316,12 +343,30 @@ int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
 	r = open_directory(files);
 	if (r == 0)
 		r = make_paths(files);
+	return r == 0 ? part_files_find_left(files) : r;
+}
+
+int part_files_check(const struct syscalls *calls, const char *name, uint32_t n)
+{
+	struct part_files *files;
+	int r = look(calls, name, n, &files);
+
+	if (r == 0 && !files->left_older.n_parts && !files->left_newer.n_parts)
+		r = find_there(files);
+	part_files_close(files);
+	return r;
+}
+
+int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
+		    struct part_files **ret_files)
+{
+	struct part_files *files;
+	int r = look(calls, name, n, &files);
+
 	if (r == 0)
 		r = part_files_settle(files);
 	if (r == 0)
-		r = read_older(files);
-	if (r == 0)
-		r = part_files_look_through(files, check_there);
+		r = find_there(files);
 	if (r < 0) {
 		part_files_close(files);
 		return r;
@@ -350,6 +395,8 @@ void part_files_close(struct part_files *files)
 	free(files->is_aside);
 	free(files->stale);
 	free(files->older);
+	parts_list_free(&files->left_older);
+	parts_list_free(&files->left_newer);
 	free(files->base);
 	file_close(&files->directory);
 	free(files);

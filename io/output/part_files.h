@@ -18,10 +18,14 @@
  *
  * So a list never describes files of another run. A process that is killed outright in between
  * leaves files aside; the next to open the same names finds them: if there is a list they are
- * removed, else they get their names back, and what is new besides goes.
+ * removed, else they get their names back, and what is new besides goes. What was left is known by
+ * two lists: .NAME.parts.older names what is aside, .NAME.parts.newer what is new, each with its
+ * size. What has such a name, and is in neither, is refused before anything is touched; and nothing
+ * is moved aside over what others have put there.
  *
- * Files that the older list has beyond the new ones go with it. Any other that looks like one of
- * the parts is refused: it would be taken for one by who has no list, or be lost.
+ * Files that the older list has beyond the new ones go with it, if nobody has changed them since
+ * they were looked at. Any other that looks like one of the parts is refused, then or when it
+ * appears: it would be taken for one by who has no list, or be lost.
  *
  * All functions print their message.
  */
@@ -40,6 +44,9 @@ struct part_files;
  */
 int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
 		    struct part_files **ret_files);
+
+/* Would they be opened? The same, but what a killed process has left stays, and what that hides. */
+int part_files_check(const struct syscalls *calls, const char *name, uint32_t n);
 
 /*
  * The path of file i of n for which `name` stands, or of the list, i == n: to be freed. 0, or

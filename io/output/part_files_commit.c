@@ -11,17 +11,91 @@
 #include "io/output/part_files_inside.h"
 #include "src/base/messages.h"
 
-static int fail_aside(const struct part_files *files, int r)
+/* --- since they were opened --- */
+
+static int fail_made(const struct part_files *files, const char *name)
 {
+	return fail(-EBUSY,
+		    "%s: somebody else has made %s beside it since it was looked at; that stays as "
+		    "it is: rename it, or let the output have another name",
+		    files->given, name);
+}
+
+static int check_stale(const struct part_files *files, const struct stale_part *stale)
+{
+	char name[NAME_MAX + 1];
+	struct file_state state;
+	struct stat status;
+	const int r = part_files_look_at(files, stale->number, false, &status);
+
+	if (r <= 0)
+		return r;
+	part_files_make_name(files, stale->number, false, name);
+	state = file_state_of(&status);
+	if (!S_ISREG(status.st_mode) ||
+	    !file_identity_equal(file_identity_of(&status), stale->identity))
+		return fail(-EBUSY,
+			    "%s: %s beside it is another file than when it was looked at; that "
+			    "stays as it is",
+			    files->given, name);
+	return file_state_is_same(&stale->state, &state) ?
+		       0 :
+		       fail(-EBUSY,
+			    "%s: %s beside it has changed since it was looked at, so it is not "
+			    "removed; sort when nobody writes to it",
+			    files->given, name);
+}
+
+/* What goes must be what it was, and nothing new may look like a part, or like one aside. */
+static int check_since(struct part_files *files, uint32_t number, bool is_aside, const char *name)
+{
+	if (is_aside)
+		return fail_made(files, name);
+	if (number < files->n || number == LIST_NUMBER)
+		return 0; /* its output looks at it */
+	for (uint32_t i = 0; i < files->n_stale; i++)
+		if (files->stale[i].number == number)
+			return 0;
+	return fail_made(files, name);
+}
+
+static int check_again(struct part_files *files, struct output **outputs)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i <= files->n && r == 0; i++)
+		r = output_check_target(outputs[i]);
+	for (uint32_t i = 0; i < files->n_stale && r == 0; i++)
+		r = check_stale(files, &files->stale[i]);
+	return r == 0 ? part_files_look_through(files, check_since) : r;
+}
+
+/* --- the names --- */
+
+static int fail_aside(const struct part_files *files, uint32_t number, int r)
+{
+	char name[NAME_MAX + 1];
+
+	part_files_make_name(files, number, true, name);
+	if (r == -EEXIST)
+		return fail_made(files, name);
 	return fail(r, "%s: what is there of older parts cannot be moved aside: %m", files->given);
 }
 
 /* 1: it was there. */
 static int move_aside(struct part_files *files, uint32_t number)
 {
-	const int r = part_files_rename(files, number, false);
+	const int r = part_files_move_aside(files, number);
 
-	return r == 0 ? 1 : r == -ENOENT ? 0 : fail_aside(files, r);
+	return r == 0 ? 1 : r == -ENOENT ? 0 : fail_aside(files, number, r);
+}
+
+static int move_stale_aside(struct part_files *files)
+{
+	const struct stale_part *stale = &files->stale[files->n_aside];
+	const int r = check_stale(files, stale);
+
+	return r == 0 ? move_aside(files, stale->number) : r;
 }
 
 static int move_all_aside(struct part_files *files)
@@ -30,7 +104,7 @@ static int move_all_aside(struct part_files *files)
 
 	files->list_is_aside = r > 0;
 	for (; r >= 0 && files->n_aside < files->n_stale; files->n_aside += r >= 0)
-		r = move_aside(files, files->stale[files->n_aside]);
+		r = move_stale_aside(files);
 	return r < 0 ? r : 0;
 }
 
@@ -47,7 +121,7 @@ static int name_next(struct part_files *files, struct output **outputs)
 	r = output_commit(output, OUTPUT_UNSYNCED);
 	if (r == 0)
 		files->n_named++;
-	else if (files->is_aside[i] && part_files_rename(files, i, true) == 0)
+	else if (files->is_aside[i] && part_files_move_back(files, i, false) == 0)
 		files->is_aside[i] = false;
 	return r;
 }
@@ -84,7 +158,7 @@ static int name_all(struct part_files *files, struct output **outputs, bool is_d
 
 static void put_back(const struct part_files *files, uint32_t number, bool is_aside, bool is_named)
 {
-	const int r = is_aside ? part_files_rename(files, number, true) :
+	const int r = is_aside ? part_files_move_back(files, number, is_named) :
 		      is_named ? part_files_remove(files, number, false) :
 				 0;
 	char name[NAME_MAX + 1];
@@ -100,11 +174,12 @@ static void put_all_back(struct part_files *files)
 	for (uint32_t i = 0; i < files->n; i++)
 		put_back(files, i, files->is_aside[i], i < files->n_named);
 	for (uint32_t i = 0; i < files->n_aside; i++)
-		put_back(files, files->stale[i], true, false);
+		put_back(files, files->stale[i].number, true, false);
 	put_back(files, LIST_NUMBER, files->list_is_aside, false);
 }
 
-static void remove_older(const struct part_files *files, uint32_t number)
+/* Is it gone? */
+static bool remove_older(const struct part_files *files, uint32_t number)
 {
 	const int r = part_files_remove(files, number, true);
 	char name[NAME_MAX + 1];
@@ -113,17 +188,20 @@ static void remove_older(const struct part_files *files, uint32_t number)
 	if (r < 0)
 		warn("%s: %s beside it is older, and cannot be removed: %s", files->given, name,
 		     strerror(-r));
+	return r == 0;
 }
 
-/* The new ones are there. */
+/* The new ones are there. What cannot be removed is left to the next, with the list of it. */
 static void drop_older(const struct part_files *files)
 {
+	bool are_gone = true;
+
 	for (uint32_t i = 0; i < files->n; i++)
 		if (files->is_aside[i])
-			remove_older(files, i);
+			are_gone &= remove_older(files, i);
 	for (uint32_t i = 0; i < files->n_aside; i++)
-		remove_older(files, files->stale[i]);
-	if (files->list_is_aside)
+		are_gone &= remove_older(files, files->stale[i].number);
+	if (files->list_is_aside && are_gone)
 		remove_older(files, LIST_NUMBER);
 }
 
@@ -131,10 +209,8 @@ int part_files_commit(struct part_files *files, struct output **outputs, const c
 		      bool is_durable)
 {
 	bool is_first = false;
-	int r = 0;
+	int r = check_again(files, outputs);
 
-	for (uint32_t i = 0; i <= files->n && r == 0; i++)
-		r = output_check_target(outputs[i]);
 	if (r == 0)
 		r = part_files_begin(files, list);
 	if (r == 0) {

@@ -12,6 +12,7 @@
 
 #include <limits.h>
 
+#include "io/file/file_state.h"
 #include "io/input/parts_list.h"
 #include "io/output/part_files.h"
 
@@ -21,6 +22,13 @@
 struct older_part {
 	uint32_t number;
 	uint64_t nbytes;
+};
+
+/* As it was when it was looked at. */
+struct stale_part {
+	uint32_t number;
+	struct file_identity identity;
+	struct file_state state;
 };
 
 struct part_files {
@@ -35,8 +43,11 @@ struct part_files {
 	bool has_list;
 	struct older_part *older; /* n_older, of the older list */
 	uint32_t n_older;
-	uint32_t *stale; /* n_stale numbers from n on, of the older list */
+	struct stale_part *stale; /* n_stale, number n and on, of the older list */
 	uint32_t n_stale;
+
+	/* Left by a killed process: the list aside, and the copy of the new one; or none. */
+	struct parts_list left_older, left_newer;
 
 	/* While names are given. */
 	uint32_t n_aside; /* of stale, behind the n, that are */
@@ -52,8 +63,12 @@ void part_files_make_name(const struct part_files *files, uint32_t number, bool 
 /* What the copy of the list is called, where the names end with `base`. */
 void part_files_make_newer_name(const char *base, char name[static NAME_MAX + 1]);
 
-/* Move it aside, or back. 0, or a negative errno without a message, -ENOENT if it is not there. */
-int part_files_rename(const struct part_files *files, uint32_t number, bool comes_back);
+/*
+ * Move it aside, where nothing may be; or back, in the place of what is there or of nothing. 0, or
+ * a negative errno without a message: -ENOENT if it is not there, -EEXIST if something is.
+ */
+int part_files_move_aside(const struct part_files *files, uint32_t number);
+int part_files_move_back(const struct part_files *files, uint32_t number, bool replaces);
 
 /* Remove it. 0, also if it is not there, or a negative errno without a message. */
 int part_files_remove(const struct part_files *files, uint32_t number, bool is_aside);
@@ -62,7 +77,12 @@ int part_files_remove(const struct part_files *files, uint32_t number, bool is_a
 uint32_t part_files_number_of(const struct part_files *files, const char *name, bool *ret_is_aside);
 
 /* 1: it is there; 0: it is not; or a negative errno after a message. */
-int part_files_look_at(const struct part_files *files, uint32_t number, struct stat *ret_status);
+int part_files_look_at(const struct part_files *files, uint32_t number, bool is_aside,
+		       struct stat *ret_status);
+
+/* The same of any name in the directory. */
+int part_files_look_at_name(const struct part_files *files, const char *name,
+			    struct stat *ret_status);
 
 /* Called with what has a name of ours. 0, or a negative errno after a message. */
 typedef int part_files_look_fn(struct part_files *files, uint32_t number, bool is_aside,
@@ -79,9 +99,13 @@ int part_files_read_list(const struct part_files *files, const char *name,
 			 struct parts_list *ret_list);
 
 /*
- * Put what a killed process has left in order, and find out whether there is a list. 0, or a
- * negative errno after a message.
+ * Find out whether there is a list, and what a killed process has left; nothing is changed. 0, or a
+ * negative errno after a message: something has a name of what is left, and no list says that it
+ * is.
  */
+int part_files_find_left(struct part_files *files);
+
+/* Put what was found in order. 0, or a negative errno after a message. */
 int part_files_settle(struct part_files *files);
 
 /*

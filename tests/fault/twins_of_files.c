@@ -260,6 +260,9 @@ TWIN(POINT_LINK, int, -1, linkat, (int from, const char *name, int to, const cha
 	(from, name, to, as, flags))
 TWIN(POINT_RENAME, int, -1, renameat, (int from, const char *name, int to, const char *as),
 	(from, name, to, as))
+TWIN(POINT_RENAME, int, -1, renameat2,
+	(int from, const char *name, int to, const char *as, unsigned flags),
+	(from, name, to, as, flags))
 TWIN(POINT_PERMISSIONS, int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
 TWIN(POINT_MAKE_DIRECTORY, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
 TWIN(POINT_REMOVE, int, -1, unlinkat, (int directory, const char *name, int flags),

@@ -125,6 +125,11 @@ static int faulty_renameat(int from, const char *name, int to, const char *as)
 	return FAULTY(faults.rename_errno, renameat(from, name, to, as));
 }
 
+static int faulty_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+{
+	return FAULTY(faults.rename_errno, renameat2(from, name, to, as, flags));
+}
+
 static int faulty_unlinkat(int directory, const char *name, int flags)
 {
 	return FAULTY(faults.unlink_errno, unlinkat(directory, name, flags));
@@ -148,6 +153,7 @@ struct syscalls faulty_calls = {
 	.fsync = faulty_fsync,
 	.linkat = faulty_linkat,
 	.renameat = faulty_renameat,
+	.renameat2 = faulty_renameat2,
 	.unlinkat = faulty_unlinkat,
 	.fsetxattr = faulty_fsetxattr,
 };

@@ -42,18 +42,32 @@ static int fail_renameat(int from, const char *name, int to, const char *as)
 	return fails() ? -1 : renameat(from, name, to, as);
 }
 
+static void (*before_moving)(void); /* anything aside; once; or NULL */
+
+static int fail_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+{
+	if (before_moving)
+		before_moving();
+	before_moving = NULL;
+	return fails() ? -1 : renameat2(from, name, to, as, flags);
+}
+
 static int fail_linkat(int from, const char *name, int to, const char *as, int flags)
 {
 	return fails() ? -1 : linkat(from, name, to, as, flags);
 }
+
+static void (*while_written)(void); /* or NULL */
 
 static int start(void **state)
 {
 	fixture_start(state);
 	calls = faulty_calls;
 	calls.renameat = fail_renameat;
+	calls.renameat2 = fail_renameat2;
 	calls.linkat = fail_linkat;
 	n_names = failing_name = 0;
+	before_moving = while_written = NULL;
 	fails_for_good = is_durable = has_no_memory = false;
 	return 0;
 }
@@ -117,6 +131,8 @@ static int write_parts(unsigned n, char letter)
 		assert_int_equal(output_write_at(outputs[i], 0, content, strlen(content)), 0);
 		assert_int_equal(output_complete(outputs[i], OUTPUT_UNSYNCED), 0);
 	}
+	if (while_written)
+		while_written();
 	r = part_files_commit(files, outputs, list, is_durable);
 	part_files_close(files);
 	return r;
@@ -222,6 +238,7 @@ static void what_a_killed_process_left_is_put_back_by_the_next(void **state)
 	(void)state;
 	make_list(3, list);
 	write_text(".x.parts.older", list);
+	write_text(".x.parts.newer", list);
 	write_text(".x.0000.older", "a0");
 	write_text("x.0000", "b0");
 	write_text("x.0001", "a1");
@@ -284,12 +301,16 @@ static void new_parts_of_a_process_that_was_killed_the_first_time_go_as_well(voi
 
 static void what_a_process_left_that_was_killed_when_all_was_done_is_removed(void **state)
 {
+	char list[1024];
+
 	(void)state;
 	assert_int_equal(write_parts(3, 'b'), 0);
 	write_text(".x.0000.older", "a0");
 	write_text(".x.0007.older", "a7");
-	write_text(".x.parts.older", "{}");
-	write_text(".x.parts.newer", "{}");
+	make_list(8, list);
+	write_text(".x.parts.older", list);
+	make_list(3, list);
+	write_text(".x.parts.newer", list);
 	assert_int_equal(write_parts(3, 'c'), 0);
 	assert_parts(3, 'c');
 }
@@ -404,6 +425,167 @@ static void part_that_others_have_changed_is_not_replaced(void **state)
 	assert_non_null(text_of("x.parts"));
 }
 
+static const char *const left_names[] = { ".x.0000.older", ".x.0005.older", ".x.parts.older",
+					  ".x.parts.newer" };
+enum { N_LEFT = sizeof left_names / sizeof left_names[0] };
+
+static void what_no_list_says_was_left_is_refused_and_stays(void **state)
+{
+	(void)state;
+	for (unsigned has_list = 0; has_list < 2; has_list++) {
+		if (has_list)
+			assert_int_equal(write_parts(3, 'a'), 0);
+		for (unsigned i = 0; i < N_LEFT; i++) {
+			write_text(left_names[i], "mine");
+			assert_int_equal(refused(2), -EEXIST);
+			assert_non_null(strstr(messages_last(), left_names[i]));
+			assert_int_equal(part_files_check(&calls, path_of("x"), 2), -EEXIST);
+			assert_string_equal(text_of(left_names[i]), "mine");
+			assert_int_equal(unlink(path_of(left_names[i])), 0);
+			assert_int_equal(mkdir(path_of(left_names[i]), 0700), 0);
+			assert_int_equal(refused(2), -EEXIST);
+			assert_int_equal(rmdir(path_of(left_names[i])), 0);
+		}
+	}
+	assert_int_equal(part_files_check(&calls, path_of("x"), 2), 0);
+	assert_parts(3, 'a');
+}
+
+/* Nor is anything else touched: a list names the one, and not the other. */
+static void what_is_not_of_the_size_that_was_left_is_refused(void **state)
+{
+	char list[1024];
+
+	(void)state;
+	make_list(2, list);
+	write_text(".x.parts.older", list);
+	write_text(".x.parts.newer", list);
+	write_text(".x.0000.older", "a0");
+	write_text(".x.0001.older", "mine");
+	assert_int_equal(refused(2), -EEXIST);
+	assert_string_equal(text_of(".x.0000.older"), "a0");
+	assert_string_equal(text_of(".x.0001.older"), "mine");
+	write_text(".x.0001.older", "a1");
+	write_text("x.0001", "mine");
+	assert_int_equal(refused(2), -EEXIST);
+	assert_non_null(strstr(messages_last(), "x.0001 beside it is where a part comes back"));
+	assert_string_equal(text_of(".x.0000.older"), "a0");
+	assert_string_equal(text_of("x.0001"), "mine");
+	write_text("x.0001", "b1");
+	assert_int_equal(write_parts(2, 'c'), 0);
+	assert_parts(2, 'c');
+}
+
+static const char *made_name;
+
+static void make_it(void)
+{
+	write_text(made_name, "made");
+}
+
+static void what_others_make_while_parts_are_written_stays(void **state)
+{
+	static const char *const names[] = { ".x.0000.older",  ".x.0002.older",  ".x.0005.older",
+					     ".x.parts.older", ".x.parts.newer", "x.0005",
+					     "x.0002" };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * (sizeof names / sizeof names[0]); i++) {
+		clear();
+		assert_int_equal(write_parts(3, 'a'), 0);
+		made_name = names[i / 2];
+		/* What nothing is moved to is only seen before. */
+		if (i % 2 &&
+		    (strstr(made_name, "5") || strstr(made_name, "newer") || made_name[0] != '.'))
+			continue;
+		*(i % 2 ? &before_moving : &while_written) = make_it;
+		messages_reset(true);
+		assert_true(write_parts(2, 'b') < 0);
+		assert_non_null(strstr(messages_last(), made_name));
+		before_moving = while_written = NULL;
+		assert_string_equal(text_of(made_name), "made");
+		assert_int_equal(unlink(path_of(made_name)), 0);
+		if (strcmp(made_name, "x.0002") == 0)
+			write_text("x.0002", "a2");
+		assert_parts(3, 'a');
+	}
+}
+
+static void put_another_part_there(void)
+{
+	write_text("other", "o2");
+	assert_int_equal(rename(path_of("other"), path_of("x.0002")), 0);
+}
+
+static void put_a_link_there(void)
+{
+	assert_int_equal(unlink(path_of("x.0002")), 0);
+	assert_int_equal(symlink("x.0001", path_of("x.0002")), 0);
+}
+
+static void put_a_directory_there(void)
+{
+	assert_int_equal(unlink(path_of("x.0002")), 0);
+	assert_int_equal(mkdir(path_of("x.0002"), 0700), 0);
+}
+
+static void part_too_many_that_others_have_replaced_is_not_removed(void **state)
+{
+	static void (*const doings[])(void) = { put_another_part_there, put_a_link_there,
+						put_a_directory_there };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof doings / sizeof doings[0]; i++) {
+		struct stat status;
+
+		clear();
+		assert_int_equal(write_parts(3, 'a'), 0);
+		while_written = doings[i];
+		messages_reset(true);
+		assert_int_equal(write_parts(2, 'b'), -EBUSY);
+		assert_non_null(strstr(messages_last(), "x.0002 beside it is another file"));
+		while_written = NULL;
+		assert_int_equal(lstat(path_of("x.0002"), &status), 0);
+		assert_string_equal(text_of("x.0001"), "a1");
+	}
+	assert_int_equal(rmdir(path_of("x.0002")), 0);
+}
+
+/* Where nothing can be renamed but over what is there. */
+static int refuse_renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+{
+	(void)from;
+	(void)name;
+	(void)to;
+	(void)as;
+	(void)flags;
+	errno = EINVAL;
+	return -1;
+}
+
+static void names_are_seen_to_be_free_where_the_system_does_not_see_to_it(void **state)
+{
+	(void)state;
+	calls.renameat2 = refuse_renameat2;
+	assert_int_equal(write_parts(3, 'a'), 0);
+	assert_int_equal(write_parts(2, 'b'), 0);
+	assert_parts(2, 'b');
+	assert_int_equal(file_rename_to_free(&calls, AT_FDCWD, path_of("x.0000"), "/"), -EEXIST);
+}
+
+static void older_part_that_cannot_be_removed_is_left_to_the_next(void **state)
+{
+	(void)state;
+	assert_int_equal(write_parts(3, 'a'), 0);
+	while_written = NULL;
+	faults.unlink_errno = EIO;
+	assert_int_equal(write_parts(2, 'b'), 0);
+	faults.unlink_errno = 0;
+	assert_string_equal(text_of(".x.0000.older"), "a0");
+	assert_int_equal(write_parts(2, 'c'), 0);
+	assert_parts(2, 'c');
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
@@ -423,6 +605,12 @@ int main(void)
 		FIXTURE(what_no_part_can_replace_is_refused),
 		FIXTURE(files_that_only_the_list_names_otherwise_stay),
 		FIXTURE(part_that_others_have_changed_is_not_replaced),
+		FIXTURE(what_no_list_says_was_left_is_refused_and_stays),
+		FIXTURE(what_is_not_of_the_size_that_was_left_is_refused),
+		FIXTURE(what_others_make_while_parts_are_written_stays),
+		FIXTURE(part_too_many_that_others_have_replaced_is_not_removed),
+		FIXTURE(names_are_seen_to_be_free_where_the_system_does_not_see_to_it),
+		FIXTURE(older_part_that_cannot_be_removed_is_left_to_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
