@@ -244,7 +244,8 @@ static int are_beside(const char *a, const char *b, bool *ret_are)
 }
 
 /* Who has no list takes files for parts by their names, also of numbers that there are none of. */
-static int check_is_no_part(const char *output, const char *name, const char *path, const char *end)
+static int check_is_no_part(const char *output, const char *name, const char *path, const char *end,
+			    const char *advice)
 {
 	bool is_part;
 	const int r = are_beside(output, end, &is_part);
@@ -253,9 +254,8 @@ static int check_is_no_part(const char *output, const char *name, const char *pa
 		return fail(r, "%s: %m", path);
 	if (!is_part || !part_files_could_have(last_name(output), last_name(end)))
 		return 0;
-	return fail(-EINVAL,
-		    "%s '%s' is called as a part of '%s' would be; let it go to another file", name,
-		    path, output);
+	return fail(-EINVAL, "%s '%s' is called as a part of '%s' would be; %s", name, path, output,
+		    advice);
 }
 
 /*
@@ -288,8 +288,46 @@ static int check_name(const struct options *options, const char *name, const cha
 		return fail(r, "%s: %m", path);
 	r = check_is_no_hidden_file(path == output ? NULL : output, name, path, end);
 	if (r == 0 && options->n_part_files && path != output)
-		r = check_is_no_part(output, name, path, end);
+		r = check_is_no_part(output, name, path, end, "let it go to another file");
 	free(end);
+	return r;
+}
+
+/* What is read must not go with older parts, nor be taken for what is left of some. */
+static int check_source(const struct options *options, const char *name, const char *path)
+{
+	char *end;
+	int r;
+
+	if (!options->n_part_files || !path || strcmp(path, "-") == 0)
+		return 0;
+	r = place_follow_links(path, &end);
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	r = check_is_no_part(options->output_path, name, path, end,
+			     "let the output have another name");
+	free(end);
+	return r;
+}
+
+static bool is_path(const struct run_files *files, size_t input)
+{
+	return !files->given_inputs || files->given_inputs[input].kind == GIVEN_PATH;
+}
+
+/* The inputs, behind all that is written; and where their names are from. */
+static int check_sources(const struct roles *roles, const struct run_files *files)
+{
+	const struct options *options = files->options;
+	int r = check_source(options, "--files0-from", options->files0_path);
+
+	for (size_t i = 0; i < options->n_inputs && r == 0; i++) {
+		if (!is_path(files, i))
+			continue;
+		r = roles_check_input(roles, options->inputs[i]);
+		if (r == 0)
+			r = check_source(options, "input", options->inputs[i]);
+	}
 	return r;
 }
 
@@ -360,11 +398,6 @@ static bool leads_to(const char *path, const struct place *place)
 	return is_same;
 }
 
-static bool is_path(const struct run_files *files, size_t input)
-{
-	return !files->given_inputs || files->given_inputs[input].kind == GIVEN_PATH;
-}
-
 /* Before anything else is found, and said: would saying it be to write over an input? */
 static bool must_be_silent(const struct run_files *files)
 {
@@ -397,10 +430,7 @@ static int check(struct roles *roles, const struct run_files *files, struct made
 		r = add_kept(roles, options->checkpoint_path, made);
 	if (r == 0 && files->has_streams)
 		r = roles_add_stream(roles, ROLE_TEXT, STDERR_FILENO);
-	for (size_t i = 0; i < options->n_inputs && r == 0; i++)
-		if (is_path(files, i))
-			r = roles_check_input(roles, options->inputs[i]);
-	return r;
+	return r == 0 ? check_sources(roles, files) : r;
 }
 
 int roles_check(const struct run_files *files)
