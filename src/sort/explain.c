@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 
 #include "io/output/output.h"
+#include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "src/sort/inside.h"
 #include "src/sort/setup.h"
@@ -96,17 +97,39 @@ static bool is_no_file(const char *path)
  * Can there be such an output? It is opened, and is gone again; but a pipe or a device, where that
  * could be seen. The rest of what a sort refuses shows when it begins.
  */
-static int try_output(const struct sort_spec *spec, const struct job *job)
+static int try_file(const char *path, const struct job *job)
 {
 	struct output *output;
-	int r;
+	const int r = output_open(job->io, path, 0, &output);
 
-	if (!spec->output_path || spec->checks || is_no_file(spec->output_path))
-		return 0;
-	r = output_open(job->io, spec->output_path, 0, &output);
 	if (r == 0)
 		output_abort(output);
 	return r;
+}
+
+static int try_parts(const struct sort_spec *spec, const struct job *job)
+{
+	const uint32_t n = spec->n_part_files;
+	char *path;
+	int r = part_files_check(job->io, spec->output_path, n);
+
+	for (uint32_t i = 0; i <= n && r == 0; i++) {
+		r = part_files_make_path(spec->output_path, n, i, &path);
+		if (r < 0)
+			break;
+		r = try_file(path, job);
+		free(path);
+	}
+	return r;
+}
+
+static int try_output(const struct sort_spec *spec, const struct job *job)
+{
+	if (!spec->output_path || spec->checks)
+		return 0;
+	if (spec->n_part_files)
+		return try_parts(spec, job);
+	return is_no_file(spec->output_path) ? 0 : try_file(spec->output_path, job);
 }
 
 /* In the directory that a file will be in; false if that cannot be found out. */

@@ -226,6 +226,72 @@ if [ "$(id -u)" -ne 0 ]; then
 	one_line 'closed/x.0000' 'a directory that cannot be written'
 fi
 
+claim "what is called as older or newer parts, and no list explains, is refused and stays"
+"$GSORT" --parts=2 random -o out/x
+for name in .x.0000.older .x.parts.older .x.parts.newer; do
+	echo precious > out/$name
+	leaves "$name( beside it is called as|: is there, and no list)" --parts=2 random
+	mv out/x.parts kept-list # nor is anything renamed where there is no list
+	mkdir parts
+	mv out/x.0* parts
+	leaves "$name( beside it is called as|: is there, and no list)" --parts=2 random
+	mv kept-list out/x.parts
+	mv parts/* out
+	rmdir parts
+	leaves "$name( beside it is called as|: is there, and no list)" --explain --parts=2 random
+	rm out/$name
+done
+cp random out/.x.0000.older
+leaves "input 'out/.x.0000.older' is called as a part" --parts=2 out/.x.0000.older
+leaves "input 'out/.x.0000.older' is called as a part" --parts=2 random out/.x.0000.older
+rm out/.x.0000.older
+printf 'random\0' > out/x.0007
+leaves "files0-from 'out/x.0007' is called as a part" --parts=2 --files0-from=out/x.0007
+rm out/x.0007
+
+mkfifo pipe
+generate -n 300000 --seed=2 -o second
+"$GSORT" --parts=3 random -o out/x
+cp -a out three
+
+# while_sorted REGEX COMMAND: what it does in out/, when so much has gone through the pipe that all
+# has been looked at, ends a sort for two parts, and is all that is done.
+while_sorted() {
+	rm -rf out
+	cp -a three out
+	"$GSORT" --parts=2 random pipe -o out/x 2> stderr &
+	process=$!
+	exec 3> pipe
+	cat second >&3 2> /dev/null
+	(cd out && eval "$2")
+	cp -a out before
+	exec 3>&-
+	wait $process
+	[ $? -eq 2 ] || broken "$2: status not 2"
+	one_line "$1" "$2"
+	diff -r --no-dereference before out > difference || broken "$2: $(head -3 difference)"
+	rm -rf before
+}
+
+claim "older parts that are too many, and are changed or replaced, stay"
+while_sorted 'x.0002 beside it is another file' 'cp x.0001 y; mv y x.0002'
+while_sorted 'x.0002 beside it is another file' 'ln -sf ../random x.0002'
+while_sorted 'x.0002 beside it is another file' 'ln -f ../random x.0002'
+while_sorted 'x.0002 beside it is another file' 'mv x.0002 y; mkdir x.0002'
+while_sorted 'x.0002 beside it has changed' 'echo more >> x.0002'
+while_sorted 'x.0002 beside it has changed' \
+	'touch -r x.0002 time; printf X | dd of=x.0002 conv=notrunc 2> dd; touch -r time x.0002'
+
+claim "what others call as a part, while it is sorted, stays"
+for name in .x.0000.older .x.parts.older x.0005; do
+	while_sorted "somebody else has made $name beside it" "echo precious > $name"
+done
+while_sorted 'somebody else has made .x.0001.older' 'ln ../second .x.0001.older'
+while_sorted '.x.parts.newer beside it, a copy of the list, cannot be written: File exists' \
+	'echo precious > .x.parts.newer'
+rm -rf pipe out three
+mkdir out
+
 claim "as many files are open as there are parts, where that is allowed"
 "$GSORT" random -o expected
 (
