@@ -5,12 +5,16 @@
  */
 #include "src/checkpoint/inside.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "io/file/place.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/checkpoint/description.h"
@@ -41,6 +45,55 @@ static int fail_other(const struct checkpoint *checkpoint, const struct differen
 		    checkpoint_advise(checkpoint).text);
 }
 
+/* Which sort's it is can be read, or not: then nothing but the runs is known to be its. */
+static int fail_manifest(const struct checkpoint *checkpoint)
+{
+	const struct manifest *manifest = &checkpoint->files.manifest;
+	const char *output = checkpoint->state.header.output_name;
+
+	return fail(-EBADMSG,
+		    "%s: the checkpoint is damaged at byte %" PRIu64
+		    "; to start again, remove it and the %s beside it%s%s%s",
+		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS],
+		    *output ? ", and " : "", output, *output ? " beside its output" : "");
+}
+
+/*
+ * Of a name of gsort's beside the output, which may be of the sort that nothing is known of. ""
+ * if there is none.
+ */
+static void find_unfinished(const char *output_path, char ret_name[static FILE_UNIQUE_NAME_SIZE])
+{
+	char *path;
+	struct dirent *entry;
+	DIR *directory = NULL;
+
+	*ret_name = '\0';
+	if (place_follow_links(output_path, &path) < 0)
+		return;
+	directory = opendir(dirname(path));
+	free(path);
+	while (directory && !*ret_name && (entry = readdir(directory)))
+		if (file_is_unique_name(entry->d_name))
+			memcpy(ret_name, entry->d_name, FILE_UNIQUE_NAME_SIZE);
+	if (directory)
+		closedir(directory);
+}
+
+static int fail_unknown_runs(const struct checkpoint *checkpoint)
+{
+	char name[FILE_UNIQUE_NAME_SIZE];
+
+	find_unfinished(checkpoint->spec->output_path, name);
+	return fail(-EBADMSG,
+		    "%s: the checkpoint is damaged: nothing is known of its runs; %s%s%s%s",
+		    checkpoint->files.path, checkpoint_advise(checkpoint).text, *name ? "; " : "",
+		    name,
+		    *name ? " beside the output may be what it had written: if no other gsort is "
+			    "at work there, remove that, too" :
+			    "");
+}
+
 /* A new checkpoint: its first record, and its name. */
 static int begin(struct checkpoint *checkpoint, const struct description *description)
 {
@@ -54,7 +107,7 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	if (r < 0)
 		return fail(r, "%s/%s: %m", files->path, checkpoint_file_names[CHECKPOINT_RUNS]);
 	if (runs_nbytes > CHECKPOINT_RUNS_BEGIN)
-		return checkpoint_fail_damaged(checkpoint, "nothing is known of its runs");
+		return fail_unknown_runs(checkpoint);
 	checkpoint->is_new = true;
 	r = manifest_cut(&files->manifest);
 	if (r < 0)
@@ -258,6 +311,8 @@ static int open_state(struct checkpoint *checkpoint, const struct description *n
 	struct checkpoint_state *state = &checkpoint->state;
 	int r = manifest_read(&checkpoint->files.manifest, checkpoint_state_visit, state);
 
+	if (r == -EBADMSG)
+		return fail_manifest(checkpoint);
 	if (r == 0)
 		r = state->description ? take_up(checkpoint, now) : begin(checkpoint, now);
 	return r < 0 || checkpoint->is_complete ? r : check_state(checkpoint);

@@ -65,14 +65,6 @@ static bool is_valid_head(const struct head *head)
 	return head->magic == HEAD_MAGIC && head->checksum == head_checksum(head);
 }
 
-static int fail_damaged(const char *path, uint64_t offset)
-{
-	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged at byte %" PRIu64
-		    "; to start again, remove it and the gsort-runs beside it",
-		    path, offset);
-}
-
 /*
  * The record in the nbytes left. Returns the bytes that it takes, 0 if it is unfinished, or
  * -EBADMSG.
@@ -101,36 +93,29 @@ static int64_t take_record(const unsigned char *bytes, size_t nbytes,
 	return (int64_t)(sizeof head + padded(head.nbytes));
 }
 
-/* The records from `offset` on. */
-static int parse(const char *path, const void *bytes, size_t nbytes, uint64_t offset,
-		 manifest_visitor *visit, void *context, uint64_t *ret_end)
+/* The records from `offset` on. *ret_end: where the last complete one ends, also on failure. */
+static int parse(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
+		 void *context, uint64_t *ret_end)
 {
+	struct manifest_record record;
+	int64_t taken;
+	int r = 0;
 
-	for (;;) {
-		struct manifest_record record;
-		const int64_t taken = take_record((const unsigned char *)bytes + offset,
-						  nbytes - offset, &record);
-		int r;
-
-		if (taken < 0)
-			return fail_damaged(path, offset);
-		if (taken == 0)
-			break;
+	while ((taken = take_record((const unsigned char *)bytes + offset, nbytes - offset,
+				    &record)) > 0) {
 		r = visit(context, &record);
-		if (r == -EBADMSG)
-			return fail_damaged(path, offset);
 		if (r < 0)
-			return r;
+			break;
 		offset += (uint64_t)taken;
 	}
 	*ret_end = offset;
-	return 0;
+	return taken < 0 ? -EBADMSG : r;
 }
 
-int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_visitor *visit,
-		   void *context, uint64_t *ret_end)
+int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
+		   uint64_t *ret_end)
 {
-	return parse(path, bytes, nbytes, 0, visit, context, ret_end);
+	return parse(bytes, nbytes, 0, visit, context, ret_end);
 }
 
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context)
@@ -151,8 +136,7 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 	if (r < 0)
 		fail(r, "%s: read: %m", manifest->path);
 	else
-		r = parse(manifest->path, bytes, nbytes, manifest->begin, visit, context,
-			  &manifest->end);
+		r = parse(bytes, nbytes, manifest->begin, visit, context, &manifest->end);
 	free(bytes);
 	return r;
 }

@@ -23,7 +23,10 @@ struct manifest_record {
 	size_t nbytes;
 };
 
-/* Returns 0 or a negative errno after a message, which ends the reading. */
+/*
+ * Returns 0, or what ends the reading: -EBADMSG if the record makes no sense, or another negative
+ * errno after a message.
+ */
 typedef int manifest_visitor(void *context, const struct manifest_record *record);
 
 /* Plain data; a closed one has a closed file. */
@@ -36,15 +39,15 @@ struct manifest {
 
 /*
  * Visit the records in the nbytes at `bytes`, aligned as payloads are. *ret_end: where the last
- * complete one ends. Returns 0, or a negative errno after a message that names path and place:
- * -EBADMSG if one is damaged.
+ * complete one ends. Returns 0, -EBADMSG without a message if the one there is damaged, or what the
+ * visitor has returned.
  */
-int manifest_parse(const char *path, const void *bytes, size_t nbytes, manifest_visitor *visit,
-		   void *context, uint64_t *ret_end);
+int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
+		   uint64_t *ret_end);
 
 /*
- * Visit all records, up to what is unfinished behind them. Returns 0, or a negative errno after a
- * message.
+ * Visit all records, up to what is unfinished behind them. Returns 0, -EBADMSG without a message if
+ * the one at `end` is damaged, or another negative errno after a message.
  */
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context);
 

@@ -52,14 +52,20 @@ static void *copy(const void *bytes, size_t nbytes)
 	return to;
 }
 
+static bool is_valid_name(const char name[static FILE_UNIQUE_NAME_SIZE])
+{
+	return memchr(name, '\0', FILE_UNIQUE_NAME_SIZE) == &name[FILE_UNIQUE_NAME_SIZE - 1] &&
+	       strncmp(name, ".gsort-", 7) == 0 && !strchr(name, '/');
+}
+
+/* What is no name is not called one, in messages, say. */
 static int visit_header(struct checkpoint_state *state, struct cursor *cursor)
 {
-	if (state->description || !take_struct(cursor, &state->header, sizeof state->header) ||
-	    memchr(state->header.output_name, '\0', sizeof state->header.output_name) !=
-		    &state->header.output_name[FILE_UNIQUE_NAME_SIZE - 1] ||
-	    strncmp(state->header.output_name, ".gsort-", 7) != 0 ||
-	    strchr(state->header.output_name, '/'))
+	struct saved_header header;
+
+	if (!take_struct(cursor, &header, sizeof header) || !is_valid_name(header.output_name))
 		return -EBADMSG;
+	state->header = header;
 	state->description_nbytes = cursor->nbytes;
 	state->description = copy(cursor->at, cursor->nbytes);
 	return state->description ? 0 : -ENOMEM;

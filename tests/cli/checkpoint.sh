@@ -105,6 +105,16 @@ for at in 16 21 36 56 116 516 5016 $((nbytes / 2)); do
 		dd of=ck/gsort-manifest bs=1 seek="$at" conv=notrunc 2> /dev/null
 	refuses_to_go_on 'ck/gsort-manifest: the checkpoint is damaged at byte' input -o output
 done
+says "remove it and the gsort-runs beside it, and $(ls .gsort-*) beside its output" stderr
+
+claim 'a manifest that says nothing any more leaves the hidden output to be named'
+again
+truncate -s 16 ck/gsort-manifest
+refuses_to_go_on "nothing is known of its runs; .*; $(ls .gsort-*) beside the output may be" \
+	input -o output
+rm .gsort-*
+refuses_to_go_on 'nothing is known of its runs; .* remove gsort-manifest and gsort-runs in it$' \
+	input -o output
 
 claim 'damaged or missing runs are refused'
 again
@@ -238,7 +248,7 @@ run --checkpoint=ck input -o /dev/null
 one_line '/dev/null: is no regular file' 'to a device'
 [ ! -e ck ] || broken 'a checkpoint was made'
 : > file
-refuses 'file.*: Not a directory' --checkpoint=file input
+refuses "^gsort: --checkpoint 'file': is no directory, in which" --checkpoint=file input
 
 claim 'a refused start leaves nothing behind, and what is none of gsort'"'"'s alone'
 for name in gsort-manifest gsort-runs; do

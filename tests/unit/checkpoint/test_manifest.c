@@ -91,7 +91,7 @@ static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 	messages_reset(true);
 	seen.n = 0;
 	seen.all_right = true;
-	return manifest_parse("manifest", bytes, nbytes, visit, NULL, ret_end);
+	return manifest_parse(bytes, nbytes, visit, NULL, ret_end);
 }
 
 static void records_come_back(void **state)
@@ -173,7 +173,7 @@ static void another_file_is_no_manifest(void **state)
 
 	(void)state;
 	assert_int_equal(parse((const unsigned char *)"hello", 5, &end), -EBADMSG);
-	assert_non_null(strstr(messages_last(), "manifest: the checkpoint is damaged at byte 0"));
+	assert_int_equal(end, 0);
 }
 
 static void records_go_on_where_an_unfinished_one_was(void **state)
