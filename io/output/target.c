@@ -102,6 +102,11 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 	target->name = path;
 	if (!exists && errno != ENOENT)
 		return fail(-errno, "%s: %m", path);
+	if (!exists && *path && path[strlen(path) - 1] == '/')
+		return fail(-EISDIR,
+			    "%s: is the name of a directory, as it ends in a slash, and not of a "
+			    "file",
+			    path);
 	if (!exists) {
 		memset(ret_status, 0, sizeof *ret_status);
 		return replacement_start(target->file.calls, path, NULL, kept_name, &target->file,

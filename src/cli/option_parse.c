@@ -121,7 +121,9 @@ static int refuse_unknown(const struct option_list *options, const struct foreig
 	const struct foreign_option *other = find_foreign(foreign, letter, word);
 	const struct gsort_option *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
-	const char *option = letter ? one_letter : word;
+	/* A byte may be no letter, but a part of one. */
+	const bool is_letter = letter > 0 && letter < 0x80;
+	const char *option = is_letter ? one_letter : word;
 
 	if (other)
 		return refuse(words, "option '%s': %s", option, other->why);
@@ -158,6 +160,14 @@ static int refuse_value(const struct gsort_option *option, int found, const char
 			      refuse(words, "%s takes no argument: '%s'", spelling, word);
 }
 
+/* The word that a letter is of: unless it is the last there, getopt is still at it. */
+static const char *word_of(char **argv, int letter)
+{
+	const char *current = argv[optind];
+
+	return current && *current == '-' && strchr(current, letter) ? current : argv[optind - 1];
+}
+
 int option_parse(const struct option_list *options, const struct foreign_option *foreign, int argc,
 		 char **argv, option_taker *take, void *context, struct parsed_words *ret_words)
 {
@@ -175,7 +185,7 @@ int option_parse(const struct option_list *options, const struct foreign_option 
 		if (is_wrong && i < options->n)
 			return refuse_value(&options->all[i], found, argv[optind - 1], ret_words);
 		if (is_wrong && optopt)
-			return refuse_unknown(options, foreign, optopt, argv[optind - 1],
+			return refuse_unknown(options, foreign, optopt, word_of(argv, optopt),
 					      ret_words);
 		if (is_wrong)
 			return refuse_name(options, foreign, argv[optind - 1], ret_words);

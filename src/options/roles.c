@@ -369,6 +369,44 @@ static int add_report(struct roles *roles, const struct options *options, const 
 	return r < 0 ? r : check_name(options, name, path);
 }
 
+/* Does that path ("-": a stream) lead to the file? */
+static bool leads_to(const char *path, const struct place *place)
+{
+	struct place found;
+	bool is_same;
+
+	if (!path || (strcmp(path, "-") == 0 ? place_of_descriptor(STDIN_FILENO, &found) :
+					       place_of_path(path, &found)) < 0)
+		return false;
+	is_same = place_is_same(&found, place);
+	place_free(&found);
+	return is_same;
+}
+
+/* What is, or is to be made, the directory of a checkpoint is no file. */
+static int check_kept(const struct options *options)
+{
+	const char *path = options->checkpoint_path;
+	struct place directory;
+	struct stat status;
+	bool is_output;
+
+	if (!path || place_of_path(path, &directory) < 0)
+		return 0;
+	is_output = leads_to(options->output_path, &directory);
+	place_free(&directory);
+	if (is_output)
+		return fail(-EINVAL,
+			    "-o '%s' and --checkpoint '%s' are the same: the one is a file, and "
+			    "the other a directory",
+			    options->output_path, path);
+	return stat(path, &status) < 0 || S_ISDIR(status.st_mode) ?
+		       0 :
+		       fail(-ENOTDIR,
+			    "--checkpoint '%s': is no directory, in which a checkpoint is kept",
+			    path);
+}
+
 static int add_kept(struct roles *roles, const char *directory, struct made_names *made)
 {
 	int r = 0;
@@ -382,20 +420,6 @@ static int add_kept(struct roles *roles, const char *directory, struct made_name
 		r = add_path(roles, ROLE_KEPT, "--checkpoint's", *name);
 	}
 	return r;
-}
-
-/* Does that path ("-": a stream) lead to the file? */
-static bool leads_to(const char *path, const struct place *place)
-{
-	struct place found;
-	bool is_same;
-
-	if (!path || (strcmp(path, "-") == 0 ? place_of_descriptor(STDIN_FILENO, &found) :
-					       place_of_path(path, &found)) < 0)
-		return false;
-	is_same = place_is_same(&found, place);
-	place_free(&found);
-	return is_same;
 }
 
 /* Before anything else is found, and said: would saying it be to write over an input? */
@@ -426,6 +450,8 @@ static int check(struct roles *roles, const struct run_files *files, struct made
 		r = add_report(roles, options, "--trace", options->trace_path);
 	if (r == 0)
 		r = add_report(roles, options, "--report", options->report_path);
+	if (r == 0)
+		r = check_kept(options);
 	if (r == 0)
 		r = add_kept(roles, options->checkpoint_path, made);
 	if (r == 0 && files->has_streams)

@@ -157,6 +157,14 @@ refuses '(-t|--type)' input -t
 refuses '--verify' --verify=yes input
 refuses '--s' --s input
 
+claim 'a letter of more than one byte is shown whole'
+run -é input
+one_line "^gsort: unknown option '-é'" '-é'
+
+claim 'an output that ends in a slash'
+run input -o nothing/
+one_line '^gsort: nothing/: is the name of a directory' '-o nothing/'
+
 claim 'two different arguments of one option'
 refuses '-t, --type.*once.*u32.*u64' -t u32 -t u64 input
 refuses '-R, --record-size.*once' -R 8 -R 16 input

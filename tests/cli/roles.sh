@@ -171,6 +171,9 @@ clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
 clash "--trace './gsort-runs' and --checkpoint's './gsort-runs' are" \
 	'$g --checkpoint=. v -o o --trace=./gsort-runs'
 
+clash "-o 'new' and --checkpoint './new' are the same: the one is a file" \
+	'$g --checkpoint=./new v -o new'
+
 claim 'a report, or an output, that is called as the unfinished output of a checkpoint is'
 hidden=.gsort-0123456789abcdef
 for report in --trace --stats-json --report; do
