@@ -48,6 +48,11 @@ int npy_refuse(const struct npy_parsing *parsing, const char *format, ...)
 			 "%s: is a file of numpy %s", parsing->name, what);
 }
 
+int npy_refuse_all(const struct npy_parsing *parsing, const char *what)
+{
+	return fail(-EINVAL, "%s: is a file of numpy %s", parsing->name, what);
+}
+
 int npy_refuse_spelling(const struct npy_parsing *parsing)
 {
 	return npy_refuse(parsing, "whose header is not understood, at '%.40s'", parsing->text.at);
@@ -78,8 +83,11 @@ int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n)
 
 	while (!close || !python_take(text, close)) {
 		python_skip_blanks(text);
-		if (*text->at < '0' || *text->at > '9' || n == NPY_MOST_DIMENSIONS)
+		if (*text->at < '0' || *text->at > '9')
 			return npy_refuse_spelling(parsing);
+		if (n == NPY_MOST_DIMENSIONS)
+			return npy_refuse(parsing, "with more than %d dimensions",
+					  NPY_MOST_DIMENSIONS);
 		errno = 0;
 		dims[n++] = strtoull(text->at, &end, 10);
 		if (errno)
@@ -189,7 +197,7 @@ static int measure_record(const struct npy_parsing *parsing, uint64_t *ret_n_ite
 		return npy_refuse(parsing, "whose records have more than %d bytes",
 				  LAYOUT_MOST_RECORD_NBYTES);
 	if (nbytes == 0)
-		return npy_refuse(parsing, "whose records have no bytes");
+		return npy_refuse_all(parsing, "whose records have no bytes");
 	if (!parsing->is_structure && parsing->item.fields[0].is_opaque)
 		return npy_refuse(parsing, "of type %.60s, which gsort does not know",
 				  parsing->item.fields[0].spelling);

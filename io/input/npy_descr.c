@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,14 +114,36 @@ static void set_bytes(struct field *field, uint64_t nbytes)
 		(struct key){ .nbytes = (uint32_t)nbytes, .kind = KEY_BYTES, .big_endian = true };
 }
 
+/* What is behind a time, "[25s]"; numpy takes "[h/4]", too, and does not write it. */
+static bool is_unit(const char *text)
+{
+	static const char units[] = "Y M W D h m s ms us ns ps fs as generic";
+	const char *unit = text + 1;
+	unsigned long number = 0;
+	char *end;
+
+	if (!*text)
+		return true;
+	errno = 0;
+	if (*unit >= '0' && *unit <= '9') {
+		number = strtoul(unit, &end, 10);
+		unit = end;
+	}
+	return errno == 0 && number <= INT32_MAX && text[strlen(text) - 1] == ']' &&
+	       is_among(units, unit, strcspn(unit, "]")) && unit[strcspn(unit, "]") + 1] == '\0';
+}
+
 /* Of a field: some types have no bytes, and others (long double) are known by their size only. */
 static int parse_type(const struct npy_parsing *parsing, const char *type, struct field *field)
 {
 	unsigned long n;
 
 	if (type[1] == 'O')
-		return npy_refuse(parsing, "that holds objects of Python, which have no records");
+		return npy_refuse_all(parsing,
+				      "that holds objects of Python, which have no records");
 	field->n = 1;
+	if (strchr("mM", type[1]) && !is_unit(type + strcspn(type, "[")))
+		return npy_refuse(parsing, "of type '%.40s', whose unit is none of numpy's", type);
 	if (key_parse_type(type, &field->key) == 0) {
 		field->key.numeric = key_has_orders(&field->key);
 		return 0;
@@ -418,13 +441,38 @@ static int take_item(struct npy_parsing *parsing, const struct place *place, str
 	return r;
 }
 
-/* What a field of the outermost structure is called, or its title; padding has no name. */
-static void note_name(const struct npy_parsing *parsing, const struct place *outer,
-		      const char *name)
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Among the names of its structure, of which numpy wants none to be there twice. */
+static int keep_name(struct npy_parsing *parsing, const char *name)
+{
+	char *copy = strdup(name),
+	     **found = copy ? tsearch(copy, &parsing->names, compare_names) : NULL;
+	const bool is_new = found && *found == copy;
+
+	if (!is_new)
+		free(copy);
+	if (!found)
+		return npy_fail_memory(parsing);
+	return is_new ? 0 :
+			npy_refuse(parsing,
+				   "in which two fields, or titles, of one structure are "
+				   "called '%.40s'",
+				   name);
+}
+
+/* What a field is called, or its title; padding has no name. */
+static int note_name(struct npy_parsing *parsing, const struct place *outer, const char *name)
 {
 	python_put_string(parsing->descr, name);
-	if (outer->depth == 0 && *name)
+	if (!*name)
+		return 0;
+	if (outer->depth == 0)
 		fwrite(name, 1, strlen(name) + 1, parsing->tops);
+	return keep_name(parsing, name);
 }
 
 static int take_title(struct npy_parsing *parsing, const struct place *outer)
@@ -435,10 +483,10 @@ static int take_title(struct npy_parsing *parsing, const struct place *outer)
 	if (r < 0)
 		return r;
 	fputc('(', parsing->descr);
-	note_name(parsing, outer, title);
+	r = note_name(parsing, outer, title);
 	fputs(", ", parsing->descr);
 	free(title);
-	return 0;
+	return r;
 }
 
 /* Behind the '(' of ('title', 'name'); None is no title. */
@@ -453,28 +501,38 @@ static int take_titled(struct npy_parsing *parsing, const struct place *outer, c
 		r = npy_take_string(parsing, ret_name);
 	if (r < 0)
 		return r;
-	note_name(parsing, outer, *ret_name);
+	r = note_name(parsing, outer, *ret_name);
 	fputs(has_title ? ")" : "", parsing->descr);
-	if (python_take(&parsing->text, ")"))
-		return 0;
-	free(*ret_name);
-	return npy_refuse_spelling(parsing);
+	if (r == 0 && !python_take(&parsing->text, ")"))
+		r = npy_refuse_spelling(parsing);
+	if (r < 0)
+		free(*ret_name);
+	return r;
 }
 
-/* 'name' or ('title', 'name'). *ret_name: with what is around it; to be freed. */
+/* 'name', or ('title', 'name'). */
+static int take_own_name(struct npy_parsing *parsing, const struct place *outer, char **ret_name)
+{
+	int r;
+
+	if (python_take(&parsing->text, "("))
+		return take_titled(parsing, outer, ret_name);
+	r = npy_take_string(parsing, ret_name);
+	if (r < 0)
+		return r;
+	r = note_name(parsing, outer, *ret_name);
+	if (r < 0)
+		free(*ret_name);
+	return r;
+}
+
+/* *ret_name: with what is around it; to be freed. */
 static int take_names(struct npy_parsing *parsing, const struct place *outer, char **ret_name,
 		      uint32_t *ret_own_name_at)
 {
 	char *own;
-	int r;
+	int r = take_own_name(parsing, outer, &own);
 
-	if (python_take(&parsing->text, "(")) {
-		r = take_titled(parsing, outer, &own);
-	} else {
-		r = npy_take_string(parsing, &own);
-		if (r == 0)
-			note_name(parsing, outer, own);
-	}
 	if (r < 0)
 		return r;
 	r = asprintf(ret_name, "%s%s%s", outer->name, *outer->name && *own ? "." : "", own);
@@ -525,13 +583,10 @@ static int take_field(struct npy_parsing *parsing, const struct place *outer)
 }
 
 /* Behind its '['. */
-static int take_structure(struct npy_parsing *parsing, const struct place *outer)
+static int take_fields(struct npy_parsing *parsing, const struct place *outer)
 {
 	bool is_first = true;
 
-	if (outer->depth == MOST_DEPTH)
-		return npy_refuse(parsing, "with more than %d structures within each other",
-				  MOST_DEPTH);
 	fputc('[', parsing->descr);
 	for (; !python_take(&parsing->text, "]"); is_first = false) {
 		int r;
@@ -546,6 +601,22 @@ static int take_structure(struct npy_parsing *parsing, const struct place *outer
 	}
 	fputc(']', parsing->descr);
 	return 0;
+}
+
+/* It has names of its own. */
+static int take_structure(struct npy_parsing *parsing, const struct place *outer)
+{
+	void *const names_around = parsing->names;
+	int r;
+
+	if (outer->depth == MOST_DEPTH)
+		return npy_refuse(parsing, "with more than %d structures within each other",
+				  MOST_DEPTH);
+	parsing->names = NULL;
+	r = take_fields(parsing, outer);
+	tdestroy(parsing->names, free);
+	parsing->names = names_around;
+	return r;
 }
 
 /* An item of items is an array, whose dimensions are not in the shape. */

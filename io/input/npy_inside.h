@@ -16,6 +16,7 @@ struct npy_parsing {
 	struct fields item;
 	uint64_t item_nbytes;
 	FILE *descr, *tops; /* what comes to those of npy */
+	void *names;        /* of the structure that it is in, titles too; of tsearch() */
 	bool is_fortran, is_structure;
 	uint64_t dims[NPY_MOST_DIMENSIONS];
 	size_t n_dims;
@@ -24,6 +25,9 @@ struct npy_parsing {
 /* Print what the file of numpy is or has, that cannot be sorted. Returns -EINVAL. */
 int npy_refuse(const struct npy_parsing *parsing, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same, where what is behind the header is no records either way. */
+int npy_refuse_all(const struct npy_parsing *parsing, const char *what);
 int npy_refuse_spelling(const struct npy_parsing *parsing);
 
 /* Print that there is none: errno says why. Returns -errno. */

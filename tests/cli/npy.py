@@ -241,7 +241,10 @@ def check_headers():
                   *["'%s'" % name for name in names[::5]], "'i4,,i4'", "','", "''", "'2i4'", "('<i4', (2,))",
                   "'(2,)'", "['<i8']", "('<i4',)", "[('a',)]", "[('a', '<i4', 'b')]", "[]", "3", "None",
                   "'i4 ,i4'", "'i4;i4'", "'(2)i4,i4'", "'()i4,i4'", "'0i4,i4'", "'x'", "'i4,x'",
-                  "[('a', '>f4'), 'b']", "'=i4,|i2,<u1'"]:
+                  "[('a', '>f4'), 'b']", "'=i4,|i2,<u1'",
+                  "[('a', 'i4'), ('a', 'i4')]", "[(('t', 'a'), 'i4'), (('t', 'b'), 'i4')]",
+                  "[(('a', 'a'), 'i4')]", "[('x', [('a', 'i4'), (('a', 'b'), 'i4')])]",
+                  "'<m8[]'", "'<M8[25 s]'", "'<M8[-1s]'", "'<M8[\u00b5s]'", "'<M8[25s]'", "'<m8[3W]'"]:
         check_header(descr)
 
 
@@ -374,6 +377,7 @@ def check_refusals():
         refused(dtype, 'long.npy')
     np.save('o.npy', np.array([1, 'a'], dtype=object))
     refused('objects of Python', 'o.npy')
+    claim(b'--skip-bytes' not in gsort('o.npy').stderr, 'a pickle is no plain records')
     np.save('f.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     refused('Fortran order', 'f.npy')
     whole = open('a.npy', 'rb').read()

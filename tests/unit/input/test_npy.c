@@ -291,6 +291,46 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	npy_free(&npy);
 }
 
+static void names_that_numpy_does_not_load_are_refused(void **state)
+{
+	(void)state;
+	assert_refused("[('a', '<i4'), ('a', '<i4')]", "(5,)", "structure are called 'a'");
+	assert_refused("[(('t', 'a'), '<i4'), (('t', 'b'), '<i4')]", "(5,)", "are called 't'");
+	assert_refused("[(('a', 'a'), '<i4')]", "(5,)", "are called 'a'");
+	assert_refused("[('x', [('b', '<i4'), (('b', 'c'), '<i4')])]", "(5,)", "are called 'b'");
+	assert_fields(
+		"[('a', [('a', '<i4'), ('b', '<i4')]), ('b', '<i2'), ('', '|V1'), ('', '|V1')]", 12,
+		"a.a:0:i32le a.b:4:i32le b:8:i16le :10:b1 :11:b1");
+}
+
+static void times_of_units_that_there_are_not_are_refused(void **state)
+{
+	static const char *const times[] = { "'<m8[]'",      "'<M8[25 s]'", "'<M8[-1s]'",
+					     "'<M8[\xb5s]'", "'<M8[x]'",    "'<M8[4294967296s]'",
+					     "'<M8[s'",      "'<M8[s]s]'",  "'M8[s],m8[]'" };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++)
+		assert_refused(times[i], "(5,)", "whose unit is none of numpy's");
+	assert_fields("'<M8[10as]'", 8, ":0:t64le");
+	assert_fields("'<m8[generic]'", 8, ":0:t64le");
+}
+
+static void dimensions_are_as_many_as_numpy_has(void **state)
+{
+	char shape[256] = "(5", *at = shape + 2;
+	struct npy npy;
+
+	(void)state;
+	for (unsigned i = 1; i < 64; i++)
+		at = stpcpy(at, ",1");
+	strcpy(at, ")");
+	assert_int_equal(parse("'<i4'", shape, &npy), 0);
+	npy_free(&npy);
+	strcpy(at, ",1)");
+	assert_refused("'<i4'", shape, "more than 64 dimensions");
+}
+
 /* Every beginning of a header, and every byte of it changed: an answer, and no more. */
 static void damaged_headers_are_answered(void **state)
 {
@@ -447,6 +487,9 @@ int main(void)
 		cmocka_unit_test(rows_have_columns),
 		cmocka_unit_test(spellings_of_all_versions_are_understood),
 		cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
+		cmocka_unit_test(names_that_numpy_does_not_load_are_refused),
+		cmocka_unit_test(times_of_units_that_there_are_not_are_refused),
+		cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
 		cmocka_unit_test(damaged_headers_are_answered),
 		cmocka_unit_test(headers_of_what_is_written_say_what_it_is),
 		cmocka_unit_test(names_of_what_is_written_differ),
