@@ -3,6 +3,7 @@
  */
 #include "src/options/hint_words.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -70,6 +71,16 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_ABOUT_ASSUMED_SIZE] = { .before = "--assume-size: " },
 };
 
+/* What a shell can do about a limit, wherever it was met. */
+static const char *after_of(const struct message *message, const struct words *words)
+{
+	if (words->after)
+		return words->after;
+	return message->kind == MESSAGE_FAILURE && message->code == -EMFILE ?
+		       "; ulimit -n raises the limit on open files" :
+		       "";
+}
+
 void messages_word(const struct message *message, struct message_words *ret_words)
 {
 	const struct words *words = &words_of[message->hint];
@@ -79,6 +90,5 @@ void messages_word(const struct message *message, struct message_words *ret_word
 		snprintf(ret_words->after, sizeof ret_words->after, "%s%" PRIu64 "%s", words->after,
 			 message->number, words->after_number);
 	else
-		snprintf(ret_words->after, sizeof ret_words->after, "%s",
-			 words->after ? words->after : "");
+		snprintf(ret_words->after, sizeof ret_words->after, "%s", after_of(message, words));
 }

@@ -161,6 +161,14 @@ claim 'a letter of more than one byte is shown whole'
 run -é input
 one_line "^gsort: unknown option '-é'" '-é'
 
+claim 'too many open files: what raises the limit is said'
+(
+	ulimit -n 4
+	run input -o output
+	[ "$status" -eq 2 ]
+) || broken 'it has files enough'
+one_line 'Too many open files; ulimit -n raises the limit' 'ulimit -n 4'
+
 claim 'an output that ends in a slash'
 run input -o nothing/
 one_line '^gsort: nothing/: is the name of a directory' '-o nothing/'
