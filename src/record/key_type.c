@@ -57,22 +57,76 @@ enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 static const struct spelling {
 	const char *text, *type;
 } spellings[] = {
-	{ "uint8", "u8" },         { "uint16", "u16" },       { "uint32", "u32" },
-	{ "uint64", "u64" },       { "uint128", "u128" },     { "int8", "i8" },
-	{ "int16", "i16" },        { "int32", "i32" },        { "int64", "i64" },
-	{ "int128", "i128" },      { "uint8_t", "u8" },       { "uint16_t", "u16" },
-	{ "uint32_t", "u32" },     { "uint64_t", "u64" },     { "int8_t", "i8" },
-	{ "int16_t", "i16" },      { "int32_t", "i32" },      { "int64_t", "i64" },
-	{ "char", "i8" },          { "short", "i16" },        { "int", "i32" },
-	{ "long", "i64" },         { "unsigned", "u32" },     { "size_t", "u64" },
-	{ "ssize_t", "i64" },      { "__uint128_t", "u128" }, { "__int128_t", "i128" },
-	{ "half", "f16" },         { "float", "f32" },        { "double", "f64" },
-	{ "float16", "f16" },      { "float32", "f32" },      { "float64", "f64" },
-	{ "_Float16", "f16" },     { "bfloat16", "bf16" },    { "_Bool", "bool" },
-	{ "bool_", "bool" },       { "unsigned char", "u8" }, { "unsigned short", "u16" },
-	{ "complex64", "c64" },    { "complex128", "c128" },  { "datetime64", "t64" },
-	{ "timedelta64", "t64" },  { "byte", "i8" },          { "unsigned long", "u64" },
+	{ "uint8", "u8" },
+	{ "uint16", "u16" },
+	{ "uint32", "u32" },
+	{ "uint64", "u64" },
+	{ "uint128", "u128" },
+	{ "int8", "i8" },
+	{ "int16", "i16" },
+	{ "int32", "i32" },
+	{ "int64", "i64" },
+	{ "int128", "i128" },
+	{ "uint8_t", "u8" },
+	{ "uint16_t", "u16" },
+	{ "uint32_t", "u32" },
+	{ "uint64_t", "u64" },
+	{ "int8_t", "i8" },
+	{ "int16_t", "i16" },
+	{ "int32_t", "i32" },
+	{ "int64_t", "i64" },
+	{ "char", "i8" },
+	{ "short", "i16" },
+	{ "int", "i32" },
+	{ "long", "i64" },
+	{ "unsigned", "u32" },
+	{ "size_t", "u64" },
+	{ "ssize_t", "i64" },
+	{ "__uint128_t", "u128" },
+	{ "__int128_t", "i128" },
+	{ "half", "f16" },
+	{ "float", "f32" },
+	{ "double", "f64" },
+	{ "float16", "f16" },
+	{ "float32", "f32" },
+	{ "float64", "f64" },
+	{ "_Float16", "f16" },
+	{ "bfloat16", "bf16" },
+	{ "_Bool", "bool" },
+	{ "bool_", "bool" },
+	{ "unsigned char", "u8" },
+	{ "unsigned short", "u16" },
+	{ "complex64", "c64" },
+	{ "complex128", "c128" },
+	{ "datetime64", "t64" },
+	{ "timedelta64", "t64" },
+	{ "byte", "i8" },
+	{ "unsigned long", "u64" },
 	{ "unsigned int", "u32" },
+	{ "signed char", "i8" },
+	{ "long long", "i64" },
+	{ "unsigned long long", "u64" },
+	{ "__int128", "i128" },
+	{ "time_t", "i64" },
+	{ "off_t", "i64" },
+	{ "ptrdiff_t", "i64" },
+	{ "intptr_t", "i64" },
+	{ "uintptr_t", "u64" },
+	{ "ubyte", "u8" },
+	{ "ushort", "u16" },
+	{ "intc", "i32" },
+	{ "uintc", "u32" },
+	{ "int_", "i64" },
+	{ "intp", "i64" },
+	{ "uintp", "u64" },
+	{ "ulong", "u64" },
+	{ "longlong", "i64" },
+	{ "ulonglong", "u64" },
+	{ "single", "f32" },
+	{ "float_", "f64" },
+	{ "csingle", "c64" },
+	{ "bool", "bool" },
+	{ "cdouble", "c128" },
 };
 
 enum { N_SPELLINGS = sizeof spellings / sizeof spellings[0] };
@@ -346,6 +400,26 @@ static unsigned count_slips(const char *a, const char *b)
 	return row[n];
 }
 
+/* "F32", "u32LE" */
+static bool suggest_lower(const char *wrong, char text[static KEY_TYPE_NBYTES])
+{
+	size_t n = 0;
+	struct key key;
+
+	if (strlen(wrong) >= KEY_TYPE_NBYTES)
+		return false;
+	for (; wrong[n]; n++)
+		text[n] = (char)tolower((unsigned char)wrong[n]);
+	text[n] = '\0';
+	return key_parse_type(text, &key) == 0;
+}
+
+/* Is it so near a width in bits that it is none in bytes? 7 is, and 12 is not. */
+static bool is_near_bits(unsigned long number)
+{
+	return (number + 1) % 8 <= 2;
+}
+
 /* "u4": bytes were meant for bits. */
 static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
 {
@@ -355,7 +429,8 @@ static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
 		unsigned long nbytes;
 
 		if (strncmp(wrong, kinds[i].letters, n) != 0 || !take_number(&at, &nbytes) ||
-		    strlen(at) > 2 || kinds[i].counts_bytes || !has_width((enum key_kind)i, nbytes))
+		    strlen(at) > 2 || kinds[i].counts_bytes ||
+		    !has_width((enum key_kind)i, nbytes) || (nbytes > 1 && is_near_bits(nbytes)))
 			continue;
 		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, at);
 		return true;
@@ -363,13 +438,30 @@ static bool suggest_bits(const char *wrong, char text[static KEY_TYPE_NBYTES])
 	return false;
 }
 
+/* "u63", "u32b": of this kind, and at most one bit off. */
+static bool is_near_type(const char *wrong, const struct key *key)
+{
+	const struct kind *row = &kinds[key->kind];
+	const char *at = wrong + strlen(row->letters);
+	const unsigned long nbits = key->nbytes * 8ul;
+	unsigned long number;
+
+	return !row->is_one && strncasecmp(wrong, row->letters, strlen(row->letters)) == 0 &&
+	       take_number(&at, &number) && number + 1 >= nbits && number <= nbits + 1;
+}
+
 /* Names that are near some others, and mean something else, or none of the types that there are. */
-static const struct spelling meanings[] = {
-	{ "intp", "i64" },
-	{ "uintp", "u64" },
-	{ "longlong", "i64" },
-	{ "uint", NULL }, /* 32 bits to C, and 64 to numpy */
+static const char *const others[] = {
+	"uint", /* 32 bits to C, and 64 to numpy */
+	"bytes",
 };
+
+/* Of unsigned and signed the first letters differ. */
+static bool begins_alike(const char *a, const char *b)
+{
+	return tolower((unsigned char)a[strspn(a, "_")]) ==
+	       tolower((unsigned char)b[strspn(b, "_")]);
+}
 
 /* Are the digits of both the same? Of names that are words no other number is a slip. */
 static bool has_same_number(const char *a, const char *b)
@@ -380,46 +472,66 @@ static bool has_same_number(const char *a, const char *b)
 	       strncmp(a, b, strspn(a, "0123456789")) == 0;
 }
 
-/* Fewer slips than before, and not so many that anything is like anything. */
+/* Fewer slips than before. Of types that are as near as each other, none. */
 static void suggest_if_near(const char *wrong, const char *name, const char *type,
 			    unsigned *n_slips, char text[static KEY_TYPE_NBYTES])
 {
 	const unsigned n = count_slips(wrong, name);
 
-	if (n >= *n_slips || 2 * n >= strlen(wrong))
+	if (n > *n_slips)
 		return;
+	if (n < *n_slips)
+		snprintf(text, KEY_TYPE_NBYTES, "%s", type);
+	else if (strcmp(text, type) != 0)
+		*text = '\0';
 	*n_slips = n;
-	snprintf(text, KEY_TYPE_NBYTES, "%s", type);
+}
+
+enum { MOST_SLIPS = 2 };
+
+static bool suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
+{
+	static const char *const orders[] = { "", "be", "le" };
+	unsigned n_slips = MOST_SLIPS + 1;
+	struct key key;
+
+	*text = '\0';
+	for (unsigned i = 0; key_type_at(i, &key); i++)
+		for (unsigned j = 0; is_near_type(wrong, &key) && j < 3; j++) {
+			char name[KEY_TYPE_NBYTES];
+
+			name_type(&key, orders[j], name);
+			if (count_slips(wrong, name) < n_slips)
+				suggest_if_near(wrong, name, name, &n_slips, text);
+		}
+	return *text;
+}
+
+/* Not so many slips that anything is like anything, and nothing that is nearer to another sign. */
+static bool suggest_word(const char *wrong, char text[static KEY_TYPE_NBYTES])
+{
+	const unsigned half = (unsigned)(strlen(wrong) + 1) / 2;
+	unsigned n_slips = half < MOST_SLIPS + 1 ? half : MOST_SLIPS + 1;
+
+	*text = '\0';
+	for (unsigned i = 0; i < N_SPELLINGS; i++)
+		if (has_same_number(wrong, spellings[i].text) &&
+		    begins_alike(wrong, spellings[i].text))
+			suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips,
+					text);
+	for (unsigned i = 0; i < N_SPELLINGS; i++)
+		if (count_slips(wrong, spellings[i].text) < n_slips)
+			return false;
+	for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
+		suggest_if_near(wrong, others[i], "", &n_slips, text);
+	return *text;
 }
 
 bool key_suggest_type(const char *wrong, char text[static KEY_TYPE_NBYTES])
 {
-	enum { TOO_MANY_SLIPS = 3 };
-	unsigned n_slips = TOO_MANY_SLIPS;
-	struct key key;
-
 	/* numpy's own spelling has no near misses: <f16 is no <f8, and no f16 either. */
 	if (strlen(wrong) >= MOST_NAME_NBYTES || strchr("<>|=", *wrong))
 		return false;
-	for (unsigned i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-		if (strcmp(wrong, meanings[i].text) == 0) {
-			snprintf(text, KEY_TYPE_NBYTES, "%s",
-				 meanings[i].type ? meanings[i].type : "");
-			return *text;
-		}
-	if (suggest_bits(wrong, text))
-		return true;
-	for (unsigned i = 0; key_type_at(i, &key); i++) {
-		char name[KEY_TYPE_NBYTES];
-
-		name_type(&key, "", name);
-		suggest_if_near(wrong, name, name, &n_slips, text);
-		name_type(&key, "be", name);
-		suggest_if_near(wrong, name, name, &n_slips, text);
-	}
-	for (unsigned i = 0; i < N_SPELLINGS; i++)
-		if (has_same_number(wrong, spellings[i].text))
-			suggest_if_near(wrong, spellings[i].text, spellings[i].type, &n_slips,
-					text);
-	return n_slips < TOO_MANY_SLIPS;
+	return suggest_lower(wrong, text) || suggest_bits(wrong, text) ||
+	       suggest_type(wrong, text) || suggest_word(wrong, text);
 }

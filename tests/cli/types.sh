@@ -65,6 +65,10 @@ means '<f4' f32
 means '>i8' i64be
 means '|u1' u8
 means byte i8
+for pair in 'signed char:i8' __int128:i128 intp:i64 uintp:u64 uintc:u32 intc:i32 int_:i64 \
+	float_:f64 time_t:i64 'unsigned long long:u64' ubyte:u8 single:f32; do
+	means "${pair%:*}" "${pair#*:}"
+done
 means '|b1' bool
 means '<M8[ns]' t64
 means timedelta64 t64
@@ -86,9 +90,13 @@ near i2be i16be
 near flaot32 f32
 near doubel f64
 near unit8_t u8
-near intp i64
+near u32LE u32le
+near i1 i8
+near u7 u8
+near bol bool
 # What is near by its letters, and far by its meaning: <f16 is 16 bytes, and float128 is no half.
-for type in float128 '<f16' '>f16' U4 bytes8 uint complex256; do
+for type in float128 '<f16' '>f16' U4 bytes8 bytes byts tsize_t uint complex256 f80 f128 \
+	f24 t32 c32 u136 uchar wchar intx sint8; do
 	refuses "unknown type '$type': use u8.*c64, c128, t64" -t "$type" input
 done
 refuses "unknown type 'xyz': use u8" -t xyz input
