@@ -58,8 +58,10 @@ static int check_npy(const struct input *input, const struct placed_source *plac
 		return 0;
 	return fail(-EINVAL,
 		    "%s: is a file of numpy of other items than the one before it: %.200s, (N%s), "
-		    "and %.200s, (N%s); astype() makes the same of both",
-		    placed->source.name, npy->descr, npy->row, input->npy->descr, input->npy->row);
+		    "and %.200s, (N%s)%s",
+		    placed->source.name, npy->descr, npy->row, input->npy->descr, input->npy->row,
+		    strcmp(npy->row, input->npy->row) == 0 ? "; astype() makes the same of both" :
+							     "");
 }
 
 /* Takes the npy over, or frees it. */

@@ -362,7 +362,10 @@ def check_refusals():
     np.save('b.npy', make('<f4', 100))
     np.save('s.npy', make(STRUCTURES[0], 100))
     a.tofile('raw')
-    refused('other items', 'a.npy', 'b.npy')
+    refused('; astype() makes', 'a.npy', 'b.npy')
+    for n in [2, 3]:
+        np.save('rows%d.npy' % n, np.zeros((5, n)))
+    refused("'<f8', (N, 2)\n", 'rows2.npy', 'rows3.npy')
     refused('is no file of numpy', 'a.npy', 'raw')
     refused('what came before it is not', 'raw', 'a.npy')
     refused('is no file of numpy, as it is said to be', '--format=npy', 'raw')
