@@ -98,13 +98,14 @@ static const char *fault_of_refusal(const struct trial *trial, const struct resu
  * A device that cannot be opened is done without, and somebody should know. Of CUDA's nothing is
  * said where there is none, which is what some of these faults look like.
  */
-static bool is_on_the_cpu_in_silence(const struct trial *trial)
+static bool is_without_device_in_silence(const struct trial *trial)
 {
 	const enum device_shape shape = trial->mode->shape;
 
 	return trial->fault && trial->fault->point == POINT_DEVICE_OPEN &&
 	       (shape == SHAPE_UNIFIED || shape == SHAPE_APART) &&
-	       !strstr(messages_last_warning(), "; sorting on the CPU");
+	       !strstr(messages_last_warning(), "; sorting on the CPU") &&
+	       !strstr(messages_last_warning(), "; sorting without it");
 }
 
 /* With the option of the build that helps. */
@@ -123,8 +124,8 @@ static const char *fault_of_success(const struct trial *trial, const struct resu
 
 	if (messages_failed())
 		return "a message, but no failure";
-	if (is_on_the_cpu_in_silence(trial))
-		return "on the CPU in silence";
+	if (is_without_device_in_silence(trial))
+		return "without a device, in silence";
 	if (is_without_code_in_silence(trial))
 		return "it is not said which GPU there is no code for";
 	if (!is_right(mode, result, around))
