@@ -299,6 +299,15 @@ static void put_prefix(unsigned char *bytes, unsigned version, size_t nbytes)
 		bytes[i] = (unsigned char)(text_nbytes >> 8 * (i - 8));
 }
 
+/* What we write has to be what we read. */
+static int fail_long(size_t nbytes)
+{
+	return fail(-EINVAL,
+		    "the output's header would have %zu bytes, more than the %d that are read: "
+		    "it has too many fields",
+		    nbytes, NPY_MOST_HEADER_NBYTES);
+}
+
 int npy_make_header(const struct npy *npy, const struct header_wish *wish,
 		    struct header *ret_header)
 {
@@ -315,14 +324,18 @@ int npy_make_header(const struct npy *npy, const struct header_wish *wish,
 			version = 2;
 		begin = version == 1 ? 10 : 12;
 		header.nbytes = (begin + text_nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-		header.bytes = malloc(header.nbytes);
+		if (header.nbytes <= NPY_MOST_HEADER_NBYTES)
+			header.bytes = malloc(header.nbytes);
 		header.behind = behind;
 		header.count_at = begin + strlen(before);
 	}
 	if (!header.bytes) {
 		free(before);
 		free(behind);
-		return fail(r < 0 ? r : -ENOMEM, "no memory for the header of the output: %m");
+		return header.nbytes > NPY_MOST_HEADER_NBYTES ?
+			       fail_long(header.nbytes) :
+			       fail(r < 0 ? r : -ENOMEM,
+				    "no memory for the header of the output: %m");
 	}
 	put_prefix(header.bytes, version, header.nbytes);
 	memcpy(header.bytes + begin, before, strlen(before));

@@ -280,9 +280,17 @@ int fields_place(const struct fields *fields, const char *name, struct key *key)
 			continue;
 		key_format_type(key, given);
 		key_format_type(&field->key, found);
-		snprintf(what, sizeof what,
-			 "has %.100s%sof type %s at byte %" PRIu64 ", and not %s", field->name,
-			 *field->name ? " " : "", found, field->key.offset, given);
+		if (strcmp(given, found) == 0)
+			snprintf(what, sizeof what,
+				 "has %.100s of type %s from byte %" PRIu64
+				 " on, none of which begins at byte %" PRIu64,
+				 *field->name ? field->name : "items", found, field->key.offset,
+				 key->offset);
+		else
+			snprintf(what, sizeof what,
+				 "has %.100s of type %s at byte %" PRIu64 ", and not %s",
+				 *field->name ? field->name : "items", found, field->key.offset,
+				 given);
 		return refuse(&choosing, what);
 	}
 	return 0;

@@ -381,6 +381,8 @@ def check_refusals():
     np.save('o.npy', np.array([1, 'a'], dtype=object))
     refused('objects of Python', 'o.npy')
     claim(b'--skip-bytes' not in gsort('o.npy').stderr, 'a pickle is no plain records')
+    np.save('many.npy', np.zeros((3, 65536), 'i1'))
+    refused('more than the 1048576 that are read', '-u', '--count', '--keys-only', 'many.npy')
     np.save('f.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     refused('Fortran order', 'f.npy')
     whole = open('a.npy', 'rb').read()
@@ -419,6 +421,8 @@ def check_what_is_said():
           '-R and -k i')
     refused('has x of type f64le:n at byte 4, and not i64le', '-k', '4:i64', 'pairs.npy')
     refused('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
+    refused('has items of type f64le:n from byte 0 on, none of which begins at byte 4',
+            '-k', '4:f64', 'wide.npy')
     refused('have 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
     refused('--parts writes all parts', '-m', '--part=1/3', 'v.npy')
