@@ -4,7 +4,8 @@
 # usage: sh tools/scripts/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
-#	gcc	release build: all tests but the kernels on the CPU, for which the sanitizers are
+#	gcc	release build: all tests but the kernels on the CPU and CUDA's faults over these,
+#		for which the sanitizers are, and which are as slow without
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, a third of the
 #		faults, and the scripts that come to what no fault and no random configuration
 #		comes to
@@ -106,8 +107,10 @@ mkdir -p "$builds"
 : >"$builds/failures"
 
 wrapper=
+# shellcheck disable=SC2046
 build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
-	run gcc --no-suite kernels --timeout-multiplier 4
+	run gcc --no-suite kernels --timeout-multiplier 4 \
+		$(names_of gcc unit fault library cli gpu style | grep -v '^faults_cuda.*_on_cpu$')
 # All faults and configurations go to the release build; these see more of them, four times as
 # slowly.
 export GSORT_FAULTS_SHARE=3 GSORT_ROUNDS=30
