@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,14 @@ enum { PIPE_NBYTES = 1 << 20 };
 #define RING .ring_init = uring_init, .ring_submit = uring_submit, .ring_take = uring_take
 #else
 #define RING .ring_init = NULL
+#endif
+
+#ifndef RENAME_NOREPLACE /* older libraries have no function of it */
+#define RENAME_NOREPLACE 1
+static int renameat2(int from, const char *name, int to, const char *as, unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, from, name, to, as, flags);
+}
 #endif
 
 /* The kernel's is variadic, which a table of functions cannot hold. */
