@@ -71,6 +71,7 @@ static void close_them(void)
 {
 	workers_close(&job);
 	input_close(job.input);
+	n_opened = 0;
 	job = (struct job){ 0 };
 }
 
