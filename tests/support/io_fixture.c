@@ -85,8 +85,8 @@ static int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 
 	if (is_punch)
 		atomic_fetch_add(&faults.n_punches, 1);
-	else if (nbytes > faults.most_preallocated_nbytes)
-		faults.most_preallocated_nbytes = nbytes;
+	else if ((uint64_t)nbytes > atomic_load(&faults.most_preallocated_nbytes))
+		atomic_store(&faults.most_preallocated_nbytes, (uint64_t)nbytes);
 	return FAULTY(is_punch ? faults.punch_errno : faults.preallocate_errno,
 		      fallocate(fd, mode, offset, nbytes));
 }

@@ -45,7 +45,7 @@ extern struct io_faults {
 	atomic_uint n_transfers;
 	atomic_uint n_syncs;
 	atomic_uint n_punches;
-	off_t most_preallocated_nbytes; /* at once, by one thread */
+	atomic_ullong most_preallocated_nbytes; /* at once, if one thread does it */
 	int marked_fd;                  /* the file in marked_directory */
 	int nameless_fd;                /* the last file made with O_TMPFILE */
 } faults;
