@@ -6,7 +6,7 @@
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
 #	gcc	release build: all tests but the kernels on the CPU and CUDA's faults over these,
 #		for which the sanitizers are, and which are as slow without
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, a third of the
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, a sixth of the
 #		faults, and the scripts that come to what no fault and no random configuration
 #		comes to
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
@@ -113,7 +113,7 @@ build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
 		$(names_of gcc unit fault library cli gpu style | grep -v '^faults_cuda.*_on_cpu$')
 # All faults and configurations go to the release build; these see more of them, four times as
 # slowly.
-export GSORT_FAULTS_SHARE=3 GSORT_ROUNDS=30
+export GSORT_FAULTS_SHARE=6 GSORT_ROUNDS=30
 # shellcheck disable=SC2086
 if build asan gcc $sanitized -Db_sanitize=address,undefined; then
 	# check_backend's buffers end at unmapped pages in any build (tests/support/guarded.h).
