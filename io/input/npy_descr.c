@@ -68,14 +68,17 @@ static void spell_type(const char *given, char type[static MOST_TYPE_NBYTES])
 	const char *body = given + has_order;
 	const size_t n_name = strcspn(body, "["); /* behind it is the unit of a time */
 	const char *name = body;
-	char spelling[MOST_TYPE_NBYTES];
+	char spelling[MOST_TYPE_NBYTES - 1];
 	bool has_bytes;
+	int n;
 
 	for (size_t i = 0; i < sizeof named_types / sizeof named_types[0]; i++)
 		if (is_among(named_types[i].names, body, n_name))
 			name = named_types[i].type;
-	snprintf(spelling, sizeof spelling, "%.*s%s",
-		 name == body ? (int)n_name : (int)strlen(name), name, body + n_name);
+	n = snprintf(spelling, sizeof spelling, "%.*s%s",
+		     name == body ? (int)n_name : (int)strlen(name), name, body + n_name);
+	if (n < 0 || (size_t)n >= sizeof spelling)
+		*spelling = '\0'; /* which no type has; nor must it be a part of it */
 	has_bytes = strchr("SVaOb", *spelling) || strcmp(spelling, "i1") == 0 ||
 		    strcmp(spelling, "u1") == 0;
 	if (*spelling == 'a')
