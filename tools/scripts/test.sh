@@ -106,6 +106,12 @@ export TSAN_OPTIONS=halt_on_error=1
 mkdir -p "$builds"
 : >"$builds/failures"
 
+# Random configurations are others for each state of the sources, and the same for the same state.
+if [ -z "${GSORT_SEED:-}" ] && tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null); then
+	GSORT_SEED=$(printf %d "0x$(printf %.8s "$tree")")
+	export GSORT_SEED
+fi
+
 wrapper=
 # shellcheck disable=SC2046
 build gcc gcc --buildtype=release -Dwerror=true -Dsm=90 &&
