@@ -326,17 +326,7 @@ static int place_parts(const struct ranges *ranges)
 	return r;
 }
 
-/* Blocks that a device unpacks are whole; and a limit is one of all together. */
-static bool can_be_cut(const struct ranges *ranges)
-{
-	const struct job *job = ranges->job;
-
-	return job->limit == UINT64_MAX &&
-	       (!job->plan.packs ||
-		runs_n_resident(ranges->runs, ranges->n_runs) == ranges->n_runs);
-}
-
-/* Each part is a range, or else has its place in the whole. */
+/* Each part is a range; but where there is a limit, it is one of all together. */
 static int merge_parts(struct ranges *ranges, uint32_t n_at_once, uint64_t memory_nbytes,
 		       struct merge_result *ret_result)
 {
@@ -345,8 +335,9 @@ static int merge_parts(struct ranges *ranges, uint32_t n_at_once, uint64_t memor
 
 	if (r < 0)
 		return r;
-	return unique || can_be_cut(ranges) ? merge_divided(ranges, n_at_once, ret_result) :
-					      merge_whole(ranges, memory_nbytes, ret_result);
+	return unique || ranges->job->limit == UINT64_MAX ?
+		       merge_divided(ranges, n_at_once, ret_result) :
+		       merge_whole(ranges, memory_nbytes, ret_result);
 }
 
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,

@@ -332,14 +332,11 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
 }
 
-/*
- * Does the device pack what is spilled? It pays for what goes over a link; but where ranges there
- * must be, whole blocks would be too much.
- */
+/* Does the device pack what is spilled? It pays for what goes over a link. */
 static bool device_packs(const struct plan_request *request, const struct plan *plan)
 {
-	return plan->copies && !(request->unique && request->n_part_files) && !plan->fits &&
-	       request->stores_codes && compression_takes_delta(&request->compression);
+	return plan->copies && !plan->fits && request->stores_codes &&
+	       compression_takes_delta(&request->compression);
 }
 
 /* Does it store any runs? */

@@ -106,18 +106,13 @@ uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *
 		windows->scratch_nbytes);
 }
 
-/*
- * Many windows that are shorter than 3/2 of the overhang of stored runs carry too much; and a
- * device that packs unpacks whole blocks, which parts of runs do not consist of.
- */
+/* Many windows that are shorter than 3/2 of the overhang of stored runs carry too much. */
 static bool has_room(const struct plan *plan, const struct plan_request *request,
 		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored)
 {
 	const uint64_t overhang = n_stored * block_records(plan);
 	struct window_plan windows;
 
-	if (plan->packs && n_stored)
-		return false;
 	plan_windows(plan, request, plan->merge_nbytes, n_records, n_resident, n_stored, &windows);
 	return (2 * windows.quota_records >= 3 * overhang ||
 		n_records <= 4 * windows.quota_records) &&

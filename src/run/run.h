@@ -163,7 +163,10 @@ int run_open_part(const struct layout *layout, struct run *run, uint64_t begin, 
 
 /* Can blocks be had as they are stored, for a device to unpack? */
 bool run_is_packed(const struct run *run);
-/* If so: what blocks take, and to read them as run_file_read_packed() says. */
+/*
+ * If so: what blocks take, and to read them as run_file_read_packed() says; of one that a part has
+ * a part of, its items.
+ */
 size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n);
 int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed);
 /* Print that block i cannot be unpacked. -EBADMSG. */

@@ -121,31 +121,50 @@ static int read_its_items(const struct stored_run *self, uint64_t i, void *items
 	return 0;
 }
 
-/* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
-static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
-		       struct digest *ret_digest)
+/* What is read of block i of the file: its items, or as it is stored. */
+typedef uint32_t block_nbytes_fn(const struct stored_run *self, uint64_t i);
+/* As run_file_read(). */
+typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *to);
+
+static uint32_t items_nbytes(const struct stored_run *self, uint64_t i)
 {
-	struct stored_run *self = stored(run);
-	const size_t item_nbytes = run_file_item_nbytes(self->file);
+	return (uint32_t)((end_of(self, i) - begin_of(self, i)) * run_file_item_nbytes(self->file));
+}
+
+/* A block of which the run has a part only is read as items. */
+static uint32_t packed_nbytes(const struct stored_run *self, uint64_t i)
+{
+	return is_whole(self, i) ? run_file_packed_nbytes(self->file, i) : items_nbytes(self, i);
+}
+
+/* Whole blocks go to where they are wanted; of others, which are at the ends, a part does. */
+static int read_blocks(const struct stored_run *self, uint64_t first, uint64_t n,
+		       read_blocks_fn *read_whole_blocks, block_nbytes_fn *nbytes_of, char *to)
+{
 	const uint64_t end = self->first_block + first + n;
 	uint64_t i = end - n, whole_end = end;
-	char *to = items;
 	int r = 0;
 
-	(void)ret_digest; /* what is spilled was counted when it was read */
 	if (i < end && !is_whole(self, i)) {
 		r = read_its_items(self, i, to);
-		to += (end_of(self, i) - begin_of(self, i)) * item_nbytes;
-		i++;
+		to += items_nbytes(self, i++);
 	}
 	if (i < end && !is_whole(self, end - 1))
 		whole_end--;
 	if (r == 0 && i < whole_end)
-		r = run_file_read(self->file, i, whole_end - i, to);
+		r = read_whole_blocks(self->file, i, whole_end - i, to);
 	if (r < 0 || whole_end == end)
 		return r;
-	to += (begin_of(self, whole_end) - begin_of(self, i)) * item_nbytes;
+	for (; i < whole_end; i++)
+		to += nbytes_of(self, i);
 	return read_its_items(self, whole_end, to);
+}
+
+static int stored_read(struct run *run, uint64_t first, uint64_t n, void *items,
+		       struct digest *ret_digest)
+{
+	(void)ret_digest; /* what is spilled was counted when it was read */
+	return read_blocks(stored(run), first, n, run_file_read, items_nbytes, items);
 }
 
 /* The block of the file that holds item `at`, which is there. */
@@ -155,25 +174,29 @@ static uint64_t find_block(const struct run_file *file, uint64_t at)
 			   offsetof(struct run_block, first_item), run_file_n_blocks(file), at);
 }
 
-/* The blocks of a part are not all whole: it is read as items. */
 static bool stored_is_packed(const struct run *run)
 {
-	return !stored_const(run)->is_part;
+	(void)run;
+	return true;
 }
 
 static uint32_t stored_packed_nbytes(const struct run *run, uint64_t i)
 {
-	return run_file_packed_nbytes(stored_const(run)->file, i);
+	const struct stored_run *self = stored_const(run);
+
+	return packed_nbytes(self, self->first_block + i);
 }
 
 static int stored_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
 {
-	return run_file_read_packed(stored(run)->file, first, n, packed);
+	return read_blocks(stored(run), first, n, run_file_read_packed, packed_nbytes, packed);
 }
 
 static int stored_fail_packed(const struct run *run, uint64_t i)
 {
-	return run_file_fail_packed(stored_const(run)->file, i);
+	const struct stored_run *self = stored_const(run);
+
+	return run_file_fail_packed(self->file, self->first_block + i);
 }
 
 static int stored_read_item(struct run *run, uint64_t i, void *item)

@@ -43,7 +43,7 @@ const struct mode modes[] = {
 	  .answer = ANSWER_UNIQUE,
 	  .arguments = "--parts=3 -u --fsync --ranges=2 -S 8M input -o output",
 	  .has_parts = true },
-	/* Blocks that a device unpacks are whole. */
+	/* Parts begin within blocks that a device unpacks. */
 	{ .name = "parts-apart",
 	  .arguments = "--parts=3 --parts-at=keys --compress=delta -S 1M --device-memory=1M "
 		       "-T tmp/a input -o output",

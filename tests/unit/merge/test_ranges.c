@@ -59,6 +59,15 @@ static void bytes_do_not_depend_on_the_number_of_ranges(void **state)
 	check_type("f64be", MEMORY_APART, random_number, 5, LONG_RUN);
 }
 
+/* A range begins and ends within blocks, of which the device unpacks whole ones only. */
+static void what_a_device_unpacks_is_merged_in_ranges(void **state)
+{
+	(void)state;
+	check_type("u64", MEMORY_PACKING, random_number, 5, LONG_RUN);
+	check_type("u32", MEMORY_PACKING, few_numbers, 3, LONG_RUN);
+	check_type("u128", MEMORY_PACKING, one_number, 3, LONG_RUN);
+}
+
 static void equal_keys_may_be_in_several_ranges(void **state)
 {
 	(void)state;
@@ -75,7 +84,8 @@ static void what_is_short_is_merged_as_ever(void **state)
 }
 
 /* Resident runs are with each of them in turn; none may touch what another has. */
-static void check_devices(const char *type, bool reach, number_fn *number)
+static void check_devices(const char *type, enum kind_of_memory memory, bool reach,
+			  number_fn *number)
 {
 	static const uint32_t n_ranges[] = { 1, 2, 5 };
 
@@ -83,7 +93,7 @@ static void check_devices(const char *type, bool reach, number_fn *number)
 	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++)
 		for (int tiers = 0; tiers < N_TIERS; tiers++)
 			for (unsigned i = 0; i < sizeof n_ranges / sizeof *n_ranges; i++) {
-				start_job(type, MEMORY_APART, n_ranges[i]);
+				start_job(type, memory, n_ranges[i]);
 				for (uint64_t run = 0; run < 5; run++)
 					add_numbers(tier_of((enum tiers)tiers, run), number,
 						    LONG_RUN, run);
@@ -100,8 +110,9 @@ static void bytes_do_not_depend_on_the_number_of_devices(void **state)
 	const unsigned long n_reached = owned_memory_n_reached();
 
 	(void)state;
-	check_devices("u64", false, random_number);
-	check_devices("b5", false, few_numbers);
+	check_devices("u64", MEMORY_APART, false, random_number);
+	check_devices("b5", MEMORY_APART, false, few_numbers);
+	check_devices("u32", MEMORY_PACKING, false, random_number);
 	assert_int_equal(owned_memory_n_reached(), n_reached);
 }
 
@@ -110,8 +121,8 @@ static void what_another_device_has_is_copied_where_it_can_be_reached(void **sta
 	const unsigned long n_reached = owned_memory_n_reached();
 
 	(void)state;
-	check_devices("f64be", true, random_number);
-	check_devices("u128", true, one_number);
+	check_devices("f64be", MEMORY_APART, true, random_number);
+	check_devices("u128", MEMORY_PACKING, true, one_number);
 	assert_true(owned_memory_n_reached() > n_reached);
 }
 
@@ -406,6 +417,7 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(bytes_do_not_depend_on_the_number_of_ranges),
+		FIXTURE(what_a_device_unpacks_is_merged_in_ranges),
 		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
 		FIXTURE(what_another_device_has_is_copied_where_it_can_be_reached),
 		FIXTURE(equal_keys_may_be_in_several_ranges),
