@@ -66,7 +66,7 @@ awk '
 	for (rest = $0; match(rest, /"(\\.|[^"\\])*"/); rest = substr(rest, RSTART + RLENGTH)) {
 		text = substr(rest, RSTART, RLENGTH)
 		if (text ~ /[" (=;:,](--[a-z]|-[A-Za-z][^A-Za-z0-9_-])/ &&
-		    text !~ /h5dump|unzip|7z|chattr|ulimit|zstd (-dc )?--long/)
+		    text !~ /h5dump|unzip|7z|chattr|ulimit|srun|zstd (-dc )?--long/)
 			print FILENAME ":" FNR ": " text
 	}
 }' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |

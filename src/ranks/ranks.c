@@ -1,0 +1,482 @@
+/*
+ * ranks - several processes that do one job: the carrier, and who waits for it (see ranks.h)
+ */
+#include "src/ranks/ranks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "src/base/clock.h"
+#include "src/base/messages.h"
+#include "src/base/thread.h"
+#include "src/ranks/delivery.h"
+#include "src/ranks/guard.h"
+#include "src/ranks/transport.h"
+
+enum {
+	PIECE_NBYTES = 16 << 20,
+	STATUS_TROUBLE = 2,
+	PATIENCE_OPENING = 5, /* stall times: others may be started late */
+	VERSION_NBYTES = 48,
+	CARRIER_STACK_NBYTES = 8 << 20, /* of a library that is not ours */
+};
+
+/* Between two looks at the transport: when something is under way, and when nothing is. */
+static const uint64_t shortest_pause_ns = 50000, longest_pause_ns = 500000, idle_pause_ns = 5000000;
+/* How long whoever uses this has for ending by itself what has failed. */
+static const uint64_t grace_ns = 1000000000;
+
+struct ranks {
+	struct ranks_settings settings;
+	transport_opener *open;
+	void *argument;
+	struct guard *guard;
+	pthread_t carrier;
+	unsigned rank, size;
+	char (*hosts)[RANKS_HOST_NBYTES];
+
+	pthread_mutex_t lock;
+	pthread_cond_t asked; /* something is to be done by the carrier */
+	pthread_cond_t told;  /* something has been done by it */
+	struct ranks_transfer *begun, **begun_end;
+	bool is_open, is_closing, is_aborting;
+	int status; /* if aborting */
+	int r;      /* of the first failure */
+
+	/* The carrier's own. */
+	struct transport *transport;
+	struct delivery *delivery;
+	uint64_t pause_ns;
+};
+
+static int fail_with(struct ranks *ranks, int r)
+{
+	pthread_mutex_lock(&ranks->lock);
+	if (ranks->r == 0)
+		ranks->r = r;
+	pthread_cond_broadcast(&ranks->told);
+	pthread_mutex_unlock(&ranks->lock);
+	return r;
+}
+
+static int open_transport(struct ranks *ranks)
+{
+	int r;
+
+	guard_enter(ranks->guard, PATIENCE_OPENING);
+	r = ranks->open(ranks->argument, &ranks->transport);
+	if (r == 0) {
+		guard_lend_transport(ranks->guard, ranks->transport);
+		r = delivery_open(ranks->transport, ranks->settings.stall_ns,
+				  ranks->settings.piece_nbytes, clock_now_ns(), &ranks->delivery);
+	}
+	guard_leave(ranks->guard);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&ranks->lock);
+	ranks->rank = (unsigned)ranks->transport->rank;
+	ranks->size = (unsigned)ranks->transport->size;
+	ranks->is_open = true;
+	pthread_cond_broadcast(&ranks->told);
+	pthread_mutex_unlock(&ranks->lock);
+	return 0;
+}
+
+/* Begin what is asked for, and take what is done. */
+static int carry(struct ranks *ranks, struct ranks_transfer *begun, bool *ret_moved)
+{
+	int r = 0;
+
+	guard_enter(ranks->guard, 1);
+	for (struct ranks_transfer *next; begun && r == 0; begun = next) {
+		next = begun->next;
+		r = delivery_begin(ranks->delivery, begun, clock_now_ns());
+	}
+	if (r == 0)
+		r = delivery_step(ranks->delivery, clock_now_ns(), ret_moved);
+	guard_leave(ranks->guard);
+	return r;
+}
+
+/* With the lock. */
+static void tell_done(struct ranks *ranks)
+{
+	struct ranks_transfer *done = delivery_take_done(ranks->delivery);
+
+	if (done)
+		pthread_cond_broadcast(&ranks->told);
+	for (struct ranks_transfer *next; done; done = next) {
+		next = done->next;
+		done->is_done = true;
+	}
+}
+
+/* With the lock: until the time has come, or something is asked. */
+static void pause_until(struct ranks *ranks, uint64_t at_ns)
+{
+	const struct timespec at = { .tv_sec = (time_t)(at_ns / 1000000000),
+				     .tv_nsec = (long)(at_ns % 1000000000) };
+
+	pthread_cond_timedwait(&ranks->asked, &ranks->lock, &at);
+}
+
+/* With the lock: the longer nothing has moved, the longer the pause. */
+static void pause_carrier(struct ranks *ranks, bool moved)
+{
+	const uint64_t longest_ns = delivery_is_idle(ranks->delivery) ? idle_pause_ns :
+									longest_pause_ns;
+
+	ranks->pause_ns = moved ? shortest_pause_ns : ranks->pause_ns * 2;
+	if (ranks->pause_ns > longest_ns)
+		ranks->pause_ns = longest_ns;
+	if (!ranks->begun && !ranks->is_aborting)
+		pause_until(ranks, clock_now_ns() + ranks->pause_ns);
+}
+
+/* With the lock. */
+static struct ranks_transfer *take_begun(struct ranks *ranks)
+{
+	struct ranks_transfer *begun = ranks->begun;
+
+	ranks->begun = NULL;
+	ranks->begun_end = &ranks->begun;
+	if (begun)
+		ranks->pause_ns = shortest_pause_ns / 2;
+	return begun;
+}
+
+/* With the lock. Until all is over, or something fails. */
+static int carry_all(struct ranks *ranks)
+{
+	while (!ranks->is_aborting) {
+		struct ranks_transfer *begun = take_begun(ranks);
+		const bool is_closing = ranks->is_closing;
+		bool moved = false;
+		int r;
+
+		pthread_mutex_unlock(&ranks->lock);
+		r = carry(ranks, begun, &moved);
+		pthread_mutex_lock(&ranks->lock);
+		if (r < 0)
+			return r;
+		tell_done(ranks);
+		if (is_closing && !delivery_sends(ranks->delivery))
+			return 0;
+		pause_carrier(ranks, moved);
+	}
+	return 0;
+}
+
+static int close_transport(struct ranks *ranks)
+{
+	int r;
+
+	guard_enter(ranks->guard, 1);
+	guard_lend_transport(ranks->guard, NULL);
+	r = ranks->transport->ops->close(ranks->transport);
+	guard_leave(ranks->guard);
+	return r;
+}
+
+/* The job has failed. If nobody ends it, that is done here. */
+static void wait_for_abort(struct ranks *ranks)
+{
+	const uint64_t until_ns = clock_now_ns() + grace_ns;
+
+	pthread_mutex_lock(&ranks->lock);
+	while (!ranks->is_aborting && clock_now_ns() < until_ns)
+		pause_until(ranks, until_ns);
+	if (!ranks->is_aborting) {
+		ranks->is_aborting = true;
+		ranks->status = STATUS_TROUBLE;
+	}
+	pthread_mutex_unlock(&ranks->lock);
+}
+
+static void abort_all(struct ranks *ranks) __attribute__((noreturn));
+static void abort_all(struct ranks *ranks)
+{
+	guard_begin_end(ranks->guard, ranks->status);
+	guard_enter(ranks->guard, 1);
+	ranks->transport->ops->end_all(ranks->transport, ranks->status);
+	guard_leave(ranks->guard);
+	ranks->settings.end(ranks->status);
+}
+
+static void *run_carrier(void *argument)
+{
+	struct ranks *ranks = argument;
+	int r = open_transport(ranks);
+
+	if (r < 0) {
+		fail_with(ranks, r);
+		return NULL;
+	}
+	pthread_mutex_lock(&ranks->lock);
+	r = carry_all(ranks);
+	pthread_mutex_unlock(&ranks->lock);
+	if (r < 0) {
+		fail_with(ranks, r);
+		wait_for_abort(ranks);
+	}
+	if (r < 0 || ranks->is_aborting)
+		abort_all(ranks);
+	r = close_transport(ranks);
+	if (r < 0)
+		fail_with(ranks, r);
+	return NULL;
+}
+
+static int begin(struct ranks *ranks, struct ranks_transfer *transfer)
+{
+	int r;
+
+	pthread_mutex_lock(&ranks->lock);
+	r = ranks->r;
+	if (r == 0) {
+		transfer->next = NULL;
+		*ranks->begun_end = transfer;
+		ranks->begun_end = &transfer->next;
+		pthread_cond_signal(&ranks->asked);
+	}
+	pthread_mutex_unlock(&ranks->lock);
+	return r;
+}
+
+int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data, size_t nbytes,
+	       struct ranks_transfer *ret_transfer)
+{
+	assert(to < ranks->size);
+	*ret_transfer = (struct ranks_transfer){
+		.peer = to, .tag = tag, .data = (char *)(uintptr_t)data, .nbytes = nbytes
+	};
+	delivery_seal(ret_transfer);
+	return begin(ranks, ret_transfer);
+}
+
+int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
+		  struct ranks_transfer *ret_transfer)
+{
+	assert(from < ranks->size || from == RANKS_ANY);
+	*ret_transfer = (struct ranks_transfer){
+		.is_receive = true, .peer = from, .tag = tag, .data = data, .capacity = capacity
+	};
+	return begin(ranks, ret_transfer);
+}
+
+/* What has been carried is looked at by who wants it: the carrier has more to carry. */
+static int look_at(struct ranks *ranks, struct ranks_transfer *transfer)
+{
+	int r;
+
+	if (!transfer->is_receive || transfer->is_checked)
+		return 0;
+	r = delivery_check(ranks->delivery, transfer);
+	transfer->is_checked = true;
+	return r < 0 ? fail_with(ranks, r) : 0;
+}
+
+int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_done)
+{
+	bool is_done;
+	int r;
+
+	pthread_mutex_lock(&ranks->lock);
+	r = ranks->r;
+	is_done = transfer->is_done;
+	pthread_mutex_unlock(&ranks->lock);
+	if (r == 0 && is_done)
+		r = look_at(ranks, transfer);
+	if (r == 0)
+		*ret_done = is_done;
+	return r;
+}
+
+int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
+{
+	int r;
+
+	pthread_mutex_lock(&ranks->lock);
+	while (!transfer->is_done && ranks->r == 0)
+		pthread_cond_wait(&ranks->told, &ranks->lock);
+	r = ranks->r;
+	pthread_mutex_unlock(&ranks->lock);
+	return r < 0 ? r : look_at(ranks, transfer);
+}
+
+unsigned ranks_rank(const struct ranks *ranks)
+{
+	return ranks->rank;
+}
+
+unsigned ranks_size(const struct ranks *ranks)
+{
+	return ranks->size;
+}
+
+const char *ranks_host(const struct ranks *ranks, unsigned rank)
+{
+	return ranks->hosts ? ranks->hosts[rank] : "?";
+}
+
+void ranks_abort(struct ranks *ranks, int status)
+{
+	guard_begin_end(ranks->guard, status);
+	pthread_mutex_lock(&ranks->lock);
+	if (!ranks->is_aborting) {
+		ranks->is_aborting = true;
+		ranks->status = status;
+	}
+	pthread_cond_signal(&ranks->asked);
+	for (;;) /* the carrier ends the process, or the guard */
+		pthread_cond_wait(&ranks->told, &ranks->lock);
+}
+
+/* What ranks know of each other. */
+struct introduction {
+	char version[VERSION_NBYTES];
+	char host[RANKS_HOST_NBYTES];
+};
+
+static int compare_versions(const struct ranks *ranks, const struct introduction *all)
+{
+	const struct introduction *mine = &all[ranks->rank];
+
+	for (unsigned rank = 0; rank < ranks->size; rank++)
+		if (strcmp(all[rank].version, mine->version) != 0)
+			return fail(-EPROTO,
+				    "ranks of different versions cannot work together: "
+				    "%s on %s (rank %u), %s on %s (rank %u)",
+				    mine->version, mine->host, ranks->rank, all[rank].version,
+				    all[rank].host, rank);
+	return 0;
+}
+
+static int introduce(struct ranks *ranks)
+{
+	const char *version = ranks->settings.version;
+	struct introduction mine = { 0 };
+	struct introduction *all = calloc(ranks->size, sizeof *all);
+	char(*hosts)[RANKS_HOST_NBYTES] = calloc(ranks->size, sizeof *hosts);
+	int r;
+
+	strncpy(mine.version, version ? version : GSORT_VERSION, sizeof mine.version - 1);
+	gethostname(mine.host, sizeof mine.host - 1);
+	if (all && hosts)
+		r = ranks_gather_all(ranks, &mine, sizeof mine, all);
+	else
+		r = fail(-ENOMEM, "no memory for the names of %u ranks", ranks->size);
+	if (r == 0)
+		r = compare_versions(ranks, all);
+	for (unsigned rank = 0; rank < ranks->size && r == 0; rank++)
+		memcpy(hosts[rank], all[rank].host, sizeof hosts[rank]);
+	free(all);
+	if (r < 0) {
+		free(hosts);
+		return r;
+	}
+	ranks->hosts = hosts;
+	delivery_name(ranks->delivery, (const char(*)[RANKS_HOST_NBYTES])hosts);
+	return 0;
+}
+
+/* NULL: there is no memory. */
+static struct ranks *make(const struct ranks_settings *settings, transport_opener *open,
+			  void *argument)
+{
+	struct ranks *ranks = calloc(1, sizeof *ranks);
+	pthread_condattr_t attributes;
+
+	if (!ranks)
+		return NULL;
+	ranks->settings = *settings;
+	if (ranks->settings.piece_nbytes == 0)
+		ranks->settings.piece_nbytes = PIECE_NBYTES;
+	ranks->open = open;
+	ranks->argument = argument;
+	ranks->begun_end = &ranks->begun;
+	ranks->pause_ns = shortest_pause_ns;
+	pthread_mutex_init(&ranks->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&ranks->asked, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_cond_init(&ranks->told, NULL);
+	return ranks;
+}
+
+/* Its threads are gone. */
+static void free_ranks(struct ranks *ranks)
+{
+	guard_close(ranks->guard);
+	delivery_close(ranks->delivery);
+	pthread_cond_destroy(&ranks->told);
+	pthread_cond_destroy(&ranks->asked);
+	pthread_mutex_destroy(&ranks->lock);
+	free(ranks->hosts);
+	free(ranks);
+}
+
+/* Returns when the transport is there, or cannot be had. */
+static int start(struct ranks *ranks)
+{
+	int r = guard_open(&ranks->settings, &ranks->guard);
+
+	if (r < 0)
+		return r;
+	r = thread_start(run_carrier, ranks, CARRIER_STACK_NBYTES, &ranks->carrier);
+	if (r < 0)
+		return fail(r, "cannot start a thread: %m");
+	pthread_mutex_lock(&ranks->lock);
+	while (!ranks->is_open && ranks->r == 0)
+		pthread_cond_wait(&ranks->told, &ranks->lock);
+	r = ranks->is_open ? 0 : ranks->r;
+	pthread_mutex_unlock(&ranks->lock);
+	if (r < 0)
+		pthread_join(ranks->carrier, NULL);
+	return r;
+}
+
+int ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
+	       struct ranks **ret_ranks)
+{
+	struct ranks *ranks = make(settings, open, argument);
+	int r;
+
+	if (!ranks)
+		return fail(-ENOMEM, "no memory for ranks");
+	r = start(ranks);
+	if (r < 0) {
+		free_ranks(ranks);
+		return r;
+	}
+	r = introduce(ranks);
+	if (r < 0)
+		ranks_abort(ranks, STATUS_TROUBLE);
+	*ret_ranks = ranks;
+	return 0;
+}
+
+int ranks_close(struct ranks *ranks)
+{
+	int r;
+
+	if (!ranks)
+		return 0;
+	r = ranks_barrier(ranks);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&ranks->lock);
+	ranks->is_closing = true;
+	pthread_cond_signal(&ranks->asked);
+	pthread_mutex_unlock(&ranks->lock);
+	pthread_join(ranks->carrier, NULL);
+	r = ranks->r;
+	free_ranks(ranks);
+	return r;
+}

@@ -1,0 +1,152 @@
+/*
+ * ranks - several processes that do one job, and the messages between them
+ *
+ * A job has `size` processes, on one machine or many; each is a rank, numbered from 0. They send
+ * each other messages of bytes, and meet in collectives, which are written over messages
+ * (collectives.c). How bytes get from one to another is a transport's (transport.h): of a single
+ * process (alone.h), of MPI (mpi/ranks_mpi.h), of a test.
+ *
+ *	threads of the job          the carrier, a thread                    the transport
+ *	ranks_send()    --queue-->  delivery.c: announces, matches, posts -->  send, receive
+ *	ranks_receive()             watch.c: who has been silent for long <--  take
+ *	ranks_test() <---done-----
+ *
+ * The carrier is the only thread that calls the transport, so messages go on while the job
+ * computes, and a library that can have one thread only has one. Between calls it sleeps, for 50
+ * to 500 us if something is under way: waits inside of MPI spin.
+ *
+ * What arrives is what was sent, or the job fails: every message has a number and checksums
+ * (message.h). A rank from which something is awaited is asked whether it still lives when it has
+ * been silent for a quarter of `stall_ns`; at `stall_ns` the job fails with a line that names it.
+ * If whoever uses this does not end the process then, that is done for it (guard.h), also when the
+ * transport never returns.
+ *
+ * After any failure there is nothing to be done but ranks_abort(): the others wait for this rank.
+ *
+ * Any thread may call, unless said otherwise. Errors are negative errnos, said once by fail(); the
+ * first one is what all later calls return.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ranks;
+struct transport;
+
+enum { RANKS_HOST_NBYTES = 64 }; /* of a machine's name, with its end */
+
+/* What a process has once, and how patient it is. */
+struct ranks_settings {
+	uint64_t stall_ns;   /* a rank that is awaited is given up after it; 0: never */
+	size_t piece_nbytes; /* larger messages are cut for the transport; 0: 16 MiB */
+	const char *version; /* all ranks must have the same; below 48 bytes; NULL: gsort's */
+	/*
+	 * Called once, by any thread, before all ranks are ended: last chance to remove what
+	 * others would find. May be NULL.
+	 */
+	void (*before_end)(void *context);
+	void *context;
+	/* End the process at once, with nothing done at its exit. */
+	void (*end)(int status) __attribute__((noreturn));
+};
+
+/*
+ * Opens what carries the bytes, in the thread that will be the only one to use it, and which has
+ * the messages of who calls ranks_open(). Returns 0 or a negative errno, said by fail().
+ */
+typedef int transport_opener(void *argument, struct transport **ret_transport);
+
+/*
+ * Every rank calls it, and waits for all others; they must be of one version and byte order. The
+ * caller's to close. Returns 0 or a negative errno.
+ */
+int ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
+	       struct ranks **ret_ranks);
+
+/*
+ * Every rank calls it, and waits for all others. Nothing may be under way but receives that
+ * nothing was sent for: they are forgotten. Not after a failure: ranks_abort(). Returns 0 or a
+ * negative errno (then ranks_abort()). NULL is fine.
+ */
+int ranks_close(struct ranks *ranks);
+
+unsigned ranks_rank(const struct ranks *ranks);
+unsigned ranks_size(const struct ranks *ranks);
+
+/* The name of the machine that a rank is on; as long as `ranks`. */
+const char *ranks_host(const struct ranks *ranks, unsigned rank);
+
+/*
+ * Collectives: every rank calls the same ones in the same order, a thread at a time. They return 0
+ * or a negative errno.
+ */
+
+/* The bytes of `root` become everybody's. */
+int ranks_broadcast(struct ranks *ranks, void *data, size_t nbytes, unsigned root);
+
+/* nbytes of every rank, by rank. `mine` may be its own place in ret_all. */
+int ranks_gather_all(struct ranks *ranks, const void *mine, size_t nbytes, void *ret_all);
+
+/*
+ * The same, when ranks have different numbers of bytes: ret_sizes[] of each. *ret_all is the
+ * caller's to free.
+ */
+int ranks_gather_all_varying(struct ranks *ranks, const void *mine, size_t nbytes, void **ret_all,
+			     size_t *ret_sizes);
+
+/* Each value becomes the sum of all ranks' values, modulo 2^64. */
+int ranks_sum(struct ranks *ranks, uint64_t *values, size_t count);
+
+/* Nobody returns before all have called it. */
+int ranks_barrier(struct ranks *ranks);
+
+enum {
+	RANKS_ANY = 0x7fffffff,       /* receive from whoever sends */
+	RANKS_TAG_LIMIT = 0x7fffff00, /* tags of messages are below it */
+};
+
+/*
+ * A message under way. It is the caller's and stays where it is until it is done, as does the
+ * memory that it is about. Members in front are set then; all others are delivery.c's.
+ */
+struct ranks_transfer {
+	unsigned from; /* of a receive: who sent it */
+	size_t nbytes; /* and how much it is */
+
+	struct ranks_transfer *next;
+	unsigned peer, tag;
+	char *data;
+	size_t capacity;
+	uint64_t checksum; /* of the data */
+	unsigned n_moves;  /* of the transport, not done yet */
+	bool is_receive, is_checked, is_done;
+};
+
+/*
+ * Begin to send nbytes, which may be 0. Messages with the same tag arrive in the order in which
+ * they were sent; those with others may be received in any order. What is sent to oneself arrives,
+ * too. `data` is not to be changed until it is done.
+ */
+int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data, size_t nbytes,
+	       struct ranks_transfer *ret_transfer);
+
+/*
+ * Begin to receive a message with this tag. A message that is longer than `capacity` is a failure.
+ * from: may be RANKS_ANY.
+ */
+int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
+		  struct ranks_transfer *ret_transfer);
+
+/* Is it done? Returns at once. What has been received is compared with its checksum here. */
+int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_done);
+
+/* Wait until it is done. Costs no processor time. */
+int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer);
+
+/*
+ * End this process, and all others of the job, with this status. What was said by fail() is the
+ * reason. ranks NULL: only this one can be ended, by whoever calls.
+ */
+_Noreturn void ranks_abort(struct ranks *ranks, int status);

@@ -1,0 +1,16 @@
+/*
+ * ranks_exchange - everything that ranks can do with each other, once
+ *
+ * Every rank calls it. What arrives is compared with what must have been sent.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct ranks;
+
+/*
+ * long_nbytes: how long messages are at most. Returns 0, or a negative errno: the first of ranks.h,
+ * or -EILSEQ after fail() if something else arrived than was sent.
+ */
+int ranks_exchange(struct ranks *ranks, size_t long_nbytes);
