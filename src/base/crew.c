@@ -115,29 +115,58 @@ int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n)
 }
 
 struct shared_work {
-	void (*work)(void *context);
+	crew_member *work;
 	void *context;
+	pthread_mutex_t lock; /* held until all are started */
+	uint32_t n, n_come;
 };
 
 static void *shared_main(void *argument)
 {
-	const struct shared_work *shared = argument;
+	struct shared_work *shared = argument;
+	uint32_t number;
 
-	shared->work(shared->context);
+	pthread_mutex_lock(&shared->lock);
+	number = shared->n_come++;
+	pthread_mutex_unlock(&shared->lock);
+	shared->work(shared->context, number, shared->n);
 	return NULL;
+}
+
+void crew_share_numbered(uint32_t n_threads, crew_member *work, void *context)
+{
+	struct shared_work shared = { .work = work, .context = context };
+	pthread_t *threads = n_threads > 1 ? calloc(n_threads - 1, sizeof *threads) : NULL;
+	uint32_t n = 0;
+
+	pthread_mutex_init(&shared.lock, NULL);
+	pthread_mutex_lock(&shared.lock);
+	while (threads && n + 1 < n_threads &&
+	       thread_start(shared_main, &shared, 0, &threads[n]) == 0)
+		n++;
+	shared.n = n + 1;
+	pthread_mutex_unlock(&shared.lock);
+	shared_main(&shared);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	pthread_mutex_destroy(&shared.lock);
+	free(threads);
+}
+
+struct unnumbered_work {
+	void (*work)(void *context);
+	void *context;
+};
+
+static void work_unnumbered(void *context, uint32_t number, uint32_t n)
+{
+	const struct unnumbered_work *unnumbered = context;
+
+	(void)number, (void)n;
+	unnumbered->work(unnumbered->context);
 }
 
 void crew_share(uint32_t n_threads, void (*work)(void *context), void *context)
 {
-	struct shared_work shared = { work, context };
-	pthread_t *threads = n_threads > 1 ? calloc(n_threads - 1, sizeof *threads) : NULL;
-	uint32_t n = 0;
-
-	while (threads && n + 1 < n_threads &&
-	       thread_start(shared_main, &shared, 0, &threads[n]) == 0)
-		n++;
-	work(context);
-	while (n)
-		pthread_join(threads[--n], NULL);
-	free(threads);
+	crew_share_numbered(n_threads, work_unnumbered, &(struct unnumbered_work){ work, context });
 }

@@ -35,3 +35,10 @@ int crew_run(struct crew *crew, crew_part *part, void *context, uint32_t n);
  * are done without.
  */
 void crew_share(uint32_t n_threads, void (*work)(void *context), void *context);
+
+/*
+ * The same, where each of them has something of its own to do: work(context, number, n), number 0
+ * to n - 1, when all n that could be had have been started.
+ */
+typedef void crew_member(void *context, uint32_t number, uint32_t n);
+void crew_share_numbered(uint32_t n_threads, crew_member *work, void *context);

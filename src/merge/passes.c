@@ -6,15 +6,21 @@
 #include "io/store/run_file.h"
 #include "src/base/messages.h"
 #include "src/merge/keeper.h"
-#include "src/merge/merge.h"
+#include "src/merge/ranges.h"
+
+/* Of all windows of a merge: ranges first, there are fewer of them than 2^24. */
+static uint64_t sequence_of(const struct merged *merged)
+{
+	return (uint64_t)merged->range << 40 | merged->number;
+}
 
 static int write_run(void *context, const struct merged *merged)
 {
 	if (merged->packed_nbytes)
-		return run_file_write_packed(context, merged->number, merged->items,
+		return run_file_write_packed(context, sequence_of(merged), merged->items,
 					     merged->packed_nbytes, merged->n_items,
 					     merged->first_keys);
-	return run_file_write(context, merged->number, merged->items, merged->n_items,
+	return run_file_write(context, sequence_of(merged), merged->items, merged->n_items,
 			      merged->first_keys);
 }
 
@@ -30,9 +36,11 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 		.stage = STAGE_SPILL,
 		.item_nbytes = job->layout->item_nbytes,
 		.write = write_run,
+		.counts_by_range = true,
+		.is_run = true,
 		.start = job->keeper ? job->keeper->skip(job->keeper->context) : NULL,
 	};
-	int r = merge_runs(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
+	int r = merge_in_ranges(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
 	return r < 0 ? r : run_file_finish(file);
 }

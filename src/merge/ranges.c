@@ -33,13 +33,13 @@ struct ranges {
 	const struct sink *sink;
 	struct run *const *runs;
 	uint32_t n_runs, n;
+	bool at_keys;         /* no key is in two of them */
 	const uint64_t *cuts; /* (n + 1) of n_runs each */
 	struct range *of;     /* n */
 
 	/* Of whoever merges them */
-	atomic_uint n_at_work;
-	atomic_uint next;
-	atomic_int error; /* the first, or 0 */
+	atomic_uint n_taken; /* besides the first of each thread */
+	atomic_int error;    /* the first, or 0 */
 };
 
 static int write_range(void *context, const struct merged *merged)
@@ -88,7 +88,7 @@ static int merge_range(struct range *range)
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
 			 range->n_items, range->result.n_items);
-	if (r == 0)
+	if (r == 0 && !sink.is_run)
 		stats_add_range(range->job.stats, range->number, begin_ns,
 				range->n_items * sink.item_nbytes);
 	return r;
@@ -142,7 +142,7 @@ static void close_range(struct range *range)
 	free(range->runs);
 }
 
-/* By a worker, with its memory for windows. */
+/* By a worker. windows: NULL: in the memory that it has for them. */
 static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
 		     struct window_memory *windows)
 {
@@ -169,21 +169,22 @@ static void fail_ranges(struct ranges *ranges, int r)
 }
 
 /*
- * A thread's: one range after the other, in the same memory of the same worker, until there are
- * none. Workers take turns in having one thread more.
+ * A thread's: the range of its number, and then what nobody has taken yet, in the same memory of
+ * the same worker. Workers take turns in having one thread more, and the first thread has what
+ * memory the worker keeps for windows.
  */
-static void merge_some(void *context)
+static void merge_some(void *context, uint32_t number, uint32_t n_threads)
 {
 	struct ranges *ranges = context;
 	const uint32_t n_workers = ranges->job->n_workers;
-	const uint32_t worker = atomic_fetch_add(&ranges->n_at_work, 1) % n_workers;
 	struct window_memory *windows = NULL;
-	uint32_t i;
-	int r = window_memory_open(&windows);
+	uint32_t i = number;
+	int r = number < n_workers ? 0 : window_memory_open(&windows);
 
-	while (r == 0 && (i = atomic_fetch_add(&ranges->next, 1)) < ranges->n &&
-	       atomic_load(&ranges->error) == 0)
-		r = merge_one(ranges, i, worker, windows);
+	while (r == 0 && i < ranges->n && atomic_load(&ranges->error) == 0) {
+		r = merge_one(ranges, i, number % n_workers, windows);
+		i = n_threads + atomic_fetch_add(&ranges->n_taken, 1);
+	}
 	if (r < 0)
 		fail_ranges(ranges, r);
 	window_memory_close(windows);
@@ -212,7 +213,7 @@ static bool is_disorder(const struct ranges *ranges, const void *last, const voi
 {
 	const int order = layout_compare_edges(ranges->job->layout, last, first);
 
-	return order > 0 || (order == 0 && ranges->sink->n_parts);
+	return order > 0 || (order == 0 && ranges->at_keys);
 }
 
 /* What all have found, and the order of each range's last item and the next one's first. */
@@ -238,19 +239,20 @@ static void collect_results(const struct ranges *ranges, struct merge_result *re
 static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
+	const uint32_t n_most = sink->is_run ? job->n_workers : job->plan.n_ranges;
+	const bool knows_places = !job->unique || sink->n_parts || sink->counts_by_range;
 	uint64_t n_items;
 	uint32_t n_resident, n;
 	struct plan plan;
 
 	*ret_plan = job->plan;
 	ret_plan->merge_nbytes = memory_nbytes;
-	if (sink->point || sink->start || (job->unique && !sink->n_parts) ||
-	    job->limit != UINT64_MAX)
+	if (sink->point || sink->start || !knows_places || job->limit != UINT64_MAX)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	n = plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
-			n_runs - n_resident, &plan);
+			n_runs - n_resident, n_most, &plan);
 	if (n > 1)
 		*ret_plan = plan;
 	return n;
@@ -283,13 +285,14 @@ static int merge_divided(struct ranges *ranges, uint32_t n_at_once, struct merge
 {
 	int r;
 
-	window_memory_drop(ranges->job->windows);
+	if (n_at_once > ranges->job->n_workers) /* what is kept is of fewer, which had more */
+		window_memory_drop_all(ranges->job);
 	if (ranges->sink->divide)
 		ranges->sink->divide(ranges->sink->context, ranges->n);
 	ranges->of = calloc(ranges->n, sizeof *ranges->of);
 	if (!ranges->of)
 		return fail(-ENOMEM, "no memory for %u ranges", ranges->n);
-	crew_share(n_at_once, merge_some, ranges);
+	crew_share_numbered(n_at_once, merge_some, ranges);
 	r = atomic_load(&ranges->error);
 	if (r == 0)
 		collect_results(ranges, ret_result);
@@ -353,11 +356,12 @@ int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_r
 	n_at_once = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
 	ranges.n = sink->n_parts ? sink->n_parts : n_at_once;
 	ranges.plan = &plan;
+	ranges.at_keys = sink->n_parts || job->unique;
 	ranges.cuts = cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
 	if (!cuts)
 		return fail(-ENOMEM, "no memory for %u ranges", ranges.n);
 	if (ranges.n > 1 || sink->n_parts)
-		r = splitters_cut(job, runs, n_runs, ranges.n, sink->n_parts > 0, cuts);
+		r = splitters_cut(job, runs, n_runs, ranges.n, ranges.at_keys, cuts);
 	if (r == 0 && sink->n_parts)
 		r = merge_parts(&ranges, n_at_once, memory_nbytes, ret_result);
 	else if (r == 0 && ranges.n > 1 && are_worth_it(&ranges, cuts))

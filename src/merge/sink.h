@@ -80,10 +80,16 @@ struct sink {
 	 * If n_parts is not 0, what is written is to be divided into so many parts, so that no key
 	 * is in two of them, and `place_parts` is told before anything is written where they begin:
 	 * n_parts + 1 numbers of items, the last of them all. With -u that is not known; there each
-	 * part is a range, and positions count from its beginning.
+	 * part is a range (as below).
 	 */
 	uint32_t n_parts;
 	int (*place_parts)(void *context, const uint64_t *begins);
+	/*
+	 * In ranges also with -u, where their places are not known before: positions then count
+	 * from the beginning of the range, which merged.range says.
+	 */
+	bool counts_by_range;
+	bool is_run; /* not the output: a range for each device is enough */
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*

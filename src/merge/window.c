@@ -103,7 +103,7 @@ int window_pool_open(struct window_pool *pool)
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || ring_open(pool->plan.n_windows, &pool->free) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
-	r = window_memory_take(pool->job->windows, pool->job, pool->plan.n_windows, &sizes,
+	r = window_memory_take(job_windows(pool->job), pool->job, pool->plan.n_windows, &sizes,
 			       &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
 		r = open_window(pool, &pool->windows[i], &buffers[i]);
@@ -117,7 +117,7 @@ void window_pool_close(struct window_pool *pool)
 {
 	/* Operations may still be under way: closing their lanes waits for them. */
 	if (pool->has_failed)
-		window_memory_drop(pool->job->windows);
+		window_memory_drop(job_windows(pool->job));
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
 		close_window(&pool->windows[i]);
 	free(pool->windows);

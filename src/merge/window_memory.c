@@ -12,49 +12,49 @@
 #include "src/plan/job.h"
 
 struct window_memory {
-	const struct job *job;
+	struct device *device;
 	struct window_sizes sizes;
 	uint32_t n;
 	struct window_buffers *buffers; /* n */
 };
 
-static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void **ret_memory)
+static int alloc(struct device *device, enum memory kind, uint64_t nbytes, void **ret_memory)
 {
-	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
+	int r = nbytes ? device_alloc(device, kind, nbytes, ret_memory) : 0;
 
 	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0,
 				 "no memory for windows of %" PRIu64 " bytes: %m", nbytes) :
 		       0;
 }
 
-static int open_buffers(const struct job *job, const struct window_sizes *sizes,
+static int open_buffers(struct device *device, const struct window_sizes *sizes,
 			struct window_buffers *buffers)
 {
-	int r = alloc(job, MEMORY_DEVICE, sizes->in, &buffers->in);
+	int r = alloc(device, MEMORY_DEVICE, sizes->in, &buffers->in);
 
 	if (r == 0)
-		r = alloc(job, MEMORY_DEVICE, sizes->out, &buffers->out);
+		r = alloc(device, MEMORY_DEVICE, sizes->out, &buffers->out);
 	if (r == 0)
-		r = alloc(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+		r = alloc(device, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
 	if (r == 0)
-		r = alloc(job, MEMORY_HOST, sizes->host, &buffers->host);
+		r = alloc(device, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
-	r = lane_open(job_device(job), LANE_NORMAL, &buffers->lane);
+	r = lane_open(device, LANE_NORMAL, &buffers->lane);
 	if (r == 0)
-		r = mark_open(job_device(job), &buffers->mark);
+		r = mark_open(device, &buffers->mark);
 	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
 }
 
-static void close_buffers(const struct job *job, const struct window_sizes *sizes,
+static void close_buffers(struct device *device, const struct window_sizes *sizes,
 			  struct window_buffers *buffers)
 {
 	lane_close(buffers->lane);
 	mark_close(buffers->mark);
-	device_release(job_device(job), MEMORY_HOST, buffers->host, sizes->host);
-	device_release(job_device(job), MEMORY_DEVICE, buffers->in, sizes->in);
-	device_release(job_device(job), MEMORY_DEVICE, buffers->out, sizes->out);
-	device_release(job_device(job), MEMORY_DEVICE, buffers->scratch, sizes->scratch);
+	device_release(device, MEMORY_HOST, buffers->host, sizes->host);
+	device_release(device, MEMORY_DEVICE, buffers->in, sizes->in);
+	device_release(device, MEMORY_DEVICE, buffers->out, sizes->out);
+	device_release(device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
 }
 
 int window_memory_open(struct window_memory **ret_memory)
@@ -66,9 +66,15 @@ int window_memory_open(struct window_memory **ret_memory)
 void window_memory_drop(struct window_memory *memory)
 {
 	for (uint32_t i = 0; i < memory->n; i++)
-		close_buffers(memory->job, &memory->sizes, &memory->buffers[i]);
+		close_buffers(memory->device, &memory->sizes, &memory->buffers[i]);
 	free(memory->buffers);
 	*memory = (struct window_memory){ 0 };
+}
+
+void window_memory_drop_all(const struct job *job)
+{
+	for (uint32_t i = 0; i < job->n_workers; i++)
+		window_memory_drop(job->workers[i].windows);
 }
 
 void window_memory_close(struct window_memory *memory)
@@ -87,18 +93,18 @@ static bool is_enough(const struct window_memory *memory, uint32_t n,
 	       has->scratch >= sizes->scratch && has->host >= sizes->host;
 }
 
-static int open_all(struct window_memory *memory, const struct job *job, uint32_t n,
+static int open_all(struct window_memory *memory, struct device *device, uint32_t n,
 		    const struct window_sizes *sizes)
 {
 	int r = 0;
 
-	memory->job = job;
+	memory->device = device;
 	memory->sizes = *sizes;
 	memory->buffers = calloc(n, sizeof *memory->buffers);
 	if (!memory->buffers)
 		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
 	for (; memory->n < n && r == 0; memory->n++)
-		r = open_buffers(job, sizes, &memory->buffers[memory->n]);
+		r = open_buffers(device, sizes, &memory->buffers[memory->n]);
 	return r;
 }
 
@@ -109,7 +115,7 @@ int window_memory_take(struct window_memory *memory, const struct job *job, uint
 
 	if (!is_enough(memory, n, sizes)) {
 		window_memory_drop(memory);
-		r = open_all(memory, job, n, sizes);
+		r = open_all(memory, job_device(job), n, sizes);
 	}
 	*ret_buffers = memory->buffers;
 	return r;

@@ -42,3 +42,6 @@ int window_memory_take(struct window_memory *memory, const struct job *job, uint
 
 /* Give everything back, when what is queued in the lanes has ended. */
 void window_memory_drop(struct window_memory *memory);
+
+/* The same of all workers of the job. */
+void window_memory_drop_all(const struct job *job);

@@ -19,7 +19,8 @@
 /* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
 struct worker {
 	struct device *device;
-	uint64_t reaches; /* bit i: its lanes may copy from the memory of worker i */
+	struct window_memory *windows; /* of one merge after the other */
+	uint64_t reaches;              /* bit i: its lanes may copy from the memory of worker i */
 };
 
 enum { JOB_MOST_WORKERS = 64 };
@@ -52,11 +53,16 @@ struct job {
 	struct compression *compression; /* of what is spilled; NULL: none */
 	struct temporary_space space;
 	struct chunk_pool *pool;       /* only to sort: not with -m or --explain */
-	struct window_memory *windows; /* of one merge after the other */
+	struct window_memory *windows; /* of a range; NULL: the worker's */
 };
 
 /* Of the worker that merges. */
 static inline struct device *job_device(const struct job *job)
 {
 	return job->workers[job->worker].device;
+}
+
+static inline struct window_memory *job_windows(const struct job *job)
+{
+	return job->windows ? job->windows : job->workers[job->worker].windows;
 }

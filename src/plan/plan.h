@@ -23,8 +23,9 @@
  * way out, and half is the first tier that runs are spilled to, before the disk.
  *
  * Of several such devices each has as many chunks as any other, and scratch and windows of its own.
- * A merge is done by one of them, or in ranges by all, each with as many. What of a run is in
- * another device's memory goes through the windows' input, as what is stored does.
+ * A merge is done by one of them, or in ranges by all, each with as many; one to a run that is
+ * spilled, too, with a range for each device. What of a run is in another device's memory goes
+ * through the windows' input, as what is stored does.
  *
  * Such a device also packs what is spilled, if it is to be packed: then less goes over the link. A
  * window then has scratch that holds it packed.
@@ -188,11 +189,11 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 /*
  * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,
  * with a part of the threads, one writer, and merge_nbytes for its windows. Returns how many there
- * are: no more than plan.n_ranges, and as many as have room for windows like those of an undivided
- * merge of stored runs. If it is 1, the plan stays as it is.
+ * are: no more than n_most, and as many as have room for windows like those of an undivided merge
+ * of stored runs. If it is 1, the plan stays as it is.
  */
 uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, uint32_t n_most,
 		     struct plan *ret_of_each);
 
 /* What the windows take, all together; has_stored: if not all runs are resident. */

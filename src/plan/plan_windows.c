@@ -106,9 +106,12 @@ uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *
 		windows->scratch_nbytes);
 }
 
-/* Many windows that are shorter than 3/2 of the overhang of stored runs carry too much. */
+/*
+ * Many windows that are shorter than 3/2 of the overhang of stored runs carry too much. What has a
+ * device for itself takes no more of its memory than the undivided merge would.
+ */
 static bool has_room(const struct plan *plan, const struct plan_request *request,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored)
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, bool is_alone)
 {
 	const uint64_t overhang = n_stored * block_records(plan);
 	struct window_plan windows;
@@ -116,7 +119,8 @@ static bool has_room(const struct plan *plan, const struct plan_request *request
 	plan_windows(plan, request, plan->merge_nbytes, n_records, n_resident, n_stored, &windows);
 	return (2 * windows.quota_records >= 3 * overhang ||
 		n_records <= 4 * windows.quota_records) &&
-	       plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes;
+	       (is_alone ||
+		plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes);
 }
 
 /* Of n ranges, those of the device that has the most. */
@@ -148,10 +152,10 @@ uint64_t plan_most_windows(const struct plan *plan)
 }
 
 uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request, uint64_t nbytes,
-		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored,
+		     uint64_t n_records, uint32_t n_resident, uint32_t n_stored, uint32_t n_most,
 		     struct plan *ret_of_each)
 {
-	uint64_t n = at_least(at_most(plan->n_ranges, n_records), 1);
+	uint64_t n = at_least(at_most(n_most, n_records), 1);
 
 	for (; n > 1; n--) {
 		divide_threads(plan, n, ret_of_each);
@@ -161,7 +165,8 @@ uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request
 		ret_of_each->window_nbytes =
 			at_most(plan->window_nbytes / 2,
 				plan->memory_nbytes / (WINDOWS_PART * n * ret_of_each->n_windows));
-		if (has_room(ret_of_each, request, n_records / n, n_resident, n_stored))
+		if (has_room(ret_of_each, request, n_records / n, n_resident, n_stored,
+			     n <= plan->n_devices))
 			return (uint32_t)n;
 	}
 	*ret_of_each = *plan;

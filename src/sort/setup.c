@@ -11,7 +11,6 @@
 #include "src/base/attempt.h"
 #include "src/base/messages.h"
 #include "src/form/chunk_pool.h"
-#include "src/merge/window_memory.h"
 #include "src/plan/page_cache.h"
 #include "src/sort/around.h"
 #include "src/sort/result.h"
@@ -262,8 +261,6 @@ int setup_open(const struct setup *setup, struct job *job)
 		job->keeper = checkpoint_keeper(setup->checkpoint);
 	setup_limit_input(job->input, setup->spec);
 	if (r == 0)
-		r = window_memory_open(&job->windows);
-	if (r == 0)
 		r = open_some_sorting(job, setup, &backend);
 	if (r == -ENOMEM)
 		return fail_hint(
@@ -278,13 +275,11 @@ int setup_open(const struct setup *setup, struct job *job)
 void setup_close(struct job *job)
 {
 	chunk_pool_close(job->pool);
-	window_memory_close(job->windows);
 	stats_watch_temporary(job->stats, NULL, NULL);
 	spill_close(job->spill);
 	compression_close(job->compression);
 	workers_close(job);
 	job->pool = NULL;
-	job->windows = NULL;
 	job->spill = NULL;
 	job->compression = NULL;
 }

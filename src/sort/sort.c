@@ -36,7 +36,7 @@ static int merge_all(struct sort *sort)
 	stats_begin_phase(sort->job.stats, PHASE_MERGE, runs_output_nbytes(sort));
 	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
 			    &sort->account.result);
-	window_memory_drop(sort->job.windows);
+	window_memory_drop_all(&sort->job);
 	if (r == 0)
 		ledger_add(&sort->account.ledger, sort->account.result.ledger);
 	return r;

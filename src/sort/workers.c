@@ -12,6 +12,7 @@
 #include "src/base/attempt.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/merge/window_memory.h"
 
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
 enum { LEAST_MEMORY_PART = 2 };
@@ -49,13 +50,26 @@ static unsigned count_sharing(const struct wanted *wanted, unsigned number)
 	return n;
 }
 
+static void close_worker(struct worker *worker)
+{
+	window_memory_close(worker->windows);
+	device_close(worker->device);
+}
+
 /* Into the next of job.workers. */
 static int open_worker(struct job *job, const struct backend *backend,
 		       const struct backend_config *config)
 {
-	int r = device_open(backend, config, &job->workers[job->n_workers].device);
+	struct worker worker = { 0 };
+	int r = device_open(backend, config, &worker.device);
 
-	job->n_workers += r == 0;
+	if (r < 0)
+		return r;
+	r = window_memory_open(&worker.windows);
+	if (r < 0)
+		close_worker(&worker);
+	else
+		job->workers[job->n_workers++] = worker;
 	return r;
 }
 
@@ -103,15 +117,15 @@ static uint64_t memory_of(const struct worker *worker)
 	return info.memory_nbytes;
 }
 
-static void leave_out(struct device *device)
+static void leave_out(struct worker *worker)
 {
 	struct device_info info;
 	char has[32];
 
-	device_describe(device, &info);
+	device_describe(worker->device, &info);
 	size_format(info.memory_nbytes, has);
 	warn("%s: it has only %s of memory that is free; sorting without it", info.name, has);
-	device_close(device);
+	close_worker(worker);
 }
 
 /* Chunks are alike, so all have the memory of the least: but that must not be far too little. */
@@ -124,10 +138,10 @@ static void leave_out_small(struct job *job)
 		if (memory_of(&job->workers[i]) > most_nbytes)
 			most_nbytes = memory_of(&job->workers[i]);
 	for (uint32_t i = 0; i < job->n_workers; i++) {
-		const struct worker worker = job->workers[i];
+		struct worker worker = job->workers[i];
 
 		if (memory_of(&worker) < most_nbytes / LEAST_MEMORY_PART)
-			leave_out(worker.device);
+			leave_out(&worker);
 		else
 			job->workers[n++] = worker;
 	}
@@ -181,7 +195,7 @@ int workers_open(struct job *job, const struct backend *backend, const struct so
 void workers_close(struct job *job)
 {
 	for (uint32_t i = 0; i < job->n_workers; i++)
-		device_close(job->workers[i].device);
+		close_worker(&job->workers[i]);
 	free(job->workers);
 	job->workers = NULL;
 	job->n_workers = 0;

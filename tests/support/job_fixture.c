@@ -49,6 +49,7 @@ static void open_workers(const struct backend *backend)
 
 		*worker = (struct worker){ 0 };
 		assert_int_equal(device_open(backend, &config, &worker->device), 0);
+		assert_int_equal(window_memory_open(&worker->windows), 0);
 	}
 	for (uint32_t i = 0; i < job.n_workers; i++)
 		for (uint32_t j = 0; j < job.n_workers; j++)
@@ -77,7 +78,6 @@ void job_start(const char *type, bool unique, enum kind_of_memory memory)
 	open_workers(memory == MEMORY_UNIFIED ? &backend_cpu : &backend_apart);
 	assert_int_equal(spill_open(&faulty_calls, directories, 1, SPILL_UNLIMITED, 0, &job.spill),
 			 0);
-	assert_int_equal(window_memory_open(&job.windows), 0);
 	if (fixture_packs)
 		assert_int_equal(compression_open(&(struct compression_choice){ COMPRESS_DELTA, 0 },
 						  layout.stores_elements, &packed),
@@ -89,12 +89,13 @@ void job_start(const char *type, bool unique, enum kind_of_memory memory)
 void job_stop(void)
 {
 	run_store_free(&store);
-	window_memory_close(job.windows);
 	spill_close(job.spill);
 	compression_close(packed);
 	packed = NULL;
-	for (uint32_t i = 0; i < job.n_workers; i++)
+	for (uint32_t i = 0; i < job.n_workers; i++) {
+		window_memory_close(workers[i].windows);
 		device_close(workers[i].device);
+	}
 	job = (struct job){ 0 };
 	free(all);
 	all = NULL;

@@ -32,6 +32,7 @@ enum { MOST_THINGS = 1 << 14 };
 static struct thing {
 	const char *begin, *end;
 	const struct device *owner;
+	unsigned long n_merges; /* of a device, which is its own */
 } things[MOST_THINGS];
 static size_t n_things;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +48,7 @@ static void note(const struct device *owner, const void *begin, size_t nbytes)
 	pthread_mutex_lock(&lock);
 	if (n_things == MOST_THINGS)
 		complain("there are too many");
-	things[n_things++] = (struct thing){ begin, (const char *)begin + nbytes, owner };
+	things[n_things++] = (struct thing){ begin, (const char *)begin + nbytes, owner, 0 };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -75,6 +76,34 @@ static const struct device *owner_of(const void *at)
 	return owner;
 }
 
+/* Under the lock; NULL: it is not open. */
+static struct thing *find_device(const struct device *device)
+{
+	for (size_t i = 0; i < n_things; i++)
+		if (things[i].begin == (const char *)device)
+			return &things[i];
+	return NULL;
+}
+
+static void count_merge(const struct lane *lane)
+{
+	const struct device *device = owner_of(lane);
+
+	pthread_mutex_lock(&lock);
+	find_device(device)->n_merges++;
+	pthread_mutex_unlock(&lock);
+}
+
+unsigned long owned_memory_n_merges(const struct device *device)
+{
+	unsigned long n;
+
+	pthread_mutex_lock(&lock);
+	n = find_device(device)->n_merges;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 /* May what the lane does use that memory? */
 static void check(const struct lane *lane, const void *memory)
 {
@@ -100,11 +129,17 @@ static unsigned owning_n_devices(void)
 
 static int owning_open(const struct backend_config *config, struct device **ret_device)
 {
-	return backend_cpu.open(config, ret_device);
+	int r = backend_cpu.open(config, ret_device);
+
+	if (r == 0)
+		note(*ret_device, *ret_device, 1);
+	return r;
 }
 
 static void owning_close(struct device *device)
 {
+	if (device)
+		forget(device);
 	backend_cpu.close(device);
 }
 
@@ -256,6 +291,7 @@ static int owning_merge(struct lane *lane, const struct merge_op *op)
 	check_slices(lane, op->slices, op->k);
 	check(lane, op->out);
 	check(lane, op->scratch);
+	count_merge(lane);
 	return kind_of(op->layout)->merge(lane, op);
 }
 

@@ -17,3 +17,6 @@ void owned_memory_set(unsigned n_devices, bool reach);
 
 /* Copies of one device from another's memory, so far. */
 unsigned long owned_memory_n_reached(void);
+
+/* Merges that an open device has done. */
+unsigned long owned_memory_n_merges(const struct device *device);

@@ -184,6 +184,27 @@ static void shared_work_is_done_by_all_and_waited_for(void **state)
 	}
 }
 
+static void note_number(void *context, uint32_t number, uint32_t n)
+{
+	struct claims *claims = context;
+
+	atomic_fetch_add(&claims->n_done[number], 1);
+	atomic_fetch_add(&claims->n_threads, n);
+}
+
+static void who_shares_work_has_a_number_of_its_own(void **state)
+{
+	(void)state;
+	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
+		struct claims claims = { 0 };
+
+		crew_share_numbered(n_threads, note_number, &claims);
+		assert_int_equal(claims.n_threads, n_threads * n_threads);
+		for (uint32_t i = 0; i < n_threads; i++)
+			assert_int_equal(claims.n_done[i], 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +214,7 @@ int main(void)
 		cmocka_unit_test(parts_are_done_side_by_side),
 		cmocka_unit_test(want_of_memory_for_a_crew_is_an_error),
 		cmocka_unit_test(shared_work_is_done_by_all_and_waited_for),
+		cmocka_unit_test(who_shares_work_has_a_number_of_its_own),
 		cmocka_unit_test(job_without_parts_is_done),
 	};
 

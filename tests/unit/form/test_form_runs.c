@@ -247,6 +247,37 @@ static void chunks_that_are_used_again_are_kept(void **state)
 	close_input();
 }
 
+static code_t some_twice(uint64_t i)
+{
+	return scramble(i, 3) % 1000000;
+}
+
+/* What is spilled is merged by all, whatever becomes of it. */
+static void check_spills(const char *type, bool unique, enum kind_of_memory memory)
+{
+	make_input(type, unique, memory, some_twice, 700001);
+	open_file();
+	assert_int_equal(form(), 0);
+	assert_true(run_store_n_stored(&store) > 0);
+	for (uint32_t i = 0; i < job.n_workers; i++)
+		assert_true(owned_memory_n_merges(job.workers[i].device) > 0);
+	chunk_pool_trim(job.pool);
+	check_output(ledger.dropped, NULL);
+	close_input();
+	free(input_records);
+	input_records = NULL;
+}
+
+static void several_devices_merge_what_is_spilled(void **state)
+{
+	(void)state;
+	fixture_n_workers = 2;
+	check_spills("u64", false, MEMORY_PACKING);
+	check_spills("b5", true, MEMORY_APART);
+	fixture_n_workers = 3;
+	check_spills("u128", true, MEMORY_PACKING);
+}
+
 static void several_devices_form_the_runs_that_one_does(void **state)
 {
 	(void)state;
@@ -436,6 +467,7 @@ int main(void)
 		FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
 		FIXTURE(memory_of_the_device_may_be_apart),
 		FIXTURE(several_devices_form_the_runs_that_one_does),
+		FIXTURE(several_devices_merge_what_is_spilled),
 		FIXTURE(several_devices_hold_what_one_has_no_room_for),
 		FIXTURE(a_chunk_is_taken_of_who_has_the_fewest_to_sort),
 		FIXTURE(what_unique_leaves_of_a_chunk_is_given_back),

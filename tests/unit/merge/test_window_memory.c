@@ -10,7 +10,7 @@ static const struct window_buffers *take(uint32_t n, uint64_t nbytes)
 	const struct window_sizes sizes = { .in = nbytes, .out = nbytes, .scratch = nbytes / 2 };
 	const struct window_buffers *buffers;
 
-	assert_int_equal(window_memory_take(job.windows, &job, n, &sizes, &buffers), 0);
+	assert_int_equal(window_memory_take(job_windows(&job), &job, n, &sizes, &buffers), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		assert_non_null(buffers[i].lane);
 		assert_non_null(buffers[i].mark);
