@@ -227,7 +227,7 @@ struct run_files begin_files(const struct gsort *sort)
 static int open_reports(struct gsort *sort)
 {
 	const struct run_files files = begin_files(sort);
-	const int r = roles_check(&files);
+	const int r = run_files_check(&files);
 
 	return r < 0 ? r : reports_open(&sort->options, sort->spec.io, &sort->reports);
 }

@@ -38,7 +38,7 @@ static int look_at_inputs(void *context, const struct sort_spec *spec, const str
 {
 	const struct gsort *sort = context;
 	const struct run_files files = begin_files(sort);
-	const int r = roles_check_opened(&files, input);
+	const int r = run_files_check_opened(&files, input);
 
 	return r < 0 || !sort->options.debug ? r : debug_tell(spec, layout, input);
 }

@@ -24,7 +24,7 @@
 #include "src/lib/reports.h"
 #include "src/options/hint_words.h"
 #include "src/options/options.h"
-#include "src/options/roles.h"
+#include "src/options/run_files.h"
 #include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */

@@ -18,9 +18,8 @@
  */
 #pragma once
 
-#include "io/file/given.h"
 #include "io/file/place.h"
-#include "src/options/options.h"
+#include "io/input/input.h"
 
 enum role_kind {
 	ROLE_INPUT,
@@ -59,6 +58,9 @@ int roles_add(struct roles *roles, const struct role *role);
  */
 int roles_check_input(const struct roles *roles, const char *path);
 
+/* A file of that path; NULL: nothing is added. As above. */
+int roles_add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path);
+
 /* Where inputs' names come from: --files0-from ("-": standard input); NULL: nowhere. As above. */
 int roles_add_list(struct roles *roles, const char *path);
 
@@ -67,21 +69,10 @@ int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
 
 void roles_free(struct roles *roles);
 
-/* What a run is of, beside its options. */
-struct run_files {
-	const struct options *options;
-	const struct given *given_inputs; /* in the place of inputs, or not; NULL: none is */
-	bool output_is_given;             /* so that its path, if there is one, is none */
-	bool has_streams;                 /* the standard streams have texts of the program */
-};
-
-/* All of a run of gsort. 0, or a negative errno after a message. */
-int roles_check(const struct run_files *files);
-
 /*
- * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says,
- * and neither a report may be one of them nor what text goes to. As above. And of a tool, which has
- * no reports, and writes text to standard output.
+ * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says.
+ * Does that standard stream lead to one of them? And may none: 0, or a negative errno after a
+ * message, or in silence where that would be written over it.
  */
-int roles_check_opened(const struct run_files *files, const struct input *input);
+bool roles_is_listed_stream(const struct input *input, int fd);
 int roles_check_opened_streams(const struct input *input);
