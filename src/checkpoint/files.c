@@ -32,6 +32,11 @@ static const char marks[CHECKPOINT_N_FILES][MARK_NBYTES] = {
  */
 enum { MODE = 0700, MODE_MADE = MODE | S_ISVTX, MODE_ALL = 07777 };
 
+bool checkpoint_files_made(const struct stat *directory)
+{
+	return (directory->st_mode & MODE_ALL) == MODE_MADE;
+}
+
 static int open_directory(struct checkpoint_files *files)
 {
 	struct stat status;
@@ -50,7 +55,7 @@ static int open_directory(struct checkpoint_files *files)
 		return fail(-errno, "%s: %m", files->path);
 	if (status.st_uid != geteuid())
 		return fail(-EPERM, "%s: %m: the directory is somebody else's", files->path);
-	files->made_directory = (status.st_mode & MODE_ALL) == MODE_MADE;
+	files->made_directory = checkpoint_files_made(&status);
 	return 0;
 }
 

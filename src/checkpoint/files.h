@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "src/checkpoint/manifest.h"
 
 enum checkpoint_file { CHECKPOINT_MANIFEST, CHECKPOINT_RUNS, CHECKPOINT_N_FILES };
@@ -33,6 +35,9 @@ struct checkpoint_files {
 	bool made_directory;              /* by gsort */
 	bool is_locked;
 };
+
+/* Has gsort made that directory, so that it goes when it is empty? */
+bool checkpoint_files_made(const struct stat *directory);
 
 /* Nothing is open yet. */
 void checkpoint_files_init(struct checkpoint_files *files, const struct syscalls *io,

@@ -192,28 +192,73 @@ static bool leads_to(const char *path, const struct place *place)
 	return is_same;
 }
 
-/* What is, or is to be made, the directory of a checkpoint is no file. */
-static int check_kept(const struct options *options)
+/*
+ * A directory that gsort has made goes with the checkpoint, before the reports get their names.
+ * (One that is still to be made is not there when they are opened.)
+ */
+static int check_stays(const struct place *directory, const char *name, const char *path,
+		       const char *checkpoint_path)
+{
+	struct place way = { 0 };
+	char *end;
+	bool is_inside;
+	int r;
+
+	if (!path)
+		return 0;
+	r = place_follow_links(path, &end);
+	if (r < 0)
+		return fail(r, "%s: %m", path);
+	is_inside = find_directory(end, &way) == 0 && place_is_same(&way, directory);
+	place_free(&way);
+	free(end);
+	return !is_inside ? 0 :
+			    fail(-EINVAL,
+				 "%s '%s' is in '%s', which gsort made for --checkpoint, and "
+				 "removes; let it go to another directory",
+				 name, path, checkpoint_path);
+}
+
+static int check_reports_stay(const struct options *options, const struct place *directory)
+{
+	const char *kept = options->checkpoint_path;
+	int r = check_stays(directory, "--stats-json", options->stats_json_path, kept);
+
+	if (r == 0)
+		r = check_stays(directory, "--trace", options->trace_path, kept);
+	return r < 0 ? r : check_stays(directory, "--report", options->report_path, kept);
+}
+
+static int check_directory(const struct options *options, const struct place *directory)
 {
 	const char *path = options->checkpoint_path;
-	struct place directory;
 	struct stat status;
-	bool is_output;
 
-	if (!path || place_of_path(path, &directory) < 0)
-		return 0;
-	is_output = leads_to(options->output_path, &directory);
-	place_free(&directory);
-	if (is_output)
+	if (leads_to(options->output_path, directory))
 		return fail(-EINVAL,
 			    "-o '%s' and --checkpoint '%s' are the same: the one is a file, and "
 			    "the other a directory",
 			    options->output_path, path);
-	return stat(path, &status) < 0 || S_ISDIR(status.st_mode) ?
-		       0 :
-		       fail(-ENOTDIR,
+	if (stat(path, &status) < 0)
+		return 0;
+	if (!S_ISDIR(status.st_mode))
+		return fail(-ENOTDIR,
 			    "--checkpoint '%s': is no directory, in which a checkpoint is kept",
 			    path);
+	return checkpoint_files_made(&status) ? check_reports_stay(options, directory) : 0;
+}
+
+/* What is, or is to be made, the directory of a checkpoint is no file. */
+static int check_kept(const struct options *options)
+{
+	struct place directory;
+	int r;
+
+	if (!options->checkpoint_path || place_of_path(options->checkpoint_path, &directory) < 0)
+		return 0;
+	r = check_directory(options, &directory);
+	place_free(&directory);
+	return r;
 }
 
 static int add_kept(struct roles *roles, const char *directory, struct made_names *made)

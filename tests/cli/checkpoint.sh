@@ -409,6 +409,18 @@ mkdir -m 1700 ck
 gives expected --checkpoint=ck -S 2M input
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
 
+claim 'a report is not lost with the directory that gsort made'
+mkdir -m 1700 ck
+ln -s ck/report link
+for report in --stats-json=ck/report --trace=./ck/../ck/report --report=link; do
+	refuses "^gsort: ${report%%=*} '${report#*=}' is in 'ck', which .* another directory\$" \
+		--checkpoint=ck "$report" input
+done
+[ -d ck ] || broken 'the directory is gone'
+rm -r ck link
+gives expected --checkpoint=ours --stats-json=ours/report input
+[ -s ours/report ] || broken 'none in a directory that was there'
+
 claim 'what has the names of its files, and is no file, is refused'
 rm -rf ck
 mkdir ck
