@@ -180,7 +180,7 @@ static void output_free(struct output *output)
 
 void output_try_both_ways(struct output *output)
 {
-	if (!output_is_ordered(output))
+	if (!output_is_ordered(output) && !output->target.is_null)
 		file_writer_try_both_ways(&output->writer);
 }
 
@@ -244,7 +244,7 @@ bool output_is_atomic(const struct output *output)
 
 bool output_is_ordered(const struct output *output)
 {
-	return output->target.is_ordered || output->zst_writer;
+	return (output->target.is_ordered && !output->target.is_null) || output->zst_writer;
 }
 
 int output_sync(struct output *output)

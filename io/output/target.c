@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "io/file/place.h"
@@ -123,8 +124,14 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 				 &target->replacement);
 }
 
+static bool is_null_device(const struct stat *status)
+{
+	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
+}
+
 static void describe(struct target *target, const struct stat *status)
 {
+	target->is_null = target->is_ordered && is_null_device(status);
 	target->ends_at_base = target->replacement || target->base == (uint64_t)status->st_size;
 	target->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
 	target->identity = file_identity_of(status);

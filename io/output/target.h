@@ -3,7 +3,7 @@
  *
  * Three kinds of output come down to two questions: is there a replacement (a regular file with a
  * name), and is it ordered (no writes at offsets)? A regular file that the process was given
- * open, as standard output is, is neither.
+ * open, as standard output is, is neither. The null device has no offsets, and no order either.
  */
 #pragma once
 
@@ -16,6 +16,7 @@ struct target {
 	struct replacement *replacement; /* NULL: written in place */
 	struct handover *handover;       /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
+	bool is_null;      /* ordered, but nobody sees in which order */
 	uint64_t base;     /* where in the file the output starts */
 	bool ends_at_base; /* there is nothing behind that yet */
 	bool has_identity; /* there is a file of that name already: */

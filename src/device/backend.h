@@ -284,8 +284,8 @@ struct backend {
 	void (*discard)(struct device *device, void *memory, size_t nbytes);
 
 	/*
-	 * May lanes of the device copy from memory of `other`? Whether they can is tried, with
-	 * bytes that have to arrive. NULL: never. No message.
+	 * May operations in lanes of the device read memory of `other`, as slices and to copy it?
+	 * Whether they can is tried, with bytes that have to arrive. NULL: never. No message.
 	 */
 	bool (*reaches)(struct device *device, struct device *other);
 

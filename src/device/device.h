@@ -76,9 +76,11 @@ static inline void device_discard(struct device *device, void *memory, size_t nb
 	device->backend->discard(device, memory, nbytes);
 }
 
-/* May its lanes copy from memory of the other? */
+/* May what its lanes do read memory of the other? */
 static inline bool device_reaches(struct device *device, struct device *other)
 {
+	if (device == other)
+		return true;
 	return device->backend == other->backend && device->backend->reaches &&
 	       device->backend->reaches(device, other);
 }

@@ -4,8 +4,9 @@
  *	worker 0	[ run 0 ][ run 2 ]	merges: these from where they lie
  *	worker 1	[ run 1 ][ run 3 ]	sampled, cut and read by a lane of its own
  *
- * What is in a device's memory is for that device's lanes. Another device may copy from it where
- * that was found to work (worker.reaches); else what it wants of it goes by way of the host.
+ * What is in a device's memory is for that device's lanes. Another device may read it where that
+ * was found to work (worker.reaches), and then merges from it as from its own; else what it wants
+ * of it goes by way of the host.
  *
  * Used by one thread.
  */

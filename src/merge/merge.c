@@ -259,7 +259,7 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
 	const uint32_t n_stored = n_runs - (uint32_t)runs_n_resident(runs, n_runs);
-	const bool reads = runs_n_at(runs, n_runs, job->worker) < n_runs;
+	const bool reads = runs_n_reached(job, runs, n_runs) < n_runs;
 	struct merge merge = {
 		.job = job,
 		.sink = sink,

@@ -117,7 +117,7 @@ static int cut_cleanly(struct slices *fetch, const struct splitter *splitter)
 
 	for (uint32_t i = 0; i < fetch->n_runs && r == 0; i++) {
 		n_below += fetch->lower_cuts[i];
-		if (!run_is_at(fetch->runs[i], fetch->job->worker))
+		if (!run_is_reached(fetch->job, fetch->runs[i]))
 			n_left += fetch->cuts[i] - fetch->lower_cuts[i];
 	}
 	/* Without any record below the key, windows before this one may have ended with it. */

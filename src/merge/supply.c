@@ -16,7 +16,7 @@
 struct share {
 	struct run *run;
 	const char *memory;  /* the run's, from where it is merged; NULL: it is read, or: */
-	const char *away;    /* in memory of another device, from where it is fetched */
+	const char *away;    /* in memory of a device that is not reached: it is fetched */
 	uint64_t next_block; /* the first not taken */
 	uint64_t position;   /* in memory: records consumed */
 	const char *rest;    /* read: n_rest records that the last window left, in its buffer */
@@ -25,7 +25,7 @@ struct share {
 	/* What is read for this window, by whoever of the crew */
 	uint64_t n_blocks, n_read; /* blocks, records */
 	char *to;                  /* device memory, with room for resident records */
-	const char *items;   /* where they come from: its end, staging, or what can be reached */
+	const char *items;   /* where they come from: its end, or staging */
 	size_t items_nbytes; /* what is read */
 
 	struct arranged found; /* by make_unique(): n and dropped */
@@ -56,14 +56,6 @@ static int sample(struct supply *supply, uint64_t stride)
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++)
 		r = homes_sample(&supply->homes, supply->shares[i].run, stride);
 	return r < 0 ? r : homes_wait(&supply->homes);
-}
-
-/* Can it be copied from the memory of another device? */
-static bool is_reached(const struct supply *supply, const struct share *share)
-{
-	const struct job *job = supply->job;
-
-	return share->away && job->workers[job->worker].reaches >> run_worker(share->run) & 1;
 }
 
 /* Is it read, by threads of the host? */
@@ -98,7 +90,7 @@ static size_t staged_nbytes(const struct supply *supply)
 
 		if (is_read(share))
 			nbytes = layout->item_nbytes;
-		else if (share->away && !is_reached(supply, share))
+		else if (share->away)
 			nbytes = layout->resident_nbytes;
 		most = nbytes > most ? nbytes : most;
 	}
@@ -141,15 +133,16 @@ static int start(struct supply *supply, struct run *const *runs, uint64_t reside
 	return r < 0 ? r : sample(supply, resident_stride);
 }
 
-/* A run is merged from where it is if that is in memory of this device. */
+/* A run is merged from where it is if this device can read it there. */
 static struct share share_of(const struct job *job, struct run *run)
 {
 	const char *memory = run_memory(run);
+	const bool is_here = run_is_reached(job, run);
 
 	return (struct share){
 		.run = run,
-		.memory = run_is_at(run, job->worker) ? memory : NULL,
-		.away = run_is_at(run, job->worker) ? NULL : memory,
+		.memory = is_here ? memory : NULL,
+		.away = is_here ? NULL : memory,
 	};
 }
 
@@ -243,9 +236,9 @@ static int read_share(void *context, uint32_t i)
 }
 
 /* Is something of it to come by way of the host? */
-static bool comes_by_host(const struct supply *supply, const struct share *share)
+static bool comes_by_host(const struct share *share)
 {
-	return share->away && share->n_blocks && !is_reached(supply, share);
+	return share->away && share->n_blocks;
 }
 
 /* Queue the first part of that way. */
@@ -265,7 +258,7 @@ static int fetch(struct supply *supply)
 	int r = 0, waited;
 
 	for (uint32_t i = 0; i < supply->n_shares && r == 0; i++) {
-		if (!comes_by_host(supply, &supply->shares[i]))
+		if (!comes_by_host(&supply->shares[i]))
 			continue;
 		n_coming++;
 		r = download(supply, &supply->shares[i]);
@@ -364,9 +357,7 @@ static void place_coming(struct supply *supply, struct share *share, uint64_t n_
 	share->n_read = run_block_start(share->run, share->next_block + n_blocks) - first;
 	share->to = elements + share->n_rest * layout->resident_nbytes;
 	share->items_nbytes = coming_nbytes(supply, share);
-	if (is_reached(supply, share)) {
-		share->items = share->away + first * layout->resident_nbytes;
-	} else if (supply->staging) {
+	if (supply->staging) {
 		share->items = supply->staging + supply->staging_used;
 		supply->staging_used += share->items_nbytes;
 	} else {

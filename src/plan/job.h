@@ -20,7 +20,7 @@
 struct worker {
 	struct device *device;
 	struct window_memory *windows; /* of one merge after the other */
-	uint64_t reaches;              /* bit i: its lanes may copy from the memory of worker i */
+	uint64_t reaches;              /* bit i: it may read the memory of worker i, as its own */
 };
 
 enum { JOB_MOST_WORKERS = 64 };
@@ -55,6 +55,12 @@ struct job {
 	struct chunk_pool *pool;       /* only to sort: not with -m or --explain */
 	struct window_memory *windows; /* of a range; NULL: the worker's */
 };
+
+/* May the worker that merges read the memory of that one? */
+static inline bool job_reaches(const struct job *job, uint32_t worker)
+{
+	return job->workers[job->worker].reaches >> worker & 1;
+}
 
 /* Of the worker that merges. */
 static inline struct device *job_device(const struct job *job)

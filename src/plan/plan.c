@@ -427,9 +427,10 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 		.shares_processors = info.unified,
 		.n_lanes = info.n_lanes,
 		.n_devices = info.unified ? 1 : (uint32_t)at_least(request->n_devices, 1),
-		.n_readers = (uint32_t)at_most(request->n_threads, PLAN_MOST_READERS),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};
+	plan->n_readers = (uint32_t)at_most(request->n_threads,
+					    UINT64_C(1) * PLAN_MOST_READERS * plan->n_devices);
 	if (info.unified)
 		plan->n_lanes =
 			(uint32_t)at_most(info.n_lanes, plan_most_threads(plan->memory_nbytes));

@@ -160,7 +160,7 @@ enum { PLAN_BESIDE_NBYTES = 24 << 20 };
 enum { PLAN_THREAD_NBYTES = 1 << 20 };
 uint64_t plan_most_threads(uint64_t memory_nbytes);
 
-/* Threads that read the input, of those that there are. */
+/* Threads that read the input for each device, of those that there are. */
 enum { PLAN_MOST_READERS = 8 };
 
 /* Of each input of -m, what is turned into items at a time, where its records are none. */

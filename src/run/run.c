@@ -89,13 +89,13 @@ size_t runs_n_resident(struct run *const *runs, size_t n)
 	return n_resident;
 }
 
-size_t runs_n_at(struct run *const *runs, size_t n, uint32_t worker)
+size_t runs_n_reached(const struct job *job, struct run *const *runs, size_t n)
 {
-	size_t n_at = 0;
+	size_t n_reached = 0;
 
 	for (size_t i = 0; i < n; i++)
-		n_at += run_is_at(runs[i], worker);
-	return n_at;
+		n_reached += run_is_reached(job, runs[i]);
+	return n_reached;
 }
 
 uint64_t run_n_blocks(const struct run *run)
@@ -113,9 +113,9 @@ uint32_t run_worker(const struct run *run)
 	return run->kind->worker(run);
 }
 
-bool run_is_at(const struct run *run, uint32_t worker)
+bool run_is_reached(const struct job *job, const struct run *run)
 {
-	return run_is_resident(run) && run_worker(run) == worker;
+	return run_is_resident(run) && job_reaches(job, run_worker(run));
 }
 
 int run_sample(struct run *run, struct lane *lane, uint64_t stride)

@@ -85,8 +85,8 @@ uint64_t run_n_blocks(const struct run *run);
 /* Of n runs: all their items, and how many are resident. */
 uint64_t runs_n_items(struct run *const *runs, size_t n);
 size_t runs_n_resident(struct run *const *runs, size_t n);
-/* And those that are with that worker. */
-size_t runs_n_at(struct run *const *runs, size_t n, uint32_t worker);
+/* And those that run_is_reached(). */
+size_t runs_n_reached(const struct job *job, struct run *const *runs, size_t n);
 
 /* The elements or items of a resident run; NULL of others, which have to be read. */
 const void *run_memory(const struct run *run);
@@ -94,8 +94,8 @@ const void *run_memory(const struct run *run);
 /* Of a resident run: the worker in whose memory it is. */
 uint32_t run_worker(const struct run *run);
 
-/* Is it merged from where it is by that worker? Else it is read, or fetched. */
-bool run_is_at(const struct run *run, uint32_t worker);
+/* Is it merged from where it is, by the job's worker? Else it is read, or fetched. */
+bool run_is_reached(const struct job *job, const struct run *run);
 
 /*
  * Cut a resident run into blocks of `stride` records: queues the operation that fetches their

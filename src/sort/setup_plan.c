@@ -56,7 +56,8 @@ void setup_limit_input(struct input *input, const struct sort_spec *spec)
 static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *spec)
 {
 	const unsigned n_threads = setup_n_threads(spec);
-	const unsigned n_readers = n_threads < PLAN_MOST_READERS ? n_threads : PLAN_MOST_READERS;
+	const unsigned most_readers = PLAN_MOST_READERS * job->n_workers;
+	const unsigned n_readers = n_threads < most_readers ? n_threads : most_readers;
 	uint64_t nbytes = input_memory_nbytes(job->input, n_readers, !spec->merges);
 
 	/* Of part files one can be begun before the one before is done. */

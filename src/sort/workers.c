@@ -160,8 +160,7 @@ static void find_reach(struct job *job)
 {
 	for (uint32_t i = 0; i < job->n_workers; i++)
 		for (uint32_t j = 0; j < job->n_workers; j++)
-			if (i != j &&
-			    device_reaches(job->workers[i].device, job->workers[j].device))
+			if (device_reaches(job->workers[i].device, job->workers[j].device))
 				job->workers[i].reaches |= UINT64_C(1) << j;
 }
 

@@ -50,6 +50,10 @@ in_ranges 1 --ranges=3 --zstd few -o output
 in_ranges 1 --ranges=3 --checkpoint=kept few -o output
 in_ranges 1 --ranges=3 few | cat > output
 
+claim "ranges, where nobody sees in which order they are written"
+in_ranges 3 --ranges=3 few -o /dev/null
+in_ranges 3 --ranges=3 few > /dev/null
+
 claim "a merge of a file that is not sorted names the record, whatever range it is in"
 generate -n 100000 -t u64 -d sorted -o sorted
 for at in 1 33333 50000 66666 99999; do

@@ -143,14 +143,17 @@ cudaError_t __wrap_cudaGetLastError(void)
 	return error;
 }
 
-/* It also makes the context, which keeps descriptors. */
+/* It also makes the contexts, which keep descriptors. */
 unsigned points_n_devices(const char **ret_why)
 {
 	int n = 0;
 	cudaError_t error = __real_cudaGetDeviceCount(&n);
 
-	if (error == cudaSuccess && n > 0)
-		error = __real_cudaFree(NULL);
+	for (int i = n - 1; i >= 0 && error == cudaSuccess; i--) {
+		error = __real_cudaSetDevice(i);
+		if (error == cudaSuccess)
+			error = __real_cudaFree(NULL);
+	}
 	*ret_why = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
 	return error == cudaSuccess ? (unsigned)n : 0;
 }

@@ -53,7 +53,7 @@ static void open_workers(const struct backend *backend)
 	}
 	for (uint32_t i = 0; i < job.n_workers; i++)
 		for (uint32_t j = 0; j < job.n_workers; j++)
-			if (i != j && device_reaches(workers[i].device, workers[j].device))
+			if (device_reaches(workers[i].device, workers[j].device))
 				workers[i].reaches |= UINT64_C(1) << j;
 	device_describe(job_device(&job), &job.info);
 }

@@ -113,11 +113,23 @@ static void check(const struct lane *lane, const void *memory)
 		complain("a device works on memory of another");
 }
 
+/* May it read that? */
+static void check_read(const struct lane *lane, const void *memory)
+{
+	const struct device *owner = memory ? owner_of(memory) : NULL;
+
+	if (!owner || owner == owner_of(lane))
+		return;
+	if (!devices_reach)
+		complain("a device reads memory of another");
+	atomic_fetch_add(&n_reached, 1);
+}
+
 static void check_slices(const struct lane *lane, const struct slice *slices, uint32_t k)
 {
 	for (uint32_t i = 0; i < k; i++)
 		if (slices[i].n)
-			check(lane, slices[i].elements);
+			check_read(lane, slices[i].elements);
 }
 
 /* --- Devices, lanes, marks --- */
@@ -233,13 +245,8 @@ static int owning_follow(struct lane *lane, struct mark *mark)
 
 static int owning_copy(struct lane *lane, void *to, const void *from, size_t nbytes)
 {
-	const struct device *owner = owner_of(from);
-
 	check(lane, to);
-	if (!devices_reach)
-		check(lane, from);
-	if (owner && owner != owner_of(lane))
-		atomic_fetch_add(&n_reached, 1);
+	check_read(lane, from);
 	return backend_cpu.copy(lane, to, from, nbytes);
 }
 

@@ -3,7 +3,8 @@
  *
  * Memory, lanes and marks belong to the device that gave them. What works on another device's
  * memory, as no GPU could, ends the process with a message; so does a mark that is set in a lane of
- * another device. Only copies may read it, and only if devices are said to reach each other.
+ * another device. Merges, cuts and copies may read it, but only if devices are said to reach each
+ * other.
  */
 #pragma once
 
@@ -12,10 +13,10 @@
 /* All that backend_cpu has; of it, that the memory is not the host's, is for the user to say. */
 extern const struct backend backend_owning;
 
-/* How many devices it has, and whether they may copy from each other; 1, and not, at first. */
+/* How many devices it has, and whether they may read from each other; 1, and not, at first. */
 void owned_memory_set(unsigned n_devices, bool reach);
 
-/* Copies of one device from another's memory, so far. */
+/* What a device has read in another's memory, so far: slices and copies. */
 unsigned long owned_memory_n_reached(void);
 
 /* Merges that an open device has done. */

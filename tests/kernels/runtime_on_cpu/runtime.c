@@ -201,6 +201,12 @@ static int device_of(cudaStream_t stream)
 	return stream ? stream->device : current;
 }
 
+/* May a device read what is somebody's, or nobody's? */
+static bool may_read(int device, int owner)
+{
+	return owner == NOBODY || owner == device || atomic_load(&peers[device][owner]);
+}
+
 /* Every word of the argument could be an address. */
 void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbytes)
 {
@@ -213,7 +219,7 @@ void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbyte
 
 		memcpy(&word, (const char *)argument + i, sizeof word);
 		owner = owner_of(word);
-		if (owner != NOBODY && owner != current)
+		if (!may_read(current, owner))
 			complain("a kernel is given memory of another device");
 	}
 }
@@ -225,7 +231,7 @@ static void check_copy(int device, const void *to, const void *from)
 
 	if (target != NOBODY && target != device)
 		complain("a device copies to memory of another");
-	if (source != NOBODY && source != device && !atomic_load(&peers[device][source]))
+	if (!may_read(device, source))
 		complain("a device copies from memory that it has no access to");
 }
 

@@ -116,7 +116,7 @@ static void bytes_do_not_depend_on_the_number_of_devices(void **state)
 	assert_int_equal(owned_memory_n_reached(), n_reached);
 }
 
-static void what_another_device_has_is_copied_where_it_can_be_reached(void **state)
+static void what_another_device_has_is_merged_there_where_it_can_be_reached(void **state)
 {
 	const unsigned long n_reached = owned_memory_n_reached();
 
@@ -419,7 +419,7 @@ int main(void)
 		FIXTURE(bytes_do_not_depend_on_the_number_of_ranges),
 		FIXTURE(what_a_device_unpacks_is_merged_in_ranges),
 		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
-		FIXTURE(what_another_device_has_is_copied_where_it_can_be_reached),
+		FIXTURE(what_another_device_has_is_merged_there_where_it_can_be_reached),
 		FIXTURE(equal_keys_may_be_in_several_ranges),
 		FIXTURE(what_is_short_is_merged_as_ever),
 		FIXTURE(ranges_are_of_the_same_length),

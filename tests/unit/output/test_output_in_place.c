@@ -66,6 +66,17 @@ static void full_device_fails_every_writer(void **state)
 	assert_int_equal(write_by_threads(output), -ENOSPC);
 	assert_non_null(strstr(messages_last(), "/dev/full"));
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
+}
+
+static void null_device_takes_writers_in_any_order(void **state)
+{
+	struct output *output = open_output("/dev/null", N);
+
+	(void)state;
+	assert_false(output_is_ordered(output));
+	assert_int_equal(output_write_at(output, N - 1, output_bytes, 1), 0);
+	output_cancel(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ECANCELED);
 
 	output = open_output("/dev/null", N);
 	assert_int_equal(write_by_threads(output), 0);
@@ -74,7 +85,7 @@ static void full_device_fails_every_writer(void **state)
 
 static void cancel_wakes_those_who_wait_for_their_turn(void **state)
 {
-	struct output *output = open_output("/dev/null", N);
+	struct output *output = open_output("/dev/full", N);
 	struct writer writer = { .output = output, .first = 1, .n = N };
 
 	(void)state;
@@ -171,6 +182,7 @@ int main(void)
 		FIXTURE(pipe_holds_more_than_usual),
 		FIXTURE(pipe_is_written_in_order_by_threads_in_any),
 		FIXTURE(full_device_fails_every_writer),
+		FIXTURE(null_device_takes_writers_in_any_order),
 		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
 		FIXTURE(standard_output_goes_on_where_it_is),
 		FIXTURE(aborted_standard_output_gives_space_back),

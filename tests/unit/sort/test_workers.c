@@ -168,9 +168,9 @@ static void it_is_known_who_reaches_whom(void **state)
 	(void)state;
 	owned_memory_set(3, true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
-	assert_int_equal(job.workers[0].reaches, 6);
-	assert_int_equal(job.workers[1].reaches, 5);
-	assert_int_equal(job.workers[2].reaches, 3);
+	assert_int_equal(job.workers[0].reaches, 7);
+	assert_int_equal(job.workers[1].reaches, 7);
+	assert_int_equal(job.workers[2].reaches, 7);
 	close_them();
 }
 
