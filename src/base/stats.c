@@ -39,6 +39,8 @@ struct stats {
 	struct timeline *timeline; /* NULL: nobody looks on */
 	enum phase phase;          /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
+	struct device_totals devices[STATS_MOST_DEVICES];
+	uint64_t devices_covered_until_ns[STATS_MOST_DEVICES];
 	uint64_t end_ns;          /* set by stats_finish(); 0 before */
 	struct stats_usage usage; /* valid then */
 };
@@ -179,14 +181,14 @@ void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes)
 	pthread_mutex_unlock(&stats->lock);
 }
 
-static void add_covered(struct phase_counters *phase, const struct span *span, uint64_t end_ns)
+static void add_covered(const struct span *span, uint64_t end_ns, uint64_t *until_ns,
+			uint64_t *covered_ns)
 {
-	uint64_t *until_ns = &phase->covered_until_ns[span->stage];
 	const uint64_t from_ns = span->begin_ns > *until_ns ? span->begin_ns : *until_ns;
 
 	if (end_ns <= from_ns)
 		return;
-	phase->stages[span->stage].covered_ns += end_ns - from_ns;
+	*covered_ns += end_ns - from_ns;
 	*until_ns = end_ns;
 }
 
@@ -199,7 +201,42 @@ static void add_span(struct phase_counters *phase, const struct span *span, uint
 	stage->n_spans++;
 	stage->nbytes += nbytes;
 	stage->busy_ns += end_ns - span->begin_ns;
-	add_covered(phase, span, end_ns);
+	add_covered(span, end_ns, &phase->covered_until_ns[span->stage], &stage->covered_ns);
+}
+
+static bool is_one_of_several(uint32_t device)
+{
+	return device > 0 && device <= STATS_MOST_DEVICES;
+}
+
+/* Under the lock: whatever phase it is. */
+static void add_device_span(struct stats *stats, const struct span *span, uint64_t end_ns)
+{
+	struct device_totals *device;
+
+	if (!is_one_of_several(span->device))
+		return;
+	device = &stats->devices[span->device - 1];
+	device->busy_ns += end_ns - span->begin_ns;
+	add_covered(span, end_ns, &stats->devices_covered_until_ns[span->device - 1],
+		    &device->covered_ns);
+}
+
+void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *done)
+{
+	struct device_totals *sum;
+
+	if (!stats || !is_one_of_several(device))
+		return;
+	pthread_mutex_lock(&stats->lock);
+	sum = &stats->devices[device - 1];
+	sum->n_chunks += done->n_chunks;
+	sum->sorted_nbytes += done->sorted_nbytes;
+	sum->n_ranges += done->n_ranges;
+	sum->merged_nbytes += done->merged_nbytes;
+	sum->peer_nbytes += done->peer_nbytes;
+	sum->away_nbytes += done->away_nbytes;
+	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes)
@@ -209,6 +246,7 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 	pthread_mutex_lock(&stats->lock);
 	if (stats->end_ns == 0) {
 		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
+		add_device_span(stats, &span, end_ns);
 		if (stats->timeline)
 			show_span(stats, &span, true, end_ns, nbytes);
 	}
@@ -382,6 +420,7 @@ void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
 		sum->elapsed_ns = (phase->end_ns ? phase->end_ns : now_ns) - phase->begin_ns;
 		memcpy(sum->stages, phase->stages, sizeof sum->stages);
 	}
+	memcpy(totals.devices, stats->devices, sizeof totals.devices);
 	pthread_mutex_unlock(&stats->lock);
 	*ret_totals = totals;
 }

@@ -83,10 +83,22 @@ struct stats_usage {
 	uint64_t peak_rss_nbytes;
 };
 
+/* What one of several devices did. */
+struct device_totals {
+	uint64_t n_chunks, sorted_nbytes;  /* as they were read */
+	uint64_t n_ranges, merged_nbytes;  /* those of merges to runs, too; as they lie in memory */
+	uint64_t peer_nbytes, away_nbytes; /* of others: read there, had by way of the host */
+	/* The time of all its operations, and that in which at least one was under way. */
+	uint64_t busy_ns, covered_ns;
+};
+
+enum { STATS_MOST_DEVICES = 64 };
+
 struct stats_totals {
 	uint64_t elapsed_ns; /* since stats_open(), to stats_finish() or now */
 	struct stats_usage usage;
 	struct phase_totals phases[N_PHASES];
+	struct device_totals devices[STATS_MOST_DEVICES]; /* span.device, from 1, is the first */
 };
 
 /* How far the current phase is. */
@@ -144,6 +156,9 @@ void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context
 
 /* A range of the output was merged, from then until now. */
 void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes);
+
+/* A device, by its number from 1, has done that besides; of it all but the times. Of 0 nothing. */
+void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *done);
 
 /* Thread-safe. */
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress);

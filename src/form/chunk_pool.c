@@ -416,6 +416,7 @@ static void note_sorted(struct chunk *chunk)
 
 int chunk_pool_collect(struct chunk *chunk)
 {
+	const struct job *job = chunk->pool->job;
 	const struct arranged *found = &chunk->arranged;
 	int r = mark_wait(chunk->sorted);
 
@@ -427,6 +428,12 @@ int chunk_pool_collect(struct chunk *chunk)
 			    "internal error: %" PRIu64 " records of a chunk are out of order; "
 			    "the output was not written",
 			    found->n_disorders);
+	stats_add_device(job->stats, job->workers[chunk->worker].place,
+			 &(struct device_totals){
+				 .n_chunks = 1,
+				 .sorted_nbytes =
+					 chunk->ledger.read.n_records * job->layout->record_nbytes,
+			 });
 	chunk->n = found->n;
 	chunk->ledger.dropped = found->dropped;
 	return 0;

@@ -282,15 +282,31 @@ static double time_decode(struct trial *trial)
 	return trial_rate(trial, r, begin_ns, n * trial->job->layout->record_nbytes);
 }
 
+/* One that is there twice has one link, and as many processors as ever. */
+static uint32_t count_devices(const struct job *job)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < job->n_workers; i++) {
+		uint32_t first = 0;
+
+		while (job->workers[first].number != job->workers[i].number)
+			first++;
+		n += first == i;
+	}
+	return n;
+}
+
 bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates)
 {
 	struct trial trial = { .job = job };
-	/* Of several devices one is tried: each has links of its own, unless one is there twice. */
-	const double devices = job->n_workers;
+	const uint32_t n_devices = count_devices(job); /* of which one is tried */
+	const double devices = n_devices;
 	const double lanes = job->plan.shares_processors ? job->info.n_lanes : devices;
 	bool is_open;
 	double upload;
 
+	rates->n_devices = n_devices;
 	is_open = device_rates_open(&trial, nbytes) == 0;
 	if (is_open) {
 		time_merge(&trial); /* memory is touched, and what starts late starts, untimed */

@@ -8,8 +8,9 @@
 #include "src/measure/rates.h"
 
 /*
- * Measure one lane, in at most nbytes; where lanes share the processors all together do so many
- * times as much. What cannot be measured stays as it is in *rates. Returns whether there was memory
- * for it. Messages are to be muted.
+ * Measure one lane, in at most nbytes; where lanes share the processors, and where there are
+ * several devices, all together do so many times as much; one that is there twice is one. What
+ * cannot be measured stays as it is in *rates. Returns whether there was memory for it. Messages
+ * are to be muted.
  */
 bool device_rates_measure(const struct job *job, uint64_t nbytes, struct link_rates *rates);

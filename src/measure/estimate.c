@@ -80,6 +80,20 @@ static double part_of_processors(const struct plan *plan, enum stage stage)
 	return n_threads < plan->n_lanes ? (double)n_threads / plan->n_lanes : 1;
 }
 
+static bool is_of_device(enum stage stage)
+{
+	return stage == STAGE_UPLOAD || stage == STAGE_MERGE || stage == STAGE_DECODE ||
+	       stage == STAGE_DOWNLOAD;
+}
+
+double estimate_rate(const struct plan *plan, const struct link_rates *rates, enum phase phase,
+		     enum stage stage)
+{
+	const bool is_by_one = phase == PHASE_MERGE && plan->n_ranges <= 1 && is_of_device(stage);
+
+	return rates->rates[stage] / (is_by_one && rates->n_devices ? rates->n_devices : 1);
+}
+
 double estimate_stage_s(uint64_t nbytes, double rate)
 {
 	return nbytes && rate > 0 ? (double)nbytes / rate : 0;
@@ -93,7 +107,8 @@ double estimate_phase_s(const struct plan *plan, const struct loads *loads,
 
 	*ret_bottleneck = N_STAGES;
 	for (enum stage stage = 0; stage < N_STAGES; stage++) {
-		const double s = estimate_stage_s(loads->nbytes[phase][stage], rates->rates[stage]);
+		const double s = estimate_stage_s(loads->nbytes[phase][stage],
+						  estimate_rate(plan, rates, phase, stage));
 
 		sum_s += s * part_of_processors(plan, stage);
 		if (s > longest_s) {

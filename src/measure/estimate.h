@@ -13,6 +13,13 @@ struct loads {
 /* What the stages of this plan will move; the output is made of the layout's items. */
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads);
 
+/*
+ * What a stage can do in a phase, in bytes per second; 0: not known. Of several devices only one
+ * does the last merge, if it is not divided.
+ */
+double estimate_rate(const struct plan *plan, const struct link_rates *rates, enum phase phase,
+		     enum stage stage);
+
 /* Seconds that a stage takes for so many bytes at that rate; 0 if it is not known. */
 double estimate_stage_s(uint64_t nbytes, double rate);
 

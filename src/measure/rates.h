@@ -16,6 +16,7 @@
 /* Bytes per second of each stage when it runs alone, on all its threads; 0: not measured. */
 struct link_rates {
 	double rates[N_STAGES];
+	uint32_t n_devices; /* that those of a device are of, all together; 0: it is one */
 };
 
 /* What is to be measured, and how much that may take. */

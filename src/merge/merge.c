@@ -251,8 +251,17 @@ static uint64_t left_to_limit(const struct job *job, const struct sink *sink)
 static void collect_result(const struct merge *merge, const struct slices *fetch,
 			   struct merge_result *ret_result)
 {
+	const struct job *job = merge->job;
+
 	*ret_result = merge->placement.result;
 	ledger_add(&ret_result->ledger, slices_ledger(fetch));
+	stats_add_device(job->stats, job->workers[job->worker].place,
+			 &(struct device_totals){
+				 .n_ranges = 1,
+				 .merged_nbytes = runs_n_items(merge->placement.runs,
+							       merge->placement.n_runs) *
+						  job->layout->resident_nbytes,
+			 });
 }
 
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,

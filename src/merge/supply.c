@@ -505,6 +505,24 @@ void supply_drop(struct supply *supply, const uint64_t *n_dropped)
 	}
 }
 
+/* What of the slices is, or was, with other devices: read there, or by way of the host. */
+static void count_foreign(const struct supply *supply, const struct slice *slices)
+{
+	const struct job *job = supply->job;
+	struct device_totals foreign = { 0 };
+
+	for (uint32_t i = 0; i < supply->n_shares; i++) {
+		const struct share *share = &supply->shares[i];
+		const uint64_t nbytes = slices[i].n * job->layout->resident_nbytes;
+
+		if (share->away)
+			foreign.away_nbytes += nbytes;
+		else if (share->memory && run_worker(share->run) != job->worker)
+			foreign.peer_nbytes += nbytes;
+	}
+	stats_add_device(job->stats, job->workers[job->worker].place, &foreign);
+}
+
 uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *slices)
 {
 	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
@@ -521,6 +539,7 @@ uint64_t supply_take(struct supply *supply, const uint64_t *cuts, struct slice *
 		share->position += taken;
 		n += taken;
 	}
+	count_foreign(supply, slices);
 	return n;
 }
 

@@ -19,11 +19,13 @@
 /* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
 struct worker {
 	struct device *device;
+	unsigned number;               /* of the back end's devices */
+	uint32_t place;                /* among those that were wanted, from 1; 0: the only one */
 	struct window_memory *windows; /* of one merge after the other */
 	uint64_t reaches;              /* bit i: it may read the memory of worker i, as its own */
 };
 
-enum { JOB_MOST_WORKERS = 64 };
+enum { JOB_MOST_WORKERS = STATS_MOST_DEVICES };
 
 struct job {
 	/* Given */

@@ -440,11 +440,8 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 	}
 	if (request->ordered_output)
 		plan->n_writers = 1;
-	if (plan->n_devices > 1)
-		snprintf(plan->device, sizeof plan->device, "%u x %.100s", plan->n_devices,
-			 info.name);
-	else
-		memcpy(plan->device, info.name, sizeof plan->device);
+	snprintf(plan->device, sizeof plan->device, "%s",
+		 request->device_name ? request->device_name : info.name);
 	plan_all(request, &info, plan);
 	/* What does not shrink: blocks of ranges, then lanes and windows, are the first to go. */
 	if (!plan->is_enough && plan->n_ranges > 1) {

@@ -58,6 +58,7 @@ struct plan_request {
 	uint32_t n_threads;          /* of the CPU */
 	uint64_t memory_nbytes;      /* -S, or its default */
 	uint64_t device_nbytes;      /* of the device, if it has its own */
+	const char *device_name;     /* what they are called; NULL: as this is */
 	uint32_t n_devices;          /* such as this, if they have their own; 0: one */
 	uint32_t n_input_runs;       /* with -m, how many inputs; else 0 */
 	uint32_t batch_size;         /* 0: no limit but memory */

@@ -46,8 +46,9 @@ static void print_phase(const struct plan *plan, const struct loads *loads,
 	fprintf(stream, "%s: about %.3f s\n", phase_name(phase), s);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (loads->nbytes[phase][stage])
-			print_link(stage, loads->nbytes[phase][stage], rates->rates[stage],
-				   stage == bottleneck, stream);
+			print_link(stage, loads->nbytes[phase][stage],
+				   estimate_rate(plan, rates, phase, stage), stage == bottleneck,
+				   stream);
 }
 
 void estimate_print(const struct plan *plan, const struct loads *loads,

@@ -90,6 +90,8 @@ static json_t *memory_of(struct making *making)
 	put(making, object, "mapped_bytes", number_of(plan->mapped_nbytes));
 	put(making, object, "devices", number_of(plan->n_devices));
 	put(making, object, "device_bytes", known(plan->copies, plan->device_nbytes));
+	put(making, object, "all_devices_bytes",
+	    known(plan->copies, plan->n_devices * plan->device_nbytes));
 	put(making, object, "host_tier_bytes", known(plan->copies, plan->host_tier_nbytes));
 	return object;
 }
@@ -129,7 +131,7 @@ static json_t *plan_of(struct making *making)
 static json_t *stage_of(struct making *making, enum phase phase, enum stage stage)
 {
 	const uint64_t nbytes = making->explanation->loads.nbytes[phase][stage];
-	const double rate = making->explanation->rates.rates[stage];
+	const double rate = estimate_rate(making->plan, &making->explanation->rates, phase, stage);
 	json_t *object = json_object();
 
 	put(making, object, "name", json_string(stage_name(stage)));

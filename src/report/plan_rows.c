@@ -103,10 +103,14 @@ static void tell_memory(const struct listener *to, const struct plan *plan)
 /* Of a device with memory of its own. */
 static void tell_device(const struct listener *to, const struct plan *plan)
 {
-	char size[32];
+	char size[32], all[32];
 
-	tell_size(to, "device memory", plan->device_nbytes,
-		  plan->n_devices > 1 ? " at most, of each device" : " at most");
+	size_format(plan->device_nbytes, size);
+	size_format(plan->n_devices * plan->device_nbytes, all);
+	if (plan->n_devices > 1)
+		tell_row(to, "device memory", "%s at most, of each device; %s of all", size, all);
+	else
+		tell_row(to, "device memory", "%s at most", size);
 	tell_size(to, "host tier", plan->host_tier_nbytes, " of spilled runs stay in memory");
 	if (plan->packs)
 		tell_row(to, "runs are packed", "on the device, before they are downloaded");

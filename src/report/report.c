@@ -140,6 +140,34 @@ static void print_facts(const struct summary *summary, FILE *stream)
 	fputc('\n', stream);
 }
 
+static void print_device(const struct summary *summary, uint32_t i, FILE *stream)
+{
+	const struct sort_facts *facts = summary->facts;
+	const struct device_totals *totals = &summary->totals.devices[facts->devices[i].place - 1];
+	char name[32], sorted[32], merged[32], peer[32], away[32];
+
+	snprintf(name, sizeof name, "%" PRIu32 " (GPU %u)", facts->devices[i].place,
+		 facts->devices[i].number);
+	size_format(totals->sorted_nbytes, sorted);
+	size_format(totals->merged_nbytes, merged);
+	size_format(totals->peer_nbytes, peer);
+	size_format(totals->away_nbytes, away);
+	fprintf(stream, "  %-10s %8" PRIu64 " %12s %8" PRIu64 " %12s %12s %12s %9.3f s %6.0f %%\n",
+		name, totals->n_chunks, sorted, totals->n_ranges, merged, peer, away,
+		figures_s(totals->busy_ns),
+		100 * figures_s(totals->covered_ns) / (summary->elapsed_s + 1e-9));
+}
+
+static void print_devices(const struct summary *summary, FILE *stream)
+{
+	if (summary->facts->n_devices)
+		fprintf(stream, "  %-10s %8s %12s %8s %12s %12s %12s %11s %8s\n", "device",
+			"chunks", "sorted", "ranges", "merged", "of peers", "by the host", "busy",
+			"running");
+	for (uint32_t i = 0; i < summary->facts->n_devices; i++)
+		print_device(summary, i, stream);
+}
+
 static void print_summary(const struct summary *summary, FILE *stream)
 {
 	char rss[32];
@@ -149,6 +177,7 @@ static void print_summary(const struct summary *summary, FILE *stream)
 	size_format(summary->peak_rss_nbytes, rss);
 	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s resident at most\n",
 		summary->elapsed_s, summary->user_s, summary->system_s, rss);
+	print_devices(summary, stream);
 }
 
 void report_print(const struct report *report, FILE *stream)
@@ -231,6 +260,31 @@ static void write_facts(const struct summary *summary, FILE *stream)
 			figures_percent_stored(&facts->spilled), facts->spilled.codec);
 }
 
+static void write_device(const struct summary *summary, uint32_t i, FILE *stream)
+{
+	const struct sort_facts *facts = summary->facts;
+	const struct device_totals *totals = &summary->totals.devices[facts->devices[i].place - 1];
+
+	fprintf(stream,
+		"%s\n    {\"device\": %" PRIu32 ", \"gpu\": %u, \"chunks\": %" PRIu64
+		", \"sorted_bytes\": %" PRIu64 ", \"ranges\": %" PRIu64
+		", \"merged_bytes\": %" PRIu64 ", \"peer_bytes\": %" PRIu64
+		", \"by_host_bytes\": %" PRIu64 ", \"busy_s\": %.6f, \"covered_s\": %.6f}",
+		i ? "," : "", facts->devices[i].place, facts->devices[i].number, totals->n_chunks,
+		totals->sorted_nbytes, totals->n_ranges, totals->merged_nbytes, totals->peer_nbytes,
+		totals->away_nbytes, figures_s(totals->busy_ns), figures_s(totals->covered_ns));
+}
+
+static void write_devices(const struct summary *summary, FILE *stream)
+{
+	if (summary->facts->n_devices == 0)
+		return;
+	fprintf(stream, "  \"devices\": [");
+	for (uint32_t i = 0; i < summary->facts->n_devices; i++)
+		write_device(summary, i, stream);
+	fprintf(stream, "],\n");
+}
+
 static void write_summary(const struct summary *summary, FILE *stream)
 {
 	fprintf(stream,
@@ -241,6 +295,7 @@ static void write_summary(const struct summary *summary, FILE *stream)
 		summary->peak_rss_nbytes);
 	if (summary->facts->record_nbytes)
 		write_facts(summary, stream);
+	write_devices(summary, stream);
 }
 
 static void write_phases(const struct summary *summary, FILE *stream)

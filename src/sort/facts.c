@@ -35,6 +35,15 @@ static void measure_ceilings(struct sort *sort)
 	memcpy(sort->facts.ceilings, rates.rates, sizeof rates.rates);
 }
 
+static void note_devices(const struct job *job, struct sort_facts *facts)
+{
+	facts->n_devices = job->n_workers > 1 ? job->n_workers : 0;
+	for (uint32_t i = 0; i < facts->n_devices; i++) {
+		facts->devices[i].number = job->workers[i].number;
+		facts->devices[i].place = job->workers[i].place;
+	}
+}
+
 void facts_note(struct sort *sort)
 {
 	const struct job *job = &sort->job;
@@ -49,6 +58,7 @@ void facts_note(struct sort *sort)
 	facts->n_windows = account->result.n_windows;
 	facts->n_ranges = sort->result.n_ranges;
 	facts->written = sort->result.ways;
+	note_devices(job, facts);
 	if (job->spill) {
 		facts->peak_temp_nbytes = spill_peak_nbytes(job->spill);
 		facts->spilled = compression_totals(job->compression);

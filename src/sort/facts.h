@@ -33,6 +33,12 @@ struct sort_facts {
 	struct file_writer_ways written;
 	uint64_t peak_temp_nbytes;
 	struct compression_totals spilled; /* codec: NULL if unknown */
+	/* Of several devices: which they are, and as what they are counted (worker.place). */
+	uint32_t n_devices; /* 0: there is one */
+	struct {
+		unsigned number;
+		uint32_t place;
+	} devices[STATS_MOST_DEVICES];
 	/* Bytes per second that a stage can do alone, as measured afterwards; 0: unknown. */
 	double ceilings[N_STAGES];
 };

@@ -75,6 +75,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.layout = job->layout,
 		.device = job_device(job),
 		.device_nbytes = job->info.memory_nbytes,
+		.device_name = job->info.name,
 		.n_devices = job->n_workers,
 		.input_nbytes = input_total_nbytes(job->input),
 		.n_threads = setup_n_threads(spec),

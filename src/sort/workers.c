@@ -7,7 +7,10 @@
 #include "src/sort/workers.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/attempt.h"
 #include "src/base/messages.h"
@@ -60,7 +63,7 @@ static void close_worker(struct worker *worker)
 static int open_worker(struct job *job, const struct backend *backend,
 		       const struct backend_config *config)
 {
-	struct worker worker = { 0 };
+	struct worker worker = { .number = config->number, .place = config->place };
 	int r = device_open(backend, config, &worker.device);
 
 	if (r < 0)
@@ -148,9 +151,51 @@ static void leave_out_small(struct job *job)
 	job->n_workers = n;
 }
 
+/* Append to what is called `name`, as far as there is room. */
+static __attribute__((format(printf, 3, 4))) void append(char *name, size_t room,
+							 const char *format, ...)
+{
+	const size_t nbytes = strlen(name);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(name + nbytes, room - nbytes, format, arguments);
+	va_end(arguments);
+}
+
+/* "2 x NVIDIA H200 (0, 1)", or of different ones the name of each. */
+static void name_all(struct job *job)
+{
+	struct device_info first, info;
+	bool are_alike = true;
+
+	device_describe(job_device(job), &first);
+	for (uint32_t i = 1; i < job->n_workers; i++) {
+		device_describe(job->workers[i].device, &info);
+		are_alike = are_alike && strcmp(info.name, first.name) == 0;
+	}
+	job->info.name[0] = '\0';
+	if (are_alike)
+		append(job->info.name, sizeof job->info.name, "%u x %.80s", job->n_workers,
+		       first.name);
+	for (uint32_t i = 0; i < job->n_workers; i++) {
+		device_describe(job->workers[i].device, &info);
+		if (!are_alike)
+			append(job->info.name, sizeof job->info.name, "%s%.80s (%u)", i ? ", " : "",
+			       info.name, job->workers[i].number);
+		else
+			append(job->info.name, sizeof job->info.name, "%s%u", i ? ", " : " (",
+			       job->workers[i].number);
+	}
+	if (are_alike)
+		append(job->info.name, sizeof job->info.name, ")");
+}
+
 static void describe(struct job *job)
 {
 	device_describe(job_device(job), &job->info);
+	if (job->n_workers > 1)
+		name_all(job);
 	for (uint32_t i = 1; i < job->n_workers; i++)
 		if (memory_of(&job->workers[i]) < job->info.memory_nbytes)
 			job->info.memory_nbytes = memory_of(&job->workers[i]);

@@ -47,7 +47,8 @@ static void open_workers(const struct backend *backend)
 	for (; job.n_workers < fixture_n_workers; job.n_workers++) {
 		struct worker *worker = &workers[job.n_workers];
 
-		*worker = (struct worker){ 0 };
+		*worker = (struct worker){ .number = job.n_workers,
+					   .place = fixture_n_workers > 1 ? job.n_workers + 1 : 0 };
 		assert_int_equal(device_open(backend, &config, &worker->device), 0);
 		assert_int_equal(window_memory_open(&worker->windows), 0);
 	}

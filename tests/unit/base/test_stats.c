@@ -347,6 +347,40 @@ static void spans_become_events_of_the_trace(void **state)
 	assert_has("\"name\":\"GPU lane 2, device 2\"");
 }
 
+/* The second and the third of three: of the first nothing can be had. */
+static void several_devices_are_told_of_apart(void **state)
+{
+	struct sort_facts two = facts;
+	struct stats *stats = open_stats(PHASE_RUNS);
+	struct span span = stats_begin(STAGE_SORT, 0);
+
+	(void)state;
+	two.n_devices = 2;
+	two.devices[0].number = 4;
+	two.devices[0].place = 2;
+	two.devices[1].number = 7;
+	two.devices[1].place = 3;
+	stats_add_device(stats, 0, &(struct device_totals){ .n_chunks = 1000 });
+	stats_add_device(stats, 2, &(struct device_totals){ .n_chunks = 5, .sorted_nbytes = 50 });
+	stats_add_device(stats, 3, &(struct device_totals){ .n_ranges = 6, .merged_nbytes = 60 });
+	stats_add_device(
+		stats, 3,
+		&(struct device_totals){ .n_ranges = 1, .peer_nbytes = 8, .away_nbytes = 9 });
+	span.device = 3;
+	stats_end_at(stats, span, span.begin_ns + 2 * S, 0);
+	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);
+	print_json(stats, "u64", &two);
+	assert_has("{\"device\": 2, \"gpu\": 4, \"chunks\": 5, \"sorted_bytes\": 50, "
+		   "\"ranges\": 0, \"merged_bytes\": 0, \"peer_bytes\": 0, \"by_host_bytes\": 0, "
+		   "\"busy_s\": 0.000000, \"covered_s\": 0.000000},");
+	assert_has("{\"device\": 3, \"gpu\": 7, \"chunks\": 0, \"sorted_bytes\": 0, "
+		   "\"ranges\": 7, \"merged_bytes\": 60, \"peer_bytes\": 8, \"by_host_bytes\": 9, "
+		   "\"busy_s\": 5.000000, \"covered_s\": 3.000000}]");
+	print_report(stats, "u64", &two);
+	stats_close(stats);
+	assert_has("  2 (GPU 4)         5         50 B        0");
+}
+
 static void no_stats_are_fine(void **state)
 {
 	struct stats_progress at;
@@ -378,6 +412,7 @@ int main(void)
 		cmocka_unit_test(whole_sort_takes_as_long_as_all_phases),
 		cmocka_unit_test(spans_of_all_threads_are_counted),
 		cmocka_unit_test(spans_become_events_of_the_trace),
+		cmocka_unit_test(several_devices_are_told_of_apart),
 		cmocka_unit_test(no_stats_are_fine),
 	};
 

@@ -252,18 +252,47 @@ static code_t some_twice(uint64_t i)
 	return scramble(i, 3) % 1000000;
 }
 
-/* What is spilled is merged by all, whatever becomes of it. */
-static void check_spills(const char *type, bool unique, enum kind_of_memory memory)
+/* Each has a part in it, and of what is with the others all comes by the host. */
+static void check_device_totals(const struct stats *stats, bool reach)
 {
+	struct stats_totals totals;
+	uint64_t n_nbytes = 0, n_chunks = 0;
+
+	stats_get_totals((struct stats *)stats, &totals);
+	for (uint32_t i = 0; i < job.n_workers; i++) {
+		const struct device_totals *device = &totals.devices[i];
+
+		assert_true(device->n_chunks > 0 && device->n_ranges > 0);
+		assert_int_equal(device->peer_nbytes > 0, reach);
+		assert_int_equal(device->away_nbytes > 0, !reach);
+		n_nbytes += device->sorted_nbytes;
+		n_chunks += device->n_chunks;
+	}
+	assert_int_equal(n_nbytes, input_nbytes);
+	assert_in_range(n_chunks, input_nbytes / job.plan.chunk_nbytes,
+			2 * input_nbytes / job.plan.chunk_nbytes);
+	assert_int_equal(totals.devices[job.n_workers].n_chunks, 0);
+}
+
+/* What is spilled is merged by all, whatever becomes of it. */
+static void check_spills(const char *type, bool unique, enum kind_of_memory memory, bool reach)
+{
+	struct stats *stats;
+
+	owned_memory_set(1, reach);
 	make_input(type, unique, memory, some_twice, 700001);
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	job.stats = stats;
 	open_file();
 	assert_int_equal(form(), 0);
 	assert_true(run_store_n_stored(&store) > 0);
 	for (uint32_t i = 0; i < job.n_workers; i++)
 		assert_true(owned_memory_n_merges(job.workers[i].device) > 0);
+	check_device_totals(stats, reach);
 	chunk_pool_trim(job.pool);
 	check_output(ledger.dropped, NULL);
 	close_input();
+	stats_close(stats);
 	free(input_records);
 	input_records = NULL;
 }
@@ -272,10 +301,10 @@ static void several_devices_merge_what_is_spilled(void **state)
 {
 	(void)state;
 	fixture_n_workers = 2;
-	check_spills("u64", false, MEMORY_PACKING);
-	check_spills("b5", true, MEMORY_APART);
+	check_spills("u64", false, MEMORY_PACKING, true);
+	check_spills("b8", true, MEMORY_APART, false);
 	fixture_n_workers = 3;
-	check_spills("u128", true, MEMORY_PACKING);
+	check_spills("u128", true, MEMORY_PACKING, false);
 }
 
 static void several_devices_form_the_runs_that_one_does(void **state)

@@ -183,6 +183,27 @@ static void stage_that_has_few_threads_leaves_processors(void **state)
 	assert_int_equal(bottleneck, STAGE_WRITE);
 }
 
+/* Both form runs; only a merge in ranges is done by both. What a file takes is the file's. */
+static void one_of_two_devices_merges_what_is_not_divided(void **state)
+{
+	const struct link_rates rates = {
+		.rates = { [STAGE_SORT] = 128.0 * MIB,
+			   [STAGE_MERGE] = 64.0 * MIB,
+			   [STAGE_WRITE] = 32.0 * MIB },
+		.n_devices = 2,
+	};
+	struct plan plan = plan_of(0, 1, true);
+
+	(void)state;
+	plan.n_ranges = 2;
+	assert_true(estimate_rate(&plan, &rates, PHASE_MERGE, STAGE_MERGE) == 64.0 * MIB);
+	plan.n_ranges = 1;
+	assert_true(estimate_rate(&plan, &rates, PHASE_MERGE, STAGE_MERGE) == 32.0 * MIB);
+	assert_true(estimate_rate(&plan, &rates, PHASE_RUNS, STAGE_MERGE) == 64.0 * MIB);
+	assert_true(estimate_rate(&plan, &rates, PHASE_RUNS, STAGE_SORT) == 128.0 * MIB);
+	assert_true(estimate_rate(&plan, &rates, PHASE_MERGE, STAGE_WRITE) == 32.0 * MIB);
+}
+
 static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state)
 {
 	struct link_rates rates = { .rates = { [STAGE_READ] = 64.0 * MIB,
@@ -215,6 +236,7 @@ int main(void)
 		cmocka_unit_test(of_a_pipe_nothing_is_said_unless_it_is_assumed),
 		cmocka_unit_test(write_counts_and_what_is_not_measured_is_said),
 		cmocka_unit_test(stage_that_has_few_threads_leaves_processors),
+		cmocka_unit_test(one_of_two_devices_merges_what_is_not_divided),
 		cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
 	};
 

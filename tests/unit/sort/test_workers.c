@@ -136,6 +136,20 @@ static void those_that_are_wanted_are_had_in_that_order(void **state)
 	close_them();
 }
 
+static void the_plan_says_which_devices(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+	struct device_info info;
+	char expected[sizeof info.name + 32];
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	device_describe(job_device(&job), &info);
+	snprintf(expected, sizeof expected, "3 x %s (2, 0, 2)", info.name);
+	assert_string_equal(job.info.name, expected);
+	close_them();
+}
+
 static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
 {
 	static const unsigned gpus[] = { 2, 0, 2 };
@@ -183,6 +197,7 @@ int main(void)
 		FIXTURE(none_that_can_be_had_is_an_error),
 		FIXTURE(one_that_is_wanted_must_be_had),
 		FIXTURE(those_that_are_wanted_are_had_in_that_order),
+		FIXTURE(the_plan_says_which_devices),
 		FIXTURE(whose_device_is_shared_has_a_part_of_its_memory),
 		FIXTURE(all_have_the_memory_of_the_least_but_it_is_not_far_too_little),
 		FIXTURE(it_is_known_who_reaches_whom),
