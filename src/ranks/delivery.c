@@ -261,7 +261,8 @@ static int arrive(struct delivery *delivery, const struct message_header *header
 	if (!announced)
 		return fail_memory();
 	*announced = (struct announced){ .own = own, .header = *header };
-	memcpy(announced->data, inline_data, follows);
+	if (follows > 0)
+		memcpy(announced->data, inline_data, follows);
 	*delivery->announced_end = announced;
 	delivery->announced_end = &announced->next;
 	return 0;

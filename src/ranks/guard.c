@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/base/messages.h"
@@ -16,8 +17,6 @@
 #include "src/ranks/transport.h"
 
 enum { ROUNDS = 16, STATUS_TROUBLE = 2 };
-
-static const uint64_t grace_ns = 5000000000;
 
 struct guard {
 	const struct ranks_settings *settings;
@@ -29,6 +28,7 @@ struct guard {
 	pthread_cond_t changed;
 	bool is_closing, is_ending;
 	int status;
+	_Atomic bool has_ended;
 	uint64_t end_at_ns;
 	/* The thread's own. */
 	unsigned n_seen, n_rounds;
@@ -81,6 +81,15 @@ static void sleep_until(struct guard *guard, uint64_t at_ns)
 	pthread_cond_timedwait(&guard->changed, &guard->lock, &at);
 }
 
+/* Whoever comes second is ended by the first. */
+void guard_end(struct guard *guard)
+{
+	if (!atomic_exchange(&guard->has_ended, true))
+		guard->settings->end(guard->status);
+	for (;;)
+		pause();
+}
+
 static void *stand_guard(void *argument)
 {
 	struct guard *guard = argument;
@@ -92,7 +101,7 @@ static void *stand_guard(void *argument)
 		const uint64_t now_ns = clock_now_ns();
 
 		if (guard->is_ending && now_ns >= guard->end_at_ns)
-			guard->settings->end(guard->status);
+			guard_end(guard);
 		if (!guard->is_ending && round_ns > 0 && now_ns >= look_at_ns) {
 			look_at_ns = now_ns + round_ns;
 			if (is_stuck(guard))
@@ -181,7 +190,7 @@ void guard_begin_end(struct guard *guard, int status)
 	if (is_first) {
 		guard->is_ending = true;
 		guard->status = status;
-		guard->end_at_ns = clock_now_ns() + grace_ns;
+		guard->end_at_ns = clock_now_ns() + settings->end_ns;
 		pthread_cond_signal(&guard->changed);
 	}
 	pthread_mutex_unlock(&guard->lock);

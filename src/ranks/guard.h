@@ -3,7 +3,7 @@
  *
  * It calls nothing that could hang. Two things make it act:
  *	a call of the transport has not returned for the stall time: it says so, tries to end all
- *	the end has been decided, and five seconds later the process is still there
+ *	the end has been decided, and `end_ns` later the process is still there
  *
  * Time is counted in its own rounds, so a process that was stopped and goes on is not taken for
  * one that hangs.
@@ -32,7 +32,10 @@ void guard_enter(struct guard *guard, unsigned patience);
 void guard_leave(struct guard *guard);
 
 /*
- * All ranks are being ended: in five seconds this process ends with that status, whatever happens.
+ * All ranks are being ended: `end_ns` later this process ends with that status, whatever happens.
  * Only the first call counts, and calls before_end(). Any thread.
  */
 void guard_begin_end(struct guard *guard, int status);
+
+/* All that could be done has been: end this process now, if nobody else does. Any thread. */
+void guard_end(struct guard *guard) __attribute__((noreturn));

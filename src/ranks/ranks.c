@@ -28,8 +28,8 @@ enum {
 
 /* Between two looks at the transport: when something is under way, and when nothing is. */
 static const uint64_t shortest_pause_ns = 50000, longest_pause_ns = 500000, idle_pause_ns = 5000000;
-/* How long whoever uses this has for ending by itself what has failed. */
-static const uint64_t grace_ns = 1000000000;
+/* What ending all ranks may take, unless somebody knows better. */
+static const uint64_t usual_end_ns = 5000000000;
 
 struct ranks {
 	struct ranks_settings settings;
@@ -186,7 +186,7 @@ static int close_transport(struct ranks *ranks)
 /* The job has failed. If nobody ends it, that is done here. */
 static void wait_for_abort(struct ranks *ranks)
 {
-	const uint64_t until_ns = clock_now_ns() + grace_ns;
+	const uint64_t until_ns = clock_now_ns() + ranks->settings.end_ns / 5;
 
 	pthread_mutex_lock(&ranks->lock);
 	while (!ranks->is_aborting && clock_now_ns() < until_ns)
@@ -205,7 +205,7 @@ static void abort_all(struct ranks *ranks)
 	guard_enter(ranks->guard, 1);
 	ranks->transport->ops->end_all(ranks->transport, ranks->status);
 	guard_leave(ranks->guard);
-	ranks->settings.end(ranks->status);
+	guard_end(ranks->guard);
 }
 
 static void *run_carrier(void *argument)
@@ -397,6 +397,8 @@ static struct ranks *make(const struct ranks_settings *settings, transport_opene
 	ranks->settings = *settings;
 	if (ranks->settings.piece_nbytes == 0)
 		ranks->settings.piece_nbytes = PIECE_NBYTES;
+	if (ranks->settings.end_ns == 0)
+		ranks->settings.end_ns = usual_end_ns;
 	ranks->open = open;
 	ranks->argument = argument;
 	ranks->begun_end = &ranks->begun;

@@ -39,7 +39,12 @@ enum { RANKS_HOST_NBYTES = 64 }; /* of a machine's name, with its end */
 
 /* What a process has once, and how patient it is. */
 struct ranks_settings {
-	uint64_t stall_ns;   /* a rank that is awaited is given up after it; 0: never */
+	uint64_t stall_ns; /* a rank that is awaited is given up after it; 0: never */
+	/*
+	 * Ending all ranks may take so long, and so does after a failure a fifth of it until that
+	 * is begun here; 0: 5 s.
+	 */
+	uint64_t end_ns;
 	size_t piece_nbytes; /* larger messages are cut for the transport; 0: 16 MiB */
 	const char *version; /* all ranks must have the same; below 48 bytes; NULL: gsort's */
 	/*

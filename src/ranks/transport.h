@@ -35,7 +35,7 @@ struct transport_ops {
 		       struct transport_request *request);
 	/* One that is done, in any order; NULL if there is none now. */
 	int (*take)(struct transport *transport, struct transport_request **ret_request);
-	/* Is nothing to be had of that process any more? NULL: it never knows. */
+	/* Has it gone, and left nothing that is being received? NULL: that is never known. */
 	bool (*is_gone)(struct transport *transport, int peer);
 	/* End the other processes, and this one if it can. Any thread, at any time. */
 	void (*end_all)(struct transport *transport, int status);
