@@ -82,12 +82,13 @@ int output_open(const struct syscalls *calls, const char *path, uint64_t expecte
 int output_open_given(const struct syscalls *calls, const char *name, struct given given,
 		      uint64_t expected_nbytes, struct output **ret_output)
 {
+	static const struct target_way own = { .kind = TARGET_OWN };
 	struct output *output = output_make(calls);
 	int r;
 
 	if (!output)
 		return -ENOMEM;
-	r = given.kind == GIVEN_PATH ? target_open(calls, name, NULL, &output->target) :
+	r = given.kind == GIVEN_PATH ? target_open(calls, name, &own, &output->target) :
 				       target_open_given(calls, name, given, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
@@ -148,7 +149,8 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 
 	if (!output)
 		return -ENOMEM;
-	r = target_open(calls, path, kept->name, &output->target);
+	r = target_open(calls, path, &(struct target_way){ .kind = TARGET_OWN, .name = kept->name },
+			&output->target);
 	if (r == 0 && !output->target.replacement)
 		r = fail(-EINVAL, "%s: is no regular file, which could be taken up again", path);
 	output->is_kept = output->target.replacement;
@@ -163,6 +165,59 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 	}
 	*ret_output = output;
 	return 0;
+}
+
+static int open_shared(const struct syscalls *calls, const char *path, const struct target_way *way,
+		       struct output **ret_output)
+{
+	struct output *output = output_make(calls);
+	int r;
+
+	if (!output)
+		return -ENOMEM;
+	r = target_open(calls, path, way, &output->target);
+	if (r == 0 && !output->target.replacement)
+		r = fail(-EINVAL, "%s: is no regular file, which several ranks could write to",
+			 path);
+	if (r < 0) {
+		output_abort(output);
+		return r;
+	}
+	*ret_output = output;
+	return 0;
+}
+
+int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
+		       struct output **ret_output)
+{
+	const struct target_way way = { .kind = TARGET_SHARED };
+	int r = open_shared(calls, path, &way, ret_output);
+
+	if (r == 0)
+		r = reserve(*ret_output, expected_nbytes);
+	return r;
+}
+
+int output_join(const struct syscalls *calls, const char *path, const char *name,
+		struct output **ret_output)
+{
+	const struct target_way way = { .kind = TARGET_JOINED, .name = name };
+
+	return open_shared(calls, path, &way, ret_output);
+}
+
+const char *output_shared_name(const struct output *output)
+{
+	return replacement_hidden_name(output->target.replacement);
+}
+
+void output_note_others(struct output *output, uint64_t nbytes, uint64_t end)
+{
+	pthread_mutex_lock(&output->lock);
+	output->written_nbytes += nbytes;
+	if (output->end < end)
+		output->end = end;
+	pthread_mutex_unlock(&output->lock);
 }
 
 static void output_free(struct output *output)

@@ -92,6 +92,20 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 		     const struct output_kept *kept, struct output **ret_output);
 
 /*
+ * An output that other processes write to as well, on this machine or others: a regular file that
+ * has a hidden name from the start, output_shared_name(), by which they join. Who has opened it
+ * gives it its name, when what the others have written is noted: how much that is, and where the
+ * last of it ends. Those who have joined output_abort() it in the end, which changes nothing. As
+ * above; *ret_output may be set on failure, too, and is then to be aborted.
+ */
+int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
+		       struct output **ret_output);
+int output_join(const struct syscalls *calls, const char *path, const char *name,
+		struct output **ret_output);
+const char *output_shared_name(const struct output *output);
+void output_note_others(struct output *output, uint64_t nbytes, uint64_t end);
+
+/*
  * What is written from now on is content, which goes to the file compressed: a .zst file with an
  * index of its frames, made by n_threads. Due before the first write; the size must not have been
  * given. Offsets and sizes are of the content, the writers proceed in order (see above), and

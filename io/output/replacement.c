@@ -121,7 +121,7 @@ static void hold(struct replacement *replacement, const struct file *file)
 	keep_open(replacement, file); /* if it cannot be now, it may be in the end */
 }
 
-static int make_file(struct replacement *replacement, struct file *ret_file)
+static int make_file(struct replacement *replacement, bool is_shared, struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
 	const mode_t mode = replacement->replaced.has_old ? 0600 : 0666;
@@ -129,7 +129,7 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 
 	if (replacement->kept_name)
 		return open_kept(replacement, mode, ret_file);
-	if (access("/proc/self/fd", X_OK) == 0)
+	if (!is_shared && access("/proc/self/fd", X_OK) == 0)
 		r = file_open(replacement->calls, replacement->replaced.directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
 	/* EISDIR is what a kernel says that does not know the flag. */
@@ -140,21 +140,32 @@ static int make_file(struct replacement *replacement, struct file *ret_file)
 	return r;
 }
 
-int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const char *kept_name, struct file *ret_file,
-		      struct replacement **ret_replacement)
+static struct replacement *make_replacement(const struct syscalls *calls, const char *path)
 {
 	struct replacement *replacement = calloc(1, sizeof *replacement);
+
+	if (!replacement) {
+		fail(-ENOMEM, "%s: %m", path);
+		return NULL;
+	}
+	replacement->calls = calls;
+	replacement->held = (struct file){ .calls = calls, .fd = -1 };
+	return replacement;
+}
+
+static int start(const struct syscalls *calls, const char *path, const struct stat *old,
+		 const char *kept_name, bool is_shared, struct file *ret_file,
+		 struct replacement **ret_replacement)
+{
+	struct replacement *replacement = make_replacement(calls, path);
 	int r;
 
 	if (!replacement)
-		return fail(-ENOMEM, "%s: %m", path);
-	replacement->calls = calls;
-	replacement->held = (struct file){ .calls = calls, .fd = -1 };
+		return -ENOMEM;
 	replacement->kept_name = kept_name;
 	r = replaced_find(calls, path, old, &replacement->replaced);
 	if (r == 0)
-		r = make_file(replacement, ret_file);
+		r = make_file(replacement, is_shared, ret_file);
 	if (r < 0) {
 		replacement_leave(replacement); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
@@ -166,6 +177,48 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 				      replacement->replaced.name);
 	*ret_replacement = replacement;
 	return 0;
+}
+
+int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
+		      const char *kept_name, struct file *ret_file,
+		      struct replacement **ret_replacement)
+{
+	return start(calls, path, old, kept_name, false, ret_file, ret_replacement);
+}
+
+int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
+			     struct file *ret_file, struct replacement **ret_replacement)
+{
+	return start(calls, path, old, NULL, true, ret_file, ret_replacement);
+}
+
+int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const char *name, struct file *ret_file, struct replacement **ret_replacement)
+{
+	struct replacement *replacement = make_replacement(calls, path);
+	int r;
+
+	if (!replacement)
+		return -ENOMEM;
+	r = replaced_find(calls, path, old, &replacement->replaced);
+	if (r == 0)
+		r = file_open(calls, replacement->replaced.directory.fd, name, O_RDWR | O_NOFOLLOW,
+			      0, ret_file);
+	if (r < 0) {
+		replacement_leave(replacement);
+		return fail(
+			r,
+			"%s: %s beside it, which another rank has begun, cannot be opened here: "
+			"%m; all ranks must see the same directory",
+			path, name);
+	}
+	*ret_replacement = replacement;
+	return 0;
+}
+
+const char *replacement_hidden_name(const struct replacement *replacement)
+{
+	return replacement->hidden ? replacement->hidden->name : NULL;
 }
 
 /* The target is no more open than it was, and no less if that can be. */

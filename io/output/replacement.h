@@ -42,6 +42,19 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 		      struct replacement **ret_replacement);
 
 /*
+ * The same, with a hidden name from the start, by which other processes join: until it is finished
+ * they write to it, too. And to be one of those: `name` is that name. The file is theirs to close,
+ * the replacement to drop, and what becomes of it is for the first to say.
+ */
+int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
+			     struct file *ret_file, struct replacement **ret_replacement);
+int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const char *name, struct file *ret_file, struct replacement **ret_replacement);
+
+/* The hidden name; NULL: it has none. As long as the replacement. */
+const char *replacement_hidden_name(const struct replacement *replacement);
+
+/*
  * All of the file is written, and it has its size: nobody changes it any more. Again, later: has
  * nobody? 0, or -EBUSY after a message, as replacement_finish() would fail. Of a file without a
  * name, which nobody else can open, nothing is noted.

@@ -94,7 +94,26 @@ static int check_access(const char *path)
 	return fail(-errno, "%s: %m: it is there, and may not be written to", path);
 }
 
-static int open_path(struct target *target, const char *path, const char *kept_name,
+/* old: NULL: there is none. */
+static int start_replacement(struct target *target, const char *path, const struct stat *old,
+			     const struct target_way *way)
+{
+	const struct syscalls *calls = target->file.calls;
+
+	switch (way->kind) {
+	case TARGET_SHARED:
+		return replacement_start_shared(calls, path, old, &target->file,
+						&target->replacement);
+	case TARGET_JOINED:
+		return replacement_join(calls, path, old, way->name, &target->file,
+					&target->replacement);
+	case TARGET_OWN:
+		break;
+	}
+	return replacement_start(calls, path, old, way->name, &target->file, &target->replacement);
+}
+
+static int open_path(struct target *target, const char *path, const struct target_way *way,
 		     struct stat *ret_status)
 {
 	const bool exists = stat(path, ret_status) == 0;
@@ -110,8 +129,7 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 			    path);
 	if (!exists) {
 		memset(ret_status, 0, sizeof *ret_status);
-		return replacement_start(target->file.calls, path, NULL, kept_name, &target->file,
-					 &target->replacement);
+		return start_replacement(target, path, NULL, way);
 	}
 	if (S_ISDIR(ret_status->st_mode))
 		return fail(-EISDIR, "%s: %m", path);
@@ -120,8 +138,7 @@ static int open_path(struct target *target, const char *path, const char *kept_n
 	r = check_access(path);
 	if (r < 0)
 		return r;
-	return replacement_start(target->file.calls, path, ret_status, kept_name, &target->file,
-				 &target->replacement);
+	return start_replacement(target, path, ret_status, way);
 }
 
 static bool is_null_device(const struct stat *status)
@@ -137,7 +154,7 @@ static void describe(struct target *target, const struct stat *status)
 	target->identity = file_identity_of(status);
 }
 
-int target_open(const struct syscalls *calls, const char *path, const char *kept_name,
+int target_open(const struct syscalls *calls, const char *path, const struct target_way *way,
 		struct target *ret_target)
 {
 	const int given = path ? place_descriptor(path) : STDOUT_FILENO;
@@ -149,7 +166,7 @@ int target_open(const struct syscalls *calls, const char *path, const char *kept
 	if (given >= 0)
 		r = open_records_given(target, path, given, &status);
 	else
-		r = open_path(target, path, kept_name, &status);
+		r = open_path(target, path, way, &status);
 	if (r == 0)
 		describe(target, &status);
 	return r;
@@ -178,6 +195,7 @@ int target_open_given(const struct syscalls *calls, const char *name, struct giv
 
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target)
 {
+	static const struct target_way own = { .kind = TARGET_OWN };
 	const int given = place_descriptor(path);
 	struct stat status;
 	int r;
@@ -186,7 +204,7 @@ int target_open_text(const struct syscalls *calls, const char *path, struct targ
 	if (given >= 0)
 		r = open_text_given(ret_target, path, given, &status);
 	else
-		r = open_path(ret_target, path, NULL, &status);
+		r = open_path(ret_target, path, &own, &status);
 	if (r == 0)
 		describe(ret_target, &status);
 	return r;

@@ -23,13 +23,19 @@ struct target {
 	struct file_identity identity;
 };
 
+/* A replacement is the process's own, or of several that write to it (replacement.h). */
+struct target_way {
+	enum { TARGET_OWN, TARGET_SHARED, TARGET_JOINED } kind;
+	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
+	const char *name;
+};
+
 /*
  * path: NULL is standard output. One that stands for a descriptor which the process was given
- * (place_descriptor()) is written from where that stands, whatever it leads to. kept_name:
- * of a file that outlives the process, or NULL. Returns 0, or a negative errno after a
- * message; file and replacement are the caller's in both cases.
+ * (place_descriptor()) is written from where that stands, whatever it leads to. Returns 0, or a
+ * negative errno after a message; file and replacement are the caller's in both cases.
  */
-int target_open(const struct syscalls *calls, const char *path, const char *kept_name,
+int target_open(const struct syscalls *calls, const char *path, const struct target_way *way,
 		struct target *ret_target);
 
 /* The same, to what is given in the place of a path. */
