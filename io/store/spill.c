@@ -70,6 +70,17 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 	return 0;
 }
 
+int spill_open_elsewhere(const struct spill_elsewhere *where, struct spill **ret_spill)
+{
+	int r = spill_open(&syscalls_plain, &where->name, 1, 0, 0, ret_spill);
+
+	if (r < 0)
+		return r;
+	(*ret_spill)->is_kept = true;
+	(*ret_spill)->elsewhere = *where;
+	return 0;
+}
+
 /* Let the files from `first` on pass by the cache. */
 static void pass_by_cache(struct spill *spill, size_t first)
 {
@@ -190,6 +201,8 @@ static bool in_memory(const struct spill *spill, struct spill_extent extent)
 
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
+	if (spill->elsewhere.read)
+		return spill->elsewhere.read(spill->elsewhere.context, extent, buffer);
 	if (in_memory(spill, extent)) {
 		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
 		return 0;
@@ -221,7 +234,7 @@ uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
 	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
-	if (extent.nbytes == 0)
+	if (extent.nbytes == 0 || spill->elsewhere.read)
 		return;
 	extent.nbytes = spill_pages_up(extent.nbytes);
 	if (in_memory(spill, extent)) {
@@ -234,6 +247,8 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
+	if (spill->elsewhere.read)
+		return spill->elsewhere.name;
 	assert(file <= spill->n_files);
 	return file < spill->n_files ? spill->files[file].directory : "memory";
 }

@@ -54,6 +54,19 @@ int spill_open_kept(const struct file *file, const char *const *directory, uint6
 		    uint64_t used_nbytes, uint64_t limit_nbytes, struct spill **ret_spill);
 
 /*
+ * What somebody else has stored, in a spill of another process, to be read only: extents are
+ * theirs. read: an extent, or a part of one; 0, or a negative errno after a message; by any thread.
+ * name: in the place of a directory, for messages; must outlive the spill. 0, or -ENOMEM after a
+ * message.
+ */
+struct spill_elsewhere {
+	int (*read)(void *context, struct spill_extent extent, void *buffer);
+	void *context;
+	const char *name;
+};
+int spill_open_elsewhere(const struct spill_elsewhere *where, struct spill **ret_spill);
+
+/*
  * Before anything is stored: more will be than the page cache can hold, so it is to be passed by
  * wherever the file system lets us (direct.h).
  */

@@ -21,8 +21,9 @@ struct spill {
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	bool is_kept;
-	const char *advice;             /* about what is damaged; NULL: the usual */
-	_Atomic uint64_t behind_damage; /* an offset, and one more; 0: nothing is damaged */
+	struct spill_elsewhere elsewhere; /* read NULL: what is stored is stored here */
+	const char *advice;               /* about what is damaged; NULL: the usual */
+	_Atomic uint64_t behind_damage;   /* an offset, and one more; 0: nothing is damaged */
 
 	/* Constant once anything is stored. */
 	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */
