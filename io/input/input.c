@@ -96,7 +96,7 @@ size_t input_claim(struct input *input, size_t nbytes, uint64_t *ret_position)
 	uint64_t left;
 
 	pthread_mutex_lock(&input->claim);
-	left = input->total_nbytes - input->next;
+	left = input->total_nbytes - input->n_behind - input->next;
 	if (nbytes > left)
 		nbytes = (size_t)left;
 	*ret_position = input->next;
@@ -174,6 +174,14 @@ void input_start_at(struct input *input, uint64_t position)
 	assert(!input_is_serial(input) && position <= input->total_nbytes);
 	pthread_mutex_lock(&input->claim);
 	input->next = position;
+	pthread_mutex_unlock(&input->claim);
+}
+
+void input_end_at(struct input *input, uint64_t position)
+{
+	assert(!input_is_serial(input) && position <= input->total_nbytes);
+	pthread_mutex_lock(&input->claim);
+	input->n_behind = input->total_nbytes - position;
 	pthread_mutex_unlock(&input->claim);
 }
 

@@ -106,6 +106,9 @@ int input_read_at(struct input *input, uint64_t position, void *buffer, size_t n
  */
 void input_start_at(struct input *input, uint64_t position);
 
+/* And to end there, also a whole number of records. */
+void input_end_at(struct input *input, uint64_t position);
+
 /* What has been recognised. */
 struct input_content {
 	size_t n_files;      /* and pipes */

@@ -42,8 +42,9 @@ struct input {
 
 	pthread_mutex_t claim;
 	/* Under the claim lock. */
-	uint64_t next;  /* position that is given out next */
-	size_t current; /* the source being read, in a serial input */
+	uint64_t next;     /* position that is given out next */
+	uint64_t n_behind; /* bytes at the end that are not given out */
+	size_t current;    /* the source being read, in a serial input */
 
 	/*
 	 * Sources whose position is known: all, or in a serial input the current one and those
