@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/crew.h"
 #include "src/base/messages.h"
@@ -216,6 +217,17 @@ static bool is_disorder(const struct ranges *ranges, const void *last, const voi
 	return order > 0 || (order == 0 && ranges->at_keys);
 }
 
+/* Of one range after the other, the first item of the first and the last of the last. */
+static void add_edges(const struct merge_edges *edges, size_t nbytes, struct merge_edges *all)
+{
+	if (!all)
+		return;
+	if (!all->has_any)
+		memcpy(all->first, edges->first, nbytes);
+	memcpy(all->last, edges->last, nbytes);
+	all->has_any = true;
+}
+
 /* What all have found, and the order of each range's last item and the next one's first. */
 static void collect_results(const struct ranges *ranges, struct merge_result *ret_result)
 {
@@ -232,6 +244,8 @@ static void collect_results(const struct ranges *ranges, struct merge_result *re
 			ret_result->n_disorders +=
 				is_disorder(ranges, before->last, range->edges.first);
 		before = &range->edges;
+		add_edges(&range->edges, layout_edge_nbytes(ranges->job->layout),
+			  ranges->sink->edges);
 	}
 }
 
