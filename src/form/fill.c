@@ -458,7 +458,7 @@ int fill_start(const struct job *job, struct chunk_pool *pool, struct fill **ret
 	fill->start = job->first_record * plan->record_nbytes;
 	fill->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	fill->part_nbytes = plan->copies ? plan->slot_nbytes : fill->chunk_nbytes;
-	fill->end = plan->input_nbytes;
+	fill->end = job_input_end(job);
 	if (plan->copies)
 		r = open_slots(fill);
 	if (r < 0)

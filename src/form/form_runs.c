@@ -141,7 +141,7 @@ static uint64_t count_chunks(const struct job *job)
 
 	if (plan->input_nbytes == PLAN_SIZE_UNKNOWN)
 		return UINT64_MAX;
-	nbytes = plan->input_nbytes - job->first_record * plan->record_nbytes;
+	nbytes = job_input_end(job) - job->first_record * plan->record_nbytes;
 	return nbytes / chunk_nbytes + (nbytes % chunk_nbytes != 0);
 }
 

@@ -115,7 +115,7 @@ static uint64_t pages_up(uint64_t nbytes)
 static uint64_t counted_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n)
 {
-	if (!request->counts_first || (plan->fits && plan->n_chunks == 1))
+	if (!request->counts_first || (plan->fits && plan->n_chunks == 1 && request->n_ranks <= 1))
 		return 0;
 	return request->limit ? at_most(n, request->limit) : n;
 }

@@ -38,7 +38,9 @@ struct job {
 	struct input *input; /* all inputs as one stream */
 	const struct keeper *keeper; /* of runs that outlive the process; NULL: nobody */
 	uint64_t first_record;       /* of the input: those before are in runs already */
-	struct stats *stats;         /* may be NULL */
+	bool has_end;                /* those from end_record on are another rank's */
+	uint64_t end_record;
+	struct stats *stats; /* may be NULL */
 
 	/* Opened by setup_open() */
 	struct worker *workers; /* n_workers, at least one */
@@ -62,6 +64,12 @@ struct job {
 static inline bool job_reaches(const struct job *job, uint32_t worker)
 {
 	return job->workers[job->worker].reaches >> worker & 1;
+}
+
+/* Where what is read of the input ends, in bytes; UINT64_MAX: not known. */
+static inline uint64_t job_input_end(const struct job *job)
+{
+	return job->has_end ? job->end_record * job->layout->record_nbytes : job->plan.input_nbytes;
 }
 
 /* Of the worker that merges. */

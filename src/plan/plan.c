@@ -231,9 +231,13 @@ uint64_t plan_stored_nbytes(const struct plan_request *request, const struct pla
 
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan)
 {
-	return request->n_input_runs ?
-		       request->n_input_runs :
-		       expected_runs(plan, plan_expected_input_nbytes(request, plan));
+	const uint64_t n_own =
+		request->n_input_runs ?
+			request->n_input_runs :
+			expected_runs(plan, plan_expected_input_nbytes(request, plan));
+
+	/* And what is resident in the end is one more. */
+	return request->n_ranks > 1 ? times(n_own + 1, request->n_ranks) : n_own;
 }
 
 /*

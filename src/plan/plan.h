@@ -65,6 +65,8 @@ struct plan_request {
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
 	uint32_t n_ranges;           /* of the final merge; 0: as the plan likes */
 	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
+	uint32_t n_ranks;            /* each with as long an input, whose runs are merged together,
+					and stored for that; 0: one */
 	bool ordered_input;          /* of a merge: best read from the beginning to the end */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
 	bool counts_first;           /* all runs become one before they are written: its length says

@@ -71,6 +71,12 @@ struct sort_spec {
 	bool verify;        /* read it back; only with output_path */
 	bool fsync;         /* done when it is on stable storage; only with output_path */
 
+	/*
+	 * Who else sorts: each rank reads a part of the inputs, and writes one of the output, for
+	 * which all have the same spec, but for memory, threads and directories. NULL: nobody.
+	 */
+	struct ranks *ranks;
+
 	/* With what. */
 	struct cancellation *cancellation; /* by who may end it; NULL: nobody */
 	const struct syscalls *io; /* and what of the process may be used; NULL: syscalls_plain */
@@ -81,9 +87,9 @@ struct sort_spec {
 	 */
 	const unsigned *gpus;
 	unsigned n_gpus;
-	bool all_gpus;          /* all that can be had, and no numbers */
-	unsigned n_threads;     /* of the CPU; 0: all that this process may use */
-	uint64_t memory_nbytes; /* of the host; 0: half of what is available */
+	bool all_gpus;                 /* all that can be had, and no numbers */
+	unsigned n_threads;            /* of the CPU; 0: all that this process may use */
+	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* merge at most so many runs at once; 0: as planned */
 	uint32_t n_ranges;             /* of the output, merged side by side; 0: as planned */
