@@ -36,8 +36,8 @@ grep -nE '\bLAYOUT_(CODES|RECORDS|REFERENCES)\b|layout(->|\.)kind\b' $sources |
 grep -nE 'include "src/(record/kinds|run/run_kind)\.h"' $sources | grep -vE '^src/(record|run)/' |
 	offence 'knows how a kind does it' || true
 
-grep -nE '\brun_stored_file\(' $sources | grep -vE '^(src/(run|checkpoint)/|tests/)' |
-	offence 'asks for the file of a run; only what keeps runs needs it' || true
+grep -nE '\brun_stored_file\(' $sources | grep -vE '^(src/(run|checkpoint|exchange)/|tests/)' |
+	offence 'asks for the file of a run; only what keeps runs or sends them needs it' || true
 
 # What a process has once is a front end's: its standard streams, environment, signals and end. Of
 # the signals, thread.c holds back those of the calling thread.

@@ -188,6 +188,9 @@ static int settle(struct gsort *sort, enum purpose purpose, bool takes_puts)
 	sort->spec.records_only = sort->gives;
 	sort->spec.cancellation = &sort->cancellation;
 	sort->spec.io = process_calls(sort->process);
+	sort->spec.ranks = sort->ranks;
+	if (sort->ranks)
+		company_share_machine(sort->ranks, &sort->spec);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
  *	told.c		what is told of it
  *	reports.c	in files
  *	process.c	what of the process it may use
+ *	company.c	who sorts with it
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "src/base/legible.h"
 #include "src/base/messages.h"
 #include "src/base/stats.h"
+#include "src/lib/company.h"
 #include "src/lib/process.h"
 #include "src/lib/reports.h"
 #include "src/options/hint_words.h"
@@ -43,6 +45,7 @@ struct gsort {
 	size_t n_texts;
 	const char *output_name;       /* of what is given */
 	struct gsort_process *process; /* lent; NULL: nothing is */
+	struct ranks *ranks;           /* who sorts with it; NULL: nobody */
 
 	/* Who is told. */
 	struct messages messages; /* of the sort */

@@ -3,6 +3,8 @@
  *
  *	sort.c		the page
  *	runs.c		the sorted runs that the final merge is made of
+ *	writing.c	these as the output
+ *	share.c		what is one rank's of several
  *	facts.c		what is told of it
  *
  * The others, setup.c, result.c, account.c and around.c, know of it only what they are given.
@@ -10,10 +12,19 @@
 #pragma once
 
 #include "src/run/input_runs.h"
+#include "src/exchange/depot.h"
 #include "src/sort/account.h"
 #include "src/sort/result.h"
 #include "src/sort/setup.h"
 #include "src/sort/sort.h"
+
+/* Of a sort that several ranks do. */
+struct share {
+	struct depot *depot;
+	uint64_t *cuts;           /* of the own runs, which are in sort.whole, for the depot */
+	struct merge_edges edges; /* of the own range */
+	uint64_t n_all;           /* records that all ranks write */
+};
 
 struct sort {
 	struct settled settled;
@@ -23,9 +34,10 @@ struct sort {
 	struct result result;
 	struct around around; /* its records */
 	struct run_store store;
-	struct run_store whole;    /* with a part of a merge: the runs that those are parts of */
+	struct run_store whole;    /* of parts: the runs that those are parts of */
 	struct input_runs *inputs; /* of a merge: owns what input runs read from */
 	struct account account;
+	struct share share;
 	struct sort_facts facts;
 };
 
@@ -48,6 +60,16 @@ uint64_t runs_leave_nbytes(struct sort *sort);
 
 /* What is written of all runs in the store. */
 uint64_t runs_output_nbytes(const struct sort *sort);
+
+/* --- writing.c --- */
+
+/*
+ * Merge all runs into the output; is it what it must be; and give it its name. All return 0, or a
+ * negative errno after a message.
+ */
+int writing_merge(struct sort *sort);
+int writing_check(struct sort *sort);
+int writing_commit(struct sort *sort);
 
 /* --- facts.c --- */
 

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "io/input/format.h"
+#include "io/output/leftovers.h"
 #include "src/base/messages.h"
 #include "src/plan/page_cache.h"
+#include "src/ranks/ranks.h"
 #include "src/sort/account.h"
 #include "src/sort/setup.h"
 
@@ -75,12 +77,38 @@ static int open_parts(struct result *result)
 		       r;
 }
 
+/* One file of all ranks, which the first of them begins. */
+static int open_shared(struct result *result, uint64_t nbytes)
+{
+	const struct sort_spec *spec = result->spec;
+	char name[LEFTOVERS_NAME_SIZE] = "";
+	int r = 0, told;
+
+	result->is_joined = ranks_rank(spec->ranks) != 0;
+	if (!result->is_joined)
+		r = output_open_shared(result->job->io, spec->output_path, nbytes,
+				       &result->outputs[0]);
+	if (!result->is_joined && r == 0)
+		memcpy(name, output_shared_name(result->outputs[0]), sizeof name);
+	if (r < 0)
+		return r;
+	told = ranks_broadcast(spec->ranks, name, sizeof name, 0);
+	if (told < 0)
+		return told;
+	if (!result->is_joined)
+		return 0;
+	name[sizeof name - 1] = '\0';
+	return output_join(result->job->io, spec->output_path, name, &result->outputs[0]);
+}
+
 static int open_file(struct result *result)
 {
 	const struct sort_spec *spec = result->spec;
 	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
 	int r;
 
+	if (spec->ranks)
+		return open_shared(result, nbytes);
 	if (result->checkpoint)
 		r = checkpoint_open_output(result->checkpoint, nbytes, &result->outputs[0]);
 	else
@@ -377,6 +405,24 @@ int result_commit(struct result *result)
 	r = result_has_parts(result) ? commit_parts(result) : commit_file(result);
 	result->is_committed = r == 0;
 	return r;
+}
+
+int result_leave(struct result *result)
+{
+	struct output *output = result->outputs[0];
+	int r;
+
+	cancellation_leave(result->spec->cancellation);
+	add_ways(&result->ways, output_ways(output));
+	r = result->spec->fsync || result->is_input ? output_sync(output) : 0;
+	if (r == 0)
+		r = input_check_state(result->job->input);
+	if (r < 0)
+		return r;
+	result->outputs[0] = NULL;
+	output_abort(output); /* closed, as file systems of several machines want it */
+	result->is_committed = true;
+	return 0;
 }
 
 void result_abort(struct result *result)

@@ -44,6 +44,8 @@ struct result {
 	uint64_t n_due;       /* records of all files; UINT64_MAX: not known before */
 	pthread_mutex_t lock; /* while a file is begun */
 
+	uint64_t begin;               /* of the whole, the place of what the merge writes first */
+	bool is_joined;               /* another rank has begun it, and gives it its name */
 	bool is_input;                /* it takes the place of one */
 	bool is_committed;            /* it has its name */
 	uint32_t n_ranges;            /* that it was merged in; 0: none yet */
@@ -112,6 +114,18 @@ int result_verify_around(const struct result *result);
  * or a negative errno after a message.
  */
 int result_commit(struct result *result);
+
+/*
+ * In the place of result_commit(), for a rank that has joined: its part is written, and goes to
+ * stable storage if that is asked for. The same returns.
+ */
+int result_leave(struct result *result);
+
+/*
+ * All ranks have written their parts, which are n_all records, n_own of them by this one. Before
+ * result_end(), which is then told of all.
+ */
+void result_note_others(struct result *result, uint64_t n_all, uint64_t n_own);
 
 /* Leave what was there before, unless it is committed. */
 void result_abort(struct result *result);

@@ -164,7 +164,7 @@ static int write_window(void *context, const struct merged *merged)
 	struct result *result = context;
 	const uint64_t item_nbytes = result->job->layout->output_nbytes;
 	const char *records = merged->items;
-	uint64_t position = merged->position, left = merged->n_items;
+	uint64_t position = result->begin + merged->position, left = merged->n_items;
 	uint32_t i = are_ranges(result) ? merged->range : find_file(result, position);
 	int r = 0;
 
@@ -238,7 +238,7 @@ struct sink result_sink(struct result *result)
 		sink.place = place_record;
 		sink.align_nbytes = result->spec->unique ? 0 : sink.align_nbytes;
 	}
-	sink.base += result->spec->header_nbytes;
+	sink.base += result->spec->header_nbytes + result->begin * sink.item_nbytes;
 	return sink;
 }
 
@@ -249,7 +249,7 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 	result->around = around;
 	if (r < 0)
 		return r;
-	if (n_records > result->job->limit)
+	if (n_records > result->job->limit && !result->spec->ranks) /* there it is of a part */
 		n_records = result->job->limit;
 	result->drops = result->spec->unique && !result->job->request.counts_first;
 	/* Of what an earlier process has written, the runs may know nothing any more. */
@@ -259,7 +259,8 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 			place_files(result, n_records);
 		return part_notes_open(result->spec, result->job->layout, &result->notes);
 	}
-	r = around_begin(around, result->outputs[0], n_records);
+	if (!result->is_joined)
+		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);
 	return r;
 }
@@ -294,6 +295,14 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 	return r;
 }
 
+void result_note_others(struct result *result, uint64_t n_all, uint64_t n_own)
+{
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+
+	output_note_others(result->outputs[0], (n_all - n_own) * item_nbytes,
+			   result->spec->header_nbytes + n_all * item_nbytes);
+}
+
 /* From now on files are where they have come to be. */
 int result_end(struct result *result, uint64_t n_records)
 {
@@ -302,6 +311,10 @@ int result_end(struct result *result, uint64_t n_records)
 
 	if (result->n_due != UINT64_MAX && n_records != result->n_due)
 		return fail_number(result_name(result), n_records, result->n_due);
+	if (result->is_joined) {
+		result->files[0].end = n_records;
+		return 0;
+	}
 	if (!result_has_parts(result))
 		return end_file(result, 0, 0, n_records);
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
@@ -319,6 +332,7 @@ int result_read_at(void *context, uint64_t position, void *buffer, size_t nbytes
 	const uint64_t item_nbytes = result->job->layout->output_nbytes;
 	char *to = buffer;
 
+	position += result->begin * item_nbytes;
 	for (uint32_t i = find_file(result, position / item_nbytes); nbytes > 0; i++) {
 		const struct result_file *file = &result->files[i];
 		const uint64_t left = file->end * item_nbytes - position;

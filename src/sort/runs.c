@@ -45,17 +45,19 @@ static int restore(struct sort *sort)
 
 /*
  * With -u what is dropped where depends on which records are in which run, and so does where a
- * merge can be taken up: what is still resident must not be divided otherwise the next time.
+ * merge can be taken up: what is still resident must not be divided otherwise the next time. And
+ * other ranks read what is stored.
  */
 static int store_resident(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const size_t n_stored = run_store_n_stored(&sort->store);
+	const bool is_due = sort->spec->ranks || (sort->checkpoint && job->unique && n_stored);
 
-	if (!sort->checkpoint || !job->unique || n_stored == 0 || n_stored == sort->store.n)
+	if (!is_due || n_stored == sort->store.n)
 		return 0;
 	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
-			    job->plan.merge_nbytes, &sort->account.ledger);
+			    runs_leave_nbytes(sort), &sort->account.ledger);
 }
 
 static int check_part(const struct sort *sort)
@@ -160,7 +162,7 @@ static bool must_count(const struct sort *sort)
 {
 	const struct run_store *store = &sort->store;
 
-	return sort->job.request.counts_first &&
+	return sort->job.request.counts_first && (!sort->spec->ranks || sort->job.unique) &&
 	       (store->n > 1 || (store->n == 1 && run_holds_duplicates(store->runs[0])));
 }
 

@@ -8,6 +8,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
+#include "src/ranks/ranks.h"
 #include "src/sort/result.h"
 #include "src/sort/setup_inside.h"
 
@@ -67,9 +68,23 @@ static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *sp
 	return nbytes + spec->n_part_files * result_file_nbytes(job->layout);
 }
 
+/* Of several ranks the largest part: all plan alike. */
+static uint64_t input_nbytes(const struct job *job, const struct sort_spec *spec)
+{
+	const uint64_t nbytes = input_total_nbytes(job->input);
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	unsigned n;
+
+	if (!spec->ranks || nbytes == INPUT_SIZE_UNKNOWN)
+		return nbytes;
+	n = ranks_size(spec->ranks);
+	return (nbytes / record_nbytes / n + 1) * record_nbytes;
+}
+
 void setup_plan(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
+	const unsigned n_ranks = spec->ranks ? ranks_size(spec->ranks) : 1;
 
 	job->request = (struct plan_request){
 		.layout = job->layout,
@@ -77,7 +92,8 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.device_nbytes = job->info.memory_nbytes,
 		.device_name = job->info.name,
 		.n_devices = job->n_workers,
-		.input_nbytes = input_total_nbytes(job->input),
+		.input_nbytes = input_nbytes(job, spec),
+		.n_ranks = n_ranks,
 		.n_threads = setup_n_threads(spec),
 		.memory_nbytes = memory_limit(spec),
 		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
@@ -88,7 +104,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
-		.counts_first = setup->counts_first,
+		.counts_first = setup->counts_first || n_ranks > 1,
 		.streams_nbytes = streams_nbytes(job, spec),
 		.compression = spec->compression,
 		.stores_codes = job->layout->stores_elements,

@@ -3,68 +3,18 @@
  *
  *	open inputs, output, back end	what there is, and what to do with it (setup.c)
  *	make runs			sorted: resident, spilled, or the inputs; and fewer (runs.c)
- *	merge				them into the output (result.c)
+ *	write				merge them into the output (writing.c, result.c)
  *	check				what was read is what was written, in order (account.c)
  *	commit				only now the output has its name
+ *
+ * Of several ranks each does that of its share (share.c).
  */
 #include "src/sort/sort.h"
 
 #include "src/base/messages.h"
-#include "src/merge/ranges.h"
-#include "src/merge/window_memory.h"
 #include "src/sort/inside.h"
 #include "src/sort/setup.h"
-
-/* What of the inputs is no record. */
-static struct around around_of(struct sort *sort)
-{
-	return (struct around){ sort->spec, sort->job.layout, sort->job.input, sort->inputs,
-				&sort->settled.header };
-}
-
-static int merge_all(struct sort *sort)
-{
-	const uint64_t memory_nbytes = runs_leave_nbytes(sort);
-	struct run_store *store = &sort->store;
-	struct sink sink = result_sink(&sort->result);
-	int r;
-
-	if (store->n == 0)
-		return 0;
-	if (sort->checkpoint)
-		checkpoint_start_merge(sort->checkpoint, store, &sink);
-	stats_begin_phase(sort->job.stats, PHASE_MERGE, runs_output_nbytes(sort));
-	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
-			    &sort->account.result);
-	window_memory_drop_all(&sort->job);
-	if (r == 0)
-		ledger_add(&sort->account.ledger, sort->account.result.ledger);
-	return r;
-}
-
-static int write_all(struct sort *sort)
-{
-	const uint64_t nbytes = runs_output_nbytes(sort);
-	int r;
-
-	sort->around = around_of(sort);
-	result_choose_way_late(&sort->result, nbytes);
-	r = result_begin(&sort->result, &sort->around, nbytes / sort->job.layout->output_nbytes);
-	if (r == 0)
-		r = merge_all(sort);
-	return r < 0 ? r : result_end(&sort->result, sort->account.result.n_items);
-}
-
-static int check(struct sort *sort)
-{
-	int r = account_check(&sort->account, &sort->job);
-
-	if (r < 0 || !sort->spec->verify)
-		return r;
-	r = account_verify(&sort->account, &sort->job, result_read_at, &sort->result,
-			   result_name(&sort->result));
-	return r < 0 ? r : result_verify_around(&sort->result);
-}
+#include "src/sort/share.h"
 
 /* The output first: whoever feeds us may wait for it. */
 static int open_rest(struct sort *sort)
@@ -82,7 +32,7 @@ static int open_rest(struct sort *sort)
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		result_choose_way(&sort->result);
-	return r;
+	return r == 0 && sort->spec->ranks ? share_agree(sort) : r;
 }
 
 /* An earlier process may have begun the same sort, or done it. */
@@ -99,18 +49,22 @@ static int take_up_and_sort(struct sort *sort)
 		checkpoint_remove(sort->checkpoint);
 		return 0;
 	}
+	if (r == 0 && spec->ranks)
+		r = share_begin(sort);
 	if (r == 0)
 		r = open_rest(sort);
 	if (r == 0)
 		r = runs_make(sort);
+	if (r == 0 && spec->ranks)
+		r = share_exchange(sort);
 	if (r == 0)
 		r = runs_reduce(sort);
 	if (r == 0)
-		r = write_all(sort);
+		r = writing_merge(sort);
 	if (r == 0)
-		r = check(sort);
+		r = writing_check(sort);
 	if (r == 0)
-		r = result_commit(&sort->result);
+		r = writing_commit(sort);
 	if (r < 0)
 		checkpoint_stop(sort->checkpoint, result_output(&sort->result));
 	return r;
@@ -119,7 +73,10 @@ static int take_up_and_sort(struct sort *sort)
 static void close_all(struct sort *sort)
 {
 	result_abort(&sort->result);
+	if (share_is_serving(sort))
+		return;
 	run_store_free(&sort->store);
+	share_close(sort);
 	run_store_free(&sort->whole);
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);

@@ -1,0 +1,439 @@
+/*
+ * depot - the stored runs of all ranks, of which each merges a part (see depot.h)
+ */
+#include "src/exchange/depot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/store/run_file.h"
+#include "src/base/begins.h"
+#include "src/base/messages.h"
+#include "src/base/thread.h"
+
+enum {
+	N_SERVERS = 2, /* one reads while what another has read is on its way */
+	TAG_REQUEST = 1,
+	TAG_FIRST_ANSWER, /* each answer has one of its own, given by who asks */
+	BLOCKS_AT_ONCE = 1 << 14,
+	NAME_NBYTES = 96,
+};
+
+enum wish {
+	WISH_END,    /* of the own servers: nobody asks any more */
+	WISH_ROWS,   /* of the runs: struct row, n of them */
+	WISH_BLOCKS, /* of a run's index: from `first` on, n */
+	WISH_BYTES,  /* of the spill: the extent */
+};
+
+struct request {
+	uint32_t wish, tag;
+	uint64_t run, first, n;
+	struct spill_extent extent;
+};
+
+/* Of a run, the range of the one who asks. */
+struct row {
+	uint64_t begin, end; /* items */
+	uint64_t first_block, n_blocks;
+	uint64_t first_item; /* of the first block */
+};
+
+/* A rank's runs, as another one reads them. */
+struct far {
+	struct depot *depot;
+	unsigned rank;
+	char name[NAME_NBYTES];
+	struct spill *spill;
+};
+
+struct depot {
+	struct ranks *ranks;
+	const struct job *job;
+	const struct run_store *own;
+	const uint64_t *cuts;
+	struct far *far;      /* one of each rank */
+	uint64_t *n_runs;     /* the same */
+	struct run_store all; /* runs of other ranks, of which the parts are */
+	pthread_t servers[N_SERVERS];
+	unsigned n_servers;
+	atomic_uint next_tag;
+	atomic_uint_least64_t received_nbytes;
+};
+
+/* --- who is asked --- */
+
+/* What of a run is between two cuts. */
+static struct row make_row(const struct depot *depot, unsigned rank, uint64_t run)
+{
+	const uint64_t *cut = &depot->cuts[rank * depot->own->n + run];
+	const struct run_file *file = run_stored_file(depot->own->runs[run]);
+	const struct run_block *blocks = run_file_blocks(file);
+	struct row row = { .begin = cut[0], .end = cut[depot->own->n] };
+	uint64_t last;
+
+	if (row.begin >= row.end)
+		return (struct row){ 0 };
+	row.first_block = begins_find(blocks, sizeof *blocks,
+				      offsetof(struct run_block, first_item),
+				      run_file_n_blocks(file), row.begin);
+	last = begins_find(blocks, sizeof *blocks, offsetof(struct run_block, first_item),
+			   run_file_n_blocks(file), row.end - 1);
+	row.n_blocks = last + 1 - row.first_block;
+	row.first_item = blocks[row.first_block].first_item;
+	return row;
+}
+
+static size_t answer_nbytes(const struct request *request)
+{
+	switch ((enum wish)request->wish) {
+	case WISH_ROWS:
+		return request->n * sizeof(struct row);
+	case WISH_BLOCKS:
+		return request->n * sizeof(struct run_block);
+	case WISH_BYTES:
+		return request->extent.nbytes;
+	case WISH_END:
+		break;
+	}
+	return 0;
+}
+
+static int read_bytes(const struct depot *depot, const struct request *request, void *answer)
+{
+	const struct spill_extent extent = request->extent;
+	const int r = spill_read(depot->job->spill, extent, answer);
+
+	return r < 0 ? fail_hint(r, HINT_OTHER_TEMPORARY, 0,
+				 "temporary file in %s: %" PRIu64 " bytes at %" PRIu64
+				 ", which another rank needs, cannot be read: %m; check the disk",
+				 spill_directory(depot->job->spill, extent.file), extent.nbytes,
+				 extent.offset) :
+		       0;
+}
+
+static int make_answer(const struct depot *depot, unsigned from, const struct request *request,
+		       void *answer)
+{
+	struct row *rows = answer;
+
+	switch ((enum wish)request->wish) {
+	case WISH_ROWS:
+		for (uint64_t i = 0; i < request->n; i++)
+			rows[i] = make_row(depot, from, i);
+		return 0;
+	case WISH_BLOCKS:
+		memcpy(answer,
+		       run_file_blocks(run_stored_file(depot->own->runs[request->run])) +
+			       request->first,
+		       answer_nbytes(request));
+		return 0;
+	case WISH_BYTES:
+		return read_bytes(depot, request, answer);
+	case WISH_END:
+		break;
+	}
+	return 0;
+}
+
+static int answer(struct depot *depot, unsigned from, const struct request *request)
+{
+	const size_t nbytes = answer_nbytes(request);
+	struct ranks_transfer transfer;
+	void *bytes = malloc(nbytes + 1);
+	int r = bytes ? make_answer(depot, from, request, bytes) :
+			fail(-ENOMEM, "no memory for what another rank needs");
+
+	if (r == 0)
+		r = ranks_send(depot->ranks, from, request->tag, bytes, nbytes, &transfer);
+	if (r == 0)
+		r = ranks_wait(depot->ranks, &transfer);
+	free(bytes);
+	return r;
+}
+
+/* A server: one request after the other, until it is told that there will be none. */
+static void *serve(void *context)
+{
+	struct depot *depot = context;
+	struct ranks_transfer transfer;
+	struct request request;
+	int r;
+
+	for (;;) {
+		r = ranks_receive(depot->ranks, RANKS_ANY, TAG_REQUEST, &request, sizeof request,
+				  &transfer);
+		if (r == 0)
+			r = ranks_wait(depot->ranks, &transfer);
+		if (r < 0 || request.wish == WISH_END)
+			break;
+		r = answer(depot, transfer.from, &request);
+		if (r < 0)
+			break;
+	}
+	if (r < 0) /* others wait for this rank */
+		ranks_abort(depot->ranks, 2);
+	return NULL;
+}
+
+/* --- who asks --- */
+
+/* An answer's, unlike that of any other that may be under way. */
+static uint32_t take_tag(struct depot *depot)
+{
+	const unsigned n = atomic_fetch_add(&depot->next_tag, 1);
+
+	return TAG_FIRST_ANSWER + n % (RANKS_TAG_LIMIT - TAG_FIRST_ANSWER);
+}
+
+static int ask(struct depot *depot, unsigned rank, struct request request, void *ret_answer)
+{
+	const size_t nbytes = answer_nbytes(&request);
+	struct ranks_transfer asking, answering;
+	int r, sent;
+
+	request.tag = take_tag(depot);
+	r = ranks_receive(depot->ranks, rank, request.tag, ret_answer, nbytes, &answering);
+	if (r < 0)
+		return r;
+	sent = ranks_send(depot->ranks, rank, TAG_REQUEST, &request, sizeof request, &asking);
+	if (sent == 0)
+		sent = ranks_wait(depot->ranks, &asking);
+	r = sent < 0 ? sent : ranks_wait(depot->ranks, &answering);
+	if (r == 0 && answering.nbytes != nbytes)
+		r = fail(-EBADMSG,
+			 "rank %u on %s has sent %zu bytes, and not the %zu that were "
+			 "asked for",
+			 rank, ranks_host(depot->ranks, rank), answering.nbytes, nbytes);
+	if (r == 0)
+		atomic_fetch_add(&depot->received_nbytes, nbytes);
+	return r;
+}
+
+/* As spill_read(). */
+static int read_far(void *context, struct spill_extent extent, void *buffer)
+{
+	const struct far *far = context;
+
+	return ask(far->depot, far->rank, (struct request){ .wish = WISH_BYTES, .extent = extent },
+		   buffer);
+}
+
+/* The blocks of a row, into the index of a file. */
+static int fetch_blocks(struct far *far, uint64_t run, const struct row *row, struct run_file *file)
+{
+	struct run_block *blocks =
+		aligned_alloc(_Alignof(struct run_block), BLOCKS_AT_ONCE * sizeof *blocks);
+	int r = blocks ? 0 : fail(-ENOMEM, "index of temporary data: %m");
+
+	for (uint64_t i = 0; i < row->n_blocks && r == 0; i += BLOCKS_AT_ONCE) {
+		const uint64_t left = row->n_blocks - i;
+		const uint64_t n = left < BLOCKS_AT_ONCE ? left : BLOCKS_AT_ONCE;
+
+		r = ask(far->depot, far->rank,
+			(struct request){ .wish = WISH_BLOCKS,
+					  .run = run,
+					  .first = row->first_block + i,
+					  .n = n },
+			blocks);
+		for (uint64_t j = 0; j < n && r == 0; j++)
+			blocks[j].discarded = false;
+		if (r == 0)
+			r = run_file_restore(file, blocks, n);
+	}
+	free(blocks);
+	return r < 0 ? r : run_file_finish(file);
+}
+
+/* The run of another rank, as far as it is in the blocks of the row. */
+static int open_far_run(struct far *far, uint64_t number, const struct row *row,
+			struct run **ret_run)
+{
+	const struct job *job = far->depot->job;
+	const struct layout *layout = job->layout;
+	struct run_file *file;
+	int r = run_file_open(far->spill, job->compression, (uint32_t)layout->item_nbytes,
+			      run_file_block_n_items(job->plan.block_nbytes,
+						     (uint32_t)layout->resident_nbytes),
+			      &file);
+
+	if (r < 0)
+		return r;
+	r = fetch_blocks(far, number, row, file);
+	if (r < 0) {
+		run_file_close(file);
+		return r;
+	}
+	return run_open_stored(file, STORED_ITEMS, ret_run);
+}
+
+static int take_part(struct depot *depot, struct run *run, uint64_t begin, uint64_t end,
+		     struct run_store *store)
+{
+	struct run *part;
+	int r = run_open_part(depot->job->layout, run, begin, end, &part);
+
+	return r < 0 ? r : run_store_add(store, part);
+}
+
+static int take_far_run(struct far *far, uint64_t number, const struct row *row,
+			struct run_store *store)
+{
+	struct run *run;
+	int r;
+
+	if (row->begin >= row->end)
+		return 0;
+	r = open_far_run(far, number, row, &run);
+	if (r == 0)
+		r = run_store_add(&far->depot->all, run);
+	return r < 0 ? r :
+		       take_part(far->depot, run, row->begin - row->first_item,
+				 row->end - row->first_item, store);
+}
+
+static int take_far(struct far *far, struct run_store *store)
+{
+	const uint64_t n = far->depot->n_runs[far->rank];
+	struct row *rows = calloc(n + 1, sizeof *rows);
+	int r = rows ? ask(far->depot, far->rank, (struct request){ .wish = WISH_ROWS, .n = n },
+			   rows) :
+		       fail(-ENOMEM, "no memory for a merge of %" PRIu64 " runs", n);
+
+	for (uint64_t i = 0; i < n && r == 0; i++)
+		r = take_far_run(far, i, &rows[i], store);
+	free(rows);
+	return r;
+}
+
+static int take_own(struct depot *depot, struct run_store *store)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < depot->own->n && r == 0; i++) {
+		const struct row row = make_row(depot, ranks_rank(depot->ranks), i);
+
+		if (row.begin < row.end)
+			r = take_part(depot, depot->own->runs[i], row.begin, row.end, store);
+	}
+	return r;
+}
+
+int depot_take(struct depot *depot, struct run_store *store)
+{
+	const unsigned n = ranks_size(depot->ranks), own = ranks_rank(depot->ranks);
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = i == own ? take_own(depot, store) : take_far(&depot->far[i], store);
+	return r;
+}
+
+/* --- opened and closed --- */
+
+static int open_far(struct depot *depot, unsigned rank)
+{
+	struct far *far = &depot->far[rank];
+	struct spill_elsewhere where = { .read = read_far, .context = far, .name = far->name };
+
+	far->depot = depot;
+	far->rank = rank;
+	snprintf(far->name, sizeof far->name, "the temporary space of rank %u", rank);
+	return spill_open_elsewhere(&where, &far->spill);
+}
+
+static int start_servers(struct depot *depot)
+{
+	char limits[THREAD_LIMITS_NBYTES];
+	int r = 0;
+
+	for (; depot->n_servers < N_SERVERS && r == 0; depot->n_servers += r == 0)
+		r = thread_start(serve, depot, 0, &depot->servers[depot->n_servers]);
+	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY_OR_THREADS, 0,
+				 "cannot start a thread that serves other ranks: %m%s",
+				 thread_limits(r, limits)) :
+		       0;
+}
+
+int depot_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
+	       const uint64_t *cuts, struct depot **ret_depot)
+{
+	const unsigned n = ranks_size(ranks);
+	const uint64_t n_own = own->n;
+	struct depot *depot = calloc(1, sizeof *depot);
+	int r = 0;
+
+	*ret_depot = depot;
+	if (!depot)
+		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
+	depot->ranks = ranks;
+	depot->job = job;
+	depot->own = own;
+	depot->cuts = cuts;
+	depot->far = calloc(n, sizeof *depot->far);
+	depot->n_runs = calloc(n, sizeof *depot->n_runs);
+	if (!depot->far || !depot->n_runs)
+		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = open_far(depot, i);
+	if (r == 0)
+		r = ranks_gather_all(ranks, &n_own, sizeof n_own, depot->n_runs);
+	return r < 0 ? r : start_servers(depot);
+}
+
+/* They take what comes in turn, so each is told. */
+static int end_servers(struct depot *depot)
+{
+	const struct request end = { .wish = WISH_END };
+	int r = 0;
+
+	while (depot->n_servers && r == 0) {
+		struct ranks_transfer transfer;
+
+		r = ranks_send(depot->ranks, ranks_rank(depot->ranks), TAG_REQUEST, &end,
+			       sizeof end, &transfer);
+		if (r == 0)
+			r = ranks_wait(depot->ranks, &transfer);
+		depot->n_servers -= r == 0;
+	}
+	return r;
+}
+
+int depot_finish(struct depot *depot)
+{
+	const unsigned n = depot->n_servers;
+	int r = ranks_barrier(depot->ranks);
+
+	if (r == 0)
+		r = end_servers(depot);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		pthread_join(depot->servers[i], NULL);
+	return r;
+}
+
+bool depot_is_serving(const struct depot *depot)
+{
+	return depot && depot->n_servers > 0;
+}
+
+void depot_close(struct depot *depot)
+{
+	if (!depot)
+		return;
+	run_store_free(&depot->all);
+	for (unsigned i = 0; depot->far && i < ranks_size(depot->ranks); i++)
+		spill_close(depot->far[i].spill);
+	free(depot->far);
+	free(depot->n_runs);
+	free(depot);
+}
+
+uint64_t depot_received_nbytes(const struct depot *depot)
+{
+	return atomic_load(&depot->received_nbytes);
+}

@@ -1,0 +1,289 @@
+/*
+ * range_cut - where the ranges of the ranks begin (see range_cut.h)
+ */
+#include "src/exchange/range_cut.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/messages.h"
+#include "src/record/digest.h"
+
+/* A block, as its owner tells it: what others tell of it is zeros, and the sum of all is this. */
+struct place {
+	uint64_t key_high, key_low;
+	uint64_t rank, run, block;
+};
+
+enum { PLACE_WORDS = sizeof(struct place) / sizeof(uint64_t) };
+
+struct range_cut {
+	struct ranks *ranks;
+	const struct layout *layout;
+	struct run *const *runs;
+	uint32_t n_runs, n; /* splitters */
+	unsigned rank, n_ranks;
+	bool at_keys;
+	uint64_t lot;
+	/* For each splitter n_runs: it is one of these blocks of the run. */
+	uint64_t *lo, *hi;
+	uint64_t *before;     /* as many: before the one that was drawn */
+	uint64_t *left;       /* n_ranks * n: how many each rank has left */
+	uint64_t *n_wanted;   /* n: items before a splitter, at most */
+	uint64_t *n_before;   /* n: items before those that were drawn */
+	bool *is_drawn;       /* n */
+	struct place *places; /* n: that were drawn */
+	struct place *found;  /* n */
+	void *key;            /* layout_key_nbytes() */
+};
+
+static int open_search(struct range_cut *search)
+{
+	const size_t n = search->n + UINT64_C(1), n_blocks = n * (search->n_runs + UINT64_C(1));
+
+	search->lo = calloc(n_blocks, sizeof *search->lo);
+	search->hi = calloc(n_blocks, sizeof *search->hi);
+	search->before = calloc(n_blocks, sizeof *search->before);
+	search->left = calloc(n * search->n_ranks, sizeof *search->left);
+	search->n_wanted = calloc(n, sizeof *search->n_wanted);
+	search->n_before = calloc(n, sizeof *search->n_before);
+	search->is_drawn = calloc(n, sizeof *search->is_drawn);
+	search->places = calloc(n, sizeof *search->places);
+	search->found = calloc(n, sizeof *search->found);
+	search->key = malloc(layout_key_nbytes(search->layout));
+	if (search->lo && search->hi && search->before && search->left && search->n_wanted &&
+	    search->n_before && search->is_drawn && search->places && search->found && search->key)
+		return 0;
+	return fail(-ENOMEM, "no memory for the ranges of %u ranks", search->n_ranks);
+}
+
+static void close_search(struct range_cut *search)
+{
+	free(search->lo);
+	free(search->hi);
+	free(search->before);
+	free(search->left);
+	free(search->n_wanted);
+	free(search->n_before);
+	free(search->is_drawn);
+	free(search->places);
+	free(search->found);
+	free(search->key);
+}
+
+/* All blocks of all runs are left; so many items are wanted before each splitter. */
+static int begin_search(struct range_cut *search, uint64_t n_most)
+{
+	uint64_t n_items = runs_n_items(search->runs, search->n_runs);
+	int r = ranks_sum(search->ranks, &n_items, 1);
+
+	if (n_items > n_most)
+		n_items = n_most;
+	for (uint32_t s = 0; s < search->n; s++) {
+		uint64_t *hi = search->hi + (size_t)s * search->n_runs;
+
+		search->n_wanted[s] =
+			(uint64_t)((uint128_t)n_items * (s + UINT64_C(1)) / search->n_ranks);
+		for (uint32_t i = 0; i < search->n_runs; i++)
+			hi[i] = run_n_blocks(search->runs[i]);
+	}
+	return r;
+}
+
+/* Of a splitter, block number `at` of those that this rank has left. */
+static void tell_place(struct range_cut *search, uint32_t s, uint64_t at)
+{
+	const uint64_t *lo = search->lo + (size_t)s * search->n_runs;
+	const uint64_t *hi = search->hi + (size_t)s * search->n_runs;
+	uint32_t i = 0;
+	code_t key;
+
+	while (at >= hi[i] - lo[i]) {
+		at -= hi[i] - lo[i];
+		i++;
+	}
+	key = run_first_key(search->runs[i], lo[i] + at);
+	search->places[s] = (struct place){ .key_high = (uint64_t)(key >> 64),
+					    .key_low = (uint64_t)key,
+					    .rank = search->rank,
+					    .run = i,
+					    .block = lo[i] + at };
+}
+
+/* Of the blocks that are left for a splitter, one by lot; whose it is tells it. */
+static void draw_one(struct range_cut *search, uint32_t s)
+{
+	const uint64_t *left = search->left + s;
+	uint64_t n_left = 0, at;
+	unsigned owner = 0;
+
+	for (unsigned q = 0; q < search->n_ranks; q++)
+		n_left += left[(size_t)q * search->n];
+	search->places[s] = (struct place){ 0 };
+	search->is_drawn[s] = n_left > 0;
+	search->lot += DIGEST_SEED;
+	if (n_left == 0)
+		return;
+	for (at = digest_mix64(search->lot) % n_left; at >= left[(size_t)owner * search->n];
+	     owner++)
+		at -= left[(size_t)owner * search->n];
+	if (owner == search->rank)
+		tell_place(search, s, at);
+}
+
+/* For each splitter a place is drawn; *ret_any: if any is left. */
+static int draw(struct range_cut *search, bool *ret_any)
+{
+	uint64_t *mine = search->left + (size_t)search->rank * search->n;
+	int r;
+
+	for (uint32_t s = 0; s < search->n; s++) {
+		mine[s] = 0;
+		for (uint32_t i = 0; i < search->n_runs; i++)
+			mine[s] += search->hi[(size_t)s * search->n_runs + i] -
+				   search->lo[(size_t)s * search->n_runs + i];
+	}
+	r = ranks_gather_all(search->ranks, mine, search->n * sizeof *mine, search->left);
+	if (r < 0)
+		return r;
+	*ret_any = false;
+	for (uint32_t s = 0; s < search->n; s++) {
+		draw_one(search, s);
+		*ret_any = *ret_any || search->is_drawn[s];
+	}
+	return *ret_any ? ranks_sum(search->ranks, (uint64_t *)search->places,
+				    (size_t)search->n * PLACE_WORDS) :
+			  0;
+}
+
+static code_t key_of(const struct place *place)
+{
+	return (code_t)place->key_high << 64 | place->key_low;
+}
+
+/* Is it the run that the place is in; and is it one before that? */
+static bool is_its_run(const struct range_cut *search, uint32_t run, const struct place *place)
+{
+	return place->rank == search->rank && place->run == run;
+}
+
+static bool is_earlier(const struct range_cut *search, uint32_t run, const struct place *place)
+{
+	return search->rank < place->rank || (search->rank == place->rank && run < place->run);
+}
+
+/* Of the own runs: how many items are in blocks before the place. */
+static uint64_t count_before(struct range_cut *search, uint32_t s)
+{
+	const struct place *place = &search->places[s];
+	const size_t at = (size_t)s * search->n_runs;
+	uint64_t n_items = 0;
+
+	for (uint32_t i = 0; i < search->n_runs; i++) {
+		const struct run *run = search->runs[i];
+
+		search->before[at + i] =
+			is_its_run(search, i, place) ?
+				place->block :
+				run_n_blocks_before(run, search->lo[at + i], search->hi[at + i],
+						    key_of(place), is_earlier(search, i, place));
+		n_items += run_block_start(run, search->before[at + i]);
+	}
+	return n_items;
+}
+
+/* The splitter is before the place; or it is that one, or behind it. */
+static void narrow(struct range_cut *search, uint32_t s)
+{
+	const struct place *place = &search->places[s];
+	const size_t at = (size_t)s * search->n_runs;
+	const size_t nbytes = search->n_runs * sizeof *search->before;
+
+	if (search->n_before[s] > search->n_wanted[s]) {
+		memcpy(search->hi + at, search->before + at, nbytes);
+		return;
+	}
+	memcpy(search->lo + at, search->before + at, nbytes);
+	if (place->rank == search->rank)
+		search->lo[at + place->run]++;
+	search->found[s] = *place;
+}
+
+static int find_places(struct range_cut *search)
+{
+	bool any = true;
+	int r = 0;
+
+	while (r == 0 && (r = draw(search, &any)) == 0 && any) {
+		for (uint32_t s = 0; s < search->n; s++)
+			search->n_before[s] = search->is_drawn[s] ? count_before(search, s) : 0;
+		r = ranks_sum(search->ranks, search->n_before, search->n);
+		for (uint32_t s = 0; s < search->n && r == 0; s++)
+			if (search->is_drawn[s])
+				narrow(search, s);
+	}
+	return r;
+}
+
+/*
+ * Cut the own runs at a block: as splitters.c does, equal items of earlier runs come before it, if
+ * keys may be divided, and blocks say all of them.
+ */
+static int cut_at(struct range_cut *search, const struct place *place, uint64_t *ret_cuts)
+{
+	const struct layout *layout = search->layout;
+	const bool is_exact = !search->at_keys && layout_key_nbytes(layout) <= sizeof(code_t);
+	int r = 0;
+
+	memset(search->key, 0, layout_key_nbytes(layout));
+	layout_begin_key(layout, key_of(place), search->key);
+	for (uint32_t i = 0; i < search->n_runs && r == 0; i++)
+		if (is_exact && is_its_run(search, i, place))
+			ret_cuts[i] = run_block_start(search->runs[i], place->block);
+		else
+			r = run_cut(search->runs[i],
+				    &(struct run_cut_at){ layout, search->key,
+							  is_exact &&
+								  is_earlier(search, i, place) },
+				    &ret_cuts[i]);
+	return r;
+}
+
+static int cut_all(struct range_cut *search, uint64_t *cuts)
+{
+	const uint32_t n_runs = search->n_runs;
+	int r = 0;
+
+	memset(cuts, 0, n_runs * sizeof *cuts);
+	for (uint32_t s = 0; s < search->n && r == 0; s++)
+		r = cut_at(search, &search->found[s], cuts + (s + (size_t)1) * n_runs);
+	for (uint32_t i = 0; i < n_runs; i++)
+		cuts[(size_t)search->n_ranks * n_runs + i] = run_n_items(search->runs[i]);
+	return r;
+}
+
+int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
+	      uint32_t n_runs, uint64_t n_most, bool at_keys, uint64_t *ret_cuts)
+{
+	struct range_cut search = {
+		.ranks = ranks,
+		.layout = layout,
+		.runs = runs,
+		.n_runs = n_runs,
+		.n = ranks_size(ranks) - 1,
+		.rank = ranks_rank(ranks),
+		.n_ranks = ranks_size(ranks),
+		.at_keys = at_keys,
+	};
+	int r = open_search(&search);
+
+	if (r == 0)
+		r = begin_search(&search, n_most);
+	if (r == 0)
+		r = find_places(&search);
+	if (r == 0)
+		r = cut_all(&search, ret_cuts);
+	close_search(&search);
+	return r;
+}

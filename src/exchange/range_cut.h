@@ -1,0 +1,27 @@
+/*
+ * range_cut - where the ranges of the ranks begin
+ *
+ * As src/merge/splitters.h, of runs of which each rank has some: the order of all blocks is that of
+ * (first key, rank, run, number in the run), which is the order of ties in the input. Of that
+ * sequence, which nobody has as a whole, the last block is selected before which there are at most
+ * so many items: one of the blocks that it can still be is drawn by a lot that all ranks know, its
+ * owner tells its key, each rank counts what comes before it in its own runs, and the sums say
+ * which blocks are left. All splitters are looked for at once, so each of some three dozen rounds
+ * is three collectives with a few bytes for each splitter. Then every rank cuts its own runs.
+ *
+ *	Varman, Scheufler, Iyer, Ricard, "Merging multiple lists on hierarchical-memory
+ *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in selection.h
+ */
+#pragma once
+
+#include "src/ranks/ranks.h"
+#include "src/run/run.h"
+
+/*
+ * Cut the own runs, none of them resident, into a range for each rank, of about as many items of
+ * all runs together, or of the first n_most of them: of run i, from ret_cuts[q * n_runs + i] to
+ * ret_cuts[(q + 1) * n_runs + i] is rank q's. at_keys: no key is in two ranges. Every rank calls
+ * it. Returns 0 or a negative errno after a message.
+ */
+int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
+	      uint32_t n_runs, uint64_t n_most, bool at_keys, uint64_t *ret_cuts);

@@ -1,0 +1,103 @@
+/*
+ * company - a sort that several processes do together (see company.h)
+ */
+#include "src/lib/company.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/memory_limit.h"
+#include "src/lib/inside.h"
+#include "src/ranks/ranks.h"
+
+/* What several ranks can do. Anything else is refused, whatever it would mean. */
+static const char *const possible[] = {
+	"type",
+	"record-size",
+	"key",
+	"fields",
+	"reverse",
+	"unique",
+	"stable",
+	"output",
+	"verify",
+	"fsync",
+	"files0-from",
+	"skip-bytes",
+	"partial",
+	"format",
+	"limit",
+	"count",
+	"keys-only",
+	"index",
+	"buffer-size",
+	"temporary-directory",
+	"temporary-limit",
+	"compress",
+	"parallel",
+	"batch-size",
+	"ranges",
+	"progress",
+	"debug",
+	"help",
+	"version",
+	"completion",
+};
+
+static bool is_possible(const char *name)
+{
+	for (size_t i = 0; i < sizeof possible / sizeof possible[0]; i++)
+		if (strcmp(possible[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_options(const struct gsort *sort)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	for (unsigned i = 0; i < options_table.n_specs; i++) {
+		const struct option_spec *row = &options_table.specs[i];
+
+		if (sort->arguments.given >> i & 1 && !is_possible(row->name))
+			return fail(-EINVAL, "%s is not possible with several ranks",
+				    option_spell(row, spelling));
+	}
+	return 0;
+}
+
+int company_join(struct gsort *sort, struct ranks *ranks)
+{
+	struct messages *before;
+	int r;
+
+	if (!told_enter(sort, &before))
+		return -EINVAL;
+	r = check_options(sort);
+	if (r == 0)
+		sort->ranks = ranks;
+	return told_leave(before, r);
+}
+
+static unsigned count_neighbours(const struct ranks *ranks)
+{
+	const char *host = ranks_host(ranks, ranks_rank(ranks));
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ranks_size(ranks); i++)
+		n += strcmp(ranks_host(ranks, i), host) == 0;
+	return n;
+}
+
+void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
+{
+	const unsigned n = count_neighbours(ranks), n_cpus = cpus_available("");
+	const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (spec->memory_nbytes == 0)
+		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
+	/* What has been bound to some processors has its share already. */
+	if (spec->n_threads == 0 && (long)n_cpus >= n_online)
+		spec->n_threads = n_cpus / n ? n_cpus / n : 1;
+}

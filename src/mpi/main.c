@@ -1,0 +1,89 @@
+/*
+ * main - gsort-mpi: gsort on several machines, by ranks that MPI has started
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/base/messages.h"
+#include "src/cli/command_line.h"
+#include "src/cli/exit_status.h"
+#include "src/cli/process.h"
+#include "src/cli/program.h"
+#include "src/cli/say.h"
+#include "src/lib/company.h"
+#include "src/ranks/mpi/ranks_mpi.h"
+#include "src/ranks/ranks.h"
+
+/* A rank of which nothing has been heard for so long is given up. */
+static const uint64_t stall_ns = UINT64_C(60) * 1000000000;
+
+static void hear(void *context, const struct message *message)
+{
+	(void)context;
+	if (message->kind != MESSAGE_DETAIL)
+		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_FAILURE,
+		    message->text);
+}
+
+/* What of the first rank's command line is told to the others. */
+static int tell_outcome(struct ranks *ranks, int r)
+{
+	int64_t outcome = r;
+	const int told = ranks_broadcast(ranks, &outcome, sizeof outcome, 0);
+
+	return told < 0 ? told : (int)outcome;
+}
+
+/*
+ * The first rank takes the command line before the others do, and what is wrong with it is said
+ * once: who hears of that waits to be ended.
+ */
+static int begin(void *context)
+{
+	struct ranks *ranks = context;
+	int r = ranks_rank(ranks) == 0 ? 0 : tell_outcome(ranks, 0);
+
+	if (r < 0)
+		ranks_barrier(ranks);
+	return r;
+}
+
+static int taken(void *context, struct gsort *sort, int r)
+{
+	struct ranks *ranks = context;
+
+	if (r == 0)
+		r = company_join(sort, ranks);
+	return ranks_rank(ranks) == 0 ? tell_outcome(ranks, r) : r;
+}
+
+static int run_rank(struct ranks *ranks, int argc, char **argv)
+{
+	const struct program_hooks hooks = { .context = ranks, .begin = begin, .taken = taken };
+	const int status = program_run(&hooks, argc, argv);
+
+	if (status == EXIT_TROUBLE) /* others wait for this rank */
+		ranks_abort(ranks, status);
+	return ranks_close(ranks) < 0 ? EXIT_TROUBLE : status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct ranks_mpi_settings mpi = { .get_environment = getenv };
+	const struct ranks_settings settings = { .stall_ns = stall_ns, .end = _exit };
+	struct messages messages;
+	struct ranks *ranks;
+	int r;
+
+	messages_init(&messages, hear, NULL);
+	messages_enter(&messages);
+	r = ranks_open(&settings, ranks_mpi_open, &mpi, &ranks);
+	return r < 0 ? EXIT_TROUBLE : run_rank(ranks, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	program_prepare_memory();
+	return process_run_program(run, argc, argv);
+}

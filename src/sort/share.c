@@ -1,0 +1,297 @@
+/*
+ * share - what of a sort is one rank's, and what all ranks have to agree on (see share.h)
+ */
+#include "src/sort/share.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/messages.h"
+#include "src/exchange/range_cut.h"
+#include "src/ranks/ranks.h"
+
+static struct ranks *ranks_of(const struct sort *sort)
+{
+	return sort->spec->ranks;
+}
+
+static bool is_first(const struct sort *sort)
+{
+	return ranks_rank(ranks_of(sort)) == 0;
+}
+
+/*
+ * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
+ * it has the time to.
+ */
+static int agree_with_first(const struct sort *sort, int r)
+{
+	uint64_t failed = r < 0;
+	int told = ranks_broadcast(ranks_of(sort), &failed, sizeof failed, 0);
+
+	if (told < 0 || is_first(sort))
+		return told < 0 ? told : r;
+	if (failed)
+		ranks_barrier(ranks_of(sort));
+	return failed ? -ECANCELED : 0;
+}
+
+/* --- the input --- */
+
+static int check_possible(const struct sort *sort)
+{
+	const struct sort_spec *spec = sort->spec;
+	const struct input *input = sort->job.input;
+
+	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
+		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
+				     "reads a part of: of a pipe, or a compressed file without an "
+				     "index, nobody knows where that begins");
+	if (!spec->output_path)
+		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
+				 "several ranks write to one file, and standard output is none");
+	return 0;
+}
+
+int share_begin(struct sort *sort)
+{
+	struct job *job = &sort->job;
+	const unsigned rank = ranks_rank(ranks_of(sort)), size = ranks_size(ranks_of(sort));
+	int r = agree_with_first(sort, is_first(sort) ? check_possible(sort) : 0);
+	uint64_t n;
+
+	if (r < 0)
+		return r;
+	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
+	job->first_record = (uint64_t)((uint128_t)n * rank / size);
+	job->end_record = (uint64_t)((uint128_t)n * (rank + 1) / size);
+	job->has_end = true;
+	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
+	input_end_at(job->input, job->end_record * job->layout->record_nbytes);
+	return 0;
+}
+
+/* --- the plan --- */
+
+int share_agree(struct sort *sort)
+{
+	const unsigned n = ranks_size(ranks_of(sort));
+	struct plan *plan = &sort->job.plan;
+	uint64_t *all = calloc(n, sizeof *all);
+	uint64_t longest = plan->block_nbytes;
+	int r = all ? ranks_gather_all(ranks_of(sort), &plan->block_nbytes, sizeof *all, all) :
+		      fail(-ENOMEM, "no memory for %u ranks", n);
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		longest = all[i] > longest ? all[i] : longest;
+	free(all);
+	if (r < 0)
+		return r;
+	/* A window has room for a block of each run: with longer ones, of fewer. */
+	plan->fan_in = (uint32_t)((uint128_t)plan->fan_in * plan->block_nbytes / longest);
+	plan->fan_in = plan->fan_in < 2 ? 2 : plan->fan_in;
+	plan->block_nbytes = longest;
+	sort->job.request.least_block_nbytes = longest;
+	return 0;
+}
+
+/* --- the exchange --- */
+
+static int cut_runs(struct sort *sort)
+{
+	const struct job *job = &sort->job;
+	struct run_store *own = &sort->whole;
+	const size_t n_cuts = (ranks_size(ranks_of(sort)) + (size_t)1) * own->n;
+
+	sort->share.cuts = calloc(n_cuts + 1, sizeof *sort->share.cuts);
+	if (!sort->share.cuts)
+		return fail(-ENOMEM, "no memory for the ranges of %u ranks",
+			    ranks_size(ranks_of(sort)));
+	return range_cut(ranks_of(sort), job->layout, own->runs, (uint32_t)own->n, job->limit,
+			 job->unique, sort->share.cuts);
+}
+
+int share_exchange(struct sort *sort)
+{
+	int r;
+
+	sort->whole = sort->store;
+	sort->store = (struct run_store){ 0 };
+	r = cut_runs(sort);
+	if (r == 0)
+		r = depot_open(ranks_of(sort), &sort->job, &sort->whole, sort->share.cuts,
+			       &sort->share.depot);
+	return r < 0 ? r : depot_take(sort->share.depot, &sort->store);
+}
+
+/* --- the output --- */
+
+static int open_edges(struct sort *sort)
+{
+	const size_t nbytes = layout_edge_nbytes(sort->job.layout);
+	struct merge_edges *edges = &sort->share.edges;
+
+	edges->first = calloc(1, nbytes);
+	edges->last = calloc(1, nbytes);
+	return edges->first && edges->last ? 0 : fail(-ENOMEM, "no memory for a merge");
+}
+
+/* So much of the own range is within the limit of all. */
+static void limit_own(struct job *job, uint64_t begin, uint64_t n)
+{
+	const uint64_t left = job->limit > begin ? job->limit - begin : 0;
+
+	job->limit = left < n ? left : UINT64_MAX;
+}
+
+int share_place(struct sort *sort)
+{
+	const unsigned rank = ranks_rank(ranks_of(sort)), n_ranks = ranks_size(ranks_of(sort));
+	const uint64_t n = runs_n_items(sort->store.runs, sort->store.n);
+	struct share *share = &sort->share;
+	uint64_t *all = calloc(n_ranks, sizeof *all);
+	int r = all ? ranks_gather_all(ranks_of(sort), &n, sizeof n, all) :
+		      fail(-ENOMEM, "no memory for %u ranks", n_ranks);
+
+	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
+		if (i == rank)
+			sort->result.begin = share->n_all;
+		share->n_all += all[i];
+	}
+	free(all);
+	if (share->n_all > sort->job.limit)
+		share->n_all = sort->job.limit;
+	limit_own(&sort->job, sort->result.begin, n);
+	return r < 0 ? r : open_edges(sort);
+}
+
+int share_settle(struct sort *sort)
+{
+	int r = depot_finish(sort->share.depot);
+
+	if (r == 0 && is_first(sort))
+		result_note_others(&sort->result, sort->share.n_all, sort->account.result.n_items);
+	return r;
+}
+
+/* --- the end --- */
+
+/* What is added up of all ranks. */
+struct sums {
+	struct ledger ledger;
+	uint64_t n_items, n_disorders, n_counted;
+};
+
+enum { SUMS = sizeof(struct sums) / sizeof(uint64_t) };
+
+/* Of the ranks' ranges, one behind the other, how many do not begin behind the one before. */
+static uint64_t count_disorders(const struct sort *sort, const char *all, size_t nbytes)
+{
+	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
+	const char *last = NULL;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < ranks_size(ranks_of(sort)); i++) {
+		const char *edges = all + i * nbytes;
+		int order;
+
+		if (!edges[0])
+			continue;
+		order = last ? layout_compare_edges(sort->job.layout, last, edges + 1) : -1;
+		n += order > 0 || (order == 0 && sort->job.unique);
+		last = edges + 1 + edge_nbytes;
+	}
+	return n;
+}
+
+static int compare_edges(struct sort *sort, uint64_t *ret_n_disorders)
+{
+	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
+	const size_t nbytes = 1 + 2 * edge_nbytes;
+	const struct merge_edges *edges = &sort->share.edges;
+	char *mine = calloc(1, nbytes);
+	char *all = calloc(ranks_size(ranks_of(sort)), nbytes);
+	int r = mine && all ? 0 : fail(-ENOMEM, "no memory for the ends of all ranges");
+
+	if (r == 0) {
+		mine[0] = edges->has_any;
+		memcpy(mine + 1, edges->first, edge_nbytes);
+		memcpy(mine + 1 + edge_nbytes, edges->last, edge_nbytes);
+		r = ranks_gather_all(ranks_of(sort), mine, nbytes, all);
+	}
+	if (r == 0)
+		*ret_n_disorders = count_disorders(sort, all, nbytes);
+	free(mine);
+	free(all);
+	return r;
+}
+
+/* As if one process had found all of it. */
+static int account_for_all(const struct sort *sort, const struct sums *sums)
+{
+	const struct account all = {
+		.ledger = sums->ledger,
+		.result = { .n_items = sums->n_items,
+			    .n_disorders = sums->n_disorders,
+			    .n_counted = sums->n_counted },
+	};
+	struct job job = sort->job;
+
+	job.limit = sort->spec->limit; /* and not that of the own range */
+	return account_check(&all, &job);
+}
+
+int share_check(struct sort *sort)
+{
+	const struct merge_result *result = &sort->account.result;
+	struct sums sums = { .ledger = sort->account.ledger,
+			     .n_items = result->n_items,
+			     .n_disorders = result->n_disorders,
+			     .n_counted = result->n_counted };
+	uint64_t n_between = 0;
+	int r = compare_edges(sort, &n_between);
+
+	if (r == 0)
+		r = ranks_sum(ranks_of(sort), (uint64_t *)&sums, SUMS);
+	if (r < 0)
+		return r;
+	sums.n_disorders += n_between;
+	if (is_first(sort))
+		r = account_for_all(sort, &sums);
+	if (r == 0 && is_first(sort) && sums.n_items != sort->share.n_all)
+		r = fail(-EIO,
+			 "internal error: %" PRIu64 " of %" PRIu64
+			 " records were written; the output was not",
+			 sums.n_items, sort->share.n_all);
+	return agree_with_first(sort, r);
+}
+
+int share_complete(struct sort *sort)
+{
+	const int r = is_first(sort) ? 0 : result_leave(&sort->result);
+
+	return r < 0 ? r : ranks_barrier(ranks_of(sort));
+}
+
+int share_end(struct sort *sort, int r)
+{
+	return agree_with_first(sort, r);
+}
+
+bool share_is_serving(const struct sort *sort)
+{
+	return depot_is_serving(sort->share.depot);
+}
+
+void share_close(struct sort *sort)
+{
+	struct share *share = &sort->share;
+
+	depot_close(share->depot);
+	free(share->cuts);
+	free(share->edges.first);
+	free(share->edges.last);
+	*share = (struct share){ 0 };
+}

@@ -1,0 +1,53 @@
+/*
+ * share - what of a sort is one rank's, and what all ranks have to agree on
+ *
+ *	begin		read the r-th part of the input; blocks of runs are as long with everybody
+ *	(runs.c)	runs of that part, as always; what is resident in the end is stored, too
+ *	exchange	cut the runs of all ranks, and take the own range of each in their place
+ *	place		where in the output that is
+ *	(the merge)	of the range
+ *	settle		all is written
+ *	check		what all have read is what all have written, in order
+ *	commit		the first rank gives the file its name, then all return
+ *
+ * The others have opened the file that the first one has begun (io/output/output.h). Of what is
+ * written, only what lies around the records is the first rank's alone.
+ *
+ * Every rank calls these functions, in this order. They return 0 or a negative errno, after a
+ * message of the rank that knows the reason; then this process, and all others, are to be ended by
+ * ranks_abort(). With one process (spec.ranks NULL) none is called.
+ */
+#pragma once
+
+#include "src/sort/inside.h"
+
+/* What several ranks cannot do is refused; else the part of the input. Its size is known. */
+int share_begin(struct sort *sort);
+
+/* The plan is made: have blocks of one length. */
+int share_agree(struct sort *sort);
+
+int share_exchange(struct sort *sort);
+
+int share_place(struct sort *sort);
+
+/* Behind the own part of the merge. */
+int share_settle(struct sort *sort);
+
+/* In the place of account_check(). */
+int share_check(struct sort *sort);
+
+/* The own part is checked, and those of all others, when it returns. */
+int share_complete(struct sort *sort);
+
+/* r: what committing has come to at the first rank. Returns the same everywhere. */
+int share_end(struct sort *sort, int r);
+
+/*
+ * Do others still read what is stored here? Then the sort has failed, and what it has open stays so
+ * until the process is ended.
+ */
+bool share_is_serving(const struct sort *sort);
+
+/* Runs of sort.store must be closed before, those of sort.whole after. */
+void share_close(struct sort *sort);

@@ -1,0 +1,93 @@
+#!/bin/sh
+# same - gsort-mpi writes what gsort writes, byte for byte, however many ranks there are
+#
+# MPIRUN and GSORT_MPI say where those are; the rest is as for scripts of the command line. Each
+# start of mpirun takes half a second, so there are few.
+# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+cli=$(cd "$(dirname "$0")/../cli" && pwd)
+. "$cli/prelude.sh"
+. "$cli/pick.sh"
+
+GSORT_ROUNDS=${GSORT_ROUNDS:-2}
+echo "GSORT_SEED=$seed"
+
+# Of containers, of root, and of more ranks than cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export HYDRA_LAUNCHER=fork
+
+# ranks N ARGUMENT...: as `run`
+ranks() {
+	n=$1
+	shift
+	timeout 120 "$MPIRUN" -np "$n" "$GSORT_MPI" "$@" > stdout 2> stderr < /dev/null
+	status=$?
+}
+
+# all_gone WHAT: nothing is left, of the output or in the temporary space
+all_gone() {
+	[ -z "$(ls -A out)" ] || broken "$1 leaves $(ls -A out | tr '\n' ' ')"
+	nothing_left "$1"
+}
+
+# agrees N ARGUMENT...: N ranks and one process
+agrees() {
+	n=$1
+	shift
+	run "$@" -o expected
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	ranks "$n" "$@" -o out/x
+	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
+	cmp -s expected out/x || broken "$n ranks, $*: something else was written"
+	rm -f out/x
+	all_gone "$n ranks, $*"
+}
+
+# refuses_all REGEX ARGUMENT...: several ranks do, with one line, and write nothing
+refuses_all() {
+	regex=$1
+	shift
+	ranks 3 "$@" -o out/x
+	[ "$status" -eq 2 ] || broken "$*: status $status"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$*: not one line"
+	grep -qE "^gsort: .*$regex" stderr || broken "$*: does not say $regex"
+	all_gone "$*"
+}
+
+mkdir out
+generate -n 200000 -t u64 -o random
+generate -n 100000 -t u64 -d few -o few
+generate -n 20000 -R 24 -k 3:b10 -d few -o records
+head -c 24 random > tiny
+
+claim "one rank is a process like any other, and two share what spills"
+agrees 1 random
+agrees 2 -S 1M random few random
+
+claim "records that are equal stay in their order, between ranks, too"
+agrees 4 -R 24 -k 3:b10 records --index
+
+claim "there may be more ranks than records"
+agrees 8 tiny
+
+claim "whatever is asked for"
+for _ in $(seq "$GSORT_ROUNDS"); do
+	asked=
+	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
+		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' '--stable --verify' \
+		'--stable -u -u,--count --limit=1000 -u,--limit=300 --index --skip-bytes=16' \
+		'random few' 'random few tiny'; do
+		# They are words.
+		# shellcheck disable=SC2086
+		pick $choice
+		asked="$asked $(echo "$picked" | tr , ' ')"
+	done
+	# shellcheck disable=SC2086
+	agrees $asked
+done
+
+claim "what ranks cannot do is refused, once, and before anything is written"
+refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
+mkfifo pipe
+refuses_all 'inputs that are files' pipe
+finish
