@@ -110,7 +110,12 @@ for i in $(seq "$kills"); do
 	nothing_kept 'in place'
 done
 
-claim 'enough of them were killed in time'
+# How long it takes, by which the moments are chosen, may have been seen when the machine was busy.
+claim 'enough of them are killed in time'
+for i in $(seq 50); do
+	[ $n_killed -lt $((8 * kills)) ] || [ $n_from_runs -lt $((2 * kills)) ] || break
+	survives -S 1M --batch-size=3 input
+done
 [ $n_killed -ge $((8 * kills)) ] || broken "only $n_killed"
 [ $n_from_runs -ge $((2 * kills)) ] || broken "only $n_from_runs had runs to go on from"
 echo "$n_killed killed; resumed from runs $n_from_runs times, from output $n_from_output times"
