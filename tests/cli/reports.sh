@@ -201,7 +201,11 @@ mkfifo fifo
 exec 3> fifo
 cat input >&3
 kill -USR1 $!
-sleep 0.3
+# Its thread may have to wait for a processor.
+for i in $(seq 300); do
+	[ ! -s stderr ] || break
+	sleep 0.1
+done
 exec 3>&-
 wait $! || broken "status $?"
 same expected output 'after SIGUSR1'
