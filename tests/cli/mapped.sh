@@ -113,6 +113,7 @@ changing() {
 	regex=$1
 	shift
 	generate -n 100000 -R 100 -k 0:b10 -d sorted -o changed
+	touch -d 2001-01-01 changed
 	"$GSORT" $keys -S 13M changed > out 2> stderr &
 	pid=$!
 	{

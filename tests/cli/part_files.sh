@@ -259,6 +259,7 @@ cp -a out three
 while_sorted() {
 	rm -rf out
 	cp -a three out
+	sleep 0.02 # a tick of the clock of files: what is changed now has another time
 	"$GSORT" --parts=2 random pipe -o out/x 2> stderr &
 	process=$!
 	exec 3> pipe
