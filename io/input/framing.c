@@ -11,7 +11,12 @@
 int framing_fail_short(const struct framing *framing, const char *name, uint64_t header_nbytes,
 		       uint64_t nbytes)
 {
-	return fail_hint(-EINVAL, framing->skip_nbytes ? HINT_SHORTER_HEADER : HINT_NONE, 0,
+	if (!framing->skip_nbytes)
+		return fail(-EINVAL,
+			    "%s: ends within its header, after %" PRIu64 " of its %" PRIu64
+			    " bytes: it is cut off",
+			    name, nbytes, header_nbytes);
+	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
 			 "%s: %" PRIu64 " bytes are less than the %" PRIu64
 			 " in front of the records",
 			 name, nbytes, header_nbytes);

@@ -116,8 +116,8 @@ static int fail_unknown(const struct choosing *choosing, const char *text)
 				 "%s: there is no field %s: its records are one value each",
 				 choosing->name, text);
 	list_names(fields, names);
-	return fail(-EINVAL, "%s: there is no field %s; those that have a name: %s", choosing->name,
-		    text, names);
+	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
+		    choosing->name, text, names);
 }
 
 static int fail_ambiguous(const struct choosing *choosing, const char *text,

@@ -372,7 +372,9 @@ def check_refusals():
     refused('of type f64le:n, and not f32le', '-t', 'f32', 'a.npy')
     refused('have 8 bytes, not 4', '-R', '4', 'a.npy')
     refused('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
-    refused('there is no field nix; those that have a name: id, time', '-k', 'nix', 's.npy')
+    refused('there is no field nix to sort by; those that have a name: id, time', '-k', 'nix', 's.npy')
+    np.save('empty.npy', np.zeros(3, [('x', 'V0'), ('y', '<u8')]))
+    refused('there is no field x to sort by', '-k', 'x', 'empty.npy')
     refused('has no fields with names', '-k', 'nix', 'raw')
     refused('reaches past', '-R', '30', '-k', '29:u16', 's.npy')
     for dtype in ['<f16', '<c32']:
@@ -390,7 +392,7 @@ def check_refusals():
     refused('says that there are 100 records', 'cut.npy')
     refused('says that there are 100 records', stdin=whole[:-8])
     refused('says that there are 100 records', stdin=whole + b'12345678')
-    refused('in front of the records', stdin=whole[:100])
+    refused('ends within its header, after 100 of its 128 bytes', stdin=whole[:100])
     refused('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
 
 
