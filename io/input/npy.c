@@ -79,21 +79,13 @@ int npy_take_shape(struct npy_parsing *parsing, uint64_t *dims, size_t *ret_n)
 				  python_take(text, "[") ? "]" :
 							   NULL;
 	size_t n = 0;
-	char *end;
 
 	while (!close || !python_take(text, close)) {
-		python_skip_blanks(text);
-		if (*text->at < '0' || *text->at > '9')
-			return npy_refuse_spelling(parsing);
 		if (n == NPY_MOST_DIMENSIONS)
 			return npy_refuse(parsing, "with more than %d dimensions",
 					  NPY_MOST_DIMENSIONS);
-		errno = 0;
-		dims[n++] = strtoull(text->at, &end, 10);
-		if (errno)
+		if (!python_take_number(text, &dims[n++]))
 			return npy_refuse_spelling(parsing);
-		text->at = end;
-		python_take(text, "L"); /* of Python 2 */
 		if (!close)
 			break;
 		if (!python_take(text, ",") && !python_begins(text, close))
@@ -120,7 +112,9 @@ static int take_value(struct npy_parsing *parsing, const char *key)
 {
 	if (!python_take(&parsing->text, ":"))
 		return npy_refuse_spelling(parsing);
-	if (strcmp(key, "descr") == 0 && !parsing->npy->descr)
+	if (strcmp(key, "descr") == 0 && parsing->npy->descr)
+		return npy_refuse(parsing, "whose header has two entries 'descr'");
+	if (strcmp(key, "descr") == 0)
 		return npy_take_descr(parsing);
 	if (strcmp(key, "shape") == 0)
 		return npy_take_shape(parsing, parsing->dims, &parsing->n_dims);
@@ -160,6 +154,9 @@ static int take_dictionary(struct npy_parsing *parsing)
 		if (!python_take(&parsing->text, ",") && *parsing->text.at != '}')
 			return npy_refuse_spelling(parsing);
 	}
+	python_skip_blanks(&parsing->text);
+	if (*parsing->text.at)
+		return npy_refuse_spelling(parsing);
 	return parsing->npy->descr ? 0 : npy_refuse(parsing, "whose header has no 'descr'");
 }
 

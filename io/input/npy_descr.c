@@ -210,6 +210,31 @@ static int take_shape(struct npy_parsing *parsing, struct array *array)
 	return 0;
 }
 
+/* How many characters: ('S', 8), which is 'S8' to numpy. */
+static int take_size(struct npy_parsing *parsing, struct item *item)
+{
+	const char type[] = { item->type[0], item->type[1], '\0' };
+	uint64_t n;
+
+	if (!python_take_number(&parsing->text, &n))
+		return npy_refuse_spelling(parsing);
+	snprintf(item->type, sizeof item->type, "%s%" PRIu64, type, n);
+	return parse_type(parsing, item->type, &item->field);
+}
+
+/* A number behind a type of any size is that, and else a shape. */
+static int take_size_or_shape(struct npy_parsing *parsing, struct item *item)
+{
+	const char *size = item->type + 2;
+	const bool has_none = !item->is_structure && item->array.n_dims == 0 &&
+			      strchr("SUV", item->type[1]) && strcmp(size, "0") == 0;
+
+	return has_none && !python_begins(&parsing->text, "(") &&
+			       !python_begins(&parsing->text, "[") ?
+		       take_size(parsing, item) :
+		       take_shape(parsing, &item->array);
+}
+
 /* ", (2, 3)" or ", (2,)" */
 static void spell_array(FILE *stream, const struct array *array)
 {
@@ -278,6 +303,8 @@ static int end_item(struct npy_parsing *parsing, const struct place *place, stru
 	uint64_t n, nbytes;
 	int r;
 
+	if (!item->is_structure)
+		python_put_string(parsing->descr, item->type);
 	spell_array(parsing->descr, array);
 	if (item->is_structure && array->n_dims == 0)
 		return 0;
@@ -308,9 +335,18 @@ static bool is_order(char c)
 static int take_repeats(struct npy_parsing *parsing, const char **text, struct array *array)
 {
 	const char *const after = parsing->text.at;
+	const size_t n_digits = strspn(*text, "0123456789");
 	int r;
 
-	if (**text != '(' && (**text < '0' || **text > '9'))
+	if (n_digits > 0) { /* and what is behind it is a type, L say */
+		const uint64_t n = strtoull(*text, NULL, 10);
+
+		*text += n_digits + strspn(*text + n_digits, " ");
+		if (n != 1)
+			*array = (struct array){ .dims = { n }, .n_dims = 1 };
+		return 0;
+	}
+	if (**text != '(')
 		return 0;
 	parsing->text.at = *text;
 	r = take_shape(parsing, array);
@@ -341,9 +377,7 @@ static int take_type(struct npy_parsing *parsing, const char *text, struct item 
 	else
 		snprintf(given, sizeof given, "%.*s", (int)n, text);
 	spell_type(given, item->type);
-	r = parse_type(parsing, item->type, &item->field);
-	python_put_string(parsing->descr, item->type);
-	return r;
+	return parse_type(parsing, item->type, &item->field);
 }
 
 /* Where the first type ends, in "<i8, (2, 3)<f8": at a comma that is in no brackets. */
@@ -433,9 +467,11 @@ static int take_item(struct npy_parsing *parsing, const struct place *place, str
 	item->is_structure = python_take(&parsing->text, "[");
 	r = item->is_structure ? take_structure(parsing, place) : take_string(parsing, place, item);
 	for (; n_tuples > 0 && r == 0; n_tuples--) {
+		if (python_take(&parsing->text, ")")) /* no tuple */
+			continue;
 		if (!python_take(&parsing->text, ","))
 			return npy_refuse_spelling(parsing);
-		r = take_shape(parsing, &item->array);
+		r = take_size_or_shape(parsing, item);
 		if (r < 0)
 			return r;
 		python_take(&parsing->text, ",");
@@ -555,7 +591,7 @@ static int take_rest(struct npy_parsing *parsing, const struct place *place, con
 	fputs(", ", parsing->descr);
 	r = take_item(parsing, place, &item);
 	if (r == 0 && python_take(&parsing->text, ",") && !python_begins(&parsing->text, end))
-		r = take_shape(parsing, &item.array);
+		r = take_size_or_shape(parsing, &item);
 	if (r == 0)
 		r = end_item(parsing, place, &item);
 	if (r < 0)

@@ -11,9 +11,18 @@
 
 enum { LAST_CHARACTER = 0x10ffff };
 
+/* Behind # is what is for people; a backslash ends a line that goes on. */
 void python_skip_blanks(struct python_text *text)
 {
-	text->at += strspn(text->at, " \t\r\n");
+	for (;;) {
+		text->at += strspn(text->at, " \t\r\n\f");
+		if (*text->at == '#')
+			text->at += strcspn(text->at, "\n");
+		else if (text->at[0] == '\\' && text->at[1] == '\n')
+			text->at += 2;
+		else
+			return;
+	}
 }
 
 bool python_begins(struct python_text *text, const char *word)
@@ -27,6 +36,54 @@ bool python_take(struct python_text *text, const char *word)
 	if (!python_begins(text, word))
 		return false;
 	text->at += strlen(word);
+	return true;
+}
+
+/* --- numbers --- */
+
+/* Which digit to that base? -1: none. */
+static int find_digit(char c, unsigned base)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char lower = c >= 'A' && c <= 'F' ? (char)(c + 'a' - 'A') : c;
+	const char *found = memchr(digits, lower, base);
+
+	return found ? (int)(found - digits) : -1;
+}
+
+/* 0x, 0o or 0b, which is passed; else 10. */
+static unsigned take_base(struct python_text *text)
+{
+	static const char letters[] = "xXoObB";
+	static const unsigned bases[] = { 16, 8, 2 };
+	const char *found = text->at[0] == '0' && text->at[1] ? strchr(letters, text->at[1]) : NULL;
+
+	if (!found)
+		return 10;
+	text->at += 2;
+	return bases[(found - letters) / 2];
+}
+
+bool python_take_number(struct python_text *text, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	unsigned base;
+	int digit;
+
+	python_take(text, "+");
+	python_skip_blanks(text);
+	base = take_base(text);
+	if (find_digit(*text->at, base) < 0)
+		return false;
+	while ((digit = find_digit(*text->at, base)) >= 0) {
+		if (__builtin_mul_overflow(number, base, &number) ||
+		    __builtin_add_overflow(number, (unsigned)digit, &number))
+			return false;
+		text->at++;
+		text->at += *text->at == '_' && find_digit(text->at[1], base) >= 0;
+	}
+	text->at += *text->at == 'L'; /* of Python 2 */
+	*ret_number = number;
 	return true;
 }
 
@@ -87,18 +144,12 @@ static size_t put_utf8(uint32_t character, char *to)
 static bool take_digits(const char **at, unsigned least, unsigned most, unsigned base,
 			uint32_t *ret_value)
 {
-	static const char digits[] = "0123456789abcdef";
 	uint32_t value = 0;
 	unsigned n = 0;
+	int digit;
 
-	for (; n < most && **at; n++, ++*at) {
-		const char lower = **at >= 'A' && **at <= 'F' ? (char)(**at + 'a' - 'A') : **at;
-		const char *found = memchr(digits, lower, base);
-
-		if (!found)
-			break;
-		value = value * base + (uint32_t)(found - digits);
-	}
+	for (; n < most && (digit = find_digit(**at, base)) >= 0; n++, ++*at)
+		value = value * base + (uint32_t)digit;
 	*ret_value = value;
 	return n >= least;
 }
@@ -122,58 +173,116 @@ static bool take_escaped(const char **at, uint32_t *ret_character)
 	return take_digits(at, 1, 3, 8, ret_character);
 }
 
-static bool take_character(struct python_text *text, uint32_t *ret_character)
+static bool take_plain(struct python_text *text, uint32_t *ret_character)
 {
-	if (*text->at == '\\') {
-		text->at++;
-		return take_escaped(&text->at, ret_character);
-	}
 	if (!text->is_latin1)
 		return take_utf8(&text->at, ret_character);
 	*ret_character = (unsigned char)*text->at++;
 	return true;
 }
 
-/* How many bytes there are up to the end of a string. */
-static size_t count_to(const char *at, char quote)
+static bool take_character(struct python_text *text, uint32_t *ret_character)
+{
+	if (*text->at != '\\')
+		return take_plain(text, ret_character);
+	text->at++;
+	return take_escaped(&text->at, ret_character);
+}
+
+/* Of a piece of a string: r'raw', or what has escapes; quotes are 1, or 3 each. */
+struct piece {
+	char quote;
+	size_t n_quotes;
+	bool is_raw;
+};
+
+/* A piece's begin, which is passed. */
+static bool begin_piece(struct python_text *text, struct piece *ret_piece)
+{
+	const char *at;
+	bool is_raw;
+
+	python_skip_blanks(text);
+	at = text->at;
+	is_raw = *at == 'r' || *at == 'R';
+	at += is_raw || *at == 'u' || *at == 'U';
+	if (*at != '\'' && *at != '"')
+		return false;
+	*ret_piece = (struct piece){ *at, at[1] == *at && at[2] == *at ? 3 : 1, is_raw };
+	text->at = at + ret_piece->n_quotes;
+	return true;
+}
+
+static bool is_end(const struct piece *piece, const char *at)
 {
 	size_t n = 0;
 
-	while (at[n] && at[n] != quote)
+	while (n < piece->n_quotes && at[n] == piece->quote)
+		n++;
+	return n == piece->n_quotes;
+}
+
+/* How many bytes there are up to the end of a piece. */
+static size_t count_to_end(const struct piece *piece, const char *at)
+{
+	size_t n = 0;
+
+	while (at[n] && !is_end(piece, at + n))
 		n += at[n] == '\\' && at[n + 1] ? 2 : 1;
 	return n;
 }
 
-/* What is up to the quote, with room for it. */
-static int take_up_to(struct python_text *text, char quote, char *to)
+/* Up to `end`, with room for it at *to, which is moved behind it. */
+static int take_characters(struct python_text *text, bool is_raw, const char *end, char **to)
 {
 	uint32_t character;
 
-	while (*text->at && *text->at != quote) {
-		if (!take_character(text, &character))
+	while (text->at < end) {
+		if (!is_raw && text->at[0] == '\\' && text->at[1] == '\n') {
+			text->at += 2;
+			continue;
+		}
+		if (!(is_raw ? take_plain(text, &character) : take_character(text, &character)))
 			return -EINVAL;
-		to += put_utf8(character, to);
+		*to += put_utf8(character, *to);
 	}
+	return text->at == end ? 0 : -EINVAL;
+}
+
+/* Behind the n bytes that there are of the string. */
+static int append_piece(struct python_text *text, const struct piece *piece, char **string,
+			size_t *n)
+{
+	enum { MOST_TIMES = 2 }; /* a character of Latin-1 takes so many bytes */
+	const char *const end = text->at + count_to_end(piece, text->at);
+	char *longer = realloc(*string, *n + MOST_TIMES * (size_t)(end - text->at) + 1), *to;
+	int r;
+
+	if (!longer)
+		return -ENOMEM;
+	*string = longer;
+	to = longer + *n;
+	r = *end ? take_characters(text, piece->is_raw, end, &to) : -EINVAL;
+	if (r < 0)
+		return r;
 	*to = '\0';
-	return python_take(text, (const char[]){ quote, '\0' }) ? 0 : -EINVAL;
+	*n = (size_t)(to - longer);
+	text->at = end + piece->n_quotes;
+	return 0;
 }
 
 int python_take_string(struct python_text *text, char **ret_string)
 {
-	enum { MOST_TIMES = 2 }; /* a character of Latin-1 takes so many bytes */
-	char *string, quote;
-	int r;
+	char *string = NULL;
+	struct piece piece;
+	size_t n = 0;
+	int r = -EINVAL;
 
-	python_skip_blanks(text);
-	text->at += (*text->at == 'u'); /* of Python 2 */
-	quote = *text->at;
-	if (quote != '\'' && quote != '"')
-		return -EINVAL;
-	text->at++;
-	string = malloc(MOST_TIMES * count_to(text->at, quote) + 1);
-	if (!string)
-		return -ENOMEM;
-	r = take_up_to(text, quote, string);
+	while (begin_piece(text, &piece)) {
+		r = append_piece(text, &piece, &string, &n);
+		if (r < 0)
+			break;
+	}
 	if (r < 0)
 		free(string);
 	else

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* What is yet to be read, ended by NUL. */
@@ -18,6 +19,7 @@ struct python_text {
 	bool is_latin1; /* else UTF-8 */
 };
 
+/* And comments. */
 void python_skip_blanks(struct python_text *text);
 
 /* Is this the next, after blanks? Then it is passed. */
@@ -26,9 +28,12 @@ bool python_take(struct python_text *text, const char *word);
 /* The same, and it is not passed. */
 bool python_begins(struct python_text *text, const char *word);
 
+/* 12, 1_000, 0x1f, 12L; false: there is none, or one of more than 64 bits. */
+bool python_take_number(struct python_text *text, uint64_t *ret_number);
+
 /*
- * 'quoted' or "quoted"; *ret_string is to be freed. Returns 0; without a message, -EINVAL if it is
- * none, or -ENOMEM.
+ * 'quoted' or "quoted", r'', u'', '''of lines''', and several behind each other, which are one;
+ * *ret_string is to be freed. Returns 0; without a message, -EINVAL if it is none, or -ENOMEM.
  */
 int python_take_string(struct python_text *text, char **ret_string);
 

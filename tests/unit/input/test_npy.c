@@ -161,6 +161,70 @@ static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
 		      "a:0:b8 b:8:b12 c:20:i16le");
 	assert_fields("[('a', (('<i4', (2,)), (3,)))]", 24, "a:0:b24");
 	assert_fields("[((None, 'a'), '<i4'), ('b', '|u1', [2, 3])]", 10, "a:0:i32le b:4:b6");
+	assert_fields("(('<i4'))", 4, ":0:i32le");
+	assert_fields("'i4,3L'", 28, "f0:0:i32le f1:4:b24");
+}
+
+static void sizes_that_stand_behind_types_are_theirs(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	assert_fields("('S', 8)", 8, ":0:b8");
+	assert_fields("[('a', 'S', 3), ('b', '>U', 2), ('c', 'V', 1), ('d', '<i4')]", 16,
+		      "a:0:b3 b:3:u32bex2 c:11:b1 d:12:i32le");
+	assert_fields("[('a', ('S', 3), (2,)), ('b', 'S0', 2)]", 8, "a:0:b6 b:6:b2");
+	assert_int_equal(parse("[('a', ('U', 3), 2)]", "(7,)", &npy), 0);
+	assert_string_equal(npy.descr, "[('a', '<U3', (2,))]");
+	npy_free(&npy);
+}
+
+/* With all that Python has for texts and numbers. */
+static void headers_that_are_written_by_hand_are_understood(void **state)
+{
+	static const char *const texts[] = {
+		"# made by hand\n{'descr': '<i4', # four bytes\n'fortran_order': False, "
+		"'shape': (1_000,)}\n# and that is all",
+		"{r'descr': '''<i4''',\f'fortran_order': False, \\\n'shape': (0x3e8,)}",
+		"{'de' \"scr\": U\"<\" r'i' '4', 'fortran_order': False, 'shape': (+1000L,)}",
+		"{'descr': '<\\\ni4', 'fortran_order': False, 'shape': (0b1111101000,)}",
+		"{\"\"\"descr\"\"\": '\\x3ci4', 'fortran_order': False, 'shape': (0o1750,)}",
+	};
+	struct npy npy;
+
+	(void)state;
+	for (unsigned version = 1; version <= 3; version++)
+		for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+			assert_int_equal(parse_text(version, texts[i], &npy), 0);
+			assert_string_equal(npy.descr, "'<i4'");
+			assert_int_equal(npy.n_records, 1000);
+			npy_free(&npy);
+		}
+}
+
+static void what_is_no_dictionary_of_three_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} all[] = {
+		{ "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}}", "at '}" },
+		{ "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}, 1", "at ', 1" },
+		{ "{'descr': '<i4', 'descr': '<i8', 'shape': (3,)}", "two entries 'descr'" },
+		{ "{'descr': '<i4', 'shape': (18446744073709551616,)}", "not understood" },
+		{ "{'descr': '<i4', 'shape': (0x,)}", "not understood" },
+		{ "{'descr': '<i4', 'shape': (1__0,)}", "at '__0" },
+		{ "{'descr': '<i4'''', 'shape': (3,)}", "not understood" },
+		{ "{'descr': '''<i4', 'shape': (3,)}", "not understood" },
+	};
+	struct npy npy;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		assert_int_equal(parse_text(1, all[i].text, &npy), -EINVAL);
+		npy_free(&npy);
+		if (!strstr(messages_last(), all[i].message))
+			assert_string_equal(messages_last(), all[i].message);
+	}
 }
 
 static void names_may_be_long(void **state)
@@ -482,6 +546,9 @@ int main(void)
 		cmocka_unit_test(fields_of_other_types_are_carried_along),
 		cmocka_unit_test(types_that_numpy_only_reads_are_understood),
 		cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
+		cmocka_unit_test(sizes_that_stand_behind_types_are_theirs),
+		cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
+		cmocka_unit_test(what_is_no_dictionary_of_three_is_refused),
 		cmocka_unit_test(names_may_be_long),
 		cmocka_unit_test(names_are_utf8_whatever_the_header_is),
 		cmocka_unit_test(rows_have_columns),
