@@ -292,7 +292,7 @@ static const struct option_choice backends[] = {
 static const struct option_choice parts_ats[] = { { "records", false }, { "keys", true }, { 0 } };
 
 static const struct option_choice progress_modes[] = {
-	{ "auto", PROGRESS_AUTO }, { "always", PROGRESS_ALWAYS }, { "never", PROGRESS_NEVER }, { 0 }
+	{ "auto", 0 }, { "always", 1 }, { "never", 2 }, { 0 }
 };
 
 static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },

@@ -12,12 +12,6 @@
 #include "src/options/record_options.h"
 #include "src/plan/spec.h"
 
-enum progress_mode {
-	PROGRESS_AUTO, /* if standard error is a terminal, and after a second */
-	PROGRESS_ALWAYS,
-	PROGRESS_NEVER,
-};
-
 enum mode {
 	MODE_SORT,
 	MODE_MERGE,       /* -m: the inputs are sorted already */
@@ -75,7 +69,7 @@ struct options {
 	bool fsync;              /* only with output_path */
 	bool debug;
 	bool stats;
-	enum progress_mode progress;
+	int progress;                /* which of its words; what they mean is for the program */
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */

@@ -29,7 +29,7 @@ static void defaults_sort_u64_from_standard_input(void **state)
 	assert_string_equal(options.temp_dirs[0], "/somewhere");
 	assert_int_equal(options.compression.mode, COMPRESS_AUTO);
 	assert_int_equal(options.backend, BACKEND_AUTO);
-	assert_int_equal(options.progress, PROGRESS_AUTO);
+	assert_int_equal(options.progress, 0);
 	options_free(&options);
 	unsetenv("TMPDIR");
 	options = PARSED("-o", "out");
@@ -75,7 +75,7 @@ static void every_option_reaches_its_field(void **state)
 	assert_int_equal(options.n_gpus, 2);
 	assert_int_equal(options.gpus[0], 0);
 	assert_int_equal(options.gpus[1], 12);
-	assert_int_equal(options.progress, PROGRESS_NEVER);
+	assert_int_equal(options.progress, 2);
 	options_free(&options);
 
 	options = PARSED("-c", "f");
