@@ -81,7 +81,8 @@ GSORT_API void gsort_close(struct gsort *sort);
  *
  * What only a program can do (--help, --progress, ...) is refused with -ENOTSUP, and so is what has
  * a function of its own (--check, --explain, --assume-size): gsort_take() has those, too. An option
- * that has another value already, or is unknown, is -EINVAL. Combinations, an input that is not
+ * that is unknown, or has another value already, is -EINVAL; the same one again, as "1M" and
+ * "1024K" are, does nothing. Combinations, an input that is not
  * there, and a file that is two things are refused by what begins the sort, which then has not
  * begun: mend it, and begin again. What depends on what is in the inputs is found while it runs,
  * and it has failed. -EBUSY once it has begun. Messages name options as the command line does.
@@ -309,11 +310,9 @@ GSORT_API const char *gsort_describe_types(void);
 /*
  * Take an option from the words of a command line: like gsort_set(), but
  *
- * - those that only a program can do are taken, too. What they ask for it does: gsort_get_taken().
- *   check, check-quiet and explain say that one of those functions will be called, and not
- *   gsort_run(); check also has the disorder told, as a note; assume-size is for gsort_explain();
- * - what was given before may come again, and also written in another way; another value is
- *   refused as the command line does it, and then the handle is of no use any more.
+ * those that only a program can do are taken, too. What they ask for it does: gsort_get_taken().
+ * check, check-quiet and explain say that one of those functions will be called, and not
+ * gsort_run(); check also has the disorder told, as a note; assume-size is for gsort_explain().
  */
 GSORT_API int gsort_take(struct gsort *sort, const char *name, const char *value);
 

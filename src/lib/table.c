@@ -54,21 +54,6 @@ static int check_value(const struct option_spec *row, const char *value)
 	return 0;
 }
 
-/*
- * Of two values the second is refused before it is taken: a failure here must leave the options as
- * they were.
- */
-static int check_second(const struct gsort *sort, const struct option_spec *row, const char *value)
-{
-	const char *first = sort->arguments.first[row - options_table.specs];
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	if (!first || row->repeats || !strcmp(first, value))
-		return 0;
-	return fail(-EINVAL, "%s: is '%s' already, and can be given once only",
-		    option_spell(row, spelling), first);
-}
-
 static int check_row(const struct gsort *sort, const struct option_spec *row, const char *name,
 		     const char *value)
 {
@@ -103,8 +88,6 @@ static int set(struct gsort *sort, const char *name, const char *value)
 			 option_spell(row, spelling));
 	if (r == 0)
 		r = check_row(sort, row, name, value);
-	if (r == 0 && (value || row->otherwise))
-		r = check_second(sort, row, value ? value : row->otherwise);
 	return r < 0 ? r : take(sort, row, value);
 }
 

@@ -67,19 +67,22 @@ static int refuse_second(const struct option_spec *spec, const char *first, cons
 		    option_spell(spec, spelling), first, argument);
 }
 
-/* Do they mean the same? The second leaves the member as the first has made it, if so. 1 if so. */
-static int take_and_compare(const struct option_spec *spec, const char *argument, void *target)
+/* Does it mean the same? The member stays as the first has made it. 1 if so. */
+static int try_second(const struct option_spec *spec, const char *argument, void *target)
 {
 	char before[MOST_MEMBER_NBYTES];
-	const void *member = member_of(spec, target);
+	void *member = member_of(spec, target);
 	int r;
 
+	if (!spec->member_nbytes)
+		return 0;
 	assert(spec->member_nbytes <= sizeof before);
 	memcpy(before, member, spec->member_nbytes);
 	r = spec->take(spec, argument, target);
-	if (r != 0)
-		return r;
-	return spec->member_nbytes && !memcmp(before, member, spec->member_nbytes);
+	if (r == 0)
+		r = memcmp(before, member, spec->member_nbytes) == 0;
+	memcpy(member, before, spec->member_nbytes);
+	return r;
 }
 
 /*
@@ -93,7 +96,7 @@ static int take_second(const struct option_spec *spec, const char *first, const 
 
 	if (r == 0)
 		r = spec->means_same ? spec->means_same(first, argument) :
-				       take_and_compare(spec, argument, target);
+				       try_second(spec, argument, target);
 	if (r < 0)
 		return r;
 	return r ? 0 : refuse_second(spec, first, argument);

@@ -44,8 +44,8 @@ struct option_spec {
 	int (*means_same)(const char *first, const char *second);
 	/*
 	 * For the take functions below: a member of the caller's struct (OPTION_MEMBER), and what
-	 * goes in there. If its size is 0, and nothing else tells, only equal texts are equal
-	 * arguments.
+	 * goes in there, and nothing that would have to be freed if it is to be compared. If its
+	 * size is 0, and nothing else tells, only equal texts are equal arguments.
 	 */
 	size_t offset, member_nbytes;
 	int value;
@@ -90,8 +90,8 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 
 /*
  * A row of the table gets an argument (NULL: none), for the struct at `target`. A second that means
- * something else than the first is refused, unless the row says that each adds something. Returns
- * what its take() does. The arguments are pointed to, not copied.
+ * something else than the first is refused, and changes nothing, unless the row says that each adds
+ * something. Returns what its take() does. The arguments are pointed to, not copied.
  */
 int option_take(const struct option_table *table, const struct option_spec *spec,
 		const char *argument, struct option_arguments *arguments, void *target);

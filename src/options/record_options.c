@@ -205,6 +205,12 @@ int record_options_take_fields(const struct option_spec *spec, const char *argum
 	return fields_parse(option_spell(spec, spelling), argument, &record->fields);
 }
 
+/* In another spelling: no. */
+int record_options_means_same_fields(const char *first, const char *second)
+{
+	return strcmp(first, second) == 0;
+}
+
 /* --- settling --- */
 
 /* The record is one key. */

@@ -53,7 +53,7 @@ struct record_options {
 #define RECORD_OPTIONS_ROW_FIELDS                                                                  \
 	.name = "fields", .argument = "NAME:TYPE,...",                                             \
 	.help = "what a record consists of; -k takes their names, without it all are keys",        \
-	.take = record_options_take_fields
+	.take = record_options_take_fields, .means_same = record_options_means_same_fields
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
@@ -70,6 +70,7 @@ int record_options_take_type(const struct option_spec *spec, const char *argumen
 int record_options_take_size(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_key(const struct option_spec *spec, const char *argument, void *target);
 int record_options_take_fields(const struct option_spec *spec, const char *argument, void *target);
+int record_options_means_same_fields(const char *first, const char *second);
 
 /*
  * Complete the keys, in the end at least one, and check that they lie within the record. Returns 0,

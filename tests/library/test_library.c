@@ -455,6 +455,29 @@ static void closed_in_the_middle_it_leaves_nothing(void **state)
 
 /* --- what is wrong --- */
 
+static void what_is_the_same_in_other_words_is_no_other_value(void **state)
+{
+	struct gsort *sort;
+
+	(void)state;
+	assert_int_equal(gsort_open(&sort), 0);
+	good(sort, gsort_set(sort, "buffer-size", "1M"));
+	good(sort, gsort_set(sort, "S", "1024K"));
+	good(sort, gsort_set_memory(sort, 1 << 20));
+	good(sort, gsort_set(sort, "type", "u64"));
+	good(sort, gsort_set(sort, "type", "uint64_t"));
+	good(sort, gsort_set(sort, "fields", "a:u64"));
+	good(sort, gsort_set(sort, "fields", "a:u64"));
+	refused(sort, gsort_set(sort, "fields", "b:u32"), -EINVAL, "once only");
+	refused(sort, gsort_set(sort, "S", "2M"), -EINVAL, "not as '1M' and as '2M'");
+	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "much");
+	refused(sort, gsort_set(sort, "limit", "one"), -EINVAL, "one");
+	assert_string_equal(gsort_get_taken(sort, "buffer-size"), "1M");
+	good(sort, gsort_set(sort, "S", "1048576b")); /* it is 1M still */
+	good(sort, gsort_set(sort, "limit", "3"));
+	gsort_close(sort);
+}
+
 static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 {
 	struct gsort *sort = open_sort();
@@ -464,12 +487,12 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	(void)state;
 	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
 	refused(sort, gsort_set(sort, "type", NULL), -EINVAL, "-t, --type needs a value");
-	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "is 'u64' already");
+	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "not as 'u64' and as 'u32'");
 	refused(sort, gsort_set(sort, "unique", "yes"), -EINVAL, "takes no value");
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "-S, --buffer-size");
 	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
 	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
-	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "is '2' already");
+	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
 	refused(sort, gsort_on_progress(sort, NULL, NULL, 0), -EINVAL, "every 0 milliseconds");
 	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "nothing was put");
 	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
@@ -1154,6 +1177,7 @@ int main(void)
 		FIXTURE(cancel_wakes_a_merge_that_waits_for_a_pipe),
 		FIXTURE(cancelled_before_it_begins_it_does_not),
 		FIXTURE(closed_in_the_middle_it_leaves_nothing),
+		cmocka_unit_test(what_is_the_same_in_other_words_is_no_other_value),
 		FIXTURE(what_cannot_be_is_refused_and_changes_nothing),
 		FIXTURE(what_was_refused_was_not_taken),
 		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
