@@ -56,6 +56,7 @@ if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
 	claim "a program is built with what pkg-config says, and finds the library"
 	generate -n 1000 -o numbers
 	built_of --cflags --libs || broken "it is not built"
+	! grep -qe -D flags || broken "it gets macros: $(cat flags)"
 	LD_LIBRARY_PATH=$libraries ./top_k 3 < numbers > found || broken "status $?"
 	[ "$(wc -l < found)" = 3 ] || broken "$(head found)"
 	claim "a program is built with the archive, and needs no library of ours"
