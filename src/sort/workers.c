@@ -1,8 +1,9 @@
 /*
  * workers - the devices that a sort is done on (see workers.h)
  *
- * How many pay. Starting another GPU takes a few tenths of a second, in which the first sorts a
- * gibibyte or two, and halves at best what is left to do.
+ * How many pay. What one GPU cannot hold goes to the host and back; so many that hold it together
+ * take half of the time or little more (docs/benchmarks.md, "two GPUs"). Of what one holds the
+ * output is what takes the time, which others write no faster; and they may be somebody else's.
  */
 #include "src/sort/workers.h"
 
@@ -20,6 +21,9 @@
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
 enum { LEAST_MEMORY_PART = 2 };
 
+/* All but so much of its memory, which windows and scratch take, holds what is sorted. */
+enum { HELD_PART = 8 };
+
 struct wanted {
 	const unsigned *numbers; /* NULL: 0, 1, ... */
 	unsigned n;
@@ -31,7 +35,7 @@ static unsigned number_of(const struct wanted *wanted, unsigned i)
 	return wanted->numbers ? wanted->numbers[i] : i;
 }
 
-/* Those of a list must be had. When more than one pays without being asked for is not measured. */
+/* Those of a list must be had. */
 static struct wanted find_wanted(const struct backend *backend, const struct sort_spec *spec)
 {
 	const unsigned n = backend_n_devices(backend);
@@ -209,6 +213,53 @@ static void find_reach(struct job *job)
 				job->workers[i].reaches |= UINT64_C(1) << j;
 }
 
+static int open_wanted(struct job *job, const struct backend *backend, const struct wanted *wanted,
+		       struct backend_config *config)
+{
+	int r;
+
+	if (wanted->n > JOB_MOST_WORKERS)
+		return fail_hint(-EINVAL, HINT_ABOUT_GPUS, 0,
+				 "%u are more than can be used at once", wanted->n);
+	job->workers = calloc(wanted->n, sizeof *job->workers);
+	if (!job->workers)
+		return fail(-ENOMEM, "no memory for %u devices", wanted->n);
+	r = open_all(job, backend, wanted, config);
+	if (r == 0 && wanted->may_miss)
+		leave_out_small(job);
+	return r;
+}
+
+/* How many devices, as the one that is open, would hold the input; 1 if that does not count. */
+static unsigned count_holding(const struct job *job, const struct sort_spec *spec)
+{
+	const uint64_t nbytes = input_total_nbytes(job->input);
+	const struct layout *layout = job->layout;
+	struct device_info info;
+	uint64_t held_records, n;
+
+	device_describe(job_device(job), &info);
+	if (nbytes == INPUT_SIZE_UNKNOWN || spec->merges || job->limit != UINT64_MAX)
+		return 1;
+	held_records = info.memory_nbytes / HELD_PART * (HELD_PART - 1) / layout->resident_nbytes;
+	n = nbytes / layout->record_nbytes / (held_records + 1) + 1;
+	return n < JOB_MOST_WORKERS ? (unsigned)n : JOB_MOST_WORKERS;
+}
+
+/* Where one of several devices is open, and too small: it is opened again, as one of several. */
+static int open_more(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		     struct backend_config *config)
+{
+	const unsigned there = backend_n_devices(backend);
+	const unsigned holding = there > 1 ? count_holding(job, spec) : 1;
+	const struct wanted wanted = { .n = holding < there ? holding : there, .may_miss = true };
+
+	if (wanted.n <= 1)
+		return 0;
+	workers_close(job);
+	return open_wanted(job, backend, &wanted, config);
+}
+
 int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
 		 unsigned n_threads)
 {
@@ -218,19 +269,12 @@ int workers_open(struct job *job, const struct backend *backend, const struct so
 		.device_memory_nbytes = spec->device_memory_nbytes,
 		.stats = job->stats,
 	};
-	int r;
+	int r = open_wanted(job, backend, &wanted, &config);
 
-	if (wanted.n > JOB_MOST_WORKERS)
-		return fail_hint(-EINVAL, HINT_ABOUT_GPUS, 0,
-				 "%u are more than can be used at once", wanted.n);
-	job->workers = calloc(wanted.n, sizeof *job->workers);
-	if (!job->workers)
-		return fail(-ENOMEM, "no memory for %u devices", wanted.n);
-	r = open_all(job, backend, &wanted, &config);
+	if (r == 0 && !spec->n_gpus && !spec->all_gpus)
+		r = open_more(job, backend, spec, &config);
 	if (r < 0)
 		return r;
-	if (wanted.may_miss)
-		leave_out_small(job);
 	describe(job);
 	find_reach(job);
 	return 0;

@@ -23,6 +23,7 @@ static struct backend backend; /* N_DEVICES, one of which is as a test wants it 
 static int missing = NONE, small = NONE;
 static unsigned opened[8], sharing[8], n_opened;
 static struct job job;
+static const struct layout layout = { .record_nbytes = 8, .resident_nbytes = 8 };
 
 static int open_some(const struct backend_config *config, struct device **ret_device)
 {
@@ -64,6 +65,8 @@ static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 	write_file(path, "", 1);
 	assert_int_equal(truncate(path, (off_t)nbytes), 0);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
+	job.layout = &layout;
+	job.limit = UINT64_MAX;
 	return workers_open(&job, &backend, spec, 1);
 }
 
@@ -83,12 +86,35 @@ static void check_all(uint32_t n)
 	close_them();
 }
 
-static void there_is_one_unless_more_are_wanted(void **state)
+/* So many for an input of so much, if nothing is asked for; each has 1 GiB. */
+static void check_usual(uint32_t n, uint64_t nbytes, const struct sort_spec *spec)
+{
+	assert_int_equal(open_on(nbytes, spec), 0);
+	assert_int_equal(job.n_workers, n);
+	close_them();
+}
+
+static void there_are_as_many_as_hold_the_input(void **state)
+{
+	const uint64_t gib = UINT64_C(1) << 30;
+
+	(void)state;
+	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_usual(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
+	check_usual(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
+	check_usual(1, gib << 10, &(struct sort_spec){ .merges = true });
+	check_usual(1, gib << 10, &(struct sort_spec){ .gpus = &(unsigned){ 1 }, .n_gpus = 1 });
+	missing = N_DEVICES - 1;
+	check_usual(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
+	owned_memory_set(1, false);
+	missing = NONE;
+	check_usual(1, gib << 10, &(struct sort_spec){ 0 });
+}
+
+static void there_are_all_that_are_wanted(void **state)
 {
 	(void)state;
-	assert_int_equal(open_on(UINT64_C(1) << 40, &(struct sort_spec){ 0 }), 0);
-	assert_int_equal(job.n_workers, 1);
-	close_them();
 	check_all(N_DEVICES);
 	assert_string_equal(messages_last_warning(), "");
 }
@@ -192,7 +218,8 @@ int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(there_is_one_unless_more_are_wanted),
+		FIXTURE(there_are_as_many_as_hold_the_input),
+		FIXTURE(there_are_all_that_are_wanted),
 		FIXTURE(one_that_cannot_be_had_is_left_out_with_a_warning),
 		FIXTURE(none_that_can_be_had_is_an_error),
 		FIXTURE(one_that_is_wanted_must_be_had),
