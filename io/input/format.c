@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "io/input/format_looks.h"
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 #include "src/base/messages.h"
 
 /* Of a path as a word of the shell's. */

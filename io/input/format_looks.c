@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/codec/zst_frame.h"
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 #include "io/input/parts_list.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");

@@ -26,7 +26,7 @@
 
 #include "io/file/file.h"
 #include "io/input/framing.h"
-#include "io/input/header.h"
+#include "io/header/header.h"
 #include "src/record/digest.h"
 
 struct fields;

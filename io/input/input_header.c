@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/input/inside.h"
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 #include "src/base/messages.h"
 
 static int fail_memory(const struct placed_source *placed)

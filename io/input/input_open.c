@@ -13,7 +13,7 @@
 #include "io/input/input_mapped.h"
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 #include "src/base/messages.h"
 
 static int read_header(struct input *input, struct placed_source *placed, void *buffer,

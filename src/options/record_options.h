@@ -9,7 +9,7 @@
  *	-R BYTES -k OFFSET:TYPE[:r]...	keys within the record, the first the most significant
  *	--fields=NAME:TYPE,...		keys of those names, of which the record consists
  *	-R BYTES, --fields -k NAME...	some of them
- *	-k NAME..., -k OFFSET:TYPE...	keys that the input knows: io/input/npy.h
+ *	-k NAME..., -k OFFSET:TYPE...	keys that the input knows: io/header/npy.h
  *	nothing				-t u64, or what the input says that it is
  *
  * A key of its own direction (:r) is descending; -r makes all of them descending, and changes

@@ -2,7 +2,7 @@
  * fields - the named parts of a record, and the keys that they make
  *
  * Some records are known by more than their size: a file says of its items what is in them
- * (io/input/npy.h), or the user does (--fields). A field has a name, a place, and the type of what
+ * (io/header/npy.h), or the user does (--fields). A field has a name, a place, and the type of what
  * is there: one key, or several of the same type, one after the other, as the characters of a text
  * or the columns of a row.
  *

@@ -11,7 +11,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/format.h"
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 #include "tests/support/messages_heard.h"
 
 enum { IS_PIPE = 1, IS_CONTENT = 2, IS_UNTYPED = 4, HAS_HEADER = 8 };

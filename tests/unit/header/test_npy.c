@@ -1,7 +1,7 @@
 /*
  * test_npy - what headers of numpy say, what is refused of them, and what is written
  */
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
  * npy - the header of a .npy file (see npy.h)
  */
-#include "io/input/npy.h"
+#include "io/header/npy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/npy_inside.h"
+#include "io/header/npy_inside.h"
 #include "src/base/messages.h"
 #include "src/record/record.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/npy_inside.h"
+#include "io/header/npy_inside.h"
 #include "src/base/messages.h"
 
 enum {

@@ -1,7 +1,7 @@
 /*
  * header - what stands in front of the records of an output (see header.h)
  */
-#include "io/input/header.h"
+#include "io/header/header.h"
 
 #include <inttypes.h>
 #include <stdio.h>

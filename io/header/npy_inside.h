@@ -1,12 +1,12 @@
 /*
- * npy_inside - what the parts of npy share: npy.c, npy_descr.c, npy_write.c
+ * npy_inside - what the parts of npy share: npy.c, npy_descr.c, npy_type.c, npy_write.c
  */
 #pragma once
 
-#include "io/input/npy.h"
-#include "io/input/python_text.h"
+#include "io/header/npy.h"
+#include "io/header/python_text.h"
 
-enum { NPY_MOST_DIMENSIONS = 64 };
+enum { NPY_MOST_DIMENSIONS = 64, NPY_MOST_RECORD_NBYTES = 1 << 30, NPY_TYPE_NBYTES = 64 };
 
 /* What is being understood. */
 struct npy_parsing {
@@ -45,3 +45,18 @@ int npy_multiply(const struct npy_parsing *parsing, const uint64_t *dims, size_t
 
 /* The type of an item: its fields, and their spelling. */
 int npy_take_descr(struct npy_parsing *parsing);
+
+/*
+ * Spell a type as numpy writes it, "<f8": the order of bytes, if there is any, a letter and their
+ * number. What is given may be a name that numpy only reads, "float64".
+ */
+void npy_spell_type(const char *given, char type[static NPY_TYPE_NBYTES]);
+
+/*
+ * The field of a type that is spelled so. Some types have no bytes, and others (long double) are
+ * known by their size only. Returns 0, or -EINVAL after a message.
+ */
+int npy_parse_type(const struct npy_parsing *parsing, const char *type, struct field *field);
+
+/* The field is so many bytes. */
+void npy_set_bytes(struct field *field, uint64_t nbytes);

@@ -1,7 +1,7 @@
 /*
  * python_text - the little of Python that a header of numpy is written in (see python_text.h)
  */
-#include "io/input/python_text.h"
+#include "io/header/python_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

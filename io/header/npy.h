@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/input/header.h"
+#include "io/header/header.h"
 #include "src/record/fields.h"
 
 struct npy {
