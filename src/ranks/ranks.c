@@ -21,13 +21,15 @@
 enum {
 	PIECE_NBYTES = 16 << 20,
 	STATUS_TROUBLE = 2,
-	PATIENCE_OPENING = 5, /* stall times: others may be started late */
+	STAGGER = 60, /* a stall time has so many steps */
 	VERSION_NBYTES = 48,
 	CARRIER_STACK_NBYTES = 8 << 20, /* of a library that is not ours */
 };
 
 /* Between two looks at the transport: when something is under way, and when nothing is. */
 static const uint64_t shortest_pause_ns = 50000, longest_pause_ns = 500000, idle_pause_ns = 5000000;
+/* Others may be started late: so long, or five stall times if that is more. */
+static const uint64_t opening_ns = 60000000000;
 /* What ending all ranks may take, unless somebody knows better. */
 static const uint64_t usual_end_ns = 5000000000;
 
@@ -64,15 +66,37 @@ static int fail_with(struct ranks *ranks, int r)
 	return r;
 }
 
+/* In stall times. */
+static unsigned patience_opening(const struct ranks_settings *settings)
+{
+	const uint64_t n = settings->stall_ns ? opening_ns / settings->stall_ns : 0;
+
+	return n < 5 ? 5 : (unsigned)n;
+}
+
+/*
+ * When a rank is lost, all others notice at about the same time, and one line is enough. Rank 0 is
+ * the first to say it, and all are ended before many have joined in.
+ */
+static uint64_t own_stall_ns(const struct ranks *ranks)
+{
+	const struct transport *transport = ranks->transport;
+	const uint64_t stall_ns = ranks->settings.stall_ns, step_ns = stall_ns / STAGGER;
+
+	if (transport->rank == 0)
+		return stall_ns;
+	return stall_ns + step_ns + step_ns * (uint64_t)transport->rank / (uint64_t)transport->size;
+}
+
 static int open_transport(struct ranks *ranks)
 {
 	int r;
 
-	guard_enter(ranks->guard, PATIENCE_OPENING);
+	guard_enter(ranks->guard, patience_opening(&ranks->settings));
 	r = ranks->open(ranks->argument, &ranks->transport);
 	if (r == 0) {
 		guard_lend_transport(ranks->guard, ranks->transport);
-		r = delivery_open(ranks->transport, ranks->settings.stall_ns,
+		r = delivery_open(ranks->transport, own_stall_ns(ranks),
 				  ranks->settings.piece_nbytes, clock_now_ns(), &ranks->delivery);
 	}
 	guard_leave(ranks->guard);

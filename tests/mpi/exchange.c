@@ -2,24 +2,43 @@
  * exchange - ranks that exchange messages over MPI in every way there is
  *
  * usage: mpirun -np N exchange [LONGEST-MESSAGE [PIECE]]
+ *        mpirun -np N exchange abort|stop
  *
- * Ends with 0 if everything arrived as it was sent, and with 2 after a line that says why not.
+ * Ends with 0 if everything arrived as it was sent, and with 2 after a line that says why not. With
+ * a word that befalls rank 1, for which the others wait.
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "src/base/messages.h"
 #include "src/ranks/mpi/ranks_mpi.h"
 #include "src/ranks/ranks.h"
 #include "tests/support/ranks_exchange.h"
 #include "tools/tool/messages_print.h"
 
+static int befall(struct ranks *ranks, const char *what)
+{
+	if (ranks_rank(ranks) != 1)
+		return ranks_barrier(ranks);
+	if (strcmp(what, "abort") == 0)
+		return fail(-ECANCELED, "rank 1: that is all");
+	raise(SIGSTOP);
+	/* Who ends what was stopped lets it go on first. */
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	struct ranks_mpi_settings how = { getenv };
+	const bool is_word = argc > 1 && (argv[1][0] < '0' || argv[1][0] > '9');
 	const size_t longest_nbytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	const struct ranks_settings settings = {
-		.stall_ns = 60000000000,
+		.stall_ns = is_word ? 1000000000 : 60000000000,
 		.piece_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
 		.end = _exit,
 	};
@@ -31,7 +50,8 @@ int main(int argc, char **argv)
 		return 2;
 	rank = ranks_rank(ranks);
 	size = ranks_size(ranks);
-	if (ranks_exchange(ranks, longest_nbytes) < 0 || ranks_close(ranks) < 0)
+	if ((is_word ? befall(ranks, argv[1]) : ranks_exchange(ranks, longest_nbytes)) < 0 ||
+	    ranks_close(ranks) < 0)
 		ranks_abort(ranks, 2);
 	if (rank == 0)
 		printf("%u ranks: all arrived\n", size);

@@ -315,8 +315,8 @@ static void test_silent_rank(void **state)
 	run(&ranks);
 	assert_int_equal(ranks.ends[0].status, 2);
 	assert_int_equal(ranks.ends[1].status, 2);
-	assert_true(says(&ranks.ends[0], "has not answered for 0.2 s") ||
-		    says(&ranks.ends[1], "has not answered for 0.2 s") ||
+	assert_true(says(&ranks.ends[0], "has not answered for 0.2") ||
+		    says(&ranks.ends[1], "has not answered for 0.2") ||
 		    says(&ranks.ends[0], "has not returned") ||
 		    says(&ranks.ends[1], "has not returned"));
 	ranks_double_forget(&ranks);

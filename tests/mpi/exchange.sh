@@ -1,0 +1,38 @@
+#!/bin/sh
+# exchange - ranks over a true MPI: everything that they can do, and how they end
+#
+# usage: exchange.sh N...
+#
+# MPIRUN and EXCHANGE say where the programs are. N: numbers of ranks.
+set -u
+said=$(mktemp) || exit 99
+trap 'rm -f "$said"' EXIT
+broken=0
+
+# What Open MPI wants to be told: that root is meant, that there may be more ranks than processors,
+# and that ranks in containers cannot read each other's memory. MPICH has no such wishes.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+# expect WHAT STATUSES TEXT COMMAND...: a command that ends with one of these, and says so
+expect() {
+	what=$1 statuses=$2 text=$3
+	shift 3
+	timeout 60 "$@" >"$said" 2>&1 </dev/null
+	is=$?
+	if ! echo "$statuses" | grep -qw "$is" || ! grep -q "$text" "$said"; then
+		echo "BROKEN: $what: status $is in place of $statuses, or not '$text':"
+		sed 's/^/	/' "$said"
+		broken=1
+	fi
+}
+
+for n in "$@"; do
+	expect "$n ranks" 0 "^$n ranks: all arrived" "$MPIRUN" -np "$n" "$EXCHANGE" 1000000 300000
+done
+# A launcher that ends ranks itself may say of all that they were killed.
+expect 'a rank that aborts' '2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
+expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 1' \
+	"$MPIRUN" -np 2 "$EXCHANGE" stop
+expect 'a singleton' 2 'srun has started 4 ranks' env SLURM_STEP_NUM_TASKS=4 "$EXCHANGE"
+exit $broken
