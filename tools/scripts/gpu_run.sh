@@ -45,7 +45,7 @@ job() {
 }
 
 cli_script() {
-	job "$1" 300 sh "$folder/cli/$1.sh"
+	job "$1" 400 sh "$folder/cli/$1.sh"
 }
 
 # What is too slow under compute-sanitizer is cut off, which is no failure.
@@ -96,6 +96,7 @@ job check_backend 250 "$folder/check_backend" cuda
 job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
 cli_script backends
 cli_script backend_records
+cli_script gpu_devices
 cli_script random
 cli_script records
 finish_jobs
