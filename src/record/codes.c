@@ -14,7 +14,9 @@
  * ready.
  *
  * The length of the record is a constant in each instance, so loads, stores and shifts are single
- * instructions; everything else about the key (byte order, direction, kind) is a mask.
+ * instructions; everything else about the key (byte order, direction, kind) is a mask. What is done
+ * to a block of records with several keys has an instance for each size of element: one for each
+ * length, too, took the compiler half as long again, and was no faster.
  */
 #include "src/record/codes.h"
 
@@ -25,6 +27,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as
 enum { BLOCK_N = 256 };
 
 #define INLINE __attribute__((always_inline)) static inline
+#define NOINLINE __attribute__((noinline))
 
 /* The arguments of either way. */
 struct batch {
@@ -39,96 +42,125 @@ struct batch {
 
 #define ELEMENT uint32_t
 #define WORD uint32_t
+#define CODE(stem) stem##_4
 #define NAME(stem) stem##_4
+#define TARGET
 #include "src/record/codes.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
+#define CODE(stem) stem##_8
 #define NAME(stem) stem##_8
+#define TARGET
 #include "src/record/codes.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
+#define CODE(stem) stem##_16
 #define NAME(stem) stem##_16
+#define TARGET
 #include "src/record/codes.inc"
 
-/* stem(batch, n) for the n that is record_nbytes, as a constant. */
-#define DISPATCH(stem, batch)                                                                      \
+#ifdef __x86_64__
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+
+#define ELEMENT uint32_t
+#define WORD uint32_t
+#define CODE(stem) stem##_4
+#define NAME(stem) stem##_4_avx512
+#define TARGET AVX512
+#include "src/record/codes.inc"
+
+#define ELEMENT uint64_t
+#define WORD uint64_t
+#define CODE(stem) stem##_8
+#define NAME(stem) stem##_8_avx512
+#define TARGET AVX512
+#include "src/record/codes.inc"
+
+#define ELEMENT uint128_t
+#define WORD uint64_t
+#define CODE(stem) stem##_16
+#define NAME(stem) stem##_16_avx512
+#define TARGET AVX512
+#include "src/record/codes.inc"
+#endif
+
+/* stem and target (batch, n) for the n that is record_nbytes, as a constant. */
+#define DISPATCH(stem, target, batch)                                                              \
 	switch ((batch)->map->record_nbytes) {                                                     \
 	case 1:                                                                                    \
-		stem##_4(batch, 1);                                                                \
+		stem##_4##target(batch, 1);                                                        \
 		break;                                                                             \
 	case 2:                                                                                    \
-		stem##_4(batch, 2);                                                                \
+		stem##_4##target(batch, 2);                                                        \
 		break;                                                                             \
 	case 3:                                                                                    \
-		stem##_4(batch, 3);                                                                \
+		stem##_4##target(batch, 3);                                                        \
 		break;                                                                             \
 	case 4:                                                                                    \
-		stem##_4(batch, 4);                                                                \
+		stem##_4##target(batch, 4);                                                        \
 		break;                                                                             \
 	case 5:                                                                                    \
-		stem##_8(batch, 5);                                                                \
+		stem##_8##target(batch, 5);                                                        \
 		break;                                                                             \
 	case 6:                                                                                    \
-		stem##_8(batch, 6);                                                                \
+		stem##_8##target(batch, 6);                                                        \
 		break;                                                                             \
 	case 7:                                                                                    \
-		stem##_8(batch, 7);                                                                \
+		stem##_8##target(batch, 7);                                                        \
 		break;                                                                             \
 	case 8:                                                                                    \
-		stem##_8(batch, 8);                                                                \
+		stem##_8##target(batch, 8);                                                        \
 		break;                                                                             \
 	case 9:                                                                                    \
-		stem##_16(batch, 9);                                                               \
+		stem##_16##target(batch, 9);                                                       \
 		break;                                                                             \
 	case 10:                                                                                   \
-		stem##_16(batch, 10);                                                              \
+		stem##_16##target(batch, 10);                                                      \
 		break;                                                                             \
 	case 11:                                                                                   \
-		stem##_16(batch, 11);                                                              \
+		stem##_16##target(batch, 11);                                                      \
 		break;                                                                             \
 	case 12:                                                                                   \
-		stem##_16(batch, 12);                                                              \
+		stem##_16##target(batch, 12);                                                      \
 		break;                                                                             \
 	case 13:                                                                                   \
-		stem##_16(batch, 13);                                                              \
+		stem##_16##target(batch, 13);                                                      \
 		break;                                                                             \
 	case 14:                                                                                   \
-		stem##_16(batch, 14);                                                              \
+		stem##_16##target(batch, 14);                                                      \
 		break;                                                                             \
 	case 15:                                                                                   \
-		stem##_16(batch, 15);                                                              \
+		stem##_16##target(batch, 15);                                                      \
 		break;                                                                             \
 	case 16:                                                                                   \
-		stem##_16(batch, 16);                                                              \
+		stem##_16##target(batch, 16);                                                      \
 		break;                                                                             \
 	}
 
 static void encode_plain(const struct batch *batch)
 {
-	DISPATCH(encode_all, batch)
+	DISPATCH(encode_all, , batch)
 }
 
 static void decode_plain(const struct batch *batch)
 {
-	DISPATCH(decode_all, batch)
+	DISPATCH(decode_all, , batch)
 }
 
 #ifdef __x86_64__
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-
 static bool have_avx512(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-AVX512 static void encode_avx512(const struct batch *batch){ DISPATCH(encode_all, batch) }
+AVX512 static void encode_avx512(const struct batch *batch){ DISPATCH(encode_all, _avx512, batch) }
 
 AVX512 static void decode_avx512(const struct batch *batch)
 {
-	DISPATCH(decode_all, batch)
+	DISPATCH(decode_all, _avx512, batch)
 }
 #else
 #define encode_avx512 encode_plain
