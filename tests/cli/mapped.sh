@@ -2,10 +2,15 @@
 # mapped - records that stay where they are in the page cache until they are written
 . "$(dirname "$0")/prelude.sh"
 
-# refers yes|no ARGUMENT...: does --explain say that records stay in the mapped input?
+# refers yes|no ARGUMENT...: does --explain say that records stay in the mapped input? In little
+# memory it measures little.
 refers() {
 	refers_expected=$1
 	shift
+	case "$*" in
+	*-S*) ;;
+	*) set -- "$@" -S 64M ;;
+	esac
 	run --explain "$@"
 	refers_found=no
 	! grep -q '^mapped input' stdout || refers_found=yes

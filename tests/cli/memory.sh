@@ -46,8 +46,8 @@ for memory in 128 112 96; do
 done
 
 claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
-truncate -s 2G sparse
-within 16 -S 16M sparse
+truncate -s 1G sparse
+within 8 -S 8M sparse
 refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
 enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
 "$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"

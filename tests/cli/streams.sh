@@ -43,7 +43,7 @@ done
 [ "$(cat left)" -eq 0 ] || broken "compressed: $(cat left) bytes are left"
 { "$GSORT_CHECK" -; wc -c > left; } < a > output 2> stderr
 [ "$(cat left)" -eq 0 ] || broken "gsort-check: $(cat left) bytes are left"
-{ "$GSORT" --explain; wc -c > left; } < a > output 2> stderr
+{ "$GSORT" --explain -S 64M; wc -c > left; } < a > output 2> stderr
 [ "$(cat left)" -eq 800024 ] || broken "--explain: only $(cat left) bytes are left"
 
 claim 'several inputs are one'
