@@ -326,8 +326,7 @@ static int find_there(struct part_files *files)
 	return r == 0 ? part_files_look_through(files, check_there) : r;
 }
 
-/* Up to what a killed process has left. */
-static int look(const struct syscalls *calls, const char *name, uint32_t n,
+static int make(const struct syscalls *calls, const char *name, uint32_t n,
 		struct part_files **ret_files)
 {
 	struct part_files *files = calloc(1, sizeof *files);
@@ -339,18 +338,18 @@ static int look(const struct syscalls *calls, const char *name, uint32_t n,
 	files->calls = calls;
 	files->given = name;
 	files->n = n;
-	files->directory = (struct file){ .calls = calls, .fd = -1 };
+	files->lock = files->directory = (struct file){ .calls = calls, .fd = -1 };
 	r = open_directory(files);
-	if (r == 0)
-		r = make_paths(files);
-	return r == 0 ? part_files_find_left(files) : r;
+	return r == 0 ? make_paths(files) : r;
 }
 
 int part_files_check(const struct syscalls *calls, const char *name, uint32_t n)
 {
 	struct part_files *files;
-	int r = look(calls, name, n, &files);
+	int r = make(calls, name, n, &files);
 
+	if (r == 0)
+		r = part_files_find_left(files);
 	if (r == 0 && !files->left_older.n_parts && !files->left_newer.n_parts)
 		r = find_there(files);
 	part_files_close(files);
@@ -361,12 +360,18 @@ int part_files_open(const struct syscalls *calls, const char *name, uint32_t n,
 		    struct part_files **ret_files)
 {
 	struct part_files *files;
-	int r = look(calls, name, n, &files);
+	int r = make(calls, name, n, &files);
 
+	if (r == 0)
+		r = part_files_lock(files);
+	if (r == 0)
+		r = part_files_find_left(files);
 	if (r == 0)
 		r = part_files_settle(files);
 	if (r == 0)
 		r = find_there(files);
+	if (files)
+		part_files_unlock(files);
 	if (r < 0) {
 		part_files_close(files);
 		return r;

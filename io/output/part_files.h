@@ -23,6 +23,10 @@
  * size. What has such a name, and is in neither, is refused before anything is touched; and nothing
  * is moved aside over what others have put there.
  *
+ * Two processes may write parts of the same name: who is first to commit has them, and the other
+ * finds that they have changed. What is looked at when they are opened, and the commit, is done by
+ * one at a time (part_files_lock.c).
+ *
  * Files that the older list has beyond the new ones go with it, if nobody has changed them since
  * they were looked at. Any other that looks like one of the parts is refused, then or when it
  * appears: it would be taken for one by who has no list, or be lost.

@@ -59,6 +59,15 @@ static int check_since(struct part_files *files, uint32_t number, bool is_aside,
 	return fail_made(files, name);
 }
 
+/* A list that is there is of somebody who was killed meanwhile, or of nobody that we know. */
+static int check_lock(const struct part_files *files)
+{
+	char name[NAME_MAX + 1];
+
+	part_files_make_newer_name(files->base, name);
+	return files->lock_is_left ? fail_made(files, name) : 0;
+}
+
 static int check_again(struct part_files *files, struct output **outputs)
 {
 	int r = 0;
@@ -209,8 +218,12 @@ int part_files_commit(struct part_files *files, struct output **outputs, const c
 		      bool is_durable)
 {
 	bool is_first = false;
-	int r = check_again(files, outputs);
+	int r = part_files_lock(files);
 
+	if (r == 0)
+		r = check_lock(files);
+	if (r == 0)
+		r = check_again(files, outputs);
 	if (r == 0)
 		r = part_files_begin(files, list);
 	if (r == 0) {
@@ -220,8 +233,8 @@ int part_files_commit(struct part_files *files, struct output **outputs, const c
 			put_all_back(files);
 		else
 			drop_older(files);
-		part_files_end(files);
 	}
+	part_files_unlock(files);
 	for (uint32_t i = 0; i <= files->n; i++) {
 		output_abort(outputs[i]);
 		outputs[i] = NULL;

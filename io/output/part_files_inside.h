@@ -3,6 +3,7 @@
  *
  *	part_files.c		opened: the names, and what has them
  *	part_files_killed.c	what a process that was killed has left of that
+ *	part_files_lock.c	others do none of it meanwhile
  *	part_files_commit.c	the names are given
  *
  * Files are known by their number; the list's comes behind all others. Numbers from n on are of
@@ -48,6 +49,9 @@ struct part_files {
 
 	/* Left by a killed process: the list aside, and the copy of the new one; or none. */
 	struct parts_list left_older, left_newer;
+
+	struct file lock;  /* .NAME.parts.newer, while nobody else may do anything; or closed */
+	bool lock_is_left; /* it holds a list, and not the one that is given names now */
 
 	/* While names are given. */
 	uint32_t n_aside; /* of stale, behind the n, that are */
@@ -99,19 +103,31 @@ int part_files_read_list(const struct part_files *files, const char *name,
 			 struct parts_list *ret_list);
 
 /*
+ * Whether it is there, as what a list could be. 1; 0: it is not; or a negative errno after a
+ * message.
+ */
+int part_files_look_at_list(const struct part_files *files, const char *name);
+
+/*
+ * Let nobody else give such names, or look at what has them, until it is unlocked; waits for those
+ * who do. 0, or a negative errno after a message.
+ */
+int part_files_lock(struct part_files *files);
+/* If it was locked; .NAME.parts.newer goes, unless it is left there by others. */
+void part_files_unlock(struct part_files *files);
+
+/*
  * Find out whether there is a list, and what a killed process has left; nothing is changed. 0, or a
  * negative errno after a message: something has a name of what is left, and no list says that it
  * is.
  */
 int part_files_find_left(struct part_files *files);
 
-/* Put what was found in order. 0, or a negative errno after a message. */
+/* Put what was found in order, locked. 0, or a negative errno after a message. */
 int part_files_settle(struct part_files *files);
 
 /*
- * Before names are given, so that the next finds what it needs if this process is killed in the
- * middle: a copy of the list. 0, or a negative errno after a message. And when it is over, well or
- * not.
+ * Before names are given, locked, so that the next finds what it needs if this process is killed in
+ * the middle: a copy of the list, until it is unlocked. 0, or a negative errno after a message.
  */
-int part_files_begin(const struct part_files *files, const char *list);
-void part_files_end(const struct part_files *files);
+int part_files_begin(struct part_files *files, const char *list);

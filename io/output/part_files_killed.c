@@ -50,8 +50,7 @@ static int fail_not_left(const struct part_files *files, const char *name)
 		    files->given, name);
 }
 
-/* 1: it is there, as what a list could be; 0: it is not; or a negative errno after a message. */
-static int look_at_list(const struct part_files *files, const char *name)
+int part_files_look_at_list(const struct part_files *files, const char *name)
 {
 	struct stat status;
 	const int r = part_files_look_at_name(files, name, &status);
@@ -65,7 +64,7 @@ static int find_older(struct part_files *files)
 	int r;
 
 	part_files_make_name(files, LIST_NUMBER, true, name);
-	r = look_at_list(files, name);
+	r = part_files_look_at_list(files, name);
 	if (r > 0)
 		r = part_files_read_list(files, name, &files->left_older);
 	return r < 0 ? r : 0;
@@ -110,7 +109,7 @@ static int find_newer(struct part_files *files)
 	int r;
 
 	part_files_make_newer_name(files->base, name);
-	r = look_at_list(files, name);
+	r = part_files_look_at_list(files, name);
 	if (r <= 0)
 		return r;
 	r = file_open(files->calls, files->directory.fd, name, O_RDONLY | O_NONBLOCK, 0, &file);
@@ -220,27 +219,18 @@ static int take_back(struct part_files *files, uint32_t number, bool is_aside, c
 		       0;
 }
 
-static int forget(const struct part_files *files, const char *name)
+static int forget_older_list(const struct part_files *files)
 {
+	char name[NAME_MAX + 1];
 	struct stat status;
-	int r = part_files_look_at_name(files, name, &status);
+	int r;
 
+	part_files_make_name(files, LIST_NUMBER, true, name);
+	r = part_files_look_at_name(files, name, &status);
 	if (r <= 0)
 		return r;
 	r = file_remove(files->calls, files->directory.fd, name, 0);
 	return r < 0 ? fail_removing(files, name, r) : 0;
-}
-
-static int forget_lists(const struct part_files *files)
-{
-	char name[NAME_MAX + 1];
-	int r = 0;
-
-	part_files_make_name(files, LIST_NUMBER, true, name);
-	if (files->has_list)
-		r = forget(files, name);
-	part_files_make_newer_name(files->base, name);
-	return r == 0 ? forget(files, name) : r;
 }
 
 int part_files_settle(struct part_files *files)
@@ -249,8 +239,9 @@ int part_files_settle(struct part_files *files)
 
 	if (r == 0)
 		r = part_files_look_through(files, take_back);
-	if (r == 0)
-		r = forget_lists(files);
+	if (r == 0 && files->has_list)
+		r = forget_older_list(files);
+	files->lock_is_left = files->lock_is_left && r < 0;
 	if (r < 0 || files->has_list || !files->left_older.n_parts)
 		return r;
 	r = part_files_move_back(files, LIST_NUMBER, false);
@@ -261,36 +252,13 @@ int part_files_settle(struct part_files *files)
 	return 0;
 }
 
-int part_files_begin(const struct part_files *files, const char *list)
+int part_files_begin(struct part_files *files, const char *list)
 {
 	char name[NAME_MAX + 1];
-	struct file file;
-	int r, closed;
+	int r = files->lock.fd < 0 ? -EACCES : file_write_at(&files->lock, 0, list, strlen(list));
 
 	part_files_make_newer_name(files->base, name);
-	r = file_open(files->calls, files->directory.fd, name, O_WRONLY | O_CREAT | O_EXCL, 0600,
-		      &file);
-	if (r == 0) {
-		r = file_write_at(&file, 0, list, strlen(list));
-		closed = file_close(&file);
-		if (r == 0)
-			r = closed;
-		if (r < 0)
-			file_remove(files->calls, files->directory.fd, name, 0);
-	}
 	return r < 0 ? fail(r, "%s: %s beside it, a copy of the list, cannot be written: %m",
 			    files->given, name) :
 		       0;
-}
-
-void part_files_end(const struct part_files *files)
-{
-	char name[NAME_MAX + 1];
-	int r;
-
-	part_files_make_newer_name(files->base, name);
-	r = file_remove(files->calls, files->directory.fd, name, 0);
-	if (r < 0)
-		warn("%s: %s beside it is not needed any more, and cannot be removed: %s",
-		     files->given, name, strerror(-r));
 }

@@ -288,7 +288,7 @@ for name in .x.0000.older .x.parts.older x.0005; do
 	while_sorted "somebody else has made $name beside it" "echo precious > $name"
 done
 while_sorted 'somebody else has made .x.0001.older' 'ln ../second .x.0001.older'
-while_sorted '.x.parts.newer beside it, a copy of the list, cannot be written: File exists' \
+while_sorted 'somebody else has made .x.parts.newer beside it since it was looked at' \
 	'echo precious > .x.parts.newer'
 rm -rf pipe out three
 mkdir out

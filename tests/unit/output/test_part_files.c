@@ -3,6 +3,9 @@
  */
 #include "io/output/part_files.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "tests/support/output_fixture.h"
@@ -425,6 +428,81 @@ static void part_that_others_have_changed_is_not_replaced(void **state)
 	assert_non_null(text_of("x.parts"));
 }
 
+/* Who comes while names are given: another process, or another thread. */
+static pthread_t newcomer;
+
+static void *begin_at_the_same_time(void *argument)
+{
+	static struct part_files *files;
+	static char name[64];
+
+	(void)argument;
+	strcpy(name, path_of("x"));
+	if (part_files_open(&faulty_calls, name, 2, &files) < 0)
+		return NULL;
+	part_files_close(files);
+	return files;
+}
+
+static void let_another_begin(void)
+{
+	const int fd = open(path_of(".x.parts.newer"), O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(pthread_create(&newcomer, NULL, begin_at_the_same_time, NULL), 0);
+}
+
+/* For what a killed process has left it would take what is aside. */
+static void who_begins_while_others_give_names_waits_for_them(void **state)
+{
+	void *opened;
+
+	(void)state;
+	assert_int_equal(write_parts(3, 'a'), 0);
+	before_moving = let_another_begin;
+	assert_int_equal(write_parts(2, 'b'), 0);
+	assert_int_equal(pthread_join(newcomer, &opened), 0);
+	assert_non_null(opened);
+	assert_parts(2, 'b');
+}
+
+static void commit_at_the_same_time(void)
+{
+	while_written = NULL;
+	assert_int_equal(write_parts(2, 'c'), 0);
+}
+
+static void the_second_to_give_names_is_refused(void **state)
+{
+	(void)state;
+	for (int has_older = 0; has_older < 2; has_older++) {
+		while_written = commit_at_the_same_time;
+		assert_true(write_parts(2, 'b') < 0);
+		assert_parts(2, 'c');
+		messages_reset(true);
+	}
+}
+
+/* Another was killed as it gave names to its parts, while ours were written. */
+static void leave_a_list(void)
+{
+	while_written = NULL;
+	write_text(".x.parts.newer", "{\"gsort_parts\": 1");
+}
+
+static void what_is_left_meanwhile_is_not_overwritten(void **state)
+{
+	(void)state;
+	while_written = leave_a_list;
+	assert_int_equal(write_parts(2, 'a'), -EBUSY);
+	assert_string_equal(text_of(".x.parts.newer"), "{\"gsort_parts\": 1");
+	assert_int_equal(write_parts(2, 'b'), 0);
+	assert_parts(2, 'b');
+}
+
 static const char *const left_names[] = { ".x.0000.older", ".x.0005.older", ".x.parts.older",
 					  ".x.parts.newer" };
 enum { N_LEFT = sizeof left_names / sizeof left_names[0] };
@@ -605,6 +683,9 @@ int main(void)
 		FIXTURE(what_no_part_can_replace_is_refused),
 		FIXTURE(files_that_only_the_list_names_otherwise_stay),
 		FIXTURE(part_that_others_have_changed_is_not_replaced),
+		FIXTURE(who_begins_while_others_give_names_waits_for_them),
+		FIXTURE(the_second_to_give_names_is_refused),
+		FIXTURE(what_is_left_meanwhile_is_not_overwritten),
 		FIXTURE(what_no_list_says_was_left_is_refused_and_stays),
 		FIXTURE(what_is_not_of_the_size_that_was_left_is_refused),
 		FIXTURE(what_others_make_while_parts_are_written_stays),

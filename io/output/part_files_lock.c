@@ -1,0 +1,100 @@
+/*
+ * part_files_lock - one process at a time gives the names, or looks at what has them
+ *
+ * Who opens the files takes what is aside for that of a process that was killed; so nobody may be
+ * giving names meanwhile. Both hold a lock of .NAME.parts.newer as long as that takes, and wait for
+ * it, since that is not long: not while there is only written. The second that comes to give names
+ * then finds that what it looked at has changed.
+ *
+ * The file goes with the lock. Who has waited for one that has gone looks for the next. Where a
+ * file system has no locks, nobody waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "io/output/part_files_inside.h"
+#include "src/base/messages.h"
+
+static bool is_want_of_locks(int error)
+{
+	return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+static int wait_for_lock(const struct file *file)
+{
+	int r;
+
+	do
+		r = flock(file->fd, LOCK_EX) < 0 ? -errno : 0;
+	while (r == -EINTR);
+	return r < 0 && is_want_of_locks(-r) ? 0 : r;
+}
+
+/* Locked, what is it? 1; 0: it has no name any more; or a negative errno. */
+static int look_at_locked(struct part_files *files, const char *name)
+{
+	struct stat status;
+	int r = fstat(files->lock.fd, &status) < 0 ? -errno : 1;
+
+	files->lock_is_left = r < 0 && part_files_look_at_name(files, name, &status) <= 0;
+	files->lock_is_left = files->lock_is_left || status.st_size > 0;
+	return r < 0 ? r : status.st_nlink > 0;
+}
+
+static int try_to_lock(struct part_files *files, const char *name)
+{
+	int r = file_open(files->calls, files->directory.fd, name,
+			  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600, &files->lock);
+
+	if (r < 0)
+		return r;
+	files->lock_is_left = true; /* as long as it is not ours */
+	r = wait_for_lock(&files->lock);
+	if (r == 0)
+		r = look_at_locked(files, name);
+	if (r == 0)
+		file_close(&files->lock);
+	return r;
+}
+
+/* Where nothing can be made, nothing will be: whoever writes there will say so. */
+static bool is_want_of_rights(int r)
+{
+	return r == -EACCES || r == -EPERM || r == -EROFS;
+}
+
+int part_files_lock(struct part_files *files)
+{
+	char name[NAME_MAX + 1];
+	int r;
+
+	part_files_make_newer_name(files->base, name);
+	r = part_files_look_at_list(files, name);
+	if (r < 0)
+		return r;
+	do
+		r = try_to_lock(files, name);
+	while (r == 0);
+	return r > 0 || is_want_of_rights(r) ?
+		       0 :
+		       fail(r, "%s: %s beside it cannot be locked: %m", files->given, name);
+}
+
+void part_files_unlock(struct part_files *files)
+{
+	char name[NAME_MAX + 1];
+	int r = 0;
+
+	if (files->lock.fd < 0)
+		return;
+	part_files_make_newer_name(files->base, name);
+	if (!files->lock_is_left)
+		r = file_remove(files->calls, files->directory.fd, name, 0);
+	file_close(&files->lock);
+	if (r < 0)
+		warn("%s: %s beside it is not needed any more, and cannot be removed: %s",
+		     files->given, name, strerror(-r));
+}
