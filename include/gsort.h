@@ -308,11 +308,10 @@ GSORT_API const char *gsort_get_option_word(unsigned i, unsigned n, char *text);
 GSORT_API const char *gsort_describe_types(void);
 
 /*
- * Take an option from the words of a command line: like gsort_set(), but
- *
- * those that only a program can do are taken, too. What they ask for it does: gsort_get_taken().
- * check, check-quiet and explain say that one of those functions will be called, and not
- * gsort_run(); check also has the disorder told, as a note; assume-size is for gsort_explain().
+ * Take an option from the words of a command line: like gsort_set(), but those that only a program
+ * can do are taken, too. What they ask for it does: gsort_get_taken(). check, check-quiet and
+ * explain say that one of those functions will be called, and not gsort_run(); check also has the
+ * disorder told, as a note; assume-size is for gsort_explain().
  */
 GSORT_API int gsort_take(struct gsort *sort, const char *name, const char *value);
 

@@ -57,7 +57,8 @@ static int check_value(const struct option_spec *row, const char *value)
 static int check_row(const struct gsort *sort, const struct option_spec *row, const char *name,
 		     const char *value)
 {
-	const int r = check_early(sort, name);
+	char spelling[OPTION_SPELLING_NBYTES];
+	const int r = check_early(sort, row ? option_spell(row, spelling) : name);
 
 	if (r < 0)
 		return r;

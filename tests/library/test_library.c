@@ -571,9 +571,9 @@ static void failure_is_told_with_its_own_message_whatever_was_refused_since(void
 	good(sort, gsort_put(sort, numbers, 12));
 	good(sort, gsort_finish(sort));
 	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
-	refused(sort, gsort_set_unique(sort), -EBUSY, "unique: the sort has begun");
+	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
 	refused(sort, gsort_finish(sort), -EINVAL, "what was put");
-	refused(sort, gsort_set_unique(sort), -EBUSY, "unique: the sort has begun");
+	refused(sort, gsort_set_unique(sort), -EBUSY, "-u, --unique: the sort has begun");
 	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "what was put");
 	refused(sort, gsort_get(sort, &found, 8, &got), -EINVAL, "what was put");
 	gsort_close(sort);
