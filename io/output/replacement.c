@@ -414,9 +414,11 @@ int replacement_note_written(struct replacement *replacement, const struct file 
 
 	if (!has_name(replacement))
 		return 0;
-	r = fstat(file->fd, &status) < 0 ? -errno : check_written(replacement, &status);
+	if (fstat(file->fd, &status) < 0)
+		return fail(-errno, "%s: cannot be replaced: %m", replacement->replaced.path);
+	r = check_written(replacement, &status);
 	if (r < 0)
-		return fail(r, "%s: cannot be replaced: %m", replacement->replaced.path);
+		return r;
 	replacement->written = file_state_of(&status);
 	replacement->is_written = true;
 	return 0;

@@ -37,19 +37,30 @@ static struct output *open_named(bool is_kept, const char *path, const char **re
 	return output;
 }
 
+/* The name that the new file of replace_old() had; the output's own goes with it. */
+static char new_files_name[64];
+
+/* What is to take the place of `path`, which is old, and has been written. */
+static struct output *replace_old(bool is_kept, const char *path)
+{
+	struct output *output;
+	const char *name;
+
+	messages_reset(true);
+	write_file(path, "old", 3);
+	output = open_named(is_kept, path, &name);
+	snprintf(new_files_name, sizeof new_files_name, "%s", name);
+	write_data(output);
+	return output;
+}
+
 static void what_took_the_new_files_name_does_not_become_the_output(void **state)
 {
 	(void)state;
 	for (int is_kept = 0; is_kept < 2; is_kept++) {
-		const char *path = path_of("f"), *name;
-		struct output *output;
-		char hidden[64];
+		const char *path = path_of("f"), *hidden = new_files_name;
+		struct output *output = replace_old(is_kept, path);
 
-		messages_reset(true);
-		write_file(path, "old", 3);
-		output = open_named(is_kept, path, &name);
-		snprintf(hidden, sizeof hidden, "%s", name);
-		write_data(output);
 		write_file(path_of("foreign"), "foreign", 7);
 		assert_int_equal(rename(path_of("foreign"), path_of(hidden)), 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), -EBUSY);
@@ -66,15 +77,11 @@ static void new_file_of_another_size_does_not_become_the_output(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
-		const char *path = path_of("f"), *name;
-		struct output *output;
+		const char *path = path_of("f");
+		struct output *output = replace_old(i % 2, path);
 
-		messages_reset(true);
-		write_file(path, "old", 3);
-		output = open_named(i % 2, path, &name);
-		write_data(output);
 		assert_int_equal(output_complete(output, OUTPUT_UNSYNCED), 0);
-		assert_int_equal(truncate(path_of(name), sizes[i / 2]), 0);
+		assert_int_equal(truncate(path_of(new_files_name), sizes[i / 2]), 0);
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EBUSY);
 		assert_non_null(strstr(messages_last(), "somebody else has changed it"));
 		assert_true(file_holds(path, "old", 3));
@@ -158,15 +165,13 @@ static void new_file_that_nobody_changed_becomes_the_output(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		const char *path = path_of("f"), *name;
+		const char *path = path_of("f");
 		struct output *output;
 		struct stat status;
 
-		messages_reset(true);
-		write_file(path, "old", 3);
+		write_file(path, "", 0);
 		assert_int_equal(chmod(path, 0640), 0);
-		output = open_named(i & 1, path, &name);
-		write_data(output);
+		output = replace_old(i & 1, path);
 		if (i & 2)
 			assert_int_equal(output_settle(output, &status), 0);
 		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
@@ -179,18 +184,14 @@ static void new_file_that_was_removed_is_named(void **state)
 {
 	(void)state;
 	for (int is_kept = 0; is_kept < 2; is_kept++) {
-		const char *path = path_of("f"), *name;
-		struct output *output;
-		char hidden[64];
+		const char *path = path_of("f");
+		struct output *output = replace_old(is_kept, path);
+		char named[80];
 
-		messages_reset(true);
-		write_file(path, "old", 3);
-		output = open_named(is_kept, path, &name);
-		snprintf(hidden, sizeof hidden, "%s beside it", name);
-		write_data(output);
-		unlink(path_of(name));
+		snprintf(named, sizeof named, "%s beside it", new_files_name);
+		unlink(path_of(new_files_name));
 		assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
-		assert_non_null(strstr(messages_last(), hidden));
+		assert_non_null(strstr(messages_last(), named));
 		assert_non_null(strstr(messages_last(), "somebody else has removed it"));
 		assert_true(file_holds(path, "old", 3));
 		assert_int_equal(count_names(), 1);
