@@ -98,11 +98,21 @@ void description_format_file(struct file_identity file, char text[static 80])
 		 (uintmax_t)file.inode);
 }
 
+/* To each machine a file system that it shares with others is another device. */
+static void format_file(const struct sort_spec *spec, struct file_identity file,
+			char text[static 80])
+{
+	if (spec->ranks)
+		snprintf(text, 80, "inode %" PRIuMAX ", ", (uintmax_t)file.inode);
+	else
+		description_format_file(file, text);
+}
+
 /*
  * The time of modification can be set to what it was, as cp -p and rsync -t do; that of the change
  * cannot. Standard input that is a file begins where it stands.
  */
-static int add_input(FILE *stream, const char *path)
+static int add_input(FILE *stream, const struct sort_spec *spec, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	const off_t begin = is_stdin ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
@@ -111,7 +121,7 @@ static int add_input(FILE *stream, const char *path)
 
 	if ((is_stdin ? fstat(STDIN_FILENO, &status) : stat(path, &status)) < 0)
 		return fail(-errno, "%s: %m", path);
-	description_format_file(file_identity_of(&status), file);
+	format_file(spec, file_identity_of(&status), file);
 	add(stream, "input", "%s", path);
 	fprintf(stream, "%s%s%c", input_state, path, 0);
 	fprintf(stream,
@@ -141,8 +151,9 @@ static int find_directory(const char *path, struct file_identity *ret_directory)
  * The output under construction lies beside the file that its name leads to. If a link is turned
  * elsewhere, it would be looked for where it is not, and stay, hidden, where it is.
  */
-static int add_output_place(FILE *stream, const char *path)
+static int add_output_place(FILE *stream, const struct sort_spec *spec)
 {
+	const char *path = spec->output_path;
 	struct file_identity directory;
 	char text[80], *end;
 	int r = place_follow_links(path, &end);
@@ -151,7 +162,7 @@ static int add_output_place(FILE *stream, const char *path)
 		return fail(r, "%s: %m", path);
 	r = find_directory(end, &directory);
 	if (r == 0) {
-		description_format_file(directory, text);
+		format_file(spec, directory, text);
 		add(stream, "place of the output", "%sas %s", text, end);
 	}
 	free(end);
@@ -168,9 +179,9 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 				 "no memory to describe the sort: %m");
 	add_spec(stream, spec);
-	r = add_output_place(stream, spec->output_path);
+	r = add_output_place(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
-		r = add_input(stream, spec->inputs[i]);
+		r = add_input(stream, spec, spec->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)
 		r = fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 			      "no memory to describe the sort: %m");

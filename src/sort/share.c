@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/checkpoint/description.h"
 #include "src/exchange/range_cut.h"
 #include "src/ranks/ranks.h"
 
@@ -45,6 +46,10 @@ static int check_possible(const struct sort *sort)
 	const struct sort_spec *spec = sort->spec;
 	const struct input *input = sort->job.input;
 
+	for (size_t i = 0; i < spec->n_inputs; i++)
+		if (strcmp(spec->inputs[i], "-") == 0)
+			return fail(-EINVAL, "several ranks need inputs that are files with names: "
+					     "standard input is the first rank's alone");
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
 				     "reads a part of: of a pipe, or a compressed file without an "
@@ -55,6 +60,59 @@ static int check_possible(const struct sort *sort)
 	return 0;
 }
 
+/* The first rank's description of the sort; for free(). */
+static int receive_description(struct sort *sort, const struct description *own,
+			       struct description *ret_first)
+{
+	struct description first = { .nbytes = own->nbytes };
+	int r = ranks_broadcast(ranks_of(sort), &first.nbytes, sizeof first.nbytes, 0);
+
+	if (r < 0)
+		return r;
+	first.text = malloc(first.nbytes + 1);
+	if (!first.text)
+		return fail(-ENOMEM, "no memory for what the first rank sorts");
+	if (is_first(sort))
+		memcpy(first.text, own->text, own->nbytes);
+	r = ranks_broadcast(ranks_of(sort), first.text, first.nbytes, 0);
+	if (r < 0)
+		free(first.text);
+	else
+		*ret_first = first;
+	return r;
+}
+
+static int compare_descriptions(const struct sort *sort, const struct description *first,
+				const struct description *own)
+{
+	const unsigned rank = ranks_rank(ranks_of(sort));
+	struct difference difference;
+
+	if (!description_differs(first, own, ACCEPT_NONE, &difference))
+		return 0;
+	return fail(-EINVAL,
+		    "rank %u, on %s, sorts something else than the first, on %s: its %s is '%s', "
+		    "and not '%s'",
+		    rank, ranks_host(ranks_of(sort), rank), ranks_host(ranks_of(sort), 0),
+		    difference.name, difference.is, difference.was);
+}
+
+/* All must have been asked for the same, and see the same files. */
+static int check_same(struct sort *sort)
+{
+	struct description own = { 0 }, first;
+	int r = description_make(sort->spec, &own);
+
+	if (r == 0)
+		r = receive_description(sort, &own, &first);
+	if (r == 0) {
+		r = compare_descriptions(sort, &first, &own);
+		free(first.text);
+	}
+	free(own.text);
+	return r;
+}
+
 int share_begin(struct sort *sort)
 {
 	struct job *job = &sort->job;
@@ -62,6 +120,8 @@ int share_begin(struct sort *sort)
 	int r = agree_with_first(sort, is_first(sort) ? check_possible(sort) : 0);
 	uint64_t n;
 
+	if (r == 0)
+		r = check_same(sort);
 	if (r < 0)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;

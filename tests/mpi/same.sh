@@ -90,4 +90,16 @@ claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
+
+claim "ranks that are not asked for the same, or see other files, say so"
+for other in 'few -o out/x' 'random -r -o out/x'; do
+	# They are words.
+	# shellcheck disable=SC2086
+	timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" random -o out/x : -np 1 "$GSORT_MPI" $other \
+		> stdout 2> stderr < /dev/null
+	status=$?
+	[ "$status" -eq 2 ] || broken "$other: status $status"
+	grep -q '^gsort: rank 2, .* sorts something else than the first' stderr || broken "$other"
+	all_gone "$other"
+done
 finish
