@@ -28,10 +28,9 @@ struct extent {
 };
 
 struct memory_tier {
-	uint64_t limit_nbytes; /* set at creation */
-
 	pthread_mutex_t lock;
 	/* Under the lock. */
+	uint64_t limit_nbytes;
 	struct extent *extents; /* by offset */
 	size_t n_extents, n_allocated;
 	uint64_t end; /* the offset of the next extent */
@@ -58,6 +57,14 @@ int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
 	pthread_mutex_init(&tier->lock, NULL);
 	*ret_tier = tier;
 	return 0;
+}
+
+void memory_tier_allow(struct memory_tier *tier, uint64_t limit_nbytes)
+{
+	pthread_mutex_lock(&tier->lock);
+	if (tier->limit_nbytes < limit_nbytes)
+		tier->limit_nbytes = limit_nbytes;
+	pthread_mutex_unlock(&tier->lock);
 }
 
 void memory_tier_close(struct memory_tier *tier)
@@ -209,6 +216,16 @@ uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 
 	pthread_mutex_lock(&tier->lock);
 	nbytes = tier->limit_nbytes - tier->used_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+	return nbytes;
+}
+
+uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
+{
+	uint64_t nbytes;
+
+	pthread_mutex_lock(&tier->lock);
+	nbytes = tier->used_nbytes;
 	pthread_mutex_unlock(&tier->lock);
 	return nbytes;
 }

@@ -22,6 +22,8 @@ struct memory_tier;
 
 /* At most limit_nbytes, counted in pages. 0, or -ENOMEM without a message. */
 int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier);
+/* From now on at most so much, and no less than before. Thread-safe. */
+void memory_tier_allow(struct memory_tier *tier, uint64_t limit_nbytes);
 /* Gives everything back. NULL is fine. */
 void memory_tier_close(struct memory_tier *tier);
 
@@ -38,6 +40,7 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 /* Give whole pages of an extent back, each once. Thread-safe. */
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
-/* Bytes that could be stored more, and the most that were taken. Thread-safe. */
+/* Bytes that could be stored more, that are taken, and the most that were. Thread-safe. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);
+uint64_t memory_tier_used_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_peak_nbytes(struct memory_tier *tier);

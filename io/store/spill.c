@@ -269,6 +269,16 @@ uint64_t spill_peak_nbytes(struct spill *spill)
 	return read_counter(spill, &spill->peak_nbytes);
 }
 
+void spill_allow_memory(struct spill *spill, uint64_t nbytes)
+{
+	memory_tier_allow(spill->memory, nbytes);
+}
+
+uint64_t spill_memory_nbytes(struct spill *spill)
+{
+	return memory_tier_used_nbytes(spill->memory);
+}
+
 uint64_t spill_memory_peak_nbytes(struct spill *spill)
 {
 	return memory_tier_peak_nbytes(spill->memory);

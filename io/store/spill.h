@@ -66,6 +66,9 @@ struct spill_elsewhere {
 };
 int spill_open_elsewhere(const struct spill_elsewhere *where, struct spill **ret_spill);
 
+/* From now on so much may be stored in memory, and no less than before. Thread-safe. */
+void spill_allow_memory(struct spill *spill, uint64_t nbytes);
+
 /*
  * Before anything is stored: more will be than the page cache can hold, so it is to be passed by
  * wherever the file system lets us (direct.h).
@@ -138,6 +141,9 @@ const char *spill_directory(const struct spill *spill, uint32_t file);
 uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_peak_nbytes(struct spill *spill);
 uint64_t spill_memory_peak_nbytes(struct spill *spill);
+
+/* Memory that is taken now. Thread-safe. */
+uint64_t spill_memory_nbytes(struct spill *spill);
 
 /* The same as the first, without waiting: what is being given back may count. */
 uint64_t spill_taken_nbytes(struct spill *spill);

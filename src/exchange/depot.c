@@ -141,26 +141,41 @@ static int make_answer(const struct depot *depot, unsigned from, const struct re
 	return 0;
 }
 
-static int answer(struct depot *depot, unsigned from, const struct request *request)
+/* Memory of a server, for one answer after the other. */
+struct room {
+	void *bytes;
+	size_t nbytes;
+};
+
+static int make_room(struct room *room, size_t nbytes)
+{
+	if (nbytes <= room->nbytes)
+		return 0;
+	free(room->bytes);
+	room->bytes = malloc(nbytes);
+	room->nbytes = room->bytes ? nbytes : 0;
+	return room->bytes ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
+}
+
+static int answer(struct depot *depot, unsigned from, const struct request *request,
+		  struct room *room)
 {
 	const size_t nbytes = answer_nbytes(request);
 	struct ranks_transfer transfer;
-	void *bytes = malloc(nbytes + 1);
-	int r = bytes ? make_answer(depot, from, request, bytes) :
-			fail(-ENOMEM, "no memory for what another rank needs");
+	int r = make_room(room, nbytes);
 
 	if (r == 0)
-		r = ranks_send(depot->ranks, from, request->tag, bytes, nbytes, &transfer);
+		r = make_answer(depot, from, request, room->bytes);
 	if (r == 0)
-		r = ranks_wait(depot->ranks, &transfer);
-	free(bytes);
-	return r;
+		r = ranks_send(depot->ranks, from, request->tag, room->bytes, nbytes, &transfer);
+	return r < 0 ? r : ranks_wait(depot->ranks, &transfer);
 }
 
 /* A server: one request after the other, until it is told that there will be none. */
 static void *serve(void *context)
 {
 	struct depot *depot = context;
+	struct room room = { 0 };
 	struct ranks_transfer transfer;
 	struct request request;
 	int r;
@@ -172,12 +187,13 @@ static void *serve(void *context)
 			r = ranks_wait(depot->ranks, &transfer);
 		if (r < 0 || request.wish == WISH_END)
 			break;
-		r = answer(depot, transfer.from, &request);
+		r = answer(depot, transfer.from, &request, &room);
 		if (r < 0)
 			break;
 	}
 	if (r < 0) /* others wait for this rank */
 		ranks_abort(depot->ranks, 2);
+	free(room.bytes);
 	return NULL;
 }
 

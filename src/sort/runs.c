@@ -52,10 +52,16 @@ static int store_resident(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const size_t n_stored = run_store_n_stored(&sort->store);
+	const size_t n_resident = sort->store.n - n_stored;
 	const bool is_due = sort->spec->ranks || (sort->checkpoint && job->unique && n_stored);
 
-	if (!is_due || n_stored == sort->store.n)
+	if (!is_due || n_resident == 0)
 		return 0;
+	/* What is merged of them goes back as fast. */
+	if (sort->spec->ranks)
+		spill_allow_memory(job->spill,
+				   runs_n_items(sort->store.runs + n_stored, n_resident) *
+					   job->layout->resident_nbytes);
 	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			    runs_leave_nbytes(sort), &sort->account.ledger);
 }
@@ -190,8 +196,11 @@ uint64_t runs_leave_nbytes(struct sort *sort)
 {
 	const struct plan *plan = &sort->job.plan;
 	const uint64_t resident_nbytes = sort->job.pool ? chunk_pool_trim(sort->job.pool) : 0;
+	/* On a device with memory of its own it is not in this one. */
+	const uint64_t stored_nbytes = plan->copies ? 0 : spill_memory_nbytes(sort->job.spill);
+	const uint64_t taken_nbytes = resident_nbytes + stored_nbytes;
 	const uint64_t rest =
-		plan->device_nbytes > resident_nbytes ? plan->device_nbytes - resident_nbytes : 0;
+		plan->device_nbytes > taken_nbytes ? plan->device_nbytes - taken_nbytes : 0;
 
 	return rest > plan->merge_nbytes ? rest : plan->merge_nbytes;
 }

@@ -120,12 +120,21 @@ static uint64_t taken_nbytes(void *spill)
 	return spill_taken_nbytes(spill);
 }
 
+/* Of other ranks' runs, too, what fits stays in memory: see runs.c. */
+static uint64_t memory_of_spill(const struct job *job, const struct sort_spec *spec)
+{
+	const struct plan *plan = &job->plan;
+
+	return spec->ranks && plan->fits ? plan->n_chunks * plan->chunk_nbytes :
+					   plan->host_tier_nbytes;
+}
+
 static int open_spill(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
 	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
 				    spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
-					       spec->temp_limit_nbytes, job->plan.host_tier_nbytes,
+					       spec->temp_limit_nbytes, memory_of_spill(job, spec),
 					       &job->spill);
 
 	if (r == 0) {

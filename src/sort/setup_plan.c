@@ -53,6 +53,15 @@ void setup_limit_input(struct input *input, const struct sort_spec *spec)
 		input_keep_frames(input, memory_limit(spec) / 4);
 }
 
+/*
+ * Of several ranks each stores what is resident in the end, in memory as far as it can: then a part
+ * of it is there twice, since resident runs are given back in pieces, of which many are begun.
+ */
+static uint64_t data_limit(const struct sort_spec *spec, uint64_t nbytes)
+{
+	return spec->ranks ? nbytes - nbytes / 5 : nbytes;
+}
+
 /* What inputs take, and a compressed output. */
 static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *spec)
 {
@@ -95,7 +104,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.input_nbytes = input_nbytes(job, spec),
 		.n_ranks = n_ranks,
 		.n_threads = setup_n_threads(spec),
-		.memory_nbytes = memory_limit(spec),
+		.memory_nbytes = data_limit(spec, memory_limit(spec)),
 		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
 		.batch_size = spec->batch_size,
 		.n_ranges = spec->n_ranges,
@@ -127,7 +136,8 @@ static bool is_enough(const struct job *job, const struct sort_spec *spec, uint6
 	struct sort_spec tried = *spec;
 	struct plan plan;
 
-	tried.memory_nbytes = request.memory_nbytes = memory_nbytes;
+	tried.memory_nbytes = memory_nbytes;
+	request.memory_nbytes = data_limit(spec, memory_nbytes);
 	request.streams_nbytes = streams_nbytes(job, &tried);
 	plan_make(&request, &plan);
 	return plan.is_enough;
