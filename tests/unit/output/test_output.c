@@ -650,6 +650,50 @@ static void owner_is_kept_where_we_may(void **state)
 	assert_int_equal(status.st_gid, 5678);
 }
 
+/* Halves by two who have opened it apart, as processes do. */
+static void several_may_write_one_output(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output, *joined;
+
+	(void)state;
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, &output), 0);
+	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
+	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
+	output_abort(joined);
+	assert_true(file_holds(path, old, sizeof old));
+	output_note_others(output, N - N / 2, N);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, output_bytes, N));
+	assert_int_equal(count_names(), 1);
+}
+
+static void output_that_others_have_not_finished_is_not_committed(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, &output), 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
+	output_note_others(output, N - 2 * PIECE, N);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
+	assert_true(file_holds(path, old, sizeof old));
+	assert_int_equal(count_names(), 1);
+}
+
+static void output_that_is_not_seen_cannot_be_joined(void **state)
+{
+	struct output *joined;
+
+	(void)state;
+	assert_int_equal(output_join(&faulty_calls, path_of("f"), ".gsort-unfinished-0", &joined),
+			 -ENOENT);
+	assert_non_null(strstr(messages_last(), "all ranks must see the same directory"));
+	assert_int_equal(count_names(), 0);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -686,6 +730,9 @@ int main(void)
 		FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 		FIXTURE(permissions_are_what_a_user_expects),
 		FIXTURE(owner_is_kept_where_we_may),
+		FIXTURE(several_may_write_one_output),
+		FIXTURE(output_that_others_have_not_finished_is_not_committed),
+		FIXTURE(output_that_is_not_seen_cannot_be_joined),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);

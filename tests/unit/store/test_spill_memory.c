@@ -257,6 +257,22 @@ static void threads_share_memory(void **state)
 	spill_close(spill);
 }
 
+static void memory_may_be_allowed_later(void **state)
+{
+	const char *const directory = fixture_directory;
+	struct spill *spill = open_with_memory(&directory, 0, SPILL_UNLIMITED);
+
+	(void)state;
+	assert_false(is_in_memory(spill, store_bytes(spill, N)));
+	spill_allow_memory(spill, N_IN_PAGES);
+	assert_true(is_in_memory(spill, store_bytes(spill, N)));
+	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
+	assert_false(is_in_memory(spill, store_bytes(spill, N)));
+	spill_allow_memory(spill, 0);
+	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
+	spill_close(spill);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -269,6 +285,7 @@ int main(void)
 		FIXTURE(memory_that_cannot_be_had_is_not_missed),
 		FIXTURE(extent_that_cannot_be_noted_leaves_no_mapping),
 		FIXTURE(threads_share_memory),
+		FIXTURE(memory_may_be_allowed_later),
 	};
 
 	fill_pattern(spill_bytes, sizeof spill_bytes, 1);

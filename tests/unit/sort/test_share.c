@@ -1,0 +1,318 @@
+/*
+ * test_share - a sort by several ranks is the sort of one process, byte for byte, or none
+ */
+#include "src/sort/sort.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "src/base/messages.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/ranks_double.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N = 150000, N_FEW = 2000 };
+
+static const struct sort_observer nobody;
+static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
+static uint64_t numbers[N];
+static char random_path[512], few_path[512], alone_path[512], together_path[512];
+
+static int start(void **state)
+{
+	int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	strcpy(random_path, path_of("random"));
+	strcpy(few_path, path_of("few"));
+	strcpy(alone_path, path_of("alone"));
+	strcpy(together_path, path_of("together"));
+	fill_pattern(numbers, sizeof numbers, 1);
+	write_file(random_path, numbers, sizeof numbers);
+	for (size_t i = 0; i < N_FEW; i++)
+		numbers[i] %= 7;
+	write_file(few_path, numbers, N_FEW * sizeof *numbers);
+	return 0;
+}
+
+/* What is asked for, beside who does it. */
+struct asked {
+	struct key key;
+	struct sort_spec spec;
+	const char *inputs[2];
+};
+
+static void ask(struct asked *asked, const char *type, uint64_t record_nbytes, const char *first,
+		const char *second)
+{
+	static const char *const directories[] = { fixture_directory };
+	const struct sort_spec nothing = SORT_SPEC_DEFAULTS;
+
+	assert_int_equal(key_parse_type(type, &asked->key), 0);
+	asked->inputs[0] = first;
+	asked->inputs[1] = second;
+	asked->spec = nothing;
+	asked->spec.inputs = asked->inputs;
+	asked->spec.n_inputs = second ? 2 : 1;
+	asked->spec.record_nbytes = record_nbytes;
+	asked->spec.keys = &asked->key;
+	asked->spec.n_keys = 1;
+	asked->spec.output_path = together_path;
+	asked->spec.memory_nbytes = 1 << 20;
+	asked->spec.n_threads = 1;
+	asked->spec.temp_dirs = directories;
+	asked->spec.n_temp_dirs = 1;
+}
+
+static int sort_share(struct ranks *ranks, void *argument)
+{
+	struct sort_spec spec = ((const struct asked *)argument)->spec;
+	struct sort_facts facts;
+
+	spec.ranks = ranks;
+	return sort_run(&spec, &nobody, NULL, &facts);
+}
+
+/* The bytes of a file, for free(). */
+static char *bytes_of(const char *path, size_t *ret_nbytes)
+{
+	struct stat status;
+	FILE *file = fopen(path, "r");
+	char *bytes;
+
+	assert_non_null(file);
+	assert_int_equal(fstat(fileno(file), &status), 0);
+	*ret_nbytes = (size_t)status.st_size;
+	bytes = malloc(*ret_nbytes + 1);
+	assert_int_equal(fread(bytes, 1, *ret_nbytes, file), *ret_nbytes);
+	fclose(file);
+	return bytes;
+}
+
+static void assert_same(void)
+{
+	size_t nbytes;
+	char *bytes = bytes_of(alone_path, &nbytes);
+
+	assert_true(file_holds(together_path, bytes, nbytes));
+	free(bytes);
+}
+
+static void sort_alone(const struct asked *asked)
+{
+	struct sort_spec spec = asked->spec;
+	struct sort_facts facts;
+
+	spec.output_path = alone_path;
+	assert_int_equal(sort_run(&spec, &nobody, NULL, &facts), 0);
+}
+
+static struct ranks_double ranks_of(struct asked *asked, unsigned size)
+{
+	return (struct ranks_double){ .size = size,
+				      .settings = { .stall_ns = minute_ns },
+				      .body = sort_share,
+				      .argument = asked };
+}
+
+static void assert_agrees(struct asked *asked, unsigned size, uint64_t seed)
+{
+	struct ranks_double ranks = ranks_of(asked, size);
+
+	ranks.seed = seed;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < size; i++) {
+		if (ranks.ends[i].r != 0)
+			print_message("rank %u of %u: %s\n", i, size, ranks.ends[i].text);
+		assert_int_equal(ranks.ends[i].r, 0);
+		assert_int_equal(ranks.ends[i].status, 0);
+	}
+	ranks_double_forget(&ranks);
+	assert_same();
+	unlink(together_path);
+}
+
+static void check(struct asked *asked, unsigned size)
+{
+	const unsigned n_before = count_names();
+
+	sort_alone(asked);
+	assert_agrees(asked, size, 0);
+	unlink(alone_path);
+	assert_int_equal(count_names(), n_before);
+}
+
+static void any_number_of_ranks_writes_the_same(void **state)
+{
+	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		ask(&asked, "u64", 8, random_path, few_path);
+		check(&asked, sizes[i]);
+		ask(&asked, "u16", 16, few_path, NULL);
+		check(&asked, sizes[i]);
+	}
+}
+
+static void whatever_order_messages_come_in(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask(&asked, "u16", 8, random_path, few_path);
+	sort_alone(&asked);
+	for (uint64_t seed = 1; seed <= 2; seed++)
+		assert_agrees(&asked, 3, seed);
+}
+
+static void equal_records_of_all_ranks_meet(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask(&asked, "u16", 8, random_path, few_path);
+	asked.spec.unique = true;
+	check(&asked, 3);
+	asked.spec.count = true;
+	check(&asked, 4);
+	asked.spec.limit = 100;
+	check(&asked, 3);
+}
+
+static void limit_is_that_of_all_ranks(void **state)
+{
+	static const uint64_t limits[] = { 0, 1, 700, N / 2 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		ask(&asked, "u8", 8, random_path, few_path);
+		asked.spec.limit = limits[i];
+		asked.spec.verify = true;
+		check(&asked, 3);
+	}
+}
+
+static void records_are_numbered_through(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask(&asked, "u16", 16, few_path, few_path);
+	asked.spec.index = true;
+	check(&asked, 4);
+}
+
+static void there_may_be_less_to_sort_than_ranks(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	write_file(few_path, numbers, 24);
+	ask(&asked, "u64", 8, few_path, NULL);
+	check(&asked, 5);
+	write_file(few_path, numbers, 0);
+	check(&asked, 2);
+}
+
+/* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
+static void nothing_wrong_appears(enum ranks_fault fault, unsigned message)
+{
+	struct asked asked;
+	struct ranks_double ranks;
+	bool all_fine = true;
+
+	ask(&asked, "u16", 8, few_path, NULL);
+	ranks = ranks_of(&asked, 3);
+	ranks.fault = fault;
+	ranks.fault_rank = 1;
+	ranks.fault_message = message;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < ranks.size; i++)
+		all_fine = all_fine && ranks.ends[i].r == 0 && ranks.ends[i].status == 0;
+	ranks_double_forget(&ranks);
+	if (all_fine || access(together_path, F_OK) == 0)
+		assert_same();
+	unlink(together_path);
+}
+
+static unsigned count_messages(void)
+{
+	struct asked asked;
+	struct ranks_double ranks;
+	unsigned n;
+
+	ask(&asked, "u16", 8, few_path, NULL);
+	sort_alone(&asked);
+	ranks = ranks_of(&asked, 3);
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	n = ranks.ends[1].n_sent;
+	ranks_double_forget(&ranks);
+	unlink(together_path);
+	return n;
+}
+
+static void fault_anywhere_is_no_output_or_the_right_one(void **state)
+{
+	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
+	enum { N_PLACES = 5 };
+	const unsigned n = count_messages();
+
+	(void)state;
+	assert_true(n > 10);
+	for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		for (unsigned place = 0; place < N_PLACES; place++)
+			nothing_wrong_appears(kinds[i], (n - 1) * place / (N_PLACES - 1));
+}
+
+/* A rank that was asked for something else. */
+static int sort_otherwise(struct ranks *ranks, void *argument)
+{
+	struct asked asked = *(const struct asked *)argument;
+
+	asked.spec.unique = ranks_rank(ranks) == 2;
+	return sort_share(ranks, &asked);
+}
+
+static void ranks_that_are_asked_for_something_else_are_named(void **state)
+{
+	struct asked asked;
+	struct ranks_double ranks;
+
+	(void)state;
+	ask(&asked, "u16", 8, few_path, NULL);
+	ranks = ranks_of(&asked, 3);
+	ranks.body = sort_otherwise;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	assert_non_null(strstr(ranks.ends[2].text, "rank 2, on "));
+	assert_non_null(strstr(ranks.ends[2].text, "its unique records is 'yes', and not 'no'"));
+	ranks_double_forget(&ranks);
+	assert_int_equal(access(together_path, F_OK), -1);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(any_number_of_ranks_writes_the_same),
+		FIXTURE(whatever_order_messages_come_in),
+		FIXTURE(equal_records_of_all_ranks_meet),
+		FIXTURE(limit_is_that_of_all_ranks),
+		FIXTURE(records_are_numbered_through),
+		FIXTURE(there_may_be_less_to_sort_than_ranks),
+		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
