@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,10 +127,11 @@ static void ask_for_progress(void *sort, struct gsort_progress *ret_progress)
 	gsort_get_progress(sort, ret_progress, sizeof *ret_progress);
 }
 
-static int run_reporting(struct gsort *sort)
+static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
 {
+	const enum progress_mode mode = hooks->is_quiet ? PROGRESS_NEVER : progress_mode_of(sort);
 	struct progress *progress = NULL;
-	int r = progress_open(progress_mode_of(sort), ask_for_progress, sort, &progress), reported;
+	int r = progress_open(mode, ask_for_progress, sort, &progress), reported;
 
 	if (r == 0)
 		r = run(sort);
@@ -158,8 +160,10 @@ static int lend_process(struct gsort *sort)
 
 static void hear(void *context, enum gsort_kind kind, const char *text)
 {
-	(void)context;
-	say(kind, text);
+	const struct program_hooks *hooks = context;
+
+	if (!hooks->is_quiet || kind == GSORT_FAILURE || kind == GSORT_WARNING)
+		say(kind, text);
 }
 
 static int take_command_line(const struct program_hooks *hooks, struct gsort *sort, int argc,
@@ -174,7 +178,7 @@ static int take_command_line(const struct program_hooks *hooks, struct gsort *so
 
 static int serve(const struct program_hooks *hooks, struct gsort *sort, int argc, char **argv)
 {
-	int r = gsort_on_message(sort, hear, NULL);
+	int r = gsort_on_message(sort, hear, (void *)(uintptr_t)hooks);
 
 	if (r == 0)
 		r = take_command_line(hooks, sort, argc, argv);
@@ -182,7 +186,7 @@ static int serve(const struct program_hooks *hooks, struct gsort *sort, int argc
 		return r == COMMAND_LINE_ANSWERED ? 0 : r;
 	deadly_signals_handle();
 	r = lend_process(sort);
-	return r < 0 ? r : run_reporting(sort);
+	return r < 0 ? r : run_reporting(hooks, sort);
 }
 
 int program_run(const struct program_hooks *hooks, int argc, char **argv)

@@ -5,11 +5,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "include/gsort.h"
 
 /* What is to be done besides. Zeroed: nothing. */
 struct program_hooks {
 	void *context;
+	/* Somebody else says what all would: warnings and failures are said, and nothing else. */
+	bool is_quiet;
 	/* Before the command line is taken. As `taken`. */
 	int (*begin)(void *context);
 	/*

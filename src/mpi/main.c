@@ -60,7 +60,10 @@ static int taken(void *context, struct gsort *sort, int r)
 
 static int run_rank(struct ranks *ranks, int argc, char **argv)
 {
-	const struct program_hooks hooks = { .context = ranks, .begin = begin, .taken = taken };
+	const struct program_hooks hooks = { .context = ranks,
+					     .is_quiet = ranks_rank(ranks) != 0,
+					     .begin = begin,
+					     .taken = taken };
 	const int status = program_run(&hooks, argc, argv);
 
 	if (status == EXIT_TROUBLE) /* others wait for this rank */
