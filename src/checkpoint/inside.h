@@ -1,10 +1,11 @@
 /*
  * inside - what the files of a checkpoint's implementation share
  *
+ *	take_up.c		is what is there of this sort?
  *	checkpoint.c		what is there when the sort begins
- *	runs.c	the runs of that
+ *	runs.c			the runs of that
  *	run_origins.c		what these were made of
- *	save.c	what comes to it while the sort goes on
+ *	save.c			what comes to it while the sort goes on
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "src/checkpoint/state.h"
 #include "src/checkpoint/written_parts.h"
 
+struct description;
 struct pending_point;
 
 /* What to remove, in words: no more than what is gsort's. */
@@ -51,6 +53,12 @@ struct checkpoint {
 	size_t n_saved;  /* ... and that are durable */
 	struct pending_point *pending, **last_pending;
 };
+
+/*
+ * The files are open: begin a checkpoint of the sort that is described, or find what there is of it
+ * in `state`. 0, or a negative errno after a message: it is of another sort, or damaged.
+ */
+int checkpoint_take_up(struct checkpoint *checkpoint, const struct description *now);
 
 struct advice checkpoint_advise(const struct checkpoint *checkpoint);
 
