@@ -46,7 +46,7 @@ struct ranks {
 	pthread_cond_t asked; /* something is to be done by the carrier */
 	pthread_cond_t told;  /* something has been done by it */
 	struct ranks_transfer *begun, **begun_end;
-	bool is_open, is_closing, is_aborting;
+	bool is_open, is_forgetting, is_closing, is_aborting;
 	int status; /* if aborting */
 	int r;      /* of the first failure */
 
@@ -158,7 +158,7 @@ static void pause_carrier(struct ranks *ranks, bool moved)
 	ranks->pause_ns = moved ? shortest_pause_ns : ranks->pause_ns * 2;
 	if (ranks->pause_ns > longest_ns)
 		ranks->pause_ns = longest_ns;
-	if (!ranks->begun && !ranks->is_aborting)
+	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting)
 		pause_until(ranks, clock_now_ns() + ranks->pause_ns);
 }
 
@@ -172,6 +172,19 @@ static struct ranks_transfer *take_begun(struct ranks *ranks)
 	if (begun)
 		ranks->pause_ns = shortest_pause_ns / 2;
 	return begun;
+}
+
+/*
+ * With the lock. Who waits for anybody misses whoever is gone, which is no loss when all are about
+ * to end.
+ */
+static void forget_receives(struct ranks *ranks)
+{
+	if (!ranks->is_forgetting || ranks->begun)
+		return;
+	delivery_forget(ranks->delivery);
+	ranks->is_forgetting = false;
+	pthread_cond_broadcast(&ranks->told);
 }
 
 /* With the lock. Until all is over, or something fails. */
@@ -189,6 +202,7 @@ static int carry_all(struct ranks *ranks)
 		if (r < 0)
 			return r;
 		tell_done(ranks);
+		forget_receives(ranks);
 		if (is_closing && !delivery_sends(ranks->delivery))
 			return 0;
 		pause_carrier(ranks, moved);
@@ -488,13 +502,30 @@ int ranks_open(const struct ranks_settings *settings, transport_opener *open, vo
 	return 0;
 }
 
+/* Until the carrier has forgotten what nothing has come for. */
+static int forget(struct ranks *ranks)
+{
+	int r;
+
+	pthread_mutex_lock(&ranks->lock);
+	ranks->is_forgetting = true;
+	pthread_cond_signal(&ranks->asked);
+	while (ranks->is_forgetting && ranks->r == 0)
+		pthread_cond_wait(&ranks->told, &ranks->lock);
+	r = ranks->r;
+	pthread_mutex_unlock(&ranks->lock);
+	return r;
+}
+
 int ranks_close(struct ranks *ranks)
 {
 	int r;
 
 	if (!ranks)
 		return 0;
-	r = ranks_barrier(ranks);
+	r = forget(ranks);
+	if (r == 0)
+		r = ranks_barrier(ranks);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&ranks->lock);

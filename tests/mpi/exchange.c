@@ -40,6 +40,7 @@ int main(int argc, char **argv)
 	const struct ranks_settings settings = {
 		.stall_ns = is_word ? 1000000000 : 60000000000,
 		.piece_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
+		.end_ns = is_word ? 1000000000 : 0,
 		.end = _exit,
 	};
 	struct ranks *ranks;

@@ -228,6 +228,30 @@ static void test_any_message_cut_short(void **state)
 	try_all_messages(2, RANKS_SHORT, "cannot be used");
 }
 
+/* Each waits for questions of anybody until the end, which nobody asks. */
+static int leave_a_receive(struct ranks *ranks, void *argument)
+{
+	static struct ranks_transfer transfer;
+	static char byte;
+
+	(void)argument;
+	return ranks_receive(ranks, RANKS_ANY, 4, &byte, 1, &transfer);
+}
+
+static void test_who_ends_first_is_not_missed(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct ranks_double ranks = little(RANKS_DOUBLE_MOST, RANKS_FINE, 0);
+
+		ranks.body = leave_a_receive;
+		ranks.seed = seed;
+		run(&ranks);
+		assert_all_fine(&ranks);
+		ranks_double_forget(&ranks);
+	}
+}
+
 /* One bit of a message of rank 1. */
 static void assert_damage_is_noticed(unsigned message, unsigned bit, const char *what)
 {
@@ -451,6 +475,7 @@ int main(void)
 		TEST(test_everything_arrives),
 		TEST(test_everything_arrives_in_whatever_order),
 		TEST(test_alone_is_a_job_too),
+		TEST(test_who_ends_first_is_not_missed),
 		TEST(test_rank_that_dies_before_any_message),
 		TEST(test_rank_that_dies_inside_of_any_message),
 		TEST(test_any_message_cut_short),
