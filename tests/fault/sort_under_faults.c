@@ -11,7 +11,7 @@
  * may give there. By default n is the first, the last and one at random (or only that), and the
  * first of each place in the code; --all goes through all n. With modes, a point and an n, only
  * these. --share=N, or GSORT_FAULTS_SHARE=N in the environment, injects every N-th of them: the
- * seed says which is the first.
+ * seed says which is the first. Without --seed it is GSORT_SEED in the environment, or the time.
  * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
  *
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
@@ -272,7 +272,7 @@ static bool is_among(const char *word, const char *list)
 /* Options; returns the index of the first mode. */
 static int take_options(int argc, char **argv)
 {
-	const char *share = getenv("GSORT_FAULTS_SHARE");
+	const char *share = getenv("GSORT_FAULTS_SHARE"), *seed = getenv("GSORT_SEED");
 	int i = 1;
 
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
@@ -287,6 +287,8 @@ static int take_options(int argc, char **argv)
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);
 	}
+	if (run.seed == 0 && seed)
+		run.seed = strtoull(seed, NULL, 10);
 	run.seed = run.seed ? run.seed : (uint64_t)time(NULL);
 	run.share = share && !run.all ? (unsigned)strtoul(share, NULL, 10) : 1;
 	run.share = run.share ? run.share : 1;
