@@ -23,9 +23,10 @@
 #include "src/base/thread.h"
 
 struct slot {
-	void *host;           /* pinned, plan.slot_nbytes */
-	struct mark **copied; /* its last copy to each worker's device */
-	struct mark *last;    /* of these, that of its last copy to any */
+	struct device *device; /* that it is near, though it is for all */
+	void *host;            /* pinned, plan.slot_nbytes */
+	struct mark **copied;  /* its last copy to each worker's device */
+	struct mark *last;     /* of these, that of its last copy to any */
 };
 
 struct fill {
@@ -386,8 +387,7 @@ static int open_slot(const struct job *job, struct slot *slot)
 	for (uint32_t i = 0; i < job->n_workers && r == 0; i++)
 		r = mark_open(job->workers[i].device, &slot->copied[i]);
 	return r < 0 ? r :
-		       device_alloc(job_device(job), MEMORY_HOST, job->plan.slot_nbytes,
-				    &slot->host);
+		       device_alloc(slot->device, MEMORY_HOST, job->plan.slot_nbytes, &slot->host);
 }
 
 static void close_slot(const struct job *job, struct slot *slot)
@@ -395,7 +395,8 @@ static void close_slot(const struct job *job, struct slot *slot)
 	for (uint32_t i = 0; slot->copied && i < job->n_workers; i++)
 		mark_close(slot->copied[i]);
 	free(slot->copied);
-	device_release(job_device(job), MEMORY_HOST, slot->host, job->plan.slot_nbytes);
+	if (slot->device)
+		device_release(slot->device, MEMORY_HOST, slot->host, job->plan.slot_nbytes);
 }
 
 static int open_slots(struct fill *fill)
@@ -409,6 +410,7 @@ static int open_slots(struct fill *fill)
 		return -ENOMEM;
 	r = open_uploads(fill);
 	for (uint32_t i = 0; i < job->plan.n_slots && r == 0; i++) {
+		fill->slots[i].device = job->workers[i % job->n_workers].device;
 		r = open_slot(job, &fill->slots[i]);
 		if (r == 0)
 			r = ring_push(fill->free_slots, &fill->slots[i]);

@@ -11,6 +11,7 @@
 
 #include "src/base/crew.h"
 #include "src/base/messages.h"
+#include "src/base/nodes.h"
 #include "src/merge/merge.h"
 #include "src/merge/splitters.h"
 #include "src/merge/window_memory.h"
@@ -169,6 +170,12 @@ static void fail_ranges(struct ranges *ranges, int r)
 		ranges->sink->cancel(ranges->sink->context);
 }
 
+/* Of several devices, each has its threads near it. */
+static struct nodes_stay go_to(const struct job *job, uint32_t worker)
+{
+	return nodes_enter(NODES_SYSFS, job->n_workers > 1 ? job->workers[worker].node : NODE_ANY);
+}
+
 /*
  * A thread's: the range of its number, and then what nobody has taken yet, in the same memory of
  * the same worker. Workers take turns in having one thread more, and the first thread has what
@@ -178,6 +185,7 @@ static void merge_some(void *context, uint32_t number, uint32_t n_threads)
 {
 	struct ranges *ranges = context;
 	const uint32_t n_workers = ranges->job->n_workers;
+	const struct nodes_stay stay = go_to(ranges->job, number % n_workers);
 	struct window_memory *windows = NULL;
 	uint32_t i = number;
 	int r = number < n_workers ? 0 : window_memory_open(&windows);
@@ -189,6 +197,7 @@ static void merge_some(void *context, uint32_t number, uint32_t n_threads)
 	if (r < 0)
 		fail_ranges(ranges, r);
 	window_memory_close(windows);
+	nodes_leave(&stay);
 }
 
 static void free_ranges(struct ranges *ranges)

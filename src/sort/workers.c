@@ -68,10 +68,13 @@ static int open_worker(struct job *job, const struct backend *backend,
 		       const struct backend_config *config)
 {
 	struct worker worker = { .number = config->number, .place = config->place };
+	struct device_info info;
 	int r = device_open(backend, config, &worker.device);
 
 	if (r < 0)
 		return r;
+	device_describe(worker.device, &info);
+	worker.node = info.node;
 	r = window_memory_open(&worker.windows);
 	if (r < 0)
 		close_worker(&worker);

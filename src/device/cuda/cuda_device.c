@@ -11,6 +11,7 @@
 
 #include "kernels/kernels.h"
 #include "src/base/messages.h"
+#include "src/base/nodes.h"
 
 enum {
 	LANES = 2, /* chunks sorted at a time: one computes while another's input comes */
@@ -137,6 +138,15 @@ static int find_code(const struct cuda_device *device, const struct cudaDevicePr
 			 cudaGetErrorString((cudaError_t)code));
 }
 
+static int find_node(const struct cudaDeviceProp *properties)
+{
+	char bus_id[32];
+
+	snprintf(bus_id, sizeof bus_id, "%04x:%02x:%02x.0", properties->pciDomainID,
+		 properties->pciBusID, properties->pciDeviceID);
+	return nodes_of_pci(NODES_SYSFS, bus_id);
+}
+
 static int open_gpu(struct cuda_device *device, const struct backend_config *config)
 {
 	struct cudaDeviceProp properties;
@@ -147,6 +157,7 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	if (r < 0)
 		return r;
 	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
+	device->node = find_node(&properties);
 	r = find_code(device, &properties);
 	if (r == 0)
 		r = find_memory(device, config);
@@ -190,6 +201,7 @@ void cuda_device_describe(const struct device *handle, struct device_info *ret_i
 	*ret_info = (struct device_info){
 		.unified = false,
 		.memory_nbytes = device->memory_nbytes,
+		.node = device->node,
 		.n_lanes = LANES,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
@@ -201,7 +213,7 @@ void cuda_device_describe(const struct device *handle, struct device_info *ret_i
  * Huge pages of the host, then registered, for all devices: an order of magnitude faster than
  * cudaMallocHost(), which takes 0.1 s for 256 MiB (docs/benchmarks.md, "file to file").
  */
-int cuda_pinned_alloc(size_t nbytes, void **ret_memory)
+int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory)
 {
 	void *memory =
 		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -210,6 +222,7 @@ int cuda_pinned_alloc(size_t nbytes, void **ret_memory)
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	madvise(memory, nbytes, MADV_HUGEPAGE);
+	nodes_prefer(memory, nbytes, node);
 	r = cuda_status(cudaHostRegister(memory, nbytes, cudaHostRegisterPortable),
 			"pinning memory");
 	if (r < 0)
@@ -235,7 +248,7 @@ int cuda_device_alloc(struct device *device, enum memory kind, size_t nbytes, vo
 		return r;
 	if (kind == MEMORY_DEVICE)
 		return cuda_status(cudaMalloc(ret_memory, nbytes), "allocation");
-	return cuda_pinned_alloc(nbytes, ret_memory);
+	return cuda_pinned_alloc(cuda_device(device)->node, nbytes, ret_memory);
 }
 
 void cuda_device_release(struct device *device, enum memory kind, void *memory, size_t nbytes)

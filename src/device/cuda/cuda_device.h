@@ -15,6 +15,7 @@
 struct cuda_device {
 	struct device handle;
 	int gpu;
+	int node; /* that it is near (src/base/nodes.h) */
 	char name[128];
 	uint64_t memory_nbytes; /* that may be used */
 	struct stats *stats;    /* may be NULL */
@@ -60,5 +61,5 @@ bool cuda_device_reaches(struct device *device, struct device *other);
 void cuda_device_discard(struct device *device, void *memory, size_t nbytes);
 
 /* Pinned memory of the host. NULL is fine to free. */
-int cuda_pinned_alloc(size_t nbytes, void **ret_memory);
+int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory);
 void cuda_pinned_free(void *memory, size_t nbytes);

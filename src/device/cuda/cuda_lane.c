@@ -34,14 +34,14 @@ static void arena_free(struct arena *arena)
 	*arena = (struct arena){ 0 };
 }
 
-static int arena_open(struct arena *arena, size_t nbytes)
+static int arena_open(struct arena *arena, int node, size_t nbytes)
 {
 	void *device, *pinned;
 	int r = cuda_status(cudaMalloc(&device, nbytes), "allocation");
 
 	if (r < 0)
 		return r;
-	r = cuda_pinned_alloc(nbytes, &pinned);
+	r = cuda_pinned_alloc(node, nbytes, &pinned);
 	if (r < 0)
 		cuda_pass_over(cudaFree(device));
 	else
@@ -169,7 +169,7 @@ int cuda_lane_open(struct device *device, enum lane_urgency urgency, struct lane
 	if (r == 0)
 		r = stream_open(lane, urgency);
 	if (r == 0)
-		r = arena_open(&lane->results, LEAST_ARENA_NBYTES);
+		r = arena_open(&lane->results, lane->gpu->node, LEAST_ARENA_NBYTES);
 	if (r < 0) {
 		cuda_lane_close(&lane->handle);
 		return r;
@@ -262,7 +262,7 @@ static int reserve_result(struct operation *operation)
 		arena->used = 0;
 	if (r == 0 && nbytes > arena->nbytes) {
 		arena_free(arena);
-		r = arena_open(arena, 2 * nbytes);
+		r = arena_open(arena, lane->gpu->node, 2 * nbytes);
 	}
 	if (r < 0)
 		return r;

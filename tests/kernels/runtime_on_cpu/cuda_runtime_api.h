@@ -51,6 +51,7 @@ struct cudaPointerAttributes {
 struct cudaDeviceProp {
 	char name[256];
 	int major, minor;
+	int pciDomainID, pciBusID, pciDeviceID;
 };
 
 struct cudaFuncAttributes {

@@ -131,6 +131,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int d
 	strcpy(ret_properties->name, "kernels on the CPU");
 	ret_properties->major = 9;
 	ret_properties->minor = 0;
+	ret_properties->pciDomainID = 0xffff; /* none */
+	ret_properties->pciBusID = ret_properties->pciDeviceID = 0;
 	return cudaSuccess;
 }
 
