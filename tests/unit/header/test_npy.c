@@ -183,8 +183,7 @@ static void sizes_that_stand_behind_types_are_theirs(void **state)
 static void headers_that_are_written_by_hand_are_understood(void **state)
 {
 	static const char *const texts[] = {
-		"# made by hand\n{'descr': '<i4', # four bytes\n'fortran_order': False, "
-		"'shape': (1_000,)}\n# and that is all",
+		"# by hand\n{'descr': '<i4', 'fortran_order': False, # C\n'shape': (1_000,)}\n#",
 		"{r'descr': '''<i4''',\f'fortran_order': False, \\\n'shape': (0x3e8,)}",
 		"{'de' \"scr\": U\"<\" r'i' '4', 'fortran_order': False, 'shape': (+1000L,)}",
 		"{'descr': '<\\\ni4', 'fortran_order': False, 'shape': (0b1111101000,)}",
