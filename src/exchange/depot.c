@@ -149,10 +149,10 @@ struct room {
 
 static int make_room(struct room *room, size_t nbytes)
 {
-	if (nbytes <= room->nbytes)
+	if (room->bytes && nbytes <= room->nbytes)
 		return 0;
 	free(room->bytes);
-	room->bytes = malloc(nbytes);
+	room->bytes = malloc(nbytes + 1); /* an answer of nothing is one, too */
 	room->nbytes = room->bytes ? nbytes : 0;
 	return room->bytes ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
 }
