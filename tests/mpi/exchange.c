@@ -2,10 +2,11 @@
  * exchange - ranks that exchange messages over MPI in every way there is
  *
  * usage: mpirun -np N exchange [LONGEST-MESSAGE [PIECE]]
- *        mpirun -np N exchange abort|stop
+ *        mpirun -np N exchange abort|stop|forever
  *
  * Ends with 0 if everything arrived as it was sent, and with 2 after a line that says why not. With
- * a word that befalls rank 1, for which the others wait.
+ * a word that befalls rank 1, for which the others wait; or they exchange until something befalls
+ * them, and say when that may be.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,8 +21,25 @@
 #include "tests/support/ranks_exchange.h"
 #include "tools/tool/messages_print.h"
 
+static int exchange_forever(struct ranks *ranks)
+{
+	int r;
+
+	for (unsigned i = 0;; i++) {
+		r = ranks_exchange(ranks, 100000);
+		if (r < 0)
+			return r;
+		if (i == 1 && ranks_rank(ranks) == 0) {
+			puts("going on");
+			fflush(stdout);
+		}
+	}
+}
+
 static int befall(struct ranks *ranks, const char *what)
 {
+	if (strcmp(what, "forever") == 0)
+		return exchange_forever(ranks);
 	if (ranks_rank(ranks) != 1)
 		return ranks_barrier(ranks);
 	if (strcmp(what, "abort") == 0)
@@ -38,7 +56,7 @@ int main(int argc, char **argv)
 	const bool is_word = argc > 1 && (argv[1][0] < '0' || argv[1][0] > '9');
 	const size_t longest_nbytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	const struct ranks_settings settings = {
-		.stall_ns = is_word ? 1000000000 : 60000000000,
+		.stall_ns = is_word ? 2000000000 : 60000000000,
 		.piece_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
 		.end_ns = is_word ? 1000000000 : 0,
 		.end = _exit,

@@ -32,7 +32,7 @@ for n in "$@"; do
 done
 # A launcher that ends ranks itself may say of all that they were killed.
 expect 'a rank that aborts' '2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
-expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 1' \
+expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 2' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop
 expect 'a singleton' 2 'srun has started 4 ranks' env SLURM_STEP_NUM_TASKS=4 "$EXCHANGE"
 exit $broken

@@ -1,0 +1,151 @@
+#!/bin/sh
+# nodes - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
+#
+# MPIRUN, of Open MPI, and EXCHANGE say where the programs are. Skipped where no namespaces can be
+# made.
+#
+#	namespace  switch: mpirun        node 1          node 2
+#	             bridge ------------ eth0            eth0
+#	             `------------------------------------'
+set -u
+work=$(mktemp -d) || exit 99
+id=gs$$ # of names: those of links are short
+switch=${id}s
+nodes="${id}a ${id}b"
+network=10.83.0
+broken=0
+
+# Nothing but what was started here is in these namespaces.
+clean_up() {
+	for space in $nodes $switch; do
+		for process in $(ip netns pids "$space" 2>/dev/null); do
+			kill -KILL "$process" 2>/dev/null
+		done
+		ip netns delete "$space" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 99' HUP INT TERM
+
+skip() {
+	echo "nodes.sh: no $1"
+	exit 77
+}
+
+make_nodes() {
+	ip netns add "$switch" && ip -n "$switch" link add bridge type bridge &&
+		ip -n "$switch" address add $network.254/24 dev bridge &&
+		ip -n "$switch" link set bridge up && ip -n "$switch" link set lo up || return
+	number=0
+	for node in $nodes; do
+		number=$((number + 1))
+		ip netns add "$node" && ip -n "$node" link set lo up &&
+			ip -n "$node" link add eth0 type veth peer name "$node" netns "$switch" &&
+			ip -n "$switch" link set "$node" master bridge up &&
+			ip -n "$node" address add $network.$number/24 dev eth0 &&
+			ip -n "$node" link set eth0 up || return
+	done
+}
+
+# ranks N ARGUMENT...: N on each node
+ranks() {
+	n=$1
+	shift
+	ip netns exec "$switch" "$MPIRUN" --mca plm_rsh_agent "$work/agent" \
+		--mca plm_rsh_no_tree_spawn 1 --mca btl self,tcp \
+		--mca oob_tcp_if_include $network.0/24 --mca btl_tcp_if_include $network.0/24 \
+		--host "${id}a:$n,${id}b:$n" "$EXCHANGE" "$@" >"$work/said" 2>&1 </dev/null
+}
+
+# left: processes of EXCHANGE that there are
+left() {
+	for node in $nodes; do
+		for process in $(ip netns pids "$node"); do
+			[ "$(cat "/proc/$process/comm" 2>/dev/null)" != "$name" ] || echo "$process"
+		done
+	done
+}
+
+# until SECONDS COMMAND...: wait for it to succeed, so long at most
+until_true() {
+	end=$(($(date +%s) + $1))
+	shift
+	while ! "$@"; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+none_left() {
+	[ -z "$(left)" ]
+}
+
+going_on() {
+	grep -q 'going on' "$work/said"
+}
+
+broken() {
+	echo "BROKEN: $*"
+	sed 's/^/	/' "$work/said"
+	broken=1
+}
+
+# befall WHAT TEXT COMMAND...: ranks that exchange messages without end, until something befalls
+# them. All end by themselves, and one of them, that mpirun hears of, says so.
+befall() {
+	what=$1 text=$2
+	shift 2
+	: >"$work/said"
+	ranks 1 forever &
+	launcher=$!
+	if until_true 30 going_on; then
+		"$@"
+		# The stall time, and what ending may take.
+		until_true 30 none_left || broken "$what: some have not ended"
+		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
+	else
+		broken "$what: they have not begun"
+	fi
+	# mpirun itself may wait for a node for ever.
+	for process in $(ip netns pids "$switch"); do
+		kill -KILL "$process" 2>/dev/null
+	done
+	wait "$launcher"
+	for node in $nodes; do
+		for process in $(ip netns pids "$node"); do
+			kill -KILL "$process" 2>/dev/null
+		done
+	done
+}
+
+stop_one() {
+	kill -STOP "$(ip netns pids "${id}b" | while read -r process; do
+		[ "$(cat "/proc/$process/comm")" != "$name" ] || echo "$process"
+	done)"
+}
+
+cut_link() {
+	ip -n "$switch" link set "${id}b" down
+}
+
+[ "$(id -u)" = 0 ] || skip 'rights to make namespaces'
+command -v ip >/dev/null && command -v unshare >/dev/null || skip 'iproute2 and unshare'
+make_nodes 2>"$work/why" || skip "namespaces: $(head -1 "$work/why")"
+cat >"$work/agent" <<-'AGENT'
+	#!/bin/sh
+	# agent - in place of ssh: agent HOST COMMAND...
+	node=$1
+	shift
+	exec ip netns exec "$node" unshare -u sh -c "hostname $node; $*"
+AGENT
+chmod +x "$work/agent"
+name=$(basename "$EXCHANGE" | cut -c1-15)
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"
+grep -q '^4 ranks: all arrived' "$work/said" || broken 'ranks on two nodes'
+befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" stop_one
+befall 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
+exit $broken
