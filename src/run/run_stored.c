@@ -299,16 +299,32 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 	return 0;
 }
 
+/* The first block behind block i that begins in no page which that one ends in. */
+static uint64_t find_apart(const struct stored_run *self, uint64_t i)
+{
+	const struct run_block *blocks = run_file_blocks(self->file);
+	const uint64_t last_page =
+		(blocks[i].offset + blocks[i].stored_nbytes - 1) / SPILL_ALIGN_NBYTES;
+	uint64_t apart = i + 1;
+
+	while (apart < run_file_n_blocks(self->file) && blocks[apart].file == blocks[i].file &&
+	       blocks[apart].offset / SPILL_ALIGN_NBYTES == last_page)
+		apart++;
+	return apart;
+}
+
 /*
  * What a part may give back, of the blocks [first, end) that it has a part of: those that nobody
- * else reads. A page between two blocks goes with the second, and may hold the end of one that
- * others read.
+ * else reads. A page between blocks goes with the last of them, and may hold what others read: the
+ * block in which the part begins, or the one before it.
  */
 static void set_discards(struct stored_run *part, uint64_t end)
 {
-	part->n_discarded = part->first_block;
+	const uint64_t first = part->first_block;
+
+	part->n_discarded = first;
 	if (part->begin > 0)
-		part->n_discarded += is_whole(part, part->first_block) ? 1 : 2;
+		part->n_discarded = find_apart(part, is_whole(part, first) ? first - 1 : first);
 	part->end_discarded = is_whole(part, end - 1) ? end : end - 1;
 }
 

@@ -124,13 +124,15 @@ int share_begin(struct sort *sort)
 		r = check_same(sort);
 	if (r < 0)
 		return r;
+	/* Nobody opens anything before all have been found to do the same. */
+	r = ranks_barrier(ranks_of(sort));
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 	job->first_record = (uint64_t)((uint128_t)n * rank / size);
 	job->end_record = (uint64_t)((uint128_t)n * (rank + 1) / size);
 	job->has_end = true;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
 	input_end_at(job->input, job->end_record * job->layout->record_nbytes);
-	return 0;
+	return r;
 }
 
 /* --- the plan --- */

@@ -1,0 +1,70 @@
+/*
+ * test_run_stored - parts of a stored run are read, and given back, without the others
+ */
+#include "src/run/run.h"
+#include "tests/support/run_file_fixture.h"
+
+enum { WINDOWS = 5 };
+
+static struct layout layout;
+
+static struct run *open_stored(void)
+{
+	struct run *run;
+	struct key key;
+
+	assert_int_equal(key_parse_type("u64", &key), 0);
+	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(run_open_stored(finished_run(WINDOWS), STORED_ITEMS, &run), 0);
+	return run;
+}
+
+static struct run *open_part(struct run *run, uint64_t begin, uint64_t end)
+{
+	struct run *part;
+
+	assert_int_equal(run_open_part(&layout, run, begin, end, &part), 0);
+	return part;
+}
+
+static void read_all(struct run *run)
+{
+	static uint64_t items[WINDOWS * WINDOW];
+	struct digest digest = { 0 };
+
+	assert_int_equal(run_read(run, 0, run_n_blocks(run), items, &digest), 0);
+	for (uint64_t i = 1; i < run_n_items(run); i++)
+		assert_true(items[i - 1] < items[i]);
+}
+
+/* Many blocks are in one page, and the cut is in it. */
+static void what_a_part_gives_back_is_no_part_of_another(void **state)
+{
+	struct run *run = open_stored();
+
+	(void)state;
+	for (uint64_t cut = 1; cut < 2 * WINDOW; cut++) {
+		struct run *first = open_part(run, 0, cut);
+		struct run *second = open_part(run, cut, 3 * WINDOW);
+
+		read_all(second);
+		run_discard_before(second, run_n_blocks(second));
+		spill_used_nbytes(spill); /* when it is given back */
+		read_all(first);
+		run_close(first);
+		run_close(second);
+		run_close(run);
+		run = open_stored();
+	}
+	run_close(run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_a_part_gives_back_is_no_part_of_another, start,
+						finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
