@@ -275,6 +275,17 @@ static int start_threads(struct gsort *sort)
 		       0;
 }
 
+int begin_try(struct gsort *sort, enum purpose purpose)
+{
+	struct asked asked;
+	int r;
+
+	note_asked(sort, &asked);
+	r = settle(sort, purpose, false);
+	ask_again(sort, &asked);
+	return r;
+}
+
 /* One that could not be begun has not: what was asked for can be mended, and begun again. */
 int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 {

@@ -76,6 +76,8 @@ int company_join(struct gsort *sort, struct ranks *ranks)
 		return -EINVAL;
 	r = check_options(sort);
 	if (r == 0)
+		r = begin_try(sort, PURPOSE_SORT);
+	if (r == 0)
 		sort->ranks = ranks;
 	return told_leave(before, r);
 }

@@ -128,6 +128,9 @@ bool begin_has_inputs(const struct gsort *sort);
  */
 int begin(struct gsort *sort, enum purpose purpose, bool takes_puts);
 
+/* Could it begin, as far as what is asked for tells? 0, or a negative errno after a message. */
+int begin_try(struct gsort *sort, enum purpose purpose);
+
 /* --- engine.c --- */
 
 /* The engine's thread. */

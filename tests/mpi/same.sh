@@ -74,8 +74,9 @@ claim "whatever is asked for"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
 	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
-		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' '--stable --verify' \
-		'--stable -u -u,--count --limit=1000 -u,--limit=300 --index --skip-bytes=16' \
+		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'--stable --skip-bytes=16' \
 		'random few' 'random few tiny'; do
 		# They are words.
 		# shellcheck disable=SC2086
@@ -88,6 +89,8 @@ done
 
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
+refuses_all 'cannot be used together' --verify --index random
+refuses_all 'needs -u' --count random
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
 
