@@ -1,0 +1,67 @@
+#!/bin/sh
+# devices - two devices, which are imitated, give the same bytes as the CPU, whatever is asked for
+#
+# Their memories must not mix (tests/support/owned_memory.h). What pick.sh says makes it longer, or
+# repeats it.
+. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/pick.sh"
+
+echo "GSORT_SEED=$seed"
+GSORT_ROUNDS=${GSORT_ROUNDS:-24}
+
+"$GSORT_GEN" -n 300000 -d zipf --seed="$seed" -o numbers || exit 99
+"$GSORT_GEN" -n 40000 --seed="$seed" -o few || exit 99
+"$GSORT" numbers -o sorted0 && "$GSORT" few -o sorted1 || exit 99
+
+{
+	header="{'descr': '<u8', 'fortran_order': False, 'shape': (300000,), }"
+	printf "\\223NUMPY\\001\\000\\166\\000%-117s\\n" "$header"
+	cat numbers
+} > array.npy
+
+# sorted_by PROGRAM... : into a directory of its own.
+sorted_by() {
+	directory=$1
+	shift
+	rm -rf "$directory"
+	mkdir "$directory"
+	(cd "$directory" && "$@" -o out > stdout 2> ../stderr) || broken "$*"
+}
+
+round=0
+while go_on $round; do
+	pick '' '' '-u' '--limit=1000' '--parts=3' '--count' '--index' '--keys-only' \
+		'--zstd' '--checkpoint=state'
+	what=$picked
+	pick '../numbers' '../few' '-r ../numbers' '-R 16 -k 0:u64 ../numbers' \
+		'-R 16 -k 9:b3 ../numbers' '-R 40 -k 3:b30 ../numbers' \
+		'-R 8 -k 4:u32 -k 0:u32:r ../numbers' '../array.npy' '-m ../sorted0 ../sorted1' \
+		'-R 48 -k 40:u64 ../numbers'
+	records=$picked
+	case "$what $records" in
+	--count*-m* | --index*-m* | --checkpoint*-m*) what= ;;
+	--keys-only*) what='--keys-only' records='-R 16 -k 0:u64 ../numbers' ;;
+	esac
+	case $what in
+	--count | *-u*) what="$what -u" ;;
+	esac
+	pick_resources
+	pick 0,1 0,1 1,0,1
+	on="--gpus=$picked"
+	pick '' 1
+	reach=$picked
+	claim "$on, ${reach:+reached,} $resources $what $records"
+	# They are lists of words.
+	# shellcheck disable=SC2086
+	{
+		sorted_by one "$GSORT" -S 64M $what $records
+		sorted_by two env ${reach:+GSORT_REACH=1} "$GSORT_APART" $on $resources $what \
+			$records
+	}
+	rm -rf one/state two/state
+	diff -r one two > /dev/null || broken 'other bytes'
+	round=$((round + 1))
+done
+echo "$round rounds"
+
+finish
