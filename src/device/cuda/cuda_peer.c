@@ -67,6 +67,9 @@ static bool comes_back(const struct trial *trial, unsigned seed,
 	code = cudaMemcpy(trial->from, trial->sent, TRIED_NBYTES, cudaMemcpyHostToDevice);
 	if (code == cudaSuccess)
 		code = read(trial);
+	/* Else what goes from one GPU to another may still be under way when its end is freed. */
+	if (code == cudaSuccess)
+		code = cudaStreamSynchronize(NULL);
 	if (code == cudaSuccess)
 		code = cudaMemcpy(trial->received, trial->to, TRIED_NBYTES, cudaMemcpyDeviceToHost);
 	cuda_pass_over(code);
