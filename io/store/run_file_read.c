@@ -58,8 +58,8 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 {
 	int r = spill_read(run->format.spill, extent, to);
 
-	if (r == 0)
-		return 0;
+	if (r == 0 || r == -ECANCELED)
+		return r;
 	if (end - first == 1)
 		return r == -ENODATA ? fail_block(run, first, -EBADMSG, "is cut off") :
 				       fail_block(run, first, r, "cannot be read");

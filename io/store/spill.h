@@ -114,7 +114,7 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 /*
  * Read an extent, or any part of one, or several that are adjacent. Thread-safe. Returns 0,
  * -ENODATA when the file ends before, or another negative errno; without a message, since the
- * caller knows what should be there.
+ * caller knows what should be there; -ECANCELED after one.
  */
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
 

@@ -74,6 +74,11 @@ static void handle(int signal_number)
 		leave_without_reports();
 }
 
+void deadly_signals_ignore_limit(void)
+{
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: EFBIG, not a signal */
+}
+
 void deadly_signals_handle(void)
 {
 	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_NODEFER | SA_RESTART };
@@ -83,7 +88,7 @@ void deadly_signals_handle(void)
 	for (int i = 1; i <= SIGRTMAX; i++)
 		if (is_deadly(i) && sigaction(i, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaction(i, &action, NULL);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: EFBIG, not a signal */
+	deadly_signals_ignore_limit();
 }
 
 void deadly_signals_make_up(void)

@@ -16,6 +16,9 @@
  */
 void deadly_signals_handle(void);
 
+/* A limit on the size of files is told of by who writes one (EFBIG), and ends nothing. */
+void deadly_signals_ignore_limit(void);
+
 /*
  * All is over: if the output could not get its name, and a signal was passed over for that, the
  * process dies of it now.

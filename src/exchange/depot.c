@@ -231,13 +231,13 @@ static int ask(struct depot *depot, unsigned rank, struct request request, void 
 	return r;
 }
 
-/* As spill_read(). */
+/* As spill_read(). What has failed was said, and is no matter of a disk. */
 static int read_far(void *context, struct spill_extent extent, void *buffer)
 {
 	const struct far *far = context;
+	const struct request request = { .wish = WISH_BYTES, .extent = extent };
 
-	return ask(far->depot, far->rank, (struct request){ .wish = WISH_BYTES, .extent = extent },
-		   buffer);
+	return ask(far->depot, far->rank, request, buffer) < 0 ? -ECANCELED : 0;
 }
 
 /* The blocks of a row, into the index of a file. */

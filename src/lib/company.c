@@ -33,7 +33,7 @@ static const char *const possible[] = {
 	"index",
 	"buffer-size",
 	"temporary-directory",
-	"temporary-limit",
+	"temp-limit",
 	"compress",
 	"parallel",
 	"batch-size",

@@ -7,6 +7,7 @@
 
 #include "src/base/messages.h"
 #include "src/cli/command_line.h"
+#include "src/cli/deadly_signals.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process.h"
 #include "src/cli/program.h"
@@ -66,15 +67,24 @@ static int run_rank(struct ranks *ranks, int argc, char **argv)
 					     .taken = taken };
 	const int status = program_run(&hooks, argc, argv);
 
-	if (status == EXIT_TROUBLE) /* others wait for this rank */
-		ranks_abort(ranks, status);
-	return ranks_close(ranks) < 0 ? EXIT_TROUBLE : status;
+	if (status == EXIT_TROUBLE || ranks_close(ranks) < 0) /* others wait for this rank */
+		ranks_abort(ranks, EXIT_TROUBLE);
+	return status;
+}
+
+/* An output that is not complete leaves no name behind, whoever ends this process. */
+static void remove_names(void *context)
+{
+	(void)context;
+	gsort_remove_names(process_lent());
 }
 
 static int run(int argc, char **argv)
 {
 	struct ranks_mpi_settings mpi = { .get_environment = getenv };
-	const struct ranks_settings settings = { .stall_ns = stall_ns, .end = _exit };
+	const struct ranks_settings settings = { .stall_ns = stall_ns,
+						 .before_end = remove_names,
+						 .end = _exit };
 	struct messages messages;
 	struct ranks *ranks;
 	int r;
@@ -88,5 +98,6 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	program_prepare_memory();
+	deadly_signals_ignore_limit(); /* the library has files before a sort handles them */
 	return process_run_program(run, argc, argv);
 }

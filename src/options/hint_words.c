@@ -49,7 +49,7 @@ static const struct words words_of[N_HINTS] = {
 						    "the header for plain records" },
 	[HINT_READ_AS_RECORDS] = { .after = ": read it with --format=raw" },
 	[HINT_SHORTER_HEADER] = { .after = " (--skip-bytes)" },
-	[HINT_MERGE_PARTS] = { .after = "; -m merges them, and -c checks them" },
+	[HINT_MERGE_PARTS] = { .after = "; gsort -m merges them, and -c checks them" },
 	[HINT_MERGE_SORTED] = { .after = "; -m merges files that are sorted already" },
 	[HINT_NAME_OUTPUT] = { .after = "; name a file with -o" },
 	[HINT_NO_KEY] = { .after = "; leave out -k" },

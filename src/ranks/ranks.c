@@ -533,7 +533,8 @@ int ranks_close(struct ranks *ranks)
 	pthread_cond_signal(&ranks->asked);
 	pthread_mutex_unlock(&ranks->lock);
 	pthread_join(ranks->carrier, NULL);
-	r = ranks->r;
+	if (ranks->r < 0) /* which ranks_abort() is told of */
+		return ranks->r;
 	free_ranks(ranks);
-	return r;
+	return 0;
 }

@@ -95,10 +95,11 @@ static int open_shared(struct result *result, uint64_t nbytes)
 	told = ranks_broadcast(spec->ranks, name, sizeof name, 0);
 	if (told < 0)
 		return told;
-	if (!result->is_joined)
-		return 0;
 	name[sizeof name - 1] = '\0';
-	return output_join(result->job->io, spec->output_path, name, &result->outputs[0]);
+	if (result->is_joined)
+		r = output_join(result->job->io, spec->output_path, name, &result->outputs[0]);
+	/* Should the first fail at what comes next it removes the file, which all have by then. */
+	return r < 0 ? r : ranks_barrier(spec->ranks);
 }
 
 static int open_file(struct result *result)

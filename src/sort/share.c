@@ -57,6 +57,12 @@ static int check_possible(const struct sort *sort)
 	if (!spec->output_path)
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "several ranks write to one file, and standard output is none");
+	if (spec->zstd_level)
+		return fail(-EINVAL,
+			    "%s: several ranks cannot compress the output, which its name asks "
+			    "for; give it one that does not end in .zst, and compress it "
+			    "afterwards",
+			    spec->output_path);
 	return 0;
 }
 

@@ -417,7 +417,7 @@ refuses 'r.parts: its parts are of other records' -m lists/a.parts lists/r.parts
 succeeds -c -u lists/k.parts
 "$GSORT" --index --parts=2 random -o lists/i
 refuses 'i.parts: its parts are in no order' -m lists/i.parts
-refuses 'a.parts: is a list of parts, which are sorted; -m' lists/a.parts
+refuses 'a.parts: is a list of parts, which are sorted; gsort -m' lists/a.parts
 cat lists/a.parts | refuses 'standard input: is a list of parts, and parts' -m -
 "$GSORT" -m -t u8 --format=raw lists/a.parts -o output 2> stderr
 one_line 'a.parts: record 2: disorder' 'as records'

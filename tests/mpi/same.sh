@@ -62,7 +62,7 @@ head -c 24 random > tiny
 
 claim "one rank is a process like any other, and two share what spills"
 agrees 1 random
-agrees 2 -S 1M random few random
+agrees 2 -S 1M --temp-limit=1G random few random
 
 claim "records that are equal stay in their order, between ranks, too"
 agrees 4 -R 24 -k 3:b10 records --index
@@ -93,6 +93,19 @@ refuses_all 'cannot be used together' --verify --index random
 refuses_all 'needs -u' --count random
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
+
+claim "an output that is called .zst is not written uncompressed"
+ranks 2 random -o out/x.zst
+[ "$status" -eq 2 ] || broken "-o x.zst: status $status"
+grep -q '^gsort: out/x.zst: .*cannot compress the output' stderr || broken "-o x.zst: $(cat stderr)"
+all_gone "-o x.zst"
+
+claim "what fails everywhere is not blamed on a directory that others do not see"
+ranks 3 -T /nonexistent random -o out/x
+[ "$status" -eq 2 ] || broken "-T: status $status"
+grep -q '/nonexistent: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
+! grep -q 'another rank has begun' stderr || broken "-T: $(cat stderr)"
+all_gone "-T /nonexistent"
 
 claim "ranks that are not asked for the same, or see other files, say so"
 for other in 'few -o out/x' 'random -r -o out/x'; do
