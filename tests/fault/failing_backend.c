@@ -32,7 +32,8 @@ unsigned points_n_devices(const char **ret_why)
 void points_set_device(enum device_shape shape)
 {
 	chosen_shape = shape;
-	owned_memory_set(N_DEVICES, shape == SHAPE_REACHED);
+	/* There is one host. */
+	owned_memory_set(shape == SHAPE_UNIFIED ? 1 : N_DEVICES, shape == SHAPE_REACHED);
 }
 
 static int device_error(void)
