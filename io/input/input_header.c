@@ -94,6 +94,7 @@ static int parse(struct input *input, struct placed_source *placed, const unsign
 		return r;
 	}
 	placed->n_said = npy->n_records;
+	placed->says_number = true;
 	return agree(input, placed, npy);
 }
 
@@ -114,7 +115,7 @@ int input_take_header(struct input *input, struct placed_source *placed, input_r
 	unsigned char *header;
 	int r;
 
-	placed->n_said = ANY_NUMBER;
+	placed->says_number = false;
 	placed->header_nbytes = placed->source.header_nbytes;
 	if (!placed->header_nbytes) {
 		placed->header_nbytes = input->framing.skip_nbytes;
@@ -149,7 +150,7 @@ int input_check_count(const struct input *input, const struct placed_source *pla
 	uint64_t wanted;
 	bool is_more;
 
-	if (placed->n_said == ANY_NUMBER)
+	if (!placed->says_number)
 		return 0;
 	is_more = __builtin_mul_overflow(placed->n_said, record_nbytes, &wanted) || wanted > nbytes;
 	if (!is_more && wanted == nbytes)

@@ -98,6 +98,7 @@ void input_hand_on(struct input *from, struct input *to)
 	to->sources[0].position = 0;
 	to->sources[0].header_nbytes = placed->header_nbytes;
 	to->sources[0].n_said = placed->n_said;
+	to->sources[0].says_number = placed->says_number;
 	to->header = from->header;
 	from->header = NULL;
 	atomic_store(&to->n_started, 1);

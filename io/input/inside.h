@@ -11,14 +11,13 @@
 #include "io/input/input_lists.h"
 #include "io/input/source.h"
 
-#define ANY_NUMBER UINT64_MAX
-
 /* A source, its place in the stream, and what of it is kept apart. */
 struct placed_source {
 	struct source source;
 	uint64_t position;      /* known once it is started */
 	uint64_t header_nbytes; /* as well */
-	uint64_t n_said;        /* records, by the header; ANY_NUMBER */
+	uint64_t n_said;        /* records, by the header: any number at all */
+	bool says_number;       /* else n_said is nothing */
 	void *tail;
 	size_t tail_nbytes;
 	struct mapping mapping; /* of what it contributes, if the input is mapped */

@@ -392,6 +392,14 @@ def check_refusals():
     refused('says that there are 100 records', 'cut.npy')
     refused('says that there are 100 records', stdin=whole[:-8])
     refused('says that there are 100 records', stdin=whole + b'12345678')
+    for n in [2**64 - 2, 2**64 - 1]:
+        for descr in ["'<i4'", "'|u1'"]:
+            open('most.npy', 'wb').write(by_hand(descr, bytes(8), n))
+            for how in [[], ['-u'], ['--index'], ['-m'], ['--backend=cpu', '-S', '1M']]:
+                refused('says that there are %d records' % n, *how, 'most.npy')
+        refused('says that there are %d records' % n, stdin=by_hand("'<i4'", bytes(8), n))
+        refused('says that there are %d records' % n,
+                stdin=by_hand("'<i4'", bytes(8), n).replace(b',), }\n', b',2)}\n'))
     refused('ends within its header, after 100 of its 128 bytes', stdin=whole[:100])
     refused('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
 
