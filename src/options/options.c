@@ -254,6 +254,8 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
 	{ ROW_EXPLAIN, ROW_REPORT, "nothing is sorted, so there is nothing to report of" },
+	{ ROW_EXPLAIN, ROW_STATS_JSON, "nothing is sorted, so there is nothing to report of" },
+	{ ROW_EXPLAIN, ROW_TRACE, "nothing is sorted, so there is nothing to report of" },
 	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
 	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
 	{ ROW_PART, ROW_PARTS, "a part that is made alone has no list with others" },

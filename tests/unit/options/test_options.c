@@ -43,18 +43,21 @@ static void every_option_reaches_its_field(void **state)
 
 	(void)state;
 	options = PARSED("-t", "f32be", "-rus", "-o", "out", "--verify", "--fsync", "--debug",
-			 "--stats", "--stats-json=s.json", "--trace=t.json", "--explain", "a", "b");
+			 "--stats", "--stats-json=s.json", "--trace=t.json", "a", "b");
 	assert_int_equal(options.record.keys[0].kind, KEY_FLOAT);
 	assert_int_equal(options.record.keys[0].nbytes, 4);
 	assert_true(options.record.keys[0].big_endian && options.record.keys[0].descending &&
 		    options.unique);
 	assert_true(options.verify && options.fsync && options.debug && options.stats);
-	assert_true(options.explain);
 	assert_string_equal(options.stats_json_path, "s.json");
 	assert_string_equal(options.trace_path, "t.json");
 	assert_int_equal(options.n_inputs, 2);
 	assert_string_equal(options.inputs[0], "a");
 	assert_string_equal(options.inputs[1], "b");
+	options_free(&options);
+
+	options = PARSED("--explain", "a");
+	assert_true(options.explain);
 	options_free(&options);
 
 	options = PARSED("-m", "-S", "64M", "--device-memory=1G", "-T/x", "-T", "/y",
