@@ -89,14 +89,17 @@ GSORT_API void gsort_close(struct gsort *sort);
  */
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
 
-/* The frequent ones, typed. Errors as of gsort_set(). */
+/*
+ * The frequent ones, typed. Errors as of gsort_set(). Memory is that of the host; less than 1 MiB
+ * is taken as 1 MiB.
+ */
 GSORT_API int gsort_set_type(struct gsort *sort, const char *type);       /* "u64", "f32be" */
 GSORT_API int gsort_set_record_size(struct gsort *sort, uint64_t nbytes); /* 1 to 65536 */
 GSORT_API int gsort_add_key(struct gsort *sort, const char *key);         /* "8:i32:r" */
 GSORT_API int gsort_set_descending(struct gsort *sort);                   /* all keys */
 GSORT_API int gsort_set_unique(struct gsort *sort);                       /* equal keys: one */
 GSORT_API int gsort_set_limit(struct gsort *sort, uint64_t n_records);    /* the first ones */
-GSORT_API int gsort_set_memory(struct gsort *sort, uint64_t nbytes);      /* of the host */
+GSORT_API int gsort_set_memory(struct gsort *sort, uint64_t nbytes);      /* a limit */
 GSORT_API int gsort_set_threads(struct gsort *sort, unsigned n);          /* of the CPU */
 GSORT_API int gsort_add_temporary_directory(struct gsort *sort, const char *path); /* else /tmp */
 
