@@ -94,7 +94,7 @@ int size_parse_option(const char *option, const char *text, enum size_kind kind,
 
 	switch (r) {
 	case -ENOTSUP:
-		return fail(r, "%s: invalid suffix in '%s': use one of %s", option, text,
+		return fail(-EINVAL, "%s: invalid suffix in '%s': use one of %s", option, text,
 			    kinds[kind].suffixes);
 	case -ERANGE:
 		return fail(r, "%s: '%s' is too large: sizes end at 2^64 - 1 bytes", option, text);

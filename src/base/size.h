@@ -23,7 +23,10 @@ enum size_kind {
  */
 int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes);
 
-/* The same, with a message that names `option` ("--buffer-size", say). */
+/*
+ * The same, with a message that names `option` ("--buffer-size", say); an unknown suffix is -EINVAL
+ * then, too.
+ */
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes);
 

@@ -66,7 +66,7 @@ static int parse_type(const struct option_spec *spec, const char *argument, cons
 		return refuse_order(spelling, argument, text, n_name);
 	}
 	if (key.nbytes > LAYOUT_MOST_RECORD_NBYTES)
-		return fail(-ENOTSUP, "%s: '%s' is too wide: a record has at most %d bytes",
+		return fail(-EINVAL, "%s: '%s' is too wide: a record has at most %d bytes",
 			    spelling, argument, LAYOUT_MOST_RECORD_NBYTES);
 	*ret_key = key;
 	return 0;
@@ -269,7 +269,7 @@ static int check_keys(const struct record_options *record)
 		nbytes += key_sorted_nbytes(&record->keys[i]);
 	}
 	if (nbytes > LAYOUT_MOST_RECORD_NBYTES)
-		return fail(-ENOTSUP, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",
+		return fail(-EINVAL, "-k, --key: keys of %" PRIu64 " bytes in all, but at most %d",
 			    nbytes, LAYOUT_MOST_RECORD_NBYTES);
 	return 0;
 }

@@ -93,7 +93,7 @@ static void message_names_the_option_and_the_text(void **state)
 	(void)state;
 	messages_reset(true);
 	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes),
-			 -ENOTSUP);
+			 -EINVAL);
 	assert_string_equal(messages_last(), "--buffer-size: invalid suffix in '3Q': "
 					     "use one of b, K, M, G, T, P, E or %");
 }
@@ -104,7 +104,7 @@ static void what_takes_no_percentage_does_not_offer_one(void **state)
 
 	(void)state;
 	messages_reset(true);
-	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -ENOTSUP);
+	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -EINVAL);
 	assert_string_equal(messages_last(), "-R: invalid suffix in '50%': "
 					     "use one of b, K, M, G, T, P or E");
 	messages_reset(true);
