@@ -25,7 +25,20 @@ static int check_puts(const struct gsort *sort)
 		return fail(-EINVAL, "--format=npy: what is put is records, and no file");
 	if (options->skip_nbytes)
 		return fail(-EINVAL, "--skip-bytes: what is put is records, and no file");
+	if (options->n_parts)
+		return fail(-EINVAL, "--part needs inputs that are files: of what is put nobody "
+				     "knows how much it is");
 	return 0;
+}
+
+/* Where nothing else is read, nothing will say later what a record is. */
+static int check_known(const struct gsort *sort)
+{
+	const struct record_options *record = &sort->options.record;
+
+	return sort->takes_puts && sort->options.n_inputs == 1 && record->said == RECORDS_CHOICES ?
+		       record_options_refuse_choices(record) :
+		       0;
 }
 
 static int check_given(const struct gsort *sort)
@@ -178,6 +191,8 @@ static int settle(struct gsort *sort, enum purpose purpose, bool takes_puts)
 		r = check_given(sort);
 	if (r == 0)
 		r = options_settle(&sort->options, usual_directory);
+	if (r == 0)
+		r = check_known(sort);
 	if (r < 0)
 		return r;
 	sort->spec = options_spec(&sort->options);

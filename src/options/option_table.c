@@ -115,10 +115,10 @@ int option_take(const struct option_table *table, const struct option_spec *spec
 		r = take_second(spec, *first, argument, target);
 	} else {
 		r = spec->take(spec, argument, target);
-		if (r == 0)
+		if (r >= 0)
 			*first = argument;
 	}
-	if (r == 0)
+	if (r >= 0)
 		arguments->given |= UINT64_C(1) << row;
 	return r;
 }

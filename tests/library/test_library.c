@@ -490,6 +490,7 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "not as 'u64' and as 'u32'");
 	refused(sort, gsort_set(sort, "unique", "yes"), -EINVAL, "takes no value");
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "-S, --buffer-size");
+	refused(sort, gsort_set(sort, "S", "1Q"), -EINVAL, "invalid suffix");
 	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
 	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
 	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
@@ -558,6 +559,38 @@ static void what_was_refused_together_can_be_mended_and_begun(void **state)
 	good(sort, gsort_finish(sort));
 	assert_int_equal(get_all(sort, found, sizeof found), 32);
 	assert_memory_equal(found, ((const uint64_t[]){ 2, 3, 2, 5 }), 32);
+	gsort_close(sort);
+}
+
+/* Nothing else is read, so nothing will ever say what a record is. */
+static void keys_without_a_record_are_refused_before_anything_is_begun(void **state)
+{
+	const uint64_t put[] = { 5, 3 };
+	struct gsort *sort;
+	uint64_t found[2];
+
+	(void)state;
+	assert_int_equal(gsort_open(&sort), 0);
+	good(sort, gsort_add_key(sort, "0:u64"));
+	refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "-k, --key needs -R");
+	refused(sort, gsort_finish(sort), -EINVAL, "-k, --key needs -R");
+	good(sort, gsort_set_record_size(sort, 8));
+	good(sort, gsort_put(sort, put, sizeof put));
+	good(sort, gsort_finish(sort));
+	assert_int_equal(get_all(sort, found, sizeof found), sizeof found);
+	assert_int_equal(found[0], 3);
+	gsort_close(sort);
+}
+
+static void part_of_what_is_put_is_refused_before_anything_is_begun(void **state)
+{
+	struct gsort *sort = open_sort();
+
+	(void)state;
+	good(sort, gsort_set(sort, "part", "1/2"));
+	good(sort, gsort_set(sort, "merge", NULL));
+	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--part needs inputs that are files");
+	good(sort, gsort_set_descending(sort)); /* it has not begun */
 	gsort_close(sort);
 }
 
@@ -1008,6 +1041,10 @@ static void options_of_a_program_are_taken_and_told(void **state)
 
 	(void)state;
 	good(sort, gsort_on_message(sort, note_message, heard));
+	assert_null(gsort_get_taken(sort, "help"));
+	good(sort, gsort_take(sort, "help", NULL));
+	assert_string_equal(gsort_get_taken(sort, "help"), "");
+	assert_null(gsort_get_taken(sort, "version"));
 	assert_null(gsort_get_taken(sort, "progress"));
 	good(sort, gsort_take(sort, "progress", "never"));
 	assert_string_equal(gsort_get_taken(sort, "progress"), "never");
@@ -1182,6 +1219,8 @@ int main(void)
 		FIXTURE(what_was_refused_was_not_taken),
 		FIXTURE(what_does_not_go_with_records_that_are_put_or_got_is_refused),
 		FIXTURE(what_was_refused_together_can_be_mended_and_begun),
+		FIXTURE(keys_without_a_record_are_refused_before_anything_is_begun),
+		FIXTURE(part_of_what_is_put_is_refused_before_anything_is_begun),
 		FIXTURE(failure_is_told_with_its_own_message_whatever_was_refused_since),
 		FIXTURE(null_is_refused_with_a_message),
 		FIXTURE(null_handle_is_refused_and_never_looked_into),
