@@ -70,7 +70,7 @@ awk '
 			print FILENAME ":" FNR ": " text
 	}
 }' $(printf '%s\n' $sources | grep -E '^(io|kernels|src)/' |
-	grep -vE '^src/(cli|lib|options|report)/') |
+	grep -vE '^src/(cli|lib|mpi|options|report)/') |
 	offence 'a message below the front end names an option'
 
 # not_among LIST: the lines of standard input that are not in it.

@@ -36,6 +36,7 @@ static void list_options(struct option_list *options)
 
 /* What takes the words. */
 struct taker {
+	const char *usage;
 	const struct option_list *options;
 	struct gsort *sort;
 	const char *question; /* of --help and its like, which ends the parsing */
@@ -61,14 +62,16 @@ static int take(void *context, unsigned i, const char *value)
 	return 0;
 }
 
-static void print_help(const struct option_list *options)
+static const char own_usage[] =
+	"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
+	"Sort fixed-size binary records, more of them than memory holds.\n"
+	"\n"
+	"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
+	"input is read. Without -o, standard output is written, unless it is a terminal.\n";
+
+static void print_help(const char *usage, const struct option_list *options)
 {
-	fputs("Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-	      "Sort fixed-size binary records, more of them than memory holds.\n"
-	      "\n"
-	      "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
-	      "input is read. Without -o, standard output is written, unless it is a terminal.\n",
-	      stdout);
+	fputs(usage ? usage : own_usage, stdout);
 	option_print_help(options, stdout);
 	printf("\n%s\n"
 	       "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
@@ -80,7 +83,7 @@ static void print_help(const struct option_list *options)
 static int answer(const struct taker *taker)
 {
 	if (strcmp(taker->question, "help") == 0)
-		print_help(taker->options);
+		print_help(taker->usage, taker->options);
 	else if (strcmp(taker->question, "version") == 0)
 		printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
@@ -120,10 +123,10 @@ static int take_defaults(struct gsort *sort)
 	return r;
 }
 
-int command_line_take(int argc, char **argv, struct gsort *sort)
+int command_line_take(const char *usage, int argc, char **argv, struct gsort *sort)
 {
 	struct option_list options;
-	struct taker taker = { .options = &options, .sort = sort };
+	struct taker taker = { .usage = usage, .options = &options, .sort = sort };
 	struct parsed_words words;
 	int r;
 

@@ -129,7 +129,7 @@ static void ask_for_progress(void *sort, struct gsort_progress *ret_progress)
 
 static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
 {
-	const enum progress_mode mode = hooks->is_quiet ? PROGRESS_NEVER : progress_mode_of(sort);
+	const enum progress_mode mode = hooks->speaker ? PROGRESS_NEVER : progress_mode_of(sort);
 	struct progress *progress = NULL;
 	int r = progress_open(mode, ask_for_progress, sort, &progress), reported;
 
@@ -162,8 +162,8 @@ static void hear(void *context, enum gsort_kind kind, const char *text)
 {
 	const struct program_hooks *hooks = context;
 
-	if (!hooks->is_quiet || kind == GSORT_FAILURE || kind == GSORT_WARNING)
-		say(kind, text);
+	if (!hooks->speaker || kind == GSORT_FAILURE || kind == GSORT_WARNING)
+		say_as(hooks->speaker, kind, text);
 }
 
 static int take_command_line(const struct program_hooks *hooks, struct gsort *sort, int argc,
@@ -172,7 +172,7 @@ static int take_command_line(const struct program_hooks *hooks, struct gsort *so
 	int r = hooks->begin ? hooks->begin(hooks->context) : 0;
 
 	if (r == 0)
-		r = command_line_take(argc, argv, sort);
+		r = command_line_take(hooks->usage, argc, argv, sort);
 	return hooks->taken ? hooks->taken(hooks->context, sort, r) : r;
 }
 

@@ -5,15 +5,18 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "include/gsort.h"
 
 /* What is to be done besides. Zeroed: nothing. */
 struct program_hooks {
 	void *context;
-	/* Somebody else says what all would: warnings and failures are said, and nothing else. */
-	bool is_quiet;
+	/* The first lines of --help; NULL: gsort's. */
+	const char *usage;
+	/*
+	 * Somebody else says what all would: warnings and failures are said, with this in front,
+	 * and nothing else. NULL: this is the one.
+	 */
+	const char *speaker;
 	/* Before the command line is taken. As `taken`. */
 	int (*begin)(void *context);
 	/*

@@ -12,10 +12,16 @@ enum { TEXT_NBYTES = 9216, LINE_NBYTES = 5 * TEXT_NBYTES + 8 };
 
 void say(enum gsort_kind kind, const char *text)
 {
+	say_as(NULL, kind, text);
+}
+
+void say_as(const char *speaker, enum gsort_kind kind, const char *text)
+{
 	if (kind == GSORT_DETAIL)
 		fprintf(stderr, "%s\n", text);
 	else
-		fprintf(stderr, "gsort: %s%s\n", kind == GSORT_WARNING ? "warning: " : "", text);
+		fprintf(stderr, "gsort: %s%s%s%s\n", speaker ? speaker : "", speaker ? ": " : "",
+			kind == GSORT_WARNING ? "warning: " : "", text);
 }
 
 int complain(int r, const char *format, ...)

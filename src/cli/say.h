@@ -11,6 +11,9 @@
  */
 void say(enum gsort_kind kind, const char *text);
 
+/* The same, of one of several processes that say such things: "gsort: SPEAKER: TEXT\n". */
+void say_as(const char *speaker, enum gsort_kind kind, const char *text);
+
 /*
  * Say a failure of the program's own, whatever names are in it. Returns r, a negative errno, which
  * %m means.

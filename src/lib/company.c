@@ -67,6 +67,13 @@ static int check_options(const struct gsort *sort)
 	return 0;
 }
 
+static int check_files(const struct gsort *sort)
+{
+	const struct run_files files = begin_files(sort);
+
+	return run_files_check(&files);
+}
+
 int company_join(struct gsort *sort, struct ranks *ranks)
 {
 	struct messages *before;
@@ -77,6 +84,8 @@ int company_join(struct gsort *sort, struct ranks *ranks)
 	r = check_options(sort);
 	if (r == 0)
 		r = begin_try(sort, PURPOSE_SORT);
+	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
+		r = check_files(sort);
 	if (r == 0)
 		sort->ranks = ranks;
 	return told_leave(before, r);

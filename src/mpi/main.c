@@ -2,9 +2,11 @@
  * main - gsort-mpi: gsort on several machines, by ranks that MPI has started
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "src/base/messages.h"
 #include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
@@ -59,10 +61,34 @@ static int taken(void *context, struct gsort *sort, int r)
 	return ranks_rank(ranks) == 0 ? tell_outcome(ranks, r) : r;
 }
 
+static const char usage[] =
+	"Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
+	"Sort fixed-size binary records by N processes, on one machine or several.\n"
+	"\n"
+	"Inputs and the output are files, which all of them see. Several files are sorted\n"
+	"together. What ranks cannot do is refused: to merge (-m) or check (-c, -C), --part,\n"
+	"--parts, --zstd, --checkpoint, --explain, --stats and other reports, and GPUs.\n";
+
+/* What stands before what others than the first rank say. */
+struct speaker {
+	char name[RANKS_HOST_NBYTES + 32];
+};
+
+static const char *name_speaker(const struct ranks *ranks, struct speaker *ret_speaker)
+{
+	const unsigned rank = ranks_rank(ranks);
+
+	snprintf(ret_speaker->name, sizeof ret_speaker->name, "rank %u, on %s", rank,
+		 ranks_host(ranks, rank));
+	return rank == 0 ? NULL : ret_speaker->name;
+}
+
 static int run_rank(struct ranks *ranks, int argc, char **argv)
 {
+	struct speaker speaker;
 	const struct program_hooks hooks = { .context = ranks,
-					     .is_quiet = ranks_rank(ranks) != 0,
+					     .usage = usage,
+					     .speaker = name_speaker(ranks, &speaker),
 					     .begin = begin,
 					     .taken = taken };
 	const int status = program_run(&hooks, argc, argv);

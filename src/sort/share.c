@@ -12,6 +12,7 @@
 #include "src/checkpoint/description.h"
 #include "src/exchange/range_cut.h"
 #include "src/ranks/ranks.h"
+#include "src/sort/setup.h"
 
 static struct ranks *ranks_of(const struct sort *sort)
 {
@@ -27,19 +28,38 @@ static bool is_first(const struct sort *sort)
  * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
  * it has the time to.
  */
-static int agree_with_first(const struct sort *sort, int r)
+static int agree(struct ranks *ranks, int r)
 {
 	uint64_t failed = r < 0;
-	int told = ranks_broadcast(ranks_of(sort), &failed, sizeof failed, 0);
+	int told = ranks_broadcast(ranks, &failed, sizeof failed, 0);
 
-	if (told < 0 || is_first(sort))
+	if (told < 0 || ranks_rank(ranks) == 0)
 		return told < 0 ? told : r;
 	if (failed)
-		ranks_barrier(ranks_of(sort));
+		ranks_barrier(ranks);
 	return failed ? -ECANCELED : 0;
 }
 
+static int agree_with_first(const struct sort *sort, int r)
+{
+	return agree(ranks_of(sort), r);
+}
+
 /* --- the input --- */
+
+int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
+		      const struct sort_observer *observer)
+{
+	const bool is_first = ranks_rank(spec->ranks) == 0;
+	int r = 0;
+
+	if (is_first)
+		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+	r = agree(spec->ranks, r);
+	if (r == 0 && !is_first)
+		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+	return r;
+}
 
 static int check_possible(const struct sort *sort)
 {
@@ -91,16 +111,13 @@ static int receive_description(struct sort *sort, const struct description *own,
 static int compare_descriptions(const struct sort *sort, const struct description *first,
 				const struct description *own)
 {
-	const unsigned rank = ranks_rank(ranks_of(sort));
 	struct difference difference;
 
 	if (!description_differs(first, own, ACCEPT_NONE, &difference))
 		return 0;
 	return fail(-EINVAL,
-		    "rank %u, on %s, sorts something else than the first, on %s: its %s is '%s', "
-		    "and not '%s'",
-		    rank, ranks_host(ranks_of(sort), rank), ranks_host(ranks_of(sort), 0),
-		    difference.name, difference.is, difference.was);
+		    "sorts something else than the first rank, on %s: its %s is '%s', and not '%s'",
+		    ranks_host(ranks_of(sort), 0), difference.name, difference.is, difference.was);
 }
 
 /* All must have been asked for the same, and see the same files. */

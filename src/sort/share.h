@@ -1,6 +1,7 @@
 /*
  * share - what of a sort is one rank's, and what all ranks have to agree on
  *
+ *	open inputs	the first rank does, and then all others
  *	begin		read the r-th part of the input; blocks of runs are as long with everybody
  *	(runs.c)	runs of that part, as always; what is resident in the end is stored, too
  *	exchange	cut the runs of all ranks, and take the own range of each in their place
@@ -20,6 +21,10 @@
 #pragma once
 
 #include "src/sort/inside.h"
+
+/* setup_open_inputs(): what is wrong with inputs for all is said once. */
+int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
+		      const struct sort_observer *observer);
 
 /* What several ranks cannot do is refused; else the part of the input. Its size is known. */
 int share_begin(struct sort *sort);

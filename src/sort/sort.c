@@ -91,7 +91,8 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 	     struct stats *stats, struct sort_facts *ret_facts)
 {
 	struct sort sort = { .spec = &sort.settled.spec, .job.stats = stats };
-	int r = setup_open_inputs(spec, observer, &sort.settled, &sort.job);
+	int r = spec->ranks ? share_open_inputs(&sort, spec, observer) :
+			      setup_open_inputs(spec, observer, &sort.settled, &sort.job);
 
 	if (r == 0)
 		r = take_up_and_sort(&sort);

@@ -93,6 +93,11 @@ refuses_all 'cannot be used together' --verify --index random
 refuses_all 'needs -u' --count random
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
+refuses_all 'nothing: cannot open' nothing
+
+claim "the help is that of several ranks"
+ranks 1 --help
+grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' stdout || broken "--help: $(head -1 stdout)"
 
 claim "an output that is called .zst is not written uncompressed"
 ranks 2 random -o out/x.zst
@@ -103,7 +108,8 @@ all_gone "-o x.zst"
 claim "what fails everywhere is not blamed on a directory that others do not see"
 ranks 3 -T /nonexistent random -o out/x
 [ "$status" -eq 2 ] || broken "-T: status $status"
-grep -q '/nonexistent: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
+grep -qE '^gsort: (rank [12], on .*: )?/nonexistent: temporary directory: No such' stderr ||
+	broken "-T: $(cat stderr)"
 ! grep -q 'another rank has begun' stderr || broken "-T: $(cat stderr)"
 all_gone "-T /nonexistent"
 
@@ -115,7 +121,8 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 		> stdout 2> stderr < /dev/null
 	status=$?
 	[ "$status" -eq 2 ] || broken "$other: status $status"
-	grep -q '^gsort: rank 2, .* sorts something else than the first' stderr || broken "$other"
+	grep -q '^gsort: rank 2, .* sorts something else than the first rank' stderr ||
+		broken "$other"
 	all_gone "$other"
 done
 finish

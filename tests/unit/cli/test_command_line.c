@@ -46,7 +46,7 @@ static struct gsort *taken(const char *word, ...)
 	for (; word; word = va_arg(words, char *))
 		argv[argc++] = (char *)word;
 	va_end(words);
-	if (command_line_take(argc, argv, sort) != 0)
+	if (command_line_take(NULL, argc, argv, sort) != 0)
 		fail_msg("refused: %s", heard);
 	return sort;
 }
@@ -61,7 +61,7 @@ static int take_with_stdout(int fd, const char *word)
 
 	fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	r = command_line_take(2, argv, sort);
+	r = command_line_take(NULL, 2, argv, sort);
 	clearerr(stdout);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	close(saved);
