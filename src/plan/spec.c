@@ -195,6 +195,7 @@ int spec_complete(const struct sort_spec *spec, const struct input *input, const
 	if (fields)
 		return complete_from(spec, input, name, ret_spec, ret_keys);
 	*ret_spec = *spec;
+	ret_spec->keeps_ties = spec->said == RECORDS_KEYS;
 	*ret_keys = NULL;
 	return 0;
 }

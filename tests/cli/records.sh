@@ -122,4 +122,10 @@ cat same-keys | gives same-keys -R 40 -k 0:u64 -S 64M -
 head -c 40 same-keys > expected
 gives expected -R 40 -k 0:u64 -u -S 1M same-keys
 
+claim 'zeros of either sign, which are equal, in records that are that key alone'
+printf '\0\0\0\200\0\0' > zeros
+gives zeros -R 2 -k 0:f16:n zeros
+gives zeros -R 2 -k 0:f16:n --keys-only zeros
+gives zeros -R 2 -k 0:f16:n -r zeros
+
 finish
