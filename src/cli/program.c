@@ -162,7 +162,9 @@ static void hear(void *context, enum gsort_kind kind, const char *text)
 {
 	const struct program_hooks *hooks = context;
 
-	if (!hooks->speaker || kind == GSORT_FAILURE || kind == GSORT_WARNING)
+	if (!hooks->speaker)
+		say(kind, text);
+	else if (kind == GSORT_FAILURE || kind == GSORT_WARNING)
 		say_as(hooks->speaker, kind, text);
 }
 
