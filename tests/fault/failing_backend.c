@@ -4,7 +4,7 @@
  * A call that fails does so as a GPU's would: an allocation for want of memory says nothing and
  * returns -ENOMEM; everything else is a GPU error, which is -EIO after a message. Waiting for a
  * mark fails after the wait, since what was queued is still under way. A fault "from then on" is
- * the error that sticks to a CUDA context, or a device that is gone.
+ * the error that sticks to a CUDA context, or a device that is gone: all of them, or that one.
  */
 #include "src/device/device.h"
 
@@ -36,15 +36,23 @@ void points_set_device(enum device_shape shape)
 	owned_memory_set(shape == SHAPE_UNIFIED ? 1 : N_DEVICES, shape == SHAPE_REACHED);
 }
 
-static int device_error(void)
+static int device_error(unsigned number)
 {
-	return fail(-EIO, "GPU: injected fault: %m");
+	return fail(-EIO, "GPU %u: injected fault: %m", number);
 }
 
-#define FAIL_AT(point)                                                                             \
+/* thing: the device, or what belongs to it. */
+static int fail_at(enum point point, const void *thing)
+{
+	const unsigned number = owned_memory_number_of(thing);
+
+	return point_pass_on(point, (int)number) == EFFECT_FAIL ? device_error(number) : 0;
+}
+
+#define FAIL_AT(point, thing)                                                                      \
 	do {                                                                                       \
-		if (point_pass(point) == EFFECT_FAIL)                                              \
-			return device_error();                                                     \
+		if (fail_at(point, thing) < 0)                                                     \
+			return -EIO;                                                               \
 	} while (0)
 
 static unsigned failing_n_devices(void)
@@ -61,8 +69,8 @@ static int failing_open(const struct backend_config *config, struct device **ret
 {
 	int r;
 
-	if (point_pass(POINT_DEVICE_OPEN) == EFFECT_FAIL)
-		return errno == ENOMEM ? -ENOMEM : device_error();
+	if (point_pass_on(POINT_DEVICE_OPEN, (int)config->number) == EFFECT_FAIL)
+		return errno == ENOMEM ? -ENOMEM : device_error(config->number);
 	apart_memory_nbytes = config->device_memory_nbytes ? config->device_memory_nbytes :
 							     APART_MEMORY_NBYTES;
 	r = backend_owning.open(config, ret_device);
@@ -88,10 +96,11 @@ static void failing_describe(const struct device *device, struct device_info *re
 
 static int failing_alloc(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
 {
+	const unsigned number = owned_memory_number_of(device);
 	int r;
 
-	if (point_pass(POINT_DEVICE_ALLOCATION) == EFFECT_FAIL)
-		return errno == ENOMEM ? -ENOMEM : device_error();
+	if (point_pass_on(POINT_DEVICE_ALLOCATION, (int)number) == EFFECT_FAIL)
+		return errno == ENOMEM ? -ENOMEM : device_error(number);
 	r = backend_owning.alloc(device, kind, nbytes, ret_memory);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
@@ -108,7 +117,7 @@ static int failing_lane_open(struct device *device, enum lane_urgency urgency,
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_LANE);
+	FAIL_AT(POINT_DEVICE_LANE, device);
 	r = backend_owning.lane_open(device, urgency, ret_lane);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
@@ -124,7 +133,7 @@ static int failing_mark_open(struct device *device, struct mark **ret_mark)
 {
 	int r;
 
-	FAIL_AT(POINT_DEVICE_LANE);
+	FAIL_AT(POINT_DEVICE_LANE, device);
 	r = backend_owning.mark_open(device, ret_mark);
 	points_gave(THING_OF_DEVICE, r == 0);
 	return r;
@@ -140,7 +149,7 @@ static int failing_mark_wait(struct mark *mark)
 {
 	const int r = backend_owning.mark_wait(mark);
 
-	FAIL_AT(POINT_DEVICE_WAIT);
+	FAIL_AT(POINT_DEVICE_WAIT, mark);
 	return r;
 }
 
@@ -148,7 +157,7 @@ static int failing_mark_wait(struct mark *mark)
 #define QUEUES(point, name, parameters, arguments)                                                 \
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
-		FAIL_AT(point);                                                                    \
+		FAIL_AT(point, lane);                                                              \
 		return backend_owning.name arguments;                                              \
 	}
 
@@ -156,7 +165,7 @@ static int failing_mark_wait(struct mark *mark)
 #define DOES(point, name)                                                                          \
 	static int failing_##name(struct lane *lane, const struct name##_op *op)                   \
 	{                                                                                          \
-		FAIL_AT(point);                                                                    \
+		FAIL_AT(point, lane);                                                              \
 		return backend_owning.kinds[op->layout->kind]->name(lane, op);                     \
 	}
 

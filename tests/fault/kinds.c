@@ -106,6 +106,11 @@ bool kind_can_be(const struct kind *kind)
 	return true;
 }
 
+bool kind_is_loss(const struct kind *kind)
+{
+	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->n_times == FOR_GOOD;
+}
+
 const char *kind_name(const struct kind *kind)
 {
 	static const char *const names[] = {

@@ -26,6 +26,9 @@ extern const size_t n_kinds;
 /* Can it be made to happen here? */
 bool kind_can_be(const struct kind *kind);
 
+/* Is it what a device does that is lost for good? */
+bool kind_is_loss(const struct kind *kind);
+
 /* What the message of a refusal must contain; NULL: anything. */
 const char *kind_reason(const struct kind *kind);
 

@@ -50,6 +50,12 @@ bool kind_can_be(const struct kind *kind)
 	return is_of_cuda(kind) || !launch_trap;
 }
 
+bool kind_is_loss(const struct kind *kind)
+{
+	return kind->point >= POINT_FIRST_DEVICE_CALL && kind->point != POINT_DEVICE_CODE &&
+	       kind->error != cudaErrorMemoryAllocation && kind->n_times == FOR_GOOD;
+}
+
 const char *kind_name(const struct kind *kind)
 {
 	if (kind->effect == EFFECT_DIE)

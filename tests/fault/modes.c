@@ -170,6 +170,12 @@ const struct mode modes[] = {
 	  .shape = SHAPE_APART,
 	  .has_checkpoint = true,
 	  .is_slow = true },
+	/* One of two is lost, while the other goes on. */
+	{ .name = "devices-lose-one",
+	  .answer = ANSWER_RECORDS,
+	  .arguments = "--gpus=0,1 -R 16 -k 0:b3 -S 1M -T tmp/a --device-memory=1M input -o output",
+	  .shape = SHAPE_APART,
+	  .loses_one = true },
 	{ .name = "device-apart-merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
 	  .shape = SHAPE_APART },

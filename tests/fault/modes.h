@@ -41,6 +41,7 @@ struct mode {
 	bool goes_either_way; /* the page cache may be passed by, and is where it can be */
 	bool is_slow;         /* without --all, one call of each kind fails, not three */
 	bool has_choice;      /* a device that cannot be opened need not be: first calls fail */
+	bool loses_one;       /* of its devices, for good, and nothing else goes wrong */
 	bool has_checkpoint;  /* in "state" */
 	enum taken_up taken_up;
 	bool is_broken_off; /* besides any fault, before the output is done */

@@ -26,6 +26,11 @@ const struct mode modes[] = {
 	  .n_devices = 2,
 	  .answer = ANSWER_FEW,
 	  .arguments = "--gpus=0,1 -S 64M --device-memory=16M few -o output" },
+	{ .name = "cuda-devices-lose-one",
+	  .n_devices = 2,
+	  .answer = ANSWER_FEW,
+	  .arguments = "--gpus=0,1 -S 64M --device-memory=16M few -o output",
+	  .loses_one = true },
 	{ .name = "cuda-device-twice",
 	  .answer = ANSWER_LARGE_RECORDS,
 	  .arguments =

@@ -52,6 +52,8 @@ const char *const point_names[N_POINTS] = {
 	[POINT_DEVICE_RELEASE] = "device-release",
 };
 
+enum { NO_DEVICE = -1, ALL_DEVICES = -2 };
+
 static struct {
 	/* Set while nothing is armed. */
 	struct fault fault;
@@ -60,7 +62,7 @@ static struct {
 	atomic_bool armed;
 	atomic_uint n_passed[N_POINTS];
 	atomic_uint n_faults;
-	atomic_bool device_is_lost;
+	atomic_int lost_device; /* or one of these: */
 	atomic_int n_given[N_THINGS];
 
 	pthread_mutex_t lock; /* of what follows */
@@ -78,7 +80,7 @@ void points_arm(const struct fault *fault)
 	for (int i = 0; i < N_POINTS; i++)
 		atomic_store(&points.n_passed[i], 0);
 	atomic_store(&points.n_faults, 0);
-	atomic_store(&points.device_is_lost, false);
+	atomic_store(&points.lost_device, NO_DEVICE);
 	for (int i = 0; i < N_THINGS; i++)
 		atomic_store(&points.n_given[i], 0);
 	points.n_sites = 0;
@@ -103,6 +105,13 @@ unsigned points_passed(enum point point)
 unsigned points_n_faults(void)
 {
 	return atomic_load(&points.n_faults);
+}
+
+int points_lost_device(void)
+{
+	const int device = atomic_load(&points.lost_device);
+
+	return device >= 0 ? device : -1;
 }
 
 struct points_balance points_balance(void)
@@ -130,16 +139,36 @@ void points_gave(enum thing thing, int n)
 		atomic_fetch_add(&points.n_given[thing], n);
 }
 
+static bool is_lost(int device)
+{
+	const int lost = atomic_load(&points.lost_device);
+
+	return lost == ALL_DEVICES || (lost >= 0 && lost == device);
+}
+
 /* Is it this call's turn, the nth that passes the point? */
-static bool is_turn(enum point point, unsigned n)
+static bool is_turn(enum point point, unsigned n, int device)
 {
 	const struct fault *fault = &points.fault;
 
 	if (fault->effect == EFFECT_NONE)
 		return false;
-	if (point >= POINT_DEVICE_OPEN && atomic_load(&points.device_is_lost))
+	if (point >= POINT_DEVICE_OPEN && is_lost(device))
 		return true;
-	return point == fault->point && n >= fault->nth && n - fault->nth < fault->n_times;
+	if (point != fault->point || n < fault->nth)
+		return false;
+	/* The nth may be on no device; whichever is the next on one is lost. */
+	if (fault->is_of_one)
+		return device >= 0 && atomic_load(&points.lost_device) == NO_DEVICE;
+	return n - fault->nth < fault->n_times;
+}
+
+static void lose_device(int device)
+{
+	int none = NO_DEVICE;
+
+	atomic_compare_exchange_strong(&points.lost_device, &none,
+				       points.fault.is_of_one ? device : ALL_DEVICES);
 }
 
 static bool is_broken_off(enum point point, unsigned n)
@@ -165,7 +194,7 @@ static void note_site(enum point point, const void *at, unsigned nth)
 	pthread_mutex_unlock(&points.lock);
 }
 
-static enum effect pass(enum point point, const void *site)
+static enum effect pass(enum point point, const void *site, int device)
 {
 	const struct fault *fault = &points.fault;
 	unsigned n;
@@ -179,11 +208,14 @@ static enum effect pass(enum point point, const void *site)
 		errno = EIO;
 		return EFFECT_FAIL;
 	}
-	if (!is_turn(point, n))
+	if (!is_turn(point, n, device))
+		return EFFECT_NONE;
+	if (point >= POINT_FIRST_DEVICE_CALL && fault->n_times == FOR_GOOD)
+		lose_device(device);
+	/* Of two that have come at the same time, one has lost its device. */
+	if (fault->is_of_one && !is_lost(device))
 		return EFFECT_NONE;
 	atomic_fetch_add(&points.n_faults, 1);
-	if (point >= POINT_FIRST_DEVICE_CALL && fault->n_times == FOR_GOOD)
-		atomic_store(&points.device_is_lost, true);
 	if (fault->effect == EFFECT_FAIL)
 		errno = fault->error;
 	return fault->effect;
@@ -191,12 +223,17 @@ static enum effect pass(enum point point, const void *site)
 
 enum effect point_pass(enum point point)
 {
-	return pass(point, NULL);
+	return pass(point, NULL, NO_DEVICE);
+}
+
+enum effect point_pass_on(enum point point, int device)
+{
+	return pass(point, NULL, device);
 }
 
 bool point_fails_at(enum point point, const void *site)
 {
-	return pass(point, site) == EFFECT_FAIL;
+	return pass(point, site, NO_DEVICE) == EFFECT_FAIL;
 }
 
 bool point_fails(enum point point)

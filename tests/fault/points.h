@@ -6,7 +6,8 @@
  * a fault point and is counted there. One fault can be armed at a time: that the nth call that
  * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
  * all n. A device that fails from then on fails in all that it is asked to do, unless it only has
- * no memory, or cannot be opened.
+ * no memory, or cannot be opened; and so do all devices, unless only one is lost: then the others
+ * go on.
  *
  * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
  * that belongs to the test itself exempts itself, and its calls count nothing.
@@ -88,6 +89,7 @@ struct fault {
 	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
 	enum effect effect;
 	int error;       /* of EFFECT_FAIL */
+	bool is_of_one;  /* the device that it befalls is lost for good, and no other */
 	size_t position; /* of ALTER, DAMAGE, CUT: the byte of the transfer, modulo its size */
 };
 
@@ -110,6 +112,9 @@ void points_disarm(void);
 
 /* How often the point was passed between arm and disarm. */
 unsigned points_passed(enum point point);
+
+/* The device that was lost, while others go on; -1: none. */
+int points_lost_device(void);
 
 /* How often the fault took effect. */
 unsigned points_n_faults(void);
@@ -163,6 +168,9 @@ unsigned points_n_devices(const char **ret_why);
 
 /* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
 enum effect point_pass(enum point point);
+
+/* The same of a call that is made on a device of that number; -1: on none of them. */
+enum effect point_pass_on(enum point point, int device);
 
 /* Does the call fail? With errno set. */
 bool point_fails(enum point point);

@@ -57,6 +57,8 @@ static bool is_of_rings(enum point point)
 /* Is there a way to notice, or to tell what is right? */
 static bool makes_sense(const struct mode *mode, const struct kind *kind)
 {
+	if (mode->loses_one)
+		return kind_is_loss(kind);
 	/* What is only noticed, or not, when it is gone on with. */
 	if (mode->is_broken_off)
 		return kind->effect >= EFFECT_LOSE;
@@ -108,6 +110,7 @@ static void try_fault(const struct mode *mode, const struct kind *kind, unsigned
 				     .n_times = kind->n_times,
 				     .effect = kind->effect,
 				     .error = kind->error,
+				     .is_of_one = mode->loses_one,
 				     .position = position(kind) };
 	const bool is_due = run.n_due++ % run.share == 0;
 	char text[128];

@@ -73,6 +73,14 @@ static bool is_left_aside(const struct trial *trial)
 	       strstr(messages_last_warning(), "put back, as it was before");
 }
 
+static bool names_lost_device(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "GPU %d: ", points_lost_device());
+	return strstr(messages_last(), name);
+}
+
 /* What is wrong with a refusal; NULL: nothing. */
 static const char *fault_of_refusal(const struct trial *trial, const struct result *result,
 				    const struct surroundings *around)
@@ -85,6 +93,8 @@ static const char *fault_of_refusal(const struct trial *trial, const struct resu
 		return "it blames itself";
 	if (trial->reason && !strstr(messages_last(), trial->reason))
 		return "the message does not say why";
+	if (points_lost_device() >= 0 && !names_lost_device())
+		return "the message does not say which device was lost";
 	if (failed_late() && is_right(mode, result, around))
 		return NULL;
 	if (!older_is_intact(mode, around) && !is_left_aside(trial))

@@ -32,7 +32,9 @@ enum { MOST_THINGS = 1 << 14 };
 static struct thing {
 	const char *begin, *end;
 	const struct device *owner;
-	unsigned long n_merges; /* of a device, which is its own */
+	/* Of a device, which is its own: */
+	unsigned number;
+	unsigned long n_merges;
 } things[MOST_THINGS];
 static size_t n_things;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,13 +45,27 @@ static _Noreturn void complain(const char *what)
 	abort();
 }
 
-static void note(const struct device *owner, const void *begin, size_t nbytes)
+static void note_thing(const struct thing *thing)
 {
 	pthread_mutex_lock(&lock);
 	if (n_things == MOST_THINGS)
 		complain("there are too many");
-	things[n_things++] = (struct thing){ begin, (const char *)begin + nbytes, owner, 0 };
+	things[n_things++] = *thing;
 	pthread_mutex_unlock(&lock);
+}
+
+static void note(const struct device *owner, const void *begin, size_t nbytes)
+{
+	note_thing(&(struct thing){
+		.begin = begin, .end = (const char *)begin + nbytes, .owner = owner });
+}
+
+static void note_device(const struct device *device, unsigned number)
+{
+	note_thing(&(struct thing){ .begin = (const char *)device,
+				    .end = (const char *)device + 1,
+				    .owner = device,
+				    .number = number });
 }
 
 static void forget(const void *begin)
@@ -92,6 +108,17 @@ static void count_merge(const struct lane *lane)
 	pthread_mutex_lock(&lock);
 	find_device(device)->n_merges++;
 	pthread_mutex_unlock(&lock);
+}
+
+unsigned owned_memory_number_of(const void *thing)
+{
+	const struct device *device = owner_of(thing);
+	unsigned number;
+
+	pthread_mutex_lock(&lock);
+	number = find_device(device)->number;
+	pthread_mutex_unlock(&lock);
+	return number;
 }
 
 unsigned long owned_memory_n_merges(const struct device *device)
@@ -144,7 +171,7 @@ static int owning_open(const struct backend_config *config, struct device **ret_
 	int r = backend_cpu.open(config, ret_device);
 
 	if (r == 0)
-		note(*ret_device, *ret_device, 1);
+		note_device(*ret_device, config->number);
 	return r;
 }
 

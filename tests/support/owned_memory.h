@@ -19,5 +19,8 @@ void owned_memory_set(unsigned n_devices, bool reach);
 /* What a device has read in another's memory, so far: slices and copies. */
 unsigned long owned_memory_n_reached(void);
 
+/* The number of the device that the memory, lane or mark belongs to, or that it is. */
+unsigned owned_memory_number_of(const void *thing);
+
 /* Merges that an open device has done. */
 unsigned long owned_memory_n_merges(const struct device *device);
