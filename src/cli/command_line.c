@@ -18,25 +18,38 @@
 /* How the library knows what the caller has open as 1. */
 static const char standard_output[] = "/dev/fd/1";
 
+static const struct command_line_face own_face = {
+	.program = GSORT_PROGRAM,
+	.usage =
+		"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
+		"Sort fixed-size binary records, more of them than memory holds.\n"
+		"\n"
+		"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
+		"input is read. Without -o, standard output is written, unless it is a terminal.\n",
+	.get_option = gsort_get_option,
+	.get_word = gsort_get_option_word,
+};
+
 static const char *word_of(const void *context, unsigned i, unsigned n, char *text)
 {
-	(void)context;
-	return gsort_get_option_word(i, n, text);
+	const struct command_line_face *face = context;
+
+	return face->get_word(i, n, text);
 }
 
-static void list_options(struct option_list *options)
+static void list_options(const struct command_line_face *face, struct option_list *options)
 {
 	options->n = 0;
 	options->word = word_of;
-	options->context = NULL;
+	options->context = face;
 	while (options->n < OPTION_LIST_MOST &&
-	       gsort_get_option(options->n, &options->all[options->n], sizeof options->all[0]) == 0)
+	       face->get_option(options->n, &options->all[options->n], sizeof options->all[0]) == 0)
 		options->n++;
 }
 
 /* What takes the words. */
 struct taker {
-	const char *usage;
+	const struct command_line_face *face;
 	const struct option_list *options;
 	struct gsort *sort;
 	const char *question; /* of --help and its like, which ends the parsing */
@@ -62,16 +75,9 @@ static int take(void *context, unsigned i, const char *value)
 	return 0;
 }
 
-static const char own_usage[] =
-	"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-	"Sort fixed-size binary records, more of them than memory holds.\n"
-	"\n"
-	"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
-	"input is read. Without -o, standard output is written, unless it is a terminal.\n";
-
 static void print_help(const char *usage, const struct option_list *options)
 {
-	fputs(usage ? usage : own_usage, stdout);
+	fputs(usage, stdout);
 	option_print_help(options, stdout);
 	printf("\n%s\n"
 	       "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
@@ -83,12 +89,12 @@ static void print_help(const char *usage, const struct option_list *options)
 static int answer(const struct taker *taker)
 {
 	if (strcmp(taker->question, "help") == 0)
-		print_help(taker->usage, taker->options);
+		print_help(taker->face->usage, taker->options);
 	else if (strcmp(taker->question, "version") == 0)
-		printf(GSORT_PROGRAM " %s (back ends: cpu%s)\n", gsort_version(),
+		printf("%s %s (back ends: cpu%s)\n", taker->face->program, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(taker->shell, GSORT_PROGRAM, taker->options, stdout);
+		completion_print(taker->shell, taker->face->program, taker->options, stdout);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return complain(-errno, "standard output: %m");
 	return COMMAND_LINE_ANSWERED;
@@ -123,14 +129,15 @@ static int take_defaults(struct gsort *sort)
 	return r;
 }
 
-int command_line_take(const char *usage, int argc, char **argv, struct gsort *sort)
+int command_line_take(const struct command_line_face *face, int argc, char **argv,
+		      struct gsort *sort)
 {
 	struct option_list options;
-	struct taker taker = { .usage = usage, .options = &options, .sort = sort };
+	struct taker taker = { .face = face ? face : &own_face, .options = &options, .sort = sort };
 	struct parsed_words words;
 	int r;
 
-	list_options(&options);
+	list_options(taker.face, &options);
 	r = option_parse(&options, foreign_options, argc, argv, take, &taker, &words);
 	if (r > 0)
 		return answer(&taker);

@@ -8,10 +8,19 @@
 /* What command_line_take() returns when it has done all there was to do (--help, --version). */
 enum { COMMAND_LINE_ANSWERED = 1 };
 
+/* What a program that is not gsort calls itself, and what it takes. */
+struct command_line_face {
+	const char *program;
+	const char *usage; /* the first lines of --help */
+	/* As gsort_get_option() and gsort_get_option_word(). */
+	int (*get_option)(unsigned i, struct gsort_option *ret_option, size_t size);
+	const char *(*get_word)(unsigned i, unsigned n, char *text);
+};
+
 /*
  * Have the sort take all that is said in argv (which is permuted: operands last), and what it means
  * if something is not said: standard input, standard output, $TMPDIR. Returns 0,
- * COMMAND_LINE_ANSWERED, or a negative errno after one message. usage: the first lines of --help;
- * NULL: gsort's.
+ * COMMAND_LINE_ANSWERED, or a negative errno after one message. face: NULL: gsort's.
  */
-int command_line_take(const char *usage, int argc, char **argv, struct gsort *sort);
+int command_line_take(const struct command_line_face *face, int argc, char **argv,
+		      struct gsort *sort);

@@ -171,10 +171,10 @@ static void hear(void *context, enum gsort_kind kind, const char *text)
 static int take_command_line(const struct program_hooks *hooks, struct gsort *sort, int argc,
 			     char **argv)
 {
-	int r = hooks->begin ? hooks->begin(hooks->context) : 0;
+	int r = hooks->begin ? hooks->begin(hooks->context, sort) : 0;
 
 	if (r == 0)
-		r = command_line_take(hooks->usage, argc, argv, sort);
+		r = command_line_take(hooks->face, argc, argv, sort);
 	return hooks->taken ? hooks->taken(hooks->context, sort, r) : r;
 }
 

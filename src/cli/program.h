@@ -7,18 +7,19 @@
 
 #include "include/gsort.h"
 
+struct command_line_face;
+
 /* What is to be done besides. Zeroed: nothing. */
 struct program_hooks {
 	void *context;
-	/* The first lines of --help; NULL: gsort's. */
-	const char *usage;
+	const struct command_line_face *face; /* NULL: gsort's */
 	/*
 	 * Somebody else says what all would: warnings and failures are said, with this in front,
 	 * and nothing else. NULL: this is the one.
 	 */
 	const char *speaker;
 	/* Before the command line is taken. As `taken`. */
-	int (*begin)(void *context);
+	int (*begin)(void *context, struct gsort *sort);
 	/*
 	 * The command line has been taken, or was not: r, as command_line_take() says. Returns what
 	 * is to be made of it: 0 to go on, COMMAND_LINE_ANSWERED, or a negative errno after a

@@ -11,48 +11,6 @@
 #include "src/lib/inside.h"
 #include "src/ranks/ranks.h"
 
-/* What several ranks can do. Anything else is refused, whatever it would mean. */
-static const char *const possible[] = {
-	"type",
-	"record-size",
-	"key",
-	"fields",
-	"reverse",
-	"unique",
-	"stable",
-	"output",
-	"verify",
-	"fsync",
-	"files0-from",
-	"skip-bytes",
-	"partial",
-	"format",
-	"limit",
-	"count",
-	"keys-only",
-	"index",
-	"buffer-size",
-	"temporary-directory",
-	"temp-limit",
-	"compress",
-	"parallel",
-	"batch-size",
-	"ranges",
-	"progress",
-	"debug",
-	"help",
-	"version",
-	"completion",
-};
-
-static bool is_possible(const char *name)
-{
-	for (size_t i = 0; i < sizeof possible / sizeof possible[0]; i++)
-		if (strcmp(possible[i], name) == 0)
-			return true;
-	return false;
-}
-
 static int check_options(const struct gsort *sort)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
@@ -60,7 +18,7 @@ static int check_options(const struct gsort *sort)
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (sort->arguments.given >> i & 1 && !is_possible(row->name))
+		if (sort->arguments.given >> i & 1 && row->company == COMPANY_CANNOT)
 			return fail(-EINVAL, "%s is not possible with several ranks",
 				    option_spell(row, spelling));
 	}
@@ -74,7 +32,12 @@ static int check_files(const struct gsort *sort)
 	return run_files_check(&files);
 }
 
-int company_join(struct gsort *sort, struct ranks *ranks)
+void company_join(struct gsort *sort, struct ranks *ranks)
+{
+	sort->ranks = ranks;
+}
+
+int company_check(struct gsort *sort)
 {
 	struct messages *before;
 	int r;
@@ -86,9 +49,12 @@ int company_join(struct gsort *sort, struct ranks *ranks)
 		r = begin_try(sort, PURPOSE_SORT);
 	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
 		r = check_files(sort);
-	if (r == 0)
-		sort->ranks = ranks;
 	return told_leave(before, r);
+}
+
+uint64_t company_stall_ns(const struct gsort *sort)
+{
+	return sort->options.stall_s * 1000000000;
 }
 
 static unsigned count_neighbours(const struct ranks *ranks)

@@ -10,11 +10,24 @@
 struct ranks;
 struct sort_spec;
 
+/* First of all: it is done by all ranks, each with the same options. They must outlive it. */
+void company_join(struct gsort *sort, struct ranks *ranks);
+
 /*
- * Before it begins: it is done by all ranks, each with the same options. What such a sort cannot do
- * is refused: 0, or -EINVAL after a message.
+ * The options of a sort in company, as gsort_get_option() and gsort_get_option_word() have those of
+ * one that is alone.
  */
-int company_join(struct gsort *sort, struct ranks *ranks);
+int company_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
+const char *company_get_option_word(unsigned i, unsigned n, char *text);
+
+/*
+ * Before it begins: what several ranks cannot do is refused. 0, or a negative errno after a
+ * message.
+ */
+int company_check(struct gsort *sort);
+
+/* What is asked for as ranks_settings.stall_ns. */
+uint64_t company_stall_ns(const struct gsort *sort);
 
 /* What is not said is shared by the ranks of one machine: memory, and processors. */
 void company_share_machine(struct ranks *ranks, struct sort_spec *spec);

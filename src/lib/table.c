@@ -8,14 +8,22 @@
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "room for a word");
 
-int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+/* The i-th that there is for who sorts alone, or not; NULL: there are no more. */
+static const struct option_spec *row_at(unsigned i, bool is_alone)
 {
-	const struct option_spec *row = &options_table.specs[i];
+	for (unsigned k = 0; k < options_table.n_specs; k++)
+		if (!(is_alone && options_table.specs[k].company == COMPANY_ONLY) && i-- == 0)
+			return &options_table.specs[k];
+	return NULL;
+}
+
+static int get_option(const struct option_spec *row, struct gsort_option *ret_option, size_t size)
+{
 	struct gsort_option option;
 
 	if (!ret_option)
 		return -EINVAL;
-	if (i >= options_table.n_specs)
+	if (!row)
 		return -ENOENT;
 	option = (struct gsort_option){
 		.name = row->name,
@@ -31,15 +39,39 @@ int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 	return 0;
 }
 
+int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return get_option(row_at(i, true), ret_option, size);
+}
+
+int company_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return get_option(row_at(i, false), ret_option, size);
+}
+
 const char *gsort_get_option_word(unsigned i, unsigned n, char *text)
 {
-	return i < options_table.n_specs && text ? option_word(&options_table.specs[i], n, text) :
-						   NULL;
+	const struct option_spec *row = row_at(i, true);
+
+	return row && text ? option_word(row, n, text) : NULL;
+}
+
+const char *company_get_option_word(unsigned i, unsigned n, char *text)
+{
+	return option_word(row_at(i, false), n, text);
 }
 
 const char *gsort_describe_types(void)
 {
 	return RECORD_OPTIONS_TYPES;
+}
+
+/* What only several ranks know is unknown to who is alone. NULL: it is unknown, or no name. */
+static const struct option_spec *find_row(const struct gsort *sort, const char *name)
+{
+	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
+
+	return row && row->company == COMPANY_ONLY && !sort->ranks ? NULL : row;
 }
 
 static int check_value(const struct option_spec *row, const char *value)
@@ -80,7 +112,7 @@ static int take(struct gsort *sort, const struct option_spec *row, const char *v
 
 static int set(struct gsort *sort, const char *name, const char *value)
 {
-	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
+	const struct option_spec *row = find_row(sort, name);
 	char spelling[OPTION_SPELLING_NBYTES];
 	int r = check_pointer(name, "the name of an option");
 
@@ -103,7 +135,7 @@ int gsort_set(struct gsort *sort, const char *name, const char *value)
 
 static int take_any(struct gsort *sort, const char *name, const char *value)
 {
-	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
+	const struct option_spec *row = find_row(sort, name);
 	int r = check_pointer(name, "the name of an option");
 
 	if (r == 0)
@@ -122,7 +154,7 @@ int gsort_take(struct gsort *sort, const char *name, const char *value)
 
 const char *gsort_get_taken(const struct gsort *sort, const char *name)
 {
-	const struct option_spec *row = sort && name ? option_find(&options_table, name) : NULL;
+	const struct option_spec *row = sort ? find_row(sort, name) : NULL;
 	unsigned i;
 
 	if (!row)

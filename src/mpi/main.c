@@ -18,8 +18,8 @@
 #include "src/ranks/mpi/ranks_mpi.h"
 #include "src/ranks/ranks.h"
 
-/* A rank of which nothing has been heard for so long is given up. */
-static const uint64_t stall_ns = UINT64_C(60) * 1000000000;
+/* While ranks meet, before the command line is read (--stall). */
+static const uint64_t meeting_stall_ns = UINT64_C(60) * 1000000000;
 
 static void hear(void *context, const struct message *message)
 {
@@ -42,11 +42,12 @@ static int tell_outcome(struct ranks *ranks, int r)
  * The first rank takes the command line before the others do, and what is wrong with it is said
  * once: who hears of that waits to be ended.
  */
-static int begin(void *context)
+static int begin(void *context, struct gsort *sort)
 {
 	struct ranks *ranks = context;
 	int r = ranks_rank(ranks) == 0 ? 0 : tell_outcome(ranks, 0);
 
+	company_join(sort, ranks);
 	if (r < 0)
 		ranks_barrier(ranks);
 	return r;
@@ -57,17 +58,24 @@ static int taken(void *context, struct gsort *sort, int r)
 	struct ranks *ranks = context;
 
 	if (r == 0)
-		r = company_join(sort, ranks);
+		r = company_check(sort);
+	if (r == 0)
+		ranks_set_stall(ranks, company_stall_ns(sort));
 	return ranks_rank(ranks) == 0 ? tell_outcome(ranks, r) : r;
 }
 
-static const char usage[] =
-	"Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
-	"Sort fixed-size binary records by N processes, on one machine or several.\n"
-	"\n"
-	"Inputs and the output are files, which all of them see. Several files are sorted\n"
-	"together. What ranks cannot do is refused: to merge (-m) or check (-c, -C), --part,\n"
-	"--parts, --zstd, --checkpoint, --explain, --stats and other reports, and GPUs.\n";
+static const struct command_line_face face = {
+	.program = GSORT_PROGRAM "-mpi",
+	.usage = "Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
+		 "Sort fixed-size binary records by N processes, on one machine or several.\n"
+		 "\n"
+		 "Inputs and the output are files, which all of them see. Several files are\n"
+		 "sorted together. What ranks cannot do is refused: to merge (-m) or check (-c,\n"
+		 "-C), --part, --parts, --zstd, --checkpoint, --explain, --stats and other\n"
+		 "reports, and GPUs.\n",
+	.get_option = company_get_option,
+	.get_word = company_get_option_word,
+};
 
 /* What stands before what others than the first rank say. */
 struct speaker {
@@ -87,7 +95,7 @@ static int run_rank(struct ranks *ranks, int argc, char **argv)
 {
 	struct speaker speaker;
 	const struct program_hooks hooks = { .context = ranks,
-					     .usage = usage,
+					     .face = &face,
 					     .speaker = name_speaker(ranks, &speaker),
 					     .begin = begin,
 					     .taken = taken };
@@ -108,7 +116,7 @@ static void remove_names(void *context)
 static int run(int argc, char **argv)
 {
 	struct ranks_mpi_settings mpi = { .get_environment = getenv };
-	const struct ranks_settings settings = { .stall_ns = stall_ns,
+	const struct ranks_settings settings = { .stall_ns = meeting_stall_ns,
 						 .before_end = remove_names,
 						 .end = _exit };
 	struct messages messages;

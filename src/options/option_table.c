@@ -236,9 +236,13 @@ int option_take_number(const struct option_spec *spec, const char *argument, voi
 	for (const char *digit = argument; *digit && fits; digit++)
 		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
 		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
+	option_spell(spec, spelling);
+	if (spec->most && (!fits || n > spec->most))
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64, spelling,
+			    argument, spec->most);
 	if (!fits)
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1",
-			    option_spell(spec, spelling), argument);
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1", spelling,
+			    argument);
 	*(uint64_t *)member_of(spec, target) = n;
 	return 0;
 }

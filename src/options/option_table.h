@@ -23,6 +23,13 @@ struct option_choice {
 
 enum { OPTION_WORD_NBYTES = 32, OPTION_MOST_ROWS = 64 };
 
+/* Who can do what it asks for: a process by itself, several ranks (src/ranks/), or both. */
+enum option_company {
+	COMPANY_CANNOT, /* ranks refuse it */
+	COMPANY_CAN,
+	COMPANY_ONLY, /* who is alone does not even know it */
+};
+
 struct option_spec {
 	const char *name;      /* long name, without the dashes */
 	char letter;           /* short name, 0 if none */
@@ -31,7 +38,8 @@ struct option_spec {
 	const char *otherwise; /* what it means without its argument, which is then optional */
 	bool repeats;          /* may be given more than once, each time with another argument */
 	bool of_program;       /* what it asks for only a program can do, and no library */
-	const char *section;   /* heading printed before this option, NULL if the section goes on */
+	enum option_company company;
+	const char *section; /* heading printed before this option, NULL if the section goes on */
 	/*
 	 * Take the argument (NULL if none) into the caller's struct at `target`.
 	 * Returns 0, a negative errno after fail(), or a positive number to stop parsing.
@@ -52,7 +60,7 @@ struct option_spec {
 	const struct option_choice *choices; /* ends with a word of NULL */
 	/* Other words that it may be, for completion: the i-th, written to `text` or not. */
 	const char *(*words)(unsigned i, char text[static OPTION_WORD_NBYTES]);
-	uint64_t least, most; /* of a count or nbytes; most 0: that of its type */
+	uint64_t least, most; /* of a count, nbytes or (most) number; most 0: that of its type */
 };
 
 #define OPTION_MEMBER(type, member)                                                                \
@@ -113,7 +121,7 @@ const char *option_spell(const struct option_spec *spec, char text[static OPTION
  *	size	uint64_t, in bytes; a number without suffix is KiB; 0 is an error
  *	nbytes	uint64_t, in bytes; a number without suffix is bytes; the row's bounds
  *	count	unsigned; the row's bounds, and 0 is an error
- *	number	uint64_t; 0 is allowed
+ *	number	uint64_t; the row's upper bound, and 0 is allowed
  */
 int option_take_flag(const struct option_spec *spec, const char *argument, void *target);
 int option_take_value(const struct option_spec *spec, const char *argument, void *target);

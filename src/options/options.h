@@ -73,6 +73,7 @@ struct options {
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */
+	uint64_t stall_s;            /* a rank that is silent for so long is given up; 0: never */
 
 	/* Taken apart when the sort begins; nobody else reads these. */
 	const char *files0_path;
@@ -82,7 +83,8 @@ struct options {
 /* Nothing is asked for: what the rows of the table add to. */
 #define OPTIONS_DEFAULTS                                                                           \
 	{                                                                                          \
-		.temp_limit_nbytes = SORT_SPEC_UNLIMITED, .limit = SORT_SPEC_UNLIMITED             \
+		.temp_limit_nbytes = SORT_SPEC_UNLIMITED, .limit = SORT_SPEC_UNLIMITED,            \
+		.stall_s = 60                                                                      \
 	}
 
 /* Its rows fill in a struct options, whose strings are those of the arguments. */

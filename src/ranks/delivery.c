@@ -477,6 +477,11 @@ int delivery_check(const struct delivery *delivery, const struct ranks_transfer 
 	return 0;
 }
 
+void delivery_set_stall(struct delivery *delivery, uint64_t stall_ns, uint64_t now_ns)
+{
+	watch_set_stall(&delivery->watch, stall_ns, now_ns);
+}
+
 void delivery_name(struct delivery *delivery, host_name *hosts)
 {
 	delivery->hosts = hosts;

@@ -34,6 +34,9 @@ int delivery_open(struct transport *transport, uint64_t stall_ns, size_t piece_n
 /* The transport has been closed. NULL is fine. */
 void delivery_close(struct delivery *delivery);
 
+/* From now on; everybody's time begins again. */
+void delivery_set_stall(struct delivery *delivery, uint64_t stall_ns, uint64_t now_ns);
+
 /* Where ranks are, for messages: by rank, borrowed. */
 void delivery_name(struct delivery *delivery, const char (*hosts)[RANKS_HOST_NBYTES]);
 

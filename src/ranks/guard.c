@@ -27,6 +27,7 @@ struct guard {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_closing, is_ending;
+	uint64_t stall_ns;
 	int status;
 	_Atomic bool has_ended;
 	uint64_t end_at_ns;
@@ -54,7 +55,7 @@ static void give_up(struct guard *guard)
 	     "%s has not returned for %.3g s: the network, or what carries messages over it, "
 	     "is stuck",
 	     transport ? transport->ops->name : "what carries messages between ranks",
-	     (double)(guard->settings->stall_ns * guard->patience) / 1e9);
+	     (double)(guard->stall_ns * guard->patience) / 1e9);
 	pthread_mutex_unlock(&guard->lock);
 	guard_begin_end(guard, STATUS_TROUBLE);
 	if (thread_start(end_all, guard, 0, &thread) == 0)
@@ -93,23 +94,22 @@ void guard_end(struct guard *guard)
 static void *stand_guard(void *argument)
 {
 	struct guard *guard = argument;
-	const uint64_t round_ns = guard->settings->stall_ns / ROUNDS;
-	uint64_t look_at_ns = clock_now_ns() + round_ns;
+	uint64_t looked_ns = clock_now_ns();
 
 	pthread_mutex_lock(&guard->lock);
 	while (!guard->is_closing) {
-		const uint64_t now_ns = clock_now_ns();
+		const uint64_t now_ns = clock_now_ns(), round_ns = guard->stall_ns / ROUNDS;
 
 		if (guard->is_ending && now_ns >= guard->end_at_ns)
 			guard_end(guard);
-		if (!guard->is_ending && round_ns > 0 && now_ns >= look_at_ns) {
-			look_at_ns = now_ns + round_ns;
+		if (!guard->is_ending && round_ns > 0 && now_ns >= looked_ns + round_ns) {
+			looked_ns = now_ns;
 			if (is_stuck(guard))
 				give_up(guard);
 		} else if (guard->is_ending) {
 			sleep_until(guard, guard->end_at_ns);
 		} else if (round_ns > 0) {
-			sleep_until(guard, look_at_ns);
+			sleep_until(guard, looked_ns + round_ns);
 		} else {
 			pthread_cond_wait(&guard->changed, &guard->lock);
 		}
@@ -137,6 +137,7 @@ int guard_open(const struct ranks_settings *settings, struct guard **ret_guard)
 	if (!guard)
 		return fail(-ENOMEM, "no memory for messages between ranks");
 	guard->settings = settings;
+	guard->stall_ns = settings->stall_ns;
 	guard->patience = 1;
 	pthread_mutex_init(&guard->lock, NULL);
 	init_condition(&guard->changed);
@@ -162,6 +163,15 @@ void guard_close(struct guard *guard)
 	pthread_cond_destroy(&guard->changed);
 	pthread_mutex_destroy(&guard->lock);
 	free(guard);
+}
+
+void guard_set_stall(struct guard *guard, uint64_t stall_ns)
+{
+	pthread_mutex_lock(&guard->lock);
+	guard->stall_ns = stall_ns;
+	guard->n_rounds = 0;
+	pthread_cond_signal(&guard->changed);
+	pthread_mutex_unlock(&guard->lock);
 }
 
 void guard_lend_transport(struct guard *guard, struct transport *transport)

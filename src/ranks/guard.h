@@ -21,6 +21,9 @@ int guard_open(const struct ranks_settings *settings, struct guard **ret_guard);
 /* NULL is fine. */
 void guard_close(struct guard *guard);
 
+/* In place of that of the settings. Any thread. */
+void guard_set_stall(struct guard *guard, uint64_t stall_ns);
+
 /* It can be asked to end all; NULL: no more. */
 void guard_lend_transport(struct guard *guard, struct transport *transport);
 

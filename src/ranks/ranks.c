@@ -46,7 +46,7 @@ struct ranks {
 	pthread_cond_t asked; /* something is to be done by the carrier */
 	pthread_cond_t told;  /* something has been done by it */
 	struct ranks_transfer *begun, **begun_end;
-	bool is_open, is_forgetting, is_closing, is_aborting;
+	bool is_open, is_forgetting, is_closing, is_aborting, has_new_stall;
 	int status; /* if aborting */
 	int r;      /* of the first failure */
 
@@ -158,7 +158,7 @@ static void pause_carrier(struct ranks *ranks, bool moved)
 	ranks->pause_ns = moved ? shortest_pause_ns : ranks->pause_ns * 2;
 	if (ranks->pause_ns > longest_ns)
 		ranks->pause_ns = longest_ns;
-	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting)
+	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting && !ranks->has_new_stall)
 		pause_until(ranks, clock_now_ns() + ranks->pause_ns);
 }
 
@@ -187,6 +187,14 @@ static void forget_receives(struct ranks *ranks)
 	pthread_cond_broadcast(&ranks->told);
 }
 
+/* With the lock. */
+static void take_stall(struct ranks *ranks)
+{
+	if (ranks->has_new_stall)
+		delivery_set_stall(ranks->delivery, own_stall_ns(ranks), clock_now_ns());
+	ranks->has_new_stall = false;
+}
+
 /* With the lock. Until all is over, or something fails. */
 static int carry_all(struct ranks *ranks)
 {
@@ -196,6 +204,7 @@ static int carry_all(struct ranks *ranks)
 		bool moved = false;
 		int r;
 
+		take_stall(ranks);
 		pthread_mutex_unlock(&ranks->lock);
 		r = carry(ranks, begun, &moved);
 		pthread_mutex_lock(&ranks->lock);
@@ -345,6 +354,16 @@ int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
 	r = ranks->r;
 	pthread_mutex_unlock(&ranks->lock);
 	return r < 0 ? r : look_at(ranks, transfer);
+}
+
+void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns)
+{
+	guard_set_stall(ranks->guard, stall_ns);
+	pthread_mutex_lock(&ranks->lock);
+	ranks->settings.stall_ns = stall_ns;
+	ranks->has_new_stall = true;
+	pthread_cond_signal(&ranks->asked);
+	pthread_mutex_unlock(&ranks->lock);
 }
 
 unsigned ranks_rank(const struct ranks *ranks)

@@ -39,7 +39,7 @@ enum { RANKS_HOST_NBYTES = 64 }; /* of a machine's name, with its end */
 
 /* What a process has once, and how patient it is. */
 struct ranks_settings {
-	uint64_t stall_ns; /* a rank that is awaited is given up after it; 0: never */
+	uint64_t stall_ns; /* as of ranks_set_stall() */
 	/*
 	 * Ending all ranks may take so long, and so does after a failure a fifth of it until that
 	 * is begun here; 0: 5 s.
@@ -76,6 +76,12 @@ int ranks_open(const struct ranks_settings *settings, transport_opener *open, vo
  * negative errno (then ranks_abort()). NULL is fine.
  */
 int ranks_close(struct ranks *ranks);
+
+/*
+ * From now on a rank that is awaited is given up when it has been silent for so long, and so is
+ * what carries messages when it does not return; 0: never.
+ */
+void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns);
 
 unsigned ranks_rank(const struct ranks *ranks);
 unsigned ranks_size(const struct ranks *ranks);
@@ -152,6 +158,6 @@ int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer);
 
 /*
  * End this process, and all others of the job, with this status. What was said by fail() is the
- * reason. ranks NULL: only this one can be ended, by whoever calls.
+ * reason.
  */
 _Noreturn void ranks_abort(struct ranks *ranks, int status);

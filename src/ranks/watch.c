@@ -33,6 +33,14 @@ static void begin_waiting(struct watched *watched, uint64_t now_ns)
 	watched->is_asked = false;
 }
 
+void watch_set_stall(struct watch *watch, uint64_t stall_ns, uint64_t now_ns)
+{
+	watch->stall_ns = stall_ns;
+	watch->looked_ns = now_ns;
+	for (unsigned rank = 0; rank < watch->n_ranks; rank++)
+		begin_waiting(&watch->ranks[rank], now_ns);
+}
+
 void watch_await(struct watch *watch, unsigned rank, uint64_t now_ns)
 {
 	if (rank < watch->n_ranks) {

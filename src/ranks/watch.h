@@ -37,6 +37,9 @@ enum silence {
 int watch_init(struct watch *watch, unsigned n_ranks, uint64_t stall_ns, uint64_t now_ns);
 void watch_destroy(struct watch *watch);
 
+/* From now on, and everybody's time begins again. */
+void watch_set_stall(struct watch *watch, uint64_t stall_ns, uint64_t now_ns);
+
 /* Something is awaited from `rank`, or if that is n_ranks from anybody; and: no more. */
 void watch_await(struct watch *watch, unsigned rank, uint64_t now_ns);
 void watch_awaited(struct watch *watch, unsigned rank);

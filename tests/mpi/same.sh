@@ -95,7 +95,12 @@ mkfifo pipe
 refuses_all 'inputs that are files' pipe
 refuses_all 'nothing: cannot open' nothing
 
-claim "the help is that of several ranks"
+claim "the help is that of several ranks, with what only they take"
+ranks 1 --help
+grep -q '^ *--stall=SECONDS' stdout || broken "--help: no --stall"
+run --help
+! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
+refuses_all "'1000001' is not a number from 0 to 1000000" --stall=1000001 random
 ranks 1 --help
 grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' stdout || broken "--help: $(head -1 stdout)"
 

@@ -3,6 +3,7 @@
  */
 #include "tests/support/ranks_double.h"
 
+#include <byteswap.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/ranks/message.h"
 #include "src/ranks/transport.h"
 #include "tests/support/messages_heard.h"
 
@@ -135,6 +137,25 @@ static bool write_packet(const struct double_transport *transport, struct packet
 	return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS);
 }
 
+/* As a machine of another byte order would have written it. */
+static void turn_header(char *data)
+{
+	struct message_header header;
+
+	memcpy(&header, data, sizeof header);
+	header = (struct message_header){ .magic = bswap_32(header.magic),
+					  .format = bswap_32(header.format),
+					  .kind = bswap_32(header.kind),
+					  .from = bswap_32(header.from),
+					  .to = bswap_32(header.to),
+					  .tag = bswap_32(header.tag),
+					  .sequence = bswap_64(header.sequence),
+					  .nbytes = bswap_64(header.nbytes),
+					  .data_checksum = bswap_64(header.data_checksum),
+					  .checksum = bswap_64(header.checksum) };
+	memcpy(data, &header, sizeof header);
+}
+
 /* What befalls this message, if anything. */
 static void befall(struct double_transport *transport, struct packet *packet)
 {
@@ -155,6 +176,9 @@ static void befall(struct double_transport *transport, struct packet *packet)
 		break;
 	case RANKS_DAMAGED:
 		packet->data[ranks->fault_bit / 8] ^= (char)(1 << ranks->fault_bit % 8);
+		break;
+	case RANKS_FOREIGN:
+		turn_header(packet->data);
 		break;
 	case RANKS_SILENT:
 		transport->is_silent = true;

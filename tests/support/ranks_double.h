@@ -23,6 +23,7 @@ enum ranks_fault {
 	RANKS_LOST,       /* it is not sent */
 	RANKS_REPEATED,   /* it is sent twice */
 	RANKS_DAMAGED,    /* one bit is another */
+	RANKS_FOREIGN,    /* its header is that of a machine with another byte order */
 	RANKS_SILENT,     /* from then on nothing is sent or received: the link is cut */
 	RANKS_HANGING,    /* sending never returns */
 };

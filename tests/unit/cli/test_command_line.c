@@ -3,6 +3,7 @@
  */
 #include "src/cli/command_line.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "src/lib/company.h"
 
 #include <cmocka.h>
 
@@ -106,6 +109,32 @@ static void help_names_every_option_within_80_columns(void **state)
 			fail_msg("longer than 80 columns: '%s'", line);
 }
 
+/* One table has the options of both. */
+static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
+{
+	struct gsort_option option;
+	struct gsort *sort = open_sort();
+	unsigned n_alone = 0, n_in_company = 0, n_only = 0;
+
+	(void)state;
+	while (gsort_get_option(n_alone, &option, sizeof option) == 0) {
+		assert_string_not_equal(option.name, "stall");
+		n_alone++;
+	}
+	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
+		n_only += strcmp(option.name, "stall") == 0;
+		n_in_company++;
+	}
+	assert_int_equal(n_only, 1);
+	assert_int_equal(n_in_company, n_alone + 1);
+	assert_int_equal(gsort_take(sort, "stall", "5"), -EINVAL);
+	assert_string_equal(heard, "unknown option 'stall'");
+	assert_int_equal(gsort_set(sort, "stall", "5"), -EINVAL);
+	assert_null(gsort_get_taken(sort, "stall"));
+	assert_int_equal(company_stall_ns(sort), UINT64_C(60000000000));
+	gsort_close(sort);
+}
+
 static void what_is_not_said_is_a_filter_that_spills_in_tmpdir(void **state)
 {
 	struct gsort *sort;
@@ -136,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 		cmocka_unit_test(help_names_every_option_within_80_columns),
+		cmocka_unit_test(what_only_ranks_take_is_unknown_to_who_is_alone),
 		cmocka_unit_test(what_is_not_said_is_a_filter_that_spills_in_tmpdir),
 	};
 

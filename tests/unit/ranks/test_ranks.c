@@ -346,6 +346,29 @@ static void test_silent_rank(void **state)
 	ranks_double_forget(&ranks);
 }
 
+/* What is asked for is known when ranks have met, and counts from then on. */
+static int exchange_with_little_patience(struct ranks *ranks, void *argument)
+{
+	ranks_set_stall(ranks, moment_ns);
+	return exchange_a_little(ranks, argument);
+}
+
+static void test_stall_time_that_is_set_later(void **state)
+{
+	struct ranks_double ranks = little(2, RANKS_SILENT, 3);
+
+	(void)state;
+	ranks.body = exchange_with_little_patience;
+	run(&ranks);
+	assert_int_equal(ranks.ends[0].status, 2);
+	assert_int_equal(ranks.ends[1].status, 2);
+	assert_true(says(&ranks.ends[0], "has not answered for 0.2") ||
+		    says(&ranks.ends[1], "has not answered for 0.2") ||
+		    says(&ranks.ends[0], "has not returned") ||
+		    says(&ranks.ends[1], "has not returned"));
+	ranks_double_forget(&ranks);
+}
+
 /* What carries the messages does not return, so nobody but the guard can do anything. */
 static void test_transport_that_hangs(void **state)
 {
@@ -404,6 +427,18 @@ static void test_ranks_of_different_versions(void **state)
 	assert_true(strstr(ranks.ends[0].text, "ranks of different versions") ||
 		    strstr(ranks.ends[1].text, "ranks of different versions") ||
 		    strstr(ranks.ends[2].text, "ranks of different versions"));
+	ranks_double_forget(&ranks);
+}
+
+/* Their first message says it: nothing in it can be read as it is meant. */
+static void test_ranks_of_another_byte_order(void **state)
+{
+	struct ranks_double ranks = little(2, RANKS_FOREIGN, 0);
+
+	(void)state;
+	run(&ranks);
+	assert_noticed(&ranks, "ranks of different byte order cannot work together");
+	assert_int_equal(ranks.ends[0].status, 2);
 	ranks_double_forget(&ranks);
 }
 
@@ -484,9 +519,11 @@ int main(void)
 		TEST(test_lost_message),
 		TEST(test_message_sent_twice),
 		TEST(test_silent_rank),
+		TEST(test_stall_time_that_is_set_later),
 		TEST(test_transport_that_hangs),
 		TEST(test_rank_that_computes_when_another_fails),
 		TEST(test_ranks_of_different_versions),
+		TEST(test_ranks_of_another_byte_order),
 		TEST(test_message_longer_than_its_room),
 		TEST(test_singletons_are_refused),
 	};
