@@ -4,19 +4,24 @@
 #include "src/exchange/range_cut.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/messages.h"
 #include "src/record/digest.h"
 
-/* A block, as its owner tells it: what others tell of it is zeros, and the sum of all is this. */
+/* A block, as its owner tells it. Of those that are drawn for a splitter the least lot counts. */
 struct place {
+	uint64_t lot;
 	uint64_t key_high, key_low;
 	uint64_t rank, run, block;
 };
 
 enum { PLACE_WORDS = sizeof(struct place) / sizeof(uint64_t) };
+
+/* Above those of all blocks: none is left. */
+#define NO_LOT UINT64_MAX
 
 struct range_cut {
 	struct ranks *ranks;
@@ -25,14 +30,12 @@ struct range_cut {
 	uint32_t n_runs, n; /* splitters */
 	unsigned rank, n_ranks;
 	bool at_keys;
-	uint64_t lot;
+	uint64_t seed;
 	/* For each splitter n_runs: it is one of these blocks of the run. */
 	uint64_t *lo, *hi;
 	uint64_t *before;     /* as many: before the one that was drawn */
-	uint64_t *left;       /* n_ranks * n: how many each rank has left */
 	uint64_t *n_wanted;   /* n: items before a splitter, at most */
 	uint64_t *n_before;   /* n: items before those that were drawn */
-	bool *is_drawn;       /* n */
 	struct place *places; /* n: that were drawn */
 	struct place *found;  /* n */
 	void *key;            /* layout_key_nbytes() */
@@ -45,15 +48,13 @@ static int open_search(struct range_cut *search)
 	search->lo = calloc(n_blocks, sizeof *search->lo);
 	search->hi = calloc(n_blocks, sizeof *search->hi);
 	search->before = calloc(n_blocks, sizeof *search->before);
-	search->left = calloc(n * search->n_ranks, sizeof *search->left);
 	search->n_wanted = calloc(n, sizeof *search->n_wanted);
 	search->n_before = calloc(n, sizeof *search->n_before);
-	search->is_drawn = calloc(n, sizeof *search->is_drawn);
 	search->places = calloc(n, sizeof *search->places);
 	search->found = calloc(n, sizeof *search->found);
 	search->key = malloc(layout_key_nbytes(search->layout));
-	if (search->lo && search->hi && search->before && search->left && search->n_wanted &&
-	    search->n_before && search->is_drawn && search->places && search->found && search->key)
+	if (search->lo && search->hi && search->before && search->n_wanted && search->n_before &&
+	    search->places && search->found && search->key)
 		return 0;
 	return fail(-ENOMEM, "no memory for the ranges of %u ranks", search->n_ranks);
 }
@@ -63,10 +64,8 @@ static void close_search(struct range_cut *search)
 	free(search->lo);
 	free(search->hi);
 	free(search->before);
-	free(search->left);
 	free(search->n_wanted);
 	free(search->n_before);
-	free(search->is_drawn);
 	free(search->places);
 	free(search->found);
 	free(search->key);
@@ -91,8 +90,30 @@ static int begin_search(struct range_cut *search, uint64_t n_most)
 	return r;
 }
 
+static uint64_t next_random(struct range_cut *search)
+{
+	search->seed += DIGEST_SEED;
+	return digest_mix64(search->seed);
+}
+
+/*
+ * A number above 0 by chance: that of the rank with n blocks of m is the least of all with
+ * probability n / m (they are exponentially distributed, with the rate n). Of numbers that are not
+ * negative bits are in the order of the values.
+ */
+static uint64_t draw_lot(struct range_cut *search, uint64_t n)
+{
+	const double even = ((double)(next_random(search) >> 11) + 0.5) * 0x1p-53;
+	const double lot = -log(even) / (double)n;
+	uint64_t bits;
+
+	_Static_assert(sizeof bits == sizeof lot, "the bits of a double are a word");
+	memcpy(&bits, &lot, sizeof bits);
+	return bits;
+}
+
 /* Of a splitter, block number `at` of those that this rank has left. */
-static void tell_place(struct range_cut *search, uint32_t s, uint64_t at)
+static void draw_place(struct range_cut *search, uint32_t s, uint64_t lot, uint64_t at)
 {
 	const uint64_t *lo = search->lo + (size_t)s * search->n_runs;
 	const uint64_t *hi = search->hi + (size_t)s * search->n_runs;
@@ -104,57 +125,46 @@ static void tell_place(struct range_cut *search, uint32_t s, uint64_t at)
 		i++;
 	}
 	key = run_first_key(search->runs[i], lo[i] + at);
-	search->places[s] = (struct place){ .key_high = (uint64_t)(key >> 64),
+	search->places[s] = (struct place){ .lot = lot,
+					    .key_high = (uint64_t)(key >> 64),
 					    .key_low = (uint64_t)key,
 					    .rank = search->rank,
 					    .run = i,
 					    .block = lo[i] + at };
 }
 
-/* Of the blocks that are left for a splitter, one by lot; whose it is tells it. */
+/* Of the blocks that this rank has left for a splitter, one. */
 static void draw_one(struct range_cut *search, uint32_t s)
 {
-	const uint64_t *left = search->left + s;
-	uint64_t n_left = 0, at;
-	unsigned owner = 0;
+	uint64_t n_left = 0, lot;
 
-	for (unsigned q = 0; q < search->n_ranks; q++)
-		n_left += left[(size_t)q * search->n];
-	search->places[s] = (struct place){ 0 };
-	search->is_drawn[s] = n_left > 0;
-	search->lot += DIGEST_SEED;
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		n_left += search->hi[(size_t)s * search->n_runs + i] -
+			  search->lo[(size_t)s * search->n_runs + i];
+	search->places[s] = (struct place){ .lot = NO_LOT };
 	if (n_left == 0)
 		return;
-	for (at = digest_mix64(search->lot) % n_left; at >= left[(size_t)owner * search->n];
-	     owner++)
-		at -= left[(size_t)owner * search->n];
-	if (owner == search->rank)
-		tell_place(search, s, at);
+	lot = draw_lot(search, n_left);
+	draw_place(search, s, lot, next_random(search) % n_left);
 }
 
-/* For each splitter a place is drawn; *ret_any: if any is left. */
+static bool is_drawn(const struct range_cut *search, uint32_t s)
+{
+	return search->places[s].lot != NO_LOT;
+}
+
+/* For each splitter a place is drawn, any that is left; *ret_any: if any is. */
 static int draw(struct range_cut *search, bool *ret_any)
 {
-	uint64_t *mine = search->left + (size_t)search->rank * search->n;
 	int r;
 
-	for (uint32_t s = 0; s < search->n; s++) {
-		mine[s] = 0;
-		for (uint32_t i = 0; i < search->n_runs; i++)
-			mine[s] += search->hi[(size_t)s * search->n_runs + i] -
-				   search->lo[(size_t)s * search->n_runs + i];
-	}
-	r = ranks_gather_all(search->ranks, mine, search->n * sizeof *mine, search->left);
-	if (r < 0)
-		return r;
-	*ret_any = false;
-	for (uint32_t s = 0; s < search->n; s++) {
+	for (uint32_t s = 0; s < search->n; s++)
 		draw_one(search, s);
-		*ret_any = *ret_any || search->is_drawn[s];
-	}
-	return *ret_any ? ranks_sum(search->ranks, (uint64_t *)search->places,
-				    (size_t)search->n * PLACE_WORDS) :
-			  0;
+	r = ranks_least(search->ranks, (uint64_t *)search->places, search->n, PLACE_WORDS);
+	*ret_any = false;
+	for (uint32_t s = 0; s < search->n && r == 0; s++)
+		*ret_any = *ret_any || is_drawn(search, s);
+	return r;
 }
 
 static code_t key_of(const struct place *place)
@@ -217,10 +227,10 @@ static int find_places(struct range_cut *search)
 
 	while (r == 0 && (r = draw(search, &any)) == 0 && any) {
 		for (uint32_t s = 0; s < search->n; s++)
-			search->n_before[s] = search->is_drawn[s] ? count_before(search, s) : 0;
+			search->n_before[s] = is_drawn(search, s) ? count_before(search, s) : 0;
 		r = ranks_sum(search->ranks, search->n_before, search->n);
 		for (uint32_t s = 0; s < search->n && r == 0; s++)
-			if (search->is_drawn[s])
+			if (is_drawn(search, s))
 				narrow(search, s);
 	}
 	return r;
@@ -275,6 +285,7 @@ int range_cut(struct ranks *ranks, const struct layout *layout, struct run *cons
 		.rank = ranks_rank(ranks),
 		.n_ranks = ranks_size(ranks),
 		.at_keys = at_keys,
+		.seed = digest_mix64(ranks_rank(ranks)),
 	};
 	int r = open_search(&search);
 

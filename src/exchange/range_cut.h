@@ -4,10 +4,11 @@
  * As src/merge/splitters.h, of runs of which each rank has some: the order of all blocks is that of
  * (first key, rank, run, number in the run), which is the order of ties in the input. Of that
  * sequence, which nobody has as a whole, the last block is selected before which there are at most
- * so many items: one of the blocks that it can still be is drawn by a lot that all ranks know, its
- * owner tells its key, each rank counts what comes before it in its own runs, and the sums say
- * which blocks are left. All splitters are looked for at once, so each of some three dozen rounds
- * is three collectives with a few bytes for each splitter. Then every rank cuts its own runs.
+ * so many items: each rank draws one of its own blocks that it can still be, and a lot with it, the
+ * least lot wins, such that all blocks are as likely; each rank counts what comes before that block
+ * in its own runs, and the sums say which blocks are left. All splitters are looked for at once, so
+ * each of some dozens of rounds is two collectives with a few bytes for each splitter, and nobody
+ * has what all others have. Then every rank cuts its own runs.
  *
  *	Varman, Scheufler, Iyer, Ricard, "Merging multiple lists on hierarchical-memory
  *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in selection.h

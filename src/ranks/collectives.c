@@ -5,7 +5,7 @@
  * tag between two ranks keep their order, so a collective needs nothing to be told from the next.
  *
  *	broadcast       a tree: who has it passes it on: 0 -> 4, then 0 -> 2, 4 -> 6, then ...
- *	sum             the same tree backwards, then a broadcast
+ *	sum, least      the same tree backwards, then a broadcast
  *	gather_all      in round k each rank has 2^k ranks' bytes, its own and those behind it, and
  *	                gives them to the one 2^k before it, which so has twice as many
  *	barrier         the same, of nothing
@@ -73,36 +73,66 @@ int ranks_broadcast(struct ranks *ranks, void *data, size_t nbytes, unsigned roo
 	return r;
 }
 
-/* To rank 0: each adds what comes from those below it in the tree, and passes it on. */
-static int add_up(struct ranks *ranks, uint64_t *values, uint64_t *others, size_t count)
+/* Takes in what another rank has: `count` rows of `width` words. */
+typedef void combiner(uint64_t *rows, const uint64_t *others, size_t count, size_t width);
+
+static void add(uint64_t *rows, const uint64_t *others, size_t count, size_t width)
+{
+	for (size_t i = 0; i < count * width; i++)
+		rows[i] += others[i];
+}
+
+static void keep_least(uint64_t *rows, const uint64_t *others, size_t count, size_t width)
+{
+	for (size_t i = 0; i < count * width; i += width)
+		if (others[i] < rows[i])
+			memcpy(rows + i, others + i, width * sizeof *rows);
+}
+
+/* To rank 0: each combines what comes from those below it in the tree, and passes it on. */
+static int combine_all(struct ranks *ranks, combiner *combine, uint64_t *rows, uint64_t *others,
+		       size_t count, size_t width)
 {
 	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
+	const size_t nbytes = count * width * sizeof *rows;
 	int r = 0;
 
 	for (unsigned step = 1; step < size && r == 0; step *= 2) {
 		if (rank & step)
-			return send_whole(ranks, rank - step, values, count * sizeof *values);
+			return send_whole(ranks, rank - step, rows, nbytes);
 		if (rank + step >= size)
 			continue;
-		r = receive_whole(ranks, rank + step, others, count * sizeof *others);
-		for (size_t i = 0; i < count && r == 0; i++)
-			values[i] += others[i];
+		r = receive_whole(ranks, rank + step, others, nbytes);
+		if (r == 0)
+			combine(rows, others, count, width);
 	}
+	return r;
+}
+
+static int reduce(struct ranks *ranks, combiner *combine, uint64_t *rows, size_t count,
+		  size_t width)
+{
+	const size_t nbytes = count * width * sizeof *rows;
+	uint64_t *others = malloc(nbytes + 1);
+	int r;
+
+	if (!others)
+		return fail(-ENOMEM, "no memory for %zu values of all ranks", count);
+	r = combine_all(ranks, combine, rows, others, count, width);
+	if (r == 0)
+		r = ranks_broadcast(ranks, rows, nbytes, 0);
+	free(others);
 	return r;
 }
 
 int ranks_sum(struct ranks *ranks, uint64_t *values, size_t count)
 {
-	uint64_t *others = malloc(count * sizeof *others + 1);
-	int r;
+	return reduce(ranks, add, values, count, 1);
+}
 
-	if (!others)
-		return fail(-ENOMEM, "no memory for the sums of %zu values", count);
-	r = add_up(ranks, values, others, count);
-	if (r == 0)
-		r = ranks_broadcast(ranks, values, count * sizeof *values, 0);
-	free(others);
-	return r;
+int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
+{
+	return reduce(ranks, keep_least, rows, count, width);
 }
 
 /* Where the bytes of each rank are: those of rank i from at[i] to at[i + 1]. */

@@ -110,6 +110,12 @@ int ranks_gather_all_varying(struct ranks *ranks, const void *mine, size_t nbyte
 /* Each value becomes the sum of all ranks' values, modulo 2^64. */
 int ranks_sum(struct ranks *ranks, uint64_t *values, size_t count);
 
+/*
+ * `count` rows of `width` words each: row i becomes that of all ranks' rows i of which the first
+ * word is least; of several such, any, but the same everywhere.
+ */
+int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width);
+
 /* Nobody returns before all have called it. */
 int ranks_barrier(struct ranks *ranks);
 

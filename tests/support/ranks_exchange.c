@@ -121,6 +121,24 @@ static int try_sums(struct ranks *ranks)
 	return r == 0 ? ranks_sum(ranks, values, 0) : r;
 }
 
+/* Rows of three words: of row i, that of rank i is the least, and of all further ones any. */
+static int try_least(struct ranks *ranks)
+{
+	enum { N = 300, WIDTH = 3 };
+	const unsigned rank = ranks_rank(ranks), size = ranks_size(ranks);
+	uint64_t rows[N][WIDTH];
+	int r;
+
+	for (unsigned i = 0; i < N; i++)
+		for (unsigned j = 0; j < WIDTH; j++)
+			rows[i][j] = j == 0 ? (i == rank ? i : UINT64_MAX) : rank + j;
+	r = ranks_least(ranks, &rows[0][0], N, WIDTH);
+	for (unsigned i = 0; i < size && r == 0; i++)
+		for (unsigned j = 0; j < WIDTH && r == 0; j++)
+			r = expect_equal("the least", rows[i][j], i + j);
+	return r < 0 ? r : expect_equal("the least of equals", rows[N - 1][0], UINT64_MAX);
+}
+
 /* Messages between all pairs, oneself included: of one rank to one other. */
 struct pair {
 	struct ranks_transfer out[N_TAGS], in[N_TAGS];
@@ -247,6 +265,8 @@ int ranks_exchange(struct ranks *ranks, size_t long_nbytes)
 		r = try_varying(ranks, bytes, long_nbytes);
 	if (r == 0)
 		r = try_sums(ranks);
+	if (r == 0)
+		r = try_least(ranks);
 	if (r == 0)
 		r = try_pairs(ranks, long_nbytes);
 	if (r == 0)
