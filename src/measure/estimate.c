@@ -33,7 +33,7 @@ static void add_storing(const struct plan *plan, const struct layout *layout,
 void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads)
 {
 	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
-	const uint64_t spilled_nbytes = plan->spilled_nbytes;
+	const uint64_t spilled_nbytes = plan->spilled_nbytes + plan->kept_nbytes;
 	/* Records become elements, and these records; beside a device apart that is no cost. */
 	const bool is_coded = plan->shares_processors && layout_has_elements(layout);
 	const uint64_t coded_nbytes = is_coded ? plan->expected_nbytes : 0;

@@ -78,11 +78,16 @@ static uint64_t count_runs(const struct plan_request *request, const struct plan
 	return is_pipe(request) ? expect_runs_of_pipe(plan, n_chunks) : expect_runs(plan, n_chunks);
 }
 
+static uint64_t run_records(const struct plan *plan)
+{
+	return plan->spill_chunks * plan->chunk_records;
+}
+
 /* Of n records, those that n_runs hold which are spilled. */
 static uint64_t spilled_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n, uint64_t n_runs)
 {
-	uint64_t n_spilled = times(n_runs, plan->spill_chunks * plan->chunk_records);
+	uint64_t n_spilled = times(n_runs, run_records(plan));
 
 	/* A checkpoint with -u also keeps what stayed in memory. */
 	if (request->keeps_index && request->unique && n_runs)
@@ -90,6 +95,23 @@ static uint64_t spilled_records(const struct plan_request *request, const struct
 	if (request->limit)
 		n_spilled = at_most(n_spilled, times(n_runs, request->limit));
 	return at_most(n_spilled, n);
+}
+
+/* Of n records of one of several ranks, those that are stored in the end, as one more run. */
+static uint64_t kept_records(const struct plan_request *request, const struct plan *plan,
+			     uint64_t n, uint64_t n_runs)
+{
+	const uint64_t n_left = n - at_most(times(n_runs, run_records(plan)), n);
+
+	if (!plan_has_ranks(request) || request->n_input_runs)
+		return 0;
+	return request->limit ? at_most(n_left, request->limit) : n_left;
+}
+
+/* Those that a rank merges: its range of the runs of all. */
+static uint64_t merged_runs(const struct plan_request *request, uint64_t n_runs)
+{
+	return plan_has_ranks(request) ? times(n_runs + 1, request->n_ranks) : n_runs;
 }
 
 /* Of what a window stores: the least, in most cases. */
@@ -115,14 +137,15 @@ static uint64_t pages_up(uint64_t nbytes)
 static uint64_t counted_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n)
 {
-	if (!request->counts_first || (plan->fits && plan->n_chunks == 1 && request->n_ranks <= 1))
+	if (!request->counts_first ||
+	    (plan->fits && plan->n_chunks == 1 && !plan_has_ranks(request)))
 		return 0;
 	return request->limit ? at_most(n, request->limit) : n;
 }
 
 /*
  * One more pass. While runs that are stored, and what is still in memory, become one, what has been
- * merged of them is given back.
+ * merged of them is given back; but other ranks may still want it.
  */
 static void expect_count(const struct plan_request *request, struct plan *plan, uint64_t n)
 {
@@ -134,8 +157,10 @@ static void expect_count(const struct plan_request *request, struct plan *plan, 
 		return;
 	plan->n_passes++;
 	plan->passes_nbytes = plus(plan->passes_nbytes, plan->counted_nbytes);
-	plan->temporary_nbytes = at_most(plus(stored_nbytes, plan->counted_nbytes),
-					 at_least(times(n, item_nbytes), stored_nbytes));
+	plan->temporary_nbytes = plus(stored_nbytes, plan->counted_nbytes);
+	if (!plan_has_ranks(request))
+		plan->temporary_nbytes = at_most(plan->temporary_nbytes,
+						 at_least(times(n, item_nbytes), stored_nbytes));
 }
 
 /*
@@ -163,8 +188,8 @@ static uint64_t merging_nbytes(const struct plan_request *request, const struct 
 	const uint64_t of_passes =
 		taken_nbytes(request, plan, plan->n_spilled_runs, plan->passes_nbytes);
 
-	/* A checkpoint gives nothing back before its next record is on the disk. */
-	if (request->keeps_index)
+	/* A checkpoint gives nothing back before its next record is on the disk, nor do ranks. */
+	if (request->keeps_index || plan_has_ranks(request))
 		return of_passes;
 	/* Short runs are written and given back again and again, in pieces of whole pages. */
 	if (request->limit || request->unique)
@@ -177,7 +202,7 @@ static uint64_t merging_nbytes(const struct plan_request *request, const struct 
 static uint64_t most_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const bool counts = plan->counted_nbytes > 0;
-	const uint64_t n_runs = plan->n_spilled_runs + counts;
+	const uint64_t n_runs = plan->n_spilled_runs + counts + plan_has_ranks(request);
 	uint64_t nbytes = taken_nbytes(request, plan, n_runs, plan->temporary_nbytes);
 
 	if (plan->n_passes > 1)
@@ -202,7 +227,8 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 				   request->n_input_runs ?
 						  n :
 						  spilled_records(request, plan, n, n_runs);
-	struct expected_passes passes = expect_passes(n_runs, plan->fan_in);
+	const uint64_t n_merged = merged_runs(request, n_runs);
+	struct expected_passes passes = expect_passes(n_merged, plan->fan_in);
 	uint64_t of_runs;
 
 	if (request->assumes_endless && !request->n_input_runs)
@@ -212,10 +238,11 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	plan->n_spilled_runs = merges_files ? 0 : n_runs;
 	plan->n_passes = passes.n;
 	plan->spilled_nbytes = times(n_spilled, item_nbytes);
-	of_runs = merges_files ? times(n, item_nbytes) : plan->spilled_nbytes;
-	plan->passes_nbytes = part_of(of_runs, n_runs, passes.n_moved);
-	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) :
-						plan->spilled_nbytes;
+	plan->kept_nbytes = times(kept_records(request, plan, n, n_runs), item_nbytes);
+	of_runs = merges_files ? times(n, item_nbytes) :
+				 plus(plan->spilled_nbytes, plan->kept_nbytes);
+	plan->passes_nbytes = part_of(of_runs, n_merged, passes.n_moved);
+	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
 	expect_count(request, plan, n);
 	plan->most_temporary_nbytes = most_nbytes(request, plan);
 }

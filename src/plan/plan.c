@@ -225,8 +225,9 @@ uint64_t plan_stored_nbytes(const struct plan_request *request, const struct pla
 	if (request->n_input_runs)
 		return input_nbytes;
 	nbytes = times(expected_runs(plan, input_nbytes), run_nbytes);
-	return request->counts_first ? at_least(nbytes, at_most(input_nbytes, most_nbytes)) :
-				       nbytes;
+	return request->counts_first || plan_has_ranks(request) ?
+		       at_least(nbytes, at_most(input_nbytes, most_nbytes)) :
+		       nbytes;
 }
 
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan)
@@ -237,7 +238,7 @@ uint64_t plan_expected_stored_runs(const struct plan_request *request, const str
 			expected_runs(plan, plan_expected_input_nbytes(request, plan));
 
 	/* And what is resident in the end is one more. */
-	return request->n_ranks > 1 ? times(n_own + 1, request->n_ranks) : n_own;
+	return plan_has_ranks(request) ? times(n_own + 1, request->n_ranks) : n_own;
 }
 
 /*

@@ -66,7 +66,7 @@ struct plan_request {
 	uint32_t n_ranges;           /* of the final merge; 0: as the plan likes */
 	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
 	uint32_t n_ranks;            /* each with as long an input, whose runs are merged together,
-					and stored for that; 0: one */
+					all stored for that; each merges a part of all; 0: one */
 	bool ordered_input;          /* of a merge: best read from the beginning to the end */
 	bool ordered_output;         /* a pipe: one writer is all that can be used */
 	bool counts_first;           /* all runs become one before they are written: its length says
@@ -133,8 +133,9 @@ struct plan {
 	bool is_endless;          /* and this is a part in the middle of it */
 	uint64_t n_spilled_runs;
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
-	uint64_t spilled_nbytes; /* when runs are formed, and ... */
-	uint64_t passes_nbytes;  /* ... by merges before the final one */
+	uint64_t spilled_nbytes; /* when runs are formed, ... */
+	uint64_t kept_nbytes;   /* and stored then, too, in memory: what ranks have left; and ... */
+	uint64_t passes_nbytes; /* ... by merges before the final one */
 	uint64_t counted_nbytes; /* of these, by the last, if records are counted before; or 0 */
 	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
 	uint64_t temporary_nbytes, most_temporary_nbytes;

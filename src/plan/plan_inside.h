@@ -37,6 +37,12 @@ static inline uint64_t times(uint64_t value, uint64_t by)
 	return __builtin_mul_overflow(value, by, &product) ? UINT64_MAX : product;
 }
 
+/* Is it one of several ranks, which reads what all have stored? */
+static inline bool plan_has_ranks(const struct plan_request *request)
+{
+	return request->n_ranks > 1;
+}
+
 enum { PLAN_INDEX_PART = 4 }; /* of the memory, at most, for the index of runs */
 
 /* --- plan.c: of what is planned so far --- */

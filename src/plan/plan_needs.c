@@ -14,13 +14,14 @@ enum {
 /*
  * What is known of a block: of inputs of -m the first keys, but pipes among them are stored. A
  * merge to a run needs the index of what it reads and of what it writes; a checkpoint's records
- * hold one, too, until they are written.
+ * hold one, too, until they are written. One of several ranks knows its own runs, and its range of
+ * those of all.
  */
 uint64_t plan_entry_nbytes(const struct plan_request *request, bool merges_to_runs)
 {
 	const bool is_read_from_inputs = request->n_input_runs &&
 					 request->input_nbytes != PLAN_SIZE_UNKNOWN;
-	const uint64_t n_more = merges_to_runs + request->keeps_index;
+	const uint64_t n_more = merges_to_runs + request->keeps_index + plan_has_ranks(request);
 
 	return (is_read_from_inputs ? sizeof(code_t) : sizeof(struct run_block)) +
 	       n_more * sizeof(struct run_block);

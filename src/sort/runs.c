@@ -168,7 +168,7 @@ static bool must_count(const struct sort *sort)
 {
 	const struct run_store *store = &sort->store;
 
-	return sort->job.request.counts_first && (!sort->spec->ranks || sort->job.unique) &&
+	return sort->job.request.counts_first &&
 	       (store->n > 1 || (store->n == 1 && run_holds_duplicates(store->runs[0])));
 }
 

@@ -113,7 +113,8 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
-		.counts_first = setup->counts_first || n_ranks > 1,
+		/* Before a rank has merged its range, only -u has it not known how long that is. */
+		.counts_first = setup->counts_first || (n_ranks > 1 && job->unique),
 		.streams_nbytes = streams_nbytes(job, spec),
 		.compression = spec->compression,
 		.stores_codes = job->layout->stores_elements,

@@ -223,6 +223,43 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 	assert_int_equal(none.temporary_nbytes, 0);
 }
 
+static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64_t input_nbytes)
+{
+	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
+					      .memory_nbytes = memory_nbytes,
+					      .n_ranks = n_ranks },
+		       false);
+}
+
+static void what_ranks_have_left_is_stored_once_and_not_counted(void **state)
+{
+	const struct plan spilled = plan_of_rank(4, 256 * MIB, 256 * MIB),
+			  fits = plan_of_rank(4, 4096 * MIB, 256 * MIB);
+
+	(void)state;
+	assert_false(spilled.fits);
+	assert_int_equal(spilled.spilled_nbytes + spilled.kept_nbytes, 256 * MIB);
+	assert_in_range(spilled.kept_nbytes, MIB, 64 * MIB);
+	assert_int_equal(spilled.passes_nbytes, 0);
+	assert_int_equal(spilled.n_passes, 1);
+	assert_true(fits.fits);
+	assert_int_equal(fits.spilled_nbytes, 0);
+	assert_int_equal(fits.kept_nbytes, 256 * MIB);
+	assert_int_equal(fits.temporary_nbytes, 256 * MIB);
+}
+
+static void runs_of_all_ranks_may_be_too_many_for_one_merge(void **state)
+{
+	const struct plan few = plan_of_rank(4, 256 * MIB, 256 * MIB),
+			  many = plan_of_rank(4000, 256 * MIB, 256 * MIB);
+
+	(void)state;
+	assert_int_equal(few.n_passes, 1);
+	assert_true(4000 * (many.n_spilled_runs + 1) > many.fan_in);
+	assert_in_range(many.n_passes, 2, 4);
+	assert_in_range(many.passes_nbytes, 256 * MIB / 2, 3 * 256 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +270,8 @@ int main(void)
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
 		cmocka_unit_test(pipes_that_are_merged_are_stored),
 		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
+		cmocka_unit_test(what_ranks_have_left_is_stored_once_and_not_counted),
+		cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
