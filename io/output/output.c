@@ -188,9 +188,9 @@ static int open_shared(const struct syscalls *calls, const char *path, const str
 }
 
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       struct output **ret_output)
+		       bool tells, struct output **ret_output)
 {
-	const struct target_way way = { .kind = TARGET_SHARED };
+	const struct target_way way = { .kind = TARGET_SHARED, .is_silent = !tells };
 	int r = open_shared(calls, path, &way, ret_output);
 
 	if (r == 0)

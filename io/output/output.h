@@ -95,11 +95,12 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
  * An output that other processes write to as well, on this machine or others: a regular file that
  * has a hidden name from the start, output_shared_name(), by which they join. Who has opened it
  * gives it its name, when what the others have written is noted: how much that is, and where the
- * last of it ends. Those who have joined output_abort() it in the end, which changes nothing. As
- * above; *ret_output may be set on failure, too, and is then to be aborted.
+ * last of it ends. Those who have joined output_abort() it in the end, which changes nothing.
+ * tells: of what was left in that directory, which one of several outputs does. As above;
+ * *ret_output may be set on failure, too, and is then to be aborted.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       struct output **ret_output);
+		       bool tells, struct output **ret_output);
 int output_join(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output);
 const char *output_shared_name(const struct output *output);

@@ -170,9 +170,9 @@ static int start(const struct syscalls *calls, const char *path, const struct st
 		replacement_leave(replacement); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
 	}
-	if (replacement->hidden) /* others had to have a name here, too */
+	if (replacement->hidden && !is_shared) /* others had to have a name here, too */
 		leftovers_tell(&replacement->replaced.directory, path);
-	else if (old && !kept_name)
+	else if (old && !kept_name && !is_shared)
 		leftovers_tell_beside(&replacement->replaced.directory, path,
 				      replacement->replaced.name);
 	*ret_replacement = replacement;
@@ -187,9 +187,14 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 }
 
 int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			     struct file *ret_file, struct replacement **ret_replacement)
+			     bool is_silent, struct file *ret_file,
+			     struct replacement **ret_replacement)
 {
-	return start(calls, path, old, NULL, true, ret_file, ret_replacement);
+	const int r = start(calls, path, old, NULL, true, ret_file, ret_replacement);
+
+	if (r == 0 && !is_silent)
+		leftovers_tell(&(*ret_replacement)->replaced.directory, path);
+	return r;
 }
 
 int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,

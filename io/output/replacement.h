@@ -43,11 +43,13 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 
 /*
  * The same, with a hidden name from the start, by which other processes join: until it is finished
- * they write to it, too. And to be one of those: `name` is that name. The file is theirs to close,
- * the replacement to drop, and what becomes of it is for the first to say.
+ * they write to it, too; is_silent: nothing is told of what others have left beside it. And to be
+ * one of those: `name` is that name. The file is theirs to close, the replacement to drop, and what
+ * becomes of it is for the first to say.
  */
 int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			     struct file *ret_file, struct replacement **ret_replacement);
+			     bool is_silent, struct file *ret_file,
+			     struct replacement **ret_replacement);
 int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
 		     const char *name, struct file *ret_file, struct replacement **ret_replacement);
 

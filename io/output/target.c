@@ -102,7 +102,7 @@ static int start_replacement(struct target *target, const char *path, const stru
 
 	switch (way->kind) {
 	case TARGET_SHARED:
-		return replacement_start_shared(calls, path, old, &target->file,
+		return replacement_start_shared(calls, path, old, way->is_silent, &target->file,
 						&target->replacement);
 	case TARGET_JOINED:
 		return replacement_join(calls, path, old, way->name, &target->file,

@@ -92,6 +92,16 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
+/* What else all ranks must have been asked for. */
+static void add_shared(FILE *stream, const struct sort_spec *spec)
+{
+	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
+	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
+	add(stream, "merge", "%s", yes_or_no(spec->merges));
+	add(stream, "compressed output", "%d", spec->zstd_level);
+	add(stream, "verify", "%s", yes_or_no(spec->verify));
+}
+
 void description_format_file(struct file_identity file, char text[static 80])
 {
 	snprintf(text, 80, "device %" PRIuMAX ", inode %" PRIuMAX ", ", (uintmax_t)file.device,
@@ -179,6 +189,8 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 				 "no memory to describe the sort: %m");
 	add_spec(stream, spec);
+	if (spec->ranks)
+		add_shared(stream, spec);
 	r = add_output_place(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec, spec->inputs[i]);

@@ -28,7 +28,7 @@ struct range_cut {
 	const struct layout *layout;
 	struct run *const *runs;
 	uint32_t n_runs, n; /* splitters */
-	unsigned rank, n_ranks;
+	unsigned rank;
 	bool at_keys;
 	uint64_t seed;
 	/* For each splitter n_runs: it is one of these blocks of the run. */
@@ -56,7 +56,7 @@ static int open_search(struct range_cut *search)
 	if (search->lo && search->hi && search->before && search->n_wanted && search->n_before &&
 	    search->places && search->found && search->key)
 		return 0;
-	return fail(-ENOMEM, "no memory for the ranges of %u ranks", search->n_ranks);
+	return fail(-ENOMEM, "no memory for %u ranges", search->n + 1);
 }
 
 static void close_search(struct range_cut *search)
@@ -82,8 +82,8 @@ static int begin_search(struct range_cut *search, uint64_t n_most)
 	for (uint32_t s = 0; s < search->n; s++) {
 		uint64_t *hi = search->hi + (size_t)s * search->n_runs;
 
-		search->n_wanted[s] =
-			(uint64_t)((uint128_t)n_items * (s + UINT64_C(1)) / search->n_ranks);
+		search->n_wanted[s] = (uint64_t)((uint128_t)n_items * (s + UINT64_C(1)) /
+						 (search->n + UINT64_C(1)));
 		for (uint32_t i = 0; i < search->n_runs; i++)
 			hi[i] = run_n_blocks(search->runs[i]);
 	}
@@ -269,28 +269,27 @@ static int cut_all(struct range_cut *search, uint64_t *cuts)
 	for (uint32_t s = 0; s < search->n && r == 0; s++)
 		r = cut_at(search, &search->found[s], cuts + (s + (size_t)1) * n_runs);
 	for (uint32_t i = 0; i < n_runs; i++)
-		cuts[(size_t)search->n_ranks * n_runs + i] = run_n_items(search->runs[i]);
+		cuts[(search->n + (size_t)1) * n_runs + i] = run_n_items(search->runs[i]);
 	return r;
 }
 
 int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
-	      uint32_t n_runs, uint64_t n_most, bool at_keys, uint64_t *ret_cuts)
+	      uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts)
 {
 	struct range_cut search = {
 		.ranks = ranks,
 		.layout = layout,
 		.runs = runs,
 		.n_runs = n_runs,
-		.n = ranks_size(ranks) - 1,
+		.n = wish->n - 1,
 		.rank = ranks_rank(ranks),
-		.n_ranks = ranks_size(ranks),
-		.at_keys = at_keys,
+		.at_keys = wish->at_keys,
 		.seed = digest_mix64(ranks_rank(ranks)),
 	};
 	int r = open_search(&search);
 
 	if (r == 0)
-		r = begin_search(&search, n_most);
+		r = begin_search(&search, wish->n_most);
 	if (r == 0)
 		r = find_places(&search);
 	if (r == 0)

@@ -18,11 +18,18 @@
 #include "src/ranks/ranks.h"
 #include "src/run/run.h"
 
+/* Into how many ranges, of how many items together at most; at_keys: no key is in two of them. */
+struct range_wish {
+	uint32_t n;
+	uint64_t n_most;
+	bool at_keys;
+};
+
 /*
- * Cut the own runs, none of them resident, into a range for each rank, of about as many items of
- * all runs together, or of the first n_most of them: of run i, from ret_cuts[q * n_runs + i] to
- * ret_cuts[(q + 1) * n_runs + i] is rank q's. at_keys: no key is in two ranges. Every rank calls
- * it. Returns 0 or a negative errno after a message.
+ * Cut the own runs, none of them resident, into ranges of about as many items of all runs together
+ * each, or of the first n_most of them: of run i, from ret_cuts[q * n_runs + i] to
+ * ret_cuts[(q + 1) * n_runs + i] is in range q. Every rank calls it, and wishes the same. Returns 0
+ * or a negative errno after a message.
  */
 int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
-	      uint32_t n_runs, uint64_t n_most, bool at_keys, uint64_t *ret_cuts);
+	      uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);

@@ -130,12 +130,13 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_PARTS] = { "parts", 0, "P",
 			"divide the output among P files, FILE.0000 and so on, with a list of "
 			"them, FILE.parts; all of them are there or none",
-			.most = PART_FILES_MOST, .take = option_take_count, MEMBER(n_part_files) },
+			.most = PART_FILES_MOST, .take = option_take_count, MEMBER(n_part_files),
+			.company = COMPANY_CAN },
 	[ROW_PARTS_AT] = { "parts-at", 0, "records|keys",
 			   "where parts end: after as many records each, or where no key is in two "
 			   "of them, as always with -u",
-			   .take = option_take_choice, MEMBER(parts_at_keys),
-			   .choices = parts_ats },
+			   .take = option_take_choice, MEMBER(parts_at_keys), .choices = parts_ats,
+			   .company = COMPANY_CAN },
 	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
 			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms,
 			  .of_program = true },

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/ranks/ranks.h"
 
 /* Where the keys stand in what is written: behind a count, or alone, one after the other. */
 static void place_keys(struct part_notes *notes)
@@ -102,6 +103,85 @@ void part_notes_add(struct part_notes *notes, uint32_t part, uint64_t position, 
 	}
 	pthread_mutex_unlock(&notes->lock);
 }
+
+/* --- of several ranks --- */
+
+/* What one of them knows of a part that it has written to. */
+struct told_note {
+	uint32_t part;
+	struct part_note note;
+};
+
+static void add_note(struct part_note *sum, const struct part_note *note)
+{
+	digest_add(&sum->digest, note->digest);
+	if (sum->first_end == 0 || note->first_end < sum->first_end) {
+		sum->first_end = note->first_end;
+		memcpy(sum->first, note->first, sizeof sum->first);
+	}
+	if (note->last_end > sum->last_end) {
+		sum->last_end = note->last_end;
+		memcpy(sum->last, note->last, sizeof sum->last);
+	}
+}
+
+static bool is_known(const struct part_note *note)
+{
+	return note->first_end > 0;
+}
+
+/* To tell; returns how many. */
+static size_t collect_notes(const struct part_notes *notes, struct told_note *ret_told)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < notes->spec->n_part_files; i++)
+		if (is_known(&notes->notes[i])) {
+			ret_told[n].part = i;
+			ret_told[n++].note = notes->notes[i];
+		}
+	return n;
+}
+
+static int add_told(struct part_notes *notes, const struct told_note *told, size_t n)
+{
+	memset(notes->notes, 0, notes->spec->n_part_files * sizeof *notes->notes);
+	for (size_t i = 0; i < n; i++) {
+		if (told[i].part >= notes->spec->n_part_files || !is_known(&told[i].note))
+			return fail(-EPROTO, "another rank tells of a part that there is not");
+		add_note(&notes->notes[told[i].part], &told[i].note);
+	}
+	return 0;
+}
+
+int part_notes_meet(struct part_notes *notes, struct ranks *ranks)
+{
+	const unsigned n_ranks = ranks_size(ranks);
+	struct told_note *mine = calloc(notes->spec->n_part_files, sizeof *mine);
+	size_t *sizes = calloc(n_ranks, sizeof *sizes), nbytes = 0;
+	void *all = NULL;
+	int r = mine && sizes ? 0 :
+				fail(-ENOMEM, "no memory for what %u ranks know of parts", n_ranks);
+
+	if (r == 0)
+		r = ranks_gather_all_varying(ranks, mine, collect_notes(notes, mine) * sizeof *mine,
+					     &all, sizes);
+	for (unsigned i = 0; i < n_ranks && r == 0; i++)
+		nbytes += sizes[i];
+	if (r == 0)
+		r = add_told(notes, all, nbytes / sizeof *mine);
+	free(all);
+	free(sizes);
+	free(mine);
+	return r;
+}
+
+uint64_t part_notes_n_records(const struct part_notes *notes, uint32_t part)
+{
+	return notes->notes[part].digest.n_records;
+}
+
+/* --- the list --- */
 
 /* As hexadecimal digits; NULL: there are none, or no memory. */
 static char *spell(const struct part_notes *notes, const unsigned char *keys)

@@ -19,6 +19,8 @@ struct part_note {
 	unsigned char first[PARTS_MOST_KEY_NBYTES], last[PARTS_MOST_KEY_NBYTES];
 };
 
+struct ranks;
+
 struct part_notes {
 	/* Set at creation. */
 	const struct sort_spec *spec;
@@ -44,6 +46,12 @@ void part_notes_close(struct part_notes *notes);
  */
 void part_notes_add(struct part_notes *notes, uint32_t part, uint64_t position, const void *records,
 		    uint64_t n, const struct digest *digest);
+
+/* What all ranks know of the parts, everywhere: every rank calls it. 0, or a negative errno. */
+int part_notes_meet(struct part_notes *notes, struct ranks *ranks);
+
+/* Of what is known of it. */
+uint64_t part_notes_n_records(const struct part_notes *notes, uint32_t part);
 
 /* What a part is called, and how many bytes it has. */
 struct part_place {

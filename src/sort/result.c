@@ -1,7 +1,7 @@
 /*
  * result - what comes of a sort (see result.h)
  */
-#include "src/sort/result.h"
+#include "src/sort/result_inside.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "io/input/format.h"
-#include "io/output/leftovers.h"
 #include "src/base/messages.h"
 #include "src/plan/page_cache.h"
-#include "src/ranks/ranks.h"
 #include "src/sort/account.h"
 #include "src/sort/setup.h"
 
@@ -77,39 +75,12 @@ static int open_parts(struct result *result)
 		       r;
 }
 
-/* One file of all ranks, which the first of them begins. */
-static int open_shared(struct result *result, uint64_t nbytes)
-{
-	const struct sort_spec *spec = result->spec;
-	char name[LEFTOVERS_NAME_SIZE] = "";
-	int r = 0, told;
-
-	result->is_joined = ranks_rank(spec->ranks) != 0;
-	if (!result->is_joined)
-		r = output_open_shared(result->job->io, spec->output_path, nbytes,
-				       &result->outputs[0]);
-	if (!result->is_joined && r == 0)
-		memcpy(name, output_shared_name(result->outputs[0]), sizeof name);
-	if (r < 0)
-		return r;
-	told = ranks_broadcast(spec->ranks, name, sizeof name, 0);
-	if (told < 0)
-		return told;
-	name[sizeof name - 1] = '\0';
-	if (result->is_joined)
-		r = output_join(result->job->io, spec->output_path, name, &result->outputs[0]);
-	/* Should the first fail at what comes next it removes the file, which all have by then. */
-	return r < 0 ? r : ranks_barrier(spec->ranks);
-}
-
 static int open_file(struct result *result)
 {
 	const struct sort_spec *spec = result->spec;
 	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
 	int r;
 
-	if (spec->ranks)
-		return open_shared(result, nbytes);
 	if (result->checkpoint)
 		r = checkpoint_open_output(result->checkpoint, nbytes, &result->outputs[0]);
 	else
@@ -131,7 +102,7 @@ static int check_input(const struct result *result, const struct output *output,
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "%s: is an input and the output at the same time",
 				 output_name(output));
-	if (result->part_files)
+	if (result_has_parts(result))
 		return fail(-EINVAL, "%s: is an input, whose place no part of the output takes",
 			    output_name(output));
 	if (result->spec->n_parts)
@@ -156,7 +127,7 @@ static int check_inputs(struct result *result)
 		struct file_identity identity;
 		int r;
 
-		if (!output_identity(output, &identity))
+		if (!output || !output_identity(output, &identity))
 			continue;
 		if (input_has_listed_file(input, identity))
 			return fail(-EINVAL,
@@ -179,8 +150,7 @@ static void end_early(void *context)
 	struct result *result = context;
 
 	input_cancel(result->job->input);
-	for (uint32_t i = 0; i < result->n_files; i++)
-		output_cancel(result->outputs[i]);
+	result_cancel(result);
 }
 
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
@@ -198,7 +168,10 @@ int result_open(const struct sort_spec *spec, const struct job *job, struct chec
 		return fail(-ENOMEM, "no memory for %u outputs", n);
 	for (uint32_t i = 0; i < n; i++)
 		result->files[i].end = UINT64_MAX;
-	r = result_has_parts(result) ? open_parts(result) : open_file(result);
+	if (spec->ranks)
+		r = result_open_shared(result, result_expected_nbytes(spec, job));
+	else
+		r = result_has_parts(result) ? open_parts(result) : open_file(result);
 	if (r < 0)
 		return r;
 	cancellation_watch(spec->cancellation, end_early, result);
@@ -218,7 +191,8 @@ const char *result_name(const struct result *result)
 
 bool result_is_ordered(const struct result *result)
 {
-	return result->spec->zstd_level || output_is_ordered(result->outputs[0]);
+	return result->spec->zstd_level ||
+	       (!result_has_parts(result) && output_is_ordered(result->outputs[0]));
 }
 
 uint64_t result_file_nbytes(const struct layout *layout)
@@ -251,7 +225,9 @@ static void choose_way(struct result *result, uint64_t nbytes)
 	const enum page_cache_use use = page_cache_use(result->job, nbytes);
 
 	for (uint32_t i = 0; i < result->n_files; i++)
-		if (result->n_files <= MOST_DIRECT_FILES)
+		if (!result->outputs[i])
+			continue;
+		else if (result->n_files <= MOST_DIRECT_FILES)
 			choose_way_of(result->outputs[i], use);
 		else if (use == PAGE_CACHE_IS_TOO_SMALL)
 			output_write_behind(result->outputs[i]);
@@ -298,11 +274,16 @@ static void warn_of_format(const struct result *result, const struct output *out
 			  output_name(output), format_name(format));
 }
 
-static void add_ways(struct file_writer_ways *sum, struct file_writer_ways ways)
+void result_add_ways(struct result *result)
 {
-	sum->cached_nbytes += ways.cached_nbytes;
-	sum->direct_nbytes += ways.direct_nbytes;
-	sum->mapped_nbytes += ways.mapped_nbytes;
+	for (uint32_t i = 0; i < result->n_files; i++)
+		if (result->outputs[i]) {
+			const struct file_writer_ways ways = output_ways(result->outputs[i]);
+
+			result->ways.cached_nbytes += ways.cached_nbytes;
+			result->ways.direct_nbytes += ways.direct_nbytes;
+			result->ways.mapped_nbytes += ways.mapped_nbytes;
+		}
 }
 
 static int commit_file(struct result *result)
@@ -401,29 +382,10 @@ int result_commit(struct result *result)
 	r = cancellation_check(result->spec->cancellation);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < result->n_files; i++)
-		add_ways(&result->ways, output_ways(result->outputs[i]));
+	result_add_ways(result);
 	r = result_has_parts(result) ? commit_parts(result) : commit_file(result);
 	result->is_committed = r == 0;
 	return r;
-}
-
-int result_leave(struct result *result)
-{
-	struct output *output = result->outputs[0];
-	int r;
-
-	cancellation_leave(result->spec->cancellation);
-	add_ways(&result->ways, output_ways(output));
-	r = result->spec->fsync || result->is_input ? output_sync(output) : 0;
-	if (r == 0)
-		r = input_check_state(result->job->input);
-	if (r < 0)
-		return r;
-	result->outputs[0] = NULL;
-	output_abort(output); /* closed, as file systems of several machines want it */
-	result->is_committed = true;
-	return 0;
 }
 
 void result_abort(struct result *result)
@@ -435,11 +397,17 @@ void result_abort(struct result *result)
 		output_abort(result->outputs[i]);
 	free(result->outputs);
 	free(result->files);
+	for (uint32_t i = 0; result->paths && i < result->n_files; i++)
+		free(result->paths[i]);
+	free(result->paths);
+	free(result->names);
 	part_notes_close(&result->notes);
 	part_files_close(result->part_files);
 	pthread_mutex_destroy(&result->lock);
 	result->outputs = NULL;
 	result->files = NULL;
+	result->names = NULL;
+	result->paths = NULL;
 	result->part_files = NULL;
 	result->spec = NULL;
 }

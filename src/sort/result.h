@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 
+#include "io/output/leftovers.h"
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
@@ -44,8 +45,14 @@ struct result {
 	uint64_t n_due;       /* records of all files; UINT64_MAX: not known before */
 	pthread_mutex_t lock; /* while a file is begun */
 
-	uint64_t begin;               /* of the whole, the place of what the merge writes first */
-	bool is_joined;               /* another rank has begun it, and gives it its name */
+	/* Of several ranks: */
+	uint64_t begin, end; /* of the whole, what the own merge writes: [begin, end) */
+	bool is_joined;      /* another rank has begun it, and gives it its name */
+	struct shared_name {
+		char name[LEFTOVERS_NAME_SIZE];
+	} * names;    /* n_files, by which they are joined; NULL: none */
+	char **paths; /* n_files, of parts that are, or NULL; NULL: none */
+
 	bool is_input;                /* it takes the place of one */
 	bool is_committed;            /* it has its name */
 	uint32_t n_ranges;            /* that it was merged in; 0: none yet */
@@ -116,16 +123,23 @@ int result_verify_around(const struct result *result);
 int result_commit(struct result *result);
 
 /*
- * In the place of result_commit(), for a rank that has joined: its part is written, and goes to
+ * Of several ranks: parts that end at keys begin there, n_files + 1 numbers of records. Before
+ * result_begin().
+ */
+void result_place_parts(struct result *result, const uint64_t *begins);
+
+/*
+ * All ranks call it when they have written their ranges, which are n_all records: what they know of
+ * them comes together. Before result_end(), which is then told of all. 0, or a negative errno after
+ * a message.
+ */
+int result_meet(struct result *result, uint64_t n_all);
+
+/*
+ * In the place of result_commit(), for a rank that has joined: its range is written, and goes to
  * stable storage if that is asked for. The same returns.
  */
 int result_leave(struct result *result);
-
-/*
- * All ranks have written their parts, which are n_all records, n_own of them by this one. Before
- * result_end(), which is then told of all.
- */
-void result_note_others(struct result *result, uint64_t n_all, uint64_t n_own);
 
 /* Leave what was there before, unless it is committed. */
 void result_abort(struct result *result);

@@ -11,7 +11,7 @@
 #include "src/base/begins.h"
 #include "src/base/messages.h"
 #include "src/sort/account.h"
-#include "src/sort/result.h"
+#include "src/sort/result_inside.h"
 #include "src/sort/setup.h"
 
 /* Does each range of the merge make a part, of a length that shows when it is merged? */
@@ -20,10 +20,16 @@ static bool are_ranges(const struct result *result)
 	return result_has_parts(result) && result->drops && result->job->limit == UINT64_MAX;
 }
 
+/* Where that is shows when runs are cut. What holds no key twice can end anywhere. */
+static bool end_at_keys(const struct result *result)
+{
+	return result_has_parts(result) && result->spec->parts_at_keys && !result->spec->unique;
+}
+
+/* What ranks merge each is a range of all of it, which they have cut together before. */
 static bool are_cut_by_merge(const struct result *result)
 {
-	return are_ranges(result) ||
-	       (result_has_parts(result) && result->spec->parts_at_keys && !result->spec->unique);
+	return are_ranges(result) || (end_at_keys(result) && !result->spec->ranks);
 }
 
 /* Equal parts; if some are dropped, as if all were different: then there may be fewer. */
@@ -40,16 +46,19 @@ static void place_files(struct result *result, uint64_t n_records)
 	result->is_exact = !result->drops;
 }
 
-/* They end where no key is divided: as the merge has cut its runs. */
-static int place_parts(void *context, const uint64_t *begins)
+void result_place_parts(struct result *result, const uint64_t *begins)
 {
-	struct result *result = context;
-
 	for (uint32_t i = 0; i < result->n_files; i++) {
 		result->files[i].begin = begins[i];
 		result->files[i].end = begins[i + 1];
 	}
 	result->is_exact = true;
+}
+
+/* They end where no key is divided: as the merge has cut its runs. */
+static int place_parts(void *context, const uint64_t *begins)
+{
+	result_place_parts(context, begins);
 	return 0;
 }
 
@@ -100,7 +109,10 @@ static int begin_compressed(struct result *result, uint32_t i)
 				       setup_n_compressors(result->spec));
 }
 
-/* It has its place, and nothing in it. Under the lock. */
+/*
+ * It has its place, and nothing in it; but what other ranks have written, who may be about to: so
+ * space is not reserved. Under the lock.
+ */
 static int begin_file(struct result *result, uint32_t i)
 {
 	const struct result_file *file = &result->files[i];
@@ -109,6 +121,10 @@ static int begin_file(struct result *result, uint32_t i)
 	struct output *output = result->outputs[i];
 	int r = 0;
 
+	if (result->is_joined)
+		return 0;
+	if (result->spec->ranks)
+		return around_begin(result->around, output, n_due);
 	if (result_has_parts(result) && result->spec->zstd_level)
 		r = begin_compressed(result, i);
 	else if (result_has_parts(result) && n_due != UINT64_MAX)
@@ -197,29 +213,46 @@ static void divide(void *context, uint32_t n_ranges)
 
 	result->n_ranges = n_ranges;
 	for (uint32_t i = 0; i < result->n_files; i++)
-		output_divide(result->outputs[i], n_ranges / result->n_files);
+		if (result->outputs[i])
+			output_divide(result->outputs[i], n_ranges / result->n_files);
+}
+
+void result_cancel(struct result *result)
+{
+	for (uint32_t i = 0; i < result->n_files; i++)
+		if (result->outputs[i])
+			output_cancel(result->outputs[i]);
 }
 
 static void cancel(void *context)
 {
-	struct result *result = context;
-
-	for (uint32_t i = 0; i < result->n_files; i++)
-		output_cancel(result->outputs[i]);
+	result_cancel(context);
 }
 
 /* Where in its file a record goes, in bytes. */
 static uint64_t place_record(void *context, uint64_t position)
 {
 	const struct result *result = context;
-	const struct result_file *file = &result->files[find_file(result, position)];
+	const uint64_t of_all = result->begin + position;
+	const struct result_file *file = &result->files[find_file(result, of_all)];
 
 	return result->spec->header_nbytes +
-	       (position - file->begin) * result->job->layout->output_nbytes;
+	       (of_all - file->begin) * result->job->layout->output_nbytes;
+}
+
+/* In all of them what is written lies alike. NULL: this rank writes to none. */
+static const struct output *some_output(const struct result *result)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < result->n_files && !result->outputs[i])
+		i++;
+	return result->outputs[i];
 }
 
 struct sink result_sink(struct result *result)
 {
+	const struct output *some = some_output(result);
 	struct sink sink = {
 		.context = result,
 		.takes_records = true,
@@ -233,7 +266,8 @@ struct sink result_sink(struct result *result)
 		.point = result->checkpoint ? note_point : NULL,
 	};
 
-	sink.align_nbytes = output_alignment(result->outputs[0], &sink.base);
+	if (some)
+		sink.align_nbytes = output_alignment(some, &sink.base);
 	if (result_has_parts(result)) {
 		sink.place = place_record;
 		sink.align_nbytes = result->spec->unique ? 0 : sink.align_nbytes;
@@ -255,9 +289,10 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 	/* Of what an earlier process has written, the runs may know nothing any more. */
 	result->n_due = result->drops || result->checkpoint ? UINT64_MAX : n_records;
 	if (result_has_parts(result)) {
-		if (!are_cut_by_merge(result) || n_records == 0)
+		if ((!are_ranges(result) && !end_at_keys(result)) || n_records == 0)
 			place_files(result, n_records);
-		return part_notes_open(result->spec, result->job->layout, &result->notes);
+		r = part_notes_open(result->spec, result->job->layout, &result->notes);
+		return r == 0 && result->is_joined ? result_join_parts(result) : r;
 	}
 	if (!result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
@@ -275,7 +310,8 @@ static int fail_number(const char *name, uint64_t n, uint64_t n_due)
 
 /*
  * All n records that it has are written, those of the whole from `begin` on. It is settled
- * at once: what others do to it while it is checked, or waits for the disk, is found.
+ * at once: what others do to it while it is checked, or waits for the disk, is found. But of what
+ * other ranks write a file system may learn as late as when they close it.
  */
 static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t n)
 {
@@ -288,19 +324,11 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 	r = begin_file_once(result, i);
 	if (r == 0)
 		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
-	if (r == 0 && output_is_atomic(result->outputs[i]))
+	if (r == 0 && output_is_atomic(result->outputs[i]) && !result->spec->ranks)
 		r = output_settle(result->outputs[i], &status);
 	file->begin = begin;
 	file->end = begin + n;
 	return r;
-}
-
-void result_note_others(struct result *result, uint64_t n_all, uint64_t n_own)
-{
-	const uint64_t item_nbytes = result->job->layout->output_nbytes;
-
-	output_note_others(result->outputs[0], (n_all - n_own) * item_nbytes,
-			   result->spec->header_nbytes + n_all * item_nbytes);
 }
 
 /* From now on files are where they have come to be. */
@@ -311,10 +339,10 @@ int result_end(struct result *result, uint64_t n_records)
 
 	if (result->n_due != UINT64_MAX && n_records != result->n_due)
 		return fail_number(result_name(result), n_records, result->n_due);
-	if (result->is_joined) {
+	if (result->is_joined && !result_has_parts(result))
 		result->files[0].end = n_records;
+	if (result->is_joined)
 		return 0;
-	}
 	if (!result_has_parts(result))
 		return end_file(result, 0, 0, n_records);
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {

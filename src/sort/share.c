@@ -184,18 +184,52 @@ int share_agree(struct sort *sort)
 
 /* --- the exchange --- */
 
-static int cut_runs(struct sort *sort)
+/* The own runs into so many ranges; *ret_cuts: as of range_cut(), to be freed in any case. */
+static int cut_runs(const struct sort *sort, uint32_t n, bool at_keys, uint64_t **ret_cuts)
 {
 	const struct job *job = &sort->job;
-	struct run_store *own = &sort->whole;
-	const size_t n_cuts = (ranks_size(ranks_of(sort)) + (size_t)1) * own->n;
+	const struct run_store *own = &sort->whole;
+	const struct range_wish wish = { n, job->limit, at_keys };
 
-	sort->share.cuts = calloc(n_cuts + 1, sizeof *sort->share.cuts);
-	if (!sort->share.cuts)
-		return fail(-ENOMEM, "no memory for the ranges of %u ranks",
-			    ranks_size(ranks_of(sort)));
-	return range_cut(ranks_of(sort), job->layout, own->runs, (uint32_t)own->n, job->limit,
-			 job->unique, sort->share.cuts);
+	*ret_cuts = calloc((n + (size_t)1) * own->n + 1, sizeof **ret_cuts);
+	if (!*ret_cuts)
+		return fail(-ENOMEM, "no memory for %u ranges", n);
+	return range_cut(ranks_of(sort), job->layout, own->runs, (uint32_t)own->n, &wish,
+			 *ret_cuts);
+}
+
+/* Parts that end at keys begin at the sum of all ranks' cuts, but none behind the limit. */
+static int add_cuts(struct sort *sort, const uint64_t *cuts)
+{
+	const uint32_t n = sort->spec->n_part_files;
+	const size_t n_runs = sort->whole.n;
+	uint64_t *begins = calloc(n + UINT64_C(1), sizeof *begins);
+	int r;
+
+	if (!begins)
+		return fail(-ENOMEM, "no memory for %u parts", n);
+	for (size_t i = 0; i <= n; i++)
+		for (size_t j = 0; j < n_runs; j++)
+			begins[i] += cuts[i * n_runs + j];
+	r = ranks_sum(ranks_of(sort), begins, n + (size_t)1);
+	for (uint32_t i = 0; i <= n; i++)
+		if (begins[i] > sort->job.limit)
+			begins[i] = sort->job.limit;
+	if (r == 0)
+		result_place_parts(&sort->result, begins);
+	free(begins);
+	return r;
+}
+
+static int place_parts(struct sort *sort)
+{
+	uint64_t *cuts;
+	int r = cut_runs(sort, sort->spec->n_part_files, true, &cuts);
+
+	if (r == 0)
+		r = add_cuts(sort, cuts);
+	free(cuts);
+	return r;
 }
 
 int share_exchange(struct sort *sort)
@@ -204,7 +238,9 @@ int share_exchange(struct sort *sort)
 
 	sort->whole = sort->store;
 	sort->store = (struct run_store){ 0 };
-	r = cut_runs(sort);
+	r = cut_runs(sort, ranks_size(ranks_of(sort)), sort->job.unique, &sort->share.cuts);
+	if (r == 0 && sort->spec->parts_at_keys && !sort->job.unique)
+		r = place_parts(sort);
 	if (r == 0)
 		r = depot_open(ranks_of(sort), &sort->job, &sort->whole, sort->share.cuts,
 			       &sort->share.depot);
@@ -249,16 +285,15 @@ int share_place(struct sort *sort)
 	if (share->n_all > sort->job.limit)
 		share->n_all = sort->job.limit;
 	limit_own(&sort->job, sort->result.begin, n);
+	sort->result.end = sort->result.begin + (n < sort->job.limit ? n : sort->job.limit);
 	return r < 0 ? r : open_edges(sort);
 }
 
 int share_settle(struct sort *sort)
 {
-	int r = depot_finish(sort->share.depot);
+	const int r = depot_finish(sort->share.depot);
 
-	if (r == 0 && is_first(sort))
-		result_note_others(&sort->result, sort->share.n_all, sort->account.result.n_items);
-	return r;
+	return r < 0 ? r : result_meet(&sort->result, sort->share.n_all);
 }
 
 /* --- the end --- */

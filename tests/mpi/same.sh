@@ -54,6 +54,33 @@ refuses_all() {
 	all_gone "$*"
 }
 
+# agrees_in_parts N ARGUMENT...: the parts and their list
+agrees_in_parts() {
+	n=$1
+	shift
+	mkdir expected.d
+	run "$@" -o expected.d/x
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	ranks "$n" "$@" -o out/x
+	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
+	diff -r expected.d out > difference || broken "$n ranks, $*: $(head -1 difference)"
+	rm -rf expected.d out/x.*
+	all_gone "$n ranks, $*"
+}
+
+# agrees_together ARGUMENT...: parts that end at keys, one behind the other
+agrees_together() {
+	run "$@" -o expected
+	ranks 3 --parts=4 --parts-at=keys "$@" -o out/x
+	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
+	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
+		broken "in parts, $*: something else was written"
+	run -c out/x.parts
+	[ "$status" -eq 0 ] || broken "in parts, $*: the list is of something else"
+	rm -f out/x.*
+	all_gone "in parts, $*"
+}
+
 mkdir out
 generate -n 200000 -t u64 -o random
 generate -n 100000 -t u64 -d few -o few
@@ -67,6 +94,10 @@ agrees 2 -S 1M --temp-limit=1G random few random
 claim "records that are equal stay in their order, between ranks, too"
 agrees 4 -R 24 -k 3:b10 records --index
 
+claim "parts, and the list of them, are those of one process"
+agrees_in_parts 3 --parts=5 -S1M --verify random few
+agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
+
 claim "there may be more ranks than records"
 agrees 8 tiny
 
@@ -77,15 +108,36 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
 		'--stable --skip-bytes=16' \
-		'random few' 'random few tiny'; do
+		'random few' 'random few tiny' '--stable --parts=1 --parts=3 --parts=8'; do
 		# They are words.
 		# shellcheck disable=SC2086
 		pick $choice
 		asked="$asked $(echo "$picked" | tr , ' ')"
 	done
+	# With -u one process cuts parts at keys, somewhere.
+	case $asked in
+	*-u*--parts*) asked=${asked%--parts*} ;;
+	esac
+	case $asked in
 	# shellcheck disable=SC2086
-	agrees $asked
+	*--parts*) agrees_in_parts $asked ;;
+	# shellcheck disable=SC2086
+	*) agrees $asked ;;
+	esac
 done
+
+claim "parts that end at keys, and those of -u, are together what one process writes"
+agrees_together few random
+agrees_together -u few random
+
+claim "what would be taken for a part is refused, once"
+: > out/x.0007
+ranks 3 --parts=2 random -o out/x
+[ "$status" -eq 2 ] || broken "out/x.0007: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
+grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broken "out/x.0007"
+rm out/x.0007
+all_gone "out/x.0007"
 
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random

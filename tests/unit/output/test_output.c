@@ -657,7 +657,7 @@ static void several_may_write_one_output(void **state)
 	struct output *output, *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
 	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
@@ -675,7 +675,7 @@ static void output_that_others_have_not_finished_is_not_committed(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
 	output_note_others(output, N - 2 * PIECE, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/ranks_double.h"
@@ -210,6 +211,151 @@ static void records_are_numbered_through(void **state)
 	check(&asked, 4);
 }
 
+/* What a part, or the list of n of them, is called. */
+static const char *part_path(const char *name, uint32_t n, uint32_t i)
+{
+	static char part[600];
+	char *path;
+
+	assert_int_equal(part_files_make_path(name, n, i, &path), 0);
+	assert_in_range(strlen(path), 1, sizeof part - 1);
+	strcpy(part, path);
+	free(path);
+	return part;
+}
+
+/* Of one process: its parts and their list, which are to be forgotten. */
+struct bytes {
+	char *bytes;
+	size_t nbytes;
+};
+
+static struct bytes *remember_parts(const struct asked *asked)
+{
+	const uint32_t n = asked->spec.n_part_files;
+	struct bytes *all = calloc(n + UINT64_C(1), sizeof *all);
+	struct sort_facts facts;
+
+	assert_int_equal(sort_run(&asked->spec, &nobody, NULL, &facts), 0);
+	for (uint32_t i = 0; i <= n; i++)
+		all[i].bytes = bytes_of(part_path(together_path, n, i), &all[i].nbytes);
+	return all;
+}
+
+static void sort_together(struct asked *asked, unsigned size)
+{
+	struct ranks_double ranks = ranks_of(asked, size);
+
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < size; i++) {
+		if (ranks.ends[i].r != 0)
+			print_message("rank %u of %u: %s\n", i, size, ranks.ends[i].text);
+		assert_int_equal(ranks.ends[i].r, 0);
+	}
+	ranks_double_forget(&ranks);
+}
+
+/* Ranks replace what was there, of whatever number, by the same as one process. */
+static void check_parts(struct asked *asked, unsigned size, uint32_t n_older)
+{
+	const uint32_t n = asked->spec.n_part_files;
+	const unsigned n_before = count_names();
+	struct bytes *alone = remember_parts(asked);
+	struct sort_facts facts;
+
+	asked->spec.n_part_files = n_older;
+	assert_int_equal(sort_run(&asked->spec, &nobody, NULL, &facts), 0);
+	asked->spec.n_part_files = n;
+	sort_together(asked, size);
+	assert_int_equal(count_names(), n_before + n + 1);
+	for (uint32_t i = 0; i <= n; i++) {
+		const char *path = part_path(together_path, n, i);
+
+		assert_true(file_holds(path, alone[i].bytes, alone[i].nbytes));
+		unlink(path);
+		free(alone[i].bytes);
+	}
+	free(alone);
+}
+
+static void parts_and_their_list_are_those_of_one_process(void **state)
+{
+	static const uint32_t numbers_of_parts[] = { 1, 3, 7, 60 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
+		ask(&asked, "u64", 8, random_path, few_path);
+		asked.spec.n_part_files = numbers_of_parts[i];
+		asked.spec.verify = true;
+		check_parts(&asked, 3, 5);
+	}
+	ask(&asked, "u16", 8, few_path, NULL);
+	asked.spec.n_part_files = 4;
+	asked.spec.limit = 1001;
+	asked.spec.skip_nbytes = 24;
+	check_parts(&asked, 5, 2);
+	asked.spec.limit = 0;
+	check_parts(&asked, 2, 4);
+}
+
+/* All parts one behind the other; none ends with a key that the next begins with. */
+static struct bytes join_parts(uint32_t n)
+{
+	struct bytes whole = { malloc(1), 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct bytes part;
+
+		part.bytes = bytes_of(part_path(together_path, n, i), &part.nbytes);
+		assert_true(part.nbytes > 0);
+		if (i > 0)
+			assert_memory_not_equal(whole.bytes + whole.nbytes - sizeof(uint64_t),
+						part.bytes, sizeof(uint64_t));
+		whole.bytes = realloc(whole.bytes, whole.nbytes + part.nbytes);
+		memcpy(whole.bytes + whole.nbytes, part.bytes, part.nbytes);
+		whole.nbytes += part.nbytes;
+		free(part.bytes);
+		unlink(part_path(together_path, n, i));
+	}
+	unlink(part_path(together_path, n, n));
+	return whole;
+}
+
+static void check_at_keys(struct asked *asked, unsigned size, uint32_t n_parts)
+{
+	struct bytes whole;
+
+	sort_alone(asked);
+	asked->spec.n_part_files = n_parts;
+	asked->spec.parts_at_keys = true;
+	asked->spec.verify = true;
+	sort_together(asked, size);
+	whole = join_parts(n_parts);
+	assert_true(file_holds(alone_path, whole.bytes, whole.nbytes));
+	free(whole.bytes);
+	unlink(alone_path);
+}
+
+static void no_key_is_in_two_parts_that_end_at_keys(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		numbers[i] %= 100;
+	write_file(few_path, numbers, sizeof numbers);
+	ask(&asked, "u64", 8, few_path, NULL);
+	check_at_keys(&asked, 3, 5);
+	asked.spec.n_part_files = 0;
+	asked.spec.limit = N / 3;
+	check_at_keys(&asked, 4, 2);
+	ask(&asked, "u64", 8, few_path, random_path);
+	asked.spec.unique = true;
+	check_at_keys(&asked, 3, 4);
+}
+
 static void there_may_be_less_to_sort_than_ranks(void **state)
 {
 	struct asked asked;
@@ -218,8 +364,13 @@ static void there_may_be_less_to_sort_than_ranks(void **state)
 	write_file(few_path, numbers, 24);
 	ask(&asked, "u64", 8, few_path, NULL);
 	check(&asked, 5);
+	asked.spec.n_part_files = 7;
+	check_parts(&asked, 5, 1);
+	asked.spec.n_part_files = 0;
 	write_file(few_path, numbers, 0);
 	check(&asked, 2);
+	asked.spec.n_part_files = 2;
+	check_parts(&asked, 3, 3);
 }
 
 /* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
@@ -309,6 +460,8 @@ int main(void)
 		FIXTURE(equal_records_of_all_ranks_meet),
 		FIXTURE(limit_is_that_of_all_ranks),
 		FIXTURE(records_are_numbered_through),
+		FIXTURE(parts_and_their_list_are_those_of_one_process),
+		FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),

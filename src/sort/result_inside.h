@@ -1,0 +1,22 @@
+/*
+ * result_inside - what the files of its implementation share
+ *
+ *	result.c		its life
+ *	result_files.c		what of it is in which file
+ *	result_shared.c		files that several ranks write to
+ */
+#pragma once
+
+#include "src/sort/result.h"
+
+/* Of all that is open: writes that wait must return; and how it was written. */
+void result_cancel(struct result *result);
+void result_add_ways(struct result *result);
+
+/*
+ * Of several ranks: open what all of them write to. The first rank begins the files; the others
+ * join the only one, or are told the names of several, of which each then joins those that records
+ * of [begin, end) go to. nbytes: of all, as of output_open(). The same returns.
+ */
+int result_open_shared(struct result *result, uint64_t nbytes);
+int result_join_parts(struct result *result);

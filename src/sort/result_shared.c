@@ -1,0 +1,159 @@
+/*
+ * result_shared - files that several ranks write to (see result.h)
+ *
+ * The first rank begins each of them, under a hidden name, and gives it its own in the end. The
+ * others join those in which they have something to write. Of what is around the records, and of
+ * the list of parts, they know nothing: when all have written, the first rank is told how much, and
+ * what is known of the parts, as if it had done all of it alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/messages.h"
+#include "src/ranks/ranks.h"
+#include "src/sort/result_inside.h"
+
+/* --- opened --- */
+
+static int begin_one(struct result *result, uint32_t i, const char *path, uint64_t nbytes)
+{
+	const int r =
+		output_open_shared(result->job->io, path, nbytes, i == 0, &result->outputs[i]);
+
+	if (r == 0)
+		memcpy(result->names[i].name, output_shared_name(result->outputs[i]),
+		       sizeof result->names[i].name);
+	return r;
+}
+
+/* And the list, which is the first rank's alone. */
+static int begin_parts(struct result *result)
+{
+	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
+	int r = part_files_open(result->job->io, result->spec->output_path, result->n_files,
+				&result->part_files);
+
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = begin_one(result, i, part_files_path(result->part_files, i),
+			      OUTPUT_SIZE_UNKNOWN);
+	if (r == 0)
+		r = output_open(result->job->io,
+				part_files_path(result->part_files, result->n_files),
+				OUTPUT_SIZE_UNKNOWN, &result->outputs[result->n_files]);
+	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
+		       output_check_room(result->outputs[0], nbytes) :
+		       r;
+}
+
+static int join_one(struct result *result, uint32_t i, const char *path)
+{
+	struct shared_name *name = &result->names[i];
+
+	name->name[sizeof name->name - 1] = '\0';
+	return output_join(result->job->io, path, name->name, &result->outputs[i]);
+}
+
+int result_open_shared(struct result *result, uint64_t nbytes)
+{
+	const struct sort_spec *spec = result->spec;
+	const bool has_parts = result_has_parts(result);
+	int r = 0, told;
+
+	result->is_joined = ranks_rank(spec->ranks) != 0;
+	result->names = calloc(result->n_files, sizeof *result->names);
+	if (!result->names)
+		r = fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
+	else if (!result->is_joined)
+		r = has_parts ? begin_parts(result) :
+				begin_one(result, 0, spec->output_path, nbytes);
+	if (r < 0)
+		return r;
+	told = ranks_broadcast(spec->ranks, result->names, result->n_files * sizeof *result->names,
+			       0);
+	if (told < 0)
+		return told;
+	if (result->is_joined && !has_parts)
+		r = join_one(result, 0, spec->output_path);
+	/* Should the first fail at what comes next it removes the file, which all have by then. */
+	return r < 0 ? r : ranks_barrier(spec->ranks);
+}
+
+int result_join_parts(struct result *result)
+{
+	int r = 0;
+
+	result->paths = calloc(result->n_files, sizeof *result->paths);
+	if (!result->paths)
+		return fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
+		const struct result_file *file = &result->files[i];
+
+		if (file->begin >= result->end || file->end <= result->begin ||
+		    file->begin == file->end)
+			continue;
+		r = part_files_make_path(result->spec->output_path, result->n_files, i,
+					 &result->paths[i]);
+		if (r == 0)
+			r = join_one(result, i, result->paths[i]);
+	}
+	if (r == 0)
+		result_choose_way(result);
+	return r;
+}
+
+/* --- written --- */
+
+/* Of a file that has n records in the end, and n_own of this rank. */
+static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t n_own)
+{
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+
+	if (n > n_own)
+		output_note_others(result->outputs[i], (n - n_own) * item_nbytes,
+				   result->spec->header_nbytes + n * item_nbytes);
+}
+
+int result_meet(struct result *result, uint64_t n_all)
+{
+	const bool has_parts = result_has_parts(result);
+	const int r = has_parts ? part_notes_meet(&result->notes, result->spec->ranks) : 0;
+
+	for (uint32_t i = 0; i < result->n_files && r == 0 && !result->is_joined; i++) {
+		struct result_file *file = &result->files[i];
+		const uint64_t n = has_parts ? part_notes_n_records(&result->notes, i) : n_all;
+
+		note_others(result, i, n, atomic_load(&file->n_records));
+		atomic_store(&file->n_records, n);
+	}
+	return r;
+}
+
+/* --- the end --- */
+
+/* Closed, as file systems of several machines want it. */
+static int leave_file(struct result *result, uint32_t i)
+{
+	struct output *output = result->outputs[i];
+	const int r = result->spec->fsync || result->is_input ? output_sync(output) : 0;
+
+	if (r < 0)
+		return r;
+	result->outputs[i] = NULL;
+	output_abort(output);
+	return 0;
+}
+
+int result_leave(struct result *result)
+{
+	int r = 0;
+
+	cancellation_leave(result->spec->cancellation);
+	result_add_ways(result);
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = result->outputs[i] ? leave_file(result, i) : 0;
+	if (r == 0)
+		r = input_check_state(result->job->input);
+	result->is_committed = r == 0;
+	return r;
+}
