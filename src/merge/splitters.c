@@ -12,14 +12,8 @@
 #include <string.h>
 
 #include "src/base/messages.h"
-#include "src/merge/homes.h"
+#include "src/merge/resident_cuts.h"
 #include "src/run/selection.h"
-
-enum {
-	/* Blocks of resident runs that are looked at: of all together, and of each at least. */
-	SAMPLES = 1 << 14,
-	LEAST_SAMPLES = 32,
-};
 
 /* A block by its place in the order of all blocks. */
 struct place {
@@ -34,11 +28,8 @@ struct splitters {
 	uint32_t n_runs;
 	bool at_keys;
 	struct selection blocks;
-	/* For each worker n_runs: the runs that are resident with it, and of others nothing. */
-	struct slice *slices;
-	uint64_t *cuts; /* where it cuts them */
-	void *key;      /* of the splitter; layout_key_nbytes() */
-	struct homes homes;
+	struct resident_cuts residents;
+	void *key; /* of the splitter; layout_key_nbytes() */
 };
 
 /* How many items are in blocks before the place; `before` is set to how many blocks are. */
@@ -82,34 +73,6 @@ static struct place find_place(struct splitters *splitters, uint64_t n_items)
 	return found;
 }
 
-/* Every device cuts the runs that are in its memory. */
-static int cut_residents(struct splitters *splitters, uint32_t run, uint64_t *ret_cuts)
-{
-	const struct homes *homes = &splitters->homes;
-	const uint32_t n_runs = splitters->n_runs;
-	int r = 0;
-
-	for (uint32_t i = 0; i < homes->n && r == 0; i++)
-		if (homes->of[i].lane)
-			r = lane_cut(homes->of[i].lane,
-				     &(struct cut_op){
-					     .layout = splitters->job->layout,
-					     .slices = splitters->slices + (size_t)i * n_runs,
-					     .k = n_runs,
-					     .key = splitters->key,
-					     .slice = run,
-					     .ret_cuts = splitters->cuts + (size_t)i * n_runs });
-	if (r == 0)
-		r = homes_wait(homes);
-	for (uint32_t i = 0; i < n_runs && r == 0; i++) {
-		const struct run *resident = splitters->runs[i];
-
-		if (run_is_resident(resident))
-			ret_cuts[i] = splitters->cuts[(size_t)run_worker(resident) * n_runs + i];
-	}
-	return r;
-}
-
 /*
  * Cut the runs at a block: equal items of earlier runs come before it, those of later ones behind
  * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
@@ -124,7 +87,7 @@ static int cut_at(struct splitters *splitters, const struct place *place, uint64
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
 	layout_begin_key(layout, place->key, splitters->key);
-	r = cut_residents(splitters, run, ret_cuts);
+	r = resident_cuts_find(&splitters->residents, splitters->key, run, ret_cuts);
 	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
 		if (!run_is_resident(splitters->runs[i]))
 			r = run_cut(splitters->runs[i],
@@ -167,25 +130,6 @@ static int cut_all(struct splitters *splitters, uint32_t n_ranges, uint64_t *cut
 	return r;
 }
 
-static int sample_residents(struct splitters *splitters)
-{
-	uint64_t n_samples = SAMPLES / splitters->n_runs;
-	int r = 0;
-
-	if (n_samples < LEAST_SAMPLES)
-		n_samples = LEAST_SAMPLES;
-	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++) {
-		struct run *run = splitters->runs[i];
-
-		if (!run_is_resident(run))
-			continue;
-		splitters->slices[(size_t)run_worker(run) * splitters->n_runs + i] =
-			(struct slice){ .elements = run_memory(run), .n = run_n_items(run) };
-		r = homes_sample(&splitters->homes, run, run_n_items(run) / n_samples + 1);
-	}
-	return r < 0 ? r : homes_wait(&splitters->homes);
-}
-
 static int open_splitters(struct splitters *splitters)
 {
 	const struct job *job = splitters->job;
@@ -194,20 +138,16 @@ static int open_splitters(struct splitters *splitters)
 
 	if (r < 0)
 		return r;
-	splitters->slices = calloc((size_t)job->n_workers * n_runs, sizeof *splitters->slices);
-	splitters->cuts = calloc((size_t)job->n_workers * n_runs, sizeof *splitters->cuts);
 	splitters->key = malloc(layout_key_nbytes(job->layout));
-	if (!splitters->slices || !splitters->cuts || !splitters->key)
+	if (!splitters->key)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	return homes_open(job, splitters->runs, n_runs, &splitters->homes);
+	return resident_cuts_open(job, splitters->runs, n_runs, &splitters->residents);
 }
 
 static void close_splitters(struct splitters *splitters)
 {
-	homes_close(&splitters->homes);
+	resident_cuts_close(&splitters->residents);
 	selection_close(&splitters->blocks);
-	free(splitters->slices);
-	free(splitters->cuts);
 	free(splitters->key);
 }
 
@@ -219,8 +159,6 @@ int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_run
 	};
 	int r = open_splitters(&splitters);
 
-	if (r == 0)
-		r = sample_residents(&splitters);
 	if (r == 0)
 		r = cut_all(&splitters, n_ranges, ret_cuts);
 	close_splitters(&splitters);
