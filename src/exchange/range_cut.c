@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/merge/resident_cuts.h"
 #include "src/record/digest.h"
 
 /* A block, as its owner tells it. Of those that are drawn for a splitter the least lot counts. */
@@ -27,6 +28,7 @@ struct range_cut {
 	struct ranks *ranks;
 	const struct layout *layout;
 	struct run *const *runs;
+	struct resident_cuts residents;
 	uint32_t n_runs, n; /* splitters */
 	unsigned rank;
 	bool at_keys;
@@ -61,6 +63,7 @@ static int open_search(struct range_cut *search)
 
 static void close_search(struct range_cut *search)
 {
+	resident_cuts_close(&search->residents);
 	free(search->lo);
 	free(search->hi);
 	free(search->before);
@@ -172,7 +175,7 @@ static code_t key_of(const struct place *place)
 	return (code_t)place->key_high << 64 | place->key_low;
 }
 
-/* Is it the run that the place is in; and is it one before that? */
+/* Is it the run that the place is in; is it one before that; and how many of them are? */
 static bool is_its_run(const struct range_cut *search, uint32_t run, const struct place *place)
 {
 	return place->rank == search->rank && place->run == run;
@@ -181,6 +184,13 @@ static bool is_its_run(const struct range_cut *search, uint32_t run, const struc
 static bool is_earlier(const struct range_cut *search, uint32_t run, const struct place *place)
 {
 	return search->rank < place->rank || (search->rank == place->rank && run < place->run);
+}
+
+static uint32_t n_earlier(const struct range_cut *search, const struct place *place)
+{
+	if (search->rank == place->rank)
+		return (uint32_t)place->run;
+	return search->rank < place->rank ? search->n_runs : 0;
 }
 
 /* Of the own runs: how many items are in blocks before the place. */
@@ -244,14 +254,16 @@ static int cut_at(struct range_cut *search, const struct place *place, uint64_t 
 {
 	const struct layout *layout = search->layout;
 	const bool is_exact = !search->at_keys && layout_key_nbytes(layout) <= sizeof(code_t);
-	int r = 0;
+	int r;
 
 	memset(search->key, 0, layout_key_nbytes(layout));
 	layout_begin_key(layout, key_of(place), search->key);
+	r = resident_cuts_find(&search->residents, search->key,
+			       is_exact ? n_earlier(search, place) : 0, ret_cuts);
 	for (uint32_t i = 0; i < search->n_runs && r == 0; i++)
 		if (is_exact && is_its_run(search, i, place))
 			ret_cuts[i] = run_block_start(search->runs[i], place->block);
-		else
+		else if (!run_is_resident(search->runs[i]))
 			r = run_cut(search->runs[i],
 				    &(struct run_cut_at){ layout, search->key,
 							  is_exact &&
@@ -273,12 +285,12 @@ static int cut_all(struct range_cut *search, uint64_t *cuts)
 	return r;
 }
 
-int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
-	      uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts)
+int range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs, uint32_t n_runs,
+	      const struct range_wish *wish, uint64_t *ret_cuts)
 {
 	struct range_cut search = {
 		.ranks = ranks,
-		.layout = layout,
+		.layout = job->layout,
 		.runs = runs,
 		.n_runs = n_runs,
 		.n = wish->n - 1,
@@ -288,6 +300,8 @@ int range_cut(struct ranks *ranks, const struct layout *layout, struct run *cons
 	};
 	int r = open_search(&search);
 
+	if (r == 0)
+		r = resident_cuts_open(job, runs, n_runs, &search.residents);
 	if (r == 0)
 		r = begin_search(&search, wish->n_most);
 	if (r == 0)

@@ -26,10 +26,10 @@ struct range_wish {
 };
 
 /*
- * Cut the own runs, none of them resident, into ranges of about as many items of all runs together
- * each, or of the first n_most of them: of run i, from ret_cuts[q * n_runs + i] to
- * ret_cuts[(q + 1) * n_runs + i] is in range q. Every rank calls it, and wishes the same. Returns 0
+ * Cut the own runs into ranges of about as many items of all runs together each, or of the first
+ * n_most of them: of run i, from ret_cuts[q * n_runs + i] to ret_cuts[(q + 1) * n_runs + i] is in
+ * range q. Resident runs are sampled for that. Every rank calls it, and wishes the same. Returns 0
  * or a negative errno after a message.
  */
-int range_cut(struct ranks *ranks, const struct layout *layout, struct run *const *runs,
-	      uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);
+int range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs, uint32_t n_runs,
+	      const struct range_wish *wish, uint64_t *ret_cuts);

@@ -13,6 +13,7 @@
 
 #include "src/run/input_runs.h"
 #include "src/exchange/depot.h"
+#include "src/exchange/trade.h"
 #include "src/sort/account.h"
 #include "src/sort/result.h"
 #include "src/sort/setup.h"
@@ -20,8 +21,9 @@
 
 /* Of a sort that several ranks do. */
 struct share {
+	struct trade *trade; /* of runs in memory, or: */
 	struct depot *depot;
-	uint64_t *cuts;           /* of the own runs, which are in sort.whole, for the depot */
+	uint64_t *cuts;           /* of the own runs, which are in sort.whole */
 	struct merge_edges edges; /* of the own range */
 	uint64_t n_all;           /* records that all ranks write */
 };
@@ -54,6 +56,12 @@ int runs_make(struct sort *sort);
  * many records there are. Returns 0, or a negative errno after a message.
  */
 int runs_reduce(struct sort *sort);
+
+/*
+ * What is resident in the end becomes a run in the temporary space, if others than this merge are
+ * to read it: ranks, with memory for it, or whoever takes up a checkpoint. Returns as above.
+ */
+int runs_store_resident(struct sort *sort);
 
 /* What windows of a merge may take: everything that no resident run lives in. */
 uint64_t runs_leave_nbytes(struct sort *sort);

@@ -43,17 +43,26 @@ static int restore(struct sort *sort)
 	return 0;
 }
 
+static void note_runs(struct sort *sort)
+{
+	sort->facts.n_runs = sort->store.n;
+	sort->facts.n_runs_spilled = sort->spec->merges ? input_runs_n_stored(sort->inputs) :
+							  run_store_n_stored(&sort->store);
+	expect_output(sort, runs_output_nbytes(sort));
+}
+
 /*
  * With -u what is dropped where depends on which records are in which run, and so does where a
  * merge can be taken up: what is still resident must not be divided otherwise the next time. And
  * other ranks read what is stored.
  */
-static int store_resident(struct sort *sort)
+int runs_store_resident(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const size_t n_stored = run_store_n_stored(&sort->store);
 	const size_t n_resident = sort->store.n - n_stored;
 	const bool is_due = sort->spec->ranks || (sort->checkpoint && job->unique && n_stored);
+	int r;
 
 	if (!is_due || n_resident == 0)
 		return 0;
@@ -62,8 +71,11 @@ static int store_resident(struct sort *sort)
 		spill_allow_memory(job->spill,
 				   runs_n_items(sort->store.runs + n_stored, n_resident) *
 					   job->layout->resident_nbytes);
-	return merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
-			    runs_leave_nbytes(sort), &sort->account.ledger);
+	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
+			 runs_leave_nbytes(sort), &sort->account.ledger);
+	if (r == 0)
+		note_runs(sort);
+	return r;
 }
 
 static int check_part(const struct sort *sort)
@@ -127,14 +139,6 @@ static int cut_part(struct sort *sort)
 	return r;
 }
 
-static void note_runs(struct sort *sort)
-{
-	sort->facts.n_runs = sort->store.n;
-	sort->facts.n_runs_spilled = sort->spec->merges ? input_runs_n_stored(sort->inputs) :
-							  run_store_n_stored(&sort->store);
-	expect_output(sort, runs_output_nbytes(sort));
-}
-
 int runs_make(struct sort *sort)
 {
 	const struct job *job = &sort->job;
@@ -155,8 +159,8 @@ int runs_make(struct sort *sort)
 		r = sort->checkpoint ? restore(sort) : 0;
 		if (r == 0)
 			r = form_runs(job, job->pool, &sort->store, ledger);
-		if (r == 0)
-			r = store_resident(sort);
+		if (r == 0 && !spec->ranks) /* these see first whether they need to */
+			r = runs_store_resident(sort);
 	}
 	if (r == 0)
 		note_runs(sort);
@@ -198,7 +202,8 @@ uint64_t runs_leave_nbytes(struct sort *sort)
 	const uint64_t resident_nbytes = sort->job.pool ? chunk_pool_trim(sort->job.pool) : 0;
 	/* On a device with memory of its own it is not in this one. */
 	const uint64_t stored_nbytes = plan->copies ? 0 : spill_memory_nbytes(sort->job.spill);
-	const uint64_t taken_nbytes = resident_nbytes + stored_nbytes;
+	const uint64_t taken_nbytes =
+		resident_nbytes + stored_nbytes + trade_received_nbytes(sort->share.trade);
 	const uint64_t rest =
 		plan->device_nbytes > taken_nbytes ? plan->device_nbytes - taken_nbytes : 0;
 

@@ -55,6 +55,9 @@ int setup_open(const struct setup *setup, struct job *job);
 /* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
 void setup_close(struct job *job);
 
+/* The memory that the sort may take: -S, or its default. */
+uint64_t setup_memory_nbytes(const struct sort_spec *spec);
+
 /* CPU threads to use: as many as are asked for, or all that this process may use. */
 unsigned setup_n_threads(const struct sort_spec *spec);
 

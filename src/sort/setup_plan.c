@@ -22,6 +22,11 @@ static uint64_t memory_limit(const struct sort_spec *spec)
 	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
 }
 
+uint64_t setup_memory_nbytes(const struct sort_spec *spec)
+{
+	return memory_limit(spec);
+}
+
 unsigned setup_n_threads(const struct sort_spec *spec)
 {
 	const unsigned n = spec->n_threads ? spec->n_threads : cpus_available("");

@@ -10,7 +10,6 @@
 
 #include "src/base/messages.h"
 #include "src/checkpoint/description.h"
-#include "src/exchange/range_cut.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/setup.h"
 
@@ -182,71 +181,6 @@ int share_agree(struct sort *sort)
 	return 0;
 }
 
-/* --- the exchange --- */
-
-/* The own runs into so many ranges; *ret_cuts: as of range_cut(), to be freed in any case. */
-static int cut_runs(const struct sort *sort, uint32_t n, bool at_keys, uint64_t **ret_cuts)
-{
-	const struct job *job = &sort->job;
-	const struct run_store *own = &sort->whole;
-	const struct range_wish wish = { n, job->limit, at_keys };
-
-	*ret_cuts = calloc((n + (size_t)1) * own->n + 1, sizeof **ret_cuts);
-	if (!*ret_cuts)
-		return fail(-ENOMEM, "no memory for %u ranges", n);
-	return range_cut(ranks_of(sort), job->layout, own->runs, (uint32_t)own->n, &wish,
-			 *ret_cuts);
-}
-
-/* Parts that end at keys begin at the sum of all ranks' cuts, but none behind the limit. */
-static int add_cuts(struct sort *sort, const uint64_t *cuts)
-{
-	const uint32_t n = sort->spec->n_part_files;
-	const size_t n_runs = sort->whole.n;
-	uint64_t *begins = calloc(n + UINT64_C(1), sizeof *begins);
-	int r;
-
-	if (!begins)
-		return fail(-ENOMEM, "no memory for %u parts", n);
-	for (size_t i = 0; i <= n; i++)
-		for (size_t j = 0; j < n_runs; j++)
-			begins[i] += cuts[i * n_runs + j];
-	r = ranks_sum(ranks_of(sort), begins, n + (size_t)1);
-	for (uint32_t i = 0; i <= n; i++)
-		if (begins[i] > sort->job.limit)
-			begins[i] = sort->job.limit;
-	if (r == 0)
-		result_place_parts(&sort->result, begins);
-	free(begins);
-	return r;
-}
-
-static int place_parts(struct sort *sort)
-{
-	uint64_t *cuts;
-	int r = cut_runs(sort, sort->spec->n_part_files, true, &cuts);
-
-	if (r == 0)
-		r = add_cuts(sort, cuts);
-	free(cuts);
-	return r;
-}
-
-int share_exchange(struct sort *sort)
-{
-	int r;
-
-	sort->whole = sort->store;
-	sort->store = (struct run_store){ 0 };
-	r = cut_runs(sort, ranks_size(ranks_of(sort)), sort->job.unique, &sort->share.cuts);
-	if (r == 0 && sort->spec->parts_at_keys && !sort->job.unique)
-		r = place_parts(sort);
-	if (r == 0)
-		r = depot_open(ranks_of(sort), &sort->job, &sort->whole, sort->share.cuts,
-			       &sort->share.depot);
-	return r < 0 ? r : depot_take(sort->share.depot, &sort->store);
-}
-
 /* --- the output --- */
 
 static int open_edges(struct sort *sort)
@@ -291,7 +225,8 @@ int share_place(struct sort *sort)
 
 int share_settle(struct sort *sort)
 {
-	const int r = depot_finish(sort->share.depot);
+	const int r = sort->share.depot ? depot_finish(sort->share.depot) :
+					  ranks_barrier(ranks_of(sort));
 
 	return r < 0 ? r : result_meet(&sort->result, sort->share.n_all);
 }
@@ -402,7 +337,7 @@ int share_end(struct sort *sort, int r)
 
 bool share_is_serving(const struct sort *sort)
 {
-	return depot_is_serving(sort->share.depot);
+	return depot_is_serving(sort->share.depot) || trade_is_under_way(sort->share.trade);
 }
 
 void share_close(struct sort *sort)
@@ -410,6 +345,7 @@ void share_close(struct sort *sort)
 	struct share *share = &sort->share;
 
 	depot_close(share->depot);
+	trade_close(share->trade);
 	free(share->cuts);
 	free(share->edges.first);
 	free(share->edges.last);

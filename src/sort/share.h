@@ -3,8 +3,9 @@
  *
  *	open inputs	the first rank does, and then all others
  *	begin		read the r-th part of the input; blocks of runs are as long with everybody
- *	(runs.c)	runs of that part, as always; what is resident in the end is stored, too
- *	exchange	cut the runs of all ranks, and take the own range of each in their place
+ *	(runs.c)	runs of that part, as always
+ *	exchange	cut the runs of all ranks, and take the own range of each in their place:
+ *			in memory, where all are there and have room; else all are stored
  *	place		where in the output that is
  *	(the merge)	of the range
  *	settle		all is written
@@ -49,8 +50,8 @@ int share_complete(struct sort *sort);
 int share_end(struct sort *sort, int r);
 
 /*
- * Do others still read what is stored here? Then the sort has failed, and what it has open stays so
- * until the process is ended.
+ * Do others still read what is stored here, or in memory? Then the sort has failed, and what it has
+ * open stays so until the process is ended.
  */
 bool share_is_serving(const struct sort *sort);
 

@@ -3,6 +3,7 @@
  */
 #include "src/sort/sort.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ struct asked {
 	struct key key;
 	struct sort_spec spec;
 	const char *inputs[2];
+	bool is_traded; /* of what each has in memory nothing is stored */
 };
 
 static void ask(struct asked *asked, const char *type, uint64_t record_nbytes, const char *first,
@@ -67,15 +69,30 @@ static void ask(struct asked *asked, const char *type, uint64_t record_nbytes, c
 	asked->spec.n_threads = 1;
 	asked->spec.temp_dirs = directories;
 	asked->spec.n_temp_dirs = 1;
+	asked->is_traded = false;
+}
+
+/* Each rank has room for much more. */
+static void ask_in_memory(struct asked *asked, const char *type, uint64_t record_nbytes,
+			  const char *first, const char *second)
+{
+	ask(asked, type, record_nbytes, first, second);
+	asked->spec.memory_nbytes = 64 << 20;
+	asked->is_traded = true;
 }
 
 static int sort_share(struct ranks *ranks, void *argument)
 {
-	struct sort_spec spec = ((const struct asked *)argument)->spec;
+	const struct asked *asked = argument;
+	struct sort_spec spec = asked->spec;
 	struct sort_facts facts;
+	int r;
 
 	spec.ranks = ranks;
-	return sort_run(&spec, &nobody, NULL, &facts);
+	r = sort_run(&spec, &nobody, NULL, &facts);
+	if (r == 0 && asked->is_traded && facts.n_runs_spilled > 0)
+		return -ENOTSUP;
+	return r;
 }
 
 /* The bytes of a file, for free(). */
@@ -115,7 +132,8 @@ static void sort_alone(const struct asked *asked)
 static struct ranks_double ranks_of(struct asked *asked, unsigned size)
 {
 	return (struct ranks_double){ .size = size,
-				      .settings = { .stall_ns = minute_ns },
+				      .settings = { .stall_ns = minute_ns,
+						    .piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES },
 				      .body = sort_share,
 				      .argument = asked };
 }
@@ -162,6 +180,57 @@ static void any_number_of_ranks_writes_the_same(void **state)
 	}
 }
 
+static void what_ranks_have_in_memory_is_not_stored(void **state)
+{
+	static const unsigned sizes[] = { 2, 3, 8 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		ask_in_memory(&asked, "u64", 8, random_path, few_path);
+		check(&asked, sizes[i]);
+		ask_in_memory(&asked, "u32", 16, few_path, random_path);
+		asked.spec.index = i == 1;
+		check(&asked, sizes[i]);
+	}
+	ask_in_memory(&asked, "b20", 24, random_path, NULL);
+	check(&asked, 3);
+	ask_in_memory(&asked, "u32", 8, random_path, few_path);
+	asked.spec.limit = 700;
+	check(&asked, 4);
+}
+
+/* So much that it fits, and then that there is room for what comes of others, too. */
+static void ranks_with_little_room_store_what_they_have(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	for (uint64_t nbytes = 1200 << 10; nbytes <= 4 << 20; nbytes = nbytes / 2 * 3) {
+		ask(&asked, "u64", 8, random_path, few_path);
+		asked.spec.memory_nbytes = nbytes;
+		check(&asked, 2);
+	}
+}
+
+/* All but the last four bytes of the keys are those of one key: what begins alike is one rank's. */
+static void all_that_begins_alike_goes_to_one_rank(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < N / 3; i++) {
+		numbers[3 * i] = numbers[3 * i + 1] = 7;
+		numbers[3 * i + 2] = (i * 7919) % 1009;
+	}
+	write_file(random_path, numbers, sizeof numbers);
+	ask_in_memory(&asked, "b24", 24, random_path, NULL);
+	check(&asked, 3);
+	asked.spec.memory_nbytes = 2 << 20;
+	asked.is_traded = false;
+	check(&asked, 3);
+}
+
 static void whatever_order_messages_come_in(void **state)
 {
 	struct asked asked;
@@ -171,6 +240,9 @@ static void whatever_order_messages_come_in(void **state)
 	sort_alone(&asked);
 	for (uint64_t seed = 1; seed <= 2; seed++)
 		assert_agrees(&asked, 3, seed);
+	ask_in_memory(&asked, "u32", 8, random_path, few_path);
+	sort_alone(&asked);
+	assert_agrees(&asked, 3, 3);
 }
 
 static void equal_records_of_all_ranks_meet(void **state)
@@ -456,6 +528,9 @@ int main(void)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 	const struct CMUnitTest tests[] = {
 		FIXTURE(any_number_of_ranks_writes_the_same),
+		FIXTURE(what_ranks_have_in_memory_is_not_stored),
+		FIXTURE(ranks_with_little_room_store_what_they_have),
+		FIXTURE(all_that_begins_alike_goes_to_one_rank),
 		FIXTURE(whatever_order_messages_come_in),
 		FIXTURE(equal_records_of_all_ranks_meet),
 		FIXTURE(limit_is_that_of_all_ranks),
