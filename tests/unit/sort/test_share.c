@@ -446,14 +446,11 @@ static void there_may_be_less_to_sort_than_ranks(void **state)
 }
 
 /* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
-static void nothing_wrong_appears(enum ranks_fault fault, unsigned message)
+static void nothing_wrong_appears(struct asked *asked, enum ranks_fault fault, unsigned message)
 {
-	struct asked asked;
-	struct ranks_double ranks;
+	struct ranks_double ranks = ranks_of(asked, 3);
 	bool all_fine = true;
 
-	ask(&asked, "u16", 8, few_path, NULL);
-	ranks = ranks_of(&asked, 3);
 	ranks.fault = fault;
 	ranks.fault_rank = 1;
 	ranks.fault_message = message;
@@ -467,15 +464,12 @@ static void nothing_wrong_appears(enum ranks_fault fault, unsigned message)
 	unlink(together_path);
 }
 
-static unsigned count_messages(void)
+static unsigned count_messages(struct asked *asked)
 {
-	struct asked asked;
-	struct ranks_double ranks;
+	struct ranks_double ranks = ranks_of(asked, 3);
 	unsigned n;
 
-	ask(&asked, "u16", 8, few_path, NULL);
-	sort_alone(&asked);
-	ranks = ranks_of(&asked, 3);
+	sort_alone(asked);
 	ranks_double_start(&ranks);
 	ranks_double_join(&ranks);
 	n = ranks.ends[1].n_sent;
@@ -484,17 +478,26 @@ static unsigned count_messages(void)
 	return n;
 }
 
+/* Runs in memory, or such as are packed and stored. */
 static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 {
 	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
+	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
 	enum { N_PLACES = 5 };
-	const unsigned n = count_messages();
+	struct asked asked;
 
 	(void)state;
-	assert_true(n > 10);
-	for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		for (unsigned place = 0; place < N_PLACES; place++)
-			nothing_wrong_appears(kinds[i], (n - 1) * place / (N_PLACES - 1));
+	ask(&asked, "u16", 8, few_path, NULL);
+	for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++) {
+		unsigned n;
+
+		asked.spec.compression.mode = modes[mode];
+		n = count_messages(&asked);
+		assert_true(n > 10);
+		for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
+			nothing_wrong_appears(&asked, kinds[at / N_PLACES],
+					      (n - 1) * (at % N_PLACES) / (N_PLACES - 1));
+	}
 }
 
 /* A rank that was asked for something else. */
