@@ -20,7 +20,8 @@ enum {
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
 	USUAL_RANGES = 8,      /* writers of one file, at most: more are not faster */
 	LEAST_RANGE_NBYTES = 256 << 20,
-	CHUNKS_AT_LEAST = 32, /* so that reading, sorting and spilling can overlap */
+	COPIED_RANGE_NBYTES = 384 << 20, /* of memory, for a range of what is copied to a device */
+	CHUNKS_AT_LEAST = 32,            /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 	CODECS_PART = 16, /* of the memory, at most, as the next */
 	USUAL_INDEX_PART = 8,
@@ -289,18 +290,21 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 
 /*
  * A writer that maps is as fast as one that writes, but others beside it are, too; with few
- * processors they are needed to merge. A short range is not worth its windows. But each device has
- * one, and all have as many.
+ * processors they are needed to merge. A short range is not worth its windows. A window of stored
+ * runs that is merged by a device with a memory of its own is a hundred copies and launches,
+ * however short it is: with little memory few ranges have windows that are worth these. But each
+ * device has one, and all have as many.
  */
 static uint32_t usual_ranges(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t nbytes = request->input_nbytes == PLAN_SIZE_UNKNOWN ? 0 :
 									     request->input_nbytes;
-	const uint64_t n = at_least(at_most(at_most(request->n_threads / 2, USUAL_RANGES),
-					    nbytes / LEAST_RANGE_NBYTES),
-				    1);
+	uint64_t n =
+		at_most(at_most(request->n_threads / 2, USUAL_RANGES), nbytes / LEAST_RANGE_NBYTES);
 
-	return (uint32_t)round_up(n, plan->n_devices);
+	if (plan->copies && !plan->fits)
+		n = at_most(n, plan->memory_nbytes / COPIED_RANGE_NBYTES);
+	return (uint32_t)round_up(at_least(n, 1), plan->n_devices);
 }
 
 /*

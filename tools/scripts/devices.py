@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """devices - sort whole files on one GPU, on the same one twice, and on all that there are
 
-usage: devices.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--rounds=N] [--logs=DIRECTORY]
-                  [--only=NAME,...] [--check]
+usage: devices.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--parts=P] [--rounds=N]
+                  [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
 
 PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `gpu_run.sh --pack` makes it. For each size
-(default: 8 GiB) a file of random u64 in the page cache is sorted into a file, into eight parts, to nowhere, and,
-to nowhere, with so little device memory that one GPU cannot hold it and two can; everything in turn, round after
-round, with no output there. `cp` takes part. Medians are told, against `cp` and against one GPU, and the
-quickest beside them. With --check, each output is looked at once. Of the last round the statistics and
-the trace of each case go to --logs.
+(default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page cache is
+sorted, everything in turn, round after round, with no output there:
+
+    file     into one file            null     to nowhere
+    parts    into P files (8)         spill    to nowhere, with so little device memory that one GPU cannot hold it and two can
+    disk     into one file, with 1 GiB of memory on either side and the rest on disk
+    disk1    the same, merged as one range
+    pipe     cat in | gsort > out     beside cat in | cat > out
+
+The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
+against one GPU, and the quickest beside them. With --check, each output is looked at once. Of the last round the
+statistics and the trace of each case go to --logs. --gpus: which GPUs, sets of them with / between.
 """
 import argparse
 import os
@@ -19,12 +26,17 @@ import subprocess
 import sys
 import time
 
+DISK = ['-S', '1G', '--device-memory=1G', '-T', '.', '-o', 'out']
 SHAPES = {
     'file': ['-o', 'out'],
-    'parts': ['--parts=8', '-o', 'out'],
+    'parts': ['-o', 'out'],
     'null': ['-o', '/dev/null'],
     'spill': ['-o', '/dev/null'],
+    'disk': DISK,
+    'disk1': DISK + ['--ranges=1'],
+    'pipe': [],
 }
+USUAL = ('file', 'parts', 'null', 'spill')
 
 
 def gpus():
@@ -46,9 +58,11 @@ def remove_output():
         path.unlink()
 
 
-def seconds_of(command):
+def seconds_of(command, shape):
     remove_output()
     begin = time.monotonic()
+    if shape == 'pipe':
+        command = ['sh', '-c', 'cat in | "$@" > out', 'sh'] + command
     status = subprocess.run(command).returncode
     seconds = time.monotonic() - begin
     if status != 0:
@@ -56,52 +70,64 @@ def seconds_of(command):
     return seconds
 
 
-def make_input(nbytes):
-    subprocess.run(['gsort-gen', '-b', str(nbytes), '-o', 'in'], check=True)
+def make_input(nbytes, n_records):
+    what = ['--gensort=binary', '-n', str(n_records)] if n_records else ['-b', str(nbytes)]
+    subprocess.run(['gsort-gen', *what, '-o', 'in'], check=True)
     with open('in', 'rb') as file:  # into the page cache
         while file.read(8 << 20):
             pass
 
 
-def check(name, shape):
-    made = {'file': 'out', 'parts': 'out.parts'}.get(shape)
-    if made and name != 'cp':
-        status = subprocess.run(['gsort-check', '--same', 'in', made]).returncode
-        print(f'{name} {shape}: {"as it should be" if status == 0 else "WRONG"}', flush=True)
+def check(name, shape, kind):
+    if shape in ('null', 'spill') or name in ('cp', 'cat'):
+        return
+    made = 'out.parts' if shape == 'parts' else 'out'
+    status = subprocess.run(['gsort-check', *kind, '--same', 'in', made]).returncode
+    print(f'{name} {shape}: {"as it should be" if status == 0 else "WRONG"}', flush=True)
 
 
-def commands(nbytes, n_gpus, only):
+def commands(nbytes, kind, args):
     yield 'cp', 'file', ['cp', 'in', 'out']
-    for shape, arguments in SHAPES.items():
-        if only and shape not in only:
-            continue
-        for choice in choices(n_gpus):
+    if 'pipe' in args.only:
+        yield 'cat', 'pipe', ['cat']
+    for shape in args.only:
+        for choice in args.gpus or choices(gpus()):
+            if shape == 'spill' and choice == '0,0':
+                continue
+            command = ['gsort', '--backend=cuda', f'--gpus={choice}', *kind, *SHAPES[shape]]
             if shape == 'spill':
-                if choice == '0,0':
-                    continue
-                arguments = SHAPES[shape] + [f'--device-memory={nbytes * 2 // 3 >> 20}M']
-            yield choice, shape, ['gsort', f'--gpus={choice}', 'in'] + arguments
+                command += [f'--device-memory={nbytes * 2 // 3 >> 20}M']
+            if shape == 'parts':
+                command += [f'--parts={args.parts}']
+            yield choice, shape, command + ([] if shape == 'pipe' else ['in'])
 
 
-def measure(nbytes, args, n_gpus):
-    make_input(nbytes)
-    cases = list(commands(nbytes, n_gpus, args.only))
+def report(times):
+    median = {case: statistics.median(t) for case, t in times.items()}
+    for (name, shape), t in times.items():
+        base = median['cat' if shape == 'pipe' else 'cp', 'pipe' if shape == 'pipe' else 'file']
+        print(f'{shape:6} {name:8} {median[name, shape]:7.2f} s (least {min(t):.2f})'
+              f'  {median[name, shape] / base:5.2f} of {"cat" if shape == "pipe" else "cp"}'
+              f'  {median[name, shape] / median.get(("0", shape), 1e9):5.2f} of one GPU', flush=True)
+
+
+def measure(nbytes, args):
+    kind = ['-R100', '-k0:b10'] if args.records else []
+    make_input(nbytes, args.records)
+    cases = list(commands(nbytes, kind, args))
     times = {case[:2]: [] for case in cases}
     for turn in range(args.rounds):
         for name, shape, command in cases:
-            if turn == args.rounds - 1 and args.logs and name != 'cp':
+            if turn == args.rounds - 1 and args.logs and name not in ('cp', 'cat'):
                 log = f'{args.logs}/{nbytes >> 30}-{shape}-{name}'
                 command = command + [f'--stats-json={log}.json', f'--trace={log}.trace']
-            times[name, shape].append(seconds_of(command))
+            times[name, shape].append(seconds_of(command, shape))
             if turn == 0 and args.check:
-                check(name, shape)
+                check(name, shape, kind)
     remove_output()
-    print(f'{nbytes >> 30} GiB of random u64, {args.rounds} rounds')
-    median = {case: statistics.median(t) for case, t in times.items()}
-    for (name, shape), t in times.items():
-        print(f'{shape:6} {name:8} {median[name, shape]:7.2f} s (least {min(t):.2f})'
-              f'  {median[name, shape] / median["cp", "file"]:5.2f} of cp'
-              f'  {median[name, shape] / median.get(("0", shape), 1e9):5.2f} of one GPU', flush=True)
+    what = f'{args.records} records of 100 bytes' if args.records else f'{nbytes >> 30} GiB of random u64'
+    print(f'{what}, {args.rounds} rounds')
+    report(times)
 
 
 def main():
@@ -109,16 +135,21 @@ def main():
     parser.add_argument('programs', type=pathlib.Path)
     parser.add_argument('--dir', default='.')
     parser.add_argument('--sizes', default=str(8 << 30))
+    parser.add_argument('--records', type=int)
+    parser.add_argument('--parts', type=int, default=8)
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--logs', type=os.path.abspath)
-    parser.add_argument('--only', type=lambda text: text.split(','))
+    parser.add_argument('--only', type=lambda text: text.split(','), default=USUAL)
+    parser.add_argument('--gpus', type=lambda text: text.split('/'))
     parser.add_argument('--check', action='store_true')
     args = parser.parse_args()
     os.environ['PATH'] = f'{args.programs.resolve()}:{os.environ["PATH"]}'
     os.chdir(args.dir)
-    n_gpus = gpus()
-    for size in args.sizes.split(','):
-        measure(int(size), args, n_gpus)
+    if args.logs:
+        os.makedirs(args.logs, exist_ok=True)
+    sizes = [args.records * 100] if args.records else map(int, args.sizes.split(','))
+    for size in sizes:
+        measure(size, args)
     pathlib.Path('in').unlink()
 
 

@@ -413,6 +413,24 @@ static void device_apart_packs_what_it_spills(void **state)
 	assert_false(plan.packs);
 }
 
+static void little_memory_has_few_ranges_of_what_is_copied_to_a_device(void **state)
+{
+	struct plan_request request = request_for("u64", 8 * GIB, GIB);
+	struct plan plan;
+
+	(void)state;
+	request.n_threads = 16;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_ranges, 8);
+	request.device = apart;
+	request.device_nbytes = apart_nbytes = GIB;
+	plan_make(&request, &plan);
+	assert_true(plan.n_ranges <= 2);
+	request.memory_nbytes = 6 * GIB;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_ranges, 8);
+}
+
 static void device_memory_bounds_what_is_on_the_device(void **state)
 {
 	(void)state;
@@ -693,6 +711,7 @@ int main(void)
 		cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
 		cmocka_unit_test(short_merge_has_a_window_for_every_lane),
 		cmocka_unit_test(device_apart_packs_what_it_spills),
+		cmocka_unit_test(little_memory_has_few_ranges_of_what_is_copied_to_a_device),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
 		cmocka_unit_test(what_encodes_is_counted),
 		cmocka_unit_test(index_of_runs_is_counted),
