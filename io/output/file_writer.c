@@ -20,7 +20,11 @@ static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER, mapped 
 void file_writer_init(struct file_writer *writer, const struct file *file,
 		      const struct syscalls *calls)
 {
-	*writer = (struct file_writer){ .file = file, .direct = { .calls = calls, .fd = -1 } };
+	*writer = (struct file_writer){
+		.file = file,
+		.direct = { .calls = calls, .fd = -1 },
+		.again = { .calls = calls, .fd = -1 },
+	};
 	mapped_pieces_init(&writer->pieces);
 	ways_init(&writer->ways);
 	ways_together_init(&writer->together);
@@ -33,6 +37,7 @@ void file_writer_destroy(struct file_writer *writer)
 	ways_together_destroy(&writer->together);
 	io_queue_close(writer->queue);
 	file_close(&writer->direct);
+	file_close(&writer->again);
 }
 
 /* Without a queue, too, transfers are as right. */
@@ -47,9 +52,18 @@ void file_writer_pass_by_cache(struct file_writer *writer)
 	writer->passes_by_cache = true;
 }
 
+/* As `> file` is. */
+static bool is_only_for_writing(const struct file *file)
+{
+	return (fcntl(file->fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+}
+
+/* What may not be read is not mapped. */
 void file_writer_divide(struct file_writer *writer, uint32_t n)
 {
 	writer->is_divided = n > 1;
+	if (n > 1 && writer->again.fd < 0 && is_only_for_writing(writer->file))
+		file_reopen(writer->file, O_RDWR, &writer->again);
 }
 
 uint32_t file_writer_alignment(const struct file_writer *writer)
@@ -87,7 +101,9 @@ static int write_one_way(struct file_writer *writer, enum way way, uint64_t offs
 static int write_mapped(struct file_writer *writer, uint64_t offset, const void *data,
 			size_t nbytes)
 {
-	if (mapped_pieces_write_at(&writer->pieces, writer->file, offset, data, nbytes) == 0)
+	const struct file *file = writer->again.fd < 0 ? writer->file : &writer->again;
+
+	if (mapped_pieces_write_at(&writer->pieces, file, offset, data, nbytes) == 0)
 		return 0;
 	atomic_fetch_sub(&writer->nbytes[mapped], nbytes);
 	atomic_store(&writer->cannot_map, true);

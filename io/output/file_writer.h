@@ -24,6 +24,7 @@ struct file_writer {
 	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
 	bool is_divided;        /* among writers far from each other */
+	struct file again;      /* open to be mapped, where it is open for writing only */
 
 	struct ways ways;              /* where several would do, */
 	struct ways_together together; /* or mappings among them */

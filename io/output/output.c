@@ -12,15 +12,21 @@
 #include "io/output/output_inside.h"
 #include "src/base/messages.h"
 
-/* Reserve space ahead of the writers, if the file then ends where the output does. */
+/* Only if the file then ends where the output does. */
+static bool can_reserve(const struct output *output, uint64_t nbytes)
+{
+	return nbytes != OUTPUT_SIZE_UNKNOWN && !output->target.is_ordered &&
+	       output->target.ends_at_base;
+}
+
+/* Reserve space ahead of the writers. */
 static int reserve(struct output *output, uint64_t nbytes)
 {
 	char advice[SIZE_LIMIT_NBYTES];
 	uint64_t free_nbytes;
 	int r;
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || output->target.is_ordered ||
-	    !output->target.ends_at_base)
+	if (!can_reserve(output, nbytes))
 		return 0;
 	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
 			      nbytes, &free_nbytes);
@@ -37,6 +43,15 @@ static int reserve(struct output *output, uint64_t nbytes)
 int output_expect(struct output *output, uint64_t nbytes)
 {
 	return reserve(output, nbytes);
+}
+
+void output_expect_late(struct output *output, uint64_t nbytes)
+{
+	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
+
+	if (can_reserve(output, nbytes) && free_nbytes >= nbytes)
+		reservation_start(&output->reservation, &output->target.file, output->target.base,
+				  nbytes, &free_nbytes);
 }
 
 int output_check_room(const struct output *output, uint64_t nbytes)
@@ -411,11 +426,21 @@ int output_commit(struct output *output, enum output_durability durability)
 	return r;
 }
 
+/* Is there something of ours behind what was there, and nothing else? */
+static bool has_grown_in_place(struct output *output)
+{
+	const struct target *target = &output->target;
+
+	return !target->replacement && !target->is_ordered && target->ends_at_base &&
+	       (output->reservation.extended_nbytes > 0 || output->end > 0 ||
+		atomic_load(&output->r) < 0);
+}
+
 void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	if (!output->target.replacement && output->reservation.extended_nbytes > 0)
+	if (has_grown_in_place(output))
 		file_truncate(&output->target.file, output->target.base);
 	if (output->is_kept)
 		replacement_leave(output->target.replacement);

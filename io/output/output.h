@@ -73,6 +73,12 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
  * if it had been opened so. And: could the file's disk hold so many? As output_open().
  */
 int output_expect(struct output *output, uint64_t nbytes);
+
+/*
+ * The same when much of what it needs is had already, and may still be given back: what is not free
+ * now is not missing yet. Then, and where space cannot be reserved, it is written without.
+ */
+void output_expect_late(struct output *output, uint64_t nbytes);
 int output_check_room(const struct output *output, uint64_t nbytes);
 
 /* What an output takes, beside what compresses it. */

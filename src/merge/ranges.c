@@ -262,10 +262,9 @@ static void collect_results(const struct ranges *ranges, struct merge_result *re
 static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32_t n_runs,
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
-	const uint32_t n_most = sink->is_run ? job->n_workers : job->plan.n_ranges;
 	const bool knows_places = !job->unique || sink->n_parts || sink->counts_by_range;
 	uint64_t n_items;
-	uint32_t n_resident, n;
+	uint32_t n_most, n_resident, n;
 	struct plan plan;
 
 	*ret_plan = job->plan;
@@ -273,6 +272,8 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 	if (sink->point || sink->start || !knows_places || job->limit != UINT64_MAX)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
+	n_most = sink->is_run ? job->n_workers :
+				plan_most_ranges(&job->plan, &job->request, n_items);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	n = plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
 			n_runs - n_resident, n_most, &plan);

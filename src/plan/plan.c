@@ -295,10 +295,9 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
  * however short it is: with little memory few ranges have windows that are worth these. But each
  * device has one, and all have as many.
  */
-static uint32_t usual_ranges(const struct plan_request *request, const struct plan *plan)
+static uint32_t usual_ranges(const struct plan_request *request, const struct plan *plan,
+			     uint64_t nbytes)
 {
-	const uint64_t nbytes = request->input_nbytes == PLAN_SIZE_UNKNOWN ? 0 :
-									     request->input_nbytes;
 	uint64_t n =
 		at_most(at_most(request->n_threads / 2, USUAL_RANGES), nbytes / LEAST_RANGE_NBYTES);
 
@@ -312,7 +311,8 @@ static uint32_t usual_ranges(const struct plan_request *request, const struct pl
  * a file; and one where the merge may have to be taken up. Where they are to end as files do, there
  * are as many as go into these.
  */
-static uint32_t n_ranges(const struct plan_request *request, const struct plan *plan)
+static uint32_t n_ranges(const struct plan_request *request, const struct plan *plan,
+			 uint64_t nbytes)
 {
 	const uint32_t n_files = request->n_part_files;
 	uint32_t n;
@@ -322,16 +322,21 @@ static uint32_t n_ranges(const struct plan_request *request, const struct plan *
 		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;
-	n = usual_ranges(request, plan);
+	n = usual_ranges(request, plan, nbytes);
 	while (n_files && n_files % n && n % n_files)
 		n--;
 	return n;
 }
 
-/* Ranges, which take shorter blocks, must not cost a pass. */
+/*
+ * Ranges, which take shorter blocks, must not cost a pass. Nor must they shorten those of an input
+ * of unknown size, as the index of more blocks is full sooner: there may be no end of it.
+ */
 static void plan_blocks(const struct plan_request *request, struct plan *plan)
 {
-	plan->n_ranges = n_ranges(request, plan);
+	const bool is_known = request->input_nbytes != PLAN_SIZE_UNKNOWN;
+
+	plan->n_ranges = n_ranges(request, plan, is_known ? request->input_nbytes : 0);
 	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
 	if (plan_expected_stored_runs(request, plan) <= plan->fan_in)
 		return;
@@ -509,4 +514,16 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		    ret_plan);
 	if (!ret_plan->is_enough)
 		replace_by_smaller(request, ret_plan);
+	if (request->input_nbytes == PLAN_SIZE_UNKNOWN && !request->n_ranges)
+		ret_plan->n_ranges = n_ranges(request, ret_plan, UINT64_MAX);
+}
+
+uint32_t plan_most_ranges(const struct plan *plan, const struct plan_request *request,
+			  uint64_t n_records)
+{
+	const uint64_t nbytes = times(n_records, plan->record_nbytes);
+
+	if (request->input_nbytes != PLAN_SIZE_UNKNOWN || request->n_ranges)
+		return plan->n_ranges;
+	return (uint32_t)at_most(plan->n_ranges, n_ranges(request, plan, nbytes));
 }

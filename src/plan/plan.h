@@ -191,6 +191,13 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 		  struct window_plan *ret_windows);
 
 /*
+ * In how many ranges to merge the n_records that there have turned out to be, at most: of an input
+ * of unknown size they may be fewer than planned, as each has to be worth its windows.
+ */
+uint32_t plan_most_ranges(const struct plan *plan, const struct plan_request *request,
+			  uint64_t n_records);
+
+/*
  * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,
  * with a part of the threads, one writer, and merge_nbytes for its windows. Returns how many there
  * are: no more than n_most, and as many as have room for windows like those of an undivided merge

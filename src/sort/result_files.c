@@ -276,6 +276,19 @@ struct sink result_sink(struct result *result)
 	return sink;
 }
 
+/* Of what has come through a pipe the length is known only now. */
+static void expect_late(struct result *result)
+{
+	const struct sort_spec *spec = result->spec;
+
+	if (result->n_due == UINT64_MAX || spec->zstd_level || spec->ranks || spec->merges ||
+	    result_expected_nbytes(spec, result->job) != OUTPUT_SIZE_UNKNOWN)
+		return;
+	output_expect_late(result->outputs[0],
+			   spec->header_nbytes +
+				   result->n_due * result->job->layout->output_nbytes);
+}
+
 int result_begin(struct result *result, const struct around *around, uint64_t n_records)
 {
 	int r = around_prepare(around);
@@ -294,6 +307,7 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 		r = part_notes_open(result->spec, result->job->layout, &result->notes);
 		return r == 0 && result->is_joined ? result_join_parts(result) : r;
 	}
+	expect_late(result);
 	if (!result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);

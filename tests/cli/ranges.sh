@@ -50,6 +50,19 @@ in_ranges 1 --ranges=3 --zstd few -o output
 in_ranges 1 --ranges=3 --checkpoint=kept few -o output
 in_ranges 1 --ranges=3 few | cat > output
 
+claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"
+generate -b 24M -t u64 -o many
+"$GSORT" many -o expected
+cat many | in_ranges 3 --ranges=3 > output
+same expected output "from a pipe"
+grep -q '^written: .* [1-9][0-9.]* .iB mapped' stderr || broken "$(grep ^written stderr)"
+
+claim "a sort from a pipe that fails leaves nothing of it in an open file"
+if (ulimit -f 40000 && cat many | "$GSORT" > output) 2> stderr; then
+	broken "status 0"
+fi
+[ ! -s output ] || broken "$(wc -c < output) bytes are left"
+
 claim "ranges, where nobody sees in which order they are written"
 in_ranges 3 --ranges=3 few -o /dev/null
 in_ranges 3 --ranges=3 few > /dev/null

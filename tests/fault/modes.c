@@ -35,6 +35,8 @@ const struct mode modes[] = {
 	{ .name = "ranges",
 	  .arguments = "--verify --ranges=2 -S 64M input -o output",
 	  .verifies = true },
+	/* Whose space is reserved when it is known how much came. */
+	{ .name = "ranges-pipe", .arguments = "--ranges=2 -S 64M -o output", .from_pipe = true },
 	{ .name = "parts",
 	  .arguments = "--verify --parts=3 -S 1M -T tmp/a input -o output",
 	  .verifies = true,

@@ -28,7 +28,7 @@ static code_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
 static void start_job(const char *type, enum kind_of_memory memory, uint32_t n_ranges)
 {
 	job_start(type, false, memory);
-	job.plan.n_ranges = n_ranges;
+	job.request.n_ranges = job.plan.n_ranges = n_ranges;
 	fixture_windows_nbytes = WINDOWS_NBYTES;
 }
 

@@ -157,6 +157,77 @@ static void aborted_standard_output_gives_space_back(void **state)
 	assert_true(file_holds(path, "a", 1));
 }
 
+/* As `> file` is open; its size turns out when its space is had. */
+static struct output *open_for_writing(const char *path, uint64_t nbytes)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	struct output *output;
+
+	assert_int_equal(
+		output_open_given(&faulty_calls, path, given, OUTPUT_SIZE_UNKNOWN, &output), 0);
+	close(fd);
+	output_expect_late(output, nbytes);
+	return output;
+}
+
+enum { DIVIDED = 24 << 20, LONG_PIECE = 1 << 20 };
+
+static unsigned char divided_data[DIVIDED];
+
+/* The second half beside the first. Returns how much went through mappings. */
+static uint64_t write_halves(struct output *output)
+{
+	output_divide(output, 2);
+	for (size_t at = 0; at < DIVIDED / 2; at += LONG_PIECE)
+		for (size_t half = at; half < DIVIDED; half += DIVIDED / 2)
+			assert_int_equal(
+				output_write_at(output, half, divided_data + half, LONG_PIECE), 0);
+	return output_ways(output).mapped_nbytes;
+}
+
+static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
+{
+	const char *path = path_of("f");
+	struct output *output = open_for_writing(path, DIVIDED);
+
+	(void)state;
+	fill_pattern(divided_data, DIVIDED, 1);
+	assert_true(write_halves(output) > 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, divided_data, DIVIDED));
+
+	/* As `1<>`: all of it was there before, and no space was reserved. */
+	fill_pattern(divided_data, DIVIDED, 2);
+	output = open_for_writing(path, DIVIDED);
+	assert_int_equal(write_halves(output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, divided_data, DIVIDED));
+}
+
+/* Also if it was not known how much it would be, or no space could be reserved. */
+static void failed_output_in_place_leaves_nothing_behind_what_was_there(void **state)
+{
+	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
+	const char *path = path_of("f");
+	struct output *output;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		write_file(path, "", 0);
+		output = open_for_writing(path, nbytes[i]);
+		assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
+		output_abort(output);
+		assert_true(file_holds(path, "", 0));
+	}
+	/* What was behind it stays, as far as it was not written over. */
+	write_file(path, "abc", 3);
+	output = open_for_writing(path, OUTPUT_SIZE_UNKNOWN);
+	assert_int_equal(output_write_at(output, 0, "x", 1), 0);
+	output_abort(output);
+	assert_true(file_holds(path, "xbc", 3));
+}
+
 static void terminal_is_refused(void **state)
 {
 	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
@@ -186,6 +257,8 @@ int main(void)
 		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
 		FIXTURE(standard_output_goes_on_where_it_is),
 		FIXTURE(aborted_standard_output_gives_space_back),
+		FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
+		FIXTURE(failed_output_in_place_leaves_nothing_behind_what_was_there),
 		FIXTURE(terminal_is_refused),
 	};
 

@@ -117,6 +117,30 @@ static void input_of_unknown_size_may_be_large(void **state)
 	assert_int_equal(plan.temporary_nbytes, 0);
 }
 
+/* How many pay is known in the end; longer blocks are needed from the beginning. */
+static void input_of_unknown_size_is_merged_in_ranges_at_no_cost(void **state)
+{
+	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, 4 * GIB);
+	struct plan plan, undivided;
+
+	(void)state;
+	request.n_threads = 16;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_ranges, 8);
+	assert_int_equal(plan_most_ranges(&plan, &request, GIB / 8), 4);
+	assert_int_equal(plan_most_ranges(&plan, &request, MIB), 1);
+	assert_int_equal(plan_most_ranges(&plan, &request, 100 * GIB), 8);
+	request.n_ranges = 1;
+	plan_make(&request, &undivided);
+	assert_int_equal(undivided.n_ranges, 1);
+	assert_int_equal(plan.block_nbytes, undivided.block_nbytes);
+	assert_int_equal(plan.fan_in, undivided.fan_in);
+	request.n_ranges = 0;
+	request.ordered_output = true;
+	plan_make(&request, &plan);
+	assert_int_equal(plan.n_ranges, 1);
+}
+
 static void elements_take_the_memory_not_records(void **state)
 {
 	(void)state;
@@ -697,6 +721,7 @@ int main(void)
 		cmocka_unit_test(input_that_fits_is_not_spilled),
 		cmocka_unit_test(input_larger_than_memory_is_spilled),
 		cmocka_unit_test(input_of_unknown_size_may_be_large),
+		cmocka_unit_test(input_of_unknown_size_is_merged_in_ranges_at_no_cost),
 		cmocka_unit_test(elements_take_the_memory_not_records),
 		cmocka_unit_test(mapped_records_are_part_of_the_memory),
 		cmocka_unit_test(all_together_keep_within_memory),
