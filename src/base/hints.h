@@ -53,6 +53,7 @@ enum hint {
 	HINT_ABOUT_TRACE,
 	HINT_ABOUT_VERIFYING,
 	HINT_ABOUT_ASSUMED_SIZE,
+	HINT_ASSUME_SIZE,
 	HINT_ABOUT_PART,
 	HINT_ABOUT_PART_OF_ARRAY, /* the same, but all parts could be had at once */
 

@@ -131,7 +131,12 @@ static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
 {
 	const enum progress_mode mode = hooks->speaker ? PROGRESS_NEVER : progress_mode_of(sort);
 	struct progress *progress = NULL;
-	int r = progress_open(mode, ask_for_progress, sort, &progress), reported;
+	int r, reported;
+
+	/* What is planned for all ranks the first one says. */
+	if (hooks->speaker && is_taken(sort, "explain"))
+		return 0;
+	r = progress_open(mode, ask_for_progress, sort, &progress);
 
 	if (r == 0)
 		r = run(sort);

@@ -206,7 +206,7 @@ static int settle(struct gsort *sort, enum purpose purpose, bool takes_puts)
 	sort->spec.ranks = sort->ranks;
 	if (sort->ranks)
 		company_share_machine(sort->ranks, &sort->spec);
-	return 0;
+	return sort->ranks ? 0 : company_imagine(sort, &sort->spec);
 }
 
 /* Others may ask how far it is. */

@@ -11,14 +11,16 @@
 #include "src/lib/inside.h"
 #include "src/ranks/ranks.h"
 
-static int check_options(const struct gsort *sort)
+/* All that ranks cannot do, but what is `allowed`; NULL: nothing is. */
+static int check_options(const struct gsort *sort, const char *allowed)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (sort->arguments.given >> i & 1 && row->company == COMPANY_CANNOT)
+		if (sort->arguments.given >> i & 1 && row->company == COMPANY_CANNOT &&
+		    !(allowed && strcmp(row->name, allowed) == 0))
 			return fail(-EINVAL, "%s is not possible with several ranks",
 				    option_spell(row, spelling));
 	}
@@ -44,9 +46,9 @@ int company_check(struct gsort *sort)
 
 	if (!told_enter(sort, &before))
 		return -EINVAL;
-	r = check_options(sort);
+	r = check_options(sort, NULL);
 	if (r == 0)
-		r = begin_try(sort, PURPOSE_SORT);
+		r = begin_try(sort, sort->options.explain ? PURPOSE_EXPLAIN : PURPOSE_SORT);
 	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
 		r = check_files(sort);
 	return told_leave(before, r);
@@ -55,6 +57,19 @@ int company_check(struct gsort *sort)
 uint64_t company_stall_ns(const struct gsort *sort)
 {
 	return sort->options.stall_s * 1000000000;
+}
+
+int company_imagine(const struct gsort *sort, struct sort_spec *spec)
+{
+	if (!spec->n_ranks_assumed)
+		return gsort_get_taken(sort, "assume-rates") ?
+			       fail(-EINVAL,
+				    "--assume-rates needs --ranks: of this machine rates are "
+				    "measured") :
+			       0;
+	if (spec->backend == BACKEND_AUTO) /* there are no devices of other machines here */
+		spec->backend = BACKEND_CPU;
+	return check_options(sort, "ranks");
 }
 
 static unsigned count_neighbours(const struct ranks *ranks)

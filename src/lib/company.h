@@ -29,5 +29,12 @@ int company_check(struct gsort *sort);
 /* What is asked for as ranks_settings.stall_ns. */
 uint64_t company_stall_ns(const struct gsort *sort);
 
+/*
+ * Of a sort by so many ranks as there are not (--ranks), which is only explained: what they could
+ * not do is refused, and they have processors; and without it, what is said of them. 0, or -EINVAL
+ * after a message.
+ */
+int company_imagine(const struct gsort *sort, struct sort_spec *spec);
+
 /* What is not said is shared by the ranks of one machine: memory, and processors. */
 void company_share_machine(struct ranks *ranks, struct sort_spec *spec);

@@ -66,14 +66,15 @@ static int serve_purpose(struct gsort *sort)
 	const struct sort_observer observer = { .context = sort,
 						.opened = look_at_inputs,
 						.committed = note_commitment };
+	const struct assumptions assumed = { .nbytes = sort->assumed_nbytes,
+					     .rank_rates = sort->options.rank_rates };
 	int r;
 
 	switch (sort->purpose) {
 	case PURPOSE_CHECK:
 		return check(sort, &observer);
 	case PURPOSE_EXPLAIN:
-		r = sort_explain(&sort->spec, sort->assumed_nbytes, &observer, sort->stats,
-				 &sort->explanation);
+		r = sort_explain(&sort->spec, &assumed, &observer, sort->stats, &sort->explanation);
 		sort->facts = sort->explanation.facts;
 		return r;
 	case PURPOSE_SORT:

@@ -75,6 +75,49 @@ int argument_take_temp_dir(const struct option_spec *spec, const char *argument,
 	return options_add_temp_dir(target, argument);
 }
 
+/* NAME=RATE, of n characters. */
+static int take_rate(const char *spelling, const char *text, size_t n, struct rank_rates *rates)
+{
+	const char *equals = memchr(text, '=', n);
+	char number[32] = "";
+	size_t n_digits;
+
+	if (!equals)
+		return fail(-EINVAL, "%s: '%.*s' is no rate, such as disk=2G", spelling, (int)n,
+			    text);
+	n_digits = n - (size_t)(equals + 1 - text);
+	if (n_digits < sizeof number)
+		memcpy(number, equals + 1, n_digits);
+	for (enum rank_link link = 0; link < N_RANK_LINKS; link++) {
+		const char *name = rank_link_name(link);
+
+		if (strlen(name) == (size_t)(equals - text) &&
+		    memcmp(name, text, (size_t)(equals - text)) == 0)
+			return size_parse_option(spelling, number, SIZE_OF_DATA,
+						 &rates->per_s[link]);
+	}
+	return fail(-EINVAL, "%s: '%.*s' is none of disk, network, messages and processors",
+		    spelling, (int)(equals - text), text);
+}
+
+int argument_take_rates(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct rank_rates rates = { 0 };
+	char spelling[OPTION_SPELLING_NBYTES];
+	int r = 0;
+
+	option_spell(spec, spelling);
+	for (const char *at = argument; at && r == 0;) {
+		const size_t n = strcspn(at, ",");
+
+		r = take_rate(spelling, at, n, &rates);
+		at = at[n] ? at + n + 1 : NULL;
+	}
+	if (r == 0)
+		((struct options *)target)->rank_rates = rates;
+	return r;
+}
+
 /* One number of a list into *ret_gpu; *at moves behind it and its comma. */
 static bool parse_gpu(const char **at, unsigned *ret_gpu)
 {

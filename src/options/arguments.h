@@ -22,6 +22,9 @@ int argument_take_zstd(const struct option_spec *spec, const char *argument, voi
 int argument_take_part(const struct option_spec *spec, const char *argument, void *target);
 int argument_means_same_part(const char *first, const char *second);
 
+/* --assume-rates=disk=2G,network=3G */
+int argument_take_rates(const struct option_spec *spec, const char *argument, void *target);
+
 /* --gpus=0,1, in any order. */
 int argument_take_gpus(const struct option_spec *spec, const char *argument, void *target);
 int argument_means_same_gpus(const char *first, const char *second);

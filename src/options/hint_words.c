@@ -68,6 +68,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_BUILD_FOR_GPU] = { .after = "; a build with -Dsm=",
 				 .has_number = true,
 				 .after_number = " or -Dsm=all has it" },
+	[HINT_ASSUME_SIZE] = { .after = "; name files, or say it by --assume-size" },
 	[HINT_ABOUT_ASSUMED_SIZE] = { .before = "--assume-size: " },
 };
 

@@ -16,7 +16,7 @@
 #include "src/options/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
-enum { MAX_THREADS = 1024, MAX_RANGES = 1024 };
+enum { MAX_THREADS = 1024, MAX_RANGES = 1024, MAX_RANKS = 1 << 20 };
 
 /* Some eleven days. */
 enum { MOST_STALL_S = 1000000 };
@@ -38,6 +38,8 @@ enum option_row {
 	ROW_PARTS_AT,
 	ROW_EXPLAIN,
 	ROW_ASSUME_SIZE,
+	ROW_RANKS,
+	ROW_ASSUME_RATES,
 	ROW_VERIFY,
 	ROW_FSYNC,
 	ROW_FILES0,
@@ -139,11 +141,19 @@ static const struct option_spec specs[N_ROWS] = {
 			   .company = COMPANY_CAN },
 	[ROW_EXPLAIN] = { "explain", 0, "text|json", "print the plan and stop", .otherwise = "text",
 			  .take = option_take_choice, MEMBER(explain), .choices = explain_forms,
-			  .of_program = true },
+			  .of_program = true, .company = COMPANY_CAN },
 	[ROW_ASSUME_SIZE] = { "assume-size", 0, "SIZE",
 			      "with --explain: plan for so much from a pipe, not for each GiB",
-			      .take = option_take_size, MEMBER(assumed_nbytes),
-			      .of_program = true },
+			      .take = option_take_size, MEMBER(assumed_nbytes), .of_program = true,
+			      .company = COMPANY_CAN },
+	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N ranks that MPI would start",
+			.most = MAX_RANKS, .take = option_take_count, MEMBER(n_ranks),
+			.of_program = true },
+	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
+			       "with --explain of ranks: what each can do in a second, as "
+			       "disk=2G,network=3G,messages=4000,processors=1G",
+			       .take = argument_take_rates, .of_program = true,
+			       .company = COMPANY_CAN },
 	[ROW_VERIFY] = { "verify", 0, NULL,
 			 "after writing, read the output back and check it as well",
 			 .take = option_take_flag, MEMBER(verify), .company = COMPANY_CAN },
@@ -344,6 +354,7 @@ struct sort_spec options_spec(const struct options *options)
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.batch_size = options->batch_size,
 		.n_ranges = options->n_ranges,
+		.n_ranks_assumed = options->n_ranks,
 		.part = options->part,
 		.n_parts = options->n_parts,
 		.temp_dirs = options->temp_dirs,

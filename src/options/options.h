@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "src/measure/rank_loads.h"
 #include "src/options/option_table.h"
 #include "src/options/record_options.h"
 #include "src/plan/spec.h"
@@ -65,8 +66,10 @@ struct options {
 
 	enum explain_form explain; /* print the plan and stop */
 	uint64_t assumed_nbytes; /* of an input whose size is unknown; only with explain; 0: none */
-	bool verify;             /* read the output back; only with output_path */
-	bool fsync;              /* only with output_path */
+	unsigned n_ranks; /* that are planned for; only with explain; 0: those there are */
+	struct rank_rates rank_rates; /* of each; 0: not said */
+	bool verify;                  /* read the output back; only with output_path */
+	bool fsync;                   /* only with output_path */
 	bool debug;
 	bool stats;
 	int progress;                /* which of its words; what they mean is for the program */

@@ -132,6 +132,14 @@ static int check_needs_output(const struct options *options)
 	return 0;
 }
 
+static bool has_rates(const struct options *options)
+{
+	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
+		if (options->rank_rates.per_s[link])
+			return true;
+	return false;
+}
+
 static bool names_gpus(const struct options *options)
 {
 	return options->n_gpus || options->all_gpus;
@@ -155,6 +163,12 @@ int options_settle(struct options *options, const char *temp_dir)
 			    "uses no GPU");
 	if (options->assumed_nbytes && !options->explain)
 		return fail(-EINVAL, "--assume-size needs --explain: a sort takes what comes");
+	if (has_rates(options) && !options->explain)
+		return fail(-EINVAL,
+			    "--assume-rates needs --explain: a sort takes what time it takes");
+	if (options->n_ranks && !options->explain)
+		return fail(-EINVAL, "--ranks needs --explain: ranks that sort are those that MPI "
+				     "has started");
 	if (names_gpus(options)) /* who does that does not mean: or else the CPU */
 		options->backend = BACKEND_CUDA;
 	r = check_shape(options);

@@ -440,6 +440,7 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 		.copies = !info.unified,
 		.shares_processors = info.unified,
 		.n_lanes = info.n_lanes,
+		.n_ranks = (uint32_t)at_least(request->n_ranks, 1),
 		.n_devices = info.unified ? 1 : (uint32_t)at_least(request->n_devices, 1),
 		.n_writers = (uint32_t)at_most(request->n_threads, MOST_WRITERS),
 	};

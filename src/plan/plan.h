@@ -94,6 +94,7 @@ struct plan {
 	/* Of each device; the rest of the memory if it has none itself. */
 	uint64_t device_nbytes;
 	uint32_t n_devices;
+	uint32_t n_ranks; /* with each as much as here; 1: it is alone */
 	/*
 	 * What it is that sorts (device_info.unified), as far as it matters to others: data goes to
 	 * memory of the device and comes back; or processors sort, which read and write, too.

@@ -76,6 +76,8 @@ struct sort_spec {
 	 * which all have the same spec, but for memory, threads and directories. NULL: nobody.
 	 */
 	struct ranks *ranks;
+	/* Of a sort that is only to be explained: so many that there are not; 0: as there are. */
+	uint32_t n_ranks_assumed;
 
 	/* With what. */
 	struct cancellation *cancellation; /* by who may end it; NULL: nobody */
@@ -144,6 +146,12 @@ struct looked_at {
  */
 int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
 void spec_look_away(struct looked_at *looked_at);
+
+/* Is it one rank's, of those that there are, or of so many that are assumed? */
+static inline bool spec_has_ranks(const struct sort_spec *spec)
+{
+	return spec->ranks || spec->n_ranks_assumed;
+}
 
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)

@@ -81,5 +81,9 @@ void explain_print(const struct explanation *explanation, FILE *stream)
 {
 	print_content(&explanation->content, stream);
 	plan_print(&explanation->plan, stream);
-	estimate_print(&explanation->plan, &explanation->loads, &explanation->rates, stream);
+	if (explanation->rank_loads.n_ranks)
+		explain_print_ranks(&explanation->rank_loads, &explanation->rank_rates, stream);
+	else
+		estimate_print(&explanation->plan, &explanation->loads, &explanation->rates,
+			       stream);
 }

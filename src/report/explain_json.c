@@ -64,14 +64,16 @@ static json_t *input_of(struct making *making)
 {
 	const struct plan *plan = making->plan;
 	const struct input_content *content = &making->explanation->content;
-	const bool is_known = plan->input_nbytes != PLAN_SIZE_UNKNOWN;
+	const struct rank_loads *ranks = &making->explanation->rank_loads;
+	const uint64_t nbytes = ranks->n_ranks ? ranks->all_nbytes : plan->expected_nbytes;
+	const bool is_assumed = ranks->n_ranks ? making->explanation->is_size_assumed :
+						 plan->input_nbytes == PLAN_SIZE_UNKNOWN;
 	json_t *object = json_object();
 
 	put(making, object, "files", number_of(content->n_files));
-	put(making, object, "bytes", known(is_known, plan->input_nbytes));
-	put(making, object, "records", known(is_known, plan->input_nbytes / plan->record_nbytes));
-	put(making, object, "assumed_bytes",
-	    known(!is_known && !plan->is_endless, plan->expected_nbytes));
+	put(making, object, "bytes", known(!is_assumed, nbytes));
+	put(making, object, "records", known(!is_assumed, nbytes / plan->record_nbytes));
+	put(making, object, "assumed_bytes", known(is_assumed && !plan->is_endless, nbytes));
 	put(making, object, "format", json_string(content->is_npy ? "npy" : "raw"));
 	put(making, object, "compressed_files", number_of(content->n_compressed));
 	put(making, object, "unseen_files", number_of(content->n_unseen));
@@ -175,6 +177,108 @@ static void put_phases(struct making *making, json_t *object)
 	put(making, object, "phases", phases);
 }
 
+static json_t *share_of(struct making *making)
+{
+	const struct rank_loads *loads = &making->explanation->rank_loads;
+	json_t *object = json_object();
+
+	put(making, object, "read_bytes", number_of(loads->read_nbytes));
+	put(making, object, "spilled_bytes", number_of(loads->spilled_nbytes));
+	put(making, object, "kept_bytes", number_of(loads->kept_nbytes));
+	put(making, object, "passes_bytes", number_of(loads->passes_nbytes));
+	put(making, object, "written_bytes", number_of(loads->written_nbytes));
+	put(making, object, "written_records", number_of(loads->n_output_records));
+	put(making, object, "uneven_bytes", number_of(loads->uneven_nbytes));
+	put(making, object, "disk_bytes", number_of(loads->disk_nbytes));
+	put(making, object, "received_bytes", number_of(loads->received_nbytes));
+	put(making, object, "received_record_bytes", number_of(loads->items_nbytes));
+	put(making, object, "messages", number_of(loads->n_messages));
+	put(making, object, "message_bytes", number_of(loads->message_nbytes));
+	put(making, object, "runs_stored", number_of(loads->n_runs));
+	put(making, object, "runs_merged", number_of(loads->n_merged));
+	put(making, object, "cut_rounds", number_of(loads->n_cut_rounds));
+	return object;
+}
+
+static json_t *rank_links_of(struct making *making, enum rank_phase phase)
+{
+	const struct explanation *explanation = making->explanation;
+	const struct rank_loads *loads = &explanation->rank_loads;
+	const struct rank_rates *rates = &explanation->rank_rates;
+	json_t *links = json_array();
+
+	for (enum rank_link link = 0; link < N_RANK_LINKS; link++) {
+		const double s = rank_link_s(loads, rates, phase, link);
+		json_t *object = json_object();
+
+		put(making, object, "name", json_string(rank_link_name(link)));
+		put(making, object, "amount", number_of(loads->nbytes[phase][link]));
+		put(making, object, "per_s", known(rates->per_s[link], rates->per_s[link]));
+		put(making, object, "is_stated", json_boolean(rates->is_stated[link]));
+		put(making, object, "expected_s", positive(s));
+		append(making, links, object);
+	}
+	return links;
+}
+
+static json_t *rank_phases_of(struct making *making, double *ret_s)
+{
+	const struct explanation *explanation = making->explanation;
+	json_t *phases = json_array();
+
+	*ret_s = 0;
+	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++) {
+		json_t *object = json_object();
+		enum rank_link slowest;
+		const double s = rank_phase_s(&explanation->rank_loads, &explanation->rank_rates,
+					      phase, &slowest);
+
+		put(making, object, "name", json_string(rank_phase_key(phase)));
+		put(making, object, "expected_s", json_real(s));
+		put(making, object, "bottleneck", json_string(rank_link_name(slowest)));
+		put(making, object, "links", rank_links_of(making, phase));
+		append(making, phases, object);
+		*ret_s += s;
+	}
+	return phases;
+}
+
+static json_t *rank_limits_of(struct making *making)
+{
+	const struct rank_loads *loads = &making->explanation->rank_loads;
+	json_t *limits = json_array();
+
+	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++) {
+		json_t *object = json_object();
+
+		put(making, object, "name", json_string(rank_limit_key(i)));
+		put(making, object, "is", number_of(loads->limits[i].is));
+		put(making, object, "limit", number_of(loads->limits[i].limit));
+		put(making, object, "is_passed", json_boolean(loads->limits[i].part > 1));
+		append(making, limits, object);
+	}
+	return limits;
+}
+
+/* Of several ranks, in the place of the phases of a sort on this machine. */
+static void put_ranks(struct making *making, json_t *object)
+{
+	const struct rank_loads *loads = &making->explanation->rank_loads;
+	json_t *ranks = json_object();
+	double s;
+
+	put(making, ranks, "ranks", number_of(loads->n_ranks));
+	put(making, ranks, "each", share_of(making));
+	put(making, ranks, "phases", rank_phases_of(making, &s));
+	put(making, ranks, "limits", rank_limits_of(making));
+	put(making, ranks, "breaks_first", json_string(rank_limit_key(rank_nearest_limit(loads))));
+	put(making, object, "expected_s", json_real(s));
+	put(making, object, "is_complete",
+	    json_boolean(rank_rates_are_complete(&making->explanation->rank_rates)));
+	put(making, object, "phases", json_array());
+	put(making, object, "ranks", ranks);
+}
+
 static json_t *object_of(struct making *making)
 {
 	const struct explanation *explanation = making->explanation;
@@ -193,7 +297,10 @@ static json_t *object_of(struct making *making)
 	    room_of(making, &explanation->temporary, plan->is_endless));
 	put(making, object, "output", room_of(making, &explanation->output, false));
 	put(making, object, "plan", plan_of(making));
-	put_phases(making, object);
+	if (explanation->rank_loads.n_ranks)
+		put_ranks(making, object);
+	else
+		put_phases(making, object);
 	return object;
 }
 

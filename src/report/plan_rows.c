@@ -60,8 +60,12 @@ static void tell_runs(const struct listener *to, const struct plan *plan)
 
 static void tell_input(const struct listener *to, const struct plan *plan)
 {
+	char more[64] = "";
+
+	if (plan->n_ranks > 1)
+		snprintf(more, sizeof more, " for each of %" PRIu32 " ranks", plan->n_ranks);
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
-		tell_size(to, "input", plan->input_nbytes, "");
+		tell_size(to, "input", plan->input_nbytes, more);
 	else if (plan->is_endless)
 		tell_row(to, "input", "of unknown size; --assume-size plans for one");
 	else if (is_open(plan))

@@ -15,10 +15,11 @@
 #include "io/output/part_files.h"
 #include "src/base/messages.h"
 #include "src/sort/inside.h"
-#include "src/sort/setup.h"
+#include "src/sort/setup_inside.h"
 
-/* An assumption is for what nobody knows. */
-static int check_assumption(const struct job *job, uint64_t assumed_nbytes)
+/* An assumption is for what nobody knows; and of a part of what nobody knows nothing is known. */
+static int check_assumption(const struct job *job, const struct sort_spec *spec,
+			    uint64_t assumed_nbytes)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
@@ -27,6 +28,9 @@ static int check_assumption(const struct job *job, uint64_t assumed_nbytes)
 				 "the size of the input is known, %" PRIu64
 				 " bytes: nothing need be assumed",
 				 nbytes);
+	if (spec_has_ranks(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
+		return fail_hint(-EINVAL, HINT_ASSUME_SIZE, 0,
+				 "of an input of unknown size ranks have no parts");
 	return 0;
 }
 
@@ -46,8 +50,10 @@ static struct link_rates rates_of(const struct sort_spec *spec, const struct job
 		.nbytes = rates_trial_nbytes(&job->plan),
 		.budget_ns = LINKS_EXPLAIN_NS,
 	};
-	struct link_rates rates;
+	struct link_rates rates = { 0 };
 
+	if (spec_has_ranks(spec))
+		return rates;
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		request.wanted[stage] = true;
 	rates_measure(job, spec, &request, &rates);
@@ -75,9 +81,15 @@ static int find_temporary_room(const struct sort_spec *spec, const struct job *j
 	struct room room = { .is_needed_known = true,
 			     .needed_nbytes = job->plan.most_temporary_nbytes };
 	const bool must_be_there = room.needed_nbytes && !spec->checkpoint_path;
-	struct messages *before = must_be_there ? NULL : messages_enter(NULL);
-	const int r = find_temporary(spec, job, &room.available_nbytes);
+	struct messages *before;
+	int r;
 
+	if (spec->n_ranks_assumed) {
+		*ret_room = room;
+		return 0;
+	}
+	before = must_be_there ? NULL : messages_enter(NULL);
+	r = find_temporary(spec, job, &room.available_nbytes);
 	if (!must_be_there)
 		messages_enter(before);
 	room.is_available_known = r == 0;
@@ -125,7 +137,7 @@ static int try_parts(const struct sort_spec *spec, const struct job *job)
 
 static int try_output(const struct sort_spec *spec, const struct job *job)
 {
-	if (!spec->output_path || spec->checks)
+	if (!spec->output_path || spec->checks || spec->n_ranks_assumed)
 		return 0;
 	if (spec->n_part_files)
 		return try_parts(spec, job);
@@ -151,7 +163,7 @@ static struct room output_room(const struct sort_spec *spec, const struct job *j
 	struct room room = { .needed_nbytes = result_expected_nbytes(spec, job) };
 
 	room.is_needed_known = room.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
-	if (spec->output_path)
+	if (spec->output_path && !spec->n_ranks_assumed)
 		room.is_available_known = find_beside(spec->output_path, &room.available_nbytes);
 	return room;
 }
@@ -162,39 +174,64 @@ static struct room output_room(const struct sort_spec *spec, const struct job *j
  */
 static bool may_be_ordered(const struct sort_spec *spec)
 {
+	if (spec_has_ranks(spec)) /* who need a file */
+		return false;
 	return spec->zstd_level > 0 || !spec->output_path || is_no_file(spec->output_path);
 }
 
-static int make_plan(struct settled *settled, uint64_t assumed_nbytes, struct job *job)
+/* Is nothing to be read, since the input is not this one? */
+static bool is_input_assumed(const struct sort_spec *spec, const struct assumptions *assumed)
+{
+	return spec_has_ranks(spec) && assumed->nbytes && spec->said != RECORDS_CHOICES;
+}
+
+static int make_plan(struct settled *settled, struct setup *setup, struct job *job)
 {
 	const struct sort_spec *spec = &settled->spec;
-	struct setup setup = {
-		.spec = spec,
-		.explains = true,
-		.ordered_output = spec->zstd_level > 0,
-		.assumed_nbytes = assumed_nbytes,
-	};
-	int r = check_assumption(job, assumed_nbytes);
+	int r = check_assumption(job, spec, setup->assumed_nbytes);
 
-	if (r == 0)
+	if (r == 0 && !settled->is_done)
 		r = setup_look_ahead(settled, job, false);
 	if (r < 0)
 		return r;
-	setup.counts_first = around_counts_first(spec, &settled->header, may_be_ordered(spec));
-	return setup_open(&setup, job);
+	setup->counts_first = around_counts_first(spec, &settled->header, may_be_ordered(spec));
+	return setup_open(setup, job);
 }
 
-int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
+static void explain_ranks(const struct job *job, const struct setup *setup,
+			  const struct assumptions *assumed, struct explanation *explanation)
+{
+	if (!spec_has_ranks(setup->spec))
+		return;
+	explanation->rank_rates = assumed->rank_rates;
+	rank_rates_assume(&explanation->rank_rates);
+	rank_loads_find(&job->plan, &job->request, &explanation->rank_rates,
+			&explanation->rank_loads);
+	explanation->rank_loads.all_nbytes = setup_input_nbytes(job, setup);
+	explanation->is_size_assumed = input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN;
+}
+
+int sort_explain(const struct sort_spec *given, const struct assumptions *assumed,
 		 const struct sort_observer *observer, struct stats *stats,
 		 struct explanation *ret_explanation)
 {
 	struct job job = { .stats = stats };
-	struct room temporary;
+	struct sort_spec spec = *given;
 	struct settled settled;
-	int r = setup_open_inputs(spec, observer, &settled, &job);
+	struct setup setup = {
+		.spec = &settled.spec,
+		.explains = true,
+		.ordered_output = spec.zstd_level > 0,
+		.assumed_nbytes = assumed->nbytes,
+	};
+	struct room temporary;
+	int r;
 
+	if (is_input_assumed(&spec, assumed))
+		spec.format = FORMAT_RAW;
+	r = setup_open_inputs(&spec, observer, &settled, &job);
 	if (r == 0)
-		r = make_plan(&settled, assumed_nbytes, &job);
+		r = make_plan(&settled, &setup, &job);
 	if (r == 0)
 		r = try_output(&settled.spec, &job);
 	if (r == 0)
@@ -213,6 +250,7 @@ int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
 		keys_format(settled.spec.keys, settled.spec.n_keys, settled.spec.record_nbytes,
 			    ret_explanation->facts.type);
 		facts_note_plan(&job.plan, &ret_explanation->facts);
+		explain_ranks(&job, &setup, assumed, ret_explanation);
 	}
 	setup_close(&job);
 	setup_close_inputs(&settled, &job);

@@ -171,7 +171,7 @@ static bool can_refer(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
-	return !spec->merges && !spec->ranks && !job->unique && job->limit == UINT64_MAX &&
+	return !spec->merges && !spec_has_ranks(spec) && !job->unique && job->limit == UINT64_MAX &&
 	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
 	       layout_refer(job->layout, &job->references) &&

@@ -19,6 +19,8 @@ static uint64_t memory_limit(const struct sort_spec *spec)
 	const uint64_t nbytes = spec->memory_nbytes ? spec->memory_nbytes :
 						      memory_available_nbytes("") / 2;
 
+	if (spec->n_ranks_assumed) /* on other machines */
+		return nbytes;
 	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
 }
 
@@ -64,7 +66,7 @@ void setup_limit_input(struct input *input, const struct sort_spec *spec)
  */
 static uint64_t data_limit(const struct sort_spec *spec, uint64_t nbytes)
 {
-	return spec->ranks ? nbytes - nbytes / 5 : nbytes;
+	return spec_has_ranks(spec) ? nbytes - nbytes / 5 : nbytes;
 }
 
 /* What inputs take, and a compressed output. */
@@ -82,23 +84,39 @@ static uint64_t streams_nbytes(const struct job *job, const struct sort_spec *sp
 	return nbytes + spec->n_part_files * result_file_nbytes(job->layout);
 }
 
-/* Of several ranks the largest part: all plan alike. */
-static uint64_t input_nbytes(const struct job *job, const struct sort_spec *spec)
+static unsigned count_ranks(const struct sort_spec *spec)
+{
+	if (spec->n_ranks_assumed)
+		return spec->n_ranks_assumed;
+	return spec->ranks ? ranks_size(spec->ranks) : 1;
+}
+
+uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
-	const uint64_t record_nbytes = job->layout->record_nbytes;
-	unsigned n;
 
-	if (!spec->ranks || nbytes == INPUT_SIZE_UNKNOWN)
+	return nbytes == INPUT_SIZE_UNKNOWN && setup->assumed_nbytes &&
+			       spec_has_ranks(setup->spec) ?
+		       setup->assumed_nbytes :
+		       nbytes;
+}
+
+/* Of several ranks the largest part: all plan alike. */
+static uint64_t input_nbytes(const struct job *job, const struct setup *setup)
+{
+	const uint64_t nbytes = setup_input_nbytes(job, setup);
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	const unsigned n = count_ranks(setup->spec);
+
+	if (!spec_has_ranks(setup->spec) || nbytes == INPUT_SIZE_UNKNOWN)
 		return nbytes;
-	n = ranks_size(spec->ranks);
 	return (nbytes / record_nbytes / n + 1) * record_nbytes;
 }
 
 void setup_plan(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
-	const unsigned n_ranks = spec->ranks ? ranks_size(spec->ranks) : 1;
+	const unsigned n_ranks = count_ranks(spec);
 
 	job->request = (struct plan_request){
 		.layout = job->layout,
@@ -106,7 +124,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.device_nbytes = job->info.memory_nbytes,
 		.device_name = job->info.name,
 		.n_devices = job->n_workers,
-		.input_nbytes = input_nbytes(job, spec),
+		.input_nbytes = input_nbytes(job, setup),
 		.n_ranks = n_ranks,
 		.n_threads = setup_n_threads(spec),
 		.memory_nbytes = data_limit(spec, memory_limit(spec)),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "src/measure/estimate.h"
+#include "src/measure/rank_loads.h"
 #include "src/plan/spec.h"
 #include "src/sort/facts.h"
 
@@ -51,13 +52,24 @@ struct explanation {
 	struct plan plan;
 	struct loads loads;
 	struct link_rates rates;
+	/* Of several ranks, of which the plan is one's, in the place of loads and rates. */
+	struct rank_loads rank_loads; /* n_ranks 0: there are none */
+	struct rank_rates rank_rates;
+	bool is_size_assumed;    /* rank_loads.all_nbytes is */
 	struct sort_facts facts; /* what is planned */
 };
 
+/* What nobody knows, and is taken for known. */
+struct assumptions {
+	uint64_t nbytes;              /* of an input of unknown size; 0: it is endless */
+	struct rank_rates rank_rates; /* 0: not even that */
+};
+
 /*
- * Plan the same, and write nothing but files without a name that are gone again. assumed_nbytes: of
- * an input of unknown size, for which it is planned; 0: an endless one. As above.
+ * Plan the same, and write nothing but files without a name that are gone again. Of several ranks
+ * the first plans for all. Where they are assumed (spec.n_ranks_assumed), so are their machines:
+ * directories and devices of this one do not matter, nor an input of which the size is assumed.
  */
-int sort_explain(const struct sort_spec *spec, uint64_t assumed_nbytes,
+int sort_explain(const struct sort_spec *spec, const struct assumptions *assumed,
 		 const struct sort_observer *observer, struct stats *stats,
 		 struct explanation *ret_explanation);

@@ -99,6 +99,31 @@ def agree(what, *arguments, pipe=None):
     return said
 
 
+def ranks(what, *arguments, pipe=None):
+    """The same of several ranks."""
+    text = run('--explain', *arguments, pipe=pipe)
+    said = json.loads(run('--explain=json', *arguments, pipe=pipe))
+    of_ranks = said['ranks']
+    each = of_ranks['each']
+    claim(said['phases'] == [], f'{what}: phases of this machine')
+    claim(f'each of {of_ranks["ranks"]} ranks' in text, f'{what}: ranks')
+    claim(is_size(size_in(text, '  reads'), each['read_bytes']), f'{what}: reads')
+    claim(is_size(size_in(text, '  writes'), each['written_bytes']), f'{what}: writes')
+    claim(is_size(size_in(text, '  receives'), each['received_bytes']), f'{what}: receives')
+    claim(row(text, '  merges').split()[0] == str(each['runs_merged']), f'{what}: merges')
+    claim(each['disk_bytes'] == each['read_bytes'] + each['written_bytes'] +
+          2 * (each['spilled_bytes'] + each['passes_bytes']), f'{what}: disk')
+    claim(each['spilled_bytes'] + each['kept_bytes'] == each['read_bytes'], f'{what}: stored')
+    claim((each['passes_bytes'] > 0) == (said['plan']['passes'] > 1), f'{what}: passes')
+    claim(abs(sum(phase['expected_s'] for phase in of_ranks['phases']) - said['expected_s']) < 1e-4,
+          f'{what}: phases do not add up')
+    for limit in of_ranks['limits']:
+        claim(limit['is_passed'] == (limit['is'] > limit['limit']), f'{what}: {limit}')
+    claim(f'{of_ranks["breaks_first"]}' in [limit['name'] for limit in of_ranks['limits']] and
+          text.count('<- breaks first') == 1, f'{what}: what breaks first')
+    return said
+
+
 def check_times(what, said):
     claim(abs(sum(phase['expected_s'] for phase in said['phases']) - said['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
@@ -150,6 +175,19 @@ def main():
           said['temporary']['needed_bytes'] > 0 and said['temporary']['is_enough'] is None, 'pipe')
     said = agree('assumed', '-S', '1M', '--assume-size=1G', pipe='keys')
     claim(said['for_each_bytes'] is None and said['input']['assumed_bytes'] == 1 << 30, 'assumed')
+    said = ranks('ranks', '--ranks=3', '-S', '1M', 'keys', '-T', 'nowhere', '-o', 'nowhere/output')
+    claim(said['input']['records'] == 500000 and said['plan']['runs_spilled'] > 0,
+          'ranks of a file')
+    said = ranks('assumed', '--ranks=1000', '--assume-size=100T', '-S', '128G', '--parallel=8',
+                 '--assume-rates=network=1000000000,disk=1G', '-R', '100', '-k', '0:b10',
+                 pipe='keys')
+    claim(said['input'] == {'files': 1, 'bytes': None, 'records': None, 'assumed_bytes': 100 << 40,
+                            'format': 'raw', 'compressed_files': 0, 'unseen_files': 0},
+          'an input that is not there')
+    claim(said['memory']['limit_bytes'] > 100 << 30, 'the memory is that of other machines')
+    links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
+    claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
+          not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
     return broken > 0
 
 

@@ -11,6 +11,15 @@ cat findings
 claim 'what neither form is, is refused'
 refuses 'explain' --explain=xml
 
+claim 'ranks are planned for, and nothing else'
+refuses 'ranks needs --explain' --ranks=3
+refuses 'assume-rates needs --explain' --assume-rates=disk=1G
+refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
+refuses "assume-rates: 'disc' is none of disk, network" --explain --ranks=3 --assume-rates=disc=1G
+refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=network=1G,disk
+refuses 'merge is not possible with several ranks' --explain --ranks=3 -m
+true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
+
 claim 'where the sort could write nothing, there is no plan'
 generate -b 8M -o input
 mkdir directory

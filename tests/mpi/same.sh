@@ -139,6 +139,15 @@ grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broke
 rm out/x.0007
 all_gone "out/x.0007"
 
+claim "ranks that there are plan as ranks that are assumed, and one of them says it"
+run --explain --ranks=3 --parallel=1 -S 4M random
+mv stdout assumed
+ranks 3 --explain --parallel=1 -S 4M random -o out/x
+[ "$status" -eq 0 ] || broken "--explain: status $status"
+grep -q 'each of 3 ranks' assumed || broken "--ranks=3: $(head -3 assumed)"
+cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
+all_gone "--explain"
+
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
 refuses_all 'cannot be used together' --verify --index random

@@ -108,10 +108,11 @@ static void explanation_is_returned_and_nothing_is_written(void **state)
 {
 	const char *const input = input_path;
 	const struct sort_spec spec = spec_of(&input);
+	const struct assumptions nothing = { 0 };
 	struct explanation explanation;
 
 	(void)state;
-	assert_int_equal(sort_explain(&spec, 0, &nobody, NULL, &explanation), 0);
+	assert_int_equal(sort_explain(&spec, &nothing, &nobody, NULL, &explanation), 0);
 	assert_true(explanation.plan.fits);
 	assert_int_equal(explanation.plan.input_nbytes, 8 * N);
 	assert_int_equal(explanation.loads.nbytes[PHASE_MERGE][STAGE_WRITE], 8 * N);

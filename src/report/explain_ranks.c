@@ -1,0 +1,158 @@
+/*
+ * explain_ranks - what --explain says of several ranks (see explain.h)
+ *
+ *	each of 1000 ranks, if nothing shrinks
+ *	  reads           931.3 GiB of the input
+ *	  ...
+ *	limits: what breaks first
+ *	  runs             34.2 %  50000 of 146000 that can be merged at once
+ */
+#include "src/report/explain.h"
+
+#include <inttypes.h>
+
+#include "src/base/size.h"
+
+/* From here on a limit is called near. */
+static const double near_part = 0.8;
+
+struct sized {
+	char text[32];
+};
+
+static struct sized size_of(uint64_t nbytes)
+{
+	struct sized sized;
+
+	size_format(nbytes, sized.text);
+	return sized;
+}
+
+static void print_share(const struct rank_loads *loads, FILE *stream)
+{
+	fprintf(stream, "\neach of %" PRIu32 " ranks, if nothing shrinks\n", loads->n_ranks);
+	fprintf(stream, "  %-16s%s of the input\n", "reads", size_of(loads->read_nbytes).text);
+	fprintf(stream, "  %-16s%" PRIu64 " runs: %s on its disk, %s in memory\n", "stores",
+		loads->n_runs, size_of(loads->spilled_nbytes).text,
+		size_of(loads->kept_nbytes).text);
+	fprintf(stream, "  %-16sin some %" PRIu32 " rounds with all others\n", "finds its range",
+		loads->n_cut_rounds);
+	fprintf(stream, "  %-16s%s, of it %s records, in %" PRIu64 " messages of %s\n", "receives",
+		size_of(loads->received_nbytes).text, size_of(loads->items_nbytes).text,
+		loads->n_messages, size_of(loads->message_nbytes).text);
+	fprintf(stream, "  %-16sas much\n", "sends");
+	fprintf(stream, "  %-16s%" PRIu64 " runs, its range of those of all\n", "merges",
+		loads->n_merged);
+	if (loads->passes_nbytes)
+		fprintf(stream, "  %-16s%s more of them, to its disk and back\n", "moves",
+			size_of(loads->passes_nbytes).text);
+	fprintf(stream, "  %-16s%s, %" PRIu64 " records; %s more or less at most\n", "writes",
+		size_of(loads->written_nbytes).text, loads->n_output_records,
+		size_of(loads->uneven_nbytes).text);
+}
+
+static double quotient(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+static void print_sums(const struct rank_loads *loads, FILE *stream)
+{
+	const uint64_t n = loads->n_ranks;
+
+	fprintf(stream, "all together\n  %-16s%s, %.3f of the input\n", "disk",
+		size_of(loads->disk_nbytes * n).text,
+		quotient(loads->disk_nbytes, loads->read_nbytes));
+	fprintf(stream, "  %-16s%s, %.4f of the records that change ranks\n", "network",
+		size_of(loads->received_nbytes * n).text,
+		quotient(loads->received_nbytes, loads->items_nbytes));
+}
+
+static void print_rate(const struct rank_rates *rates, enum rank_link link, FILE *stream)
+{
+	const uint64_t per_s = rates->per_s[link];
+
+	fprintf(stream, "%s %s", link ? "," : "", rank_link_name(link));
+	if (per_s == 0)
+		fputs(" not reckoned with", stream);
+	else if (link == RANK_MESSAGES)
+		fprintf(stream, " %" PRIu64 "/s", per_s);
+	else
+		fprintf(stream, " %s/s", size_of(per_s).text);
+	if (per_s && !rates->is_stated[link])
+		fputs(" (assumed)", stream);
+}
+
+static void print_link(const struct rank_loads *loads, const struct rank_rates *rates,
+		       enum rank_phase phase, enum rank_link link, bool is_slowest, FILE *stream)
+{
+	const uint64_t n = loads->nbytes[phase][link];
+
+	fprintf(stream, "  %-12s", rank_link_name(link));
+	if (link == RANK_MESSAGES)
+		fprintf(stream, "%12" PRIu64, n);
+	else
+		fprintf(stream, "%12s", size_of(n).text);
+	fprintf(stream, " %12.1f s%s\n", rank_link_s(loads, rates, phase, link),
+		is_slowest ? "  <- the longest" : "");
+}
+
+static void print_times(const struct rank_loads *loads, const struct rank_rates *rates,
+			FILE *stream)
+{
+	double sum_s = 0;
+
+	fputs("\nrates of each rank:", stream);
+	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
+		print_rate(rates, link, stream);
+	fputs("; --assume-rates gives others\n", stream);
+	for (enum rank_phase phase = 0; phase < N_RANK_PHASES; phase++) {
+		enum rank_link slowest;
+		const double s = rank_phase_s(loads, rates, phase, &slowest);
+
+		fprintf(stream, "%s: about %.1f s\n", rank_phase_name(phase), s);
+		for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
+			if (loads->nbytes[phase][link] && rates->per_s[link])
+				print_link(loads, rates, phase, link, link == slowest, stream);
+		sum_s += s;
+	}
+	fprintf(stream, "in all: about %.1f s\n", sum_s);
+}
+
+/* What is counted, and what it may come to. */
+static const struct {
+	const char *name;
+	bool is_count;
+	const char *of;
+} limits[N_RANK_LIMITS] = {
+	[RANK_FAN_IN] = { "runs", true, "that can be merged at once" },
+	[RANK_INDEX] = { "index of runs", false, "of memory for that" },
+	[RANK_UNEVEN] = { "unevenness", false, "a percent of a range" },
+	[RANK_OVERHEAD] = { "no records", false, "2 percent of the records received" },
+	[RANK_WAITING] = { "messages", true, "in the time that the bytes take" },
+};
+
+static void print_limit(const struct rank_loads *loads, enum rank_limit which, FILE *stream)
+{
+	const struct rank_limit_state *state = &loads->limits[which];
+	const char *mark = state->part > 1 ? ": passed" : state->part > near_part ? ": near" : "";
+
+	fprintf(stream, "  %-16s%8.1f %%  ", limits[which].name, 100 * state->part);
+	if (limits[which].is_count)
+		fprintf(stream, "%" PRIu64 " of %" PRIu64 " ", state->is, state->limit);
+	else
+		fprintf(stream, "%s of %s, ", size_of(state->is).text, size_of(state->limit).text);
+	fprintf(stream, "%s%s%s\n", limits[which].of, mark,
+		which == rank_nearest_limit(loads) ? "  <- breaks first" : "");
+}
+
+void explain_print_ranks(const struct rank_loads *loads, const struct rank_rates *rates,
+			 FILE *stream)
+{
+	print_share(loads, stream);
+	print_sums(loads, stream);
+	print_times(loads, rates, stream);
+	fputs("\nlimits\n", stream);
+	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
+		print_limit(loads, i, stream);
+}
