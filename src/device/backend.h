@@ -48,6 +48,7 @@ struct backend_config {
 	uint64_t device_memory_nbytes; /* limit for each device; 0: what is free less a tenth */
 	unsigned number;               /* which device of the back end; from 0 */
 	unsigned n_sharing;            /* so many times it is opened; 0: once */
+	unsigned n_elsewhere;          /* and so many times by other processes */
 	unsigned place;      /* among several of a sort, from 1, for statistics; 0: alone */
 	struct stats *stats; /* where operations report their time; may be NULL */
 };
@@ -259,6 +260,8 @@ struct backend_kind {
 	int (*sample)(struct lane *lane, const struct sample_op *op);
 };
 
+enum { BACKEND_IDENTITY_NBYTES = 16 };
+
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 	/* N_LAYOUT_KINDS, by enum layout_kind; NULL: it does not take such layouts. */
@@ -270,6 +273,11 @@ struct backend {
 	int (*probe)(const char **ret_why);
 	/* How many there are. NULL: one. */
 	unsigned (*n_devices)(void);
+	/*
+	 * Which one it is, whatever its number is in this process; zeros: it cannot be known. NULL:
+	 * they are not told apart.
+	 */
+	void (*identify)(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES]);
 	/* -ENOMEM without a message: the device has no memory left; else after one. */
 	int (*open)(const struct backend_config *config, struct device **ret_device);
 	void (*close)(struct device *device); /* NULL is fine; all lanes must be closed */

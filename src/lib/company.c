@@ -87,7 +87,6 @@ void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
 	const unsigned n = count_neighbours(ranks), n_cpus = cpus_available("");
 	const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
 
-	spec->backend = BACKEND_CPU; /* GPUs are not shared out yet */
 	if (spec->memory_nbytes == 0)
 		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
 	/* What has been bound to some processors has its share already. */

@@ -43,6 +43,14 @@ static int look_at_inputs(void *context, const struct sort_spec *spec, const str
 	return r < 0 || !sort->options.debug ? r : debug_tell(spec, layout, input);
 }
 
+static void hear_of_device(void *context, const char *name)
+{
+	const struct gsort *sort = context;
+
+	if (sort->options.debug)
+		debug_tell_device(name);
+}
+
 static void note_commitment(void *context)
 {
 	const struct gsort *sort = context;
@@ -65,6 +73,7 @@ static int serve_purpose(struct gsort *sort)
 {
 	const struct sort_observer observer = { .context = sort,
 						.opened = look_at_inputs,
+						.device = hear_of_device,
 						.committed = note_commitment };
 	const struct assumptions assumed = { .nbytes = sort->assumed_nbytes,
 					     .rank_rates = sort->options.rank_rates };

@@ -198,7 +198,8 @@ static const struct option_spec specs[N_ROWS] = {
 			      .company = COMPANY_CAN },
 	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",
 				"the same for each GPU; default: 90 % of what is free",
-				.take = option_take_size, MEMBER(device_memory_nbytes) },
+				.take = option_take_size, MEMBER(device_memory_nbytes),
+				.company = COMPANY_CAN },
 	[ROW_TEMP_DIR] = { "temporary-directory", 'T', "DIR",
 			   "spill here; several are used side by side; default $TMPDIR, else /tmp",
 			   .repeats = true, .take = argument_take_temp_dir,
@@ -225,9 +226,10 @@ static const struct option_spec specs[N_ROWS] = {
 			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges),
 			 .company = COMPANY_CAN },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
-			  .take = option_take_choice, MEMBER(backend), .choices = backends },
+			  .take = option_take_choice, MEMBER(backend), .choices = backends,
+			  .company = COMPANY_CAN },
 	[ROW_GPUS] = { "gpus", 0, "LIST", "which GPUs: 0,1 say, or all", .take = argument_take_gpus,
-		       .means_same = argument_means_same_gpus },
+		       .means_same = argument_means_same_gpus, .company = COMPANY_CAN },
 
 	[ROW_PROGRESS] = { "progress", 0, "auto|always|never",
 			   "a line on standard error while it runs; auto (the default): on a "

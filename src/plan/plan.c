@@ -349,7 +349,7 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 /* Does the device pack what is spilled? It pays for what goes over a link. */
 static bool device_packs(const struct plan_request *request, const struct plan *plan)
 {
-	return plan->copies && !plan->fits && request->stores_codes &&
+	return plan->copies && (!plan->fits || request->n_ranks > 1) && request->stores_codes &&
 	       compression_takes_delta(&request->compression);
 }
 

@@ -107,3 +107,8 @@ int debug_tell(const struct sort_spec *spec, const struct layout *layout, struct
 	n = nbytes / layout->record_nbytes;
 	return tell_records(layout, input, n < SHOWN_RECORDS ? n : SHOWN_RECORDS);
 }
+
+void debug_tell_device(const char *name)
+{
+	detail("device: %s", name);
+}

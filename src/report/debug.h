@@ -1,5 +1,5 @@
 /*
- * debug - how the keys were understood, for --debug
+ * debug - how the keys were understood, and with what they are sorted, for --debug
  */
 #pragma once
 
@@ -12,3 +12,6 @@
  * from the sort (a pipe's cannot). Returns 0 or a negative errno after a message.
  */
 int debug_tell(const struct sort_spec *spec, const struct layout *layout, struct input *input);
+
+/* What it is sorted with. */
+void debug_tell_device(const char *name);

@@ -66,8 +66,8 @@ int runs_store_resident(struct sort *sort)
 
 	if (!is_due || n_resident == 0)
 		return 0;
-	/* What is merged of them goes back as fast. */
-	if (sort->spec->ranks)
+	/* What is merged of them goes back as fast, where it is in the same memory. */
+	if (sort->spec->ranks && !job->plan.copies)
 		spill_allow_memory(job->spill,
 				   runs_n_items(sort->store.runs + n_stored, n_resident) *
 					   job->layout->resident_nbytes);

@@ -89,19 +89,24 @@ int setup_look_ahead(struct settled *settled, struct job *job, bool may_open)
 	return r < 0 || settled->is_done ? r : settle(settled, job);
 }
 
-static int choose_backend(struct job *job, const struct sort_spec *spec,
+static int choose_backend(const struct job *job, const struct setup *setup,
 			  const struct backend **ret_backend)
 {
-	return backend_choose(spec->backend, input_total_nbytes(job->input), setup_n_threads(spec),
-			      ret_backend);
+	return backend_choose(setup->spec->backend, setup_own_nbytes(job, setup),
+			      setup_n_threads(setup->spec), ret_backend);
 }
 
-static int open_workers(struct job *job, const struct backend *backend,
-			const struct sort_spec *spec)
+static int open_workers(struct job *job, const struct backend *backend, const struct setup *setup)
 {
+	const struct workers_wish wish = {
+		.n_threads = setup_n_threads(setup->spec),
+		.input_nbytes = setup_own_nbytes(job, setup),
+		.share = setup->devices,
+	};
+
 	if (backend != &backend_cpu)
 		input_prefetch(job->input, prefetch_nbytes);
-	return workers_open(job, backend, spec, setup_n_threads(spec));
+	return workers_open(job, backend, setup->spec, &wish);
 }
 
 static void choose_way_of_spill(struct job *job)
@@ -125,7 +130,7 @@ static uint64_t memory_of_spill(const struct job *job, const struct sort_spec *s
 {
 	const struct plan *plan = &job->plan;
 
-	return spec->ranks && plan->fits ? plan->n_chunks * plan->chunk_nbytes :
+	return spec->ranks && plan->fits && !plan->copies ? plan->n_chunks * plan->chunk_nbytes :
 					   plan->host_tier_nbytes;
 }
 
@@ -212,7 +217,7 @@ static int choose_layout(struct job *job, const struct setup *setup)
 /* Device, plan and chunk buffers; -ENOMEM without a message. */
 static int open_sorting(struct job *job, const struct backend *backend, const struct setup *setup)
 {
-	int r = open_workers(job, backend, setup->spec);
+	int r = open_workers(job, backend, setup);
 
 	if (r == 0)
 		r = choose_layout(job, setup);
@@ -261,11 +266,14 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 	return open_sorting(job, *backend, setup);
 }
 
-int setup_open(const struct setup *setup, struct job *job)
+int setup_open(struct setup *setup, struct job *job)
 {
 	const struct backend *backend;
-	int r = choose_backend(job, setup->spec, &backend);
+	int r = choose_backend(job, setup, &backend);
 
+	setup->devices = DEVICE_SHARE_ALONE;
+	if (r == 0 && setup->spec->ranks)
+		r = device_share_find(setup->spec->ranks, backend, &setup->devices);
 	if (setup->checkpoint)
 		job->keeper = checkpoint_keeper(setup->checkpoint);
 	setup_limit_input(job->input, setup->spec);

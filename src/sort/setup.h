@@ -10,6 +10,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/plan/job.h"
 #include "src/plan/spec.h"
+#include "src/sort/device_share.h"
 #include "src/sort/sort.h"
 
 /* What is sorted, as far as it is known: an input may say itself what its records are. */
@@ -28,6 +29,7 @@ struct setup {
 	bool counts_first;             /* as well */
 	bool explains;                 /* only a plan is wanted, ... */
 	uint64_t assumed_nbytes;       /* ... of so much, where it is not known; 0: endless */
+	struct device_share devices;   /* what is this process's of them: setup_open() finds it */
 };
 
 /*
@@ -50,7 +52,7 @@ int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
  * Open what is not given in the job (job.h). Returns 0, or a negative errno after a message;
  * setup_close() is due in both cases.
  */
-int setup_open(const struct setup *setup, struct job *job);
+int setup_open(struct setup *setup, struct job *job);
 
 /* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
 void setup_close(struct job *job);

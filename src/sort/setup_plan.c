@@ -101,8 +101,8 @@ uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup)
 		       nbytes;
 }
 
-/* Of several ranks the largest part: all plan alike. */
-static uint64_t input_nbytes(const struct job *job, const struct setup *setup)
+/* All plan alike. */
+uint64_t setup_own_nbytes(const struct job *job, const struct setup *setup)
 {
 	const uint64_t nbytes = setup_input_nbytes(job, setup);
 	const uint64_t record_nbytes = job->layout->record_nbytes;
@@ -124,7 +124,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.device_nbytes = job->info.memory_nbytes,
 		.device_name = job->info.name,
 		.n_devices = job->n_workers,
-		.input_nbytes = input_nbytes(job, setup),
+		.input_nbytes = setup_own_nbytes(job, setup),
 		.n_ranks = n_ranks,
 		.n_threads = setup_n_threads(spec),
 		.memory_nbytes = data_limit(spec, memory_limit(spec)),

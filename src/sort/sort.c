@@ -16,6 +16,19 @@
 #include "src/sort/setup.h"
 #include "src/sort/share.h"
 
+static int tell_devices(const struct sort *sort)
+{
+	const struct sort_observer *observer = sort->settled.observer;
+	const char *name = sort->job.info.name;
+
+	if (sort->spec->ranks)
+		return device_share_tell(sort->spec->ranks, name, observer->device,
+					 observer->context);
+	if (observer->device)
+		observer->device(observer->context, name);
+	return 0;
+}
+
 /* The output first: whoever feeds us may wait for it. */
 static int open_rest(struct sort *sort)
 {
@@ -32,6 +45,8 @@ static int open_rest(struct sort *sort)
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		result_choose_way(&sort->result);
+	if (r == 0)
+		r = tell_devices(sort);
 	return r == 0 && sort->spec->ranks ? share_agree(sort) : r;
 }
 

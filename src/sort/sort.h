@@ -18,6 +18,8 @@ struct sort_observer {
 	 */
 	int (*opened)(void *context, const struct sort_spec *spec, const struct layout *layout,
 		      struct input *input);
+	/* With these it is sorted; of several ranks the first hears of each. NULL: no matter. */
+	void (*device)(void *context, const char *name);
 	/* The output has its name: the sort does not fail any more. NULL: no matter. */
 	void (*committed)(void *context);
 };

@@ -25,8 +25,10 @@ enum { LEAST_MEMORY_PART = 2 };
 enum { HELD_PART = 8 };
 
 struct wanted {
-	const unsigned *numbers; /* NULL: 0, 1, ... */
-	unsigned n;
+	const unsigned *numbers;   /* of all who share; NULL: 0, 1, ... */
+	unsigned n_all;            /* of them */
+	struct device_share share; /* of these are wanted n from `begin` on */
+	unsigned begin, n;
 	bool may_miss; /* those that cannot be had are done without, as long as there is one */
 };
 
@@ -35,25 +37,48 @@ static unsigned number_of(const struct wanted *wanted, unsigned i)
 	return wanted->numbers ? wanted->numbers[i] : i;
 }
 
-/* Those of a list must be had. */
-static struct wanted find_wanted(const struct backend *backend, const struct sort_spec *spec)
+static unsigned at_most(unsigned n, unsigned most)
 {
-	const unsigned n = backend_n_devices(backend);
-
-	if (spec->n_gpus)
-		return (struct wanted){ .numbers = spec->gpus, .n = spec->n_gpus };
-	if (!spec->all_gpus || n < 1)
-		return (struct wanted){ .n = 1 };
-	return (struct wanted){ .n = n < JOB_MOST_WORKERS ? n : JOB_MOST_WORKERS,
-				.may_miss = true };
+	return n < most ? n : most;
 }
 
-static unsigned count_sharing(const struct wanted *wanted, unsigned number)
+/* What is this process's. Those of a list must be had. */
+static struct wanted find_own(const struct backend *backend, const struct sort_spec *spec,
+			      struct device_share share)
+{
+	const unsigned n_there = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
+	const unsigned n = n_there ? n_there : 1;
+	const struct device_group group = device_share_group(share.place, share.n, n);
+	const unsigned n_own = group.end - group.begin;
+
+	return (struct wanted){
+		.numbers = spec->n_gpus ? spec->gpus : NULL,
+		.n_all = n,
+		.share = share,
+		.begin = group.begin,
+		.n = spec->n_gpus ? n_own : at_most(n_own, JOB_MOST_WORKERS),
+		.may_miss = !spec->n_gpus,
+	};
+}
+
+static unsigned count_in_group(const struct wanted *wanted, unsigned place, unsigned number)
+{
+	const struct device_group group =
+		device_share_group(place, wanted->share.n, wanted->n_all);
+	unsigned n = 0;
+
+	for (unsigned i = group.begin; i < group.end; i++)
+		n += number_of(wanted, i) == number;
+	return n;
+}
+
+static unsigned count_elsewhere(const struct wanted *wanted, unsigned number)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < wanted->n; i++)
-		n += number_of(wanted, i) == number;
+	for (unsigned place = 0; place < wanted->share.n; place++)
+		if (place != wanted->share.place)
+			n += count_in_group(wanted, place, number);
 	return n;
 }
 
@@ -110,9 +135,10 @@ static int open_all(struct job *job, const struct backend *backend, const struct
 	for (unsigned i = 0; i < wanted->n && r == 0; i++) {
 		const bool is_last_hope = i + 1 == wanted->n && job->n_workers == 0;
 
-		config->number = number_of(wanted, i);
+		config->number = number_of(wanted, wanted->begin + i);
 		config->place = wanted->n > 1 ? i + 1 : 0;
-		config->n_sharing = count_sharing(wanted, config->number);
+		config->n_sharing = count_in_group(wanted, wanted->share.place, config->number);
+		config->n_elsewhere = count_elsewhere(wanted, config->number);
 		r = wanted->may_miss && !is_last_hope ? try_worker(job, backend, config) :
 							open_worker(job, backend, config);
 	}
@@ -170,7 +196,7 @@ static __attribute__((format(printf, 3, 4))) void append(char *name, size_t room
 	va_end(arguments);
 }
 
-/* "2 x NVIDIA H200 (0, 1)", or of different ones the name of each. */
+/* "2 x NVIDIA H200 (0, 1)", or "NVIDIA H200 (1)", or of different ones the name of each. */
 static void name_all(struct job *job)
 {
 	struct device_info first, info;
@@ -182,9 +208,10 @@ static void name_all(struct job *job)
 		are_alike = are_alike && strcmp(info.name, first.name) == 0;
 	}
 	job->info.name[0] = '\0';
+	if (are_alike && job->n_workers > 1)
+		append(job->info.name, sizeof job->info.name, "%u x ", job->n_workers);
 	if (are_alike)
-		append(job->info.name, sizeof job->info.name, "%u x %.80s", job->n_workers,
-		       first.name);
+		append(job->info.name, sizeof job->info.name, "%.80s", first.name);
 	for (uint32_t i = 0; i < job->n_workers; i++) {
 		device_describe(job->workers[i].device, &info);
 		if (!are_alike)
@@ -198,10 +225,11 @@ static void name_all(struct job *job)
 		append(job->info.name, sizeof job->info.name, ")");
 }
 
-static void describe(struct job *job)
+/* Where others share devices that have numbers, it is said which ones these are. */
+static void describe(struct job *job, const struct backend *backend, struct device_share share)
 {
 	device_describe(job_device(job), &job->info);
-	if (job->n_workers > 1)
+	if (job->n_workers > 1 || (share.n > 1 && backend->n_devices))
 		name_all(job);
 	for (uint32_t i = 1; i < job->n_workers; i++)
 		if (memory_of(&job->workers[i]) < job->info.memory_nbytes)
@@ -233,10 +261,9 @@ static int open_wanted(struct job *job, const struct backend *backend, const str
 	return r;
 }
 
-/* How many devices, as the one that is open, would hold the input; 1 if that does not count. */
-static unsigned count_holding(const struct job *job, const struct sort_spec *spec)
+/* How many devices, as the one that is open, would hold so much; 1 if that does not count. */
+static unsigned count_holding(const struct job *job, const struct sort_spec *spec, uint64_t nbytes)
 {
-	const uint64_t nbytes = input_total_nbytes(job->input);
 	const struct layout *layout = job->layout;
 	struct device_info info;
 	uint64_t held_records, n;
@@ -249,36 +276,43 @@ static unsigned count_holding(const struct job *job, const struct sort_spec *spe
 	return n < JOB_MOST_WORKERS ? (unsigned)n : JOB_MOST_WORKERS;
 }
 
-/* Where one of several devices is open, and too small: it is opened again, as one of several. */
-static int open_more(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		     struct backend_config *config)
+/* The first, and, if it is too small, as many as pay: then it is opened again, as one of these. */
+static int open_usual(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		      const struct workers_wish *wish, struct wanted own,
+		      struct backend_config *config)
 {
-	const unsigned there = backend_n_devices(backend);
-	const unsigned holding = there > 1 ? count_holding(job, spec) : 1;
-	const struct wanted wanted = { .n = holding < there ? holding : there, .may_miss = true };
+	const unsigned n_own = own.n;
+	int r;
 
-	if (wanted.n <= 1)
+	own.n = 1;
+	own.may_miss = false;
+	r = open_wanted(job, backend, &own, config);
+	if (r < 0 || n_own <= 1)
+		return r;
+	own.n = at_most(count_holding(job, spec, wish->input_nbytes), n_own);
+	own.may_miss = true;
+	if (own.n <= 1)
 		return 0;
 	workers_close(job);
-	return open_wanted(job, backend, &wanted, config);
+	return open_wanted(job, backend, &own, config);
 }
 
 int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
-		 unsigned n_threads)
+		 const struct workers_wish *wish)
 {
-	const struct wanted wanted = find_wanted(backend, spec);
+	const struct wanted own = find_own(backend, spec, wish->share);
 	struct backend_config config = {
-		.n_threads = n_threads,
+		.n_threads = wish->n_threads,
 		.device_memory_nbytes = spec->device_memory_nbytes,
 		.stats = job->stats,
 	};
-	int r = open_wanted(job, backend, &wanted, &config);
+	int r = spec->n_gpus || spec->all_gpus ?
+			open_wanted(job, backend, &own, &config) :
+			open_usual(job, backend, spec, wish, own, &config);
 
-	if (r == 0 && !spec->n_gpus && !spec->all_gpus)
-		r = open_more(job, backend, spec, &config);
 	if (r < 0)
 		return r;
-	describe(job);
+	describe(job, backend, wish->share);
 	find_reach(job);
 	return 0;
 }

@@ -1,47 +1,12 @@
 #!/bin/sh
 # same - gsort-mpi writes what gsort writes, byte for byte, however many ranks there are
 #
-# MPIRUN and GSORT_MPI say where those are; the rest is as for scripts of the command line. Each
-# start of mpirun takes half a second, so there are few.
+# Each start of mpirun takes half a second, so there are few.
 # GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
-cli=$(cd "$(dirname "$0")/../cli" && pwd)
-. "$cli/prelude.sh"
-. "$cli/pick.sh"
+. "$(dirname "$0")/ranks.sh"
 
 GSORT_ROUNDS=${GSORT_ROUNDS:-2}
 echo "GSORT_SEED=$seed"
-
-# Of containers, of root, and of more ranks than cores.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export HYDRA_LAUNCHER=fork
-
-# ranks N ARGUMENT...: as `run`
-ranks() {
-	n=$1
-	shift
-	timeout 120 "$MPIRUN" -np "$n" "$GSORT_MPI" "$@" > stdout 2> stderr < /dev/null
-	status=$?
-}
-
-# all_gone WHAT: nothing is left, of the output or in the temporary space
-all_gone() {
-	[ -z "$(ls -A out)" ] || broken "$1 leaves $(ls -A out | tr '\n' ' ')"
-	nothing_left "$1"
-}
-
-# agrees N ARGUMENT...: N ranks and one process
-agrees() {
-	n=$1
-	shift
-	run "$@" -o expected
-	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	ranks "$n" "$@" -o out/x
-	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
-	cmp -s expected out/x || broken "$n ranks, $*: something else was written"
-	rm -f out/x
-	all_gone "$n ranks, $*"
-}
 
 # refuses_all REGEX ARGUMENT...: several ranks do, with one line, and write nothing
 refuses_all() {
@@ -81,7 +46,6 @@ agrees_together() {
 	all_gone "in parts, $*"
 }
 
-mkdir out
 generate -n 200000 -t u64 -o random
 generate -n 100000 -t u64 -d few -o few
 generate -n 20000 -R 24 -k 3:b10 -d few -o records
@@ -183,9 +147,7 @@ claim "ranks that are not asked for the same, or see other files, say so"
 for other in 'few -o out/x' 'random -r -o out/x'; do
 	# They are words.
 	# shellcheck disable=SC2086
-	timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" random -o out/x : -np 1 "$GSORT_MPI" $other \
-		> stdout 2> stderr < /dev/null
-	status=$?
+	launch -np 2 "$GSORT_MPI" random -o out/x : -np 1 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
 	grep -q '^gsort: rank 2, .* sorts something else than the first rank' stderr ||
 		broken "$other"

@@ -348,6 +348,7 @@ const struct backend backend_cuda = {
 	.kinds = kinds,
 	.probe = cuda_device_probe,
 	.n_devices = cuda_device_n,
+	.identify = cuda_device_identify,
 	.open = cuda_device_open,
 	.close = cuda_device_close,
 	.describe = cuda_device_describe,

@@ -79,19 +79,39 @@ unsigned cuda_device_n(void)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* What is free is for all that share it. */
+void cuda_device_identify(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES])
+{
+	struct cudaDeviceProp properties = { 0 };
+
+	cuda_pass_over(cudaGetDeviceProperties(&properties, (int)number));
+	_Static_assert(sizeof properties.uuid == BACKEND_IDENTITY_NBYTES, "it is copied whole");
+	memcpy(ret_identity, &properties.uuid, sizeof properties.uuid);
+}
+
+static uint64_t usable(size_t nbytes)
+{
+	return nbytes - nbytes / 10;
+}
+
+/*
+ * What is free is for all that share it. Other processes may have taken theirs, or may not yet: of
+ * the whole they leave a part to this one.
+ */
 static int find_memory(struct cuda_device *device, const struct backend_config *config)
 {
-	const uint64_t limit_nbytes = config->device_memory_nbytes;
+	const unsigned n_here = config->n_sharing ? config->n_sharing : 1;
+	uint64_t limit_nbytes = config->device_memory_nbytes;
 	size_t free_nbytes, total_nbytes;
+	uint64_t share_nbytes;
 	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "its memory");
 
 	if (r < 0)
 		return r;
-	device->memory_nbytes = free_nbytes - free_nbytes / 10;
-	if (config->n_sharing)
-		device->memory_nbytes /= config->n_sharing;
-	if (limit_nbytes && limit_nbytes < device->memory_nbytes)
+	device->memory_nbytes = usable(free_nbytes) / n_here;
+	share_nbytes = usable(total_nbytes) / (n_here + config->n_elsewhere);
+	if (limit_nbytes == 0 || share_nbytes < limit_nbytes)
+		limit_nbytes = share_nbytes;
+	if (limit_nbytes < device->memory_nbytes)
 		device->memory_nbytes = limit_nbytes;
 	return 0;
 }

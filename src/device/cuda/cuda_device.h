@@ -51,6 +51,7 @@ int cuda_device_use(const struct cuda_device *device);
 /* Members of struct backend. */
 int cuda_device_probe(const char **ret_why);
 unsigned cuda_device_n(void);
+void cuda_device_identify(unsigned number, unsigned char ret_identity[BACKEND_IDENTITY_NBYTES]);
 int cuda_device_open(const struct backend_config *config, struct device **ret_device);
 void cuda_device_close(struct device *device);
 void cuda_device_describe(const struct device *device, struct device_info *ret_info);

@@ -48,8 +48,13 @@ struct cudaPointerAttributes {
 	int type;
 };
 
+typedef struct {
+	char bytes[16];
+} cudaUUID_t;
+
 struct cudaDeviceProp {
 	char name[256];
+	cudaUUID_t uuid;
 	int major, minor;
 	int pciDomainID, pciBusID, pciDeviceID;
 };

@@ -127,7 +127,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags)
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int device)
 {
-	(void)device;
+	*ret_properties = (struct cudaDeviceProp){ .uuid.bytes = { (char)(1 + device) } };
 	strcpy(ret_properties->name, "kernels on the CPU");
 	ret_properties->major = 9;
 	ret_properties->minor = 0;

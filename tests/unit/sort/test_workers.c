@@ -21,7 +21,8 @@ enum { N_DEVICES = 4, NONE = -1 };
 
 static struct backend backend; /* N_DEVICES, one of which is as a test wants it */
 static int missing = NONE, small = NONE;
-static unsigned opened[8], sharing[8], n_opened;
+static unsigned opened[8], sharing[8], elsewhere[8], n_opened;
+static struct device_share share;
 static struct job job;
 static const struct layout layout = { .record_nbytes = 8, .resident_nbytes = 8 };
 
@@ -30,7 +31,8 @@ static int open_some(const struct backend_config *config, struct device **ret_de
 	if ((int)config->number == missing)
 		return (fail)(-EIO, "it is busy");
 	opened[n_opened] = config->number;
-	sharing[n_opened++] = config->n_sharing;
+	sharing[n_opened] = config->n_sharing;
+	elsewhere[n_opened++] = config->n_elsewhere;
 	return backend_owning.open(config, ret_device);
 }
 
@@ -53,6 +55,7 @@ static int start(void **state)
 	backend.describe = describe_some;
 	missing = small = NONE;
 	n_opened = 0;
+	share = DEVICE_SHARE_ALONE;
 	owned_memory_set(N_DEVICES, false);
 	return r;
 }
@@ -67,7 +70,10 @@ static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
 	job.layout = &layout;
 	job.limit = UINT64_MAX;
-	return workers_open(&job, &backend, spec, 1);
+	return workers_open(&job, &backend, spec,
+			    &(struct workers_wish){ .n_threads = 1,
+						    .input_nbytes = nbytes,
+						    .share = share });
 }
 
 static void close_them(void)
@@ -188,6 +194,66 @@ static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
 	close_them();
 }
 
+/* What is had at that place of n; each is also opened so many times elsewhere. */
+static void check_place(unsigned place, unsigned n, const struct sort_spec *spec,
+			const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
+{
+	share = (struct device_share){ place, n };
+	assert_int_equal(open_on(8, spec), 0);
+	assert_int_equal(job.n_workers, n_numbers);
+	for (unsigned i = 0; i < n_numbers; i++) {
+		assert_int_equal(opened[i], numbers[i]);
+		assert_int_equal(elsewhere[i], n_elsewhere);
+	}
+	close_them();
+}
+
+static void several_ranks_share_them_out(void **state)
+{
+	static const unsigned gpus[] = { 3, 1, 3, 0 };
+	const struct sort_spec usual = { 0 }, all = { .all_gpus = true },
+			       list = { .gpus = gpus, .n_gpus = 4 };
+
+	(void)state;
+	check_place(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
+	check_place(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
+	check_place(0, 2, &all, (unsigned[]){ 0, 1 }, 2, 0);
+	check_place(1, 2, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_place(2, 3, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_place(3, 8, &all, &(unsigned){ 1 }, 1, 1);
+	check_place(8, 9, &all, &(unsigned){ 3 }, 1, 1);
+	check_place(0, 9, &all, &(unsigned){ 0 }, 1, 2);
+	check_place(0, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_place(1, 4, &list, &(unsigned){ 1 }, 1, 0);
+	check_place(2, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_place(3, 5, &list, &(unsigned){ 3 }, 1, 2);
+}
+
+static void a_rank_takes_as_many_of_its_own_as_hold_its_part(void **state)
+{
+	const uint64_t gib = UINT64_C(1) << 30;
+
+	(void)state;
+	share = (struct device_share){ 1, 2 };
+	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib << 10, &(struct sort_spec){ 0 });
+}
+
+static void it_is_said_which_one_of_those_that_ranks_share(void **state)
+{
+	struct device_info info;
+	char expected[sizeof info.name + 32];
+
+	(void)state;
+	share = (struct device_share){ 1, 2 };
+	assert_int_equal(open_on(8, &(struct sort_spec){ 0 }), 0);
+	device_describe(job_device(&job), &info);
+	snprintf(expected, sizeof expected, "%s (2)", info.name);
+	assert_string_equal(job.info.name, expected);
+	close_them();
+}
+
 static void all_have_the_memory_of_the_least_but_it_is_not_far_too_little(void **state)
 {
 	static const unsigned gpus[] = { 0, 1 };
@@ -226,6 +292,9 @@ int main(void)
 		FIXTURE(those_that_are_wanted_are_had_in_that_order),
 		FIXTURE(the_plan_says_which_devices),
 		FIXTURE(whose_device_is_shared_has_a_part_of_its_memory),
+		FIXTURE(several_ranks_share_them_out),
+		FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
+		FIXTURE(it_is_said_which_one_of_those_that_ranks_share),
 		FIXTURE(all_have_the_memory_of_the_least_but_it_is_not_far_too_little),
 		FIXTURE(it_is_known_who_reaches_whom),
 	};

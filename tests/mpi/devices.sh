@@ -1,0 +1,40 @@
+#!/bin/sh
+# devices - ranks of a machine share its devices, and write the same with and without
+#
+# There are two, which are imitated (tests/cli/gsort_apart.c); GSORT_MPI_APART has them.
+. "$(dirname "$0")/ranks.sh"
+
+GSORT_MPI=$GSORT_MPI_APART
+
+# have DEVICE...: the ranks of the last start had these
+have() {
+	printf '%s\n' "$@" > expected_devices
+	sed -n 's/^device: rank [0-9]*, on [^:]*: //p' stderr > devices
+	cmp -s expected_devices devices || broken "not $*, but $(tr '\n' ',' < devices)"
+}
+
+generate -n 200000 -t u64 -o random
+generate -n 20000 -R 24 -k 3:b10 -d few -o records
+
+claim "each of two ranks has a device, and what they spill is merged"
+agrees 2 -S 2M --temp-limit=1G random --debug
+have 'a device apart (0)' 'a device apart (1)'
+
+claim "several ranks have the same device, and nobody mixes memories"
+agrees 3 -R 24 -k 3:b10 records --index --debug
+have 'a device apart (0)' 'a device apart (0)' 'a device apart (1)'
+
+claim "a list is shared out, and a rank can have several"
+run -u random -o expected
+ranks 2 --gpus=1,0,0 --device-memory=1M -u random -o out/x --debug
+as_expected 'a list'
+have 'a device apart (1)' '2 x a device apart (0, 0)'
+
+claim "ranks with a device and without write the same"
+run -S 4M random -o expected
+launch -np 1 "$GSORT_MPI" --debug -S 4M random -o out/x : \
+	-np 1 "$GSORT_MPI" --backend=cpu --parallel=2 -S 4M random -o out/x : \
+	-np 1 "$GSORT_MPI" -S 2M random -o out/x
+as_expected 'with and without'
+have 'a device apart (0)' 'CPU, 2 threads' 'a device apart (1)'
+finish
