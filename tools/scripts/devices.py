@@ -3,6 +3,7 @@
 
 usage: devices.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--parts=P] [--rounds=N]
                   [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
+                  [--ranks=N,...] [--rank-memory=SIZE]
 
 PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `gpu_run.sh --pack` makes it. For each size
 (default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page cache is
@@ -17,6 +18,7 @@ sorted, everything in turn, round after round, with no output there:
 The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
 against one GPU, and the quickest beside them. With --check, each output is looked at once. Of the last round the
 statistics and the trace of each case go to --logs. --gpus: which GPUs, sets of them with / between.
+With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `gpu_ranks.sh --pack` makes.
 """
 import argparse
 import os
@@ -102,6 +104,14 @@ def commands(nbytes, kind, args):
             yield choice, shape, command + ([] if shape == 'pipe' else ['in'])
 
 
+def commands_of_ranks(kind, args):
+    memory = [f'-S{args.rank_memory}'] if args.rank_memory else []
+    for shape in set(args.only) & {'file', 'parts'}:
+        for n in args.ranks:
+            command = ['mpirun', '-np', str(n), 'gsort-mpi', '--gpus=all', *memory, *kind, *SHAPES[shape]]
+            yield f'{n} ranks', shape, command + ([f'--parts={args.parts}'] if shape == 'parts' else []) + ['in']
+
+
 def report(times):
     median = {case: statistics.median(t) for case, t in times.items()}
     for (name, shape), t in times.items():
@@ -114,11 +124,11 @@ def report(times):
 def measure(nbytes, args):
     kind = ['-R100', '-k0:b10'] if args.records else []
     make_input(nbytes, args.records)
-    cases = list(commands(nbytes, kind, args))
+    cases = list(commands(nbytes, kind, args)) + list(commands_of_ranks(kind, args))
     times = {case[:2]: [] for case in cases}
     for turn in range(args.rounds):
         for name, shape, command in cases:
-            if turn == args.rounds - 1 and args.logs and name not in ('cp', 'cat'):
+            if turn == args.rounds - 1 and args.logs and command[0] == 'gsort':
                 log = f'{args.logs}/{nbytes >> 30}-{shape}-{name}'
                 command = command + [f'--stats-json={log}.json', f'--trace={log}.trace']
             times[name, shape].append(seconds_of(command, shape))
@@ -141,6 +151,8 @@ def main():
     parser.add_argument('--logs', type=os.path.abspath)
     parser.add_argument('--only', type=lambda text: text.split(','), default=USUAL)
     parser.add_argument('--gpus', type=lambda text: text.split('/'))
+    parser.add_argument('--ranks', type=lambda text: [int(n) for n in text.split(',')], default=[])
+    parser.add_argument('--rank-memory')
     parser.add_argument('--check', action='store_true')
     args = parser.parse_args()
     os.environ['PATH'] = f'{args.programs.resolve()}:{os.environ["PATH"]}'
