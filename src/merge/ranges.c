@@ -69,6 +69,12 @@ static void cancel_range(void *context)
 		range->whole->cancel(range->whole->context);
 }
 
+/* Without -u. */
+static uint64_t n_due(const struct range *range)
+{
+	return range->n_items < range->job.limit ? range->n_items : range->job.limit;
+}
+
 static int merge_range(struct range *range)
 {
 	const uint64_t begin_ns = clock_now_ns();
@@ -85,11 +91,11 @@ static int merge_range(struct range *range)
 	sink.edges = &range->edges;
 	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
 		       &range->result);
-	if (r == 0 && !range->job.unique && range->result.n_items != range->n_items)
+	if (r == 0 && !range->job.unique && range->result.n_items != n_due(range))
 		r = fail(-EIO,
 			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
 			 "; the output was not written",
-			 range->n_items, range->result.n_items);
+			 n_due(range), range->result.n_items);
 	if (r == 0 && !sink.is_run)
 		stats_add_range(range->job.stats, range->number, begin_ns,
 				range->n_items * sink.item_nbytes);
@@ -144,6 +150,14 @@ static void close_range(struct range *range)
 	free(range->runs);
 }
 
+/* Of the limit of all, what those before it leave. */
+static uint64_t left_of_limit(uint64_t limit, const struct range *range)
+{
+	if (limit == UINT64_MAX)
+		return UINT64_MAX;
+	return limit > range->position ? limit - range->position : 0;
+}
+
 /* By a worker. windows: NULL: in the memory that it has for them. */
 static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
 		     struct window_memory *windows)
@@ -155,6 +169,7 @@ static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
 	range->job = *ranges->job;
 	range->job.worker = worker;
 	r = open_range(ranges, range, windows);
+	range->job.limit = left_of_limit(ranges->job->limit, range);
 	if (r == 0)
 		r = merge_range(range);
 	close_range(range);
@@ -263,13 +278,15 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 			  uint64_t memory_nbytes, const struct sink *sink, struct plan *ret_plan)
 {
 	const bool knows_places = !job->unique || sink->n_parts || sink->counts_by_range;
+	/* What of a limit is left for a range is known by its place. */
+	const bool knows_limits = !job->unique || job->limit == UINT64_MAX;
 	uint64_t n_items;
 	uint32_t n_most, n_resident, n;
 	struct plan plan;
 
 	*ret_plan = job->plan;
 	ret_plan->merge_nbytes = memory_nbytes;
-	if (sink->point || sink->start || !knows_places || job->limit != UINT64_MAX)
+	if (sink->point || sink->start || !knows_places || !knows_limits)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
 	n_most = sink->is_run ? job->n_workers :
@@ -283,8 +300,8 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 }
 
 /*
- * Keys that begin alike, or few blocks, may leave nearly everything in one range; then it is better
- * off with all of the memory and all of the threads.
+ * Keys that begin alike, few blocks, or a limit that drops much may leave nearly everything in one
+ * range; then it is better off with all of the memory and all of the threads.
  */
 static bool are_worth_it(const struct ranges *ranges, const uint64_t *cuts)
 {

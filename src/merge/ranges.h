@@ -26,9 +26,9 @@
 
 /*
  * As merge_runs(), in as many ranges as the plan says, or to a run as there are devices, and memory
- * has room for: one, if the sink wants points, or to begin at one, or there is a limit, or -u and
- * the places of items must be known. The sink's writes must not wait for each other then. The runs
- * stay the caller's, and are not to be read any more.
+ * has room for: one, if the sink wants points, or to begin at one, or if with -u there is a limit,
+ * or the places of items must be known. The sink's writes must not wait for each other then. The
+ * runs stay the caller's, and are not to be read any more.
  */
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,

@@ -298,8 +298,10 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 static uint32_t usual_ranges(const struct plan_request *request, const struct plan *plan,
 			     uint64_t nbytes)
 {
-	uint64_t n =
-		at_most(at_most(request->n_threads / 2, USUAL_RANGES), nbytes / LEAST_RANGE_NBYTES);
+	const uint64_t limit_nbytes = request->limit ? times(request->limit, plan->record_nbytes) :
+						       UINT64_MAX;
+	uint64_t n = at_most(at_most(request->n_threads / 2, USUAL_RANGES),
+			     at_most(nbytes, limit_nbytes) / LEAST_RANGE_NBYTES);
 
 	if (plan->copies && !plan->fits)
 		n = at_most(n, plan->memory_nbytes / COPIED_RANGE_NBYTES);
@@ -318,7 +320,7 @@ static uint32_t n_ranges(const struct plan_request *request, const struct plan *
 	uint32_t n;
 
 	if (request->ordered_input || request->ordered_output || (request->unique && !n_files) ||
-	    request->limit || request->keeps_index)
+	    request->keeps_index)
 		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;

@@ -32,6 +32,22 @@ for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delt
 	divided $options
 done
 
+claim "ranges end where a limit does"
+# limited HEADER SIZE N ARGUMENT...: the header, and the first N records of so many bytes.
+limited() {
+	n=$3 nbytes=$(($1 + $2 * $3))
+	shift 3
+	"$GSORT" "$@" -o whole
+	head -c $nbytes whole > expected
+	in_ranges 3 --ranges=3 --limit="$n" "$@" -o output
+	same expected output "--limit=$n $*"
+}
+limited 0 8 299999 few
+limited 0 8 250000 -S 12M --compress=none few
+limited 16 8 280000 --skip-bytes=16 --verify few
+limited 0 24 90001 -r -R 24 -k 3:b10 -S 9M records
+limited 0 8 99999 -R 24 -k 3:b10 --index records
+
 claim "ranges of a merge"
 for i in 0 1; do
 	generate -n 100000 -R 24 -k 3:b10 -d few --seed=$i -o part
