@@ -68,6 +68,22 @@ int input_note_read(struct input *input, uint64_t position, struct digest digest
 			      0;
 }
 
+void input_tell_read(const struct input *input, struct digest *ret_read)
+{
+	for (size_t i = 0; i < input->n_sources; i++)
+		ret_read[i] = input->lists ? input_lists_read(input->lists, i) :
+					     (struct digest){ 0 };
+}
+
+int input_note_others(struct input *input, const struct digest *read)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < input->n_sources && r == 0; i++)
+		r = input->lists ? input_lists_note(input->lists, i, read[i]) : 0;
+	return r;
+}
+
 /* --- regular files --- */
 
 int input_read_at(struct input *input, uint64_t position, void *buffer, size_t nbytes)

@@ -232,6 +232,14 @@ struct input_extent input_group_extent(const struct input *input, size_t i);
 uint64_t input_check_nbytes(struct input *input, uint64_t position);
 int input_note_read(struct input *input, uint64_t position, struct digest digest);
 
+/*
+ * If several processes read parts of one input: of each file, n in all, what was read here, if it
+ * is one of a list, else nothing; and n more of what others have read, which are noted. The latter
+ * returns as input_note_read().
+ */
+void input_tell_read(const struct input *input, struct digest *ret_read);
+int input_note_others(struct input *input, const struct digest *read);
+
 /* Is it a list of parts, or one of these? */
 bool input_has_listed_file(const struct input *input, struct file_identity identity);
 

@@ -282,3 +282,13 @@ int input_lists_note(struct input_lists *lists, size_t i, struct digest digest)
 		    ", as %s says of this part",
 		    lists->paths[i], read.sum, file->part->checksum, file->group->path);
 }
+
+struct digest input_lists_read(struct input_lists *lists, size_t i)
+{
+	struct digest read;
+
+	pthread_mutex_lock(&lists->lock);
+	read = lists->files[i].read;
+	pthread_mutex_unlock(&lists->lock);
+	return read;
+}

@@ -76,3 +76,6 @@ int input_lists_check_key(const struct input_lists *lists, size_t file, const vo
  * them, and they are others than the list says. Any thread.
  */
 int input_lists_note(struct input_lists *lists, size_t file, struct digest digest);
+
+/* All that was noted of the file. */
+struct digest input_lists_read(struct input_lists *lists, size_t file);

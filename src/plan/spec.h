@@ -153,6 +153,15 @@ static inline bool spec_has_ranks(const struct sort_spec *spec)
 	return spec->ranks || spec->n_ranks_assumed;
 }
 
+/*
+ * Do several ranks each store runs, and read their ranges of those of all? Of a merge each reads
+ * its range of the inputs itself.
+ */
+static inline bool sort_spec_exchanges(const struct sort_spec *spec)
+{
+	return spec_has_ranks(spec) && !spec->merges;
+}
+
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)
 {

@@ -105,3 +105,57 @@ int rank_cut(const struct layout *layout, struct run *const *runs, uint32_t n_ru
 	search_close(&search);
 	return r;
 }
+
+/* The least key of what comes first behind the cuts, in search->key; *ret_any: there is one. */
+static int find_key_behind(struct search *search, const uint64_t *cuts, void *key, bool *ret_any)
+{
+	int r = 0;
+
+	*ret_any = false;
+	for (uint32_t i = 0; i < search->n_runs && r == 0; i++) {
+		struct run *run = search->runs[i];
+
+		if (cuts[i] == run_n_items(run))
+			continue;
+		r = run_read_item(run, cuts[i], search->item);
+		if (r < 0)
+			break;
+		run_item_key(run, search->layout, search->item, key);
+		if (!*ret_any || layout_compare_keys(search->layout, key, search->key) < 0)
+			memcpy(search->key, key, layout_key_nbytes(search->layout));
+		*ret_any = true;
+	}
+	return r;
+}
+
+/* The cuts go back to in front of that key. */
+static int go_before_key(struct search *search, void *key, uint64_t *cuts)
+{
+	bool any;
+	int r = find_key_behind(search, cuts, key, &any);
+
+	for (uint32_t i = 0; i < search->n_runs && r == 0 && any; i++)
+		r = run_cut(search->runs[i],
+			    &(struct run_cut_at){ search->layout, search->key, false }, &cuts[i]);
+	return r;
+}
+
+int rank_cut_at_key(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
+		    uint64_t rank, uint64_t *ret_cuts)
+{
+	struct search search = { .layout = layout, .runs = runs, .n_runs = n_runs };
+	void *key = malloc(layout_key_nbytes(layout));
+	int r = search_open(&search);
+
+	if (r == 0 && !key)
+		r = fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
+	if (r == 0)
+		r = find(&search, rank);
+	if (r == 0)
+		memcpy(ret_cuts, search.items.lo, n_runs * sizeof *ret_cuts);
+	if (r == 0)
+		r = go_before_key(&search, key, ret_cuts);
+	search_close(&search);
+	free(key);
+	return r;
+}

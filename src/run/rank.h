@@ -16,3 +16,10 @@
  */
 int rank_cut(const struct layout *layout, struct run *const *runs, uint32_t n_runs, uint64_t rank,
 	     uint64_t *ret_cuts);
+
+/*
+ * The same, but no key is on both sides of the cut: all items of the key that would be divided come
+ * behind it.
+ */
+int rank_cut_at_key(const struct layout *layout, struct run *const *runs, uint32_t n_runs,
+		    uint64_t rank, uint64_t *ret_cuts);

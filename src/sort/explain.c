@@ -17,12 +17,18 @@
 #include "src/sort/inside.h"
 #include "src/sort/setup_inside.h"
 
-/* An assumption is for what nobody knows; and of a part of what nobody knows nothing is known. */
+/*
+ * An assumption is for what nobody knows; and of a part of what nobody knows nothing is known. What
+ * is known of ranks is how they sort.
+ */
 static int check_assumption(const struct job *job, const struct sort_spec *spec,
 			    uint64_t assumed_nbytes)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
+	if (spec_has_ranks(spec) && spec->merges)
+		return fail(-EINVAL, "a merge by several ranks cannot be explained yet: what is "
+				     "told of ranks is of a sort");
 	if (assumed_nbytes && nbytes != INPUT_SIZE_UNKNOWN)
 		return fail_hint(-EINVAL, HINT_ABOUT_ASSUMED_SIZE, 0,
 				 "the size of the input is known, %" PRIu64

@@ -5,6 +5,7 @@
  *	runs.c		the sorted runs that the final merge is made of
  *	writing.c	these as the output
  *	share.c		what is one rank's of several
+ *	share_inputs.c	and of inputs that are sorted already
  *	facts.c		what is told of it
  *
  * The others, setup.c, result.c, account.c and around.c, know of it only what they are given.
@@ -50,6 +51,12 @@ struct sort {
  * inputs themselves. Returns 0, or a negative errno after a message.
  */
 int runs_make(struct sort *sort);
+
+/*
+ * sort.whole are runs that are not resident: in sort.store, of each what is in [begin, end), if
+ * anything. The same returns.
+ */
+int runs_take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *ends);
 
 /*
  * As few of them as can be merged at once; or one, without what -u drops, if it must be known how

@@ -11,6 +11,7 @@
 #include "src/run/rank.h"
 #include "src/sort/around.h"
 #include "src/sort/inside.h"
+#include "src/sort/share.h"
 
 /* Whoever asks how far it is wants to know what is still to come. */
 static void expect_output(const struct sort *sort, uint64_t nbytes)
@@ -96,8 +97,7 @@ static int check_part(const struct sort *sort)
 	return 0;
 }
 
-/* In the place of each run what of it is in [begin, end), if anything. */
-static int take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *ends)
+int runs_take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *ends)
 {
 	const struct run_store *whole = &sort->whole;
 	int r = 0;
@@ -134,7 +134,7 @@ static int cut_part(struct sort *sort)
 			     sort_spec_part_end(spec, spec->part - 1 + i, n),
 			     cuts + (size_t)i * n_runs);
 	if (r == 0)
-		r = take_parts(sort, cuts, cuts + n_runs);
+		r = runs_take_parts(sort, cuts, cuts + n_runs);
 	free(cuts);
 	return r;
 }
@@ -155,6 +155,8 @@ int runs_make(struct sort *sort)
 			r = input_runs_open(job, spec, &sort->store, &ledger->read, &sort->inputs);
 		if (r == 0 && spec->n_parts)
 			r = cut_part(sort);
+		if (r == 0 && spec->ranks)
+			r = share_cut_inputs(sort);
 	} else {
 		r = sort->checkpoint ? restore(sort) : 0;
 		if (r == 0)

@@ -130,8 +130,9 @@ static uint64_t memory_of_spill(const struct job *job, const struct sort_spec *s
 {
 	const struct plan *plan = &job->plan;
 
-	return spec->ranks && plan->fits && !plan->copies ? plan->n_chunks * plan->chunk_nbytes :
-					   plan->host_tier_nbytes;
+	return sort_spec_exchanges(spec) && plan->fits && !plan->copies ?
+		       plan->n_chunks * plan->chunk_nbytes :
+		       plan->host_tier_nbytes;
 }
 
 static int open_spill(struct job *job, const struct setup *setup)

@@ -66,7 +66,7 @@ void setup_limit_input(struct input *input, const struct sort_spec *spec)
  */
 static uint64_t data_limit(const struct sort_spec *spec, uint64_t nbytes)
 {
-	return spec_has_ranks(spec) ? nbytes - nbytes / 5 : nbytes;
+	return sort_spec_exchanges(spec) ? nbytes - nbytes / 5 : nbytes;
 }
 
 /* What inputs take, and a compressed output. */
@@ -101,14 +101,14 @@ uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup)
 		       nbytes;
 }
 
-/* All plan alike. */
+/* All plan alike. But inputs of a merge are looked up whole. */
 uint64_t setup_own_nbytes(const struct job *job, const struct setup *setup)
 {
 	const uint64_t nbytes = setup_input_nbytes(job, setup);
 	const uint64_t record_nbytes = job->layout->record_nbytes;
 	const unsigned n = count_ranks(setup->spec);
 
-	if (!spec_has_ranks(setup->spec) || nbytes == INPUT_SIZE_UNKNOWN)
+	if (!sort_spec_exchanges(setup->spec) || nbytes == INPUT_SIZE_UNKNOWN)
 		return nbytes;
 	return (nbytes / record_nbytes / n + 1) * record_nbytes;
 }
@@ -116,7 +116,7 @@ uint64_t setup_own_nbytes(const struct job *job, const struct setup *setup)
 void setup_plan(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
-	const unsigned n_ranks = count_ranks(spec);
+	const unsigned n_ranks = sort_spec_exchanges(spec) ? count_ranks(spec) : 1;
 
 	job->request = (struct plan_request){
 		.layout = job->layout,
@@ -137,7 +137,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,
 		.ordered_output = setup->ordered_output,
 		/* Before a rank has merged its range, only -u has it not known how long that is. */
-		.counts_first = setup->counts_first || (n_ranks > 1 && job->unique),
+		.counts_first = setup->counts_first || (spec_has_ranks(spec) && job->unique),
 		.streams_nbytes = streams_nbytes(job, spec),
 		.compression = spec->compression,
 		.stores_codes = job->layout->stores_elements,

@@ -148,6 +148,8 @@ int share_begin(struct sort *sort)
 		return r;
 	/* Nobody opens anything before all have been found to do the same. */
 	r = ranks_barrier(ranks_of(sort));
+	if (sort->spec->merges)
+		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 	job->first_record = (uint64_t)((uint128_t)n * rank / size);
 	job->end_record = (uint64_t)((uint128_t)n * (rank + 1) / size);
@@ -223,11 +225,19 @@ int share_place(struct sort *sort)
 	return r < 0 ? r : open_edges(sort);
 }
 
+static int check_lists(struct sort *sort)
+{
+	const int r = share_check_lists(sort);
+
+	return r < 0 && !is_first(sort) ? r : agree_with_first(sort, r);
+}
+
 int share_settle(struct sort *sort)
 {
-	const int r = sort->share.depot ? depot_finish(sort->share.depot) :
-					  ranks_barrier(ranks_of(sort));
+	int r = sort->share.depot ? depot_finish(sort->share.depot) : ranks_barrier(ranks_of(sort));
 
+	if (r == 0 && sort->spec->merges)
+		r = check_lists(sort);
 	return r < 0 ? r : result_meet(&sort->result, sort->share.n_all);
 }
 

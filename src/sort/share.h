@@ -6,6 +6,7 @@
  *	(runs.c)	runs of that part, as always
  *	exchange	cut the runs of all ranks, and take the own range of each in their place:
  *			in memory, where all are there and have room; else all are stored
+ *	   or, of a merge, cut inputs: every rank opens all of them, and takes its range of each
  *	place		where in the output that is
  *	(the merge)	of the range
  *	settle		all is written
@@ -34,6 +35,24 @@ int share_begin(struct sort *sort);
 int share_agree(struct sort *sort);
 
 int share_exchange(struct sort *sort);
+
+/*
+ * Of a merge, in the place of that: the inputs are in sort.store as runs, and then the own range of
+ * each is (share_inputs.c).
+ */
+int share_cut_inputs(struct sort *sort);
+
+/*
+ * Parts that end at keys begin at the sum of cuts of all runs of sort.whole: of part i these are
+ * cuts[i * n] and so on, for n runs.
+ */
+int share_place_parts(struct sort *sort, const uint64_t *cuts);
+
+/*
+ * Of a merge: is what all ranks have read of each part of a list what that says? After the merge;
+ * told by the first rank.
+ */
+int share_check_lists(struct sort *sort);
 
 int share_place(struct sort *sort);
 

@@ -30,20 +30,21 @@ static int cut_runs(const struct sort *sort, uint32_t n, bool at_keys, uint64_t 
 	return range_cut(sort->spec->ranks, job, own->runs, (uint32_t)own->n, &wish, *ret_cuts);
 }
 
-/* Parts that end at keys begin at the sum of all ranks' cuts, but none behind the limit. */
-static int add_cuts(struct sort *sort, const uint64_t *cuts)
+/* And of those of other ranks, if they are of other runs; but none is behind the limit. */
+int share_place_parts(struct sort *sort, const uint64_t *cuts)
 {
 	const uint32_t n = sort->spec->n_part_files;
 	const size_t n_runs = sort->whole.n;
 	uint64_t *begins = calloc(n + UINT64_C(1), sizeof *begins);
-	int r;
+	int r = 0;
 
 	if (!begins)
 		return fail(-ENOMEM, "no memory for %u parts", n);
 	for (size_t i = 0; i <= n; i++)
 		for (size_t j = 0; j < n_runs; j++)
 			begins[i] += cuts[i * n_runs + j];
-	r = ranks_sum(sort->spec->ranks, begins, n + (size_t)1);
+	if (sort_spec_exchanges(sort->spec))
+		r = ranks_sum(sort->spec->ranks, begins, n + (size_t)1);
 	for (uint32_t i = 0; i <= n; i++)
 		if (begins[i] > sort->job.limit)
 			begins[i] = sort->job.limit;
@@ -59,7 +60,7 @@ static int place_parts(struct sort *sort)
 	int r = cut_runs(sort, sort->spec->n_part_files, true, &cuts);
 
 	if (r == 0)
-		r = add_cuts(sort, cuts);
+		r = share_place_parts(sort, cuts);
 	free(cuts);
 	return r;
 }

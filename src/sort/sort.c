@@ -70,7 +70,7 @@ static int take_up_and_sort(struct sort *sort)
 		r = open_rest(sort);
 	if (r == 0)
 		r = runs_make(sort);
-	if (r == 0 && spec->ranks)
+	if (r == 0 && sort_spec_exchanges(spec))
 		r = share_exchange(sort);
 	if (r == 0)
 		r = runs_reduce(sort);

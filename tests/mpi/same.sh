@@ -82,17 +82,29 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	case $asked in
 	*-u*--parts*) asked=${asked%--parts*} ;;
 	esac
+	agrees=agrees
 	case $asked in
-	# shellcheck disable=SC2086
-	*--parts*) agrees_in_parts $asked ;;
-	# shellcheck disable=SC2086
-	*) agrees $asked ;;
+	*--parts*) agrees=agrees_in_parts ;;
 	esac
+	# shellcheck disable=SC2086
+	"$agrees" $asked
 done
 
 claim "parts that end at keys, and those of -u, are together what one process writes"
 agrees_together few random
 agrees_together -u few random
+
+claim "files that are sorted already are merged, each rank reading its range of them"
+for name in random few tiny; do
+	run "$name" -o "$name.sorted"
+done
+agrees 4 -m -S1M random.sorted few.sorted tiny.sorted random.sorted
+agrees_in_parts 3 -m -u --count --limit=30000 random.sorted few.sorted --parts=3
+ranks 3 -m random.sorted few random.sorted -o out/x
+[ "$status" -eq 2 ] || broken "-m of what is not sorted: status $status"
+grep -q '^gsort: .*few: record [0-9]*: disorder' stderr || broken "-m of what is not sorted"
+[ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
+rm -f out/.gsort-unfinished-*
 
 claim "what would be taken for a part is refused, once"
 : > out/x.0007
@@ -115,7 +127,10 @@ all_gone "--explain"
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
 refuses_all 'cannot be used together' --verify --index random
+refuses_all 'part is not possible with several ranks' -m --part=1/2 random
 refuses_all 'needs -u' --count random
+run --explain --ranks=3 -m random.sorted
+[ "$status" -eq 2 ] && grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m"
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
 refuses_all 'nothing: cannot open' nothing

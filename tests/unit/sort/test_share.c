@@ -4,6 +4,7 @@
 #include "src/sort/sort.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,6 +253,7 @@ static void equal_records_of_all_ranks_meet(void **state)
 	(void)state;
 	ask(&asked, "u16", 8, random_path, few_path);
 	asked.spec.unique = true;
+	check(&asked, 1);
 	check(&asked, 3);
 	asked.spec.count = true;
 	check(&asked, 4);
@@ -314,6 +316,13 @@ static struct bytes *remember_parts(const struct asked *asked)
 	return all;
 }
 
+static void forget_parts(const struct asked *asked, struct bytes *all)
+{
+	for (uint32_t i = 0; i <= asked->spec.n_part_files; i++)
+		free(all[i].bytes);
+	free(all);
+}
+
 static void sort_together(struct asked *asked, unsigned size)
 {
 	struct ranks_double ranks = ranks_of(asked, size);
@@ -346,9 +355,8 @@ static void check_parts(struct asked *asked, unsigned size, uint32_t n_older)
 
 		assert_true(file_holds(path, alone[i].bytes, alone[i].nbytes));
 		unlink(path);
-		free(alone[i].bytes);
 	}
-	free(alone);
+	forget_parts(asked, alone);
 }
 
 static void parts_and_their_list_are_those_of_one_process(void **state)
@@ -443,6 +451,130 @@ static void there_may_be_less_to_sort_than_ranks(void **state)
 	check(&asked, 2);
 	asked.spec.n_part_files = 2;
 	check_parts(&asked, 3, 3);
+}
+
+/* The same records in order, in the place of what is not. */
+static void sort_file(const char *path, const char *type, uint64_t record_nbytes)
+{
+	struct asked asked;
+	struct sort_facts facts;
+
+	ask(&asked, type, record_nbytes, path, NULL);
+	asked.spec.output_path = path;
+	assert_int_equal(sort_run(&asked.spec, &nobody, NULL, &facts), 0);
+}
+
+static void ask_to_merge(struct asked *asked, const char *type, uint64_t record_nbytes)
+{
+	sort_file(random_path, type, record_nbytes);
+	sort_file(few_path, type, record_nbytes);
+	ask(asked, type, record_nbytes, random_path, few_path);
+	asked->spec.merges = true;
+	asked->spec.verify = true;
+}
+
+static void inputs_that_are_sorted_are_merged(void **state)
+{
+	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	struct asked asked;
+
+	(void)state;
+	ask_to_merge(&asked, "u16", 16);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		check(&asked, sizes[i]);
+	asked.spec.limit = N / 3;
+	check(&asked, 3);
+	asked.spec.limit = UINT64_MAX;
+	asked.spec.verify = false;
+	asked.spec.index = true;
+	check(&asked, 3);
+}
+
+static void equal_records_of_merged_inputs_meet(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_to_merge(&asked, "u8", 8);
+	asked.spec.unique = true;
+	for (unsigned size = 1; size < 5; size++)
+		check(&asked, size);
+	asked.spec.count = true;
+	asked.spec.limit = 100;
+	check(&asked, 3);
+}
+
+static void inputs_are_merged_to_parts(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_to_merge(&asked, "u64", 8);
+	asked.spec.n_part_files = 5;
+	check_parts(&asked, 3, 2);
+	for (size_t i = 0; i < N; i++)
+		numbers[i] = i / 100;
+	write_file(few_path, numbers, sizeof numbers);
+	asked.spec.n_part_files = 0;
+	check_at_keys(&asked, 4, 3);
+}
+
+/* What rank 0, or whoever has found it, says of a merge that is to fail. */
+static void assert_says(struct asked *asked, const char *said)
+{
+	struct ranks_double ranks = ranks_of(asked, 3);
+	bool is_said = false;
+
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < 3; i++)
+		is_said = is_said || strstr(ranks.ends[i].text, said);
+	assert_true(is_said);
+	ranks_double_forget(&ranks);
+	assert_int_equal(access(together_path, F_OK), -1);
+}
+
+static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
+{
+	static const size_t places[] = { 1, N / 3, N / 2, N - 1 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		numbers[i] = 10 * i;
+	write_file(random_path, numbers, sizeof numbers);
+	ask(&asked, "u64", 8, random_path, NULL);
+	asked.spec.merges = true;
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		const uint64_t before = numbers[places[i]];
+
+		numbers[places[i]] = numbers[places[i] - 1] - 1;
+		write_file(random_path, numbers, sizeof numbers);
+		assert_says(&asked, "disorder");
+		numbers[places[i]] = before;
+	}
+}
+
+/* Every rank has read a piece of it, and none of them all. */
+static void part_of_a_list_that_was_changed_is_found_by_all_together(void **state)
+{
+	const unsigned char wrong = 77;
+	struct asked asked;
+	char list[600];
+	int fd;
+
+	(void)state;
+	ask(&asked, "u16", 16, random_path, few_path);
+	asked.spec.n_part_files = 2;
+	forget_parts(&asked, remember_parts(&asked));
+	strcpy(list, part_path(together_path, 2, 2));
+	ask(&asked, "u16", 16, list, NULL);
+	asked.spec.merges = true;
+	check(&asked, 3);
+	fd = open(part_path(together_path, 2, 0), O_WRONLY);
+	assert_int_equal(pwrite(fd, &wrong, 1, 16 * 100 + 9), 1);
+	close(fd);
+	assert_says(&asked, "its records have the checksum");
 }
 
 /* Of a rank that fails, or a message that does not arrive, comes no output, or the right one. */
@@ -540,6 +672,11 @@ int main(void)
 		FIXTURE(records_are_numbered_through),
 		FIXTURE(parts_and_their_list_are_those_of_one_process),
 		FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
+		FIXTURE(inputs_that_are_sorted_are_merged),
+		FIXTURE(equal_records_of_merged_inputs_meet),
+		FIXTURE(inputs_are_merged_to_parts),
+		FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
+		FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),

@@ -1,0 +1,151 @@
+/*
+ * share_inputs - of a merge by several ranks, what of the inputs is one's (see share.h)
+ *
+ * All ranks see all inputs, so nothing is exchanged but where ranges begin. That each finds by
+ * itself, as a process does that merges one part of many (src/run/rank.h), and tells it to the rank
+ * before, whose range ends there. So every record of the inputs is in one range, whatever they are
+ * like; and of inputs that are not in order some range ends before it begins, or a record shows it
+ * when it is read, be it the first of a range.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/base/messages.h"
+#include "src/merge/splitters.h"
+#include "src/ranks/ranks.h"
+#include "src/run/rank.h"
+#include "src/sort/share.h"
+
+enum { TAG_BEGINS = 1 };
+
+static int fail_memory(const struct sort *sort)
+{
+	return fail(-ENOMEM, "no memory for a merge of %zu runs", sort->whole.n);
+}
+
+/* Of what is within the limit each rank has as much. With -u no key may be in two ranges. */
+static int find_begins(const struct sort *sort, uint64_t *ret_begins)
+{
+	const struct job *job = &sort->job;
+	const struct run_store *whole = &sort->whole;
+	const struct ranks *ranks = sort->spec->ranks;
+	const uint64_t n_all = runs_n_items(whole->runs, whole->n);
+	const uint64_t n = n_all < job->limit ? n_all : job->limit;
+	const uint64_t n_before = (uint64_t)((uint128_t)n * ranks_rank(ranks) / ranks_size(ranks));
+
+	return job->unique ?
+		       rank_cut_at_key(job->layout, whole->runs, (uint32_t)whole->n, n_before,
+				       ret_begins) :
+		       rank_cut(job->layout, whole->runs, (uint32_t)whole->n, n_before, ret_begins);
+}
+
+static int hear_ends(struct ranks *ranks, size_t nbytes, uint64_t *ret_ends)
+{
+	const unsigned next = ranks_rank(ranks) + 1;
+	struct ranks_transfer hearing;
+	int r = ranks_receive(ranks, next, TAG_BEGINS, ret_ends, nbytes, &hearing);
+
+	if (r == 0)
+		r = ranks_wait(ranks, &hearing);
+	if (r == 0 && hearing.nbytes != nbytes)
+		r = fail(-EPROTO, "rank %u on %s merges another number of inputs", next,
+			 ranks_host(ranks, next));
+	return r;
+}
+
+/* Tell the rank before where the own range begins; where it ends says the next one, or nobody. */
+static int find_ends(const struct sort *sort, const uint64_t *begins, uint64_t *ret_ends)
+{
+	struct ranks *ranks = sort->spec->ranks;
+	const unsigned rank = ranks_rank(ranks);
+	const size_t n_runs = sort->whole.n, nbytes = n_runs * sizeof *begins;
+	struct ranks_transfer telling;
+	int r = 0;
+
+	if (rank > 0)
+		r = ranks_send(ranks, rank - 1, TAG_BEGINS, begins, nbytes, &telling);
+	if (r == 0 && rank + 1 < ranks_size(ranks))
+		r = hear_ends(ranks, nbytes, ret_ends);
+	else
+		for (size_t i = 0; i < n_runs; i++)
+			ret_ends[i] = run_n_items(sort->whole.runs[i]);
+	if (r == 0 && rank > 0)
+		r = ranks_wait(ranks, &telling);
+	return r;
+}
+
+/* All cut alike, as their blocks are. */
+static int place_parts(struct sort *sort)
+{
+	const struct run_store *whole = &sort->whole;
+	const uint32_t n = sort->spec->n_part_files;
+	uint64_t *cuts = calloc((n + (size_t)1) * whole->n + 1, sizeof *cuts);
+	int r = cuts ? 0 : fail_memory(sort);
+
+	if (r == 0 && whole->n > 0)
+		r = splitters_cut(&sort->job, whole->runs, (uint32_t)whole->n, n, true, cuts);
+	if (r == 0)
+		r = share_place_parts(sort, cuts);
+	free(cuts);
+	return r;
+}
+
+int share_cut_inputs(struct sort *sort)
+{
+	uint64_t *begins, *ends;
+	int r;
+
+	sort->whole = sort->store;
+	sort->store = (struct run_store){ 0 };
+	begins = calloc(sort->whole.n + 1, 2 * sizeof *begins);
+	if (!begins)
+		return fail_memory(sort);
+	ends = begins + sort->whole.n;
+	r = sort->whole.n > 0 ? find_begins(sort, begins) : 0;
+	if (r == 0)
+		r = find_ends(sort, begins, ends);
+	if (r == 0 && sort->spec->parts_at_keys && !sort->job.unique)
+		r = place_parts(sort);
+	if (r == 0)
+		r = runs_take_parts(sort, begins, ends);
+	free(begins);
+	return r;
+}
+
+/* What others have read is what all have, less what is known of here. */
+static int note_others(struct sort *sort, struct digest *all)
+{
+	struct input *input = sort->job.input;
+	const size_t n = input_n_files(input);
+	struct digest *own = calloc(n + 1, sizeof *own);
+	int r;
+
+	if (!own)
+		return fail_memory(sort);
+	input_tell_read(input, own);
+	for (size_t i = 0; i < n; i++) {
+		all[i].n_records -= own[i].n_records;
+		all[i].sum -= own[i].sum;
+	}
+	r = input_note_others(input, all);
+	free(own);
+	return r;
+}
+
+int share_check_lists(struct sort *sort)
+{
+	struct ranks *ranks = sort->spec->ranks;
+	const size_t n = input_n_files(sort->job.input);
+	struct digest *all = calloc(n + 1, sizeof *all);
+	int r = all ? 0 : fail_memory(sort);
+
+	_Static_assert(sizeof *all == 2 * sizeof(uint64_t), "a digest is two sums");
+	if (r == 0) {
+		input_tell_read(sort->job.input, all);
+		r = ranks_sum(ranks, (uint64_t *)all, 2 * n);
+	}
+	if (r == 0 && ranks_rank(ranks) == 0)
+		r = note_others(sort, all);
+	free(all);
+	return r;
+}
