@@ -211,16 +211,17 @@ static int ask(struct depot *depot, unsigned rank, struct request request, void 
 {
 	const size_t nbytes = answer_nbytes(&request);
 	struct ranks_transfer asking, answering;
-	int r, sent;
+	int r;
 
 	request.tag = take_tag(depot);
 	r = ranks_receive(depot->ranks, rank, request.tag, ret_answer, nbytes, &answering);
 	if (r < 0)
 		return r;
-	sent = ranks_send(depot->ranks, rank, TAG_REQUEST, &request, sizeof request, &asking);
-	if (sent == 0)
-		sent = ranks_wait(depot->ranks, &asking);
-	r = sent < 0 ? sent : ranks_wait(depot->ranks, &answering);
+	r = ranks_send(depot->ranks, rank, TAG_REQUEST, &request, sizeof request, &asking);
+	if (r == 0)
+		r = ranks_wait(depot->ranks, &answering);
+	if (r == 0) /* done by then, so nobody is woken twice */
+		r = ranks_wait(depot->ranks, &asking);
 	if (r == 0 && answering.nbytes != nbytes)
 		r = fail(-EBADMSG,
 			 "rank %u on %s has sent %zu bytes, and not the %zu that were "

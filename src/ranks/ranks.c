@@ -21,7 +21,8 @@
 enum {
 	PIECE_NBYTES = 16 << 20,
 	STATUS_TROUBLE = 2,
-	STAGGER = 60, /* a stall time has so many steps */
+	STAGGER = 60,   /* a stall time has so many steps */
+	PAUSE_PART = 8, /* of the time that nothing has moved */
 	VERSION_NBYTES = 48,
 	CARRIER_STACK_NBYTES = 8 << 20, /* of a library that is not ours */
 };
@@ -43,8 +44,9 @@ struct ranks {
 	char (*hosts)[RANKS_HOST_NBYTES];
 
 	pthread_mutex_t lock;
-	pthread_cond_t asked; /* something is to be done by the carrier */
-	pthread_cond_t told;  /* something has been done by it */
+	pthread_cond_t asked;         /* something is to be done by the carrier */
+	pthread_cond_t told;          /* all are to look: it is open, has forgotten, or failed */
+	struct ranks_waiter *waiting; /* for transfers; each is told of its own */
 	struct ranks_transfer *begun, **begun_end;
 	bool is_open, is_forgetting, is_closing, is_aborting, has_new_stall;
 	int status; /* if aborting */
@@ -53,8 +55,32 @@ struct ranks {
 	/* The carrier's own. */
 	struct transport *transport;
 	struct delivery *delivery;
-	uint64_t pause_ns;
+	uint64_t moved_ns; /* when something was last to be done */
 };
+
+/* A thread that waits for a transfer. There are many: who has nothing to do is not to be woken. */
+struct ranks_waiter {
+	struct ranks_waiter *next, **at; /* at: the pointer that leads here */
+	pthread_cond_t told;
+};
+
+/* With the lock. */
+static void waiter_enter(struct ranks *ranks, struct ranks_waiter *waiter)
+{
+	*waiter = (struct ranks_waiter){ .next = ranks->waiting, .at = &ranks->waiting };
+	pthread_cond_init(&waiter->told, NULL);
+	if (waiter->next)
+		waiter->next->at = &waiter->next;
+	ranks->waiting = waiter;
+}
+
+static void waiter_leave(struct ranks_waiter *waiter)
+{
+	*waiter->at = waiter->next;
+	if (waiter->next)
+		waiter->next->at = waiter->at;
+	pthread_cond_destroy(&waiter->told);
+}
 
 static int fail_with(struct ranks *ranks, int r)
 {
@@ -62,6 +88,8 @@ static int fail_with(struct ranks *ranks, int r)
 	if (ranks->r == 0)
 		ranks->r = r;
 	pthread_cond_broadcast(&ranks->told);
+	for (struct ranks_waiter *waiter = ranks->waiting; waiter; waiter = waiter->next)
+		pthread_cond_signal(&waiter->told);
 	pthread_mutex_unlock(&ranks->lock);
 	return r;
 }
@@ -132,11 +160,11 @@ static void tell_done(struct ranks *ranks)
 {
 	struct ranks_transfer *done = delivery_take_done(ranks->delivery);
 
-	if (done)
-		pthread_cond_broadcast(&ranks->told);
 	for (struct ranks_transfer *next; done; done = next) {
 		next = done->next;
 		done->is_done = true;
+		if (done->waiter)
+			pthread_cond_signal(&done->waiter->told);
 	}
 }
 
@@ -149,17 +177,26 @@ static void pause_until(struct ranks *ranks, uint64_t at_ns)
 	pthread_cond_timedwait(&ranks->asked, &ranks->lock, &at);
 }
 
-/* With the lock: the longer nothing has moved, the longer the pause. */
+/*
+ * With the lock: the longer nothing has moved, the longer the pause, but always a small part of
+ * that: a library that is not looked at may not go on with a long message.
+ */
 static void pause_carrier(struct ranks *ranks, bool moved)
 {
 	const uint64_t longest_ns = delivery_is_idle(ranks->delivery) ? idle_pause_ns :
 									longest_pause_ns;
+	const uint64_t now_ns = clock_now_ns();
+	uint64_t pause_ns;
 
-	ranks->pause_ns = moved ? shortest_pause_ns : ranks->pause_ns * 2;
-	if (ranks->pause_ns > longest_ns)
-		ranks->pause_ns = longest_ns;
+	if (moved)
+		ranks->moved_ns = now_ns;
+	pause_ns = (now_ns - ranks->moved_ns) / PAUSE_PART;
+	if (pause_ns > longest_ns)
+		pause_ns = longest_ns;
+	if (pause_ns < shortest_pause_ns)
+		pause_ns = shortest_pause_ns;
 	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting && !ranks->has_new_stall)
-		pause_until(ranks, clock_now_ns() + ranks->pause_ns);
+		pause_until(ranks, now_ns + pause_ns);
 }
 
 /* With the lock. */
@@ -170,7 +207,7 @@ static struct ranks_transfer *take_begun(struct ranks *ranks)
 	ranks->begun = NULL;
 	ranks->begun_end = &ranks->begun;
 	if (begun)
-		ranks->pause_ns = shortest_pause_ns / 2;
+		ranks->moved_ns = clock_now_ns();
 	return begun;
 }
 
@@ -346,11 +383,16 @@ int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_d
 
 int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
 {
+	struct ranks_waiter waiter;
 	int r;
 
 	pthread_mutex_lock(&ranks->lock);
+	waiter_enter(ranks, &waiter);
+	transfer->waiter = &waiter;
 	while (!transfer->is_done && ranks->r == 0)
-		pthread_cond_wait(&ranks->told, &ranks->lock);
+		pthread_cond_wait(&waiter.told, &ranks->lock);
+	transfer->waiter = NULL;
+	waiter_leave(&waiter);
 	r = ranks->r;
 	pthread_mutex_unlock(&ranks->lock);
 	return r < 0 ? r : look_at(ranks, transfer);
@@ -459,7 +501,6 @@ static struct ranks *make(const struct ranks_settings *settings, transport_opene
 	ranks->open = open;
 	ranks->argument = argument;
 	ranks->begun_end = &ranks->begun;
-	ranks->pause_ns = shortest_pause_ns;
 	pthread_mutex_init(&ranks->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

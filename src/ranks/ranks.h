@@ -126,7 +126,7 @@ enum {
 
 /*
  * A message under way. It is the caller's and stays where it is until it is done, as does the
- * memory that it is about. Members in front are set then; all others are delivery.c's.
+ * memory that it is about. Members in front are set then; all others are delivery.c's, but for one.
  */
 struct ranks_transfer {
 	unsigned from; /* of a receive: who sent it */
@@ -136,8 +136,9 @@ struct ranks_transfer {
 	unsigned peer, tag;
 	char *data;
 	size_t capacity;
-	uint64_t checksum; /* of the data */
-	unsigned n_moves;  /* of the transport, not done yet */
+	uint64_t checksum;           /* of the data */
+	unsigned n_moves;            /* of the transport, not done yet */
+	struct ranks_waiter *waiter; /* ranks.c's; NULL: nobody waits now */
 	bool is_receive, is_checked, is_done;
 };
 
