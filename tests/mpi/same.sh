@@ -62,6 +62,15 @@ claim "parts, and the list of them, are those of one process"
 agrees_in_parts 3 --parts=5 -S1M --verify random few
 agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
+if [ "${1:-}" = briefly ]; then
+	claim "one rank that fails ends all"
+	ranks 3 -T /nonexistent random -o out/x
+	[ "$status" -ne 0 ] || broken "-T: status $status"
+	grep -q '/nonexistent: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
+	all_gone "-T /nonexistent"
+	finish
+fi
+
 claim "there may be more ranks than records"
 agrees 8 tiny
 
