@@ -273,7 +273,7 @@ int setup_open(struct setup *setup, struct job *job)
 	int r = choose_backend(job, setup, &backend);
 
 	setup->devices = DEVICE_SHARE_ALONE;
-	if (r == 0 && setup->spec->ranks)
+	if (r == 0 && setup->spec->ranks && !setup->explains) /* which one does for all */
 		r = device_share_find(setup->spec->ranks, backend, &setup->devices);
 	if (setup->checkpoint)
 		job->keeper = checkpoint_keeper(setup->checkpoint);
