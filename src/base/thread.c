@@ -62,27 +62,42 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 	return r;
 }
 
-/* EAGAIN is also what the C library says where there are no addresses for a stack. */
+/* As the shell counts them. */
+static const struct limit {
+	int resource;
+	const char *name;
+	unsigned unit_nbytes;
+} limits[] = {
+	{ RLIMIT_NPROC, "ulimit -u", 1 },
+	{ RLIMIT_AS, "ulimit -v", 1024 },
+	{ RLIMIT_DATA, "ulimit -d", 1024 },
+};
+
+/*
+ * EAGAIN is also what the C library says where there are no addresses for a stack, or it would be
+ * too much data.
+ */
 const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 {
-	struct rlimit processes, addresses;
-	int n;
+	const char *between = "; what limits it is mostly";
+	size_t n = 0;
 
 	text[0] = '\0';
-	if (r != -EAGAIN || getrlimit(RLIMIT_NPROC, &processes) < 0 ||
-	    getrlimit(RLIMIT_AS, &addresses) < 0)
+	if (r != -EAGAIN)
 		return text;
-	n = snprintf(text, THREAD_LIMITS_NBYTES, "; what limits it is %s",
-		     processes.rlim_cur == RLIM_INFINITY && addresses.rlim_cur == RLIM_INFINITY ?
-			     "the system's, or a container's, number of processes" :
-			     "mostly");
-	if (processes.rlim_cur != RLIM_INFINITY)
-		n += snprintf(text + n, THREAD_LIMITS_NBYTES - (size_t)n,
-			      " ulimit -u, which is %ju", (uintmax_t)processes.rlim_cur);
-	if (addresses.rlim_cur != RLIM_INFINITY)
-		snprintf(text + n, THREAD_LIMITS_NBYTES - (size_t)n, "%s ulimit -v, which is %ju",
-			 processes.rlim_cur != RLIM_INFINITY ? ", or" : "",
-			 (uintmax_t)addresses.rlim_cur / 1024);
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		struct rlimit limit;
+
+		if (getrlimit(limits[i].resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+			continue;
+		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s, which is %ju",
+				      between, limits[i].name,
+				      (uintmax_t)limit.rlim_cur / limits[i].unit_nbytes);
+		between = ", or";
+	}
+	if (n == 0)
+		snprintf(text, THREAD_LIMITS_NBYTES,
+			 "; what limits it is the system's, or a container's, number of processes");
 	return text;
 }
 

@@ -23,7 +23,7 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
  * What a message about a thread that could not be started ends with, after %m of `r`, a negative
  * errno: of -EAGAIN the limits that may be the reason; else nothing. Returns `text`.
  */
-enum { THREAD_LIMITS_NBYTES = 128 };
+enum { THREAD_LIMITS_NBYTES = 160 };
 const char *thread_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
 
 /* No signal interrupts the calling thread any more, until thread_let_signals(). */

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "src/base/messages.h"
+#include "src/base/thread.h"
 #include "tests/support/gate.h"
 #include "tests/support/messages_heard.h"
 
@@ -432,6 +433,25 @@ static void thread_that_cannot_be_started_is_told_with_what_limits_it(void **sta
 #endif
 }
 
+static void limit_of_data_is_told_as_what_limits_threads(void **state)
+{
+	char text[THREAD_LIMITS_NBYTES];
+	struct rlimit before, limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	limit = before;
+	limit.rlim_cur = UINT64_C(1) << 40;
+	if (setrlimit(RLIMIT_DATA, &limit) < 0)
+		skip();
+	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
+	if (limit.rlim_cur != UINT64_C(1) << 40) /* qemu-user limits nothing */
+		skip();
+	assert_non_null(strstr(thread_limits(-EAGAIN, text), " ulimit -d, which is 1073741824"));
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	assert_string_equal(thread_limits(-ENOMEM, text), "");
+}
+
 static void nothing_is_closed_quietly(void **state)
 {
 	(void)state;
@@ -458,6 +478,7 @@ int main(void)
 		cmocka_unit_test(chain_of_lanes_runs_in_order),
 		cmocka_unit_test(closing_a_lane_waits_for_its_tasks),
 		cmocka_unit_test(what_tasks_say_comes_to_who_queued_them),
+		cmocka_unit_test(limit_of_data_is_told_as_what_limits_threads),
 		cmocka_unit_test(nothing_is_closed_quietly),
 	};
 
