@@ -220,6 +220,15 @@ static int is_ours(const struct checkpoint_files *files, enum checkpoint_file i)
 	return file_identity_equal(file_identity_of(&status), files->identities[i]);
 }
 
+bool checkpoint_files_are_there(const struct checkpoint_files *files)
+{
+	struct stat opened, named;
+
+	return fstat(files->directory.fd, &opened) == 0 && stat(files->path, &named) == 0 &&
+	       file_identity_equal(file_identity_of(&opened), file_identity_of(&named)) &&
+	       is_ours(files, CHECKPOINT_MANIFEST) > 0 && is_ours(files, CHECKPOINT_RUNS) > 0;
+}
+
 /* The sort is as good as it is without that, but somebody must remove what takes space. */
 static bool remove_file(const struct checkpoint_files *files, enum checkpoint_file i)
 {

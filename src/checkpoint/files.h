@@ -52,6 +52,9 @@ int checkpoint_files_open(struct checkpoint_files *files);
 /* Make the names durable. 0, or a negative errno after a message. */
 int checkpoint_files_sync_names(const struct checkpoint_files *files);
 
+/* Would who starts again find them? Not if somebody has moved them away, or removed them. */
+bool checkpoint_files_are_there(const struct checkpoint_files *files);
+
 /*
  * Remove the files; and the directory, if gsort has made it and nothing else is in it. What cannot
  * be removed is named in a warning, and the manifest stays with the runs.

@@ -312,6 +312,16 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 	return checkpoint_append(&checkpoint->files.manifest, RECORD_DONE, parts, 2);
 }
 
+static void say_what_is_kept(const struct checkpoint_files *files)
+{
+	if (checkpoint_files_are_there(files))
+		tell("%s keeps what is finished: the same command goes on from there", files->path);
+	else
+		warn("%s has been moved away, or removed, and what is finished with it: the same "
+		     "command goes on only if it is put back",
+		     files->path);
+}
+
 void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 {
 	struct saved_damage damage;
@@ -326,8 +336,7 @@ void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)
 		return;
 	}
 	if (atomic_load(&checkpoint->is_worth))
-		tell("%s keeps what is finished: the same command goes on from there",
-		     checkpoint->files.path);
+		say_what_is_kept(&checkpoint->files);
 	if (!is_in_vain(checkpoint))
 		return;
 	if (output)

@@ -462,6 +462,30 @@ static void checkpoint_belongs_to_one_at_a_time(void **state)
 	checkpoint_files_close(&others);
 }
 
+static void checkpoint_that_was_moved_away_is_missed(void **state)
+{
+	struct checkpoint_files moved;
+	char runs[4096];
+
+	(void)state;
+	assert_int_equal(mkdir(path_of("dir"), 0700), 0);
+	checkpoint_files_init(&moved, &faulty_calls, path_of("dir"));
+	assert_int_equal(checkpoint_files_open(&moved), 0);
+	assert_true(checkpoint_files_are_there(&moved));
+	assert_int_equal(rename(path_of("dir"), path_of("elsewhere")), 0);
+	assert_false(checkpoint_files_are_there(&moved));
+	assert_int_equal(mkdir(path_of("dir"), 0700), 0);
+	assert_false(checkpoint_files_are_there(&moved));
+	assert_int_equal(rename(path_of("elsewhere"), path_of("dir")), 0);
+	assert_true(checkpoint_files_are_there(&moved));
+	snprintf(runs, sizeof runs, "%s/gsort-runs", path_of("dir"));
+	assert_int_equal(unlink(runs), 0);
+	assert_false(checkpoint_files_are_there(&moved));
+	checkpoint_files_remove(&moved);
+	checkpoint_files_close(&moved);
+	assert_int_equal(rmdir(path_of("dir")), 0);
+}
+
 static void link_is_not_followed(void **state)
 {
 	struct checkpoint_files linked;
@@ -712,6 +736,8 @@ int main(void)
 						start_files, finish_files),
 		cmocka_unit_test_setup_teardown(checkpoint_belongs_to_one_at_a_time, start_files,
 						finish_files),
+		cmocka_unit_test_setup_teardown(checkpoint_that_was_moved_away_is_missed,
+						fixture_start, fixture_finish),
 		cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start,
 						fixture_finish),
 		cmocka_unit_test_setup_teardown(file_without_the_mark_is_left_alone, fixture_start,
