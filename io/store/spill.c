@@ -207,8 +207,15 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 		memory_tier_read(spill->memory, extent.offset, buffer, extent.nbytes);
 		return 0;
 	}
+	atomic_fetch_add(&spill->read_nbytes, extent.nbytes);
 	return spill_file_read(&spill->files[extent.file], spill->queue, extent.offset, buffer,
 			       extent.nbytes);
+}
+
+struct spill_traffic spill_traffic(const struct spill *spill)
+{
+	return (struct spill_traffic){ .written_nbytes = atomic_load(&spill->written_nbytes),
+				       .read_nbytes = atomic_load(&spill->read_nbytes) };
 }
 
 /* What is under the lock, for who has it not. */

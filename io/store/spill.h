@@ -142,6 +142,12 @@ uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_peak_nbytes(struct spill *spill);
 uint64_t spill_memory_peak_nbytes(struct spill *spill);
 
+/* Bytes that went to its files and came from them. Thread-safe. */
+struct spill_traffic {
+	uint64_t written_nbytes, read_nbytes;
+};
+struct spill_traffic spill_traffic(const struct spill *spill);
+
 /* Memory that is taken now. Thread-safe. */
 uint64_t spill_memory_nbytes(struct spill *spill);
 

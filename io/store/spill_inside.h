@@ -24,6 +24,7 @@ struct spill {
 	struct spill_elsewhere elsewhere; /* read NULL: what is stored is stored here */
 	const char *advice;               /* about what is damaged; NULL: the usual */
 	_Atomic uint64_t behind_damage;   /* an offset, and one more; 0: nothing is damaged */
+	_Atomic uint64_t written_nbytes, read_nbytes; /* of files */
 
 	/* Constant once anything is stored. */
 	size_t n_files;             /* one in each directory, or two: see spill_try_both_ways() */

@@ -181,6 +181,7 @@ int spill_write_to_file(struct spill *spill, const void *data, size_t nbytes,
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes of temporary data at %" PRIu64 ": %m",
 			    spill->files[extent.file].directory, nbytes, extent.offset);
+	atomic_fetch_add(&spill->written_nbytes, nbytes);
 	*ret_extent = extent;
 	return 0;
 }

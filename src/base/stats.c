@@ -25,6 +25,7 @@
 
 struct phase_counters {
 	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
+	struct stats_volumes volumes;
 	uint64_t total_nbytes;
 	struct stage_totals stages[N_STAGES];
 	uint64_t covered_until_ns[N_STAGES];
@@ -41,8 +42,11 @@ struct stats {
 	struct phase_counters phases[N_PHASES];
 	struct device_totals devices[STATS_MOST_DEVICES];
 	uint64_t devices_covered_until_ns[STATS_MOST_DEVICES];
-	uint64_t end_ns;          /* set by stats_finish(); 0 before */
-	struct stats_usage usage; /* valid then */
+	stats_volumes_asker *ask_volumes; /* NULL: nobody knows any */
+	void *volumes_context;
+	struct stats_volumes volumes; /* of all phases that are over */
+	uint64_t end_ns;              /* set by stats_finish(); 0 before */
+	struct stats_usage usage;     /* valid then */
 };
 
 static const struct {
@@ -155,6 +159,37 @@ static void show_span(const struct stats *stats, const struct span *span, bool i
 	timeline_look(stats->timeline, end_ns, written_nbytes(stats));
 }
 
+/* Under the lock: what has come and gone since the last phase ended is the current one's. */
+static void end_volumes(struct stats *stats)
+{
+	struct phase_counters *phase = &stats->phases[stats->phase];
+	const struct stats_volumes before = stats->volumes;
+	struct stats_volumes now = before;
+
+	if (!stats->ask_volumes || !phase->begin_ns)
+		return;
+	stats->ask_volumes(stats->volumes_context, &now);
+	phase->volumes = (struct stats_volumes){
+		now.temporary_written_nbytes - before.temporary_written_nbytes,
+		now.temporary_read_nbytes - before.temporary_read_nbytes,
+		now.sent_nbytes - before.sent_nbytes,
+		now.received_nbytes - before.received_nbytes,
+		now.wire_sent_nbytes - before.wire_sent_nbytes,
+		now.wire_received_nbytes - before.wire_received_nbytes,
+	};
+	stats->volumes = now;
+}
+
+void stats_watch_volumes(struct stats *stats, stats_volumes_asker *ask, void *context)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->ask_volumes = ask;
+	stats->volumes_context = context;
+	pthread_mutex_unlock(&stats->lock);
+}
+
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -164,6 +199,7 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	pthread_mutex_lock(&stats->lock);
 	if (phase != stats->phase)
 		show_phase(stats, now_ns);
+	end_volumes(stats);
 	stats->phases[stats->phase].end_ns = now_ns;
 	stats->phase = phase;
 	stats->phases[phase] =
@@ -329,6 +365,7 @@ void stats_finish(struct stats *stats)
 		stats->end_ns = clock_now_ns();
 		stats->usage = usage_now();
 		show_phase(stats, stats->end_ns);
+		end_volumes(stats);
 		stats->phases[stats->phase].end_ns = stats->end_ns;
 	}
 	pthread_mutex_unlock(&stats->lock);
@@ -418,6 +455,7 @@ void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
 			continue;
 		sum->has_begun = true;
 		sum->elapsed_ns = (phase->end_ns ? phase->end_ns : now_ns) - phase->begin_ns;
+		sum->volumes = phase->volumes;
 		memcpy(sum->stages, phase->stages, sizeof sum->stages);
 	}
 	memcpy(totals.devices, stats->devices, sizeof totals.devices);

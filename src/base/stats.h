@@ -71,9 +71,18 @@ struct stage_totals {
 	uint64_t busy_ns, waited_ns, covered_ns;
 };
 
+/* Bytes that come and go beside what stages count. */
+struct stats_volumes {
+	uint64_t temporary_written_nbytes, temporary_read_nbytes; /* of files, not of memory */
+	/* Between ranks: the data of messages, and all of them with what stands in front of it. */
+	uint64_t sent_nbytes, received_nbytes;
+	uint64_t wire_sent_nbytes, wire_received_nbytes;
+};
+
 struct phase_totals {
 	bool has_begun;
-	uint64_t elapsed_ns; /* to its end, or now */
+	uint64_t elapsed_ns;          /* to its end, or now */
+	struct stats_volumes volumes; /* as far as it has ended */
 	struct stage_totals stages[N_STAGES];
 };
 
@@ -153,6 +162,13 @@ void stats_waited(struct stats *stats, struct span span);
  * that reports a span, under a lock of the stats. NULL: none any more.
  */
 void stats_watch_temporary(struct stats *stats, uint64_t (*nbytes)(void *context), void *context);
+
+/*
+ * Volumes so far, which are asked for where a phase begins or all is done, under a lock of the
+ * stats. What was before the first phase is of that. NULL: they do not change any more.
+ */
+typedef void stats_volumes_asker(void *context, struct stats_volumes *ret_volumes);
+void stats_watch_volumes(struct stats *stats, stats_volumes_asker *ask, void *context);
 
 /* A range of the output was merged, from then until now. */
 void stats_add_range(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes);

@@ -143,7 +143,7 @@ static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
 	progress_close(progress); /* its line goes before the table comes */
 	if (r < 0)
 		return r;
-	reported = report(sort);
+	reported = hooks->speaker ? 0 : report(sort);
 	return reported < 0 ? reported : r;
 }
 

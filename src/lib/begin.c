@@ -241,13 +241,15 @@ struct run_files begin_files(const struct gsort *sort)
 				   .has_streams = sort->process };
 }
 
-/* No file is two things, and those that tell of it can be written. */
+/* No file is two things, and those that tell of it can be written, by who writes them. */
 static int open_reports(struct gsort *sort)
 {
 	const struct run_files files = begin_files(sort);
 	const int r = run_files_check(&files);
 
-	return r < 0 ? r : reports_open(&sort->options, sort->spec.io, &sort->reports);
+	return r < 0 || !company_tells(sort) ?
+		       r :
+		       reports_open(&sort->options, sort->spec.io, &sort->reports);
 }
 
 /*

@@ -72,6 +72,23 @@ int company_imagine(const struct gsort *sort, struct sort_spec *spec)
 	return check_options(sort, "ranks");
 }
 
+bool company_tells(const struct gsort *sort)
+{
+	return !sort->ranks || ranks_rank(sort->ranks) == 0;
+}
+
+int company_report(struct gsort *sort)
+{
+	struct census_entry own = { .facts = sort->facts };
+	int r;
+
+	stats_get_totals(sort->stats, &own.totals);
+	r = census_take(sort->ranks, &own, &sort->census);
+	if (r < 0 && reports_are_wanted(&sort->options))
+		tell("the output is complete, and what was to be told of it is not");
+	return r;
+}
+
 static unsigned count_neighbours(const struct ranks *ranks)
 {
 	const char *host = ranks_host(ranks, ranks_rank(ranks));
@@ -92,4 +109,6 @@ void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
 	/* What has been bound to some processors has its share already. */
 	if (spec->n_threads == 0 && (long)n_cpus >= n_online)
 		spec->n_threads = n_cpus / n ? n_cpus / n : 1;
+	/* Ranks of one machine would measure each other. */
+	spec->measures_ceilings = false;
 }

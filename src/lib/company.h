@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "include/gsort.h"
 
 struct ranks;
@@ -35,6 +37,15 @@ uint64_t company_stall_ns(const struct gsort *sort);
  * after a message.
  */
 int company_imagine(const struct gsort *sort, struct sort_spec *spec);
+
+/* Does this process write the reports: is it alone, or the first rank? */
+bool company_tells(const struct gsort *sort);
+
+/*
+ * It has ended well: what all have done is told to the first, who reports it. 0, or a negative
+ * errno after a message.
+ */
+int company_report(struct gsort *sort);
 
 /* What is not said is shared by the ranks of one machine: memory, and processors. */
 void company_share_machine(struct ranks *ranks, struct sort_spec *spec);

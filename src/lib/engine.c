@@ -55,7 +55,7 @@ static void note_commitment(void *context)
 {
 	const struct gsort *sort = context;
 
-	if (reports_are_wanted(&sort->options))
+	if (reports_are_wanted(&sort->options) && company_tells(sort))
 		process_leave_reports(sort->process);
 }
 
@@ -89,7 +89,8 @@ static int serve_purpose(struct gsort *sort)
 	case PURPOSE_SORT:
 		break;
 	}
-	return sort_run(&sort->spec, &observer, sort->stats, &sort->facts);
+	r = sort_run(&sort->spec, &observer, sort->stats, &sort->facts);
+	return r == 0 && sort->ranks ? company_report(sort) : r;
 }
 
 /* Who calls a program with too few names waits for it, while it waits for them. */

@@ -72,6 +72,7 @@ static void free_all(struct gsort *sort)
 	messages_destroy(&sort->messages);
 	reports_drop(&sort->reports);
 	stats_close(sort->stats);
+	census_close(sort->census);
 	options_free(&sort->options);
 	for (size_t i = 0; i < sort->n_texts; i++)
 		free(sort->texts[i]);

@@ -72,6 +72,7 @@ struct gsort {
 	struct sort_spec spec;
 	struct stats *stats;
 	struct sort_facts facts;        /* once it has ended, if r is 0 */
+	struct census *census;          /* of several ranks, at the first; NULL: there is none */
 	uint64_t disorder;              /* then, of a check: as sort_check() says */
 	uint64_t assumed_nbytes;        /* to be explained, ... */
 	struct explanation explanation; /* ... as it was then */

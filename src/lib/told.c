@@ -280,7 +280,7 @@ int told_text(struct gsort *sort, told_writer *write, const char **ret_text)
 
 static struct report report_of(const struct gsort *sort)
 {
-	return (struct report){ sort->stats, &sort->facts };
+	return (struct report){ sort->stats, &sort->facts, sort->census };
 }
 
 static int write_json(const struct gsort *sort, FILE *stream)

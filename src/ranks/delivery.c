@@ -41,6 +41,12 @@ struct transfers {
 	struct ranks_transfer *first, **end;
 };
 
+/* Of what is sent, or of what is received. */
+struct traffic {
+	atomic_uint_least64_t nbytes;      /* data of messages */
+	atomic_uint_least64_t wire_nbytes; /* and all that stands in front of it */
+};
+
 struct delivery {
 	struct transport *transport;
 	unsigned rank, size;
@@ -56,6 +62,7 @@ struct delivery {
 	struct announced **announced_end;
 	struct transfers done;
 	unsigned n_sending; /* moves */
+	struct traffic sent, received;
 	host_name *_Atomic hosts;
 };
 
@@ -138,6 +145,12 @@ static int post_inbox(struct delivery *delivery)
 				       &delivery->inbox->request);
 }
 
+static void count(struct traffic *traffic, size_t nbytes, size_t wire_nbytes)
+{
+	atomic_fetch_add_explicit(&traffic->nbytes, nbytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&traffic->wire_nbytes, wire_nbytes, memory_order_relaxed);
+}
+
 static void transfer_done(struct delivery *delivery, struct ranks_transfer *transfer)
 {
 	if (transfer->peer != delivery->rank)
@@ -169,6 +182,7 @@ static int announce(struct delivery *delivery, enum message_kind_of_rank kind, u
 		memcpy(&move->header + 1, about->data, follows);
 	}
 	message_seal(&move->header);
+	count(&delivery->sent, follows, move->nbytes);
 	r = transport->ops->send(transport, (int)to, TAG_ANNOUNCEMENTS, &move->header, move->nbytes,
 				 &move->request);
 	if (r < 0)
@@ -206,6 +220,7 @@ static int move_pieces(struct delivery *delivery, struct ranks_transfer *transfe
 		}
 		transfer->n_moves++;
 		delivery->n_sending += !transfer->is_receive;
+		count(transfer->is_receive ? &delivery->received : &delivery->sent, n, n);
 	}
 	return 0;
 }
@@ -345,6 +360,8 @@ static int read_inbox(struct delivery *delivery)
 	if (complaint)
 		return fail_of(delivery, -EBADMSG, from, complaint);
 	delivery->numbers[from].n_received++;
+	count(&delivery->received, message_inline_nbytes(header->nbytes),
+	      delivery->inbox->request.nbytes);
 	watch_heard(&delivery->watch, from, delivery->now_ns);
 	if (header->kind == MESSAGE_DATA)
 		r = arrive(delivery, header, header + 1, NULL);
@@ -475,6 +492,16 @@ int delivery_check(const struct delivery *delivery, const struct ranks_transfer 
 	if (checksum64(transfer->data, transfer->nbytes) != transfer->checksum)
 		return fail_of(delivery, -EBADMSG, transfer->from, "its data is damaged");
 	return 0;
+}
+
+void delivery_get_traffic(const struct delivery *delivery, struct ranks_traffic *ret_traffic)
+{
+	*ret_traffic = (struct ranks_traffic){
+		.sent_nbytes = atomic_load(&delivery->sent.nbytes),
+		.received_nbytes = atomic_load(&delivery->received.nbytes),
+		.wire_sent_nbytes = atomic_load(&delivery->sent.wire_nbytes),
+		.wire_received_nbytes = atomic_load(&delivery->received.wire_nbytes),
+	};
 }
 
 void delivery_set_stall(struct delivery *delivery, uint64_t stall_ns, uint64_t now_ns)

@@ -49,6 +49,9 @@ int delivery_step(struct delivery *delivery, uint64_t now_ns, bool *ret_moved);
 /* Transfers that are done, the first of a list in this order, or NULL; each is told once. */
 struct ranks_transfer *delivery_take_done(struct delivery *delivery);
 
+/* Any thread. */
+void delivery_get_traffic(const struct delivery *delivery, struct ranks_traffic *ret_traffic);
+
 /* Is anything being sent, or awaited? */
 bool delivery_sends(const struct delivery *delivery);
 bool delivery_is_idle(const struct delivery *delivery);

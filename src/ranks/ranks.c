@@ -316,6 +316,11 @@ static void *run_carrier(void *argument)
 	return NULL;
 }
 
+void ranks_get_traffic(const struct ranks *ranks, struct ranks_traffic *ret_traffic)
+{
+	delivery_get_traffic(ranks->delivery, ret_traffic);
+}
+
 static int begin(struct ranks *ranks, struct ranks_transfer *transfer)
 {
 	int r;

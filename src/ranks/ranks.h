@@ -120,8 +120,10 @@ int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
 int ranks_barrier(struct ranks *ranks);
 
 enum {
-	RANKS_ANY = 0x7fffffff,       /* receive from whoever sends */
-	RANKS_TAG_LIMIT = 0x7fffff00, /* tags of messages are below it */
+	RANKS_ANY = 0x7fffffff,                 /* receive from whoever sends */
+	RANKS_TAG_LIMIT = 0x7fffff00,           /* tags of messages are below it, but for ... */
+	RANKS_TAG_CENSUS = RANKS_TAG_LIMIT + 1, /* ... what ranks tell of what they did, */
+	RANKS_TAG_NEWS,                         /* and of how far they are */
 };
 
 /*
@@ -156,6 +158,16 @@ int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
  */
 int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
 		  struct ranks_transfer *ret_transfer);
+
+/*
+ * What has gone between this rank and others so far: the data of messages, and all that was given
+ * to the transport for that, with what stands in front of each.
+ */
+struct ranks_traffic {
+	uint64_t sent_nbytes, received_nbytes;
+	uint64_t wire_sent_nbytes, wire_received_nbytes;
+};
+void ranks_get_traffic(const struct ranks *ranks, struct ranks_traffic *ret_traffic);
 
 /* Is it done? Returns at once. What has been received is compared with its checksum here. */
 int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_done);

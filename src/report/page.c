@@ -397,11 +397,11 @@ void page_write(const struct page *page, FILE *stream)
 {
 	struct writer writer = { .html = { .stream = stream },
 				 .page = page,
-				 .facts = page->report->facts,
+				 .facts = report_facts(page->report),
 				 .history = page->history };
 	struct html *html = &writer.html;
 
-	stats_get_totals(page->report->stats, &writer.totals);
+	report_totals(page->report, &writer.totals);
 	put_head(html);
 	html_open(html, "body");
 	put_header(&writer);

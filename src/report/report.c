@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "src/base/size.h"
+#include "src/report/by_rank.h"
 #include "src/report/figures.h"
 
 /* What the two reports share, computed once. */
@@ -18,12 +19,25 @@ struct summary {
 	uint64_t input_nbytes, peak_rss_nbytes;
 };
 
+const struct sort_facts *report_facts(const struct report *report)
+{
+	return report->census ? &report->census->all.facts : report->facts;
+}
+
+void report_totals(const struct report *report, struct stats_totals *ret_totals)
+{
+	if (report->census)
+		*ret_totals = report->census->all.totals;
+	else
+		stats_get_totals(report->stats, ret_totals);
+}
+
 static struct summary summarise(const struct report *report)
 {
-	const struct sort_facts *facts = report->facts;
+	const struct sort_facts *facts = report_facts(report);
 	struct summary summary = { .type = facts->type, .facts = facts };
 
-	stats_get_totals(report->stats, &summary.totals);
+	report_totals(report, &summary.totals);
 	summary.input_nbytes = facts->n_records_in * facts->record_nbytes;
 	summary.elapsed_s = figures_s(summary.totals.elapsed_ns);
 	summary.user_s = figures_s(summary.totals.usage.user_ns);
@@ -188,9 +202,11 @@ void report_print(const struct report *report, FILE *stream)
 		return;
 	summary = summarise(report);
 	print_summary(&summary, stream);
+	if (report->census)
+		by_rank_print(report->census, stream);
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (summary.totals.phases[phase].has_begun)
-			print_phase(&summary.totals.phases[phase], report->facts, phase_name(phase),
+			print_phase(&summary.totals.phases[phase], summary.facts, phase_name(phase),
 				    stream);
 }
 
@@ -208,6 +224,23 @@ static void write_stage(const struct stage_totals *totals, const char *name, dou
 	fputc('}', stream);
 }
 
+/* What there is of them: a sort with no temporary files, and no other ranks, has none. */
+static void write_volumes(const struct stats_volumes *volumes, FILE *stream)
+{
+	if (volumes->temporary_written_nbytes + volumes->temporary_read_nbytes)
+		fprintf(stream,
+			"\"temporary_written_bytes\": %" PRIu64
+			", \"temporary_read_bytes\": %" PRIu64 ", ",
+			volumes->temporary_written_nbytes, volumes->temporary_read_nbytes);
+	if (volumes->wire_sent_nbytes + volumes->wire_received_nbytes)
+		fprintf(stream,
+			"\"sent_bytes\": %" PRIu64 ", \"received_bytes\": %" PRIu64
+			", \"wire_sent_bytes\": %" PRIu64 ", \"wire_received_bytes\": %" PRIu64
+			", ",
+			volumes->sent_nbytes, volumes->received_nbytes, volumes->wire_sent_nbytes,
+			volumes->wire_received_nbytes);
+}
+
 static void write_phase(const struct phase_totals *phase, const struct sort_facts *facts,
 			const char *name, bool is_first, FILE *stream)
 {
@@ -216,6 +249,7 @@ static void write_phase(const struct phase_totals *phase, const struct sort_fact
 
 	fprintf(stream, "%s\n    {\"name\": \"%s\", \"elapsed_s\": %.6f, ", is_first ? "" : ",",
 		name, figures_s(phase->elapsed_ns));
+	write_volumes(&phase->volumes, stream);
 	if (bottleneck == N_STAGES)
 		fprintf(stream, "\"bottleneck\": null, \"stages\": [");
 	else
@@ -322,6 +356,8 @@ void report_write_json(const struct report *report, FILE *stream)
 	summary = summarise(report);
 	fprintf(stream, "{\n");
 	write_summary(&summary, stream);
+	if (report->census)
+		by_rank_write_json(report->census, stream);
 	write_phases(&summary, stream);
 	fprintf(stream, "}\n");
 }

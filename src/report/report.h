@@ -8,13 +8,18 @@
 
 #include <stdio.h>
 
-#include "src/sort/facts.h"
+#include "src/sort/census.h"
 
 /* What is told of; stats NULL: nothing. */
 struct report {
 	struct stats *stats;
 	const struct sort_facts *facts;
+	const struct census *census; /* of several ranks: in the place of the two; NULL: of one */
 };
+
+/* What is told of the whole. */
+const struct sort_facts *report_facts(const struct report *report);
+void report_totals(const struct report *report, struct stats_totals *ret_totals);
 
 /* The table of --stats. */
 void report_print(const struct report *report, FILE *stream);

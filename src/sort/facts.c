@@ -7,7 +7,38 @@
 
 #include "src/form/chunk_pool.h"
 #include "src/measure/rates.h"
+#include "src/ranks/ranks.h"
 #include "src/sort/inside.h"
+
+static void ask_volumes(void *context, struct stats_volumes *ret_volumes)
+{
+	const struct sort *sort = context;
+	struct ranks_traffic wire = { 0 };
+	struct spill_traffic disk = { 0 };
+
+	if (sort->spec->ranks)
+		ranks_get_traffic(sort->spec->ranks, &wire);
+	if (sort->job.spill)
+		disk = spill_traffic(sort->job.spill);
+	*ret_volumes = (struct stats_volumes){
+		.temporary_written_nbytes = disk.written_nbytes,
+		.temporary_read_nbytes = disk.read_nbytes,
+		.sent_nbytes = wire.sent_nbytes,
+		.received_nbytes = wire.received_nbytes,
+		.wire_sent_nbytes = wire.wire_sent_nbytes,
+		.wire_received_nbytes = wire.wire_received_nbytes,
+	};
+}
+
+void facts_watch(struct sort *sort)
+{
+	stats_watch_volumes(sort->job.stats, ask_volumes, sort);
+}
+
+void facts_look_away(const struct sort *sort)
+{
+	stats_watch_volumes(sort->job.stats, NULL, NULL);
+}
 
 void facts_note_plan(const struct plan *plan, struct sort_facts *facts)
 {

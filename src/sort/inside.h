@@ -88,6 +88,10 @@ int writing_commit(struct sort *sort);
 
 /* --- facts.c --- */
 
+/* From now on the job's stats know what of it goes to disk, and to other ranks; and no more. */
+void facts_watch(struct sort *sort);
+void facts_look_away(const struct sort *sort);
+
 void facts_note_plan(const struct plan *plan, struct sort_facts *facts);
 
 /*

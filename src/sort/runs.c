@@ -52,6 +52,17 @@ static void note_runs(struct sort *sort)
 	expect_output(sort, runs_output_nbytes(sort));
 }
 
+/* What the resident runs will take when they are stored: in whole pages, block by block at worst. */
+static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_stored)
+{
+	const struct job *job = &sort->job;
+	const uint64_t nbytes =
+		runs_n_items(sort->store.runs + n_stored, sort->store.n - n_stored) *
+		job->layout->resident_nbytes;
+
+	return nbytes + (nbytes / job->plan.block_nbytes + 1) * SPILL_ALIGN_NBYTES;
+}
+
 /*
  * With -u what is dropped where depends on which records are in which run, and so does where a
  * merge can be taken up: what is still resident must not be divided otherwise the next time. And
@@ -69,9 +80,7 @@ int runs_store_resident(struct sort *sort)
 		return 0;
 	/* What is merged of them goes back as fast, where it is in the same memory. */
 	if (sort->spec->ranks && !job->plan.copies)
-		spill_allow_memory(job->spill,
-				   runs_n_items(sort->store.runs + n_stored, n_resident) *
-					   job->layout->resident_nbytes);
+		spill_allow_memory(job->spill, resident_run_nbytes(sort, n_stored));
 	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			 runs_leave_nbytes(sort), &sort->account.ledger);
 	if (r == 0)

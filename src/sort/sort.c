@@ -44,6 +44,8 @@ static int open_rest(struct sort *sort)
 		around_counts_first(sort->spec, &sort->settled.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
+		facts_watch(sort);
+	if (r == 0)
 		result_choose_way(&sort->result);
 	if (r == 0)
 		r = tell_devices(sort);
@@ -88,6 +90,7 @@ static int take_up_and_sort(struct sort *sort)
 static void close_all(struct sort *sort)
 {
 	result_abort(&sort->result);
+	facts_look_away(sort);
 	if (share_is_serving(sort))
 		return;
 	run_store_free(&sort->store);

@@ -8,10 +8,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "io/output/part_files.h"
 #include "src/base/messages.h"
+#include "src/sort/census.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/ranks_double.h"
 
@@ -23,6 +25,7 @@ static const struct sort_observer nobody;
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
 static uint64_t numbers[N];
 static char random_path[512], few_path[512], alone_path[512], together_path[512];
+static char many_path[512], equal_path[512];
 
 static int start(void **state)
 {
@@ -658,6 +661,175 @@ static void ranks_that_are_asked_for_something_else_are_named(void **state)
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
+/* --- what goes over disks and wires --- */
+
+enum { N_MANY = 1 << 22 };
+
+/* What the first rank has found, for the test. */
+struct found {
+	struct census_entry all, ranks[RANKS_DOUBLE_MOST];
+};
+
+/* The same, and what it has come to. */
+struct counted {
+	struct asked asked;
+	struct found *found;
+};
+
+static int count_all(struct ranks *ranks, const struct census_entry *own, struct found *ret_found)
+{
+	struct census *census;
+	int r = census_take(ranks, own, &census);
+
+	if (r < 0 || !census)
+		return r;
+	ret_found->all = census->all;
+	memcpy(ret_found->ranks, census->ranks, census->n * sizeof *census->ranks);
+	census_close(census);
+	return 0;
+}
+
+static int sort_counted(struct ranks *ranks, void *argument)
+{
+	const struct counted *counted = argument;
+	struct sort_spec spec = counted->asked.spec;
+	struct census_entry own;
+	struct stats *stats;
+	int r = stats_open(NULL, &stats);
+
+	spec.ranks = ranks;
+	if (r == 0)
+		r = sort_run(&spec, &nobody, stats, &own.facts);
+	if (r == 0) {
+		stats_get_totals(stats, &own.totals);
+		r = count_all(ranks, &own, counted->found);
+	}
+	stats_close(stats);
+	return r;
+}
+
+/* Sum of what all phases have of it. */
+static struct stats_volumes volumes_of(const struct census_entry *entry)
+{
+	struct stats_volumes sum = { 0 };
+
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		const struct stats_volumes *of = &entry->totals.phases[i].volumes;
+
+		sum.temporary_written_nbytes += of->temporary_written_nbytes;
+		sum.temporary_read_nbytes += of->temporary_read_nbytes;
+		sum.sent_nbytes += of->sent_nbytes;
+		sum.wire_sent_nbytes += of->wire_sent_nbytes;
+		sum.wire_received_nbytes += of->wire_received_nbytes;
+	}
+	return sum;
+}
+
+/*
+ * At each place where a run is cut two ranks have the block, and one of them twice: it looks there
+ * for its first item.
+ */
+static uint64_t cut_nbytes(const struct census_entry *all, unsigned n_ranks)
+{
+	return 2 * all->facts.n_runs * (n_ranks - 1) * all->facts.plan.block_nbytes;
+}
+
+static void assert_disk(const struct census_entry *all, unsigned n_ranks, bool fits)
+{
+	const uint64_t n = all->facts.n_records_in * 8;
+	const struct stats_volumes volumes = volumes_of(all);
+	const uint64_t read = all->totals.phases[PHASE_RUNS].stages[STAGE_READ].nbytes;
+	const uint64_t written = all->totals.phases[PHASE_MERGE].stages[STAGE_WRITE].nbytes;
+	const uint64_t temporary = volumes.temporary_written_nbytes + volumes.temporary_read_nbytes;
+
+	assert_int_equal(read, n);
+	assert_int_equal(written, n);
+	if (fits)
+		assert_int_equal(temporary, 0);
+	else
+		assert_in_range(temporary, n / 4, 2.05 * (double)n + cut_nbytes(all, n_ranks));
+}
+
+/* Nothing was packed, and nothing went through a pass: what is stored is the records. */
+static void assert_wire(const struct census_entry *all, unsigned n_ranks, bool is_random)
+{
+	const uint64_t stored = all->facts.spilled.stored_nbytes;
+	const uint64_t others = stored * (n_ranks - 1) / n_ranks;
+	const struct stats_volumes volumes = volumes_of(all);
+	/* Of blocks of some KiB, what is told and asked of each weighs twice as much. */
+	const double beside = all->facts.plan.block_nbytes < 32 << 10 ? 1.04 : 1.02;
+
+	assert_int_equal(all->facts.n_passes, 1);
+	assert_int_equal(stored, all->facts.n_records_in * 8);
+	assert_in_range(volumes.wire_sent_nbytes, is_random ? others - others / 20 : 1,
+			beside * (double)others + cut_nbytes(all, n_ranks));
+	assert_in_range(volumes.sent_nbytes, 1, volumes.wire_sent_nbytes - 1);
+	/* What is on its way when one of them looks may be in no phase of the other. */
+	assert_in_range(volumes.wire_received_nbytes + 10000, volumes.wire_sent_nbytes,
+			volumes.wire_sent_nbytes + 20000);
+}
+
+static void assert_balance(const struct found *found, unsigned n_ranks)
+{
+	const struct sort_facts *all = &found->all.facts;
+	const uint64_t share = all->n_records_out / n_ranks;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < n_ranks; i++) {
+		assert_in_range(found->ranks[i].facts.n_records_out, 0,
+				share + share / 100 + all->n_runs * all->plan.block_nbytes / 8);
+		n += found->ranks[i].facts.n_records_out;
+	}
+	assert_int_equal(n, all->n_records_in);
+	assert_int_equal(n, all->n_records_out);
+}
+
+static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
+{
+	struct counted counted = { .found = mmap(NULL, sizeof *counted.found,
+						 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+						 -1, 0) };
+	struct ranks_double ranks = ranks_of(&counted.asked, n_ranks);
+
+	assert_ptr_not_equal(counted.found, MAP_FAILED);
+	ask(&counted.asked, "u64", 8, is_random ? many_path : equal_path, NULL);
+	counted.asked.spec.memory_nbytes = fits ? 32 << 20 : 15 << 19;
+	counted.asked.spec.compression.mode = COMPRESS_NONE;
+	ranks.settings.piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES;
+	ranks.body = sort_counted;
+	ranks.argument = &counted;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < n_ranks; i++) {
+		if (ranks.ends[i].r != 0)
+			print_message("rank %u of %u: %s\n", i, n_ranks, ranks.ends[i].text);
+		assert_int_equal(ranks.ends[i].r, 0);
+	}
+	ranks_double_forget(&ranks);
+	assert_disk(&counted.found->all, n_ranks, fits);
+	assert_wire(&counted.found->all, n_ranks, is_random);
+	assert_balance(counted.found, n_ranks);
+	munmap(counted.found, sizeof *counted.found);
+	unlink(together_path);
+}
+
+static void volumes_and_balance_are_those_promised(void **state)
+{
+	static uint64_t many[N_MANY];
+	static const uint64_t zeros[N_MANY];
+
+	(void)state;
+	strcpy(many_path, path_of("many"));
+	strcpy(equal_path, path_of("equal"));
+	fill_pattern(many, sizeof many, 2);
+	for (unsigned n_ranks = 2; n_ranks <= 4; n_ranks += 2) {
+		write_file(many_path, many, n_ranks * (sizeof many / 4));
+		write_file(equal_path, zeros, n_ranks * (sizeof many / 4));
+		for (unsigned i = 0; i < 4; i++)
+			check_volumes(n_ranks, i & 1, i & 2);
+	}
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
@@ -679,6 +851,7 @@ int main(void)
 		FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+		FIXTURE(volumes_and_balance_are_those_promised),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
 	};
 
