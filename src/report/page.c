@@ -157,13 +157,10 @@ static void put_header(struct writer *writer)
 {
 	static const struct {
 		const char *id, *name;
-	} parts[] = { { "figures", "In numbers" },
-		      { "phases", "Phases" },
-		      { "links", "Links" },
-		      { "roles", "Who was at work" },
-		      { "lanes", "GPU lanes" },
-		      { "throughput", "Throughput" },
-		      { "space", "Memory and space" },
+	} parts[] = { { "figures", "In numbers" },    { "phases", "Phases" },
+		      { "links", "Links" },           { "ranks", "Ranks" },
+		      { "roles", "Who was at work" }, { "lanes", "GPU lanes" },
+		      { "throughput", "Throughput" }, { "space", "Memory and space" },
 		      { "plan", "Files and plan" } };
 	struct html *html = &writer->html;
 
@@ -174,6 +171,8 @@ static void put_header(struct writer *writer)
 	html_attribute(html, "aria-label", "Parts of the report");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
 		if (!strcmp(parts[i].id, "lanes") && !page_has_lanes(writer))
+			continue;
+		if (!strcmp(parts[i].id, "ranks") && !page_has_ranks(writer))
 			continue;
 		html_open(html, "a");
 		html_attribute(html, "href", "#%s", parts[i].id);
@@ -409,6 +408,7 @@ void page_write(const struct page *page, FILE *stream)
 	put_figures(&writer);
 	page_write_phases(&writer);
 	page_write_links(&writer);
+	page_write_ranks(&writer);
 	page_write_roles(&writer);
 	page_write_lanes(&writer);
 	page_write_throughput(&writer);

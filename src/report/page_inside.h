@@ -49,6 +49,12 @@ void page_open_figure(struct html *html, const char *label);
 void page_write_phases(struct writer *writer);
 void page_write_links(struct writer *writer);
 
+/* --- page_ranks.c --- */
+
+/* Of several ranks, if there are any; else nothing. */
+bool page_has_ranks(const struct writer *writer);
+void page_write_ranks(struct writer *writer);
+
 /* --- page_work.c --- */
 
 void page_write_roles(struct writer *writer);

@@ -52,7 +52,7 @@ static void note_runs(struct sort *sort)
 	expect_output(sort, runs_output_nbytes(sort));
 }
 
-/* What the resident runs will take when they are stored: in whole pages, block by block at worst. */
+/* What resident runs will take when they are stored: in whole pages, block by block at worst. */
 static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_stored)
 {
 	const struct job *job = &sort->job;

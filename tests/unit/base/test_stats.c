@@ -60,7 +60,7 @@ static void print_report(struct stats *stats, const char *type, const struct sor
 
 	assert_non_null(file);
 	snprintf(typed.type, sizeof typed.type, "%s", type);
-	report_print(&(struct report){ stats, &typed }, file);
+	report_print(&(struct report){ .stats = stats, .facts = &typed }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -74,7 +74,7 @@ static void print_json(struct stats *stats, const char *type, const struct sort_
 
 	assert_non_null(file);
 	snprintf(typed.type, sizeof typed.type, "%s", type);
-	report_write_json(&(struct report){ stats, &typed }, file);
+	report_write_json(&(struct report){ .stats = stats, .facts = &typed }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -391,14 +391,47 @@ static void no_stats_are_fine(void **state)
 	stats_waited(NULL, stats_begin(STAGE_READ, 0));
 	stats_get_progress(NULL, &at);
 	assert_false(at.started);
-	report_print(&(struct report){ NULL, &facts }, stdout);
-	report_write_json(&(struct report){ NULL, &facts }, stdout);
+	report_print(&(struct report){ .facts = &facts }, stdout);
+	report_write_json(&(struct report){ .facts = &facts }, stdout);
 	stats_close(NULL);
+}
+
+static void ask_volumes(void *context, struct stats_volumes *ret_volumes)
+{
+	*ret_volumes = *(const struct stats_volumes *)context;
+}
+
+/* What was there before the first is of that: ranks have met by then. */
+static void volumes_are_of_the_phase_in_which_they_came(void **state)
+{
+	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .wire_sent_nbytes = 10 };
+	struct stats_totals totals;
+	struct stats *stats;
+
+	(void)state;
+	assert_int_equal(stats_open(NULL, &stats), 0);
+	stats_watch_volumes(stats, ask_volumes, &volumes);
+	stats_begin_phase(stats, PHASE_RUNS, 100);
+	volumes.wire_sent_nbytes = 15;
+	stats_begin_phase(stats, PHASE_MERGE, 100);
+	volumes.wire_sent_nbytes = 115;
+	volumes.temporary_read_nbytes = 2;
+	stats_finish(stats);
+	volumes.wire_sent_nbytes = 999;
+	stats_get_totals(stats, &totals);
+	assert_int_equal(totals.phases[PHASE_RUNS].volumes.wire_sent_nbytes, 15);
+	assert_int_equal(totals.phases[PHASE_RUNS].volumes.temporary_written_nbytes, 3);
+	assert_int_equal(totals.phases[PHASE_MERGE].volumes.wire_sent_nbytes, 100);
+	assert_int_equal(totals.phases[PHASE_MERGE].volumes.temporary_read_nbytes, 2);
+	assert_int_equal(totals.phases[PHASE_MERGE].volumes.temporary_written_nbytes, 0);
+	report_json(stats);
+	assert_has("\"temporary_written_bytes\": 3, \"temporary_read_bytes\": 0, ");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(volumes_are_of_the_phase_in_which_they_came),
 		cmocka_unit_test(overlapping_spans_cover_time_once),
 		cmocka_unit_test(stage_that_ran_longest_held_the_others_up),
 		cmocka_unit_test(stage_that_took_no_time_has_no_rate),

@@ -22,7 +22,7 @@ static const char *const inputs[] = { "a.bin", "-", "<b>\n\xff\".bin", "100%d%s.
 static void write_page(const struct history *history, struct stats *stats,
 		       const struct sort_facts *facts, const char *const *names, size_t n)
 {
-	const struct report report = { stats, facts };
+	const struct report report = { .stats = stats, .facts = facts };
 	const struct page page = { .report = &report,
 				   .history = history,
 				   .inputs = names,

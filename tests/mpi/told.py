@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""told - what several ranks tell of a sort is of all of them
+
+usage: told.py STATS [TRACE]
+
+A claim that is broken is a line.
+"""
+import json
+import sys
+
+broken = 0
+
+
+def claim(is_true, what):
+    global broken
+    if not is_true:
+        print('BROKEN:', what)
+        broken += 1
+
+
+def check_sums(stats):
+    """What is told of the whole is the sum of what is told of the ranks."""
+    ranks = stats['ranks']
+    for name in ('records_in', 'records_out', 'runs', 'stored_bytes', 'disk_read_bytes',
+                 'disk_written_bytes', 'sent_bytes', 'wire_sent_bytes', 'peak_rss_bytes',
+                 'peak_temporary_bytes'):
+        total = sum(rank[name] for rank in ranks)
+        claim(stats[name] == total, f'{name}: {stats[name]}, and of ranks {total}')
+    claim([rank['rank'] for rank in ranks] == list(range(len(ranks))), 'ranks are in order')
+    claim(all(rank['host'] for rank in ranks), 'ranks are somewhere')
+    most = max(rank['records_out'] for rank in ranks) * len(ranks) / stats['records_out']
+    claim(abs(stats['imbalance_percent'] - 100 * (most - 1)) < 0.01, 'imbalance')
+
+
+def check_phases(stats):
+    """A phase takes as long as with the slowest rank, and has the volumes of all."""
+    for phase in stats['phases']:
+        times = [p['elapsed_s'] for rank in stats['ranks'] for p in rank['phases']
+                 if p['name'] == phase['name']]
+        claim(abs(phase['elapsed_s'] - max(times)) < 1e-5, f'{phase["name"]}: {times}')
+    for name in ('sent_bytes', 'wire_sent_bytes'):
+        total = sum(phase.get(name, 0) for phase in stats['phases'])
+        claim(total == stats[name], f'{name}: {stats[name]}, and of phases {total}')
+
+
+def check_volumes(stats):
+    n = stats['records_in'] * stats['record_bytes']
+    claim(stats['disk_read_bytes'] + stats['disk_written_bytes'] <= 4.05 * n, 'disk')
+    claim(0 < stats['sent_bytes'] < stats['wire_sent_bytes'], 'what is in front of messages')
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        stats = json.load(file)
+    check_sums(stats)
+    check_phases(stats)
+    check_volumes(stats)
+    sys.exit(broken > 0)
+
+
+main()
