@@ -8,7 +8,9 @@
 #include "io/store/run_file.h"
 
 enum {
-	INDEX_PART = 4,          /* of the memory, which the index of runs has at most (plan.h) */
+	INDEX_PART = 4,       /* of the memory, which the index of runs has at most (plan.h), */
+	USUAL_INDEX_PART = 8, /* and without need */
+	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_UNEVEN_PART = 100,  /* of a range, by which it may be longer than others */
 	MOST_OVERHEAD_PART = 50, /* of what comes that are items: the rest */
 	CUT_ROW_NBYTES = 48,     /* of a splitter in a round (range_cut.c): what is drawn, */
@@ -98,20 +100,16 @@ static uint64_t block_items(const struct plan *plan)
 /*
  * Windows take blocks in the order of their first keys, as many as they have room for; what they
  * take of one run are neighbours, and come in one message, or in groups of these if they are long.
- * What the merge has memory for is what stored runs leave of it (runs_leave_nbytes()).
  */
 static void find_messages(const struct plan *plan, const struct plan_request *request,
 			  uint64_t n_items, struct rank_loads *loads)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
 	const uint64_t block = block_items(plan), k = least_of(loads->n_merged, plan->fan_in);
-	const uint64_t taken = least_of(loads->kept_nbytes, plan->device_nbytes);
-	uint64_t memory_nbytes = plan->device_nbytes - taken, taken_items, n;
+	uint64_t memory_nbytes = plan->last_merge_nbytes, taken_items, n;
 	struct window_plan windows;
 	struct plan each;
 
-	if (memory_nbytes < plan->merge_nbytes)
-		memory_nbytes = plan->merge_nbytes;
 	n = plan_ranges(plan, request, memory_nbytes, n_items, 0, (uint32_t)k, plan->n_ranges,
 			&each);
 	plan_windows(&each, request, n == 1 ? memory_nbytes : each.merge_nbytes, n_items / n, 0,
@@ -165,6 +163,35 @@ static void find_wire(const struct plan *plan, const struct plan_request *reques
 		loads->items_nbytes + loads->edges_nbytes + loads->index_nbytes + loads->cut_nbytes;
 }
 
+/* Resident runs are sampled, and cut exactly; a part of one is a message, or several if long. */
+static void find_trade(const struct plan *plan, const struct plan_request *request,
+		       uint64_t n_items, struct rank_loads *loads)
+{
+	const uint64_t item_nbytes = request->layout->item_nbytes;
+	struct window_plan windows;
+
+	plan_windows(plan, request, plan->merge_nbytes, n_items, (uint32_t)loads->n_runs, 0,
+		     &windows);
+	loads->uneven_nbytes =
+		least_of(loads->n_merged * windows.resident_stride, n_items) * item_nbytes;
+	loads->items_nbytes = of_others(n_items * item_nbytes, loads->n_ranks);
+	loads->n_messages = of_others(loads->n_merged, loads->n_ranks);
+	loads->message_nbytes = loads->n_messages ? loads->items_nbytes / loads->n_messages : 0;
+	find_cut(plan, n_items, loads);
+	loads->received_nbytes = loads->items_nbytes + loads->cut_nbytes;
+}
+
+static bool find_whether_trades(const struct plan *plan, const struct plan_request *request)
+{
+	const struct layout *layout = request->layout;
+	const enum compression_mode mode = request->compression.mode;
+
+	return plan->fits && !plan->copies && !request->keeps_index &&
+	       (mode == COMPRESS_AUTO || mode == COMPRESS_NONE) &&
+	       layout->resident_nbytes <= layout->item_nbytes &&
+	       plan->n_chunks * request->n_ranks <= PLAN_MOST_TRADED_RUNS;
+}
+
 static void find_phases(struct rank_loads *loads)
 {
 	uint64_t *form = loads->nbytes[RANK_FORM], *merge = loads->nbytes[RANK_MERGE];
@@ -189,6 +216,20 @@ static void set_limit(struct rank_loads *loads, enum rank_limit which, uint64_t 
 	};
 }
 
+/*
+ * Runs that could be merged at once: blocks are as long as there is room for, and may be shorter,
+ * down to a page, or until their index takes more than its usual part of the memory.
+ */
+static uint64_t most_merged(const struct plan *plan)
+{
+	const uint64_t index_nbytes = plan->full_index_nbytes ? plan->full_index_nbytes : 1;
+	const double shorter = (double)plan->block_nbytes / LEAST_BLOCK_NBYTES,
+		     more = (double)(plan->memory_nbytes / USUAL_INDEX_PART) / (double)index_nbytes;
+	const double times = shorter < more ? shorter : more;
+
+	return times > 1 ? (uint64_t)(times * plan->fan_in) : plan->fan_in;
+}
+
 static void find_limits(const struct plan *plan, const struct rank_rates *rates,
 			struct rank_loads *loads)
 {
@@ -197,7 +238,8 @@ static void find_limits(const struct plan *plan, const struct rank_rates *rates,
 		     network_s = rank_link_s(loads, rates, RANK_MERGE, RANK_NETWORK);
 	const double bytes_s = disk_s > network_s ? disk_s : network_s;
 
-	set_limit(loads, RANK_FAN_IN, loads->n_merged, plan->fan_in);
+	set_limit(loads, RANK_FAN_IN, loads->n_merged,
+		  loads->trades ? PLAN_MOST_TRADED_RUNS : most_merged(plan));
 	set_limit(loads, RANK_INDEX, plan->full_index_nbytes,
 		  plan->memory_nbytes / INDEX_PART + PLAN_BESIDE_NBYTES / 2);
 	set_limit(loads, RANK_UNEVEN, loads->uneven_nbytes, range_nbytes / MOST_UNEVEN_PART);
@@ -222,9 +264,14 @@ void rank_loads_find(const struct plan *plan, const struct plan_request *request
 	loads->spilled_nbytes = plan->spilled_nbytes;
 	loads->kept_nbytes = plan->kept_nbytes;
 	loads->passes_nbytes = plan->passes_nbytes;
-	loads->n_runs = plan->n_spilled_runs + (plan->kept_nbytes > 0);
+	loads->n_runs = plan->n_spilled_runs + (request->n_ranks > 1);
+	loads->trades = request->n_ranks > 1 && find_whether_trades(plan, request);
+	if (loads->trades)
+		loads->n_runs = plan->n_chunks;
 	loads->n_merged = loads->n_runs * loads->n_ranks;
-	if (loads->n_merged && n_items) {
+	if (loads->trades) {
+		find_trade(plan, request, n_items, loads);
+	} else if (loads->n_merged && n_items) {
 		find_wire(plan, request, n_items, loads);
 		find_messages(plan, request, n_items, loads);
 	}

@@ -73,6 +73,7 @@ struct rank_loads {
 	uint64_t n_runs, n_merged;           /* own, and those of all, of which it merges a range */
 	uint64_t n_messages, message_nbytes; /* for items */
 	uint32_t n_cut_rounds;
+	bool trades;            /* nothing is stored: memory goes to the ranks whose range it is */
 	uint64_t uneven_nbytes; /* a range is longer or shorter than others by so much at most */
 	uint64_t nbytes[N_RANK_PHASES][N_RANK_LINKS];
 	struct rank_limit_state limits[N_RANK_LIMITS];

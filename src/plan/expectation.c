@@ -92,6 +92,8 @@ static uint64_t spilled_records(const struct plan_request *request, const struct
 	/* A checkpoint with -u also keeps what stayed in memory. */
 	if (request->keeps_index && request->unique && n_runs)
 		n_spilled = n;
+	if (plan_has_ranks(request) && !plan->keeps_rest && !request->n_input_runs)
+		n_spilled = n;
 	if (request->limit)
 		n_spilled = at_most(n_spilled, times(n_runs, request->limit));
 	return at_most(n_spilled, n);
@@ -103,7 +105,7 @@ static uint64_t kept_records(const struct plan_request *request, const struct pl
 {
 	const uint64_t n_left = n - at_most(times(n_runs, run_records(plan)), n);
 
-	if (!plan_has_ranks(request) || request->n_input_runs)
+	if (!plan_has_ranks(request) || request->n_input_runs || !plan->keeps_rest)
 		return 0;
 	return request->limit ? at_most(n_left, request->limit) : n_left;
 }

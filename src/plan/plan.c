@@ -16,6 +16,9 @@ enum {
 	LEAST_CHUNK_NBYTES = 64 << 10,
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_BLOCK_NBYTES = 1 << 20,
+	RANGE_BLOCKS = 100, /* of a run, at least, in the range of a rank */
+	SMALL_REST_PART = 8,
+	LONG_BLOCK_NBYTES = 64 << 10, /* for a message of its own */
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
 	USUAL_RANGES = 8,      /* writers of one file, at most: more are not faster */
@@ -265,6 +268,18 @@ static uint64_t nbytes_per_block(const struct plan_request *request, const struc
 	return plan_most_windows(plan) * at_least(shortest, 6);
 }
 
+/*
+ * Where a rank's range begins and ends, others read the same block, of each run, and ranges differ
+ * by as much: a percent of the range at most.
+ */
+static uint64_t most_block_nbytes(const struct plan_request *request, uint64_t nbytes,
+				  uint64_t n_runs)
+{
+	return plan_has_ranks(request) ?
+		       at_most(nbytes / (RANGE_BLOCKS * n_runs), MOST_BLOCK_NBYTES) :
+		       MOST_BLOCK_NBYTES;
+}
+
 static void plan_blocks_with(const struct plan_request *request, struct plan *plan,
 			     uint64_t nbytes_of_each)
 {
@@ -274,18 +289,20 @@ static void plan_blocks_with(const struct plan_request *request, struct plan *pl
 	const uint64_t usual =
 		divide_up(nbytes, plan->memory_nbytes / USUAL_INDEX_PART / nbytes_of_each);
 	const uint64_t least = divide_up(nbytes, plan_index_room_nbytes(plan) / nbytes_of_each);
-	uint64_t block_nbytes = plan->merge_nbytes / per_block / n_runs;
+	const uint64_t merge_nbytes = plan->last_merge_nbytes;
+	uint64_t block_nbytes = merge_nbytes / per_block / n_runs;
 
-	block_nbytes = at_least(block_nbytes,
-				at_most(usual, plan->merge_nbytes / (per_block * USUAL_FAN_IN)));
-	block_nbytes = at_least(block_nbytes,
-				at_most(least, plan->merge_nbytes / (per_block * LEAST_FAN_IN)));
-	block_nbytes = at_least(at_most(block_nbytes, MOST_BLOCK_NBYTES), LEAST_BLOCK_NBYTES);
+	block_nbytes =
+		at_least(block_nbytes, at_most(usual, merge_nbytes / (per_block * USUAL_FAN_IN)));
+	block_nbytes =
+		at_least(block_nbytes, at_most(least, merge_nbytes / (per_block * LEAST_FAN_IN)));
+	block_nbytes = at_most(block_nbytes, most_block_nbytes(request, nbytes, n_runs));
+	block_nbytes = at_least(block_nbytes, LEAST_BLOCK_NBYTES);
 	block_nbytes = at_least(block_nbytes, plan->resident_nbytes);
 	plan->block_nbytes = at_least(block_nbytes, request->least_block_nbytes);
-	plan->fan_in = (uint32_t)at_most(
-		at_least(plan->merge_nbytes / (per_block * plan->block_nbytes), LEAST_FAN_IN),
-		request->batch_size ? request->batch_size : MOST_FAN_IN);
+	plan->fan_in = (uint32_t)at_most(at_least(merge_nbytes / (per_block * plan->block_nbytes),
+						  LEAST_FAN_IN),
+					 request->batch_size ? request->batch_size : MOST_FAN_IN);
 }
 
 /*
@@ -330,6 +347,44 @@ static uint32_t n_ranges(const struct plan_request *request, const struct plan *
 	return n;
 }
 
+static bool merges_at_once(const struct plan_request *request, const struct plan *plan)
+{
+	return plan_expected_stored_runs(request, plan) <= plan->fan_in;
+}
+
+/* Long enough for a message each; or longer ones would cost a large part of the input. */
+static bool has_long_blocks(const struct plan_request *request, const struct plan *plan)
+{
+	return plan->block_nbytes >= LONG_BLOCK_NBYTES ||
+	       plan->n_chunks * plan->chunk_nbytes >
+		       plan_expected_input_nbytes(request, plan) / SMALL_REST_PART;
+}
+
+/*
+ * What is left in chunks is stored in memory, or to be written, and then the merge has all of the
+ * memory. It is worth that if it takes a pass away, or blocks were so short that messages are.
+ */
+static void plan_rest(const struct plan_request *request, struct plan *plan)
+{
+	const uint64_t entry_nbytes = plan_entry_nbytes(request, request->counts_first);
+
+	plan->keeps_rest = !plan->copies;
+	plan->last_merge_nbytes = plan->merge_nbytes;
+	if (plan_has_ranks(request) && plan->fits && !plan->copies)
+		plan->last_merge_nbytes =
+			at_least(plan->merge_nbytes,
+				 plan->device_nbytes - at_most(plan->n_chunks * plan->chunk_nbytes +
+								       plan_lanes_nbytes(plan),
+							       plan->device_nbytes));
+	plan_blocks_with(request, plan, entry_nbytes);
+	if (!plan_has_ranks(request) || plan->fits || plan->copies || request->n_input_runs ||
+	    (merges_at_once(request, plan) && has_long_blocks(request, plan)))
+		return;
+	plan->keeps_rest = false;
+	plan->last_merge_nbytes = plan->device_nbytes;
+	plan_blocks_with(request, plan, entry_nbytes);
+}
+
 /*
  * Ranges, which take shorter blocks, must not cost a pass. Nor must they shorten those of an input
  * of unknown size, as the index of more blocks is full sooner: there may be no end of it.
@@ -339,12 +394,12 @@ static void plan_blocks(const struct plan_request *request, struct plan *plan)
 	const bool is_known = request->input_nbytes != PLAN_SIZE_UNKNOWN;
 
 	plan->n_ranges = n_ranges(request, plan, is_known ? request->input_nbytes : 0);
-	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
-	if (plan_expected_stored_runs(request, plan) <= plan->fan_in)
+	plan_rest(request, plan);
+	if (merges_at_once(request, plan))
 		return;
 	plan->n_ranges = 1;
-	plan_blocks_with(request, plan, plan_entry_nbytes(request, request->counts_first));
-	if (plan_expected_stored_runs(request, plan) > plan->fan_in)
+	plan_rest(request, plan);
+	if (!merges_at_once(request, plan))
 		plan_blocks_with(request, plan, plan_entry_nbytes(request, true));
 }
 

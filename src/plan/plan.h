@@ -36,6 +36,10 @@
  * data: then only a half is counted for the first, a sixteenth for the second, and an eighth for
  * the last.
  *
+ * One of several ranks also stores what is left in chunks in the end, since others read it: in
+ * memory, unless windows could then not merge the runs of all at once, or only in short blocks,
+ * each of which is a message; then it goes to the disk, and the merge has all of the memory.
+ *
  * Merging k spilled runs takes, for each window in flight, room for what is read (the window and up
  * to one block of each run that reaches beyond it) and for what is written. Blocks are made so
  * small that the expected number of runs can be merged at once with windows twice as long as that
@@ -125,9 +129,15 @@ struct plan {
 	uint32_t n_windows;     /* in flight */
 	uint64_t window_nbytes; /* output of one window if memory allows */
 	uint64_t merge_nbytes;  /* of each device, for windows while the chunks are there too */
-	uint64_t block_nbytes;  /* of spilled runs, as in device memory */
-	uint32_t fan_in;        /* spilled runs merged at once */
-	uint32_t n_ranges;      /* of the final merge, if memory has room for their windows */
+	/*
+	 * The same of what a rank merges in the end, its range of the runs of all: then no chunk is
+	 * there any more, unless what was left is stored in memory (keeps_rest). Else merge_nbytes.
+	 */
+	uint64_t last_merge_nbytes;
+	bool keeps_rest;
+	uint64_t block_nbytes; /* of spilled runs, as in device memory */
+	uint32_t fan_in;       /* spilled runs merged at once */
+	uint32_t n_ranges;     /* of the final merge, if memory has room for their windows */
 
 	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
@@ -170,6 +180,12 @@ enum { PLAN_MOST_READERS = 8 };
 
 /* Of each input of -m, what is turned into items at a time, where its records are none. */
 enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
+
+/*
+ * What ranks have in memory they send each other as it lies, and store nothing, if all of it fits,
+ * and they have no more runs than this: each has a slice in every window.
+ */
+enum { PLAN_MOST_TRADED_RUNS = 1 << 14 };
 
 /* Any request makes a plan; it can be carried out if it says is_enough. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);

@@ -73,7 +73,7 @@ uint64_t plan_streams_nbytes(const struct plan_request *request, const struct pl
 
 /* Windows of a merge of so many runs, and what else it needs of each run and window. */
 static uint64_t merge_total_nbytes(const struct plan_request *request, const struct plan *plan,
-				   uint32_t n_resident, uint32_t n_stored)
+				   uint64_t nbytes, uint32_t n_resident, uint32_t n_stored)
 {
 	const struct layout *layout = request->layout;
 	const bool has_items = !layout_has_elements(layout);
@@ -81,29 +81,49 @@ static uint64_t merge_total_nbytes(const struct plan_request *request, const str
 	const uint64_t key_nbytes = has_items ? layout->item_keys.key_nbytes : 0;
 	struct window_plan windows;
 
-	plan_windows(plan, request, plan->merge_nbytes, plan_input_records(request), n_resident,
-		     n_stored, &windows);
+	plan_windows(plan, request, nbytes, plan_input_records(request), n_resident, n_stored,
+		     &windows);
 	return plan_windows_nbytes(plan, &windows, n_stored > 0) +
 	       windows.n_windows * n_edges * layout->item_nbytes +
 	       ((uint64_t)n_resident + n_stored) * key_nbytes;
+}
+
+/*
+ * The last merge, and chunks that it merges, or that others merge. Of what is resident no more than
+ * its windows is needed, which all had room for.
+ */
+static uint64_t last_total_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
+	const uint32_t n_stored =
+		(uint32_t)at_most(plan->fan_in, plan_expected_stored_runs(request, plan));
+
+	if (plan_has_ranks(request) && !plan->copies)
+		return (plan->keeps_rest ? chunks_nbytes : 0) +
+		       merge_total_nbytes(request, plan, plan->last_merge_nbytes, 0, n_stored);
+	return plan->fits ?
+		       0 :
+		       chunks_nbytes + merge_total_nbytes(request, plan, plan->merge_nbytes,
+							  (uint32_t)plan->n_chunks, plan->fan_in);
 }
 
 /* Chunks and windows: while runs are formed, or when they are merged. */
 static uint64_t data_total_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
-	uint64_t forming, merging;
+	uint64_t forming;
 
 	if (request->n_input_runs)
-		return merge_total_nbytes(request, plan, 0,
+		return merge_total_nbytes(request, plan, plan->merge_nbytes, 0,
 					  (uint32_t)at_most(request->n_input_runs, plan->fan_in));
 	/* Nothing is merged while runs are formed, and all has been found to have room. */
+	forming = chunks_nbytes + plan_lanes_nbytes(plan);
 	if (plan->fits)
-		return chunks_nbytes + plan_lanes_nbytes(plan) + plan->merge_nbytes;
-	forming = plan_lanes_nbytes(plan) +
-		  merge_total_nbytes(request, plan, (uint32_t)plan->spill_chunks, 0);
-	merging = merge_total_nbytes(request, plan, (uint32_t)plan->n_chunks, plan->fan_in);
-	return chunks_nbytes + at_least(forming, merging);
+		forming += plan->merge_nbytes;
+	else
+		forming += merge_total_nbytes(request, plan, plan->merge_nbytes,
+					      (uint32_t)plan->spill_chunks, 0);
+	return at_least(forming, last_total_nbytes(request, plan));
 }
 
 /* An input of a merge has a record to compare the next with, and some that become items. */

@@ -186,6 +186,7 @@ static json_t *share_of(struct making *making)
 	put(making, object, "spilled_bytes", number_of(loads->spilled_nbytes));
 	put(making, object, "kept_bytes", number_of(loads->kept_nbytes));
 	put(making, object, "passes_bytes", number_of(loads->passes_nbytes));
+	put(making, object, "trades", json_boolean(loads->trades));
 	put(making, object, "written_bytes", number_of(loads->written_nbytes));
 	put(making, object, "written_records", number_of(loads->n_output_records));
 	put(making, object, "uneven_bytes", number_of(loads->uneven_nbytes));

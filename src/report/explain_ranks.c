@@ -32,9 +32,13 @@ static void print_share(const struct rank_loads *loads, FILE *stream)
 {
 	fprintf(stream, "\neach of %" PRIu32 " ranks, if nothing shrinks\n", loads->n_ranks);
 	fprintf(stream, "  %-16s%s of the input\n", "reads", size_of(loads->read_nbytes).text);
-	fprintf(stream, "  %-16s%" PRIu64 " runs: %s on its disk, %s in memory\n", "stores",
-		loads->n_runs, size_of(loads->spilled_nbytes).text,
-		size_of(loads->kept_nbytes).text);
+	if (loads->trades)
+		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, and stores none\n", "has",
+			loads->n_runs);
+	else
+		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on its disk, %s in memory\n", "stores",
+			loads->n_runs, size_of(loads->spilled_nbytes).text,
+			size_of(loads->kept_nbytes).text);
 	fprintf(stream, "  %-16sin some %" PRIu32 " rounds with all others\n", "finds its range",
 		loads->n_cut_rounds);
 	fprintf(stream, "  %-16s%s, of it %s records, in %" PRIu64 " messages of %s\n", "receives",
@@ -125,7 +129,7 @@ static const struct {
 	bool is_count;
 	const char *of;
 } limits[N_RANK_LIMITS] = {
-	[RANK_FAN_IN] = { "runs", true, "that can be merged at once" },
+	[RANK_FAN_IN] = { "runs", true, "that could be merged at once" },
 	[RANK_INDEX] = { "index of runs", false, "of memory for that" },
 	[RANK_UNEVEN] = { "unevenness", false, "a percent of a range" },
 	[RANK_OVERHEAD] = { "no records", false, "2 percent of the records received" },

@@ -54,8 +54,9 @@ static void tell_runs(const struct listener *to, const struct plan *plan)
 	if (plan->is_endless || is_open(plan))
 		tell_row(to, "runs", "of %s each, spilled when memory is full", size);
 	else
-		tell_row(to, "runs", "%" PRIu64 " of %s each are spilled, the rest stays in memory",
-			 plan->n_spilled_runs, size);
+		tell_row(to, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
+			 plan->n_spilled_runs, size,
+			 plan->keeps_rest ? "stays in memory" : "in the end");
 }
 
 static void tell_input(const struct listener *to, const struct plan *plan)

@@ -79,7 +79,7 @@ int runs_store_resident(struct sort *sort)
 	if (!is_due || n_resident == 0)
 		return 0;
 	/* What is merged of them goes back as fast, where it is in the same memory. */
-	if (sort->spec->ranks && !job->plan.copies)
+	if (sort->spec->ranks && job->plan.keeps_rest)
 		spill_allow_memory(job->spill, resident_run_nbytes(sort, n_stored));
 	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			 runs_leave_nbytes(sort), &sort->account.ledger);

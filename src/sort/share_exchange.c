@@ -14,9 +14,6 @@
 #include "src/sort/setup.h"
 #include "src/sort/share.h"
 
-/* So many runs of all ranks at most are merged from memory: each has a slice in every window. */
-enum { MOST_TRADED_RUNS = 1 << 14 };
-
 /* The own runs into so many ranges; *ret_cuts: as of range_cut(), to be freed in any case. */
 static int cut_runs(const struct sort *sort, uint32_t n, bool at_keys, uint64_t **ret_cuts)
 {
@@ -97,7 +94,7 @@ static int ask_all(struct sort *sort, bool *ret_all_can)
 	int r = ranks_sum(sort->spec->ranks, told, sizeof told / sizeof told[0]);
 
 	if (r == 0)
-		*ret_all_can = told[0] == 0 && told[1] <= MOST_TRADED_RUNS;
+		*ret_all_can = told[0] == 0 && told[1] <= PLAN_MOST_TRADED_RUNS;
 	return r;
 }
 

@@ -17,7 +17,8 @@ refuses 'assume-rates needs --explain' --assume-rates=disk=1G
 refuses 'assume-rates needs --ranks' --explain --assume-rates=disk=1G
 refuses "assume-rates: 'disc' is none of disk, network" --explain --ranks=3 --assume-rates=disc=1G
 refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=network=1G,disk
-refuses 'merge is not possible with several ranks' --explain --ranks=3 -m
+refuses 'a merge by several ranks cannot be explained yet' --explain --ranks=3 -m
+refuses 'part is not possible with several ranks' --explain --ranks=3 -m --part=1/2
 true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
 
 claim 'where the sort could write nothing, there is no plan'

@@ -233,15 +233,21 @@ static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64
 
 static void what_ranks_have_left_is_stored_once_and_not_counted(void **state)
 {
-	const struct plan spilled = plan_of_rank(4, 256 * MIB, 256 * MIB),
+	const struct plan spilled = plan_of_rank(4, 2048 * MIB, 1024 * MIB),
+			  short_of = plan_of_rank(64, 256 * MIB, 256 * MIB),
 			  fits = plan_of_rank(4, 4096 * MIB, 256 * MIB);
 
 	(void)state;
 	assert_false(spilled.fits);
-	assert_int_equal(spilled.spilled_nbytes + spilled.kept_nbytes, 256 * MIB);
-	assert_in_range(spilled.kept_nbytes, MIB, 64 * MIB);
+	assert_int_equal(spilled.spilled_nbytes + spilled.kept_nbytes, 1024 * MIB);
+	assert_true(spilled.keeps_rest);
+	assert_in_range(spilled.kept_nbytes, MIB, 512 * MIB);
 	assert_int_equal(spilled.passes_nbytes, 0);
 	assert_int_equal(spilled.n_passes, 1);
+	/* What would leave windows too little memory goes to the disk, and comes back once. */
+	assert_false(short_of.keeps_rest);
+	assert_int_equal(short_of.spilled_nbytes, 256 * MIB);
+	assert_int_equal(short_of.kept_nbytes, 0);
 	assert_true(fits.fits);
 	assert_int_equal(fits.spilled_nbytes, 0);
 	assert_int_equal(fits.kept_nbytes, 256 * MIB);
