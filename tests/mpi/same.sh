@@ -33,6 +33,17 @@ agrees_in_parts() {
 	all_gone "$n ranks, $*"
 }
 
+# agrees_as_asked WORDS: in parts, if they end with so many; but with -u they end somewhere
+agrees_as_asked() {
+	# They are words.
+	# shellcheck disable=SC2086
+	case $1 in
+	*-u*--parts*) agrees ${1%--parts*} ;;
+	*--parts*) agrees_in_parts $1 ;;
+	*) agrees $1 ;;
+	esac
+}
+
 # agrees_together ARGUMENT...: parts that end at keys, one behind the other
 agrees_together() {
 	run "$@" -o expected
@@ -87,16 +98,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		pick $choice
 		asked="$asked $(echo "$picked" | tr , ' ')"
 	done
-	# With -u one process cuts parts at keys, somewhere.
-	case $asked in
-	*-u*--parts*) asked=${asked%--parts*} ;;
-	esac
-	agrees=agrees
-	case $asked in
-	*--parts*) agrees=agrees_in_parts ;;
-	esac
-	# shellcheck disable=SC2086
-	"$agrees" $asked
+	agrees_as_asked "$asked"
 done
 
 claim "parts that end at keys, and those of -u, are together what one process writes"
@@ -104,14 +106,36 @@ agrees_together few random
 agrees_together -u few random
 
 claim "files that are sorted already are merged, each rank reading its range of them"
-for name in random few tiny; do
-	run "$name" -o "$name.sorted"
+for _ in $(seq "$GSORT_ROUNDS"); do
+	pick -tu8 -ti16 -tu64 -tf64
+	order=$picked
+	pick --stable -r
+	order="$order $picked"
+	for name in random few tiny; do
+		# They are words.
+		# shellcheck disable=SC2086
+		run $order "$name" -o "$name.sorted"
+	done
+	pick 2 3 5
+	asked="$picked -m $order"
+	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'random few,random tiny,few,few' '--stable --parts=1 --parts=4'; do
+		# They are words.
+		# shellcheck disable=SC2086
+		pick $choice
+		case $picked in
+		[a-z]*) picked=$(echo "$picked" | sed 's/,/.sorted,/g; s/$/.sorted/') ;;
+		esac
+		asked="$asked $(echo "$picked" | tr , ' ')"
+	done
+	agrees_as_asked "$asked"
 done
-agrees 4 -m -S1M random.sorted few.sorted tiny.sorted random.sorted
-agrees_in_parts 3 -m -u --count --limit=30000 random.sorted few.sorted --parts=3
+run random -o random.sorted
 ranks 3 -m random.sorted few random.sorted -o out/x
 [ "$status" -eq 2 ] || broken "-m of what is not sorted: status $status"
-grep -q '^gsort: .*few: record [0-9]*: disorder' stderr || broken "-m of what is not sorted"
+grep -qE '^gsort: .*(few: record [0-9]*: disorder|input 2 is not in order)' stderr ||
+	broken "-m of what is not sorted: $(cat stderr)"
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
 rm -f out/.gsort-unfinished-*
 
@@ -139,7 +163,8 @@ refuses_all 'cannot be used together' --verify --index random
 refuses_all 'part is not possible with several ranks' -m --part=1/2 random
 refuses_all 'needs -u' --count random
 run --explain --ranks=3 -m random.sorted
-[ "$status" -eq 2 ] && grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m"
+[ "$status" -eq 2 ] || broken "--explain -m: status $status"
+grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m: $(cat stderr)"
 mkfifo pipe
 refuses_all 'inputs that are files' pipe
 refuses_all 'nothing: cannot open' nothing
