@@ -13,11 +13,12 @@
 #include "src/base/size.h"
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/run_origins.h"
+#include "src/ranks/ranks.h"
 
 static int open_files(struct checkpoint *checkpoint)
 {
 	struct description now;
-	int r = description_make(checkpoint->spec, &now);
+	int r = description_make_share(checkpoint->spec, &now);
 
 	if (r < 0)
 		return r;
@@ -43,6 +44,11 @@ static const struct merge_point *skip(void *context)
 	const struct checkpoint *checkpoint = context;
 
 	return checkpoint->skip.key ? &checkpoint->skip : NULL;
+}
+
+void checkpoint_leave_runs(struct checkpoint *checkpoint)
+{
+	checkpoint->has_left_runs = true;
 }
 
 static struct checkpoint *checkpoint_make(void)
@@ -72,8 +78,13 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	checkpoint->layout = layout;
 	checkpoint->input = input;
 	checkpoint->keeper = (struct keeper){ checkpoint, skip, checkpoint_run_stored };
-	checkpoint_files_init(&checkpoint->files, io, spec->checkpoint_path);
-	r = open_files(checkpoint);
+	if (spec->ranks)
+		r = checkpoint_files_init_rank(&checkpoint->files, io, spec->checkpoint_path,
+					       ranks_rank(spec->ranks));
+	else
+		checkpoint_files_init(&checkpoint->files, io, spec->checkpoint_path);
+	if (r == 0)
+		r = open_files(checkpoint);
 	if (r < 0) {
 		if (checkpoint->is_new)
 			checkpoint_files_remove(&checkpoint->files);
@@ -159,7 +170,7 @@ static void say_what_is_there(const struct checkpoint *checkpoint, uint64_t n_re
 	const struct checkpoint_state *state = &checkpoint->state;
 	char in_runs[32], input[32], written[32];
 
-	if (checkpoint->is_new)
+	if (checkpoint->is_new || checkpoint->spec->ranks)
 		return;
 	size_format(n_records * checkpoint->layout->record_nbytes, in_runs);
 	size_format(input_total_nbytes(checkpoint->input), input);
@@ -185,9 +196,10 @@ static int check_inputs(const struct checkpoint *checkpoint, const struct job *j
 					     .layout = checkpoint->layout,
 					     .runs = state->runs,
 					     .n_runs = state->n_runs,
+					     .first_record = job->first_record,
 					     .n_threads = job->request.n_threads,
 					     .stats = job->stats };
-	uint64_t first = 0, record;
+	uint64_t first = job->first_record, record;
 	const char *path;
 	size_t bad;
 	const int r = run_origins_check(&origins, &bad);
@@ -212,6 +224,8 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 
 	for (size_t i = 0; i < state->n_runs; i++)
 		ledger_add(&sum, state->runs[i].run.origin);
+	if (r == 0 && job->has_end && sum.read.n_records > job->end_record - job->first_record)
+		r = checkpoint_fail_damaged(checkpoint, "its runs hold more than a rank's part");
 	if (r == 0)
 		r = check_inputs(checkpoint, job);
 	if (r == 0)

@@ -24,7 +24,7 @@ struct checkpoint;
  * Begin a checkpoint in spec->checkpoint_path, or go on with the one that is there, if it is of
  * the same sort. Returns 0, or a negative errno after a message, with nothing left of a checkpoint
  * that was begun. What is passed must outlive it; the layout and the input are those of the
- * spec.
+ * spec. Of several ranks each has its own, of its part of the sort.
  */
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
@@ -47,15 +47,27 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Add the finished runs to the empty store, and say what is there. What they were made of, the
- * first records of the input, is added to *ledger. Starts to save what comes then. Returns 0, or a
- * negative errno after a message.
+ * Add the finished runs to the empty store, and say what is there (of ranks it is theirs to say).
+ * What they were made of, the first records of the job's input, is added to *ledger. Starts to save
+ * what comes then. Returns 0, or a negative errno after a message.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct output *output,
 		       struct run_store *store, struct ledger *ledger);
 
 /* For merging: who is told of runs, and tells what of the output is there. The checkpoint's. */
 const struct keeper *checkpoint_keeper(const struct checkpoint *checkpoint);
+
+/*
+ * Of several ranks: all of this one's part is in runs, and what is merged from now on are parts of
+ * those of all. It is kept no more, and begun anew from these runs by whoever takes them up.
+ */
+void checkpoint_leave_runs(struct checkpoint *checkpoint);
+
+/*
+ * And then, in the place of checkpoint_finish(): nothing more is saved. 0, or a negative errno
+ * after a message: something could not be.
+ */
+int checkpoint_end_saving(struct checkpoint *checkpoint);
 
 /*
  * The final merge begins: makes the sink start where the last one got to, and tells it which points

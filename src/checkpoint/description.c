@@ -16,6 +16,7 @@
 #include "config.h"
 #include "io/file/place.h"
 #include "src/base/messages.h"
+#include "src/ranks/ranks.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
 #define FORMAT_VERSION 6
@@ -95,6 +96,8 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 /* What else all ranks must have been asked for. */
 static void add_shared(FILE *stream, const struct sort_spec *spec)
 {
+	add(stream, "number of ranks", "%u", ranks_size(spec->ranks));
+	add(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
 	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
 	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
 	add(stream, "merge", "%s", yes_or_no(spec->merges));
@@ -177,6 +180,27 @@ static int add_output_place(FILE *stream, const struct sort_spec *spec)
 	}
 	free(end);
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
+}
+
+int description_make_share(const struct sort_spec *spec, struct description *ret_description)
+{
+	int r = description_make(spec, ret_description);
+	struct description whole = *ret_description;
+	FILE *stream;
+
+	if (r < 0 || !spec->ranks)
+		return r;
+	stream = open_memstream(&ret_description->text, &ret_description->nbytes);
+	if (stream) {
+		fwrite(whole.text, 1, whole.nbytes, stream);
+		add(stream, "rank", "%u", ranks_rank(spec->ranks));
+	}
+	free(whole.text);
+	if (stream && fclose(stream) == 0)
+		return 0;
+	if (stream)
+		free(ret_description->text);
+	return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0, "no memory to describe the sort: %m");
 }
 
 int description_make(const struct sort_spec *spec, struct description *ret_description)

@@ -17,6 +17,9 @@ struct description {
 /* Describe the sort; looks at the input files. 0, or a negative errno after a message. */
 int description_make(const struct sort_spec *spec, struct description *ret_description);
 
+/* The same, and of several ranks which one's part it is. */
+int description_make_share(const struct sort_spec *spec, struct description *ret_description);
+
 /* The first entry in which two descriptions differ. The strings are theirs. */
 struct difference {
 	const char *name, *was, *is;

@@ -37,13 +37,36 @@ bool checkpoint_files_made(const struct stat *directory)
 	return (directory->st_mode & MODE_ALL) == MODE_MADE;
 }
 
+/* Others make theirs in the same, and remove it when they have failed. */
+static int make_directory(struct checkpoint_files *files)
+{
+	enum { TRIES = 100 };
+	struct stat status;
+	int r = -ENOENT;
+
+	for (int i = 0; i < TRIES && r == -ENOENT; i++) {
+		r = 0;
+		if (files->group && mkdir(files->group, MODE_MADE) < 0 && errno != EEXIST)
+			return fail(-errno, "%s: cannot make a directory: %m", files->group);
+		if (mkdir(files->path, MODE_MADE) < 0 && errno != EEXIST)
+			r = -errno;
+		if (!files->group)
+			break;
+	}
+	if (r < 0)
+		return fail(r, "%s: cannot make a directory: %m", files->path);
+	files->made_group = files->group && stat(files->group, &status) == 0 &&
+			    checkpoint_files_made(&status);
+	return 0;
+}
+
 static int open_directory(struct checkpoint_files *files)
 {
 	struct stat status;
-	int r;
+	int r = make_directory(files);
 
-	if (mkdir(files->path, MODE_MADE) < 0 && errno != EEXIST)
-		return fail(-errno, "%s: cannot make a directory: %m", files->path);
+	if (r < 0)
+		return r;
 	r = file_open(files->directory.calls, AT_FDCWD, files->path, O_RDONLY | O_DIRECTORY, 0,
 		      &files->directory);
 	if (r == -ENOENT)
@@ -174,6 +197,19 @@ void checkpoint_files_init(struct checkpoint_files *files, const struct syscalls
 	files->manifest.begin = files->manifest.end = CHECKPOINT_MANIFEST_BEGIN;
 }
 
+int checkpoint_files_init_rank(struct checkpoint_files *files, const struct syscalls *io,
+			       const char *path, unsigned rank)
+{
+	checkpoint_files_init(files, io, path);
+	if (asprintf(&files->rank_path, "%s/rank-%04u", path, rank) < 0) {
+		files->rank_path = NULL;
+		return fail(-ENOMEM, "%s: %m", path);
+	}
+	files->path = files->rank_path;
+	files->group = path;
+	return 0;
+}
+
 int checkpoint_files_open(struct checkpoint_files *files)
 {
 	int r;
@@ -194,18 +230,27 @@ int checkpoint_files_open(struct checkpoint_files *files)
 	return r < 0 ? r : mark_files(files);
 }
 
-int checkpoint_files_sync_names(const struct checkpoint_files *files)
+static int sync_above(const struct checkpoint_files *files, const char *way)
 {
 	struct file parent;
-	int r = file_sync(&files->directory);
+	int r = file_open(files->directory.calls, files->directory.fd, way, O_RDONLY | O_DIRECTORY,
+			  0, &parent);
 
-	if (r == 0)
-		r = file_open(files->directory.calls, files->directory.fd, "..",
-			      O_RDONLY | O_DIRECTORY, 0, &parent);
 	if (r == 0) {
 		r = file_sync(&parent);
 		file_close(&parent);
 	}
+	return r;
+}
+
+int checkpoint_files_sync_names(const struct checkpoint_files *files)
+{
+	int r = file_sync(&files->directory);
+
+	if (r == 0)
+		r = sync_above(files, "..");
+	if (r == 0 && files->group)
+		r = sync_above(files, "../..");
 	return r < 0 ? fail(r, "%s: cannot bring it to stable storage: %m", files->path) : 0;
 }
 
@@ -243,14 +288,20 @@ static bool remove_file(const struct checkpoint_files *files, enum checkpoint_fi
 	return r == 0;
 }
 
-/* Unless there is something in it. */
+/* Unless there is something in it; another rank may be faster. */
+static void remove_empty(const struct checkpoint_files *files, const char *path)
+{
+	const int r = file_remove(files->directory.calls, AT_FDCWD, path, AT_REMOVEDIR);
+
+	if (r < 0 && r != -ENOTEMPTY && r != -EEXIST && !(r == -ENOENT && files->group))
+		warn("%s is not needed any more, and cannot be removed: %s", path, strerror(-r));
+}
+
 static void remove_directory(const struct checkpoint_files *files)
 {
-	const int r = file_remove(files->directory.calls, AT_FDCWD, files->path, AT_REMOVEDIR);
-
-	if (r < 0 && r != -ENOTEMPTY && r != -EEXIST)
-		warn("%s is not needed any more, and cannot be removed: %s", files->path,
-		     strerror(-r));
+	remove_empty(files, files->path);
+	if (files->made_group)
+		remove_empty(files, files->group);
 }
 
 void checkpoint_files_remove(const struct checkpoint_files *files)
@@ -280,5 +331,7 @@ void checkpoint_files_close(struct checkpoint_files *files)
 	file_close(&files->manifest.file);
 	file_close(&files->directory);
 	free(files->manifest_path);
+	free(files->rank_path);
 	files->manifest_path = NULL;
+	files->rank_path = NULL;
 }

@@ -4,6 +4,8 @@
  *	DIR/gsort-manifest	what is finished (manifest.h, state.h)
  *	DIR/gsort-runs		the blocks of all spilled runs
  *
+ * Of several ranks each has a directory of its own in that, DIR/rank-0003.
+ *
  * Both begin with a mark. A file of that name that does not is somebody else's: it is neither
  * written nor removed, and no checkpoint is made there. An empty one, or one with the beginning of
  * a mark, is what a process leaves that is killed at once, and is taken.
@@ -25,23 +27,29 @@ extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
 enum { CHECKPOINT_MANIFEST_BEGIN = 16, CHECKPOINT_RUNS_BEGIN = 4096 };
 
 struct checkpoint_files {
-	const char *path; /* of the directory; must outlive it */
+	const char *path;  /* of the directory */
+	char *rank_path;   /* the same, if it is a rank's */
+	const char *group; /* that it is in then; else NULL */
 	char *manifest_path;
 	struct file directory;
 	struct manifest manifest; /* not read yet */
 	struct file runs;
 	struct file_identity identities[CHECKPOINT_N_FILES];
 	bool is_made[CHECKPOINT_N_FILES]; /* by this process */
-	bool made_directory;              /* by gsort */
+	bool made_directory, made_group;  /* by gsort */
 	bool is_locked;
 };
 
 /* Has gsort made that directory, so that it goes when it is empty? */
 bool checkpoint_files_made(const struct stat *directory);
 
-/* Nothing is open yet. */
+/* Nothing is open yet. The path must outlive it. */
 void checkpoint_files_init(struct checkpoint_files *files, const struct syscalls *io,
 			   const char *path);
+
+/* The same for a rank's, in the directory of all. 0, or -ENOMEM after a message. */
+int checkpoint_files_init_rank(struct checkpoint_files *files, const struct syscalls *io,
+			       const char *path, unsigned rank);
 
 /*
  * Open, and make what is missing. Returns 0, or a negative errno after a message: -EBUSY if another

@@ -35,6 +35,7 @@ struct checkpoint {
 	struct checkpoint_files files;
 	struct checkpoint_state state; /* as it was found */
 	bool is_new, is_complete;
+	bool has_left_runs; /* those that are merged now are not to be kept */
 	struct keeper keeper;
 	struct merge_point skip;
 

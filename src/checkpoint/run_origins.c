@@ -133,8 +133,9 @@ static uint64_t count_records(const struct run_origins *origins)
 int run_origins_check(const struct run_origins *origins, size_t *ret_bad)
 {
 	const uint64_t record_nbytes = origins->layout->record_nbytes;
-	uint64_t end = count_records(origins);
-	uint64_t left_nbytes = run_origins_budget(end * record_nbytes);
+	const uint64_t n_records = count_records(origins);
+	uint64_t end = origins->first_record + n_records;
+	uint64_t left_nbytes = run_origins_budget(n_records * record_nbytes);
 	int r = 0;
 
 	for (size_t i = origins->n_runs; i > 0 && r == 0; i--) {

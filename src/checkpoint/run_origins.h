@@ -23,6 +23,7 @@ struct run_origins {
 	const struct layout *layout;
 	const struct checkpoint_run *runs; /* n_runs: of one part of the input after the other */
 	size_t n_runs;
+	uint64_t first_record; /* of the input, that the first run is made of */
 	unsigned n_threads;
 	struct stats *stats; /* may be NULL */
 };

@@ -93,10 +93,9 @@ static void save_free(struct save *save)
 	free(save);
 }
 
-int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
-			  const struct run *run)
+static int save_run(struct checkpoint *checkpoint, struct run_store *store, size_t first, size_t n,
+		    const struct run *run)
 {
-	struct checkpoint *checkpoint = context;
 	const struct run_file *file = run_stored_file(run);
 	const struct saved_run saved = {
 		.first = first,
@@ -121,6 +120,14 @@ int checkpoint_run_stored(void *context, struct run_store *store, size_t first, 
 	}
 	save->finish = remove_replaced;
 	return saver_add(checkpoint->saver, save);
+}
+
+int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
+			  const struct run *run)
+{
+	struct checkpoint *checkpoint = context;
+
+	return checkpoint->has_left_runs ? 0 : save_run(checkpoint, store, first, n, run);
 }
 
 void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_store *store,
@@ -288,6 +295,11 @@ static int describe_done(const struct checkpoint *checkpoint, struct output *out
 					 .n_parts = written->n_contiguous - checkpoint->n_saved };
 	return written_parts_sum_around(offset, offset + written_parts_end(written), nbytes,
 					read_output, output, &ret_done->around);
+}
+
+int checkpoint_end_saving(struct checkpoint *checkpoint)
+{
+	return end_saving(checkpoint, false);
 }
 
 int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)

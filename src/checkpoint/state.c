@@ -54,8 +54,11 @@ static void *copy(const void *bytes, size_t nbytes)
 
 static bool is_valid_name(const char name[static FILE_UNIQUE_NAME_SIZE])
 {
-	return memchr(name, '\0', FILE_UNIQUE_NAME_SIZE) == &name[FILE_UNIQUE_NAME_SIZE - 1] &&
-	       strncmp(name, ".gsort-", 7) == 0 && !strchr(name, '/');
+	const char *end = memchr(name, '\0', FILE_UNIQUE_NAME_SIZE);
+
+	/* Of several ranks none keeps the output. */
+	return end == name || (end == &name[FILE_UNIQUE_NAME_SIZE - 1] &&
+			       strncmp(name, ".gsort-", 7) == 0 && !strchr(name, '/'));
 }
 
 /* What is no name is not called one, in messages, say. */

@@ -29,7 +29,7 @@ enum checkpoint_record {
 };
 
 struct saved_header {
-	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output */
+	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output; "": not kept */
 };
 
 struct saved_output {

@@ -111,7 +111,8 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	r = manifest_cut(&files->manifest);
 	if (r < 0)
 		return r;
-	file_unique_name(state->header.output_name);
+	if (!checkpoint->spec->ranks)
+		file_unique_name(state->header.output_name);
 	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
 	if (r == 0)
 		r = manifest_sync(&files->manifest);

@@ -211,7 +211,8 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_CHECKPOINT] = { "checkpoint", 0, "DIR",
 			     "keep in DIR, instead of -T, what is finished: after a kill, the same "
 			     "command goes on from there",
-			     .take = option_take_text, MEMBER(checkpoint_path) },
+			     .take = option_take_text, MEMBER(checkpoint_path),
+			     .company = COMPANY_CAN },
 	[ROW_COMPRESS] = { "compress", 0, "MODE",
 			   "how spilled runs are stored: auto (default), none, delta, "
 			   "zstd[:LEVEL]",

@@ -27,6 +27,7 @@ struct share {
 	uint64_t *cuts;           /* of the own runs, which are in sort.whole */
 	struct merge_edges edges; /* of the own range */
 	uint64_t n_all;           /* records that all ranks write */
+	bool is_complete;         /* all is written, and the output has its name */
 };
 
 struct sort {

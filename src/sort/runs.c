@@ -39,9 +39,9 @@ static int restore(struct sort *sort)
 
 	if (r < 0)
 		return r;
-	job->first_record = sort->account.ledger.read.n_records;
+	job->first_record += sort->account.ledger.read.n_records;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
-	return 0;
+	return sort->spec->ranks ? share_tell_resumed(sort) : 0;
 }
 
 static void note_runs(struct sort *sort)
@@ -79,7 +79,7 @@ int runs_store_resident(struct sort *sort)
 	if (!is_due || n_resident == 0)
 		return 0;
 	/* What is merged of them goes back as fast, where it is in the same memory. */
-	if (sort->spec->ranks && job->plan.keeps_rest)
+	if (sort->spec->ranks && !sort->checkpoint && job->plan.keeps_rest)
 		spill_allow_memory(job->spill, resident_run_nbytes(sort, n_stored));
 	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			 runs_leave_nbytes(sort), &sort->account.ledger);

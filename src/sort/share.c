@@ -335,14 +335,18 @@ int share_check(struct sort *sort)
 
 int share_complete(struct sort *sort)
 {
-	const int r = is_first(sort) ? 0 : result_leave(&sort->result);
+	int r = sort->checkpoint ? checkpoint_end_saving(sort->checkpoint) : 0;
 
+	if (r == 0 && !is_first(sort))
+		r = result_leave(&sort->result);
 	return r < 0 ? r : ranks_barrier(ranks_of(sort));
 }
 
 int share_end(struct sort *sort, int r)
 {
-	return agree_with_first(sort, r);
+	r = agree_with_first(sort, r);
+	sort->share.is_complete = r == 0;
+	return r;
 }
 
 bool share_is_serving(const struct sort *sort)

@@ -31,6 +31,15 @@ int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
 /* What several ranks cannot do is refused; else the part of the input. Its size is known. */
 int share_begin(struct sort *sort);
 
+/*
+ * In the place of checkpoint_open(), behind that. What is wrong with one is said by the first rank
+ * that finds something, and nobody goes on.
+ */
+int share_open_checkpoint(struct sort *sort);
+
+/* What all have taken up from their checkpoints, which they have. */
+int share_tell_resumed(struct sort *sort);
+
 /* The plan is made: have blocks of one length. */
 int share_agree(struct sort *sort);
 

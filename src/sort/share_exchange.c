@@ -149,5 +149,7 @@ int share_exchange(struct sort *sort)
 	if (r < 0 || is_done)
 		return r;
 	r = runs_store_resident(sort);
+	if (sort->checkpoint)
+		checkpoint_leave_runs(sort->checkpoint);
 	return r < 0 ? r : open_depot(sort);
 }

@@ -33,7 +33,8 @@ static int tell_devices(const struct sort *sort)
 static int open_rest(struct sort *sort)
 {
 	struct setup setup = { .spec = sort->spec, .checkpoint = sort->checkpoint };
-	int r = result_open(sort->spec, &sort->job, sort->checkpoint, &sort->result);
+	int r = result_open(sort->spec, &sort->job, sort->spec->ranks ? NULL : sort->checkpoint,
+			    &sort->result);
 
 	if (r == 0)
 		r = setup_look_ahead(&sort->settled, &sort->job, true);
@@ -56,18 +57,17 @@ static int open_rest(struct sort *sort)
 static int take_up_and_sort(struct sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
-	int r = 0;
+	int r = spec->ranks ? share_begin(sort) : 0;
 
-	if (spec->checkpoint_path)
-		r = checkpoint_open(sort->job.io, spec, sort->job.layout, sort->job.input,
-				    &sort->checkpoint);
+	if (r == 0 && spec->checkpoint_path)
+		r = spec->ranks ? share_open_checkpoint(sort) :
+				  checkpoint_open(sort->job.io, spec, sort->job.layout,
+						  sort->job.input, &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
 		tell("resuming: %s is complete", spec->output_path);
 		checkpoint_remove(sort->checkpoint);
 		return 0;
 	}
-	if (r == 0 && spec->ranks)
-		r = share_begin(sort);
 	if (r == 0)
 		r = open_rest(sort);
 	if (r == 0)
@@ -83,12 +83,15 @@ static int take_up_and_sort(struct sort *sort)
 	if (r == 0)
 		r = writing_commit(sort);
 	if (r < 0)
-		checkpoint_stop(sort->checkpoint, result_output(&sort->result));
+		checkpoint_stop(sort->checkpoint,
+				spec->ranks ? NULL : result_output(&sort->result));
 	return r;
 }
 
 static void close_all(struct sort *sort)
 {
+	const bool is_complete = sort->result.is_committed || sort->share.is_complete;
+
 	result_abort(&sort->result);
 	facts_look_away(sort);
 	if (share_is_serving(sort))
@@ -99,7 +102,7 @@ static void close_all(struct sort *sort)
 	input_runs_close(sort->inputs);
 	setup_close(&sort->job);
 	/* Last of all: as long as it is there, who starts again is told that all is done. */
-	if (sort->result.is_committed && sort->checkpoint)
+	if (is_complete && sort->checkpoint)
 		checkpoint_remove(sort->checkpoint);
 	checkpoint_close(sort->checkpoint);
 	setup_close_inputs(&sort->settled, &sort->job);

@@ -23,7 +23,7 @@ static int merge_all(struct sort *sort)
 
 	if (store->n == 0)
 		return 0;
-	if (sort->checkpoint)
+	if (sort->checkpoint && !sort->spec->ranks)
 		checkpoint_start_merge(sort->checkpoint, store, &sink);
 	if (sort->spec->ranks)
 		sink.edges = &sort->share.edges;

@@ -158,7 +158,7 @@ cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
 all_gone "--explain"
 
 claim "what ranks cannot do is refused, once, and before anything is written"
-refuses_all 'checkpoint is not possible with several ranks' --checkpoint=tmp random
+refuses_all 'zstd is not possible with several ranks' --zstd random
 refuses_all 'cannot be used together' --verify --index random
 refuses_all 'part is not possible with several ranks' -m --part=1/2 random
 refuses_all 'needs -u' --count random

@@ -830,6 +830,172 @@ static void volumes_and_balance_are_those_promised(void **state)
 	}
 }
 
+/* --- Checkpoints --- */
+
+static char kept_path[512];
+
+static void ask_to_keep(struct asked *asked)
+{
+	strcpy(kept_path, path_of("kept"));
+	ask(asked, "u16", 8, random_path, random_path);
+	sort_alone(asked);
+	asked->spec.checkpoint_path = kept_path;
+}
+
+/* What a rank keeps; rank and name stay until the next call. */
+static const char *kept_file(unsigned rank, const char *name)
+{
+	static char path[600];
+
+	snprintf(path, sizeof path, "%s/rank-%04u%s%s", kept_path, rank, *name ? "/" : "", name);
+	return path;
+}
+
+/* One of three is killed there, or what it sends is damaged, and all end with it. */
+static void end_with(struct asked *asked, enum ranks_fault fault, unsigned rank, unsigned message)
+{
+	struct ranks_double ranks = ranks_of(asked, 3);
+
+	ranks.settings.end_ns = minute_ns; /* all have the time to save what they have */
+	ranks.fault = fault;
+	ranks.fault_rank = rank;
+	ranks.fault_message = message;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	ranks_double_forget(&ranks);
+}
+
+/* Three that end while they merge: all that they keep is there. Returns what one else sends. */
+static unsigned leave_kept(struct asked *asked)
+{
+	const unsigned n = count_messages(asked);
+
+	end_with(asked, RANKS_DAMAGED, 1, n * 3 / 4);
+	assert_int_equal(access(together_path, F_OK), -1);
+	assert_int_equal(access(kept_file(1, "gsort-runs"), F_OK), 0);
+	return n;
+}
+
+static void assert_nothing_kept(void)
+{
+	assert_int_equal(access(kept_path, F_OK), -1);
+}
+
+static void what_is_finished_when_a_rank_is_killed_is_taken_up(void **state)
+{
+	enum { N_PLACES = 5 };
+	struct asked asked;
+	unsigned n;
+
+	(void)state;
+	ask_to_keep(&asked);
+	n = count_messages(&asked);
+	assert_nothing_kept();
+	for (unsigned at = 0; at < N_PLACES; at++) {
+		end_with(&asked, RANKS_CUT, at % 3, (n - 1) * at / (N_PLACES - 1));
+		end_with(&asked, RANKS_CUT, 1, n / 2);
+		assert_agrees(&asked, 3, 0);
+		assert_nothing_kept();
+	}
+}
+
+static off_t nbytes_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_size;
+}
+
+/* Whoever takes up all of its part adds no run to it. */
+static void a_part_that_is_in_runs_is_not_stored_again(void **state)
+{
+	struct asked asked;
+	off_t nbytes;
+	unsigned n;
+
+	(void)state;
+	ask_to_keep(&asked);
+	n = leave_kept(&asked);
+	nbytes = nbytes_of(kept_file(2, "gsort-manifest"));
+	assert_true(nbytes_of(kept_file(2, "gsort-runs")) > 2 * (off_t)sizeof numbers / 3);
+	end_with(&asked, RANKS_DAMAGED, 0, n / 2);
+	assert_int_equal(nbytes_of(kept_file(2, "gsort-manifest")), nbytes);
+	assert_agrees(&asked, 3, 0);
+	assert_nothing_kept();
+}
+
+/* None of so many ranks does it, and one says why. */
+static void check_refused(struct asked *asked, unsigned size, unsigned speaker, const char *text)
+{
+	struct ranks_double ranks = ranks_of(asked, size);
+
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < size; i++) {
+		assert_int_not_equal(ranks.ends[i].r, 0);
+		if (i == speaker && !strstr(ranks.ends[i].text, text))
+			print_message("%s\n", ranks.ends[i].text);
+		assert_true((strstr(ranks.ends[i].text, text) != NULL) == (i == speaker));
+	}
+	ranks_double_forget(&ranks);
+	assert_int_equal(access(together_path, F_OK), -1);
+}
+
+static void another_number_of_ranks_is_refused_once(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_to_keep(&asked);
+	leave_kept(&asked);
+	check_refused(&asked, 2, 0, "number of ranks was '3' and is '2' now");
+	check_refused(&asked, 5, 0, "number of ranks was '3' and is '5' now");
+	assert_int_equal(access(kept_file(4, ""), F_OK), -1);
+	assert_agrees(&asked, 3, 0);
+	assert_nothing_kept();
+}
+
+static void damage_at_one_rank_is_said_and_without_its_part_all_goes_on(void **state)
+{
+	struct asked asked;
+	FILE *file;
+
+	(void)state;
+	ask_to_keep(&asked);
+	leave_kept(&asked);
+	file = fopen(kept_file(1, "gsort-manifest"), "r+");
+	assert_non_null(file);
+	fseek(file, 100, SEEK_SET);
+	fputc('!', file);
+	fclose(file);
+	check_refused(&asked, 3, 1, "rank-0001/gsort-manifest: the checkpoint is damaged");
+	assert_int_equal(unlink(kept_file(1, "gsort-manifest")), 0);
+	assert_int_equal(unlink(kept_file(1, "gsort-runs")), 0);
+	assert_int_equal(rmdir(kept_file(1, "")), 0);
+	assert_agrees(&asked, 3, 0);
+	assert_nothing_kept();
+}
+
+/* Another rank's is of another part. */
+static void a_rank_takes_nothing_up_of_another(void **state)
+{
+	struct asked asked;
+	char other[600];
+
+	(void)state;
+	ask_to_keep(&asked);
+	leave_kept(&asked);
+	strcpy(other, kept_file(0, ""));
+	assert_int_equal(rename(kept_file(2, ""), path_of("aside")), 0);
+	assert_int_equal(rename(other, kept_file(2, "")), 0);
+	check_refused(&asked, 3, 2, "rank was '0' and is '2' now");
+	assert_int_equal(rename(kept_file(2, ""), other), 0);
+	assert_int_equal(rename(path_of("aside"), kept_file(2, "")), 0);
+	assert_agrees(&asked, 3, 0);
+	assert_nothing_kept();
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
@@ -853,6 +1019,11 @@ int main(void)
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 		FIXTURE(volumes_and_balance_are_those_promised),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
+		FIXTURE(what_is_finished_when_a_rank_is_killed_is_taken_up),
+		FIXTURE(a_part_that_is_in_runs_is_not_stored_again),
+		FIXTURE(another_number_of_ranks_is_refused_once),
+		FIXTURE(damage_at_one_rank_is_said_and_without_its_part_all_goes_on),
+		FIXTURE(a_rank_takes_nothing_up_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,56 @@
+#!/bin/sh
+# resume - ranks with --checkpoint that are killed go on from what each has finished
+#
+# What is kept where, and what is refused, tests/unit/sort/test_share.c says of all moments; this is
+# that of true processes.
+. "$(dirname "$0")/ranks.sh"
+
+generate -n 2000000 -t u64 -o input
+run input -o expected
+
+# pid_of RANK: that has its checkpoint open
+pid_of() {
+	find /proc/[0-9]*/fd -lname "$PWD/ck/rank-000$1/gsort-manifest" 2> /dev/null |
+		cut -d/ -f3 | head -1
+}
+
+# n_kept RANK: runs that it has finished
+n_kept() {
+	grep -aoP 'rmsg\x03' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
+}
+
+# kill_after N RANK...: as soon as the first of them has so many runs, all of them are
+kill_after() {
+	n=$1
+	shift
+	timeout 120 "$MPIRUN" -np 3 "$GSORT_MPI" -S 2M --checkpoint=ck input -o out/x \
+		> stdout 2> stderr < /dev/null &
+	launcher=$!
+	while [ "$(n_kept "$1")" -lt "$n" ] && kill -0 $launcher 2> /dev/null; do
+		:
+	done
+	for rank in "$@"; do
+		process=$(pid_of "$rank")
+		[ -z "$process" ] || kill -9 "$process" 2> /dev/null
+	done
+	wait $launcher
+}
+
+# resumes WHAT: to the end; from something, unless the output had its name already
+resumes() {
+	was_there=$(ls out)
+	ranks 3 -S 2M --checkpoint=ck input -o out/x
+	rm -f out/.gsort-unfinished-* # of a first rank that was killed
+	as_expected "$1"
+	[ -n "$was_there" ] || says '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
+	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
+}
+
+claim 'a rank is killed while it forms runs'
+kill_after 2 1
+resumes 'one is killed'
+
+claim 'all ranks are killed'
+kill_after 1 0 1 2
+resumes 'all are killed'
+finish
