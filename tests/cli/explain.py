@@ -6,6 +6,7 @@ usage: explain.py GSORT GSORT_GEN, in a directory where files can be made
 A claim that is broken is a line.
 """
 import json
+import os
 import re
 import struct
 import subprocess
@@ -124,6 +125,39 @@ def ranks(what, *arguments, pipe=None):
     return said
 
 
+SIZES = {'1 TB': 10 ** 12, '100 TB': 10 ** 14, '1 PB': 10 ** 15}
+
+
+def cluster_row(size, n_ranks):
+    """A line of the table of docs/cluster.md, as the program has it now."""
+    command = [GSORT, '--explain=json', f'--ranks={n_ranks}', f'--assume-size={SIZES[size]}b',
+               '-R', '100', '-k', '0:b10', '-S', '128G', '--parallel=16']
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    begin = f'| {size} | {n_ranks} |'
+    if done.returncode:
+        return begin + ' refused: more memory is needed | | | | | | |'
+    said = json.loads(done.stdout)
+    each = said['ranks']['each']
+    limits = {limit['name']: limit['is'] / limit['limit'] for limit in said['ranks']['limits']}
+    first = said['ranks']['breaks_first']
+    return begin + (f' {each["runs_merged"]} | {each["disk_bytes"] / each["read_bytes"]:.2f} |'
+                    f' {each["received_bytes"] / each["received_record_bytes"]:.3f} |'
+                    f' {said["plan"]["block_bytes"] / 1024:.0f} KiB |'
+                    f' {each["message_bytes"] / 1024:.0f} KiB | {said["expected_s"] / 60:.1f} |'
+                    f' {first}: {limits[first] * 100:.0f} % |')
+
+
+def cluster_table():
+    return [cluster_row(size, n_ranks) for size in SIZES for n_ranks in (4, 64, 1000)]
+
+
+def check_cluster_table(path):
+    with open(path) as stream:
+        lines = stream.read().splitlines()
+    for line in cluster_table():
+        claim(line in lines, f'cluster.md does not say: {line}')
+
+
 def check_times(what, said):
     claim(abs(sum(phase['expected_s'] for phase in said['phases']) - said['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
@@ -188,6 +222,8 @@ def main():
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
+    check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                     '../../docs/cluster.md'))
     return broken > 0
 
 
