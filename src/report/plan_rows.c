@@ -56,7 +56,7 @@ static void tell_runs(const struct listener *to, const struct plan *plan)
 	else
 		tell_row(to, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
 			 plan->n_spilled_runs, size,
-			 plan->keeps_rest ? "stays in memory" : "in the end");
+			 plan->n_ranks > 1 && !plan->keeps_rest ? "in the end" : "stays in memory");
 }
 
 static void tell_input(const struct listener *to, const struct plan *plan)
