@@ -226,6 +226,20 @@ const char *output_shared_name(const struct output *output)
 	return replacement_hidden_name(output->target.replacement);
 }
 
+uint64_t output_stripe_nbytes(const struct output *output)
+{
+	const uint64_t least = 1 << 20, most = 16 << 20;
+	struct stat status;
+	uint64_t nbytes;
+
+	if (fstat(output->target.file.fd, &status) < 0 || status.st_blksize < 0)
+		return least;
+	nbytes = (uint64_t)status.st_blksize;
+	if (nbytes < least) /* whole ones of it */
+		nbytes = nbytes ? (least + nbytes - 1) / nbytes * nbytes : least;
+	return nbytes < most ? nbytes : most;
+}
+
 void output_note_others(struct output *output, uint64_t nbytes, uint64_t end)
 {
 	pthread_mutex_lock(&output->lock);

@@ -81,6 +81,12 @@ int output_expect(struct output *output, uint64_t nbytes);
 void output_expect_late(struct output *output, uint64_t nbytes);
 int output_check_room(const struct output *output, uint64_t nbytes);
 
+/*
+ * What only one of several machines should write to at a time: 1 MiB, or what the file system
+ * prefers if that is more, but 16 MiB at most.
+ */
+uint64_t output_stripe_nbytes(const struct output *output);
+
 /* What an output takes, beside what compresses it. */
 size_t output_memory_nbytes(void);
 

@@ -401,9 +401,11 @@ void result_abort(struct result *result)
 		free(result->paths[i]);
 	free(result->paths);
 	free(result->names);
+	free(result->begins);
 	part_notes_close(&result->notes);
 	part_files_close(result->part_files);
 	pthread_mutex_destroy(&result->lock);
+	result->begins = NULL;
 	result->outputs = NULL;
 	result->files = NULL;
 	result->names = NULL;

@@ -25,9 +25,10 @@
 struct result_file {
 	uint64_t begin, end; /* where it is not known yet: all of them */
 	atomic_bool is_begun;
-	int r;                           /* under the lock: why it could not be begun, or 0 */
-	bool is_settled;                 /* under the lock */
-	atomic_uint_least64_t n_records; /* written */
+	int r;                                /* under the lock: why it could not be begun, or 0 */
+	bool is_settled;                      /* under the lock */
+	atomic_uint_least64_t n_records;      /* written */
+	atomic_uint_least64_t foreign_nbytes; /* and of other ranks' records, by this one */
 };
 
 struct result {
@@ -47,7 +48,10 @@ struct result {
 
 	/* Of several ranks: */
 	uint64_t begin, end; /* of the whole, what the own merge writes: [begin, end) */
-	bool is_joined;      /* another rank has begun it, and gives it its name */
+	/* Of several ranks, by rank, for free(): the same; and what only one of them writes to. */
+	uint64_t *begins, stripe_nbytes;
+	struct kept_edge *kept; /* under the lock: what others write */
+	bool is_joined;         /* another rank has begun it, and gives it its name */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];
 	} * names;    /* n_files, by which they are joined; NULL: none */
@@ -127,6 +131,9 @@ int result_commit(struct result *result);
  * result_begin().
  */
 void result_place_parts(struct result *result, const uint64_t *begins);
+
+/* Every rank calls it before any begins: what only one of them writes to. Returns as the next. */
+int result_agree_stripe(struct result *result);
 
 /*
  * All ranks call it when they have written their ranges, which are n_all records: what they know of

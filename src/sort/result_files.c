@@ -155,6 +155,18 @@ static int begin_file_once(struct result *result, uint32_t i)
 
 /* --- what is written --- */
 
+/* But what another rank writes. */
+static int write_bytes(struct result *result, uint32_t i, uint64_t offset, const void *data,
+		       size_t nbytes)
+{
+	size_t kept;
+	int r = result_keep_edge(result, i, offset, data, nbytes, &kept);
+
+	return r < 0 || kept == nbytes ? r :
+					 output_write_at(result->outputs[i], offset + kept,
+							 (const char *)data + kept, nbytes - kept);
+}
+
 /* Of a file, n records from its own number `position` on. */
 static int write_piece(struct result *result, uint32_t i, uint64_t position, const void *records,
 		       uint64_t n, const struct digest *digest)
@@ -164,8 +176,8 @@ static int write_piece(struct result *result, uint32_t i, uint64_t position, con
 	int r = begin_file_once(result, i);
 
 	if (r == 0)
-		r = output_write_at(result->outputs[i], result->spec->header_nbytes + offset,
-				    records, n * item_nbytes);
+		r = write_bytes(result, i, result->spec->header_nbytes + offset, records,
+				n * item_nbytes);
 	if (r == 0 && result->checkpoint)
 		r = checkpoint_note_written(result->checkpoint, offset, records, n * item_nbytes);
 	if (r == 0 && result_has_parts(result))

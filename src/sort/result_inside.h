@@ -4,6 +4,7 @@
  *	result.c		its life
  *	result_files.c		what of it is in which file
  *	result_shared.c		files that several ranks write to
+ *	result_edges.c		and where one ends and the next begins
  */
 #pragma once
 
@@ -20,3 +21,12 @@ void result_add_ways(struct result *result);
  */
 int result_open_shared(struct result *result, uint64_t nbytes);
 int result_join_parts(struct result *result);
+
+/*
+ * Of what is written at `offset` of a file, *ret_kept bytes at the front are another rank's to
+ * write, and are kept for it; and, when all has been written, pass them on. Every rank calls the
+ * second. The same returns.
+ */
+int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes, size_t *ret_kept);
+int result_pass_edges(struct result *result);

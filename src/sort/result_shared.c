@@ -108,16 +108,20 @@ int result_join_parts(struct result *result)
 static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t n_own)
 {
 	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const uint64_t foreign_nbytes = atomic_load(&result->files[i].foreign_nbytes);
 
 	if (n > n_own)
-		output_note_others(result->outputs[i], (n - n_own) * item_nbytes,
+		output_note_others(result->outputs[i], (n - n_own) * item_nbytes - foreign_nbytes,
 				   result->spec->header_nbytes + n * item_nbytes);
 }
 
 int result_meet(struct result *result, uint64_t n_all)
 {
 	const bool has_parts = result_has_parts(result);
-	const int r = has_parts ? part_notes_meet(&result->notes, result->spec->ranks) : 0;
+	int r = result_pass_edges(result);
+
+	if (r == 0 && has_parts)
+		r = part_notes_meet(&result->notes, result->spec->ranks);
 
 	for (uint32_t i = 0; i < result->n_files && r == 0 && !result->is_joined; i++) {
 		struct result_file *file = &result->files[i];

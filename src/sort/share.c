@@ -203,26 +203,38 @@ static void limit_own(struct job *job, uint64_t begin, uint64_t n)
 	job->limit = left < n ? left : UINT64_MAX;
 }
 
-int share_place(struct sort *sort)
+/* Where in the whole each rank begins, of which this one has n items. */
+static int place_ranks(struct sort *sort, uint64_t n)
 {
-	const unsigned rank = ranks_rank(ranks_of(sort)), n_ranks = ranks_size(ranks_of(sort));
-	const uint64_t n = runs_n_items(sort->store.runs, sort->store.n);
+	const unsigned n_ranks = ranks_size(ranks_of(sort));
 	struct share *share = &sort->share;
-	uint64_t *all = calloc(n_ranks, sizeof *all);
-	int r = all ? ranks_gather_all(ranks_of(sort), &n, sizeof n, all) :
-		      fail(-ENOMEM, "no memory for %u ranks", n_ranks);
+	uint64_t *begins = sort->result.begins = calloc(n_ranks, sizeof *begins);
+	int r = begins ? ranks_gather_all(ranks_of(sort), &n, sizeof n, begins) :
+			 fail(-ENOMEM, "no memory for %u ranks", n_ranks);
 
 	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
-		if (i == rank)
-			sort->result.begin = share->n_all;
-		share->n_all += all[i];
+		const uint64_t n_of_rank = begins[i];
+
+		begins[i] = share->n_all;
+		share->n_all += n_of_rank;
 	}
-	free(all);
+	return r < 0 ? r : result_agree_stripe(&sort->result);
+}
+
+int share_place(struct sort *sort)
+{
+	const uint64_t n = runs_n_items(sort->store.runs, sort->store.n);
+	struct share *share = &sort->share;
+	int r = place_ranks(sort, n);
+
+	if (r < 0)
+		return r;
+	sort->result.begin = sort->result.begins[ranks_rank(ranks_of(sort))];
 	if (share->n_all > sort->job.limit)
 		share->n_all = sort->job.limit;
 	limit_own(&sort->job, sort->result.begin, n);
 	sort->result.end = sort->result.begin + (n < sort->job.limit ? n : sort->job.limit);
-	return r < 0 ? r : open_edges(sort);
+	return open_edges(sort);
 }
 
 static int check_lists(struct sort *sort)

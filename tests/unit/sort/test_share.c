@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -233,6 +234,62 @@ static void all_that_begins_alike_goes_to_one_rank(void **state)
 	asked.spec.memory_nbytes = 2 << 20;
 	asked.is_traded = false;
 	check(&asked, 3);
+}
+
+/* Who has written to each MiB of the output, as bits: of all ranks. */
+enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
+static atomic_uint *writers;
+static unsigned own_rank;
+
+static ssize_t noted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	char link[64], path[512] = "";
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "unfinished"))
+		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
+			if (at == offset || at % STRIPE_NBYTES == 0)
+				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
+	return pwrite(fd, data, nbytes, offset);
+}
+
+static int sort_noted(struct ranks *ranks, void *argument)
+{
+	struct asked asked = *(const struct asked *)argument;
+	struct syscalls calls = syscalls_plain;
+
+	calls.pwrite = noted_pwrite;
+	asked.spec.io = &calls;
+	own_rank = ranks_rank(ranks);
+	return sort_share(ranks, &asked);
+}
+
+static void no_two_ranks_write_to_one_stripe(void **state)
+{
+	struct asked asked;
+	struct ranks_double ranks;
+	unsigned n = 0;
+
+	(void)state;
+	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(writers, MAP_FAILED);
+	ask_in_memory(&asked, "u64", 8, random_path, random_path);
+	sort_alone(&asked);
+	ranks = ranks_of(&asked, 4);
+	ranks.body = sort_noted;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < ranks.size; i++)
+		assert_int_equal(ranks.ends[i].r, 0);
+	ranks_double_forget(&ranks);
+	assert_same();
+	for (size_t i = 0; i < N_STRIPES; i++) {
+		n += writers[i] > 0;
+		assert_int_equal(writers[i] & (writers[i] - 1), 0);
+	}
+	assert_int_equal(n, 3);
+	munmap(writers, N_STRIPES * sizeof *writers);
 }
 
 static void whatever_order_messages_come_in(void **state)
@@ -1004,6 +1061,7 @@ int main(void)
 		FIXTURE(what_ranks_have_in_memory_is_not_stored),
 		FIXTURE(ranks_with_little_room_store_what_they_have),
 		FIXTURE(all_that_begins_alike_goes_to_one_rank),
+		FIXTURE(no_two_ranks_write_to_one_stripe),
 		FIXTURE(whatever_order_messages_come_in),
 		FIXTURE(equal_records_of_all_ranks_meet),
 		FIXTURE(limit_is_that_of_all_ranks),

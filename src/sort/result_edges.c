@@ -1,0 +1,213 @@
+/*
+ * result_edges - no two ranks write to one stripe of a file (see result_inside.h)
+ *
+ *	stripes   |           |           |           |
+ *	ranks     0000000000000000011111111111112222222
+ *	written   000000000000000000000000111111111111222	by whose range a stripe begins in
+ *
+ * Where the page of a file is in the caches of two machines, one that writes a part of it may write
+ * all of it (NFS), and two that write to one stripe wait for each other (Lustre). So what a rank
+ * has of the stripe that its range begins in, less than one, it keeps, and in the end sends to the
+ * rank that writes the rest. The page with a header in front of the records is the first rank's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/messages.h"
+#include "src/ranks/ranks.h"
+#include "src/sort/result_inside.h"
+
+enum { TAG_EDGES = 1 };
+
+/* As it is sent. */
+struct edge {
+	uint64_t file, offset, nbytes;
+	char data[];
+};
+
+/* What somebody else writes. */
+struct kept_edge {
+	struct kept_edge *next;
+	unsigned owner;
+	struct ranks_transfer transfer;
+	struct edge edge;
+};
+
+int result_agree_stripe(struct result *result)
+{
+	if (!result->is_joined)
+		result->stripe_nbytes = output_stripe_nbytes(result->outputs[0]);
+	return ranks_broadcast(result->spec->ranks, &result->stripe_nbytes,
+			       sizeof result->stripe_nbytes, 0);
+}
+
+static uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/* In whose range the record is: the last of those that begin there or before it. */
+static unsigned rank_of(const struct result *result, uint64_t record)
+{
+	unsigned low = 0, high = ranks_size(result->spec->ranks);
+
+	while (high - low > 1) {
+		const unsigned middle = low + (high - low) / 2;
+
+		*(result->begins[middle] <= record ? &low : &high) = middle;
+	}
+	return low;
+}
+
+/* Who writes what is at `offset` of a file, and up to where. */
+static unsigned owner_of(const struct result *result, uint32_t i, uint64_t offset,
+			 uint64_t *ret_end)
+{
+	const uint64_t header_nbytes = result->spec->header_nbytes;
+	const uint64_t first_nbytes = round_up(header_nbytes, (uint64_t)sysconf(_SC_PAGESIZE));
+	const uint64_t begin = offset - offset % result->stripe_nbytes;
+	uint64_t record = result->files[i].begin;
+
+	if (offset < first_nbytes) {
+		*ret_end = first_nbytes;
+		return 0;
+	}
+	if (begin > header_nbytes)
+		record += (begin - header_nbytes) / result->job->layout->output_nbytes;
+	*ret_end = begin + result->stripe_nbytes;
+	return rank_of(result, record);
+}
+
+static int keep(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
+		const void *data, size_t nbytes)
+{
+	struct kept_edge *kept = malloc(sizeof *kept + nbytes);
+
+	if (!kept)
+		return fail(-ENOMEM, "no memory for %zu bytes that another rank writes", nbytes);
+	*kept = (struct kept_edge){ .owner = owner, .edge = { i, offset, nbytes } };
+	memcpy(kept->edge.data, data, nbytes);
+	pthread_mutex_lock(&result->lock);
+	kept->next = result->kept;
+	result->kept = kept;
+	pthread_mutex_unlock(&result->lock);
+	return 0;
+}
+
+int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes, size_t *ret_kept)
+{
+	const unsigned rank = result->begins ? ranks_rank(result->spec->ranks) : 0;
+	size_t at = 0;
+	int r = 0;
+
+	while (result->begins && at < nbytes && r == 0) {
+		uint64_t end;
+		const unsigned owner = owner_of(result, i, offset + at, &end);
+		const uint64_t n = end - offset - at < nbytes - at ? end - offset - at :
+								     nbytes - at;
+
+		if (owner == rank)
+			break;
+		r = keep(result, i, owner, offset + at, (const char *)data + at, n);
+		at += n;
+	}
+	*ret_kept = at;
+	return r;
+}
+
+/* *ret_n: how many edges come to this rank. */
+static int count_edges(const struct result *result, uint64_t *ret_n)
+{
+	struct ranks *ranks = result->spec->ranks;
+	uint64_t *counts = calloc(ranks_size(ranks), sizeof *counts);
+	int r;
+
+	if (!counts)
+		return fail(-ENOMEM, "no memory for %u ranks", ranks_size(ranks));
+	for (const struct kept_edge *kept = result->kept; kept; kept = kept->next)
+		counts[kept->owner]++;
+	r = ranks_sum(ranks, counts, ranks_size(ranks));
+	*ret_n = counts[ranks_rank(ranks)];
+	free(counts);
+	return r;
+}
+
+static int write_edge(struct result *result, const struct edge *edge, size_t nbytes)
+{
+	if (nbytes < sizeof *edge || edge->nbytes != nbytes - sizeof *edge ||
+	    edge->file >= result->n_files || !result->outputs[edge->file])
+		return fail(-EPROTO, "internal error: another rank has sent what is no edge");
+	atomic_fetch_add(&result->files[edge->file].foreign_nbytes, edge->nbytes);
+	return output_write_at(result->outputs[edge->file], edge->offset, edge->data, edge->nbytes);
+}
+
+/* One after the other, in any order. */
+static int write_edges(struct result *result, uint64_t n, struct edge *room)
+{
+	int r = 0;
+
+	for (; n > 0 && r == 0; n--) {
+		struct ranks_transfer transfer;
+
+		r = ranks_receive(result->spec->ranks, RANKS_ANY, TAG_EDGES, room,
+				  sizeof *room + result->stripe_nbytes, &transfer);
+		if (r == 0)
+			r = ranks_wait(result->spec->ranks, &transfer);
+		if (r == 0)
+			r = write_edge(result, room, transfer.nbytes);
+	}
+	return r;
+}
+
+static bool are_on_one_machine(const struct ranks *ranks)
+{
+	for (unsigned i = 1; i < ranks_size(ranks); i++)
+		if (strcmp(ranks_host(ranks, i), ranks_host(ranks, 0)) != 0)
+			return false;
+	return true;
+}
+
+/* Whose records they are looks at them next, maybe on another machine. */
+static int show_edges(struct result *result)
+{
+	int r = 0;
+
+	if (!result->spec->verify || are_on_one_machine(result->spec->ranks))
+		return 0;
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		if (atomic_load(&result->files[i].foreign_nbytes) > 0)
+			r = output_sync(result->outputs[i]);
+	return r;
+}
+
+/* After a failure messages may still be under way: then what they are about stays. */
+int result_pass_edges(struct result *result)
+{
+	struct edge *room = malloc(sizeof *room + result->stripe_nbytes);
+	uint64_t n = 0;
+	int r = room ? count_edges(result, &n) :
+		       fail(-ENOMEM, "no memory for what other ranks have begun");
+
+	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
+		r = ranks_send(result->spec->ranks, kept->owner, TAG_EDGES, &kept->edge,
+			       sizeof kept->edge + kept->edge.nbytes, &kept->transfer);
+	if (r == 0)
+		r = write_edges(result, n, room);
+	if (r == 0)
+		r = show_edges(result);
+	while (result->kept && r == 0) {
+		struct kept_edge *kept = result->kept;
+
+		r = ranks_wait(result->spec->ranks, &kept->transfer);
+		if (r < 0)
+			break;
+		result->kept = kept->next;
+		free(kept);
+	}
+	if (r == 0)
+		free(room);
+	return r;
+}
