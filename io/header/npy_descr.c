@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,13 +19,6 @@ enum { MOST_DEPTH = 16 }; /* of structures within structures */
 struct array {
 	uint64_t dims[NPY_MOST_DIMENSIONS];
 	size_t n_dims;
-};
-
-/* What a field is called: by itself, and with what is around it. */
-struct place {
-	const char *name;
-	uint32_t own_name_at;
-	unsigned depth;
 };
 
 /* A type, or a structure, whose fields are among the others by then; or an array of it. */
@@ -120,14 +112,14 @@ static char *spell_item(const struct npy_parsing *parsing, const struct item *it
 }
 
 /* To numpy, what has no name is that, where it is of type V or an array. */
-static bool is_padding(const struct place *place, const struct item *item)
+static bool is_padding(const struct npy_place *place, const struct item *item)
 {
 	return place->depth > 0 && !place->name[place->own_name_at] &&
 	       (item->type[1] == 'V' || item->array.n_dims > 0);
 }
 
 /* Of so many bytes, behind the fields that came before. */
-static int add_field(struct npy_parsing *parsing, const struct place *place,
+static int add_field(struct npy_parsing *parsing, const struct npy_place *place,
 		     const struct item *item, uint64_t nbytes)
 {
 	struct field field = item->field;
@@ -149,7 +141,7 @@ static int add_field(struct npy_parsing *parsing, const struct place *place,
 }
 
 /* All of it has been read. A structure has added its fields; an array of them is one, of bytes. */
-static int end_item(struct npy_parsing *parsing, const struct place *place, struct item *item)
+static int end_item(struct npy_parsing *parsing, const struct npy_place *place, struct item *item)
 {
 	const struct array *array = &item->array;
 	uint64_t item_nbytes = (uint64_t)item->field.key.nbytes * item->field.n;
@@ -243,11 +235,11 @@ static size_t find_comma(const char *text)
 	return n;
 }
 
-static int take_numbered(struct npy_parsing *parsing, const struct place *outer, unsigned i,
+static int take_numbered(struct npy_parsing *parsing, const struct npy_place *outer, unsigned i,
 			 const char *type)
 {
 	struct item item = begin_item(parsing);
-	struct place place = { .depth = outer->depth + 1 };
+	struct npy_place place = { .depth = outer->depth + 1 };
 	const size_t n_outer = *outer->name ? strlen(outer->name) + 1 : 0;
 	char *name;
 	int r;
@@ -271,7 +263,7 @@ static int take_numbered(struct npy_parsing *parsing, const struct place *outer,
  * Types with commas between them are a structure, whose fields are called f0, f1, ... A comma at
  * the end is refused: to one version of numpy it makes a structure of one type, and not to another.
  */
-static int take_types(struct npy_parsing *parsing, const struct place *place, char *text)
+static int take_types(struct npy_parsing *parsing, const struct npy_place *place, char *text)
 {
 	bool is_last = false;
 	int r = 0;
@@ -291,7 +283,8 @@ static int take_types(struct npy_parsing *parsing, const struct place *place, ch
 	return r;
 }
 
-static int take_string(struct npy_parsing *parsing, const struct place *place, struct item *item)
+static int take_string(struct npy_parsing *parsing, const struct npy_place *place,
+		       struct item *item)
 {
 	char *text;
 	int r = npy_take_string(parsing, &text);
@@ -306,10 +299,10 @@ static int take_string(struct npy_parsing *parsing, const struct place *place, s
 
 /* --- structures --- */
 
-static int take_structure(struct npy_parsing *parsing, const struct place *outer);
+static int take_structure(struct npy_parsing *parsing, const struct npy_place *outer);
 
 /* A type, a structure, or an array of it: "([...], (2,))", once, or within each other. */
-static int take_item(struct npy_parsing *parsing, const struct place *place, struct item *item)
+static int take_item(struct npy_parsing *parsing, const struct npy_place *place, struct item *item)
 {
 	size_t n_tuples = 0;
 	int r;
@@ -333,108 +326,8 @@ static int take_item(struct npy_parsing *parsing, const struct place *place, str
 	return r;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* Among the names of its structure, of which numpy wants none to be there twice. */
-static int keep_name(struct npy_parsing *parsing, const char *name)
-{
-	char *copy = strdup(name),
-	     **found = copy ? tsearch(copy, &parsing->names, compare_names) : NULL;
-	const bool is_new = found && *found == copy;
-
-	if (!is_new)
-		free(copy);
-	if (!found)
-		return npy_fail_memory(parsing);
-	return is_new ? 0 :
-			npy_refuse(parsing,
-				   "in which two fields, or titles, of one structure are "
-				   "called '%.40s'",
-				   name);
-}
-
-/* What a field is called, or its title; padding has no name. */
-static int note_name(struct npy_parsing *parsing, const struct place *outer, const char *name)
-{
-	python_put_string(parsing->descr, name);
-	if (!*name)
-		return 0;
-	if (outer->depth == 0)
-		fwrite(name, 1, strlen(name) + 1, parsing->tops);
-	return keep_name(parsing, name);
-}
-
-static int take_title(struct npy_parsing *parsing, const struct place *outer)
-{
-	char *title;
-	int r = npy_take_string(parsing, &title);
-
-	if (r < 0)
-		return r;
-	fputc('(', parsing->descr);
-	r = note_name(parsing, outer, title);
-	fputs(", ", parsing->descr);
-	free(title);
-	return r;
-}
-
-/* Behind the '(' of ('title', 'name'); None is no title. */
-static int take_titled(struct npy_parsing *parsing, const struct place *outer, char **ret_name)
-{
-	const bool has_title = !python_take(&parsing->text, "None");
-	int r = has_title ? take_title(parsing, outer) : 0;
-
-	if (r == 0 && !python_take(&parsing->text, ","))
-		r = npy_refuse_spelling(parsing);
-	if (r == 0)
-		r = npy_take_string(parsing, ret_name);
-	if (r < 0)
-		return r;
-	r = note_name(parsing, outer, *ret_name);
-	fputs(has_title ? ")" : "", parsing->descr);
-	if (r == 0 && !python_take(&parsing->text, ")"))
-		r = npy_refuse_spelling(parsing);
-	if (r < 0)
-		free(*ret_name);
-	return r;
-}
-
-/* 'name', or ('title', 'name'). */
-static int take_own_name(struct npy_parsing *parsing, const struct place *outer, char **ret_name)
-{
-	int r;
-
-	if (python_take(&parsing->text, "("))
-		return take_titled(parsing, outer, ret_name);
-	r = npy_take_string(parsing, ret_name);
-	if (r < 0)
-		return r;
-	r = note_name(parsing, outer, *ret_name);
-	if (r < 0)
-		free(*ret_name);
-	return r;
-}
-
-/* *ret_name: with what is around it; to be freed. */
-static int take_names(struct npy_parsing *parsing, const struct place *outer, char **ret_name,
-		      uint32_t *ret_own_name_at)
-{
-	char *own;
-	int r = take_own_name(parsing, outer, &own);
-
-	if (r < 0)
-		return r;
-	r = asprintf(ret_name, "%s%s%s", outer->name, *outer->name && *own ? "." : "", own);
-	*ret_own_name_at = r < 0 ? 0 : (uint32_t)(strlen(*ret_name) - strlen(own));
-	free(own);
-	return r < 0 ? npy_fail_memory(parsing) : 0;
-}
-
 /* Behind the names: the item, and the shape of an array of it. */
-static int take_rest(struct npy_parsing *parsing, const struct place *place, const char *end)
+static int take_rest(struct npy_parsing *parsing, const struct npy_place *place, const char *end)
 {
 	struct item item;
 	int r;
@@ -455,17 +348,17 @@ static int take_rest(struct npy_parsing *parsing, const struct place *place, con
 }
 
 /* ('name', '<f8') or (('title', 'name'), '<f8', (2,)); numpy takes ['name', '<f8'], too */
-static int take_field(struct npy_parsing *parsing, const struct place *outer)
+static int take_field(struct npy_parsing *parsing, const struct npy_place *outer)
 {
 	const bool is_list = python_take(&parsing->text, "[");
-	struct place place = { .depth = outer->depth + 1 };
+	struct npy_place place = { .depth = outer->depth + 1 };
 	char *name;
 	int r;
 
 	if (!is_list && !python_take(&parsing->text, "("))
 		return npy_refuse_spelling(parsing);
 	fputc('(', parsing->descr);
-	r = take_names(parsing, outer, &name, &place.own_name_at);
+	r = npy_take_names(parsing, outer, &name, &place.own_name_at);
 	if (r < 0)
 		return r;
 	place.name = name;
@@ -475,7 +368,7 @@ static int take_field(struct npy_parsing *parsing, const struct place *outer)
 }
 
 /* Behind its '['. */
-static int take_fields(struct npy_parsing *parsing, const struct place *outer)
+static int take_fields(struct npy_parsing *parsing, const struct npy_place *outer)
 {
 	bool is_first = true;
 
@@ -496,7 +389,7 @@ static int take_fields(struct npy_parsing *parsing, const struct place *outer)
 }
 
 /* It has names of its own. */
-static int take_structure(struct npy_parsing *parsing, const struct place *outer)
+static int take_structure(struct npy_parsing *parsing, const struct npy_place *outer)
 {
 	void *const names_around = parsing->names;
 	int r;
@@ -506,7 +399,7 @@ static int take_structure(struct npy_parsing *parsing, const struct place *outer
 				  MOST_DEPTH);
 	parsing->names = NULL;
 	r = take_fields(parsing, outer);
-	tdestroy(parsing->names, free);
+	npy_forget_names(parsing);
 	parsing->names = names_around;
 	return r;
 }
@@ -514,7 +407,7 @@ static int take_structure(struct npy_parsing *parsing, const struct place *outer
 /* An item of items is an array, whose dimensions are not in the shape. */
 static int take_whole(struct npy_parsing *parsing)
 {
-	const struct place place = { "", 0, 0 };
+	const struct npy_place place = { "", 0, 0 };
 	struct item item;
 	int r = take_item(parsing, &place, &item);
 

@@ -1,5 +1,6 @@
 /*
- * npy_inside - what the parts of npy share: npy.c, npy_descr.c, npy_type.c, npy_write.c
+ * npy_inside - what the parts of npy share: npy.c, npy_descr.c, npy_names.c, npy_type.c and
+ * npy_write.c
  */
 #pragma once
 
@@ -20,6 +21,13 @@ struct npy_parsing {
 	bool is_fortran, is_structure;
 	uint64_t dims[NPY_MOST_DIMENSIONS];
 	size_t n_dims;
+};
+
+/* What a field is called: by itself, and with what is around it. */
+struct npy_place {
+	const char *name;
+	uint32_t own_name_at;
+	unsigned depth;
 };
 
 /* Print what the file of numpy is or has, that cannot be sorted. Returns -EINVAL. */
@@ -45,6 +53,17 @@ int npy_multiply(const struct npy_parsing *parsing, const uint64_t *dims, size_t
 
 /* The type of an item: its fields, and their spelling. */
 int npy_take_descr(struct npy_parsing *parsing);
+
+/*
+ * 'name', or ('title', 'name'), of a field of the structure at `outer`: spelled, and among the
+ * names of that structure. *ret_name: with what is around it; to be freed. The field's own begins
+ * at *ret_own_name_at.
+ */
+int npy_take_names(struct npy_parsing *parsing, const struct npy_place *outer, char **ret_name,
+		   uint32_t *ret_own_name_at);
+
+/* The structure has come to its end. */
+void npy_forget_names(struct npy_parsing *parsing);
 
 /*
  * Spell a type as numpy writes it, "<f8": the order of bytes, if there is any, a letter and their
