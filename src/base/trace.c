@@ -43,6 +43,7 @@ struct trace {
 	FILE *stream;      /* whose owner finds out what has failed */
 	uint64_t begin_ns; /* time 0 of the timeline */
 	long pid;
+	char name[96];                        /* of the process; "" if it is alone */
 	uint64_t n_exact;                     /* that may be written as they are */
 	uint64_t n_written;                   /* events of pieces */
 	uint64_t n_next;                      /* so many, and the while grows */
@@ -50,6 +51,9 @@ struct trace {
 	struct collection *of[N_TRACK_ROLES]; /* n[role], by track */
 	uint32_t n[N_TRACK_ROLES];
 };
+
+/* What is between the two is events, with commas between them. */
+static const char opening[] = "[\n", closing[] = "\n]\n";
 
 int trace_open(FILE *stream, struct trace **ret_trace)
 {
@@ -61,7 +65,7 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 	trace->begin_ns = clock_now_ns();
 	trace->pid = (long)getpid();
 	trace_limit(trace, TRACE_EXACT);
-	fputs("[\n", stream);
+	fputs(opening, stream);
 	*ret_trace = trace;
 	return 0;
 }
@@ -69,6 +73,29 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 void trace_limit(struct trace *trace, uint64_t n_exact)
 {
 	trace->n_exact = trace->n_next = n_exact;
+}
+
+void trace_be(struct trace *trace, const struct trace_process *process)
+{
+	size_t n = 0;
+
+	trace->begin_ns = process->begin_ns;
+	trace->pid = (long)process->number;
+	for (const char *c = process->name; *c; c++)
+		if (*c >= ' ' && *c != '"' && *c != '\\' && *c != 0x7f)
+			trace->name[n++] = *c;
+	trace->name[n] = '\0';
+	trace_limit(trace, TRACE_EXACT / process->n + 1);
+}
+
+void trace_join(struct trace *trace, const char *text, size_t nbytes)
+{
+	const size_t before = sizeof opening - 1, behind = sizeof closing - 1;
+
+	if (nbytes <= before + behind)
+		return;
+	fwrite(text + before, 1, nbytes - before - behind, trace->stream);
+	fputs(",\n", trace->stream);
 }
 
 /* Tracks are shown as threads of this process, in the order of their numbers. */
@@ -256,9 +283,14 @@ void trace_close(struct trace *trace)
 			put_collection(trace, role, track);
 		free(trace->of[role]);
 	}
+	if (trace->name[0])
+		fprintf(trace->stream,
+			"{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%ld,"
+			"\"args\":{\"sort_index\":%ld}},\n",
+			trace->pid, trace->pid);
 	fprintf(trace->stream,
 		"{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,"
-		"\"args\":{\"name\":\"gsort\"}}\n]\n",
-		trace->pid);
+		"\"args\":{\"name\":\"%s\"}}%s",
+		trace->pid, trace->name[0] ? trace->name : "gsort", closing);
 	free(trace);
 }

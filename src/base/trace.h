@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -48,6 +49,19 @@ int trace_open(FILE *stream, struct trace **ret_trace);
 
 /* Instead of TRACE_EXACT; before anything is added. */
 void trace_limit(struct trace *trace, uint64_t n_exact);
+
+/* One of several processes that have one timeline; pid is its number. */
+struct trace_process {
+	unsigned number, n; /* the one, from 0, of so many */
+	char name[96];      /* what would have to be escaped in JSON is left out */
+	uint64_t begin_ns;  /* time 0 of all of them, by the clock of this one */
+};
+
+/* Before anything is added. There are so many events less of each that all together are bounded. */
+void trace_be(struct trace *trace, const struct trace_process *process);
+
+/* The first adds the trace of another: all that was written until that was closed. */
+void trace_join(struct trace *trace, const char *text, size_t nbytes);
 
 /* Names are to stay where they are until it is closed. */
 void trace_add(struct trace *trace, const struct trace_event *event);

@@ -84,6 +84,8 @@ int company_report(struct gsort *sort)
 
 	stats_get_totals(sort->stats, &own.totals);
 	r = census_take(sort->ranks, &own, &sort->census);
+	if (r == 0)
+		r = company_gather_trace(sort);
 	if (r < 0 && reports_are_wanted(&sort->options))
 		tell("the output is complete, and what was to be told of it is not");
 	return r;

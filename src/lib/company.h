@@ -42,6 +42,13 @@ int company_imagine(const struct gsort *sort, struct sort_spec *spec);
 bool company_tells(const struct gsort *sort);
 
 /*
+ * It begins, and reports are open: if the first rank has a trace, all have one. And: it has ended,
+ * and the first gets those of all. Every rank calls them. 0, or a negative errno after a message.
+ */
+int company_open_trace(struct gsort *sort);
+int company_gather_trace(struct gsort *sort);
+
+/*
  * It has ended well: what all have done is told to the first, who reports it. 0, or a negative
  * errno after a message.
  */

@@ -3,6 +3,8 @@
  */
 #include "src/lib/reports.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "src/base/messages.h"
@@ -31,6 +33,30 @@ int reports_open(const struct options *options, const struct syscalls *calls,
 	if (r == 0 && options->report_path)
 		r = history_open(&reports->history);
 	return r;
+}
+
+int reports_open_trace_text(struct reports *reports)
+{
+	reports->trace_stream = open_memstream(&reports->trace_text, &reports->trace_nbytes);
+	if (!reports->trace_stream)
+		return fail_hint(-ENOMEM, HINT_ABOUT_TRACE, 0, "no memory for its events: %m");
+	return trace_open(reports->trace_stream, &reports->trace);
+}
+
+int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes)
+{
+	const bool has_failed = ferror(reports->trace_stream);
+	int r;
+
+	trace_close(reports->trace);
+	reports->trace = NULL;
+	r = fclose(reports->trace_stream) != 0 || has_failed;
+	reports->trace_stream = NULL;
+	if (r)
+		return fail_hint(-ENOMEM, HINT_ABOUT_TRACE, 0, "no memory for its events");
+	*ret_text = reports->trace_text;
+	*ret_nbytes = reports->trace_nbytes;
+	return 0;
 }
 
 static void write_page(const struct options *options, const struct report *report,
@@ -102,6 +128,9 @@ int reports_write(const struct options *options, const struct report *report, bo
 void reports_drop(struct reports *reports)
 {
 	close_records(reports);
+	if (reports->trace_stream)
+		fclose(reports->trace_stream);
+	free(reports->trace_text);
 	report_file_abort(reports->stats_json);
 	report_file_abort(reports->trace_file);
 	report_file_abort(reports->page);

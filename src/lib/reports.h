@@ -18,7 +18,10 @@
 struct reports {
 	struct report_file *stats_json, *trace_file, *page; /* NULL: none */
 	struct trace *trace;                                /* NULL: none */
-	struct history *history;                            /* for the page; NULL: none */
+	FILE *trace_stream;      /* in the place of a file: of a rank that is not the first */
+	char *trace_text;        /* what is in it, ... */
+	size_t trace_nbytes;     /* ... and how much */
+	struct history *history; /* for the page; NULL: none */
 };
 
 /* Is any file asked for, or a table? */
@@ -30,6 +33,13 @@ bool reports_are_wanted(const struct options *options);
  */
 int reports_open(const struct options *options, const struct syscalls *calls,
 		 struct reports *ret_reports);
+
+/*
+ * A trace into memory, for who writes no files. 0, or -ENOMEM after a message. And: it is complete.
+ * The text goes when the reports are dropped. 0, or a negative errno after a message.
+ */
+int reports_open_trace_text(struct reports *reports);
+int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes);
 
 /*
  * The run is done: tell of it, and of the disorder that a check has found. 0, or the first failure.

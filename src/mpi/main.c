@@ -71,7 +71,7 @@ static const struct command_line_face face = {
 		 "\n"
 		 "Inputs and the output are files, which all of them see. Several files are\n"
 		 "sorted together. What ranks cannot do is refused: to check (-c, -C), --part,\n"
-		 "--zstd, and --trace.\n",
+		 "and --zstd.\n",
 	.get_option = company_get_option,
 	.get_word = company_get_option_word,
 };

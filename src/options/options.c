@@ -244,7 +244,7 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_STATS_JSON] = { "stats-json", 0, "FILE", "the same, as JSON", .take = option_take_text,
 			     MEMBER(stats_json_path), .company = COMPANY_CAN },
 	[ROW_TRACE] = { "trace", 0, "FILE", "a timeline, in the Chrome trace event format",
-			.take = option_take_text, MEMBER(trace_path) },
+			.take = option_take_text, MEMBER(trace_path), .company = COMPANY_CAN },
 	[ROW_REPORT] = { "report", 0, "FILE",
 			 "all of it as a page of HTML: plan, phases, who worked when, memory",
 			 .take = option_take_text, MEMBER(report_path), .company = COMPANY_CAN },

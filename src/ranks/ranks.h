@@ -123,7 +123,7 @@ enum {
 	RANKS_ANY = 0x7fffffff,                 /* receive from whoever sends */
 	RANKS_TAG_LIMIT = 0x7fffff00,           /* tags of messages are below it, but for ... */
 	RANKS_TAG_CENSUS = RANKS_TAG_LIMIT + 1, /* ... what ranks tell of what they did, */
-	RANKS_TAG_NEWS,                         /* and of how far they are */
+	RANKS_TAG_TRACE,                        /* and of when they did it */
 };
 
 /*

@@ -49,12 +49,38 @@ def check_volumes(stats):
     claim(0 < stats['sent_bytes'] < stats['wire_sent_bytes'], 'what is in front of messages')
 
 
+def check_trace(stats, path):
+    """Each rank is a process, and all have one time."""
+    with open(path) as file:
+        events = json.load(file)
+    numbers = list(range(len(stats['ranks'])))
+    for kind in ('process_name', 'process_sort_index'):
+        named = [e for e in events if e['name'] == kind]
+        claim(sorted(e['pid'] for e in named) == numbers, f'{kind}: {named}')
+    for e in events:
+        if e['name'] == 'process_name':
+            claim(e['args']['name'].startswith(f'rank {e["pid"]}, on '), e['args']['name'])
+    for rank in stats['ranks']:
+        phases = [e for e in events if e['pid'] == rank['rank'] and e.get('cat') == 'phase']
+        claim(len(phases) == len(rank['phases']), f'phases of {rank["rank"]}')
+        for event, phase in zip(phases, rank['phases']):
+            claim(abs(event['dur'] / 1e6 - phase['elapsed_s']) < 1e-5, f'{event}')
+    # All have stopped at a barrier: nobody was done before another one had written.
+    begins = [min(e['ts'] for e in events if e['pid'] == n and e.get('cat') == 'work')
+              for n in numbers]
+    ends = [max(e['ts'] + e['dur'] for e in events if e['pid'] == n and e.get('cat') == 'phase')
+            for n in numbers]
+    claim(max(begins) < min(ends), f'clocks: {begins}, {ends}')
+
+
 def main():
     with open(sys.argv[1]) as file:
         stats = json.load(file)
     check_sums(stats)
     check_phases(stats)
     check_volumes(stats)
+    if len(sys.argv) > 2:
+        check_trace(stats, sys.argv[2])
     sys.exit(broken > 0)
 
 
