@@ -93,11 +93,12 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	reservation->step_nbytes = step_nbytes(total_nbytes);
 	reservation->steps = calloc((total_nbytes - 1) / reservation->step_nbytes + 1,
 				    sizeof *reservation->steps);
+	if (!reservation->steps) {
+		reservation->total_nbytes = 0; /* nothing is reserved, then */
+		return -ENOMEM;
+	}
 	/* What will not fit must not take a step from others meanwhile: it may be all there is. */
-	if (!reservation->steps)
-		r = -ENOMEM;
-	else
-		r = is_short ? file_preallocate(file, base, 1) : reserve_step(reservation, 0);
+	r = is_short ? file_preallocate(file, base, 1) : reserve_step(reservation, 0);
 	/* Only a file system that reserved something has to keep what it is given as it is. */
 	reservation->is_real = r == 0 && file_size(file, &nbytes) == 0 &&
 			       nbytes >= base + (is_short ? 1 : reservation->extended_nbytes);
