@@ -8,25 +8,40 @@
 #include "io/output/hidden_names.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
-static struct hidden_name *fill(struct hidden_name *name, int directory)
+/* A slot that nobody else has; NULL: there is none. */
+static struct hidden_name *find_slot(struct hidden_names *names, struct hidden_name *own)
 {
-	name->directory = directory;
-	leftovers_make_name(name->name);
-	atomic_store(&name->live, true);
-	return name;
+	if (!names)
+		return own;
+	for (int i = 0; i < HIDDEN_NAMES_MOST; i++)
+		if (!atomic_exchange(&names->all[i].taken, true))
+			return &names->all[i];
+	return NULL;
 }
 
 struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
 				      struct hidden_name *own)
 {
-	if (!names)
-		return fill(own, directory);
-	for (int i = 0; i < HIDDEN_NAMES_MOST; i++)
-		if (!atomic_exchange(&names->all[i].taken, true))
-			return fill(&names->all[i], directory);
-	return NULL;
+	char name[LEFTOVERS_NAME_SIZE];
+
+	leftovers_make_name(name);
+	return hidden_names_share(names, directory, name, own);
+}
+
+struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
+				       struct hidden_name *own)
+{
+	struct hidden_name *slot = find_slot(names, own);
+
+	if (!slot)
+		return NULL;
+	slot->directory = directory;
+	snprintf(slot->name, sizeof slot->name, "%s", name);
+	atomic_store(&slot->live, true);
+	return slot;
 }
 
 void hidden_names_give_up(struct hidden_name *name)

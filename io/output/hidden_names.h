@@ -35,7 +35,11 @@ struct hidden_names {
 struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
 				      struct hidden_name *own);
 
-/* The name is gone, or has never been. */
+/* The same of a name that somebody else has created, who may be ended before it is removed. */
+struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
+				       struct hidden_name *own);
+
+/* The name is gone, or has never been, or is somebody else's. */
 void hidden_names_give_up(struct hidden_name *name);
 
 /* Remove the names that there are at the moment. Async-signal-safe. */

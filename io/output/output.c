@@ -463,6 +463,12 @@ void output_abort(struct output *output)
 	output_free(output);
 }
 
+void output_leave(struct output *output)
+{
+	replacement_leave(output->target.replacement);
+	output_free(output);
+}
+
 void output_forget(struct output *output)
 {
 	output->is_kept = false;

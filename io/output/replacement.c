@@ -197,6 +197,15 @@ int replacement_start_shared(const struct syscalls *calls, const char *path, con
 	return r;
 }
 
+/* If this process is ended, the one that has begun the file may be so suddenly that it stays. */
+static int share_hidden(struct replacement *replacement, const char *name)
+{
+	replacement->hidden = hidden_names_share(replacement->calls->names,
+						 replacement->replaced.directory.fd, name,
+						 &replacement->own);
+	return replacement->hidden ? 0 : -EMFILE;
+}
+
 int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
 		     const char *name, struct file *ret_file, struct replacement **ret_replacement)
 {
@@ -209,6 +218,8 @@ int replacement_join(const struct syscalls *calls, const char *path, const struc
 	if (r == 0)
 		r = file_open(calls, replacement->replaced.directory.fd, name, O_RDWR | O_NOFOLLOW,
 			      0, ret_file);
+	if (r == 0)
+		r = share_hidden(replacement, name);
 	if (r < 0) {
 		replacement_leave(replacement);
 		return fail(
@@ -495,10 +506,8 @@ void replacement_drop(struct replacement *replacement)
 {
 	if (!replacement)
 		return;
-	if (replacement->hidden) {
+	if (replacement->hidden)
 		remove_unfinished(replacement, replacement->hidden->name);
-		hidden_names_give_up(replacement->hidden);
-	}
 	if (replacement->kept_name)
 		remove_unfinished(replacement, replacement->kept_name);
 	replacement_leave(replacement);
@@ -506,6 +515,8 @@ void replacement_drop(struct replacement *replacement)
 
 void replacement_leave(struct replacement *replacement)
 {
+	if (replacement->hidden)
+		hidden_names_give_up(replacement->hidden);
 	file_close(&replacement->held);
 	replaced_forget(&replacement->replaced);
 	free(replacement);

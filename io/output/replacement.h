@@ -44,8 +44,8 @@ int replacement_start(const struct syscalls *calls, const char *path, const stru
 /*
  * The same, with a hidden name from the start, by which other processes join: until it is finished
  * they write to it, too; is_silent: nothing is told of what others have left beside it. And to be
- * one of those: `name` is that name. The file is theirs to close, the replacement to drop, and what
- * becomes of it is for the first to say.
+ * one of those: `name` is that name. The file is theirs to close, the replacement to leave, and
+ * what becomes of it is for the first to say; or to drop, which removes the file for all.
  */
 int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
 			     bool is_silent, struct file *ret_file,

@@ -393,6 +393,8 @@ void result_abort(struct result *result)
 	if (!result->spec)
 		return;
 	cancellation_leave(result->spec->cancellation);
+	if (result->is_joined && result_has_parts(result) && result->names && !result->is_committed)
+		result_join_to_abort(result);
 	for (uint32_t i = 0; result->outputs && i <= result->n_files; i++)
 		output_abort(result->outputs[i]);
 	free(result->outputs);

@@ -30,3 +30,9 @@ int result_join_parts(struct result *result);
 int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
 		     size_t nbytes, size_t *ret_kept);
 int result_pass_edges(struct result *result);
+
+/*
+ * A rank that has joined has failed, and is about to give up what is open. So is the first rank,
+ * but it may be ended before that is gone: then that is all parts, of which none is left.
+ */
+void result_join_to_abort(struct result *result);

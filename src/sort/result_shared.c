@@ -79,23 +79,31 @@ int result_open_shared(struct result *result, uint64_t nbytes)
 	return r < 0 ? r : ranks_barrier(spec->ranks);
 }
 
+static int join_part(struct result *result, uint32_t i)
+{
+	int r = 0;
+
+	if (!result->paths)
+		result->paths = calloc(result->n_files, sizeof *result->paths);
+	if (!result->paths)
+		return fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
+	if (!result->paths[i])
+		r = part_files_make_path(result->spec->output_path, result->n_files, i,
+					 &result->paths[i]);
+	return r < 0 ? r : join_one(result, i, result->paths[i]);
+}
+
 int result_join_parts(struct result *result)
 {
 	int r = 0;
 
-	result->paths = calloc(result->n_files, sizeof *result->paths);
-	if (!result->paths)
-		return fail(-ENOMEM, "no memory for the names of %u files", result->n_files);
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
 		const struct result_file *file = &result->files[i];
 
 		if (file->begin >= result->end || file->end <= result->begin ||
 		    file->begin == file->end)
 			continue;
-		r = part_files_make_path(result->spec->output_path, result->n_files, i,
-					 &result->paths[i]);
-		if (r == 0)
-			r = join_one(result, i, result->paths[i]);
+		r = join_part(result, i);
 	}
 	if (r == 0)
 		result_choose_way(result);
@@ -144,7 +152,7 @@ static int leave_file(struct result *result, uint32_t i)
 	if (r < 0)
 		return r;
 	result->outputs[i] = NULL;
-	output_abort(output);
+	output_leave(output);
 	return 0;
 }
 
@@ -160,4 +168,15 @@ int result_leave(struct result *result)
 		r = input_check_state(result->job->input);
 	result->is_committed = r == 0;
 	return r;
+}
+
+/* Who has joined a file removes it when it fails; so all are joined for that. */
+void result_join_to_abort(struct result *result)
+{
+	struct messages *before = messages_enter(NULL);
+
+	for (uint32_t i = 0; i < result->n_files; i++)
+		if (!result->outputs[i] && result->names[i].name[0])
+			join_part(result, i);
+	messages_enter(before);
 }

@@ -661,12 +661,36 @@ static void several_may_write_one_output(void **state)
 	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
-	output_abort(joined);
+	output_leave(joined);
 	assert_true(file_holds(path, old, sizeof old));
 	output_note_others(output, N - N / 2, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_holds(path, output_bytes, N));
 	assert_int_equal(count_names(), 1);
+}
+
+/* The one that has begun it may be killed before it can. */
+static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
+{
+	const char *path = old_file("f");
+	struct output *output, *joined;
+
+	(void)state;
+	for (int is_signal = 0; is_signal < 2; is_signal++) {
+		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
+		assert_int_equal(
+			output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+		assert_int_equal(count_names(), 2);
+		if (is_signal)
+			hidden_names_remove(&process_lent()->names);
+		else
+			output_abort(joined);
+		assert_int_equal(count_names(), 1);
+		if (is_signal)
+			output_leave(joined);
+		output_abort(output);
+		assert_true(file_holds(path, old, sizeof old));
+	}
 }
 
 static void output_that_others_have_not_finished_is_not_committed(void **state)
@@ -731,6 +755,7 @@ int main(void)
 		FIXTURE(permissions_are_what_a_user_expects),
 		FIXTURE(owner_is_kept_where_we_may),
 		FIXTURE(several_may_write_one_output),
+		FIXTURE(who_has_joined_an_output_removes_it_when_it_fails),
 		FIXTURE(output_that_others_have_not_finished_is_not_committed),
 		FIXTURE(output_that_is_not_seen_cannot_be_joined),
 	};
