@@ -23,8 +23,8 @@ enum {
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
 	USUAL_RANGES = 8,      /* writers of one file, at most: more are not faster */
 	LEAST_RANGE_NBYTES = 256 << 20,
-	COPIED_RANGE_NBYTES = 384 << 20, /* of memory, for a range of what is copied to a device */
-	CHUNKS_AT_LEAST = 32,            /* so that reading, sorting and spilling can overlap */
+	COPIED_RANGE_NBYTES = 1 << 30, /* of memory, for a range of what is copied to a device */
+	CHUNKS_AT_LEAST = 32,          /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
 	CODECS_PART = 16, /* of the memory, at most, as the next */
 	USUAL_INDEX_PART = 8,
