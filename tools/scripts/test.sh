@@ -176,11 +176,13 @@ wrapper=$without_aslr
 if [ "$tsan" = 0 ]; then
 	# What has no threads has no races, and is left out if it takes long; check_backend's, those
 	# of sorting records, and of kernels for 7.5, are those that other tests have.
+	# Those of `cluster`, a thousand, are the test's own.
 	# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
 	# shellcheck disable=SC2046
 	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
 		$(names_of tsan unit kernels |
-			grep -vx -e 'cpu_.*' -e codec -e codes -e gen -e gensort -e mapping -e npy \
+			grep -vx -e 'cpu_.*' -e cluster \
+				-e codec -e codes -e gen -e gensort -e mapping -e npy \
 				-e plan_limits -e record -e backend_cpu -e sort_records \
 				-e deadly_signals -e sort_kernels_of_75_on_cpu)
 	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 \
