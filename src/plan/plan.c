@@ -368,7 +368,8 @@ static void plan_rest(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t entry_nbytes = plan_entry_nbytes(request, request->counts_first);
 
-	plan->keeps_rest = !plan->copies;
+	/* A checkpoint keeps what it keeps on a disk. */
+	plan->keeps_rest = !plan->copies && !request->keeps_index;
 	plan->last_merge_nbytes = plan->merge_nbytes;
 	if (plan_has_ranks(request) && plan->fits && !plan->copies)
 		plan->last_merge_nbytes =

@@ -212,6 +212,9 @@ def main():
     said = ranks('ranks', '--ranks=3', '-S', '1M', 'keys', '-T', 'nowhere', '-o', 'nowhere/output')
     claim(said['input']['records'] == 500000 and said['plan']['runs_spilled'] > 0,
           'ranks of a file')
+    said = ranks('checkpoint', '--ranks=3', '-S', '1M', 'keys', '--checkpoint=nowhere', '-o',
+                 'nowhere/output')
+    claim(said['ranks']['each']['kept_bytes'] == 0, 'a checkpoint keeps nothing in memory')
     said = ranks('assumed', '--ranks=1000', '--assume-size=100T', '-S', '128G', '--parallel=8',
                  '--assume-rates=network=1000000000,disk=1G', '-R', '100', '-k', '0:b10',
                  pipe='keys')
