@@ -61,15 +61,19 @@ static cudaError_t read_by_copy(const struct trial *trial)
 static bool comes_back(const struct trial *trial, unsigned seed,
 		       cudaError_t (*read)(const struct trial *))
 {
-	cudaError_t code;
+	cudaError_t code, waited;
 
 	make_bytes(trial->sent, seed);
 	code = cudaMemcpy(trial->from, trial->sent, TRIED_NBYTES, cudaMemcpyHostToDevice);
 	if (code == cudaSuccess)
 		code = read(trial);
-	/* Else what goes from one GPU to another may still be under way when its end is freed. */
+	/*
+	 * What goes from one GPU to another may still be under way when its end is freed, also if
+	 * it was said to fail.
+	 */
+	waited = cudaStreamSynchronize(NULL);
 	if (code == cudaSuccess)
-		code = cudaStreamSynchronize(NULL);
+		code = waited;
 	if (code == cudaSuccess)
 		code = cudaMemcpy(trial->received, trial->to, TRIED_NBYTES, cudaMemcpyDeviceToHost);
 	cuda_pass_over(code);
