@@ -17,6 +17,7 @@
 
 static int open_files(struct checkpoint *checkpoint)
 {
+	struct ranks *ranks = checkpoint->spec->ranks;
 	struct description now;
 	int r = description_make_share(checkpoint->spec, &now);
 
@@ -25,6 +26,8 @@ static int open_files(struct checkpoint *checkpoint)
 	r = checkpoint_files_open(&checkpoint->files);
 	if (r == 0)
 		r = checkpoint_take_up(checkpoint, &now);
+	if (r == 0)
+		r = checkpoint_files_check_ranks(&checkpoint->files, ranks ? ranks_size(ranks) : 0);
 	free(now.text);
 	return r;
 }

@@ -14,6 +14,8 @@
 #include "io/file/size_limit.h"
 #include "src/base/messages.h"
 
+#define RANK_FORMAT "rank-%04u"
+
 const char *const checkpoint_file_names[CHECKPOINT_N_FILES] = {
 	[CHECKPOINT_MANIFEST] = "gsort-manifest",
 	[CHECKPOINT_RUNS] = "gsort-runs",
@@ -201,7 +203,7 @@ int checkpoint_files_init_rank(struct checkpoint_files *files, const struct sysc
 			       const char *path, unsigned rank)
 {
 	checkpoint_files_init(files, io, path);
-	if (asprintf(&files->rank_path, "%s/rank-%04u", path, rank) < 0) {
+	if (asprintf(&files->rank_path, "%s/" RANK_FORMAT, path, rank) < 0) {
 		files->rank_path = NULL;
 		return fail(-ENOMEM, "%s: %m", path);
 	}
@@ -228,6 +230,24 @@ int checkpoint_files_open(struct checkpoint_files *files)
 	if (r == 0)
 		r = open_file(files, CHECKPOINT_RUNS, &files->runs);
 	return r < 0 ? r : mark_files(files);
+}
+
+int checkpoint_files_check_ranks(const struct checkpoint_files *files, unsigned n)
+{
+	const char *all = files->group ? files->group : files->path;
+	char *manifest;
+	bool is_there;
+
+	if (asprintf(&manifest, "%s/" RANK_FORMAT "/%s", all, n,
+		     checkpoint_file_names[CHECKPOINT_MANIFEST]) < 0)
+		return fail(-ENOMEM, "%s: %m", all);
+	is_there = access(manifest, F_OK) == 0;
+	free(manifest);
+	return is_there ? fail(-EEXIST,
+			       "%s/" RANK_FORMAT ": a checkpoint of a sort by %s ranks: go on with "
+			       "that one, or remove what all %s/rank-* hold",
+			       all, n, n ? "more" : "several", all) :
+			  0;
 }
 
 static int sync_above(const struct checkpoint_files *files, const char *way)

@@ -57,6 +57,12 @@ int checkpoint_files_init_rank(struct checkpoint_files *files, const struct sysc
  */
 int checkpoint_files_open(struct checkpoint_files *files);
 
+/*
+ * Is nothing there of ranks from number n on, which a sort by n of them would leave there for good?
+ * 0, or -EEXIST after a message.
+ */
+int checkpoint_files_check_ranks(const struct checkpoint_files *files, unsigned n);
+
 /* Make the names durable. 0, or a negative errno after a message. */
 int checkpoint_files_sync_names(const struct checkpoint_files *files);
 

@@ -326,12 +326,14 @@ int checkpoint_finish(struct checkpoint *checkpoint, struct output *output)
 
 static void say_what_is_kept(const struct checkpoint_files *files)
 {
+	const char *path = files->group ? files->group : files->path; /* of all ranks */
+
 	if (checkpoint_files_are_there(files))
-		tell("%s keeps what is finished: the same command goes on from there", files->path);
+		tell("%s keeps what is finished: the same command goes on from there", path);
 	else
 		warn("%s has been moved away, or removed, and what is finished with it: the same "
 		     "command goes on only if it is put back",
-		     files->path);
+		     path);
 }
 
 void checkpoint_stop(struct checkpoint *checkpoint, struct output *output)

@@ -19,15 +19,22 @@
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/inside.h"
 
-struct advice checkpoint_advise(const struct checkpoint *checkpoint)
+/* where: in which directories */
+static struct advice advise(const struct checkpoint *checkpoint, const char *where)
 {
 	const char *output = checkpoint->state.header.output_name;
 	struct advice advice;
 
-	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in it%s%s%s",
+	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s%s%s%s",
 		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
-		 *output ? ", and " : "", output, *output ? " beside its output" : "");
+		 where, *output ? ", and " : "", output, *output ? " beside its output" : "");
 	return advice;
+}
+
+/* Of several ranks what one has is sorted again. */
+struct advice checkpoint_advise(const struct checkpoint *checkpoint)
+{
+	return advise(checkpoint, "it");
 }
 
 int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *what)
@@ -38,10 +45,11 @@ int checkpoint_fail_damaged(const struct checkpoint *checkpoint, const char *wha
 
 static int fail_other(const struct checkpoint *checkpoint, const struct difference *difference)
 {
-	return fail(-EINVAL,
-		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
-		    checkpoint->files.path, difference->name, difference->was, difference->is,
-		    checkpoint_advise(checkpoint).text);
+	return fail(
+		-EINVAL, "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
+		checkpoint->files.path, difference->name, difference->was, difference->is,
+		advise(checkpoint, checkpoint->files.group ? "the directories of all ranks" : "it")
+			.text);
 }
 
 /* Which sort's it is can be read, or not: then nothing but the runs is known to be its. */

@@ -22,6 +22,7 @@ enum {
 	TAG_FIRST_ANSWER, /* each answer has one of its own, given by who asks */
 	BLOCKS_AT_ONCE = 1 << 14,
 	NAME_NBYTES = 96,
+	ADVICE_NBYTES = 128,
 };
 
 enum wish {
@@ -49,6 +50,7 @@ struct far {
 	struct depot *depot;
 	unsigned rank;
 	char name[NAME_NBYTES];
+	char advice[ADVICE_NBYTES]; /* if it is kept: of damage, which will be there again */
 	struct spill *spill;
 };
 
@@ -357,11 +359,20 @@ static int open_far(struct depot *depot, unsigned rank)
 {
 	struct far *far = &depot->far[rank];
 	struct spill_elsewhere where = { .read = read_far, .context = far, .name = far->name };
+	int r;
 
 	far->depot = depot;
 	far->rank = rank;
 	snprintf(far->name, sizeof far->name, "the temporary space of rank %u", rank);
-	return spill_open_elsewhere(&where, &far->spill);
+	r = spill_open_elsewhere(&where, &far->spill);
+	if (r == 0 && spill_is_kept(depot->job->spill)) {
+		snprintf(far->advice, sizeof far->advice,
+			 "to have that rank's part sorted again, remove what rank-%04u of the "
+			 "checkpoint holds",
+			 rank);
+		spill_set_advice(far->spill, far->advice);
+	}
+	return r;
 }
 
 static int start_servers(struct depot *depot)

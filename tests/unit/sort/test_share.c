@@ -1034,6 +1034,24 @@ static void damage_at_one_rank_is_said_and_without_its_part_all_goes_on(void **s
 	assert_nothing_kept();
 }
 
+/* Else what they keep would be there for good, and in the way of another sort. */
+static void fewer_ranks_do_not_leave_what_others_keep(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_to_keep(&asked);
+	leave_kept(&asked);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(unlink(kept_file(i, "gsort-manifest")), 0);
+		assert_int_equal(unlink(kept_file(i, "gsort-runs")), 0);
+		assert_int_equal(rmdir(kept_file(i, "")), 0);
+	}
+	check_refused(&asked, 2, 0, "rank-0002: a checkpoint of a sort by more ranks");
+	assert_agrees(&asked, 3, 0);
+	assert_nothing_kept();
+}
+
 /* Another rank's is of another part. */
 static void a_rank_takes_nothing_up_of_another(void **state)
 {
@@ -1080,6 +1098,7 @@ int main(void)
 		FIXTURE(what_is_finished_when_a_rank_is_killed_is_taken_up),
 		FIXTURE(a_part_that_is_in_runs_is_not_stored_again),
 		FIXTURE(another_number_of_ranks_is_refused_once),
+		FIXTURE(fewer_ranks_do_not_leave_what_others_keep),
 		FIXTURE(damage_at_one_rank_is_said_and_without_its_part_all_goes_on),
 		FIXTURE(a_rank_takes_nothing_up_of_another),
 	};
