@@ -375,7 +375,12 @@ enum gsort_verdict {
 /* For a handler of a signal that ends the process, and is none of a fault: is it to? */
 GSORT_API enum gsort_verdict gsort_judge_signal(struct gsort_process *process, int signal_number);
 
-/* Remove the names of unfinished files. */
+/*
+ * Remove the names of unfinished files, and cut an output that is written in place, and that has
+ * grown, to where it began. In that case no file of the process can grow any more (its limit
+ * RLIMIT_FSIZE is 0 then; have SIGXFSZ ignored), and threads of the sort that find it so wait for
+ * the end: the process has to end now.
+ */
 GSORT_API void gsort_remove_names(struct gsort_process *process);
 
 /*

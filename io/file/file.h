@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 struct commitment;
+struct cut_backs;
 struct hidden_names;
 struct io_uring;
 struct mapping_guards;
@@ -54,10 +55,12 @@ struct syscalls {
 	/*
 	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
 	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
-	 * (hidden_names.h), and a signal ends the process at any moment (commitment.h).
+	 * (hidden_names.h), nor is what is written in place (cut_back.h), and a signal ends the
+	 * process at any moment (commitment.h).
 	 */
 	struct mapping_guards *guards;
 	struct hidden_names *names;
+	struct cut_backs *cuts;
 	struct commitment *commitment;
 };
 

@@ -19,6 +19,23 @@ static bool can_reserve(const struct output *output, uint64_t nbytes)
 	       output->target.ends_at_base;
 }
 
+/* What is written behind the end of a file that others have opened goes again if it fails. */
+static void note_where_it_begins(struct output *output)
+{
+	const struct target *target = &output->target;
+
+	if (!target->replacement && !target->is_ordered && target->ends_at_base)
+		output->cut = cut_back_take(target->file.calls->cuts, target->file.fd, target->base,
+					    &output->own_cut);
+}
+
+static void forget_where_it_begins(struct output *output)
+{
+	if (output->cut)
+		cut_back_give_up(output->target.file.calls->cuts, output->cut);
+	output->cut = NULL;
+}
+
 /* Reserve space ahead of the writers. */
 static int reserve(struct output *output, uint64_t nbytes)
 {
@@ -28,6 +45,8 @@ static int reserve(struct output *output, uint64_t nbytes)
 
 	if (!can_reserve(output, nbytes))
 		return 0;
+	if (output->cut)
+		cut_back_reach(output->cut, output->target.base + nbytes);
 	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
 			      nbytes, &free_nbytes);
 	if (r == 0)
@@ -49,9 +68,12 @@ void output_expect_late(struct output *output, uint64_t nbytes)
 {
 	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
 
-	if (can_reserve(output, nbytes) && free_nbytes >= nbytes)
-		reservation_start(&output->reservation, &output->target.file, output->target.base,
-				  nbytes, &free_nbytes);
+	if (!can_reserve(output, nbytes) || free_nbytes < nbytes)
+		return;
+	if (output->cut)
+		cut_back_reach(output->cut, output->target.base + nbytes);
+	reservation_start(&output->reservation, &output->target.file, output->target.base, nbytes,
+			  &free_nbytes);
 }
 
 int output_check_room(const struct output *output, uint64_t nbytes)
@@ -107,8 +129,10 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
 				       target_open_given(calls, name, given, &output->target);
 	if (r == 0 && output->target.is_ordered)
 		file_enlarge_pipe(&output->target.file);
-	if (r == 0)
+	if (r == 0) {
+		note_where_it_begins(output);
 		r = reserve(output, expected_nbytes);
+	}
 	if (r < 0) {
 		output_abort(output);
 		return r;
@@ -431,6 +455,7 @@ int output_commit(struct output *output, enum output_durability durability)
 	output->target.replacement = NULL;
 	if (!replacement)
 		commitment_make(output->target.file.calls->commitment);
+	forget_where_it_begins(output);
 	if (replacement)
 		r = replacement_finish(replacement, &output->target.file, final_nbytes(output),
 				       durability == OUTPUT_SYNC_ALL, output->is_kept);
@@ -440,22 +465,13 @@ int output_commit(struct output *output, enum output_durability durability)
 	return r;
 }
 
-/* Is there something of ours behind what was there, and nothing else? */
-static bool has_grown_in_place(struct output *output)
-{
-	const struct target *target = &output->target;
-
-	return !target->replacement && !target->is_ordered && target->ends_at_base &&
-	       (output->reservation.extended_nbytes > 0 || output->end > 0 ||
-		atomic_load(&output->r) < 0);
-}
-
 void output_abort(struct output *output)
 {
 	if (!output)
 		return;
-	if (has_grown_in_place(output))
+	if (output->cut && cut_back_is_ours(output->cut))
 		file_truncate(&output->target.file, output->target.base);
+	forget_where_it_begins(output);
 	if (output->is_kept)
 		replacement_leave(output->target.replacement);
 	else

@@ -73,6 +73,8 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 	if (output->target.is_ordered) {
 		r = file_write_next(&output->target.file, data, nbytes);
 	} else {
+		if (output->cut)
+			cut_back_reach(output->cut, output->target.base + offset + nbytes);
 		reserved = reserve(output, offset, nbytes);
 		r = file_writer_write_at(&output->writer, output->target.base + offset, data,
 					 nbytes, reserved);

@@ -12,6 +12,7 @@
 #include "io/codec/codec_pool.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_writer.h"
+#include "io/output/cut_back.h"
 #include "io/output/output.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
@@ -25,6 +26,8 @@ struct output {
 	bool is_complete; /* its bytes, in the end; by output_complete() */
 	bool is_kept;     /* and a regular file: what is written stays, whatever happens */
 	struct reservation reservation; /* of what it will be */
+	struct cut_back *cut;           /* if it is in place, and is cut when it fails; or NULL */
+	struct cut_back own_cut;        /* what that is where nobody has lent a table */
 
 	struct file_writer writer; /* of the target's file */
 

@@ -18,6 +18,7 @@ int gsort_open_process(struct gsort_process **ret_process)
 	process->calls = syscalls_plain;
 	process->calls.guards = &process->guards;
 	process->calls.names = &process->names;
+	process->calls.cuts = &process->cuts;
 	process->calls.commitment = &process->commitment;
 	*ret_process = process;
 	return 0;
@@ -32,6 +33,12 @@ void process_leave_reports(struct gsort_process *process)
 {
 	if (process)
 		atomic_store(&process->only_reports_are_left, true);
+}
+
+void process_wait_if_ending(const struct gsort_process *process)
+{
+	if (process)
+		cut_back_wait_for_end(&process->cuts);
 }
 
 const struct syscalls *process_calls(const struct gsort_process *process)
@@ -53,8 +60,10 @@ enum gsort_verdict gsort_judge_signal(struct gsort_process *process, int signal_
 
 void gsort_remove_names(struct gsort_process *process)
 {
-	if (process)
-		hidden_names_remove(&process->names);
+	if (!process)
+		return;
+	hidden_names_remove(&process->names);
+	cut_back_all(&process->cuts);
 }
 
 int gsort_get_missed_signal(const struct gsort_process *process)

@@ -10,11 +10,13 @@
 #include "include/gsort.h"
 #include "io/file/mapping.h"
 #include "io/output/commitment.h"
+#include "io/output/cut_back.h"
 #include "io/output/hidden_names.h"
 
 struct gsort_process {
 	struct mapping_guards guards;
 	struct hidden_names names;
+	struct cut_backs cuts;
 	struct commitment commitment;
 	struct syscalls calls; /* the system's, with these */
 	atomic_bool only_reports_are_left;
@@ -22,6 +24,11 @@ struct gsort_process {
 
 /* The output has its name, and what is left to do is to tell of it. NULL is fine. */
 void process_leave_reports(struct gsort_process *process);
+
+/*
+ * Does not return if a signal is ending the process, and has made its writes fail. NULL is fine.
+ */
+void process_wait_if_ending(const struct gsort_process *process);
 
 /* The system's calls with what is lent; process NULL: nothing is. */
 const struct syscalls *process_calls(const struct gsort_process *process);

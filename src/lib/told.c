@@ -41,6 +41,7 @@ void told_hear_sort(void *context, const struct message *message)
 {
 	struct gsort *sort = context;
 
+	process_wait_if_ending(sort->process);
 	word(message, sort->text, sort->line, sizeof sort->line);
 	if (message->kind == MESSAGE_FAILURE) {
 		pthread_mutex_lock(&sort->lock);

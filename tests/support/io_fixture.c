@@ -170,6 +170,7 @@ int fixture_start(void **state)
 		return -1;
 	faulty_calls.guards = &process_lent()->guards;
 	faulty_calls.names = &process_lent()->names;
+	faulty_calls.cuts = &process_lent()->cuts;
 	faulty_calls.commitment = &process_lent()->commitment;
 	strcpy(fixture_directory, "/tmp/gsort-test-XXXXXX");
 	return mkdtemp(fixture_directory) ? 0 : -1;

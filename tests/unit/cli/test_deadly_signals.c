@@ -219,6 +219,94 @@ static void first_process_of_a_container_ends_with_128_and_the_signal(void **sta
 	}
 }
 
+enum { GROWN_NBYTES = 32 << 20, GROWN_PIECE = 64 << 10 };
+
+/* As `(echo; gsort) > file` is open, where there is something already. */
+static struct output *open_behind_older(uint64_t nbytes)
+{
+	const int fd = open(path_of("f"), O_WRONLY);
+	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	struct output *output;
+
+	assert_true(lseek(fd, 0, SEEK_END) == 5);
+	assert_int_equal(output_open_given(&faulty_calls, "f", given, nbytes, &output), 0);
+	return output;
+}
+
+static atomic_uint n_grown;
+
+static void *grow(void *argument)
+{
+	static const unsigned char piece[GROWN_PIECE];
+	struct writer *w = argument;
+
+	for (uint64_t at = w->first * GROWN_PIECE; at < GROWN_NBYTES; at += w->n * GROWN_PIECE) {
+		if (output_write_at(w->output, at, piece, GROWN_PIECE) < 0)
+			break;
+		atomic_fetch_add(&n_grown, 1);
+	}
+	pause();
+	return NULL;
+}
+
+/* While threads write, one of which is not the one that handles it. */
+static void be_killed_while_it_grows(int signal_number)
+{
+	struct writer writers[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		writers[i] = (struct writer){ .first = i, .n = 3 };
+		writers[i].output = i ? writers[0].output : open_behind_older(GROWN_NBYTES);
+		thread_start(grow, &writers[i], 0, &writers[i].thread);
+	}
+	while (atomic_load(&n_grown) < 9)
+		sched_yield();
+	raise(signal_number);
+}
+
+/* What others have written behind us would go as well. */
+static void be_killed_when_others_have_written_behind(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+	const int fd = open(path_of("f"), O_WRONLY | O_APPEND);
+
+	output_write_at(output, 0, output_bytes, N);
+	if (write(fd, "more", 4) == 4)
+		raise(signal_number);
+}
+
+static off_t nbytes_after(void (*be_killed)(int), int signal_number)
+{
+	struct stat status;
+	int how = -1;
+	pid_t child;
+
+	write_file(path_of("f"), "older", 5);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		signal(signal_number, SIG_DFL);
+		deadly_signals_handle();
+		be_killed(signal_number);
+		_exit(SURVIVED);
+	}
+	assert_int_equal(waitpid(child, &how, 0), child);
+	assert_true(WIFSIGNALED(how) && WTERMSIG(how) == signal_number);
+	assert_int_equal(stat(path_of("f"), &status), 0);
+	return status.st_size;
+}
+
+static void signal_cuts_what_grows_in_place_back_to_where_it_began(void **state)
+{
+	static const int some[] = { SIGTERM, SIGHUP, SIGINT, SIGTERM, SIGTERM, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		assert_int_equal(nbytes_after(be_killed_while_it_grows, some[i]), 5);
+	assert_int_equal(nbytes_after(be_killed_when_others_have_written_behind, SIGTERM),
+			 5 + N + 4);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -228,6 +316,7 @@ int main(void)
 		FIXTURE(signal_that_was_to_be_passed_over_is),
 		FIXTURE(signal_after_the_rename_is_not_told_as_killed),
 		FIXTURE(signal_during_a_rename_that_fails_kills),
+		FIXTURE(signal_cuts_what_grows_in_place_back_to_where_it_began),
 		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
 	};
 
