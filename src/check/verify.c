@@ -25,7 +25,7 @@ struct verify {
 	verify_read_fn *read_at;
 	void *file;
 	struct input *input; /* that it is; NULL: an output */
-	uint64_t nbytes;
+	uint64_t begin, end; /* of what is checked */
 	uint64_t piece_nbytes;
 
 	_Atomic uint64_t next_piece;
@@ -137,16 +137,16 @@ static int do_next_piece(struct verify *verify, unsigned char *buffer, struct ve
 {
 	const uint64_t record_nbytes = verify->record_nbytes;
 	const uint64_t index = atomic_fetch_add(&verify->next_piece, 1);
-	const uint64_t position = index * verify->piece_nbytes;
+	const uint64_t position = verify->begin + index * verify->piece_nbytes;
 	const uint64_t begin = position ? position - record_nbytes : 0;
 	struct span span = stats_begin(STAGE_VERIFY, index);
 	uint64_t nbytes;
 	int r;
 
-	if (position >= verify->nbytes || is_decided(verify, position))
+	if (position >= verify->end || is_decided(verify, position))
 		return 0;
-	nbytes = verify->nbytes - position < verify->piece_nbytes ? verify->nbytes - position :
-								    verify->piece_nbytes;
+	nbytes = verify->end - position < verify->piece_nbytes ? verify->end - position :
+								 verify->piece_nbytes;
 	nbytes += position - begin;
 	r = cancellation_check(verify->options->cancellation);
 	if (r == 0)
@@ -204,7 +204,7 @@ static void work(void *context)
 
 static void work_in_threads(struct verify *verify)
 {
-	const uint64_t n_pieces = verify->nbytes / verify->piece_nbytes + 1;
+	const uint64_t n_pieces = (verify->end - verify->begin) / verify->piece_nbytes + 1;
 	unsigned n_threads = verify->options->n_threads;
 
 	if (n_threads > MAX_THREADS)
@@ -296,8 +296,8 @@ int verify_input(struct input *input, const struct verify_options *options,
 	verify_init(&verify, options, false);
 	verify.read_at = read_input;
 	verify.file = verify.input = input;
-	verify.nbytes = input_total_nbytes(input);
-	if (verify.nbytes == INPUT_SIZE_UNKNOWN)
+	verify.end = input_total_nbytes(input);
+	if (verify.end == INPUT_SIZE_UNKNOWN)
 		work_on_stream(&verify, input);
 	else
 		work_in_threads(&verify);
@@ -305,6 +305,20 @@ int verify_input(struct input *input, const struct verify_options *options,
 	if (r == 0)
 		input_pass(input);
 	return r;
+}
+
+int verify_input_part(struct input *input, struct verify_part part,
+		      const struct verify_options *options, struct verify_result *ret_result)
+{
+	struct verify verify;
+
+	verify_init(&verify, options, false);
+	verify.read_at = read_input;
+	verify.file = verify.input = input;
+	verify.begin = part.begin * verify.record_nbytes;
+	verify.end = part.end * verify.record_nbytes;
+	work_in_threads(&verify);
+	return verify_result(&verify, ret_result);
 }
 
 int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
@@ -315,7 +329,7 @@ int verify_written(verify_read_fn *read_at, void *context, uint64_t nbytes,
 	verify_init(&verify, options, true);
 	verify.read_at = read_at;
 	verify.file = context;
-	verify.nbytes = nbytes;
+	verify.end = nbytes;
 	work_in_threads(&verify);
 	return verify_result(&verify, ret_result);
 }

@@ -50,6 +50,18 @@ struct verify_result {
 int verify_input(struct input *input, const struct verify_options *options,
 		 struct verify_result *ret_result);
 
+/* Of an input of known size, records of those numbers, from 0. */
+struct verify_part {
+	uint64_t begin, end;
+};
+
+/*
+ * Check these alone, the first of them against the one before the part. As verify_input(), but that
+ * nothing is passed; first_disorder is a number in the whole input.
+ */
+int verify_input_part(struct input *input, struct verify_part part,
+		      const struct verify_options *options, struct verify_result *ret_result);
+
 /* Read exactly nbytes at `position` of what was written. */
 typedef int verify_read_fn(void *context, uint64_t position, void *buffer, size_t nbytes);
 

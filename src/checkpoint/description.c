@@ -89,7 +89,7 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add(stream, "counts", "%s", yes_or_no(spec->count));
 	add(stream, "keys only", "%s", yes_or_no(spec->keys_only));
 	add(stream, "index", "%s", yes_or_no(spec->index));
-	add(stream, "output", "%s", spec->output_path);
+	add(stream, "output", "%s", spec->output_path ? spec->output_path : "none");
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
@@ -101,6 +101,7 @@ static void add_shared(FILE *stream, const struct sort_spec *spec)
 	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
 	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
 	add(stream, "merge", "%s", yes_or_no(spec->merges));
+	add(stream, "check", "%s", yes_or_no(spec->checks));
 	add(stream, "compressed output", "%d", spec->zstd_level);
 	add(stream, "verify", "%s", yes_or_no(spec->verify));
 }
@@ -215,7 +216,7 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 	add_spec(stream, spec);
 	if (spec->ranks)
 		add_shared(stream, spec);
-	r = add_output_place(stream, spec);
+	r = spec->checks ? 0 : add_output_place(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec, spec->inputs[i]);
 	if (fclose(stream) != 0 && r == 0)

@@ -318,7 +318,7 @@ int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 	r = settle(sort, purpose, takes_puts);
 	if (r == 0)
 		r = open_reports(sort);
-	if (r == 0 && purpose == PURPOSE_SORT)
+	if (r == 0 && purpose != PURPOSE_EXPLAIN)
 		r = company_open_trace(sort);
 	if (r == 0)
 		r = open_stats(sort);

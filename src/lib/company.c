@@ -39,6 +39,13 @@ void company_join(struct gsort *sort, struct ranks *ranks)
 	sort->ranks = ranks;
 }
 
+static enum purpose purpose_of(const struct options *options)
+{
+	if (options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET)
+		return PURPOSE_CHECK;
+	return options->explain ? PURPOSE_EXPLAIN : PURPOSE_SORT;
+}
+
 int company_check(struct gsort *sort)
 {
 	struct messages *before;
@@ -48,7 +55,7 @@ int company_check(struct gsort *sort)
 		return -EINVAL;
 	r = check_options(sort, NULL);
 	if (r == 0)
-		r = begin_try(sort, sort->options.explain ? PURPOSE_EXPLAIN : PURPOSE_SORT);
+		r = begin_try(sort, purpose_of(&sort->options));
 	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */
 		r = check_files(sort);
 	return told_leave(before, r);
@@ -86,7 +93,7 @@ int company_report(struct gsort *sort)
 	r = census_take(sort->ranks, &own, &sort->census);
 	if (r == 0)
 		r = company_gather_trace(sort);
-	if (r < 0 && reports_are_wanted(&sort->options))
+	if (r < 0 && sort->purpose == PURPOSE_SORT && reports_are_wanted(&sort->options))
 		tell("the output is complete, and what was to be told of it is not");
 	return r;
 }

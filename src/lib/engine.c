@@ -66,7 +66,7 @@ static int check(struct gsort *sort, const struct sort_observer *observer)
 
 	if (r == 0 && sort->disorder && sort->names_disorder)
 		tell("%s: record %" PRIu64 ": disorder", sort->options.inputs[0], sort->disorder);
-	return r;
+	return r == 0 && sort->ranks ? company_report(sort) : r;
 }
 
 static int serve_purpose(struct gsort *sort)

@@ -120,10 +120,11 @@ static const struct option_spec specs[N_ROWS] = {
 			"only check the order, and report the first disorder, or (quiet, silent) "
 			"do not; with -u, equals are disorder",
 			.otherwise = "diagnose-first", .of_program = true,
-			.take = option_take_choice, MEMBER(mode), .choices = checks },
+			.take = option_take_choice, MEMBER(mode), .choices = checks,
+			.company = COMPANY_CAN },
 	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
 			      .of_program = true, .take = option_take_value, MEMBER(mode),
-			      .value = MODE_CHECK_QUIET },
+			      .value = MODE_CHECK_QUIET, .company = COMPANY_CAN },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",
 			.take = option_take_value, MEMBER(mode), .value = MODE_MERGE,
 			.company = COMPANY_CAN },

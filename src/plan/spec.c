@@ -200,20 +200,31 @@ int spec_complete(const struct sort_spec *spec, const struct input *input, const
 	return 0;
 }
 
-int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
 {
 	struct framing framing = spec_framing(spec);
-	int r;
 
 	*ret = (struct looked_at){ 0 };
 	framing.checker = checker;
-	r = input_open_given(&syscalls_plain, spec->inputs, spec->given_inputs, spec->n_inputs,
-			     &framing, &ret->input);
-	if (r == 0 && !input_is_settled(ret->input))
-		r = input_look_ahead(ret->input, true);
+	return input_open_given(&syscalls_plain, spec->inputs, spec->given_inputs, spec->n_inputs,
+				&framing, &ret->input);
+}
+
+int spec_learn(const struct sort_spec *spec, struct looked_at *looked_at)
+{
+	struct input *input = looked_at->input;
+	int r = input_is_settled(input) ? 0 : input_look_ahead(input, true);
+
 	if (r == 0)
-		r = spec_complete(spec, ret->input, spec->inputs[0], &ret->spec, &ret->keys);
-	return r < 0 ? r : spec_layout(&ret->spec, &ret->layout);
+		r = spec_complete(spec, input, spec->inputs[0], &looked_at->spec, &looked_at->keys);
+	return r < 0 ? r : spec_layout(&looked_at->spec, &looked_at->layout);
+}
+
+int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+{
+	const int r = spec_open_inputs(spec, checker, ret);
+
+	return r < 0 ? r : spec_learn(spec, ret);
 }
 
 void spec_look_away(struct looked_at *looked_at)

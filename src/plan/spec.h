@@ -145,6 +145,9 @@ struct looked_at {
  * of a framing. Returns 0, or a negative errno after a message. To be closed in any case.
  */
 int spec_look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
+/* The same in two steps: open the inputs, to be closed in any case; and what is behind that. */
+int spec_open_inputs(const struct sort_spec *spec, const char *checker, struct looked_at *ret);
+int spec_learn(const struct sort_spec *spec, struct looked_at *looked_at);
 void spec_look_away(struct looked_at *looked_at);
 
 /* Is it one rank's, of those that there are, or of so many that are assumed? */

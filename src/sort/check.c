@@ -1,14 +1,35 @@
 /*
  * check - are the inputs in order? (see sort.h)
+ *
+ * Of several ranks each checks as many neighbouring records, the first of them against the one
+ * before, which it reads as well: so nothing is exchanged but what was found.
  */
 #include "io/input/input.h"
 #include "src/check/verify.h"
+#include "src/ranks/ranks.h"
 #include "src/sort/setup.h"
+#include "src/sort/share.h"
 #include "src/sort/sort.h"
 
 static void stop_reading(void *input)
 {
 	input_cancel(input);
+}
+
+static int check_input(const struct looked_at *looked_at, const struct verify_options *options,
+		       struct verify_result *ret_found)
+{
+	const struct ranks *ranks = looked_at->spec.ranks;
+	struct input *input = looked_at->input;
+	struct verify_part part;
+	uint64_t n;
+
+	if (!ranks)
+		return verify_input(input, options, ret_found);
+	n = input_total_nbytes(input) / looked_at->layout.record_nbytes;
+	part.begin = share_part_begin(ranks, ranks_rank(ranks), n);
+	part.end = share_part_begin(ranks, ranks_rank(ranks) + 1, n);
+	return verify_input_part(input, part, options, ret_found);
 }
 
 static int check(const struct looked_at *looked_at, struct stats *stats,
@@ -27,7 +48,7 @@ static int check(const struct looked_at *looked_at, struct stats *stats,
 
 	stats_begin_phase(stats, PHASE_CHECK, nbytes == INPUT_SIZE_UNKNOWN ? 0 : nbytes);
 	cancellation_watch(looked_at->spec.cancellation, stop_reading, looked_at->input);
-	r = verify_input(looked_at->input, &options, ret_found);
+	r = check_input(looked_at, &options, ret_found);
 	cancellation_leave(looked_at->spec.cancellation);
 	return r;
 }
@@ -42,13 +63,47 @@ static void note_facts(const struct looked_at *looked_at, const struct verify_re
 	ret_facts->n_records_in = found->digest.n_records;
 }
 
+/* What all have found. */
+static int join(struct ranks *ranks, struct input *input, struct verify_result *found)
+{
+	uint64_t first = found->first_disorder ? found->first_disorder : UINT64_MAX;
+	int r = share_check_lists(ranks, input);
+
+	if (r == 0)
+		r = ranks_least(ranks, &first, 1, 1);
+	found->first_disorder = first == UINT64_MAX ? 0 : first;
+	return r;
+}
+
+static int look_at(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+{
+	int r = spec_open_inputs(spec, checker, ret);
+
+	if (r == 0 && spec->ranks)
+		r = share_check_possible(spec, ret->input);
+	return r < 0 ? r : spec_learn(spec, ret);
+}
+
+/* What is wrong with inputs for all ranks is said once. */
+static int look_together(const struct sort_spec *spec, const char *checker, struct looked_at *ret)
+{
+	const bool is_first = ranks_rank(spec->ranks) == 0;
+	int r = is_first ? look_at(spec, checker, ret) : 0;
+
+	r = share_agree_with_first(spec->ranks, r);
+	if (r == 0 && !is_first)
+		r = look_at(spec, checker, ret);
+	return r < 0 ? r : share_meet(&ret->spec);
+}
+
 int sort_check(const struct sort_spec *spec, const char *checker,
 	       const struct sort_observer *observer, struct stats *stats,
 	       struct sort_facts *ret_facts, uint64_t *ret_disorder)
 {
 	struct verify_result found;
-	struct looked_at looked_at;
-	int r = spec_look_at(spec, checker, &looked_at);
+	struct looked_at looked_at = { 0 };
+	int r = spec->ranks ? look_together(spec, checker, &looked_at) :
+			      look_at(spec, checker, &looked_at);
 
 	if (r == 0 && observer->opened)
 		r = observer->opened(observer->context, &looked_at.spec, &looked_at.layout,
@@ -57,6 +112,8 @@ int sort_check(const struct sort_spec *spec, const char *checker,
 		r = check(&looked_at, stats, &found);
 	if (r == 0)
 		r = input_check_state(looked_at.input);
+	if (r == 0 && spec->ranks)
+		r = join(spec->ranks, looked_at.input, &found);
 	if (r == 0) {
 		note_facts(&looked_at, &found, ret_facts);
 		*ret_disorder = found.first_disorder;

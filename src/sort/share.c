@@ -23,11 +23,7 @@ static bool is_first(const struct sort *sort)
 	return ranks_rank(ranks_of(sort)) == 0;
 }
 
-/*
- * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
- * it has the time to.
- */
-static int agree(struct ranks *ranks, int r)
+int share_agree_with_first(struct ranks *ranks, int r)
 {
 	uint64_t failed = r < 0;
 	int told = ranks_broadcast(ranks, &failed, sizeof failed, 0);
@@ -41,7 +37,7 @@ static int agree(struct ranks *ranks, int r)
 
 static int agree_with_first(const struct sort *sort, int r)
 {
-	return agree(ranks_of(sort), r);
+	return share_agree_with_first(ranks_of(sort), r);
 }
 
 /* --- the input --- */
@@ -54,25 +50,14 @@ int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
 
 	if (is_first)
 		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
-	r = agree(spec->ranks, r);
+	r = share_agree_with_first(spec->ranks, r);
 	if (r == 0 && !is_first)
 		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
 	return r;
 }
 
-static int check_possible(const struct sort *sort)
+static int check_output(const struct sort_spec *spec)
 {
-	const struct sort_spec *spec = sort->spec;
-	const struct input *input = sort->job.input;
-
-	for (size_t i = 0; i < spec->n_inputs; i++)
-		if (strcmp(spec->inputs[i], "-") == 0)
-			return fail(-EINVAL, "several ranks need inputs that are files with names: "
-					     "standard input is the first rank's alone");
-	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
-				     "reads a part of: of a pipe, or a compressed file without an "
-				     "index, nobody knows where that begins");
 	if (!spec->output_path)
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "several ranks write to one file, and standard output is none");
@@ -85,21 +70,34 @@ static int check_possible(const struct sort *sort)
 	return 0;
 }
 
+int share_check_possible(const struct sort_spec *spec, const struct input *input)
+{
+	for (size_t i = 0; i < spec->n_inputs; i++)
+		if (strcmp(spec->inputs[i], "-") == 0)
+			return fail(-EINVAL, "several ranks need inputs that are files with names: "
+					     "standard input is the first rank's alone");
+	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
+		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
+				     "reads a part of: of a pipe, or a compressed file without an "
+				     "index, nobody knows where that begins");
+	return spec->checks ? 0 : check_output(spec);
+}
+
 /* The first rank's description of the sort; for free(). */
-static int receive_description(struct sort *sort, const struct description *own,
+static int receive_description(struct ranks *ranks, const struct description *own,
 			       struct description *ret_first)
 {
 	struct description first = { .nbytes = own->nbytes };
-	int r = ranks_broadcast(ranks_of(sort), &first.nbytes, sizeof first.nbytes, 0);
+	int r = ranks_broadcast(ranks, &first.nbytes, sizeof first.nbytes, 0);
 
 	if (r < 0)
 		return r;
 	first.text = malloc(first.nbytes + 1);
 	if (!first.text)
 		return fail(-ENOMEM, "no memory for what the first rank sorts");
-	if (is_first(sort))
+	if (ranks_rank(ranks) == 0)
 		memcpy(first.text, own->text, own->nbytes);
-	r = ranks_broadcast(ranks_of(sort), first.text, first.nbytes, 0);
+	r = ranks_broadcast(ranks, first.text, first.nbytes, 0);
 	if (r < 0)
 		free(first.text);
 	else
@@ -107,7 +105,7 @@ static int receive_description(struct sort *sort, const struct description *own,
 	return r;
 }
 
-static int compare_descriptions(const struct sort *sort, const struct description *first,
+static int compare_descriptions(const struct ranks *ranks, const struct description *first,
 				const struct description *own)
 {
 	struct difference difference;
@@ -116,43 +114,51 @@ static int compare_descriptions(const struct sort *sort, const struct descriptio
 		return 0;
 	return fail(-EINVAL,
 		    "sorts something else than the first rank, on %s: its %s is '%s', and not '%s'",
-		    ranks_host(ranks_of(sort), 0), difference.name, difference.is, difference.was);
+		    ranks_host(ranks, 0), difference.name, difference.is, difference.was);
 }
 
-/* All must have been asked for the same, and see the same files. */
-static int check_same(struct sort *sort)
+static int check_same(const struct sort_spec *spec)
 {
 	struct description own = { 0 }, first;
-	int r = description_make(sort->spec, &own);
+	int r = description_make(spec, &own);
 
 	if (r == 0)
-		r = receive_description(sort, &own, &first);
+		r = receive_description(spec->ranks, &own, &first);
 	if (r == 0) {
-		r = compare_descriptions(sort, &first, &own);
+		r = compare_descriptions(spec->ranks, &first, &own);
 		free(first.text);
 	}
 	free(own.text);
 	return r;
 }
 
+int share_meet(const struct sort_spec *spec)
+{
+	const int r = check_same(spec);
+
+	return r < 0 ? r : ranks_barrier(spec->ranks);
+}
+
+uint64_t share_part_begin(const struct ranks *ranks, unsigned rank, uint64_t n)
+{
+	return (uint64_t)((uint128_t)n * rank / ranks_size(ranks));
+}
+
 int share_begin(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	const unsigned rank = ranks_rank(ranks_of(sort)), size = ranks_size(ranks_of(sort));
-	int r = agree_with_first(sort, is_first(sort) ? check_possible(sort) : 0);
+	const unsigned rank = ranks_rank(ranks_of(sort));
+	int r = is_first(sort) ? share_check_possible(sort->spec, job->input) : 0;
 	uint64_t n;
 
+	r = agree_with_first(sort, r);
 	if (r == 0)
-		r = check_same(sort);
-	if (r < 0)
-		return r;
-	/* Nobody opens anything before all have been found to do the same. */
-	r = ranks_barrier(ranks_of(sort));
-	if (sort->spec->merges)
+		r = share_meet(sort->spec);
+	if (r < 0 || sort->spec->merges)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
-	job->first_record = (uint64_t)((uint128_t)n * rank / size);
-	job->end_record = (uint64_t)((uint128_t)n * (rank + 1) / size);
+	job->first_record = share_part_begin(ranks_of(sort), rank, n);
+	job->end_record = share_part_begin(ranks_of(sort), rank + 1, n);
 	job->has_end = true;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
 	input_end_at(job->input, job->end_record * job->layout->record_nbytes);
@@ -237,19 +243,12 @@ int share_place(struct sort *sort)
 	return open_edges(sort);
 }
 
-static int check_lists(struct sort *sort)
-{
-	const int r = share_check_lists(sort);
-
-	return r < 0 && !is_first(sort) ? r : agree_with_first(sort, r);
-}
-
 int share_settle(struct sort *sort)
 {
 	int r = sort->share.depot ? depot_finish(sort->share.depot) : ranks_barrier(ranks_of(sort));
 
 	if (r == 0 && sort->spec->merges)
-		r = check_lists(sort);
+		r = share_check_lists(ranks_of(sort), sort->job.input);
 	return r < 0 ? r : result_meet(&sort->result, sort->share.n_all);
 }
 

@@ -24,11 +24,26 @@
 
 #include "src/sort/inside.h"
 
+/*
+ * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
+ * it has the time to.
+ */
+int share_agree_with_first(struct ranks *ranks, int r);
+
+/* What several ranks cannot do is refused. Of an input that is not, the size is known. */
+int share_check_possible(const struct sort_spec *spec, const struct input *input);
+
+/* All have been asked for the same, and see the same files, before anybody opens any others. */
+int share_meet(const struct sort_spec *spec);
+
+/* Of n records, those of one rank begin there, and end where those of the next one would begin. */
+uint64_t share_part_begin(const struct ranks *ranks, unsigned rank, uint64_t n);
+
 /* setup_open_inputs(): what is wrong with inputs for all is said once. */
 int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
 		      const struct sort_observer *observer);
 
-/* What several ranks cannot do is refused; else the part of the input. Its size is known. */
+/* What several ranks cannot do is refused; else the part of the input. */
 int share_begin(struct sort *sort);
 
 /*
@@ -58,10 +73,10 @@ int share_cut_inputs(struct sort *sort);
 int share_place_parts(struct sort *sort, const uint64_t *cuts);
 
 /*
- * Of a merge: is what all ranks have read of each part of a list what that says? After the merge;
- * told by the first rank.
+ * Of what is sorted already: is what all ranks have read of each part of a list what that says?
+ * When all is read; told by the first rank, and its outcome is everybody's.
  */
-int share_check_lists(struct sort *sort);
+int share_check_lists(struct ranks *ranks, struct input *input);
 
 int share_place(struct sort *sort);
 

@@ -112,16 +112,25 @@ int share_cut_inputs(struct sort *sort)
 	return r;
 }
 
-/* What others have read is what all have, less what is known of here. */
-static int note_others(struct sort *sort, struct digest *all)
+/* Digests of all files. NULL after a message. */
+static struct digest *allocate_digests(const struct input *input)
 {
-	struct input *input = sort->job.input;
+	struct digest *digests = calloc(input_n_files(input) + 1, sizeof *digests);
+
+	if (!digests)
+		fail(-ENOMEM, "no memory for digests of %zu files", input_n_files(input));
+	return digests;
+}
+
+/* What others have read is what all have, less what is known of here. */
+static int note_others(struct input *input, struct digest *all)
+{
 	const size_t n = input_n_files(input);
-	struct digest *own = calloc(n + 1, sizeof *own);
+	struct digest *own = allocate_digests(input);
 	int r;
 
 	if (!own)
-		return fail_memory(sort);
+		return -ENOMEM;
 	input_tell_read(input, own);
 	for (size_t i = 0; i < n; i++) {
 		all[i].n_records -= own[i].n_records;
@@ -132,20 +141,19 @@ static int note_others(struct sort *sort, struct digest *all)
 	return r;
 }
 
-int share_check_lists(struct sort *sort)
+int share_check_lists(struct ranks *ranks, struct input *input)
 {
-	struct ranks *ranks = sort->spec->ranks;
-	const size_t n = input_n_files(sort->job.input);
-	struct digest *all = calloc(n + 1, sizeof *all);
-	int r = all ? 0 : fail_memory(sort);
+	struct digest *all = allocate_digests(input);
+	int r;
 
 	_Static_assert(sizeof *all == 2 * sizeof(uint64_t), "a digest is two sums");
-	if (r == 0) {
-		input_tell_read(sort->job.input, all);
-		r = ranks_sum(ranks, (uint64_t *)all, 2 * n);
-	}
-	if (r == 0 && ranks_rank(ranks) == 0)
-		r = note_others(sort, all);
+	if (!all)
+		return -ENOMEM;
+	input_tell_read(input, all);
+	r = ranks_sum(ranks, (uint64_t *)all, 2 * input_n_files(input));
+	if (r == 0)
+		r = share_agree_with_first(ranks,
+					   ranks_rank(ranks) == 0 ? note_others(input, all) : 0);
 	free(all);
 	return r;
 }

@@ -139,6 +139,33 @@ grep -qE '^gsort: .*(few: record [0-9]*: disorder|input 2 is not in order)' stde
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
 rm -f out/.gsort-unfinished-*
 
+# finds N ARGUMENT...: N ranks and one process, the same disorder or none; mpirun may say more
+finds() {
+	n=$1
+	shift
+	run "$@"
+	grep '^gsort: ' stderr > expected
+	found=$status
+	ranks "$n" "$@"
+	[ "$status" -eq "$found" ] || broken "$n ranks, $*: status $status, not $found"
+	grep '^gsort: ' stderr | cmp -s expected - || broken "$n ranks, $*: $(cat stderr)"
+	[ ! -s stdout ] || broken "$n ranks, $*: wrote to standard output"
+}
+
+mkfifo pipe
+claim "the first disorder of all ranks is found, and nothing in what is in order"
+finds 2 -c random.sorted
+finds 3 -c -u random.sorted
+cp random.sorted input
+cat tiny >> input
+finds 4 -c input
+finds 3 -C input
+ranks 3 -c --stats-json=told --trace=times input
+grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
+ranks 2 -c pipe
+[ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
+grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat stderr)"
+
 claim "what would be taken for a part is refused, once"
 : > out/x.0007
 ranks 3 --parts=2 random -o out/x
@@ -165,7 +192,6 @@ refuses_all 'needs -u' --count random
 run --explain --ranks=3 -m random.sorted
 [ "$status" -eq 2 ] || broken "--explain -m: status $status"
 grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m: $(cat stderr)"
-mkfifo pipe
 refuses_all 'inputs that are files' pipe
 refuses_all 'nothing: cannot open' nothing
 

@@ -91,9 +91,12 @@ static int sort_share(struct ranks *ranks, void *argument)
 	const struct asked *asked = argument;
 	struct sort_spec spec = asked->spec;
 	struct sort_facts facts;
+	uint64_t disorder;
 	int r;
 
 	spec.ranks = ranks;
+	if (spec.checks)
+		return sort_check(&spec, "gsort -c", &nobody, NULL, &facts, &disorder);
 	r = sort_run(&spec, &nobody, NULL, &facts);
 	if (r == 0 && asked->is_traded && facts.n_runs_spilled > 0)
 		return -ENOTSUP;
@@ -496,6 +499,108 @@ static void no_key_is_in_two_parts_that_end_at_keys(void **state)
 	check_at_keys(&asked, 3, 4);
 }
 
+/* What one rank of several, or one process, finds: with its number, the disorder in 0. */
+struct findings {
+	struct asked asked;
+	uint64_t *disorders, *n_records; /* shared; of each rank */
+};
+
+static int check_share(struct ranks *ranks, void *argument)
+{
+	const struct findings *found = argument;
+	struct sort_spec spec = found->asked.spec;
+	struct sort_facts facts;
+	const unsigned rank = ranks_rank(ranks);
+	int r;
+
+	spec.ranks = ranks;
+	r = sort_check(&spec, "gsort -c", &nobody, NULL, &facts, &found->disorders[rank]);
+	if (r == 0)
+		found->n_records[rank] = facts.n_records_in;
+	return r;
+}
+
+/* All ranks find the one that one process does, and read what they must. */
+static void assert_finds(const struct asked *asked, unsigned size, uint64_t disorder, uint64_t n)
+{
+	struct findings found = { .asked = *asked };
+	struct ranks_double ranks = ranks_of(&found.asked, size);
+	uint64_t alone = UINT64_MAX, n_read = 0;
+	struct sort_facts facts;
+
+	found.asked.spec.checks = true;
+	found.asked.spec.output_path = NULL;
+	assert_int_equal(sort_check(&found.asked.spec, "gsort -c", &nobody, NULL, &facts, &alone),
+			 0);
+	assert_int_equal(alone, disorder);
+	found.disorders =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(found.disorders, MAP_FAILED);
+	found.n_records = found.disorders + RANKS_DOUBLE_MOST;
+	ranks.body = check_share;
+	ranks.argument = &found;
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < size; i++) {
+		assert_int_equal(ranks.ends[i].r, 0);
+		assert_int_equal(found.disorders[i], disorder);
+		n_read += found.n_records[i];
+	}
+	ranks_double_forget(&ranks);
+	if (disorder == 0)
+		assert_int_equal(n_read, n);
+	munmap(found.disorders, 4096);
+}
+
+/* In order but for two records, from 0, which are 0. */
+static void write_disorder(uint64_t record, uint64_t other)
+{
+	for (size_t i = 0; i < N; i++)
+		numbers[i] = i == record || i == other ? 0 : 5 + i / 2;
+	write_file(random_path, numbers, sizeof numbers);
+}
+
+static void first_disorder_of_all_ranks_is_found(void **state)
+{
+	/* The second, ends of the parts of three, and the last. */
+	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, 2 * N / 3, N - 1 };
+	struct asked asked;
+
+	(void)state;
+	ask(&asked, "u64", 8, random_path, NULL);
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		write_disorder(places[i], N - 1);
+		assert_finds(&asked, 3, places[i] + 1, N);
+	}
+	write_disorder(N, N);
+	assert_finds(&asked, 4, 0, N);
+	asked.spec.unique = true;
+	assert_finds(&asked, 4, 2, N);
+}
+
+/* With -u the equal ones are the last of a rank and the first of the next that has any. */
+static void equal_records_of_neighbours_are_disorder_with_u(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		numbers[i] = i < N / 2 ? i : i - 1;
+	write_file(random_path, numbers, sizeof numbers);
+	ask(&asked, "u64", 8, random_path, NULL);
+	assert_finds(&asked, 2, 0, N);
+	asked.spec.unique = true;
+	assert_finds(&asked, 2, N / 2 + 1, N);
+	numbers[0] = numbers[1] = 3;
+	write_file(few_path, numbers, 2 * sizeof *numbers);
+	ask(&asked, "u64", 8, few_path, NULL);
+	assert_finds(&asked, 5, 0, 2);
+	asked.spec.unique = true;
+	assert_finds(&asked, 5, 2, 2);
+	write_file(few_path, numbers, 0);
+	assert_finds(&asked, 3, 0, 0);
+}
+
 static void there_may_be_less_to_sort_than_ranks(void **state)
 {
 	struct asked asked;
@@ -631,9 +736,13 @@ static void part_of_a_list_that_was_changed_is_found_by_all_together(void **stat
 	ask(&asked, "u16", 16, list, NULL);
 	asked.spec.merges = true;
 	check(&asked, 3);
+	assert_finds(&asked, 3, 0, (N + N_FEW) / 2);
 	fd = open(part_path(together_path, 2, 0), O_WRONLY);
 	assert_int_equal(pwrite(fd, &wrong, 1, 16 * 100 + 9), 1);
 	close(fd);
+	assert_says(&asked, "its records have the checksum");
+	asked.spec.merges = false;
+	asked.spec.checks = true;
 	assert_says(&asked, "its records have the checksum");
 }
 
@@ -1091,6 +1200,8 @@ int main(void)
 		FIXTURE(inputs_are_merged_to_parts),
 		FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
 		FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
+		FIXTURE(first_disorder_of_all_ranks_is_found),
+		FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 		FIXTURE(volumes_and_balance_are_those_promised),
