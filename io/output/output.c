@@ -11,6 +11,7 @@
 #include "io/output/commitment.h"
 #include "io/output/output_inside.h"
 #include "src/base/messages.h"
+#include "src/base/multiples.h"
 
 /* Only if the file then ends where the output does. */
 static bool can_reserve(const struct output *output, uint64_t nbytes)
@@ -260,7 +261,7 @@ uint64_t output_stripe_nbytes(const struct output *output)
 		return least;
 	nbytes = (uint64_t)status.st_blksize;
 	if (nbytes < least) /* whole ones of it */
-		nbytes = nbytes ? (least + nbytes - 1) / nbytes * nbytes : least;
+		nbytes = nbytes ? round_up(least, nbytes) : least;
 	return nbytes < most ? nbytes : most;
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "src/base/multiples.h"
 #include "src/plan/plan.h"
 
 static inline uint64_t at_least(uint64_t value, uint64_t least)
@@ -17,16 +18,6 @@ static inline uint64_t at_least(uint64_t value, uint64_t least)
 static inline uint64_t at_most(uint64_t value, uint64_t most)
 {
 	return value > most ? most : value;
-}
-
-static inline uint64_t divide_up(uint64_t value, uint64_t by)
-{
-	return value / by + (value % by != 0);
-}
-
-static inline uint64_t round_up(uint64_t value, uint64_t to)
-{
-	return divide_up(value, to) * to;
 }
 
 /* The product, or the largest number if it is larger. */
