@@ -159,42 +159,54 @@ static int make_room(struct room *room, size_t nbytes)
 	return room->bytes ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
 }
 
-static int answer(struct depot *depot, unsigned from, const struct request *request,
-		  struct room *room)
+/* Of what another rank asks for. 0, or a negative errno after a message. */
+static int prepare(const struct depot *depot, unsigned from, const struct request *request,
+		   struct room *room)
 {
-	const size_t nbytes = answer_nbytes(request);
+	int r = make_room(room, answer_nbytes(request));
+
+	return r < 0 ? r : make_answer(depot, from, request, room->bytes);
+}
+
+static int hear(struct depot *depot, struct request *ret_request, unsigned *ret_from)
+{
 	struct ranks_transfer transfer;
-	int r = make_room(room, nbytes);
+	int r = ranks_receive(depot->ranks, RANKS_ANY, TAG_REQUEST, ret_request,
+			      sizeof *ret_request, &transfer);
 
 	if (r == 0)
-		r = make_answer(depot, from, request, room->bytes);
-	if (r == 0)
-		r = ranks_send(depot->ranks, from, request->tag, room->bytes, nbytes, &transfer);
+		r = ranks_wait(depot->ranks, &transfer);
+	*ret_from = transfer.from;
+	return r;
+}
+
+static int answer(struct depot *depot, unsigned to, const struct request *request,
+		  const struct room *room)
+{
+	struct ranks_transfer transfer;
+	int r = ranks_send(depot->ranks, to, request->tag, room->bytes, answer_nbytes(request),
+			   &transfer);
+
 	return r < 0 ? r : ranks_wait(depot->ranks, &transfer);
 }
 
-/* A server: one request after the other, until it is told that there will be none. */
+/*
+ * A server: one request after the other, until it is told that there will be none, or nobody can
+ * ask any more. What it cannot read ends all, who wait for it.
+ */
 static void *serve(void *context)
 {
 	struct depot *depot = context;
 	struct room room = { 0 };
-	struct ranks_transfer transfer;
 	struct request request;
-	int r;
+	unsigned from;
 
-	for (;;) {
-		r = ranks_receive(depot->ranks, RANKS_ANY, TAG_REQUEST, &request, sizeof request,
-				  &transfer);
-		if (r == 0)
-			r = ranks_wait(depot->ranks, &transfer);
-		if (r < 0 || request.wish == WISH_END)
-			break;
-		r = answer(depot, transfer.from, &request, &room);
-		if (r < 0)
+	while (hear(depot, &request, &from) == 0 && request.wish != WISH_END) {
+		if (prepare(depot, from, &request, &room) < 0)
+			ranks_abort(depot->ranks, 2);
+		if (answer(depot, from, &request, &room) < 0)
 			break;
 	}
-	if (r < 0) /* others wait for this rank */
-		ranks_abort(depot->ranks, 2);
 	free(room.bytes);
 	return NULL;
 }
@@ -415,44 +427,44 @@ int depot_open(struct ranks *ranks, const struct job *job, const struct run_stor
 }
 
 /* They take what comes in turn, so each is told. */
-static int end_servers(struct depot *depot)
+static int tell_servers(const struct depot *depot)
 {
 	const struct request end = { .wish = WISH_END };
 	int r = 0;
 
-	while (depot->n_servers && r == 0) {
+	for (unsigned i = 0; i < depot->n_servers && r == 0; i++) {
 		struct ranks_transfer transfer;
 
 		r = ranks_send(depot->ranks, ranks_rank(depot->ranks), TAG_REQUEST, &end,
 			       sizeof end, &transfer);
 		if (r == 0)
 			r = ranks_wait(depot->ranks, &transfer);
-		depot->n_servers -= r == 0;
 	}
 	return r;
 }
 
+static void join_servers(struct depot *depot)
+{
+	for (; depot->n_servers > 0; depot->n_servers--)
+		pthread_join(depot->servers[depot->n_servers - 1], NULL);
+}
+
 int depot_finish(struct depot *depot)
 {
-	const unsigned n = depot->n_servers;
 	int r = ranks_barrier(depot->ranks);
 
 	if (r == 0)
-		r = end_servers(depot);
-	for (unsigned i = 0; i < n && r == 0; i++)
-		pthread_join(depot->servers[i], NULL);
+		r = tell_servers(depot);
+	if (r == 0)
+		join_servers(depot);
 	return r;
-}
-
-bool depot_is_serving(const struct depot *depot)
-{
-	return depot && depot->n_servers > 0;
 }
 
 void depot_close(struct depot *depot)
 {
 	if (!depot)
 		return;
+	join_servers(depot);
 	run_store_free(&depot->all);
 	for (unsigned i = 0; depot->far && i < ranks_size(depot->ranks); i++)
 		spill_close(depot->far[i].spill);

@@ -40,10 +40,10 @@ int depot_take(struct depot *depot, struct run_store *store);
  */
 int depot_finish(struct depot *depot);
 
-/* Has it been opened, and not finished? NULL: no. */
-bool depot_is_serving(const struct depot *depot);
-
-/* Not while it is serving. Parts that were taken must be closed before. NULL is fine. */
+/*
+ * It is finished, or the ranks have failed (ranks_give_up()): others are served no more when it
+ * returns. Parts that were taken must be closed before. NULL is fine.
+ */
 void depot_close(struct depot *depot);
 
 /* Bytes that have come from other ranks. */

@@ -29,14 +29,13 @@ struct sending {
 	uint32_t worker;
 };
 
-/* After a failure messages may still be under way: all that they are about is here. */
+/* After a failure messages may still be under way until the ranks give up: all is here. */
 struct trade {
 	struct ranks *ranks;
 	const struct job *job;
 	const struct run_store *own;
 	const uint64_t *cuts;
 	struct lot *lots; /* one of each rank; of the own one only the number */
-	bool is_under_way;
 	uint64_t received_nbytes;
 
 	/* Of the step */
@@ -319,20 +318,12 @@ int trade_open(struct ranks *ranks, const struct job *job, const struct run_stor
 	*ret_trade = trade;
 	if (!trade)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", ranks_size(ranks));
-	*trade = (struct trade){
-		.ranks = ranks, .job = job, .own = own, .cuts = cuts, .is_under_way = true
-	};
+	*trade = (struct trade){ .ranks = ranks, .job = job, .own = own, .cuts = cuts };
 	r = carry_out(trade);
-	trade->is_under_way = r < 0;
 	for (unsigned i = 0; i < ranks_size(ranks) && r == 0; i++)
 		r = i == ranks_rank(ranks) ? take_own(trade, store) :
 					     take_lot(trade, &trade->lots[i], store);
 	return r;
-}
-
-bool trade_is_under_way(const struct trade *trade)
-{
-	return trade && trade->is_under_way;
 }
 
 void trade_close(struct trade *trade)

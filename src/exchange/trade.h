@@ -34,13 +34,7 @@ int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_
 int trade_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
 	       const uint64_t *cuts, struct run_store *store, struct trade **ret_trade);
 
-/*
- * Has it been begun, and not been done? Then it has failed, and what is on its way is not to be
- * closed before the process is ended. NULL: no.
- */
-bool trade_is_under_way(const struct trade *trade);
-
-/* The parts must be closed before. NULL is fine. */
+/* The parts must be closed before; after a failure nothing is under way (ranks.h). NULL is fine. */
 void trade_close(struct trade *trade);
 
 /* Bytes that have come from other ranks, and that their memory takes. NULL: 0. */

@@ -34,8 +34,11 @@ static int wait_for_size(struct ranks *ranks, unsigned from, struct ranks_transf
 	int r = ranks_wait(ranks, transfer);
 
 	if (r == 0 && transfer->nbytes != nbytes)
-		r = fail(-EPROTO, "rank %u on %s has sent %zu bytes where %zu were expected", from,
-			 ranks_host(ranks, from), transfer->nbytes, nbytes);
+		r = ranks_give_up(ranks,
+				  fail(-EPROTO,
+				       "rank %u on %s has sent %zu bytes where %zu were "
+				       "expected",
+				       from, ranks_host(ranks, from), transfer->nbytes, nbytes));
 	return r;
 }
 

@@ -49,8 +49,9 @@ struct ranks {
 	struct ranks_waiter *waiting; /* for transfers; each is told of its own */
 	struct ranks_transfer *begun, **begun_end;
 	bool is_open, is_forgetting, is_closing, is_aborting, has_new_stall;
-	int status; /* if aborting */
-	int r;      /* of the first failure */
+	int status;      /* if aborting */
+	int r;           /* of the first failure */
+	bool has_let_go; /* of all that was under way then */
 
 	/* The carrier's own. */
 	struct transport *transport;
@@ -82,14 +83,37 @@ static void waiter_leave(struct ranks_waiter *waiter)
 	pthread_cond_destroy(&waiter->told);
 }
 
-static int fail_with(struct ranks *ranks, int r)
+/*
+ * The carrier's, which carries no more: of what is under way nothing is touched from now on, and
+ * who has begun it hears that all has failed.
+ */
+static void let_go(struct ranks *ranks, int r)
 {
 	pthread_mutex_lock(&ranks->lock);
 	if (ranks->r == 0)
 		ranks->r = r;
+	ranks->has_let_go = true;
 	pthread_cond_broadcast(&ranks->told);
 	for (struct ranks_waiter *waiter = ranks->waiting; waiter; waiter = waiter->next)
 		pthread_cond_signal(&waiter->told);
+	pthread_mutex_unlock(&ranks->lock);
+}
+
+/* With the lock: 0, or, when nothing is under way any more, the first failure. */
+static int failure(struct ranks *ranks)
+{
+	while (ranks->r < 0 && !ranks->has_let_go)
+		pthread_cond_wait(&ranks->told, &ranks->lock);
+	return ranks->r;
+}
+
+int ranks_give_up(struct ranks *ranks, int r)
+{
+	pthread_mutex_lock(&ranks->lock);
+	if (ranks->r == 0)
+		ranks->r = r;
+	pthread_cond_signal(&ranks->asked);
+	r = failure(ranks);
 	pthread_mutex_unlock(&ranks->lock);
 	return r;
 }
@@ -195,7 +219,8 @@ static void pause_carrier(struct ranks *ranks, bool moved)
 		pause_ns = longest_ns;
 	if (pause_ns < shortest_pause_ns)
 		pause_ns = shortest_pause_ns;
-	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting && !ranks->has_new_stall)
+	if (!ranks->begun && !ranks->is_forgetting && !ranks->is_aborting &&
+	    !ranks->has_new_stall && ranks->r == 0)
 		pause_until(ranks, now_ns + pause_ns);
 }
 
@@ -235,7 +260,7 @@ static void take_stall(struct ranks *ranks)
 /* With the lock. Until all is over, or something fails. */
 static int carry_all(struct ranks *ranks)
 {
-	while (!ranks->is_aborting) {
+	while (!ranks->is_aborting && ranks->r == 0) {
 		struct ranks_transfer *begun = take_begun(ranks);
 		const bool is_closing = ranks->is_closing;
 		bool moved = false;
@@ -253,7 +278,7 @@ static int carry_all(struct ranks *ranks)
 			return 0;
 		pause_carrier(ranks, moved);
 	}
-	return 0;
+	return ranks->is_aborting ? 0 : ranks->r;
 }
 
 static int close_transport(struct ranks *ranks)
@@ -298,21 +323,21 @@ static void *run_carrier(void *argument)
 	int r = open_transport(ranks);
 
 	if (r < 0) {
-		fail_with(ranks, r);
+		let_go(ranks, r);
 		return NULL;
 	}
 	pthread_mutex_lock(&ranks->lock);
 	r = carry_all(ranks);
 	pthread_mutex_unlock(&ranks->lock);
 	if (r < 0) {
-		fail_with(ranks, r);
+		let_go(ranks, r);
 		wait_for_abort(ranks);
 	}
 	if (r < 0 || ranks->is_aborting)
 		abort_all(ranks);
 	r = close_transport(ranks);
 	if (r < 0)
-		fail_with(ranks, r);
+		let_go(ranks, r);
 	return NULL;
 }
 
@@ -326,7 +351,7 @@ static int begin(struct ranks *ranks, struct ranks_transfer *transfer)
 	int r;
 
 	pthread_mutex_lock(&ranks->lock);
-	r = ranks->r;
+	r = failure(ranks);
 	if (r == 0) {
 		transfer->next = NULL;
 		*ranks->begun_end = transfer;
@@ -367,7 +392,7 @@ static int look_at(struct ranks *ranks, struct ranks_transfer *transfer)
 		return 0;
 	r = delivery_check(ranks->delivery, transfer);
 	transfer->is_checked = true;
-	return r < 0 ? fail_with(ranks, r) : 0;
+	return r < 0 ? ranks_give_up(ranks, r) : 0;
 }
 
 int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_done)
@@ -376,7 +401,7 @@ int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_d
 	int r;
 
 	pthread_mutex_lock(&ranks->lock);
-	r = ranks->r;
+	r = failure(ranks);
 	is_done = transfer->is_done;
 	pthread_mutex_unlock(&ranks->lock);
 	if (r == 0 && is_done)
@@ -394,11 +419,11 @@ int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
 	pthread_mutex_lock(&ranks->lock);
 	waiter_enter(ranks, &waiter);
 	transfer->waiter = &waiter;
-	while (!transfer->is_done && ranks->r == 0)
+	while (!transfer->is_done && !ranks->has_let_go)
 		pthread_cond_wait(&waiter.told, &ranks->lock);
 	transfer->waiter = NULL;
 	waiter_leave(&waiter);
-	r = ranks->r;
+	r = failure(ranks);
 	pthread_mutex_unlock(&ranks->lock);
 	return r < 0 ? r : look_at(ranks, transfer);
 }
@@ -538,7 +563,7 @@ static int start(struct ranks *ranks)
 	if (r < 0)
 		return fail(r, "cannot start a thread: %m");
 	pthread_mutex_lock(&ranks->lock);
-	while (!ranks->is_open && ranks->r == 0)
+	while (!ranks->is_open && !ranks->has_let_go)
 		pthread_cond_wait(&ranks->told, &ranks->lock);
 	r = ranks->is_open ? 0 : ranks->r;
 	pthread_mutex_unlock(&ranks->lock);
@@ -575,9 +600,9 @@ static int forget(struct ranks *ranks)
 	pthread_mutex_lock(&ranks->lock);
 	ranks->is_forgetting = true;
 	pthread_cond_signal(&ranks->asked);
-	while (ranks->is_forgetting && ranks->r == 0)
+	while (ranks->is_forgetting && !ranks->has_let_go)
 		pthread_cond_wait(&ranks->told, &ranks->lock);
-	r = ranks->r;
+	r = failure(ranks);
 	pthread_mutex_unlock(&ranks->lock);
 	return r;
 }

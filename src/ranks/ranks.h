@@ -22,6 +22,10 @@
  * transport never returns.
  *
  * After any failure there is nothing to be done but ranks_abort(): the others wait for this rank.
+ * Nothing is under way then: an error is returned when the carrier has stopped, and with it all
+ * that is done to transfers and to the memory that they are about. So whoever hears of an error may
+ * free both. Who has failed for a reason of its own, and has something under way, or not waited for
+ * what other threads have, calls ranks_give_up() first.
  *
  * Any thread may call, unless said otherwise. Errors are negative errnos, said once by fail(); the
  * first one is what all later calls return.
@@ -174,6 +178,13 @@ int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_d
 
 /* Wait until it is done. Costs no processor time. */
 int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer);
+
+/*
+ * This rank has failed with r, which is what all later calls return: nothing is under way any more,
+ * as after any error. Returns r, or the error of what has failed before. If ranks_abort() is not
+ * called then within a fifth of end_ns, that is done here.
+ */
+int ranks_give_up(struct ranks *ranks, int r);
 
 /*
  * End this process, and all others of the job, with this status. What was said by fail() is the

@@ -150,3 +150,6 @@ int result_leave(struct result *result);
 
 /* Leave what was there before, unless it is committed. */
 void result_abort(struct result *result);
+
+/* Behind that: what was to be passed on to other ranks. Nothing of it may be under way. */
+void result_forget_edges(struct result *result);

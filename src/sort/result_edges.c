@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/base/messages.h"
+#include "src/base/multiples.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/result_inside.h"
 
@@ -41,11 +42,6 @@ int result_agree_stripe(struct result *result)
 		result->stripe_nbytes = output_stripe_nbytes(result->outputs[0]);
 	return ranks_broadcast(result->spec->ranks, &result->stripe_nbytes,
 			       sizeof result->stripe_nbytes, 0);
-}
-
-static uint64_t round_up(uint64_t value, uint64_t to)
-{
-	return (value + to - 1) / to * to;
 }
 
 /* In whose range the record is: the last of those that begin there or before it. */
@@ -183,31 +179,49 @@ static int show_edges(struct result *result)
 	return r;
 }
 
-/* After a failure messages may still be under way: then what they are about stays. */
-int result_pass_edges(struct result *result)
+static int send_edges(struct result *result)
 {
-	struct edge *room = malloc(sizeof *room + result->stripe_nbytes);
-	uint64_t n = 0;
-	int r = room ? count_edges(result, &n) :
-		       fail(-ENOMEM, "no memory for what other ranks have begun");
+	int r = 0;
 
 	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
 		r = ranks_send(result->spec->ranks, kept->owner, TAG_EDGES, &kept->edge,
 			       sizeof kept->edge + kept->edge.nbytes, &kept->transfer);
+	return r;
+}
+
+static int receive_edges(struct result *result, uint64_t n)
+{
+	struct edge *room = malloc(sizeof *room + result->stripe_nbytes);
+	int r = room ? write_edges(result, n, room) :
+		       fail(-ENOMEM, "no memory for what other ranks have begun");
+
+	free(room);
+	return r < 0 ? r : show_edges(result);
+}
+
+/* When they are counted all have come so far: before, what is sent might be taken for another. */
+int result_pass_edges(struct result *result)
+{
+	uint64_t n = 0;
+	int r = count_edges(result, &n);
+
 	if (r == 0)
-		r = write_edges(result, n, room);
+		r = send_edges(result);
 	if (r == 0)
-		r = show_edges(result);
-	while (result->kept && r == 0) {
+		r = receive_edges(result, n);
+	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
+		r = ranks_wait(result->spec->ranks, &kept->transfer);
+	if (r == 0)
+		result_forget_edges(result);
+	return r;
+}
+
+void result_forget_edges(struct result *result)
+{
+	while (result->kept) {
 		struct kept_edge *kept = result->kept;
 
-		r = ranks_wait(result->spec->ranks, &kept->transfer);
-		if (r < 0)
-			break;
 		result->kept = kept->next;
 		free(kept);
 	}
-	if (r == 0)
-		free(room);
-	return r;
 }

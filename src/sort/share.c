@@ -360,9 +360,9 @@ int share_end(struct sort *sort, int r)
 	return r;
 }
 
-bool share_is_serving(const struct sort *sort)
+void share_give_up(const struct sort *sort, int r)
 {
-	return depot_is_serving(sort->share.depot) || trade_is_under_way(sort->share.trade);
+	ranks_give_up(ranks_of(sort), r);
 }
 
 void share_close(struct sort *sort)
@@ -371,6 +371,7 @@ void share_close(struct sort *sort)
 
 	depot_close(share->depot);
 	trade_close(share->trade);
+	result_forget_edges(&sort->result);
 	free(share->cuts);
 	free(share->edges.first);
 	free(share->edges.last);

@@ -93,10 +93,10 @@ int share_complete(struct sort *sort);
 int share_end(struct sort *sort, int r);
 
 /*
- * Do others still read what is stored here, or in memory? Then the sort has failed, and what it has
- * open stays so until the process is ended.
+ * The sort has failed with r: nothing that others still read here, or send, is touched any more, so
+ * all of it can be closed.
  */
-bool share_is_serving(const struct sort *sort);
+void share_give_up(const struct sort *sort, int r);
 
 /* Runs of sort.store must be closed before, those of sort.whole after. */
 void share_close(struct sort *sort);

@@ -48,8 +48,9 @@ static int hear_ends(struct ranks *ranks, size_t nbytes, uint64_t *ret_ends)
 	if (r == 0)
 		r = ranks_wait(ranks, &hearing);
 	if (r == 0 && hearing.nbytes != nbytes)
-		r = fail(-EPROTO, "rank %u on %s merges another number of inputs", next,
-			 ranks_host(ranks, next));
+		r = ranks_give_up(ranks,
+				  fail(-EPROTO, "rank %u on %s merges another number of inputs",
+				       next, ranks_host(ranks, next)));
 	return r;
 }
 

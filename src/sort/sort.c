@@ -88,14 +88,14 @@ static int take_up_and_sort(struct sort *sort)
 	return r;
 }
 
-static void close_all(struct sort *sort)
+static void close_all(struct sort *sort, int r)
 {
 	const bool is_complete = sort->result.is_committed || sort->share.is_complete;
 
-	result_abort(&sort->result);
+	result_abort(&sort->result); /* first: what others would find */
+	if (r < 0 && sort->spec->ranks)
+		share_give_up(sort, r);
 	facts_look_away(sort);
-	if (share_is_serving(sort))
-		return;
 	run_store_free(&sort->store);
 	share_close(sort);
 	run_store_free(&sort->whole);
@@ -124,6 +124,6 @@ int sort_run(const struct sort_spec *spec, const struct sort_observer *observer,
 		facts_note(&sort);
 		*ret_facts = sort.facts;
 	}
-	close_all(&sort);
+	close_all(&sort, r);
 	return r;
 }

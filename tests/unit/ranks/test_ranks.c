@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/ranks/alone.h"
@@ -470,6 +472,88 @@ static void test_message_longer_than_its_room(void **state)
 	ranks_double_forget(&ranks);
 }
 
+/* Of two ranks: the first has failed, and what it still awaited has been given back. */
+static atomic_bool *memory_is_gone;
+
+/* What cannot be touched any more: nothing comes back, and the carrier ends all by itself. */
+static void give_back(void *memory, size_t nbytes) __attribute__((noreturn));
+static void give_back(void *memory, size_t nbytes)
+{
+	munmap(memory, nbytes);
+	atomic_store(memory_is_gone, true);
+	for (;;)
+		pause();
+}
+
+/* The first awaits two messages, and fails with the one, or by itself, before the other comes. */
+struct awaited {
+	struct ranks_transfer transfers[2];
+	char room[LONG_NBYTES], one;
+};
+
+static int fail_with_something_under_way(struct ranks *ranks, void *argument)
+{
+	struct awaited *awaited = mmap(NULL, sizeof *awaited, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const bool gives_up = argument;
+	int r;
+
+	if (awaited == MAP_FAILED)
+		return -ENOMEM;
+	r = ranks_receive(ranks, 1, 1, awaited->room, LONG_NBYTES, &awaited->transfers[0]);
+	if (r == 0)
+		r = ranks_receive(ranks, 1, 2, &awaited->one, 1, &awaited->transfers[1]);
+	if (r == 0 && gives_up)
+		r = ranks_give_up(ranks, -ECANCELED);
+	else if (r == 0)
+		r = ranks_wait(ranks, &awaited->transfers[0]);
+	if (r != (gives_up ? -ECANCELED : -EBADMSG))
+		return r < 0 ? r : -EPROTO;
+	if (ranks_send(ranks, 1, 1, "", 1, &awaited->transfers[0]) != r)
+		return -EPROTO;
+	give_back(awaited, sizeof *awaited);
+}
+
+static int send_when_it_is_gone(struct ranks *ranks)
+{
+	static struct ranks_transfer transfers[2];
+	static const char bytes[LONG_NBYTES];
+	int r = ranks_send(ranks, 0, 1, bytes, sizeof bytes, &transfers[0]);
+
+	while (!atomic_load(memory_is_gone))
+		usleep(100);
+	return r < 0 ? r : ranks_send(ranks, 0, 2, "", 1, &transfers[1]);
+}
+
+static int fail_and_free(struct ranks *ranks, void *argument)
+{
+	return ranks_rank(ranks) == 0 ? fail_with_something_under_way(ranks, argument) :
+					send_when_it_is_gone(ranks);
+}
+
+static void test_nothing_is_under_way_after_a_failure(void **state)
+{
+	bool gives_up = true;
+
+	(void)state;
+	memory_is_gone = mmap(NULL, sizeof *memory_is_gone, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(memory_is_gone, MAP_FAILED);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ranks_double ranks = little(2, RANKS_DAMAGED, 2); /* its first piece */
+
+		atomic_store(memory_is_gone, false);
+		ranks.body = fail_and_free;
+		ranks.argument = i == 0 ? &gives_up : NULL;
+		ranks.settings.end_ns = 5 * moment_ns;
+		run(&ranks);
+		assert_int_equal(ranks.ends[0].status, 2);
+		assert_int_equal(ranks.ends[0].n_before, 1);
+		ranks_double_forget(&ranks);
+	}
+	munmap(memory_is_gone, sizeof *memory_is_gone);
+}
+
 /* What the environment holds: "NAME=VALUE". */
 static const char *environment;
 
@@ -525,6 +609,7 @@ int main(void)
 		TEST(test_ranks_of_different_versions),
 		TEST(test_ranks_of_another_byte_order),
 		TEST(test_message_longer_than_its_room),
+		TEST(test_nothing_is_under_way_after_a_failure),
 		TEST(test_singletons_are_refused),
 	};
 

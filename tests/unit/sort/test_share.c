@@ -3,6 +3,7 @@
  */
 #include "src/sort/sort.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -801,6 +802,70 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 	}
 }
 
+static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	char link[64], path[512] = "";
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (readlink(link, path, sizeof path - 1) <= 0 || !strstr(path, "unfinished"))
+		return pwrite(fd, data, nbytes, offset);
+	errno = EIO;
+	return -1;
+}
+
+static unsigned count_threads(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	while (threads && readdir(threads))
+		n++;
+	if (threads)
+		closedir(threads);
+	return n;
+}
+
+/* One of them cannot write. When it returns nobody is served any more by threads that it had. */
+static int fail_to_write(struct ranks *ranks, void *argument)
+{
+	struct asked asked = *(const struct asked *)argument;
+	struct syscalls calls = syscalls_plain;
+	const unsigned n_threads = count_threads();
+	int r;
+
+	calls.pwrite = failing_pwrite;
+	if (ranks_rank(ranks) == 1)
+		asked.spec.io = &calls;
+	r = sort_share(ranks, &asked);
+	/* A thread that has been waited for may be seen for a moment. */
+	for (unsigned i = 0; i < 10000 && count_threads() > n_threads; i++)
+		usleep(1000);
+	return count_threads() > n_threads ? -ENOTRECOVERABLE : r;
+}
+
+static void who_has_failed_serves_nobody(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	for (unsigned fits = 0; fits < 2; fits++) {
+		struct ranks_double ranks = ranks_of(&asked, 2);
+
+		if (fits)
+			ask_in_memory(&asked, "u64", 8, random_path, NULL);
+		else
+			ask(&asked, "u64", 8, random_path, NULL);
+		ranks.body = fail_to_write;
+		ranks.settings.end_ns = minute_ns;
+		ranks_double_start(&ranks);
+		ranks_double_join(&ranks);
+		assert_int_equal(ranks.ends[1].r, -EIO);
+		assert_int_not_equal(ranks.ends[0].r, -ENOTRECOVERABLE);
+		ranks_double_forget(&ranks);
+		assert_int_equal(access(together_path, F_OK), -1);
+	}
+}
+
 /* A rank that was asked for something else. */
 static int sort_otherwise(struct ranks *ranks, void *argument)
 {
@@ -1204,6 +1269,7 @@ int main(void)
 		FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+		FIXTURE(who_has_failed_serves_nobody),
 		FIXTURE(volumes_and_balance_are_those_promised),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
 		FIXTURE(what_is_finished_when_a_rank_is_killed_is_taken_up),
