@@ -109,6 +109,29 @@ static uint64_t find_room(const struct sort *sort)
 	return nbytes > taken_nbytes ? nbytes - taken_nbytes : 0;
 }
 
+/*
+ * What was cut is merged to one run before it is stored. Of that comes before a splitter what comes
+ * before it in each of them; but not with -u, which then drops some.
+ */
+static void keep_cuts(struct sort *sort)
+{
+	const unsigned n = ranks_size(sort->spec->ranks);
+	const size_t n_runs = sort->whole.n;
+	uint64_t *cuts = sort->share.cuts;
+
+	for (unsigned i = 0; i <= n && n_runs > 0; i++) {
+		uint64_t sum = 0;
+
+		for (size_t j = 0; j < n_runs; j++)
+			sum += cuts[i * n_runs + j];
+		cuts[i] = sum;
+	}
+	if (sort->job.unique) {
+		free(cuts);
+		sort->share.cuts = NULL;
+	}
+}
+
 /* Where not all have room for what they would get, everything is as before. */
 static int trade(struct sort *sort, bool *ret_is_done)
 {
@@ -122,17 +145,34 @@ static int trade(struct sort *sort, bool *ret_is_done)
 	if (r == 0 && has_room)
 		return trade_open(sort->spec->ranks, &sort->job, &sort->whole, sort->share.cuts,
 				  &sort->store, &sort->share.trade);
+	if (r == 0)
+		keep_cuts(sort);
 	sort->store = sort->whole;
 	sort->whole = (struct run_store){ 0 };
-	free(sort->share.cuts);
-	sort->share.cuts = NULL;
 	return r;
+}
+
+/* The run that all was merged to, as what it was made of was cut; a limit may have shortened it. */
+static void take_cuts(struct sort *sort)
+{
+	const unsigned n = ranks_size(sort->spec->ranks);
+	uint64_t *cuts = sort->share.cuts;
+
+	sort->whole = sort->store;
+	sort->store = (struct run_store){ 0 };
+	for (unsigned i = 0; i <= n && sort->whole.n > 0; i++)
+		if (cuts[i] > run_n_items(sort->whole.runs[0]))
+			cuts[i] = run_n_items(sort->whole.runs[0]);
 }
 
 static int open_depot(struct sort *sort)
 {
-	int r = cut_whole(sort);
+	int r = 0;
 
+	if (sort->share.cuts)
+		take_cuts(sort);
+	else
+		r = cut_whole(sort);
 	if (r == 0)
 		r = depot_open(sort->spec->ranks, &sort->job, &sort->whole, sort->share.cuts,
 			       &sort->share.depot);

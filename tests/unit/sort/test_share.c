@@ -15,6 +15,7 @@
 
 #include "io/output/part_files.h"
 #include "src/base/messages.h"
+#include "src/exchange/range_cut.h"
 #include "src/sort/census.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/ranks_double.h"
@@ -87,6 +88,26 @@ static void ask_in_memory(struct asked *asked, const char *type, uint64_t record
 	asked->is_traded = true;
 }
 
+/* Wrapped, to be counted: what is cut once is not cut again when there is no room for it. */
+static unsigned n_cut;
+
+int __real_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);
+
+int __wrap_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts);
+int __wrap_range_cut(struct ranks *ranks, const struct job *job, struct run *const *runs,
+		     uint32_t n_runs, const struct range_wish *wish, uint64_t *ret_cuts)
+{
+	n_cut++;
+	return __real_range_cut(ranks, job, runs, n_runs, wish, ret_cuts);
+}
+
+static bool is_cut_too_often(const struct sort_spec *spec)
+{
+	return n_cut > 1u + (spec->unique || spec->parts_at_keys);
+}
+
 static int sort_share(struct ranks *ranks, void *argument)
 {
 	const struct asked *asked = argument;
@@ -99,6 +120,8 @@ static int sort_share(struct ranks *ranks, void *argument)
 	if (spec.checks)
 		return sort_check(&spec, "gsort -c", &nobody, NULL, &facts, &disorder);
 	r = sort_run(&spec, &nobody, NULL, &facts);
+	if (r == 0 && is_cut_too_often(&spec))
+		return -EDOM;
 	if (r == 0 && asked->is_traded && facts.n_runs_spilled > 0)
 		return -ENOTSUP;
 	return r;
@@ -219,6 +242,13 @@ static void ranks_with_little_room_store_what_they_have(void **state)
 		ask(&asked, "u64", 8, random_path, few_path);
 		asked.spec.memory_nbytes = nbytes;
 		check(&asked, 2);
+		ask(&asked, "u8", 8, random_path, few_path);
+		asked.spec.memory_nbytes = nbytes;
+		asked.spec.limit = N - N / 7;
+		check(&asked, 3);
+		asked.spec.limit = 0;
+		asked.spec.unique = true;
+		check(&asked, 3);
 	}
 }
 
