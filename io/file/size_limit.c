@@ -17,7 +17,7 @@ const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES])
 	text[0] = '\0';
 	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return text;
-	size_format(limit.rlim_cur, size);
+	size_format_down(limit.rlim_cur, size);
 	snprintf(text, SIZE_LIMIT_NBYTES,
 		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
 		 size);

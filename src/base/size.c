@@ -105,38 +105,47 @@ int size_parse_option(const char *option, const char *text, enum size_kind kind,
 	return r;
 }
 
-/* The power of 1024 that sizes like this one are given in. */
-static unsigned power_of(uint64_t nbytes)
-{
-	unsigned power = 0;
+/* Towards zero, the nearest, and away from zero. */
+enum rounding { DOWN, NEAREST, UP };
 
-	while (power < sizeof suffixes - 2 && nbytes >> 10 * (power + 1))
-		power++;
-	return power;
+/* In tenths of 2^(10 power) bytes. */
+static uint64_t tenths_of(uint64_t nbytes, unsigned power, enum rounding rounding)
+{
+	__extension__ typedef unsigned __int128 wide;
+	const wide unit = (wide)1 << 10 * power;
+	const wide more = rounding == UP ? unit - 1 : rounding == NEAREST ? unit / 2 : 0;
+
+	return (uint64_t)(((wide)nbytes * 10 + more) / unit);
 }
 
-void size_format(uint64_t nbytes, char text[static 32])
+/* In the largest unit of which it is at least one, as it is written: not 1024 MiB, but 1 GiB. */
+static void format(uint64_t nbytes, enum rounding rounding, char text[static 32])
 {
-	const unsigned power = power_of(nbytes);
-	uint64_t tenths;
+	unsigned power = 0;
+	uint64_t tenths = tenths_of(nbytes, 0, rounding);
 
-	if (power == 0) {
+	while (power < sizeof suffixes - 2 && tenths >= 10240)
+		tenths = tenths_of(nbytes, ++power, rounding);
+	if (power == 0)
 		snprintf(text, 32, "%" PRIu64 " B", nbytes);
-		return;
-	}
-	/* Rounded down, so that a limit never reads as more than it is. */
-	tenths = (nbytes >> 10 * (power - 1)) * 10 >> 10;
-	if (tenths % 10)
+	else if (tenths % 10)
 		snprintf(text, 32, "%" PRIu64 ".%c %ciB", tenths / 10, (char)('0' + tenths % 10),
 			 suffixes[power]);
 	else
 		snprintf(text, 32, "%" PRIu64 " %ciB", tenths / 10, suffixes[power]);
 }
 
+void size_format(uint64_t nbytes, char text[static 32])
+{
+	format(nbytes, NEAREST, text);
+}
+
+void size_format_down(uint64_t nbytes, char text[static 32])
+{
+	format(nbytes, DOWN, text);
+}
+
 void size_format_up(uint64_t nbytes, char text[static 32])
 {
-	const unsigned power = power_of(nbytes);
-	const uint64_t step = power ? (UINT64_C(1) << 10 * power) / 10 : 0;
-
-	size_format(nbytes > UINT64_MAX - step ? UINT64_MAX : nbytes + step, text);
+	format(nbytes, UP, text);
 }

@@ -30,8 +30,12 @@ int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes);
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes);
 
-/* Write `nbytes` as a person reads it: "0 B", "1023 B", "1.5 KiB", "64 MiB", "15.9 EiB". */
+/*
+ * Write `nbytes` as a person reads it, in tenths of a unit, the nearest: "0 B", "1023 B", "1.5
+ * KiB", "64 MiB", "16 EiB".
+ */
 void size_format(uint64_t nbytes, char text[static 32]);
 
-/* The same rounded up, for what will be needed: size_format() never writes more than it is. */
+/* The same rounded down, for what there is, and up, for what will be needed. */
+void size_format_down(uint64_t nbytes, char text[static 32]);
 void size_format_up(uint64_t nbytes, char text[static 32]);

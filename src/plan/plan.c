@@ -482,6 +482,14 @@ static void plan_all(const struct plan_request *request, const struct device_inf
 }
 
 /* With that much of the memory. */
+/* All that is planned with may be more than was asked for: the least that can be. */
+static uint64_t exchange_nbytes(const struct plan_request *request, uint64_t memory_nbytes)
+{
+	const uint64_t all_nbytes = request->memory_nbytes + request->exchange_nbytes;
+
+	return at_most(request->exchange_nbytes, all_nbytes - at_most(memory_nbytes, all_nbytes));
+}
+
 static void plan_within(const struct plan_request *request, uint64_t memory_nbytes,
 			struct plan *plan)
 {
@@ -490,6 +498,7 @@ static void plan_within(const struct plan_request *request, uint64_t memory_nbyt
 
 	device_describe(request->device, &info);
 	*plan = (struct plan){
+		.exchange_nbytes = exchange_nbytes(request, memory_nbytes),
 		.memory_nbytes = memory_nbytes,
 		.input_nbytes = request->input_nbytes,
 		.record_nbytes = (uint32_t)request->layout->record_nbytes,

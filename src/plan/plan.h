@@ -60,7 +60,8 @@ struct plan_request {
 	const struct device *device;
 	uint64_t input_nbytes;       /* PLAN_SIZE_UNKNOWN: a pipe */
 	uint32_t n_threads;          /* of the CPU */
-	uint64_t memory_nbytes;      /* -S, or its default */
+	uint64_t memory_nbytes;      /* -S, or its default, but for */
+	uint64_t exchange_nbytes;    /* what is set aside of it for an exchange of several ranks */
 	uint64_t device_nbytes;      /* of the device, if it has its own */
 	const char *device_name;     /* what they are called; NULL: as this is */
 	uint32_t n_devices;          /* such as this, if they have their own; 0: one */
@@ -91,10 +92,11 @@ struct plan_request {
 };
 
 struct plan {
-	uint64_t memory_nbytes; /* of the host */
-	uint64_t side_nbytes;   /* of that: for compressed inputs and outputs, and for codecs */
-	uint64_t index_nbytes;  /* and for what is known of the blocks of all runs */
-	uint64_t mapped_nbytes; /* and for the input itself, if it is mapped; else 0 */
+	uint64_t exchange_nbytes; /* of the host's memory, set aside, */
+	uint64_t memory_nbytes;   /* and all else, which is planned with */
+	uint64_t side_nbytes;     /* of that: for compressed inputs and outputs, and for codecs */
+	uint64_t index_nbytes;    /* and for what is known of the blocks of all runs */
+	uint64_t mapped_nbytes;   /* and for the input itself, if it is mapped; else 0 */
 	/* Of each device; the rest of the memory if it has none itself. */
 	uint64_t device_nbytes;
 	uint32_t n_devices;

@@ -35,9 +35,9 @@ static int fail_missing(const struct job *job, const struct sort_spec *spec,
 	const bool is_limited = spec->temp_limit_nbytes < needed_nbytes;
 	const char *others = spec->n_temp_dirs > 1 ? " and the other directories" : "";
 
-	size_format(needed_nbytes, needed);
-	size_format(available_nbytes, available);
-	size_format(needed_nbytes - available_nbytes, missing);
+	size_format_up(needed_nbytes, needed);
+	size_format_down(available_nbytes, available);
+	size_format_up(needed_nbytes - available_nbytes, missing);
 	if (is_limited)
 		return fail_hint(-ENOSPC, advise(spec, true), 0,
 				 "%s of temporary space are needed%s, and the limit leaves %s",

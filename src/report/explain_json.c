@@ -85,7 +85,8 @@ static json_t *memory_of(struct making *making)
 	const struct plan *plan = making->plan;
 	json_t *object = json_object();
 
-	put(making, object, "limit_bytes", number_of(plan->memory_nbytes));
+	put(making, object, "limit_bytes", number_of(plan->memory_nbytes + plan->exchange_nbytes));
+	put(making, object, "exchange_bytes", number_of(plan->exchange_nbytes));
 	put(making, object, "needed_bytes", number_of(plan->total_nbytes));
 	put(making, object, "codecs_bytes", number_of(plan->side_nbytes));
 	put(making, object, "index_bytes", number_of(plan->index_nbytes));

@@ -95,7 +95,10 @@ static void tell_merges(const struct listener *to, const struct plan *plan)
 /* The parts of the memory that no record lies in, and what is mapped. */
 static void tell_memory(const struct listener *to, const struct plan *plan)
 {
-	tell_size(to, "memory", plan->memory_nbytes, " at most (-S)");
+	tell_size(to, "memory", plan->memory_nbytes + plan->exchange_nbytes, " at most (-S)");
+	if (plan->exchange_nbytes)
+		tell_size(to, "exchange", plan->exchange_nbytes,
+			  " of it; for what a rank has twice while it stores its last run");
 	if (plan->side_nbytes)
 		tell_size(to, "codecs", plan->side_nbytes, " of it");
 	if (plan->index_nbytes)

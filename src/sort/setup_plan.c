@@ -128,6 +128,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.n_ranks = n_ranks,
 		.n_threads = setup_n_threads(spec),
 		.memory_nbytes = data_limit(spec, memory_limit(spec)),
+		.exchange_nbytes = memory_limit(spec) - data_limit(spec, memory_limit(spec)),
 		.n_input_runs = spec->merges ? (uint32_t)spec->n_inputs : 0,
 		.batch_size = spec->batch_size,
 		.n_ranges = spec->n_ranges,
@@ -162,6 +163,7 @@ static bool is_enough(const struct job *job, const struct sort_spec *spec, uint6
 
 	tried.memory_nbytes = memory_nbytes;
 	request.memory_nbytes = data_limit(spec, memory_nbytes);
+	request.exchange_nbytes = memory_nbytes - request.memory_nbytes;
 	request.streams_nbytes = streams_nbytes(job, &tried);
 	plan_make(&request, &plan);
 	return plan.is_enough;
@@ -191,10 +193,10 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 
 	if (plan->is_enough)
 		return 0;
-	size_format(plan->memory_nbytes, has);
-	size_format(plan->total_nbytes, needed);
-	size_format(plan->full_index_nbytes, index);
-	size_format(job->request.streams_nbytes, streams);
+	size_format_down(plan->memory_nbytes, has);
+	size_format_up(plan->total_nbytes, needed);
+	size_format_up(plan->full_index_nbytes, index);
+	size_format_up(job->request.streams_nbytes, streams);
 	return fail_hint(
 		-E2BIG, HINT_MEMORY_NEEDED, find_enough_mib(job, spec),
 		"%s of memory, and %d MiB besides, are too little: this would take %s, of it %s "

@@ -159,7 +159,7 @@ static void leave_out(struct worker *worker)
 	char has[32];
 
 	device_describe(worker->device, &info);
-	size_format(info.memory_nbytes, has);
+	size_format_down(info.memory_nbytes, has);
 	warn("%s: it has only %s of memory that is free; sorting without it", info.name, has);
 	close_worker(worker);
 }

@@ -221,7 +221,11 @@ def main():
     claim(said['input'] == {'files': 1, 'bytes': None, 'records': None, 'assumed_bytes': 100 << 40,
                             'format': 'raw', 'compressed_files': 0, 'unseen_files': 0},
           'an input that is not there')
-    claim(said['memory']['limit_bytes'] > 100 << 30, 'the memory is that of other machines')
+    claim(said['memory']['limit_bytes'] == 128 << 30 and
+          said['memory']['exchange_bytes'] == (128 << 30) // 5, 'all of the memory is named')
+    text = run('--explain', '--ranks=8', '--assume-size=1T', '-S', '64G', pipe='keys')
+    claim(size_in(text, 'memory') == '64 GiB' and size_in(text, 'exchange') == '12.8 GiB',
+          'sizes are not cut')
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')

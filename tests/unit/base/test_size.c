@@ -92,8 +92,7 @@ static void message_names_the_option_and_the_text(void **state)
 
 	(void)state;
 	messages_reset(true);
-	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes),
-			 -EINVAL);
+	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes), -EINVAL);
 	assert_string_equal(messages_last(), "--buffer-size: invalid suffix in '3Q': "
 					     "use one of b, K, M, G, T, P, E or %");
 }
@@ -117,26 +116,37 @@ static void what_takes_no_percentage_does_not_offer_one(void **state)
 					     "100b, 64K, 4G or 50%");
 }
 
-static void sizes_are_printed_rounded_down(void **state)
+/* 64 GiB less a fifth, in whole bytes, was once 51.1 GiB. */
+static const uint64_t four_fifths_nbytes = (UINT64_C(64) << 30) - (UINT64_C(64) << 30) / 5;
+
+static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)
 {
-	static const struct {
+	const struct {
 		uint64_t nbytes;
-		const char *text;
+		const char *down, *nearest, *up;
 	} cases[] = {
-		{ 0, "0 B" },
-		{ 1023, "1023 B" },
-		{ 1024, "1 KiB" },
-		{ 1536, "1.5 KiB" },
-		{ (1 << 20) - 1, "1023.9 KiB" },
-		{ 64 << 20, "64 MiB" },
-		{ UINT64_MAX, "15.9 EiB" },
+		{ 0, "0 B", "0 B", "0 B" },
+		{ 1023, "1023 B", "1023 B", "1023 B" },
+		{ 1024, "1 KiB", "1 KiB", "1 KiB" },
+		{ 1025, "1 KiB", "1 KiB", "1.1 KiB" },
+		{ 1536, "1.5 KiB", "1.5 KiB", "1.5 KiB" },
+		{ 1536 + 60, "1.5 KiB", "1.6 KiB", "1.6 KiB" },
+		{ (1 << 20) - 1, "1023.9 KiB", "1 MiB", "1 MiB" },
+		{ 64 << 20, "64 MiB", "64 MiB", "64 MiB" },
+		{ four_fifths_nbytes, "51.2 GiB", "51.2 GiB", "51.3 GiB" },
+		{ four_fifths_nbytes - 1, "51.1 GiB", "51.2 GiB", "51.2 GiB" },
+		{ UINT64_MAX, "15.9 EiB", "16 EiB", "16 EiB" },
 	};
 	char text[32];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		size_format_down(cases[i].nbytes, text);
+		assert_string_equal(text, cases[i].down);
 		size_format(cases[i].nbytes, text);
-		assert_string_equal(text, cases[i].text);
+		assert_string_equal(text, cases[i].nearest);
+		size_format_up(cases[i].nbytes, text);
+		assert_string_equal(text, cases[i].up);
 	}
 }
 
@@ -150,7 +160,7 @@ int main(void)
 		cmocka_unit_test(mistakes_are_told_apart),
 		cmocka_unit_test(message_names_the_option_and_the_text),
 		cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),
-		cmocka_unit_test(sizes_are_printed_rounded_down),
+		cmocka_unit_test(sizes_are_printed_to_the_nearest_tenth_or_as_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
