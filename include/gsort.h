@@ -331,6 +331,13 @@ GSORT_API const char *gsort_get_taken(const struct gsort *sort, const char *name
  */
 GSORT_API const char *gsort_printable(const char *text, char *line, size_t nbytes);
 
+/*
+ * Of n words, names of options say, the one that is so like the nbytes of `word` that it may have
+ * been meant; NULL: none. Any thread.
+ */
+GSORT_API const char *gsort_nearest_word(const char *word, size_t nbytes, const char *const *words,
+					 unsigned n);
+
 /* --- what a process has once --- */
 
 /*

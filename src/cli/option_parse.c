@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "src/cli/nearest_option.h"
-
 enum {
 	LONG_BASE = 256, /* getopt's value of option i: above all letters */
 	SPELLING_NBYTES = 48,
@@ -115,11 +113,21 @@ static int refuse(struct parsed_words *words, const char *format, ...)
 	return -EINVAL;
 }
 
+/* The long name that may be meant by a word, "--buffersize=1M"; NULL: none. */
+static const char *find_nearest(const struct option_list *options, const char *word)
+{
+	const char *names[OPTION_LIST_MOST];
+
+	for (unsigned i = 0; i < options->n; i++)
+		names[i] = options->all[i].name;
+	return gsort_nearest_word(word + 2, strcspn(word + 2, "="), names, options->n);
+}
+
 static int refuse_unknown(const struct option_list *options, const struct foreign_option *foreign,
 			  int letter, const char *word, struct parsed_words *words)
 {
 	const struct foreign_option *other = find_foreign(foreign, letter, word);
-	const struct gsort_option *nearest;
+	const char *nearest;
 	const char one_letter[] = { '-', (char)letter, '\0' };
 	/* A byte may be no letter, but a part of one. */
 	const bool is_letter = letter > 0 && letter < 0x80;
@@ -127,9 +135,9 @@ static int refuse_unknown(const struct option_list *options, const struct foreig
 
 	if (other)
 		return refuse(words, "option '%s': %s", option, other->why);
-	nearest = letter ? NULL : nearest_option(options, word + 2, strcspn(word + 2, "="));
+	nearest = letter ? NULL : find_nearest(options, word);
 	return nearest ? refuse(words, "unknown option '%s': did you mean --%s? See --help", option,
-				nearest->name) :
+				nearest) :
 			 refuse(words, "unknown option '%s': see --help", option);
 }
 

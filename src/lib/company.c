@@ -21,8 +21,8 @@ static int check_options(const struct gsort *sort, const char *allowed)
 
 		if (sort->arguments.given >> i & 1 && row->company == COMPANY_CANNOT &&
 		    !(allowed && strcmp(row->name, allowed) == 0))
-			return fail(-EINVAL, "%s is not possible with several ranks",
-				    option_spell(row, spelling));
+			return fail(-EINVAL, "%s is not possible with several ranks: %s",
+				    option_spell(row, spelling), row->alone);
 	}
 	return 0;
 }

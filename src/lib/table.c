@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/base/nearest.h"
 #include "src/lib/inside.h"
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "room for a word");
@@ -86,15 +87,32 @@ static int check_value(const struct option_spec *row, const char *value)
 	return 0;
 }
 
+/* What this sort can be told by gsort_set(), or with `of_program` by gsort_take(). */
+static int refuse_unknown(const struct gsort *sort, const char *name, bool of_program)
+{
+	const char *names[OPTION_MOST_ROWS], *nearest;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < options_table.n_specs; i++) {
+		const struct option_spec *row = &options_table.specs[i];
+
+		if (find_row(sort, row->name) && (of_program || !row->of_program))
+			names[n++] = row->name;
+	}
+	nearest = nearest_word(name, strlen(name), names, n);
+	return nearest ? fail(-EINVAL, "unknown option '%s': did you mean %s?", name, nearest) :
+			 fail(-EINVAL, "unknown option '%s'", name);
+}
+
 static int check_row(const struct gsort *sort, const struct option_spec *row, const char *name,
-		     const char *value)
+		     const char *value, bool of_program)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 	const int r = check_early(sort, row ? option_spell(row, spelling) : name);
 
 	if (r < 0)
 		return r;
-	return row ? check_value(row, value) : fail(-EINVAL, "unknown option '%s'", name);
+	return row ? check_value(row, value) : refuse_unknown(sort, name, of_program);
 }
 
 /* What is of the program only, and ends its command line (--help), has nothing more to be done. */
@@ -120,7 +138,7 @@ static int set(struct gsort *sort, const char *name, const char *value)
 		r = fail(-ENOTSUP, "%s: is of the program, and not of the library",
 			 option_spell(row, spelling));
 	if (r == 0)
-		r = check_row(sort, row, name, value);
+		r = check_row(sort, row, name, value, false);
 	return r < 0 ? r : take(sort, row, value);
 }
 
@@ -139,7 +157,7 @@ static int take_any(struct gsort *sort, const char *name, const char *value)
 	int r = check_pointer(name, "the name of an option");
 
 	if (r == 0)
-		r = check_row(sort, row, name, value);
+		r = check_row(sort, row, name, value, true);
 	return r < 0 ? r : take(sort, row, value);
 }
 
@@ -163,6 +181,12 @@ const char *gsort_get_taken(const struct gsort *sort, const char *name)
 	if (!(sort->arguments.given >> i & 1))
 		return NULL;
 	return sort->arguments.first[i] ? sort->arguments.first[i] : "";
+}
+
+const char *gsort_nearest_word(const char *word, size_t nbytes, const char *const *words,
+			       unsigned n)
+{
+	return word && words ? nearest_word(word, nbytes, words, n) : NULL;
 }
 
 const char *gsort_printable(const char *text, char *line, size_t nbytes)

@@ -39,6 +39,7 @@ struct option_spec {
 	bool repeats;          /* may be given more than once, each time with another argument */
 	bool of_program;       /* what it asks for only a program can do, and no library */
 	enum option_company company;
+	const char *alone; /* where ranks refuse it: what is to be done instead */
 	const char *section; /* heading printed before this option, NULL if the section goes on */
 	/*
 	 * Take the argument (NULL if none) into the caller's struct at `target`.

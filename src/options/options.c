@@ -130,7 +130,9 @@ static const struct option_spec specs[N_ROWS] = {
 			.company = COMPANY_CAN },
 	[ROW_PART] = { "part", 0, "K/P",
 		       "with -m: only the K-th of P parts of the output, which are equally long",
-		       .take = argument_take_part, .means_same = argument_means_same_part },
+		       .take = argument_take_part, .means_same = argument_means_same_part,
+		       .alone = "they divide a merge themselves; or start gsort -m --part=K/P for "
+				"each K" },
 	[ROW_PARTS] = { "parts", 0, "P",
 			"divide the output among P files, FILE.0000 and so on, with a list of "
 			"them, FILE.parts; all of them are there or none",
@@ -150,7 +152,9 @@ static const struct option_spec specs[N_ROWS] = {
 			      .company = COMPANY_CAN },
 	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N ranks that MPI would start",
 			.most = MAX_RANKS, .take = option_take_count, MEMBER(n_ranks),
-			.of_program = true },
+			.of_program = true,
+			.alone = "leave it out, to plan for those that there are; gsort plans for "
+				 "others" },
 	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
 			       "with --explain of ranks: what each can do in a second, as "
 			       "disk=2G,network=3G,messages=4000,processors=1G",
@@ -189,7 +193,9 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_flag, MEMBER(index), .company = COMPANY_CAN },
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
-		       .otherwise = "3", .take = argument_take_zstd, MEMBER(zstd_level) },
+		       .otherwise = "3", .take = argument_take_zstd, MEMBER(zstd_level),
+		       .alone = "compress what they have written (zstd), or its parts (--parts), "
+				"afterwards" },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "

@@ -22,20 +22,23 @@ static struct record_options *member_of(const struct option_spec *spec, void *ta
 
 /* --- taking them --- */
 
-/* What else can be written. */
+/* What else can be written. argument: what the type is a part of, or it itself. */
 static int refuse_type(const char *option, const char *argument, const char *type)
 {
+	const bool is_part = strcmp(argument, type) != 0;
+	const char *begin = is_part ? "'" : "", *of = is_part ? argument : "",
+		   *end = is_part ? "': " : "";
 	char meant[KEY_TYPE_NBYTES];
 
 	if (key_suggest_type(type, meant))
-		return fail(-EINVAL, "%s: '%s': unknown type '%s': did you mean %s?", option,
-			    argument, type, meant);
+		return fail(-EINVAL, "%s: %s%s%sunknown type '%s': did you mean %s?", option, begin,
+			    of, end, type, meant);
 	return fail(
 		-EINVAL,
-		"%s: '%s': unknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
+		"%s: %s%s%sunknown type '%s': use u8, u16, u24 ... u128, i8 ... i128, f16, f32, "
 		"f64, bf16, c64, c128, t64, bool, each with le or be after it if need be, or bN "
 		"for N bytes",
-		option, argument, type);
+		option, begin, of, end, type);
 }
 
 /* What stands behind a type that there is. */

@@ -80,7 +80,7 @@ means S10 b10
 claim 'a type that is nearly right is answered with what may have been meant'
 # near WRONG RIGHT
 near() {
-	refuses "unknown type '$1': did you mean $2[?]" -t "$1" input
+	refuses "^gsort: -t, --type: unknown type '$1': did you mean $2[?]$" -t "$1" input
 }
 near u63 u64
 near f65 f64

@@ -486,6 +486,8 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 
 	(void)state;
 	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
+	refused(sort, gsort_set(sort, "limt", "3"), -EINVAL,
+		"unknown option 'limt': did you mean limit?");
 	refused(sort, gsort_set(sort, "type", NULL), -EINVAL, "-t, --type needs a value");
 	refused(sort, gsort_set(sort, "type", "u32"), -EINVAL, "not as 'u64' and as 'u32'");
 	refused(sort, gsort_set(sort, "unique", "yes"), -EINVAL, "takes no value");
@@ -674,6 +676,7 @@ static void null_handle_is_refused_and_never_looked_into(void **state)
 	assert_int_equal(gsort_write_reports(NULL), -EINVAL);
 	assert_int_equal(gsort_judge_signal(NULL, SIGTERM), GSORT_DIE);
 	assert_string_equal(gsort_printable(NULL, NULL, 0), "");
+	assert_null(gsort_nearest_word(NULL, 0, NULL, 0));
 	gsort_get_progress(NULL, &progress, sizeof progress);
 	assert_string_equal(progress.phase, "");
 	assert_non_null(gsort_message(NULL));

@@ -536,6 +536,17 @@ static void what_it_may_take_is_in_the_spec(void **state)
 	options_free(&options);
 }
 
+static void what_ranks_refuse_says_what_to_do_instead(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < options_table.n_specs; i++) {
+		const struct option_spec *row = &options_table.specs[i];
+
+		if ((row->company == COMPANY_CANNOT) != (row->alone != NULL))
+			fail_msg("--%s: refused or not, and said so or not", row->name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -563,6 +574,7 @@ int main(void)
 		cmocka_unit_test(verify_and_fsync_need_an_output_file),
 		cmocka_unit_test(everything_that_is_asked_for_is_in_the_spec),
 		cmocka_unit_test(what_it_may_take_is_in_the_spec),
+		cmocka_unit_test(what_ranks_refuse_says_what_to_do_instead),
 		cmocka_unit_test(there_is_one_output),
 		cmocka_unit_test(standard_input_is_read_once),
 		cmocka_unit_test(random_command_lines_are_consistent_or_refused),

@@ -1,12 +1,12 @@
 /*
- * nearest_option - what may be meant by a name that no option has (see nearest_option.h)
+ * nearest - what may be meant by a word that there is not (see nearest.h)
  */
-#include "src/cli/nearest_option.h"
+#include "src/base/nearest.h"
 
 #include <string.h>
 
-/* Of names that are compared: no option's is longer. */
-enum { MOST_NAME_NBYTES = 31 };
+/* Of words that are compared; of longer ones so much of the beginning. */
+enum { MOST_NBYTES = 31 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -14,12 +14,12 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * How many characters must be put in, left out, changed, or exchanged with the next, until one name
+ * How many characters must be put in, left out, changed, or exchanged with the next, until one word
  * is the other? Row i of the table is about the first i of a; of it the last three are there.
  */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-	size_t rows[3][MOST_NAME_NBYTES + 1];
+	size_t rows[3][MOST_NBYTES + 1];
 
 	for (size_t j = 0; j <= n_b; j++)
 		rows[0][j] = j;
@@ -38,19 +38,17 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 }
 
 /* A slip or two, and fewer in a short word, in which they could make anything of it. */
-const struct gsort_option *nearest_option(const struct option_list *options, const char *name,
-					  size_t n)
+const char *nearest_word(const char *word, size_t nbytes, const char *const *words, unsigned n)
 {
-	size_t nearest = least(n / 3, 2) + 1;
-	const struct gsort_option *found = NULL;
+	size_t nearest = least(nbytes / 3, 2) + 1;
+	const char *found = NULL;
 
-	for (unsigned i = 0; i < options->n && n <= MOST_NAME_NBYTES; i++) {
-		const char *other = options->all[i].name;
-		const size_t d = distance(name, n, other, strnlen(other, MOST_NAME_NBYTES));
+	for (unsigned i = 0; i < n && nbytes <= MOST_NBYTES; i++) {
+		const size_t d = distance(word, nbytes, words[i], strnlen(words[i], MOST_NBYTES));
 
 		if (d < nearest) {
 			nearest = d;
-			found = &options->all[i];
+			found = words[i];
 		}
 	}
 	return found;
