@@ -52,7 +52,7 @@ bool figures_is_idle(const struct stage_totals *totals)
 	return totals->n_spans == 0 && totals->waited_ns == 0;
 }
 
-enum stage figures_bottleneck(const struct phase_totals *phase)
+enum stage figures_longest(const struct phase_totals *phase)
 {
 	enum stage found = N_STAGES;
 	uint64_t most_ns = 0;
@@ -63,6 +63,15 @@ enum stage figures_bottleneck(const struct phase_totals *phase)
 			found = stage;
 		}
 	return found;
+}
+
+enum stage figures_bottleneck(const struct phase_totals *phase)
+{
+	const enum stage longest = figures_longest(phase);
+
+	return longest < N_STAGES && phase->stages[longest].covered_ns < phase->elapsed_ns / 2 ?
+		       N_STAGES :
+		       longest;
 }
 
 double figures_percent_stored(const struct compression_totals *spilled)

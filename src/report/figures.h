@@ -23,7 +23,10 @@ void figures_time(double s, char text[static 32]);
 /* Has the stage neither worked nor waited? */
 bool figures_is_idle(const struct stage_totals *totals);
 
-/* The stage that ran for most of the phase; N_STAGES if none ran. */
+/* The stage that ran for longer than any other; N_STAGES if none ran. */
+enum stage figures_longest(const struct phase_totals *phase);
+
+/* It, if it ran for half of the phase at least, and so has held the others up; else N_STAGES. */
 enum stage figures_bottleneck(const struct phase_totals *phase);
 
 /* What was stored, in percent of what it was before. */

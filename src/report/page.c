@@ -387,7 +387,7 @@ static void put_footer(struct writer *writer)
 	html_element(html, "p",
 		     "Stages work at the same time, each on several threads: busy adds these up, "
 		     "running is the time in which at least one was at work. The stage that ran "
-		     "for most of a phase held the others up.");
+		     "longest, and for half of a phase at least, held the others up.");
 	html_element(html, "p", "gsort %s, %s", GSORT_VERSION, text);
 	html_close(html);
 }

@@ -247,10 +247,13 @@ static unsigned count_stages(const struct phase_totals *phase)
 	return n;
 }
 
-/* "sort held the others up: it was at work for 81 % of the time" */
+/*
+ * "sort held the others up: it was at work for 81 % of the time"; "merge ran longer than any other,
+ * but for 18 % of the time only: none held the others up"
+ */
 static void put_finding(struct writer *writer, const struct phase_totals *phase)
 {
-	const enum stage stage = figures_bottleneck(phase);
+	const enum stage stage = figures_longest(phase);
 	const double ceiling = stage < N_STAGES ? writer->facts->ceilings[stage] : 0;
 	struct html *html = &writer->html;
 
@@ -258,13 +261,26 @@ static void put_finding(struct writer *writer, const struct phase_totals *phase)
 		return;
 	html_open(html, "p");
 	html_element(html, "strong", "%s", stage_name(stage));
-	html_text(html, " held the others up: it was at work for %.0f %% of the time",
+	html_text(html,
+		  figures_bottleneck(phase) == stage ?
+			  " held the others up: it was at work for %.0f %% of the time" :
+			  " ran longer than any other, but for %.0f %% of the time only: none held "
+			  "the others up",
 		  100 * running(phase, stage));
 	if (ceiling > 0 && phase->stages[stage].nbytes)
 		html_text(html, ", at %.0f %% of what it could do alone afterwards",
 			  100 * rate_of(&phase->stages[stage]) / ceiling);
 	html_text(html, ".");
 	html_close(html);
+}
+
+/* Of what was moved in the phase, is known how fast it could be? */
+static bool has_ceilings(const struct writer *writer, const struct phase_totals *phase)
+{
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (phase->stages[stage].nbytes && writer->facts->ceilings[stage] > 0)
+			return true;
+	return false;
 }
 
 static void put_phase_links(struct writer *writer, enum phase id)
@@ -283,6 +299,10 @@ static void put_phase_links(struct writer *writer, enum phase id)
 	put_finding(writer, phase);
 	if (count_stages(phase) == 0)
 		return;
+	if (!has_ceilings(writer, phase))
+		html_element(html, "p",
+			     "How fast each stage could be alone was not measured: that is done of "
+			     "what phases of a second and more have moved, if one process sorts.");
 	put_links_picture(writer, id, count_stages(phase));
 	snprintf(caption, sizeof caption, "Stages while %s", phase_name(id));
 	page_open_table(html, caption, columns, 8);

@@ -76,7 +76,7 @@ static void print_phase(const struct phase_totals *phase, const struct sort_fact
 	const enum stage bottleneck = figures_bottleneck(phase);
 
 	fprintf(stream, "%s: %.3f s\n", name, figures_s(phase->elapsed_ns));
-	if (bottleneck == N_STAGES)
+	if (figures_longest(phase) == N_STAGES)
 		return;
 	fprintf(stream, "  %-10s %12s %11s %11s %8s %14s\n", "stage", "bytes", "busy", "waited",
 		"running", "rate");

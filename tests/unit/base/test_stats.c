@@ -2,6 +2,7 @@
  * test_stats - spans add up to the right times, and the reports say so
  */
 #include "src/base/messages.h"
+#include "src/report/figures.h"
 #include "src/report/report.h"
 #include "tests/support/captured.h"
 
@@ -119,6 +120,20 @@ static void stage_that_ran_longest_held_the_others_up(void **state)
 	add_span(stats, STAGE_SORT, 0, 8, 100);
 	report_json(stats);
 	assert_has("\"bottleneck\": \"spill\"");
+}
+
+static void stage_that_ran_for_less_than_half_of_its_phase_held_nobody_up(void **state)
+{
+	struct phase_totals phase = { .elapsed_ns = 100 };
+
+	(void)state;
+	assert_int_equal(figures_longest(&phase), N_STAGES);
+	phase.stages[STAGE_SORT].covered_ns = 12;
+	phase.stages[STAGE_MERGE].covered_ns = 18;
+	assert_int_equal(figures_longest(&phase), STAGE_MERGE);
+	assert_int_equal(figures_bottleneck(&phase), N_STAGES);
+	phase.stages[STAGE_MERGE].covered_ns = 50;
+	assert_int_equal(figures_bottleneck(&phase), STAGE_MERGE);
 }
 
 /* The clock does not go on within everything. */
@@ -434,6 +449,7 @@ int main(void)
 		cmocka_unit_test(volumes_are_of_the_phase_in_which_they_came),
 		cmocka_unit_test(overlapping_spans_cover_time_once),
 		cmocka_unit_test(stage_that_ran_longest_held_the_others_up),
+		cmocka_unit_test(stage_that_ran_for_less_than_half_of_its_phase_held_nobody_up),
 		cmocka_unit_test(stage_that_took_no_time_has_no_rate),
 		cmocka_unit_test(sort_has_a_rate),
 		cmocka_unit_test(phases_are_counted_apart),

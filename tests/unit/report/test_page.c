@@ -163,6 +163,7 @@ static void page_of_a_terabyte_is_small(void **state)
 	assert_true(strlen(text) > 50000);
 	assert_true(strlen(text) < 300000);
 	assert_non_null(strstr(text, "Lanes of the GPU"));
+	assert_null(strstr(text, "was not measured"));
 	assert_non_null(strstr(text, "and 99990 more"));
 	assert_non_null(strstr(text, "</html>"));
 	assert_bars_lie_in_their_troughs();
@@ -189,6 +190,22 @@ static void page_of_nothing_is_whole(void **state)
 	assert_null(strstr(text, "nan"));
 	assert_null(strstr(text, "inf\""));
 	assert_non_null(strstr(text, "</html>"));
+	stats_close(stats);
+	history_close(history);
+}
+
+/* The columns are empty then. */
+static void page_says_why_nothing_is_known_of_stages_alone(void **state)
+{
+	const struct sort_facts facts = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	struct history *history;
+	struct stats *stats;
+
+	(void)state;
+	assert_int_equal(history_open(&history), 0);
+	stats = stats_of_all_stages(history);
+	write_page(history, stats, &facts, inputs, 1);
+	assert_non_null(strstr(text, "was not measured: that is done of what phases of a second"));
 	stats_close(stats);
 	history_close(history);
 }
@@ -270,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_terabyte_is_small),
 		cmocka_unit_test(page_of_nothing_is_whole),
+		cmocka_unit_test(page_says_why_nothing_is_known_of_stages_alone),
 		cmocka_unit_test(page_of_a_sort_that_was_done_says_so),
 		cmocka_unit_test(lanes_that_did_nothing_are_left_out),
 		cmocka_unit_test(names_cannot_break_the_page),
