@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 /* Of threads: what the system has for a default may be too little (ulimit -s), or 8 MiB. */
@@ -117,4 +118,9 @@ void process_allow_files(unsigned n)
 		return;
 	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void process_allow_reading(bool is_allowed)
+{
+	prctl(PR_SET_PTRACER, is_allowed ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }

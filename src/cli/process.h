@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "include/gsort.h"
 
@@ -37,3 +38,9 @@ struct gsort_process *process_lent(void);
  * not, whoever opens them will say.
  */
 void process_allow_files(unsigned n);
+
+/*
+ * From now on any process of this user may read the memory of this one, also where a process is
+ * read by those only of whom it has said so (Yama); or no more.
+ */
+void process_allow_reading(bool is_allowed);

@@ -6,18 +6,32 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "src/base/crew.h"
 #include "src/base/messages.h"
 
 enum {
 	N_SENDING = 8, /* parts under way: the next one is there when one has gone */
-	TAG_LENGTHS = 1,
+	TAG_OFFERS = 1,
 	TAG_PARTS,
+};
+
+/* The part of a run that another rank gets. */
+struct offer {
+	uint64_t n_items;
+	uint64_t address; /* where it is, for who is near */
+};
+
+struct part {
+	struct offer offer;
+	char *memory; /* where it goes */
 };
 
 /* What is this rank's of the runs of another one. */
 struct lot {
-	uint64_t n_runs, *n_items; /* of each of them */
-	char *memory;              /* one behind the other */
+	unsigned rank;
+	uint64_t n_runs;
+	struct part *parts; /* of each of them */
+	char *memory;       /* one behind the other */
 	size_t nbytes;
 };
 
@@ -32,6 +46,7 @@ struct sending {
 /* After a failure messages may still be under way until the ranks give up: all is here. */
 struct trade {
 	struct ranks *ranks;
+	const struct near *near;
 	const struct job *job;
 	const struct run_store *own;
 	const uint64_t *cuts;
@@ -39,7 +54,8 @@ struct trade {
 	uint64_t received_nbytes;
 
 	/* Of the step */
-	uint64_t *lengths; /* of the parts that another one gets */
+	struct offer *offers; /* of the parts that another one gets */
+	struct offer *heard;  /* of those that come; most_runs */
 	struct ranks_transfer telling, hearing;
 	struct sending sendings[N_SENDING];
 	struct ranks_transfer *receiving; /* of each of its runs; most_runs */
@@ -95,34 +111,47 @@ int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_
 
 /* --- with one other rank --- */
 
-/* How long the parts are that it gets, and those that come. */
-static int tell_lengths(struct trade *trade, unsigned to, unsigned from)
+static char *part_memory(const struct trade *trade, unsigned to, size_t run)
+{
+	return (char *)(uintptr_t)run_memory(trade->own->runs[run]) +
+	       part_begin(trade->own, trade->cuts, to, run) * trade->job->layout->resident_nbytes;
+}
+
+/* What the parts are that it gets, and those that come. */
+static int tell_offers(struct trade *trade, unsigned to, unsigned from)
 {
 	const struct run_store *own = trade->own;
 	struct lot *lot = &trade->lots[from];
 	int r;
 
-	lot->n_items = calloc(lot->n_runs + 1, sizeof *lot->n_items);
-	if (!lot->n_items)
-		return fail(-ENOMEM, "no memory for the runs of rank %u", from);
 	for (size_t i = 0; i < own->n; i++)
-		trade->lengths[i] = part_n_items(own, trade->cuts, to, i);
-	r = ranks_receive(trade->ranks, from, TAG_LENGTHS, lot->n_items,
-			  lot->n_runs * sizeof *lot->n_items, &trade->hearing);
+		trade->offers[i] =
+			(struct offer){ .n_items = part_n_items(own, trade->cuts, to, i),
+					.address = (uintptr_t)part_memory(trade, to, i) };
+	r = ranks_receive(trade->ranks, from, TAG_OFFERS, trade->heard,
+			  lot->n_runs * sizeof *trade->heard, &trade->hearing);
 	if (r == 0)
-		r = ranks_send(trade->ranks, to, TAG_LENGTHS, trade->lengths,
-			       own->n * sizeof *trade->lengths, &trade->telling);
+		r = ranks_send(trade->ranks, to, TAG_OFFERS, trade->offers,
+			       own->n * sizeof *trade->offers, &trade->telling);
 	if (r == 0)
 		r = ranks_wait(trade->ranks, &trade->hearing);
+	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++)
+		lot->parts[i].offer = trade->heard[i];
 	return r < 0 ? r : ranks_wait(trade->ranks, &trade->telling);
+}
+
+static size_t offer_nbytes(const struct trade *trade, const struct offer *offer)
+{
+	return offer->n_items * trade->job->layout->resident_nbytes;
 }
 
 static int make_room(struct trade *trade, struct lot *lot)
 {
+	char *memory;
 	int r;
 
 	for (uint64_t i = 0; i < lot->n_runs; i++)
-		lot->nbytes += lot->n_items[i] * trade->job->layout->resident_nbytes;
+		lot->nbytes += offer_nbytes(trade, &lot->parts[i].offer);
 	if (lot->nbytes == 0)
 		return 0;
 	r = device_alloc(job_device(trade->job), MEMORY_DEVICE, lot->nbytes, (void **)&lot->memory);
@@ -131,24 +160,27 @@ static int make_room(struct trade *trade, struct lot *lot)
 		return fail_hint(r, HINT_LESS_MEMORY, 0, "no memory for runs of other ranks: %m");
 	}
 	trade->received_nbytes += lot->nbytes;
+	memory = lot->memory;
+	for (uint64_t i = 0; i < lot->n_runs; i++) {
+		lot->parts[i].memory = memory;
+		memory += offer_nbytes(trade, &lot->parts[i].offer);
+	}
 	return 0;
 }
 
+/* --- by messages --- */
+
 static int begin_receiving(struct trade *trade, unsigned from)
 {
-	const size_t resident_nbytes = trade->job->layout->resident_nbytes;
 	const struct lot *lot = &trade->lots[from];
-	char *memory = lot->memory;
 	int r = 0;
 
 	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++) {
-		const size_t nbytes = lot->n_items[i] * resident_nbytes;
+		const struct part *part = &lot->parts[i];
 
-		if (nbytes == 0)
-			continue;
-		r = ranks_receive(trade->ranks, from, TAG_PARTS, memory, nbytes,
-				  &trade->receiving[i]);
-		memory += nbytes;
+		if (part->offer.n_items > 0)
+			r = ranks_receive(trade->ranks, from, TAG_PARTS, part->memory,
+					  offer_nbytes(trade, &part->offer), &trade->receiving[i]);
 	}
 	return r;
 }
@@ -159,7 +191,7 @@ static int finish_receiving(struct trade *trade, unsigned from)
 	int r = 0;
 
 	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++)
-		if (lot->n_items[i] > 0)
+		if (lot->parts[i].offer.n_items > 0)
 			r = ranks_wait(trade->ranks, &trade->receiving[i]);
 	return r;
 }
@@ -179,15 +211,13 @@ static int finish_sending(const struct trade *trade, struct sending *sending)
 static int begin_sending(const struct trade *trade, unsigned to, size_t i, struct sending *sending)
 {
 	const size_t resident_nbytes = trade->job->layout->resident_nbytes;
-	const struct run *run = trade->own->runs[i];
-	const uint64_t begin = part_begin(trade->own, trade->cuts, to, i);
 	const size_t nbytes = part_n_items(trade->own, trade->cuts, to, i) * resident_nbytes;
 	int r;
 
 	if (nbytes == 0)
 		return 0;
-	sending->memory = (char *)(uintptr_t)run_memory(run) + begin * resident_nbytes;
-	sending->worker = run_worker(run);
+	sending->memory = part_memory(trade, to, i);
+	sending->worker = run_worker(trade->own->runs[i]);
 	r = ranks_send(trade->ranks, to, TAG_PARTS, sending->memory, nbytes, &sending->transfer);
 	if (r == 0)
 		sending->nbytes = nbytes;
@@ -209,17 +239,85 @@ static int send_parts(struct trade *trade, unsigned to)
 	return r;
 }
 
+static int carry_step(struct trade *trade, unsigned to, unsigned from)
+{
+	int r = near_has(trade->near, from) ? 0 : begin_receiving(trade, from);
+
+	if (r == 0 && !near_has(trade->near, to))
+		r = send_parts(trade, to);
+	return r < 0 || near_has(trade->near, from) ? r : finish_receiving(trade, from);
+}
+
 static int take_step(struct trade *trade, unsigned to, unsigned from)
 {
-	int r = tell_lengths(trade, to, from);
+	int r = tell_offers(trade, to, from);
 
 	if (r == 0)
 		r = make_room(trade, &trade->lots[from]);
+	return r < 0 ? r : carry_step(trade, to, from);
+}
+
+/* --- from where it is --- */
+
+struct fetching {
+	const struct trade *trade;
+	const struct lot *lot;
+};
+
+/* Of a crew. */
+static int fetch_part(void *context, uint32_t i)
+{
+	const struct fetching *fetching = context;
+	const struct part *part = &fetching->lot->parts[i];
+
+	return near_read(fetching->trade->near, fetching->lot->rank, part->offer.address,
+			 part->memory, offer_nbytes(fetching->trade, &part->offer));
+}
+
+/* The next one's first, so that not all read of the same one. */
+static int fetch_all(struct trade *trade, struct crew *crew)
+{
+	const unsigned n = ranks_size(trade->ranks), rank = ranks_rank(trade->ranks);
+	int r = 0;
+
+	for (unsigned step = 1; step < n && r == 0; step++) {
+		const struct lot *lot = &trade->lots[(rank + step) % n];
+		struct fetching fetching = { trade, lot };
+
+		if (near_has(trade->near, lot->rank))
+			r = crew_run(crew, fetch_part, &fetching, (uint32_t)lot->n_runs);
+	}
+	return r;
+}
+
+/* All have been read by who is near: their memory goes back. */
+static void discard_parts(const struct trade *trade, unsigned to)
+{
+	for (size_t i = 0; i < trade->own->n; i++) {
+		const size_t nbytes = part_n_items(trade->own, trade->cuts, to, i) *
+				      trade->job->layout->resident_nbytes;
+
+		if (nbytes > 0)
+			device_discard(trade->job->workers[run_worker(trade->own->runs[i])].device,
+				       part_memory(trade, to, i), nbytes);
+	}
+}
+
+static int take_near(struct trade *trade)
+{
+	struct crew *crew = NULL;
+	int r = crew_open(trade->job->plan.n_readers, &crew);
+
+	if (r < 0)
+		return fail(r, "no memory for readers");
+	r = fetch_all(trade, crew);
+	crew_close(crew);
 	if (r == 0)
-		r = begin_receiving(trade, from);
-	if (r == 0)
-		r = send_parts(trade, to);
-	return r < 0 ? r : finish_receiving(trade, from);
+		r = ranks_barrier(trade->ranks);
+	for (unsigned i = 0; i < ranks_size(trade->ranks) && r == 0; i++)
+		if (near_has(trade->near, i))
+			discard_parts(trade, i);
+	return r;
 }
 
 /* --- the parts --- */
@@ -247,20 +345,19 @@ static int take_own(const struct trade *trade, struct run_store *store)
 static int take_lot(const struct trade *trade, const struct lot *lot, struct run_store *store)
 {
 	const struct job *job = trade->job;
-	char *memory = lot->memory;
 	int r = 0;
 
 	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++) {
-		const uint64_t n = lot->n_items[i];
+		const struct part *part = &lot->parts[i];
 		struct run *run;
 
-		if (n == 0)
+		if (part->offer.n_items == 0)
 			continue;
-		r = run_open_resident(job, (struct residence){ job->worker, memory, n }, NULL, NULL,
-				      &run);
+		r = run_open_resident(
+			job, (struct residence){ job->worker, part->memory, part->offer.n_items },
+			NULL, NULL, &run);
 		if (r == 0)
 			r = run_store_add(store, run);
-		memory += n * job->layout->resident_nbytes;
 	}
 	return r;
 }
@@ -282,7 +379,11 @@ static int open_lots(struct trade *trade)
 	}
 	r = ranks_gather_all(trade->ranks, &n_own, sizeof n_own, n_runs);
 	for (unsigned i = 0; i < n && r == 0; i++) {
+		trade->lots[i].rank = i;
 		trade->lots[i].n_runs = n_runs[i];
+		trade->lots[i].parts = calloc(n_runs[i] + 1, sizeof *trade->lots[i].parts);
+		if (!trade->lots[i].parts)
+			r = fail(-ENOMEM, "no memory for the runs of rank %u", i);
 		if (n_runs[i] > trade->most_runs)
 			trade->most_runs = n_runs[i];
 	}
@@ -292,9 +393,12 @@ static int open_lots(struct trade *trade)
 
 static int open_step(struct trade *trade)
 {
-	trade->lengths = calloc(trade->own->n + 1, sizeof *trade->lengths);
+	trade->offers = calloc(trade->own->n + 1, sizeof *trade->offers);
+	trade->heard = calloc(trade->most_runs + 1, sizeof *trade->heard);
 	trade->receiving = calloc(trade->most_runs + 1, sizeof *trade->receiving);
-	return trade->lengths && trade->receiving ? 0 : fail(-ENOMEM, "no memory for messages");
+	return trade->offers && trade->heard && trade->receiving ?
+		       0 :
+		       fail(-ENOMEM, "no memory for messages");
 }
 
 static int carry_out(struct trade *trade)
@@ -306,11 +410,12 @@ static int carry_out(struct trade *trade)
 		r = open_step(trade);
 	for (unsigned step = 1; step < n && r == 0; step++)
 		r = take_step(trade, (rank + step) % n, (rank + n - step) % n);
-	return r;
+	return r < 0 ? r : take_near(trade);
 }
 
-int trade_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
-	       const uint64_t *cuts, struct run_store *store, struct trade **ret_trade)
+int trade_open(struct ranks *ranks, const struct near *near, const struct job *job,
+	       const struct run_store *own, const uint64_t *cuts, struct run_store *store,
+	       struct trade **ret_trade)
 {
 	struct trade *trade = calloc(1, sizeof *trade);
 	int r;
@@ -318,7 +423,9 @@ int trade_open(struct ranks *ranks, const struct job *job, const struct run_stor
 	*ret_trade = trade;
 	if (!trade)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", ranks_size(ranks));
-	*trade = (struct trade){ .ranks = ranks, .job = job, .own = own, .cuts = cuts };
+	*trade = (struct trade){
+		.ranks = ranks, .near = near, .job = job, .own = own, .cuts = cuts
+	};
 	r = carry_out(trade);
 	for (unsigned i = 0; i < ranks_size(ranks) && r == 0; i++)
 		r = i == ranks_rank(ranks) ? take_own(trade, store) :
@@ -333,10 +440,11 @@ void trade_close(struct trade *trade)
 	for (unsigned i = 0; trade->lots && i < ranks_size(trade->ranks); i++) {
 		device_release(job_device(trade->job), MEMORY_DEVICE, trade->lots[i].memory,
 			       trade->lots[i].nbytes);
-		free(trade->lots[i].n_items);
+		free(trade->lots[i].parts);
 	}
 	free(trade->lots);
-	free(trade->lengths);
+	free(trade->offers);
+	free(trade->heard);
 	free(trade->receiving);
 	free(trade);
 }

@@ -6,12 +6,14 @@
  *	          ^ range of rank 0	merged there as what has been sorted there
  *
  * In the place of depot.h where nothing had to be stored, and nothing need be: so it is read and
- * written once, as by one process, and no merge waits for other ranks. Parts are sent as they lie,
- * and what has been sent is given back. In each of P - 1 steps every rank sends to one other, and
- * receives of one.
+ * written once, as by one process, and no merge waits for other ranks. In each of P - 1 steps every
+ * rank tells one other what there is for it, and hears it of one. Parts go as they lie: who is near
+ * (near.h) reads them from where they are, when it has heard of all; to others they are sent in
+ * that step. What the others have is given back.
  */
 #pragma once
 
+#include "src/ranks/near.h"
 #include "src/ranks/ranks.h"
 #include "src/run/run_store.h"
 
@@ -27,12 +29,13 @@ int trade_has_room(struct ranks *ranks, const struct job *job, const struct run_
 
 /*
  * Carry it out, and append the own range's parts of all ranks' runs, in the order of ties. Every
- * rank calls it. Job and store must outlive the trade, which must outlive the parts; of own runs
- * only what is in parts is there from then on. Returns 0 or a negative errno after a message; to be
- * closed in both cases.
+ * rank calls it. Near, job and store must outlive the trade, which must outlive the parts; of own
+ * runs only what is in parts is there from then on. Returns 0 or a negative errno after a message;
+ * to be closed in both cases.
  */
-int trade_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
-	       const uint64_t *cuts, struct run_store *store, struct trade **ret_trade);
+int trade_open(struct ranks *ranks, const struct near *near, const struct job *job,
+	       const struct run_store *own, const uint64_t *cuts, struct run_store *store,
+	       struct trade **ret_trade);
 
 /* The parts must be closed before; after a failure nothing is under way (ranks.h). NULL is fine. */
 void trade_close(struct trade *trade);

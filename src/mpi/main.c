@@ -116,6 +116,7 @@ static int run(int argc, char **argv)
 	struct ranks_mpi_settings mpi = { .get_environment = getenv };
 	const struct ranks_settings settings = { .stall_ns = meeting_stall_ns,
 						 .before_end = remove_names,
+						 .allow_reading = process_allow_reading,
 						 .end = _exit };
 	struct messages messages;
 	struct ranks *ranks;

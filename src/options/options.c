@@ -69,6 +69,7 @@ enum option_row {
 	ROW_REPORT,
 	ROW_DEBUG,
 	ROW_STALL,
+	ROW_EXCHANGE,
 	ROW_COMPLETION,
 	ROW_HELP,
 	ROW_VERSION,
@@ -93,6 +94,8 @@ static const struct option_choice progress_modes[] = {
 static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },
 						      { "json", EXPLAIN_JSON },
 						      { 0 } };
+
+static const struct option_choice exchanges[] = { { "auto", false }, { "messages", true }, { 0 } };
 
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
@@ -261,6 +264,11 @@ static const struct option_spec specs[N_ROWS] = {
 			"give up a rank that has not answered for so long; 0: never; default 60",
 			.most = MOST_STALL_S, .take = option_take_number, MEMBER(stall_s),
 			.of_program = true, .company = COMPANY_ONLY },
+	[ROW_EXCHANGE] = { "exchange", 0, "WAY",
+			   "how runs get from rank to rank: those of one machine read each "
+			   "other's memory (auto), or all send messages (messages); default auto",
+			   .take = option_take_choice, MEMBER(by_messages), .choices = exchanges,
+			   .company = COMPANY_ONLY },
 	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true, .company = COMPANY_CAN },
 	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true,
 		       .company = COMPANY_CAN },
@@ -365,6 +373,7 @@ struct sort_spec options_spec(const struct options *options)
 		.device_memory_nbytes = options->device_memory_nbytes,
 		.batch_size = options->batch_size,
 		.n_ranges = options->n_ranges,
+		.by_messages = options->by_messages,
 		.n_ranks_assumed = options->n_ranks,
 		.part = options->part,
 		.n_parts = options->n_parts,

@@ -76,6 +76,7 @@ struct options {
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */
+	int by_messages;             /* what ranks exchange: spec.h */
 	uint64_t stall_s;            /* a rank that is silent for so long is given up; 0: never */
 
 	/* Taken apart when the sort begins; nobody else reads these. */

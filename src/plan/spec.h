@@ -76,6 +76,7 @@ struct sort_spec {
 	 * which all have the same spec, but for memory, threads and directories. NULL: nobody.
 	 */
 	struct ranks *ranks;
+	bool by_messages; /* all that they exchange, those on one machine, too */
 	/* Of a sort that is only to be explained: so many that there are not; 0: as there are. */
 	uint32_t n_ranks_assumed;
 

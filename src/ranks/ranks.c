@@ -438,6 +438,12 @@ void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns)
 	pthread_mutex_unlock(&ranks->lock);
 }
 
+void ranks_allow_reading(const struct ranks *ranks, bool is_allowed)
+{
+	if (ranks->settings.allow_reading)
+		ranks->settings.allow_reading(is_allowed);
+}
+
 unsigned ranks_rank(const struct ranks *ranks)
 {
 	return ranks->rank;

@@ -57,6 +57,11 @@ struct ranks_settings {
 	 */
 	void (*before_end)(void *context);
 	void *context;
+	/*
+	 * From now on other processes of this user may read the memory of this one, also where the
+	 * system wants that said for each; or no more. May be NULL.
+	 */
+	void (*allow_reading)(bool is_allowed);
 	/* End the process at once, with nothing done at its exit. */
 	void (*end)(int status) __attribute__((noreturn));
 };
@@ -86,6 +91,9 @@ int ranks_close(struct ranks *ranks);
  * what carries messages when it does not return; 0: never.
  */
 void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns);
+
+/* As the settings have it. */
+void ranks_allow_reading(const struct ranks *ranks, bool is_allowed);
 
 unsigned ranks_rank(const struct ranks *ranks);
 unsigned ranks_size(const struct ranks *ranks);
@@ -127,7 +135,8 @@ enum {
 	RANKS_ANY = 0x7fffffff,                 /* receive from whoever sends */
 	RANKS_TAG_LIMIT = 0x7fffff00,           /* tags of messages are below it, but for ... */
 	RANKS_TAG_CENSUS = RANKS_TAG_LIMIT + 1, /* ... what ranks tell of what they did, */
-	RANKS_TAG_TRACE,                        /* and of when they did it */
+	RANKS_TAG_TRACE,                        /* and of when they did it; */
+	RANKS_TAG_NEAR,                         /* and whether they can be read (near.h) */
 };
 
 /*

@@ -22,6 +22,7 @@
 
 /* Of a sort that several ranks do. */
 struct share {
+	struct near *near;   /* what of the others is read where it is */
 	struct trade *trade; /* of runs in memory, or: */
 	struct depot *depot;
 	uint64_t *cuts;           /* of the own runs, which are in sort.whole */

@@ -362,6 +362,7 @@ int share_end(struct sort *sort, int r)
 
 void share_give_up(const struct sort *sort, int r)
 {
+	near_withdraw(sort->share.near);
 	ranks_give_up(ranks_of(sort), r);
 }
 
@@ -371,6 +372,7 @@ void share_close(struct sort *sort)
 
 	depot_close(share->depot);
 	trade_close(share->trade);
+	near_close(share->near);
 	result_forget_edges(&sort->result);
 	free(share->cuts);
 	free(share->edges.first);

@@ -1,6 +1,7 @@
 /*
  * share_exchange - each rank gets its range of the runs of all (see share.h)
  *
+ *	who can be read where it is					near.h
  *	all have theirs in memory, and room for what comes of others	trade.h
  *	else all store what they have, in memory as far as it goes	depot.h
  */
@@ -143,8 +144,8 @@ static int trade(struct sort *sort, bool *ret_is_done)
 				   find_room(sort), &has_room);
 	*ret_is_done = has_room;
 	if (r == 0 && has_room)
-		return trade_open(sort->spec->ranks, &sort->job, &sort->whole, sort->share.cuts,
-				  &sort->store, &sort->share.trade);
+		return trade_open(sort->spec->ranks, sort->share.near, &sort->job, &sort->whole,
+				  sort->share.cuts, &sort->store, &sort->share.trade);
 	if (r == 0)
 		keep_cuts(sort);
 	sort->store = sort->whole;
@@ -182,8 +183,10 @@ static int open_depot(struct sort *sort)
 int share_exchange(struct sort *sort)
 {
 	bool all_can = false, is_done = false;
-	int r = ask_all(sort, &all_can);
+	int r = near_open(sort->spec->ranks, !sort->spec->by_messages, &sort->share.near);
 
+	if (r == 0)
+		r = ask_all(sort, &all_can);
 	if (r == 0 && all_can)
 		r = trade(sort, &is_done);
 	if (r < 0 || is_done)

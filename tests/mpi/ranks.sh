@@ -20,11 +20,12 @@ launch() {
 	status=$?
 }
 
-# ranks N ARGUMENT...: of gsort
+# ranks N ARGUMENT...: of gsort, and $exchange, which gsort itself does not know
+exchange=
 ranks() {
 	n=$1
 	shift
-	launch -np "$n" "$GSORT_MPI" "$@"
+	launch -np "$n" "$GSORT_MPI" ${exchange:+"$exchange"} "$@"
 }
 
 # all_gone WHAT: nothing is left, of the output or in the temporary space

@@ -88,6 +88,8 @@ agrees 8 tiny
 claim "whatever is asked for"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
+	pick --exchange=auto --exchange=messages
+	exchange=$picked
 	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
@@ -100,6 +102,8 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	done
 	agrees_as_asked "$asked"
 done
+
+exchange=
 
 claim "parts that end at keys, and those of -u, are together what one process writes"
 agrees_together few random

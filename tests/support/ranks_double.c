@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -419,6 +420,11 @@ static void count_before_end(void *context)
 	own_end->n_before++;
 }
 
+static void allow_reading(bool is_allowed)
+{
+	prctl(PR_SET_PTRACER, is_allowed ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
+}
+
 static void be_rank(struct child *child) __attribute__((noreturn));
 static void be_rank(struct child *child)
 {
@@ -429,6 +435,7 @@ static void be_rank(struct child *child)
 	messages_reset(true);
 	settings.end = end_child;
 	settings.before_end = count_before_end;
+	settings.allow_reading = allow_reading;
 	settings.version = child->ranks->versions[child->rank];
 	for (unsigned other = 0; other < child->ranks->size; other++)
 		for (unsigned peer = 0; peer < child->ranks->size; peer++)

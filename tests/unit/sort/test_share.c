@@ -76,6 +76,7 @@ static void ask(struct asked *asked, const char *type, uint64_t record_nbytes, c
 	asked->spec.n_threads = 1;
 	asked->spec.temp_dirs = directories;
 	asked->spec.n_temp_dirs = 1;
+	asked->spec.by_messages = true;
 	asked->is_traded = false;
 }
 
@@ -198,6 +199,15 @@ static void check(struct asked *asked, unsigned size)
 	assert_int_equal(count_names(), n_before);
 }
 
+/* Also when ranks read each other's memory. */
+static void check_both_ways(struct asked *asked, unsigned size)
+{
+	check(asked, size);
+	asked->spec.by_messages = false;
+	check(asked, size);
+	asked->spec.by_messages = true;
+}
+
 static void any_number_of_ranks_writes_the_same(void **state)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
@@ -206,9 +216,9 @@ static void any_number_of_ranks_writes_the_same(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		ask(&asked, "u64", 8, random_path, few_path);
-		check(&asked, sizes[i]);
+		check_both_ways(&asked, sizes[i]);
 		ask(&asked, "u16", 16, few_path, NULL);
-		check(&asked, sizes[i]);
+		check_both_ways(&asked, sizes[i]);
 	}
 }
 
@@ -220,16 +230,16 @@ static void what_ranks_have_in_memory_is_not_stored(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		ask_in_memory(&asked, "u64", 8, random_path, few_path);
-		check(&asked, sizes[i]);
+		check_both_ways(&asked, sizes[i]);
 		ask_in_memory(&asked, "u32", 16, few_path, random_path);
 		asked.spec.index = i == 1;
-		check(&asked, sizes[i]);
+		check_both_ways(&asked, sizes[i]);
 	}
 	ask_in_memory(&asked, "b20", 24, random_path, NULL);
-	check(&asked, 3);
+	check_both_ways(&asked, 3);
 	ask_in_memory(&asked, "u32", 8, random_path, few_path);
 	asked.spec.limit = 700;
-	check(&asked, 4);
+	check_both_ways(&asked, 4);
 }
 
 /* So much that it fits, and then that there is room for what comes of others, too. */
@@ -810,12 +820,13 @@ static unsigned count_messages(struct asked *asked)
 	return n;
 }
 
-/* Runs in memory, or such as are packed and stored. */
+/* Runs in memory, or such as are packed and stored; and runs in memory that is read where it is. */
 static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 {
 	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
-	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
-	enum { N_PLACES = 5 };
+	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD,
+						       COMPRESS_NONE };
+	enum { N_PLACES = 5, READS_MEMORY = 2 };
 	struct asked asked;
 
 	(void)state;
@@ -824,6 +835,7 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 		unsigned n;
 
 		asked.spec.compression.mode = modes[mode];
+		asked.spec.by_messages = mode < READS_MEMORY;
 		n = count_messages(&asked);
 		assert_true(n > 10);
 		for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
