@@ -89,6 +89,7 @@ int company_report(struct gsort *sort)
 	struct census_entry own = { .facts = sort->facts };
 	int r;
 
+	stats_finish(sort->stats); /* nothing is added to a trace that is gathered */
 	stats_get_totals(sort->stats, &own.totals);
 	r = census_take(sort->ranks, &own, &sort->census);
 	if (r == 0)

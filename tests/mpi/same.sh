@@ -165,6 +165,8 @@ cat tiny >> input
 finds 4 -c input
 finds 3 -C input
 ranks 3 -c --stats-json=told --trace=times input
+[ "$status" -eq 1 ] || broken "-c --trace: status $status: $(cat stderr)"
+grep -q 'rank 2, on' times || broken "-c --trace: without the third rank"
 grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
 ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
