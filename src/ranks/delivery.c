@@ -151,11 +151,27 @@ static void count(struct traffic *traffic, size_t nbytes, size_t wire_nbytes)
 	atomic_fetch_add_explicit(&traffic->wire_nbytes, wire_nbytes, memory_order_relaxed);
 }
 
+/* Is anybody missed, as long as it is not done? */
+static bool is_watched(const struct delivery *delivery, const struct ranks_transfer *transfer)
+{
+	return transfer->peer != delivery->rank && !transfer->is_patient;
+}
+
+/* As the watch knows who it awaits. */
+static unsigned watched_of(const struct delivery *delivery, const struct ranks_transfer *transfer)
+{
+	return transfer->peer < delivery->size ? transfer->peer : delivery->size;
+}
+
+static void look_away(struct delivery *delivery, const struct ranks_transfer *transfer)
+{
+	if (is_watched(delivery, transfer))
+		watch_awaited(&delivery->watch, watched_of(delivery, transfer));
+}
+
 static void transfer_done(struct delivery *delivery, struct ranks_transfer *transfer)
 {
-	if (transfer->peer != delivery->rank)
-		watch_awaited(&delivery->watch,
-			      transfer->peer < delivery->size ? transfer->peer : delivery->size);
+	look_away(delivery, transfer);
 	transfers_add(&delivery->done, transfer);
 }
 
@@ -336,10 +352,8 @@ static int begin_send(struct delivery *delivery, struct ranks_transfer *transfer
 int delivery_begin(struct delivery *delivery, struct ranks_transfer *transfer, uint64_t now_ns)
 {
 	delivery->now_ns = now_ns;
-	if (transfer->peer != delivery->rank)
-		watch_await(&delivery->watch,
-			    transfer->peer < delivery->size ? transfer->peer : delivery->size,
-			    now_ns);
+	if (is_watched(delivery, transfer))
+		watch_await(&delivery->watch, watched_of(delivery, transfer), now_ns);
 	if (transfer->is_receive)
 		return begin_receive(delivery, transfer);
 	if (transfer->peer == delivery->rank)
@@ -474,10 +488,8 @@ bool delivery_is_idle(const struct delivery *delivery)
 
 void delivery_forget(struct delivery *delivery)
 {
-	for (; delivery->wanted.first; transfers_remove(&delivery->wanted, &delivery->wanted.first))
-		watch_awaited(&delivery->watch, delivery->wanted.first->peer < delivery->size ?
-							delivery->wanted.first->peer :
-							delivery->size);
+	while (delivery->wanted.first)
+		look_away(delivery, transfers_remove(&delivery->wanted, &delivery->wanted.first));
 }
 
 void delivery_seal(struct ranks_transfer *transfer)

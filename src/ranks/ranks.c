@@ -31,6 +31,8 @@ enum {
 static const uint64_t shortest_pause_ns = 50000, longest_pause_ns = 500000, idle_pause_ns = 5000000;
 /* Others may be started late: so long, or five stall times if that is more. */
 static const uint64_t opening_ns = 60000000000;
+/* Later than any clock will be. */
+static const uint64_t never_ns = INT64_MAX;
 /* What ending all ranks may take, unless somebody knows better. */
 static const uint64_t usual_end_ns = 5000000000;
 
@@ -65,11 +67,31 @@ struct ranks_waiter {
 	pthread_cond_t told;
 };
 
+/* What is waited for until clock_now_ns() says so. */
+static void init_timed(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* With the lock. Returns 0, or ETIMEDOUT. */
+static int wait_timed(struct ranks *ranks, pthread_cond_t *condition, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+					.tv_nsec = (long)(until_ns % 1000000000) };
+
+	return pthread_cond_timedwait(condition, &ranks->lock, &until);
+}
+
 /* With the lock. */
 static void waiter_enter(struct ranks *ranks, struct ranks_waiter *waiter)
 {
 	*waiter = (struct ranks_waiter){ .next = ranks->waiting, .at = &ranks->waiting };
-	pthread_cond_init(&waiter->told, NULL);
+	init_timed(&waiter->told);
 	if (waiter->next)
 		waiter->next->at = &waiter->next;
 	ranks->waiting = waiter;
@@ -195,10 +217,7 @@ static void tell_done(struct ranks *ranks)
 /* With the lock: until the time has come, or something is asked. */
 static void pause_until(struct ranks *ranks, uint64_t at_ns)
 {
-	const struct timespec at = { .tv_sec = (time_t)(at_ns / 1000000000),
-				     .tv_nsec = (long)(at_ns % 1000000000) };
-
-	pthread_cond_timedwait(&ranks->asked, &ranks->lock, &at);
+	wait_timed(ranks, &ranks->asked, at_ns);
 }
 
 /*
@@ -373,14 +392,29 @@ int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
 	return begin(ranks, ret_transfer);
 }
 
+static int receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
+		   bool is_patient, struct ranks_transfer *ret_transfer)
+{
+	assert(from < ranks->size || from == RANKS_ANY);
+	*ret_transfer = (struct ranks_transfer){ .is_receive = true,
+						 .is_patient = is_patient,
+						 .peer = from,
+						 .tag = tag,
+						 .data = data,
+						 .capacity = capacity };
+	return begin(ranks, ret_transfer);
+}
+
 int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
 		  struct ranks_transfer *ret_transfer)
 {
-	assert(from < ranks->size || from == RANKS_ANY);
-	*ret_transfer = (struct ranks_transfer){
-		.is_receive = true, .peer = from, .tag = tag, .data = data, .capacity = capacity
-	};
-	return begin(ranks, ret_transfer);
+	return receive(ranks, from, tag, data, capacity, false, ret_transfer);
+}
+
+int ranks_receive_patiently(struct ranks *ranks, unsigned from, unsigned tag, void *data,
+			    size_t capacity, struct ranks_transfer *ret_transfer)
+{
+	return receive(ranks, from, tag, data, capacity, true, ret_transfer);
 }
 
 /* What has been carried is looked at by who wants it: the carrier has more to carry. */
@@ -411,21 +445,35 @@ int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_d
 	return r;
 }
 
-int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
+int ranks_wait_until(struct ranks *ranks, struct ranks_transfer *transfer, uint64_t until_ns,
+		     bool *ret_done)
 {
 	struct ranks_waiter waiter;
+	bool is_late = false, is_done;
 	int r;
 
 	pthread_mutex_lock(&ranks->lock);
 	waiter_enter(ranks, &waiter);
 	transfer->waiter = &waiter;
-	while (!transfer->is_done && !ranks->has_let_go)
-		pthread_cond_wait(&waiter.told, &ranks->lock);
+	while (!transfer->is_done && !ranks->has_let_go && !is_late)
+		is_late = wait_timed(ranks, &waiter.told, until_ns) == ETIMEDOUT;
 	transfer->waiter = NULL;
 	waiter_leave(&waiter);
+	is_done = transfer->is_done;
 	r = failure(ranks);
 	pthread_mutex_unlock(&ranks->lock);
-	return r < 0 ? r : look_at(ranks, transfer);
+	if (r == 0 && is_done)
+		r = look_at(ranks, transfer);
+	if (r == 0)
+		*ret_done = is_done;
+	return r;
+}
+
+int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer)
+{
+	bool is_done;
+
+	return ranks_wait_until(ranks, transfer, never_ns, &is_done);
 }
 
 void ranks_set_stall(struct ranks *ranks, uint64_t stall_ns)
@@ -525,7 +573,6 @@ static struct ranks *make(const struct ranks_settings *settings, transport_opene
 			  void *argument)
 {
 	struct ranks *ranks = calloc(1, sizeof *ranks);
-	pthread_condattr_t attributes;
 
 	if (!ranks)
 		return NULL;
@@ -538,10 +585,7 @@ static struct ranks *make(const struct ranks_settings *settings, transport_opene
 	ranks->argument = argument;
 	ranks->begun_end = &ranks->begun;
 	pthread_mutex_init(&ranks->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&ranks->asked, &attributes);
-	pthread_condattr_destroy(&attributes);
+	init_timed(&ranks->asked);
 	pthread_cond_init(&ranks->told, NULL);
 	return ranks;
 }

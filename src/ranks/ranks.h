@@ -135,7 +135,8 @@ enum {
 	RANKS_ANY = 0x7fffffff,                 /* receive from whoever sends */
 	RANKS_TAG_LIMIT = 0x7fffff00,           /* tags of messages are below it, but for ... */
 	RANKS_TAG_CENSUS = RANKS_TAG_LIMIT + 1, /* ... what ranks tell of what they did, */
-	RANKS_TAG_TRACE,                        /* and of when they did it; */
+	RANKS_TAG_TRACE,                        /* of when they did it, */
+	RANKS_TAG_NEWS,                         /* and of how far they are; */
 	RANKS_TAG_NEAR,                         /* and whether they can be read (near.h) */
 };
 
@@ -154,7 +155,7 @@ struct ranks_transfer {
 	uint64_t checksum;           /* of the data */
 	unsigned n_moves;            /* of the transport, not done yet */
 	struct ranks_waiter *waiter; /* ranks.c's; NULL: nobody waits now */
-	bool is_receive, is_checked, is_done;
+	bool is_receive, is_patient, is_checked, is_done;
 };
 
 /*
@@ -173,6 +174,13 @@ int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, 
 		  struct ranks_transfer *ret_transfer);
 
 /*
+ * The same of what may come at any time, or never: nobody is asked for it, nor missed who is gone.
+ * A rank that sends it and is lost is noticed by whoever awaits something else of it.
+ */
+int ranks_receive_patiently(struct ranks *ranks, unsigned from, unsigned tag, void *data,
+			    size_t capacity, struct ranks_transfer *ret_transfer);
+
+/*
  * What has gone between this rank and others so far: the data of messages, and all that was given
  * to the transport for that, with what stands in front of each.
  */
@@ -187,6 +195,10 @@ int ranks_test(struct ranks *ranks, struct ranks_transfer *transfer, bool *ret_d
 
 /* Wait until it is done. Costs no processor time. */
 int ranks_wait(struct ranks *ranks, struct ranks_transfer *transfer);
+
+/* The same, but at most until then (clock_now_ns()). Is it done? */
+int ranks_wait_until(struct ranks *ranks, struct ranks_transfer *transfer, uint64_t until_ns,
+		     bool *ret_done);
 
 /*
  * This rank has failed with r, which is what all later calls return: nothing is under way any more,

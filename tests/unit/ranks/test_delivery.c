@@ -259,6 +259,31 @@ static void test_receives_can_be_forgotten(void **state)
 		assert_int_equal(step(0, now), 0);
 }
 
+/* What may never come is had when it does come, and nobody is asked for it, given up, or missed. */
+static void test_who_is_patient_misses_nobody(void **state)
+{
+	char in[2] = { 0 }, out = 'x';
+	struct ranks_transfer one = receive_of(1, in, 1), any = receive_of(2, in + 1, 1);
+	struct ranks_transfer send = send_of(1, &out, 1);
+	uint64_t now;
+
+	(void)state;
+	one.is_patient = any.is_patient = true;
+	any.peer = RANKS_ANY;
+	assert_int_equal(delivery_begin(deliveries[0], &one, 0), 0);
+	assert_int_equal(delivery_begin(deliveries[0], &any, 0), 0);
+	assert_true(delivery_is_idle(deliveries[0]));
+	for (now = 0; now < 2 * STALL; now += LOOK)
+		assert_int_equal(step(0, now), 0);
+	assert_false(delivery_sends(deliveries[0]));
+	assert_int_equal(delivery_begin(deliveries[1], &send, now), 0);
+	assert_int_equal(step(0, now), 0);
+	assert_ptr_equal(delivery_take_done(deliveries[0]), &one);
+	assert_int_equal(in[0], 'x');
+	delivery_forget(deliveries[0]);
+	assert_true(delivery_is_idle(deliveries[0]));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_both, close_both)
 
 int main(void)
@@ -269,6 +294,7 @@ int main(void)
 		TEST(test_messages_are_had_in_whatever_order_they_are_wanted),
 		TEST(test_piece_cut_short_is_seen_before_the_data_is),
 		TEST(test_receives_can_be_forgotten),
+		TEST(test_who_is_patient_misses_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
