@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "src/base/messages.h"
+#include "src/base/standing.h"
 #include "src/base/timeline.h"
 
 struct phase_counters {
@@ -391,51 +392,45 @@ const char *phase_key(enum phase phase)
 	return phase_kinds[phase].key;
 }
 
-/* Under the lock: the whole. A phase that is over has moved all that it had to. */
-static void add_whole(const struct stats *stats, uint64_t now_ns, struct stats_progress *progress)
+/* Under the lock, of a phase that has begun or may be to come. */
+static struct phase_standing standing_of(const struct stats *stats, enum phase i, uint64_t now_ns)
 {
-	uint64_t begin_ns = now_ns;
-	bool is_known = true;
+	const struct phase_counters *phase = &stats->phases[i];
+	const bool has_begun = phase->begin_ns, is_over = has_begun && i != stats->phase;
+	const uint64_t done = done_nbytes(stats, i);
 
-	for (enum phase i = 0; i < N_PHASES; i++) {
-		const struct phase_counters *phase = &stats->phases[i];
-		const uint64_t done = done_nbytes(stats, i);
-		const bool is_over = phase->begin_ns && i != stats->phase;
-		const uint64_t total = is_over ? done : phase->total_nbytes;
+	/* A phase that is over has moved all that it had to. */
+	return (struct phase_standing){
+		.done_nbytes = done,
+		.total_nbytes = is_over ? done : phase->total_nbytes,
+		.is_unknown = has_begun && !is_over && !phase->total_nbytes,
+		.elapsed_ns =
+			has_begun ? (phase->end_ns ? phase->end_ns : now_ns) - phase->begin_ns : 0,
+	};
+}
 
-		progress->whole_done_nbytes += done < total ? done : total;
-		progress->whole_total_nbytes += total;
-		is_known = is_known && (total || i != stats->phase);
-		if (phase->begin_ns && phase->begin_ns < begin_ns)
-			begin_ns = phase->begin_ns;
-	}
-	if (!is_known)
-		progress->whole_total_nbytes = 0;
-	progress->whole_elapsed_ns = now_ns - begin_ns;
+void stats_get_standing(struct stats *stats, struct standing *ret_standing)
+{
+	uint64_t now_ns;
+
+	*ret_standing = (struct standing){ .phase = N_PHASES };
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	now_ns = clock_now_ns();
+	if (stats->phases[stats->phase].begin_ns)
+		ret_standing->phase = stats->phase;
+	for (enum phase i = 0; i < N_PHASES; i++)
+		ret_standing->phases[i] = standing_of(stats, i, now_ns);
+	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_get_progress(struct stats *stats, struct stats_progress *ret_progress)
 {
-	const struct phase_counters *phase;
-	uint64_t now_ns;
+	struct standing standing;
 
-	*ret_progress = (struct stats_progress){ 0 };
-	if (!stats)
-		return;
-	pthread_mutex_lock(&stats->lock);
-	phase = &stats->phases[stats->phase];
-	now_ns = clock_now_ns();
-	if (phase->begin_ns) {
-		*ret_progress = (struct stats_progress){
-			.started = true,
-			.phase = stats->phase,
-			.done_nbytes = done_nbytes(stats, stats->phase),
-			.total_nbytes = phase->total_nbytes,
-			.elapsed_ns = now_ns - phase->begin_ns,
-		};
-		add_whole(stats, now_ns, ret_progress);
-	}
-	pthread_mutex_unlock(&stats->lock);
+	stats_get_standing(stats, &standing);
+	standing_progress(&standing, ret_progress);
 }
 
 void stats_get_totals(struct stats *stats, struct stats_totals *ret_totals)
