@@ -322,10 +322,13 @@ int begin(struct gsort *sort, enum purpose purpose, bool takes_puts)
 		r = company_open_trace(sort);
 	if (r == 0)
 		r = open_stats(sort);
+	if (r == 0 && purpose != PURPOSE_EXPLAIN)
+		r = company_open_news(sort);
 	if (r == 0)
 		r = start_threads(sort);
 	sort->has_begun = r == 0;
 	if (r < 0) {
+		company_close_news(sort);
 		set_stats(sort, NULL);
 		ask_again(sort, &asked);
 	}

@@ -84,6 +84,35 @@ bool company_tells(const struct gsort *sort)
 	return !sort->ranks || ranks_rank(sort->ranks) == 0;
 }
 
+/* Between two questions to all ranks how far they are. */
+static const uint64_t news_interval_ns = 500000000;
+
+static void set_news(struct gsort *sort, struct news *news)
+{
+	struct news *before;
+
+	pthread_mutex_lock(&sort->looking);
+	before = sort->news;
+	sort->news = news;
+	pthread_mutex_unlock(&sort->looking);
+	news_close(before);
+}
+
+int company_open_news(struct gsort *sort)
+{
+	struct news *news;
+	int r = sort->ranks ? news_open(sort->ranks, sort->stats, news_interval_ns, &news) : 0;
+
+	if (r == 0 && sort->ranks)
+		set_news(sort, news);
+	return r;
+}
+
+void company_close_news(struct gsort *sort)
+{
+	set_news(sort, NULL);
+}
+
 int company_report(struct gsort *sort)
 {
 	struct census_entry own = { .facts = sort->facts };
@@ -92,6 +121,8 @@ int company_report(struct gsort *sort)
 	stats_finish(sort->stats); /* nothing is added to a trace that is gathered */
 	stats_get_totals(sort->stats, &own.totals);
 	r = census_take(sort->ranks, &own, &sort->census);
+	if (r == 0)
+		r = news_finish(sort->news);
 	if (r == 0)
 		r = company_gather_trace(sort);
 	if (r < 0 && sort->purpose == PURPOSE_SORT && reports_are_wanted(&sort->options))

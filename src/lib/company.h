@@ -49,6 +49,13 @@ int company_open_trace(struct gsort *sort);
 int company_gather_trace(struct gsort *sort);
 
 /*
+ * There are stats: the first rank can ask the others how far they are (sort->news). 0, or a
+ * negative errno after a message. And: nobody can.
+ */
+int company_open_news(struct gsort *sort);
+void company_close_news(struct gsort *sort);
+
+/*
  * It has ended well: what all have done is told to the first, who reports it. 0, or a negative
  * errno after a message.
  */

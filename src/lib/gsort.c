@@ -52,6 +52,7 @@ int gsort_open(struct gsort **ret_sort)
 	handover_init(&sort->out);
 	pthread_mutex_init(&sort->lock, NULL);
 	pthread_mutex_init(&sort->listening, NULL);
+	pthread_mutex_init(&sort->looking, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&sort->ended, &clock);
@@ -63,6 +64,7 @@ int gsort_open(struct gsort **ret_sort)
 static void free_all(struct gsort *sort)
 {
 	pthread_cond_destroy(&sort->ended);
+	pthread_mutex_destroy(&sort->looking);
 	pthread_mutex_destroy(&sort->listening);
 	pthread_mutex_destroy(&sort->lock);
 	handover_destroy(&sort->out);
@@ -71,6 +73,7 @@ static void free_all(struct gsort *sort)
 	messages_destroy(&sort->refusals);
 	messages_destroy(&sort->messages);
 	reports_drop(&sort->reports);
+	news_close(sort->news);
 	stats_close(sort->stats);
 	census_close(sort->census);
 	options_free(&sort->options);

@@ -28,6 +28,7 @@
 #include "src/options/hint_words.h"
 #include "src/options/options.h"
 #include "src/options/run_files.h"
+#include "src/ranks/news.h"
 #include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */
@@ -81,6 +82,10 @@ struct gsort {
 	struct handover in, out;
 	pthread_t engine, watching;
 	bool is_watched;
+
+	pthread_mutex_t looking; /* while ranks are asked how far they are */
+	/* Under that one. */
+	struct news *news; /* of several ranks; NULL: there are none */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;

@@ -89,11 +89,31 @@ int gsort_on_message(struct gsort *sort, gsort_listener *listener, void *context
 
 /* --- progress --- */
 
-static struct gsort_progress progress_of(struct stats *stats)
+static void look_at_own(struct gsort *sort, struct stats_progress *ret_at)
 {
-	struct stats_progress at;
+	pthread_mutex_lock(&sort->lock);
+	stats_get_progress(sort->stats, ret_at);
+	pthread_mutex_unlock(&sort->lock);
+}
 
-	stats_get_progress(stats, &at);
+/* Of several ranks all are looked at, which may take a moment. */
+static void look(struct gsort *sort, struct stats_progress *ret_at)
+{
+	pthread_mutex_lock(&sort->looking);
+	if (sort->news)
+		news_get(sort->news, ret_at);
+	else
+		look_at_own(sort, ret_at);
+	pthread_mutex_unlock(&sort->looking);
+}
+
+/* sort: NULL: nothing has begun. */
+static struct gsort_progress progress_of(struct gsort *sort)
+{
+	struct stats_progress at = { 0 };
+
+	if (sort)
+		look(sort, &at);
 	return (struct gsort_progress){
 		.phase = at.started ? phase_name(at.phase) : "",
 		.done_nbytes = at.done_nbytes,
@@ -113,15 +133,11 @@ void give_struct(void *to, size_t to_nbytes, const void *from, size_t from_nbyte
 
 void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress, size_t size)
 {
-	struct gsort_progress progress = progress_of(NULL);
+	struct gsort_progress progress;
 
 	if (!ret_progress)
 		return;
-	if (sort) {
-		pthread_mutex_lock(&sort->lock);
-		progress = progress_of(sort->stats);
-		pthread_mutex_unlock(&sort->lock);
-	}
+	progress = progress_of(sort);
 	give_struct(ret_progress, size, &progress, sizeof progress);
 }
 
@@ -200,7 +216,7 @@ void *told_watch(void *argument)
 	struct gsort *sort = argument;
 
 	while (!has_ended_after(sort, sort->watch_interval_ms)) {
-		const struct gsort_progress progress = progress_of(sort->stats);
+		const struct gsort_progress progress = progress_of(sort);
 
 		sort->watcher(sort->watcher_context, &progress);
 	}

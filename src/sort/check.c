@@ -16,26 +16,40 @@ static void stop_reading(void *input)
 	input_cancel(input);
 }
 
+/* What of the input is the own part of several ranks, in records. */
+static struct verify_part part_of(const struct looked_at *looked_at)
+{
+	const struct ranks *ranks = looked_at->spec.ranks;
+	const uint64_t n = input_total_nbytes(looked_at->input) / looked_at->layout.record_nbytes;
+	const unsigned rank = ranks_rank(ranks);
+
+	return (struct verify_part){ share_part_begin(ranks, rank, n),
+				     share_part_begin(ranks, rank + 1, n) };
+}
+
+/* 0: unknown. */
+static uint64_t count_nbytes(const struct looked_at *looked_at)
+{
+	const uint64_t nbytes = input_total_nbytes(looked_at->input);
+	struct verify_part part;
+
+	if (!looked_at->spec.ranks)
+		return nbytes == INPUT_SIZE_UNKNOWN ? 0 : nbytes;
+	part = part_of(looked_at);
+	return (part.end - part.begin) * looked_at->layout.record_nbytes;
+}
+
 static int check_input(const struct looked_at *looked_at, const struct verify_options *options,
 		       struct verify_result *ret_found)
 {
-	const struct ranks *ranks = looked_at->spec.ranks;
-	struct input *input = looked_at->input;
-	struct verify_part part;
-	uint64_t n;
-
-	if (!ranks)
-		return verify_input(input, options, ret_found);
-	n = input_total_nbytes(input) / looked_at->layout.record_nbytes;
-	part.begin = share_part_begin(ranks, ranks_rank(ranks), n);
-	part.end = share_part_begin(ranks, ranks_rank(ranks) + 1, n);
-	return verify_input_part(input, part, options, ret_found);
+	return looked_at->spec.ranks ?
+		       verify_input_part(looked_at->input, part_of(looked_at), options, ret_found) :
+		       verify_input(looked_at->input, options, ret_found);
 }
 
 static int check(const struct looked_at *looked_at, struct stats *stats,
 		 struct verify_result *ret_found)
 {
-	const uint64_t nbytes = input_total_nbytes(looked_at->input);
 	const struct verify_options options = {
 		.layout = &looked_at->layout,
 		.strict = looked_at->spec.unique,
@@ -46,7 +60,7 @@ static int check(const struct looked_at *looked_at, struct stats *stats,
 	};
 	int r;
 
-	stats_begin_phase(stats, PHASE_CHECK, nbytes == INPUT_SIZE_UNKNOWN ? 0 : nbytes);
+	stats_begin_phase(stats, PHASE_CHECK, count_nbytes(looked_at));
 	cancellation_watch(looked_at->spec.cancellation, stop_reading, looked_at->input);
 	r = check_input(looked_at, &options, ret_found);
 	cancellation_leave(looked_at->spec.cancellation);

@@ -15,6 +15,17 @@ grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
 ls out > names
 printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
 
+claim "progress is that of all ranks: one may have stopped where another goes on"
+truncate -s 64M disordered
+printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
+ranks 2 -c --progress=always disordered
+done=$(sed -n 's/^checking: \([0-9]*\) %.*/\1/p' stderr | tail -n 1)
+[ "${done:-0}" -ge 50 ] && [ "$done" -lt 100 ] || broken "at the end: $(cat stderr)"
+ranks 3 -S 1M --progress=always random -o out/x
+grep '^merging into' stderr | tail -n 1 > line
+grep -q ': 100 %.*; in all 100 %$' line || broken "at the end: $(cat stderr)"
+rm -f disordered
+
 claim "a report that cannot be written is refused before the sort"
 ranks 2 --stats-json=nowhere/x random -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
