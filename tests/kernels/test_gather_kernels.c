@@ -268,10 +268,20 @@ static void check_case(uint64_t seed, uint32_t nbytes, uint64_t n)
 	close_case(&it);
 }
 
+/*
+ * A missing barrier is one for most lengths, and ThreadSanitizer takes as long for each: it gets
+ * every seventh, so of each remainder. All are compared in the other builds.
+ */
+#ifdef __SANITIZE_THREAD__
+enum { STEP = 7 };
+#else
+enum { STEP = 1 };
+#endif
+
 static void items_of_every_length_are_gathered(void **state)
 {
 	(void)state;
-	for (uint32_t nbytes = 1; nbytes <= 512; nbytes++)
+	for (uint32_t nbytes = 1; nbytes <= 512; nbytes += STEP)
 		check_case(nbytes, nbytes, 1 + digest_mix64(nbytes) % 130);
 }
 

@@ -158,10 +158,12 @@ begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # slowly.
 export GSORT_FAULTS_SHARE=6 GSORT_ROUNDS=30
 if [ "$asan" = 0 ]; then
-	# check_backend's buffers end at unmapped pages in any build (tests/support/guarded.h).
+	# check_backend's buffers end at unmapped pages in any build (tests/support/guarded.h), and
+	# how much goes over wires is the same in all.
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
-		$(names_of asan unit kernels fault library | grep -vx backend_cpu)
+		$(names_of asan unit kernels fault library |
+			grep -vx -e backend_cpu -e share_volumes)
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
@@ -175,7 +177,8 @@ begin clang compile clang clang $plain
 wrapper=$without_aslr
 if [ "$tsan" = 0 ]; then
 	# What has no threads has no races, and is left out if it takes long; check_backend's, those
-	# of sorting records, and of kernels for 7.5, are those that other tests have.
+	# of sorting records, of ranks with checkpoints, and of kernels for 7.5, are those that
+	# other tests have.
 	# Those of `cluster`, a thousand, are the test's own.
 	# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
 	# shellcheck disable=SC2046
@@ -184,6 +187,7 @@ if [ "$tsan" = 0 ]; then
 			grep -vx -e 'cpu_.*' -e cluster \
 				-e codec -e codes -e gen -e gensort -e mapping -e npy \
 				-e plan_limits -e record -e backend_cpu -e sort_records \
+				-e share_checkpoints -e share_volumes \
 				-e deadly_signals -e sort_kernels_of_75_on_cpu)
 	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 \
 		faults_devices library random streams

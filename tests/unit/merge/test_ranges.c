@@ -32,13 +32,23 @@ static void start_job(const char *type, enum kind_of_memory memory, uint32_t n_r
 	fixture_windows_nbytes = WINDOWS_NBYTES;
 }
 
+/*
+ * A race is one for most numbers of ranges, and ThreadSanitizer takes as long for each: it gets the
+ * last of them. All are compared in the other builds.
+ */
+#ifdef __SANITIZE_THREAD__
+enum { FIRST_NUMBER = 2 };
+#else
+enum { FIRST_NUMBER = 0 };
+#endif
+
 static void check_type(const char *type, enum kind_of_memory memory, number_fn *number,
 		       uint64_t n_runs, uint64_t n)
 {
 	static const uint32_t n_ranges[] = { 2, 3, 8 };
 
 	for (int tiers = 0; tiers < N_TIERS; tiers++)
-		for (unsigned i = 0; i < sizeof n_ranges / sizeof *n_ranges; i++) {
+		for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges; i++) {
 			start_job(type, memory, n_ranges[i]);
 			for (uint64_t run = 0; run < n_runs; run++)
 				add_numbers(tier_of((enum tiers)tiers, run), number, n + run, run);
@@ -92,7 +102,8 @@ static void check_devices(const char *type, enum kind_of_memory memory, bool rea
 	owned_memory_set(1, reach);
 	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++)
 		for (int tiers = 0; tiers < N_TIERS; tiers++)
-			for (unsigned i = 0; i < sizeof n_ranges / sizeof *n_ranges; i++) {
+			for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges;
+			     i++) {
 				start_job(type, memory, n_ranges[i]);
 				for (uint64_t run = 0; run < 5; run++)
 					add_numbers(tier_of((enum tiers)tiers, run), number,

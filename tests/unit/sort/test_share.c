@@ -1287,10 +1287,11 @@ static void a_rank_takes_nothing_up_of_another(void **state)
 	assert_nothing_kept();
 }
 
-int main(void)
-{
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-	const struct CMUnitTest tests[] = {
+
+static int run_same(void)
+{
+	const struct CMUnitTest same[] = {
 		FIXTURE(any_number_of_ranks_writes_the_same),
 		FIXTURE(what_ranks_have_in_memory_is_not_stored),
 		FIXTURE(ranks_with_little_room_store_what_they_have),
@@ -1312,8 +1313,24 @@ int main(void)
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 		FIXTURE(who_has_failed_serves_nobody),
-		FIXTURE(volumes_and_balance_are_those_promised),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
+	};
+
+	return cmocka_run_group_tests(same, NULL, NULL);
+}
+
+static int run_volumes(void)
+{
+	const struct CMUnitTest volumes[] = {
+		FIXTURE(volumes_and_balance_are_those_promised),
+	};
+
+	return cmocka_run_group_tests(volumes, NULL, NULL);
+}
+
+static int run_checkpoints(void)
+{
+	const struct CMUnitTest checkpoints[] = {
 		FIXTURE(what_is_finished_when_a_rank_is_killed_is_taken_up),
 		FIXTURE(a_part_that_is_in_runs_is_not_stored_again),
 		FIXTURE(another_number_of_ranks_is_refused_once),
@@ -1322,5 +1339,15 @@ int main(void)
 		FIXTURE(a_rank_takes_nothing_up_of_another),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(checkpoints, NULL, NULL);
+}
+
+/* usage: test_share [volumes|checkpoints]: these, else all others */
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return run_same();
+	if (strcmp(argv[1], "volumes") == 0)
+		return run_volumes();
+	return strcmp(argv[1], "checkpoints") == 0 ? run_checkpoints() : 2;
 }
