@@ -26,7 +26,7 @@ int gsort_main(int argc, char **argv);
 enum {
 	MOST_ARGUMENTS = 32,
 	SECONDS_A_RUN = 60, /* a thousand times what it takes */
-	BROKEN_OFF_AT = 20, /* of some 30 writes of the output */
+	BROKEN_OFF_AT = 14, /* of some 24 writes of the output */
 };
 
 static struct {
