@@ -293,10 +293,10 @@ int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes)
 	return r == -EOPNOTSUPP || r == -ENOSYS ? 0 : r;
 }
 
-void file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
+int file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes)
 {
-	UNINTERRUPTED(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
-					     (off_t)nbytes));
+	return UNINTERRUPTED(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
+						    (off_t)nbytes));
 }
 
 void file_enlarge_pipe(const struct file *file)

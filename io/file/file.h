@@ -171,8 +171,11 @@ void file_enlarge_pipe(const struct file *file);
  */
 int file_preallocate(const struct file *file, uint64_t offset, uint64_t nbytes);
 
-/* Keep space for what will be written there; the file's size stays as it is. A hint. */
-void file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes);
+/*
+ * Keep space for what will be written there; the file's size stays as it is. Returns 0 or a
+ * negative errno; nobody has to know.
+ */
+int file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
  * Give the range's space back; it reads as zeros. Returns 0 or -EOPNOTSUPP and its like. Only whole

@@ -9,6 +9,16 @@
 
 #include "src/base/size.h"
 
+int size_limit_check(uint64_t end)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+			       end > limit.rlim_cur ?
+		       -EFBIG :
+		       0;
+}
+
 const char *size_limit_advice(int r, char text[static SIZE_LIMIT_NBYTES])
 {
 	struct rlimit limit;

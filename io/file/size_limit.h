@@ -6,6 +6,11 @@
  */
 #pragma once
 
+#include <stdint.h>
+
+/* May a file of this process come to end at `end`? 0, or -EFBIG without a message. */
+int size_limit_check(uint64_t end);
+
 enum { SIZE_LIMIT_NBYTES = 128 };
 
 /*

@@ -37,15 +37,49 @@ static void forget_where_it_begins(struct output *output)
 	output->cut = NULL;
 }
 
-/* Reserve space ahead of the writers. */
-static int reserve(struct output *output, uint64_t nbytes)
+static int fail_no_room(const struct output *output, int r, uint64_t nbytes, uint64_t free_nbytes)
 {
 	char advice[SIZE_LIMIT_NBYTES];
+
+	if (r == -EFBIG)
+		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->target.name,
+			    nbytes, size_limit_advice(r, advice));
+	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
+		    output->target.name, nbytes, free_nbytes);
+}
+
+/*
+ * In a file that has something already, which is gone, or behind which a part would stay, when
+ * there is not enough space in the end: what can be known of that is looked at before.
+ */
+static int check_in_place(const struct output *output, uint64_t nbytes)
+{
+	const struct target *target = &output->target;
+	const uint64_t end = target->base + nbytes;
+	uint64_t more_nbytes, free_nbytes;
+	int r;
+
+	if (end <= target->end)
+		return 0;
+	more_nbytes = end - target->end;
+	r = reservation_try_behind(&target->file, target->end, more_nbytes, &free_nbytes);
+	return r < 0 ? fail_no_room(output, r, more_nbytes, free_nbytes) : 0;
+}
+
+/* Reserve space ahead of the writers, or see at least whether there is some. */
+static int reserve(struct output *output, uint64_t nbytes)
+{
 	uint64_t free_nbytes;
 	int r;
 
-	if (!can_reserve(output, nbytes))
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_file)
 		return 0;
+	/* What is kept goes on from where it has come to, when the limit is higher. */
+	r = output->is_kept ? 0 : size_limit_check(output->target.base + nbytes);
+	if (r < 0)
+		return fail_no_room(output, r, nbytes, 0);
+	if (!can_reserve(output, nbytes))
+		return check_in_place(output, nbytes);
 	if (output->cut)
 		cut_back_reach(output->cut, output->target.base + nbytes);
 	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
@@ -53,11 +87,7 @@ static int reserve(struct output *output, uint64_t nbytes)
 	if (r == 0)
 		return 0;
 	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
-	if (r == -EFBIG)
-		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->target.name,
-			    nbytes, size_limit_advice(r, advice));
-	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
-		    output->target.name, nbytes, free_nbytes);
+	return fail_no_room(output, r, nbytes, free_nbytes);
 }
 
 int output_expect(struct output *output, uint64_t nbytes)

@@ -80,7 +80,7 @@ static int write_stored(void *context, uint64_t offset, const void *data, size_t
 					 nbytes, reserved);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->target.name,
-			    nbytes, offset, size_limit_advice(r, advice)) :
+			    nbytes, output->target.base + offset, size_limit_advice(r, advice)) :
 		       0;
 }
 
@@ -163,7 +163,7 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 	if (r == -EBADF) /* `> file` is open for writing only */
 		return -ESPIPE;
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
-			    nbytes, offset) :
+			    nbytes, output->target.base + offset) :
 		       0;
 }
 

@@ -76,6 +76,26 @@ bool reservation_is_real(const struct file *file)
 	return is_real;
 }
 
+/* What is asked for is a block that the file cannot have yet: so its blocks become more. */
+static bool is_real_behind(const struct file *file, uint64_t end)
+{
+	struct stat before, after;
+	int r;
+
+	if (fstat(file->fd, &before) < 0)
+		return false;
+	r = file_reserve_behind(file, end + (uint64_t)before.st_blksize, 1);
+	return r == -ENOSPC ||
+	       (r == 0 && fstat(file->fd, &after) == 0 && after.st_blocks > before.st_blocks);
+}
+
+int reservation_try_behind(const struct file *file, uint64_t end, uint64_t nbytes,
+			   uint64_t *ret_free_nbytes)
+{
+	*ret_free_nbytes = reservation_free_nbytes(file);
+	return *ret_free_nbytes < nbytes && is_real_behind(file, end) ? -ENOSPC : 0;
+}
+
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {

@@ -41,6 +41,14 @@ uint64_t reservation_free_nbytes(const struct file *file);
 /* Can the file system of an empty file reserve? Then it keeps what it is given as it is. */
 bool reservation_is_real(const struct file *file);
 
+/*
+ * Could a file that ends at `end`, and that others may write to, grow by nbytes? Nothing of it
+ * changes, but that a block may stay reserved behind it if it could not. 0, or -ENOSPC without a
+ * message, and the number of free bytes.
+ */
+int reservation_try_behind(const struct file *file, uint64_t end, uint64_t nbytes,
+			   uint64_t *ret_free_nbytes);
+
 /* For a file that nothing is reserved of. */
 void reservation_init(struct reservation *reservation);
 void reservation_destroy(struct reservation *reservation);

@@ -60,7 +60,9 @@ static int place_records(struct target *target, const struct stat *status)
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(status->st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
 	target->is_ordered = base < 0 || fcntl(fd, F_GETFL) & O_APPEND;
-	target->base = target->is_ordered ? 0 : (uint64_t)base;
+	target->base = base < 0           ? 0 :
+		       target->is_ordered ? (uint64_t)status->st_size :
+					    (uint64_t)base;
 	return 0;
 }
 
@@ -149,6 +151,9 @@ static bool is_null_device(const struct stat *status)
 static void describe(struct target *target, const struct stat *status)
 {
 	target->is_null = target->is_ordered && is_null_device(status);
+	target->is_file = target->replacement || S_ISREG(status->st_mode);
+	target->end = S_ISREG(status->st_mode) && !target->replacement ? (uint64_t)status->st_size :
+									 0;
 	target->ends_at_base = target->replacement || target->base == (uint64_t)status->st_size;
 	target->has_identity = S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
 	target->identity = file_identity_of(status);

@@ -17,7 +17,9 @@ struct target {
 	struct handover *handover;       /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
 	bool is_null;      /* ordered, but nobody sees in which order */
-	uint64_t base;     /* where in the file the output starts */
+	uint64_t base;     /* where in the file the output starts, as far as others let it */
+	uint64_t end;      /* of what was in the file then; 0 if that is new */
+	bool is_file;      /* a regular one */
 	bool ends_at_base; /* there is nothing behind that yet */
 	bool has_identity; /* there is a file of that name already: */
 	struct file_identity identity;

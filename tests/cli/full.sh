@@ -120,6 +120,19 @@ on size=7816k "$GSORT" -S 64M input -o small/output
 [ "$(cat code)" -eq 0 ] || broken "just enough: status $(cat code)"
 same expected found 'just enough'
 
+claim 'a full disk is known before anything is written behind or over what is there'
+on size=4000k sh -c 'cat older > small/output; "$0" -S 64M input >> small/output' "$GSORT"
+is_full '^gsort: standard output: No space.* 8000000 bytes are needed, ' '>>'
+same older found '>>'
+head -c 2000000 input > first
+on size=4000k sh -c 'cat first > small/output; "$0" -S 64M input 1<> small/output' "$GSORT"
+is_full '^gsort: standard output: No space.* 6000000 bytes are needed, ' '1<>'
+same first found '1<>'
+on size=10000k sh -c 'cat older > small/output; "$0" -S 64M input >> small/output' "$GSORT"
+[ "$(cat code)" -eq 0 ] || broken "with room: status $(cat code)"
+cat older expected > appended
+same appended found 'with room'
+
 claim "the disk of an output's parts is full: at once, half way, at the last block"
 for kib in 4 4000 7808; do
 	on size=${kib}k "$GSORT" -S 64M --parts=3 input -o small/output

@@ -1,6 +1,8 @@
 /*
  * test_output_in_place - pipes, devices and standard output: in order where order is all there is
  */
+#include <sys/resource.h>
+
 #include "src/base/thread.h"
 #include "tests/support/output_fixture.h"
 
@@ -228,6 +230,63 @@ static void failed_output_in_place_leaves_nothing_behind_what_was_there(void **s
 	assert_true(file_holds(path, "xbc", 3));
 }
 
+/* What to a file of six bytes, or over it, is open; it is larger than such a file may become. */
+static int open_too_large(int flags)
+{
+	const int fd = open(path_of("f"), flags);
+	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	struct rlimit before, small;
+	struct output *output;
+	int r;
+
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 6 + N - 1;
+	lseek(fd, 0, flags & O_APPEND ? SEEK_END : SEEK_SET);
+	setrlimit(RLIMIT_FSIZE, &small);
+	r = output_open_given(&faulty_calls, "f", given, flags & O_APPEND ? N : N + 6, &output);
+	setrlimit(RLIMIT_FSIZE, &before);
+	close(fd);
+	if (r == 0)
+		output_abort(output);
+	return r;
+}
+
+static void size_limit_is_found_before_anything_is_written_behind_or_over_older(void **state)
+{
+	(void)state;
+	write_file(path_of("f"), "older\n", 6);
+	assert_int_equal(open_too_large(O_WRONLY | O_APPEND), -EFBIG);
+	assert_non_null(strstr(messages_last(), "10000 bytes are needed; the limit"));
+	assert_int_equal(open_too_large(O_RDWR), -EFBIG);
+	assert_true(file_holds(path_of("f"), "older\n", 6));
+}
+
+static void failed_write_names_the_place_in_the_file(void **state)
+{
+	static const int flags[] = { O_WRONLY, O_WRONLY | O_APPEND };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct given given = { .kind = GIVEN_DESCRIPTOR };
+		struct output *output;
+
+		write_file(path_of("f"), "older\n", 6);
+		given.fd = open(path_of("f"), flags[i]);
+		lseek(given.fd, 0, SEEK_END);
+		assert_int_equal(output_open_given(&faulty_calls, "f", given, N, &output), 0);
+		assert_int_equal(output_write_at(output, 0, output_bytes, 100), 0);
+		faults.transfer_errno = EIO;
+		assert_int_equal(output_write_at(output, 100, output_bytes, 100), -EIO);
+		assert_non_null(strstr(messages_last(), "write of 100 bytes at 106:"));
+		faults.transfer_errno = 0;
+		output_abort(output);
+		close(given.fd);
+		messages_reset(true);
+	}
+}
+
 static void terminal_is_refused(void **state)
 {
 	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
@@ -259,6 +318,8 @@ int main(void)
 		FIXTURE(aborted_standard_output_gives_space_back),
 		FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
 		FIXTURE(failed_output_in_place_leaves_nothing_behind_what_was_there),
+		FIXTURE(size_limit_is_found_before_anything_is_written_behind_or_over_older),
+		FIXTURE(failed_write_names_the_place_in_the_file),
 		FIXTURE(terminal_is_refused),
 	};
 
