@@ -178,7 +178,8 @@ static void print_rank(const struct census *census, unsigned rank, FILE *stream)
 	}
 	for (enum phase i = 0; i < N_PHASES; i++)
 		fprintf(stream, "%8.3f s", figures_s(entry->totals.phases[i].elapsed_ns));
-	fprintf(stream, "  %s\n", census->hosts[rank]);
+	fprintf(stream, "  %s%s%s\n", census->hosts[rank], entry->facts.backend[0] ? ", " : "",
+		entry->facts.backend);
 }
 
 static void print_whole(const struct census *census, FILE *stream)
@@ -230,18 +231,26 @@ static void write_times(const struct stats_totals *totals, FILE *stream)
 	fputs("]", stream);
 }
 
-/* Names of machines are what somebody has set: nothing that JSON would have to escape is left. */
-static void write_host(const char *host, FILE *stream)
+/*
+ * Names of machines are what somebody has set, and those of devices a driver: nothing that JSON
+ * would have to escape is left.
+ */
+static void write_name(const char *key, const char *name, FILE *stream)
 {
-	for (; *host; host++)
-		fputc(*host < ' ' || strchr("\"\\\177", *host) ? '?' : *host, stream);
+	fprintf(stream, "\"%s\": \"", key);
+	for (; *name; name++)
+		fputc(*name < ' ' || strchr("\"\\\177", *name) ? '?' : *name, stream);
+	fputs("\", ", stream);
 }
 
 static void write_rank(const struct census *census, unsigned rank, FILE *stream)
 {
-	fprintf(stream, "%s\n    {\"rank\": %u, \"host\": \"", rank ? "," : "", rank);
-	write_host(census->hosts[rank], stream);
-	fputs("\", ", stream);
+	const char *backend = census->ranks[rank].facts.backend;
+
+	fprintf(stream, "%s\n    {\"rank\": %u, ", rank ? "," : "", rank);
+	write_name("host", census->hosts[rank], stream);
+	if (backend[0]) /* a check has none */
+		write_name("device", backend, stream);
 	write_figures(&census->ranks[rank], stream);
 	write_times(&census->ranks[rank].totals, stream);
 	fputs("}", stream);

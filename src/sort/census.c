@@ -17,7 +17,10 @@ struct row {
 	enum { ONCE, PER_PHASE, PER_STAGE } of;
 };
 
-#define AT(member) offsetof(struct census_entry, member)
+/* Whatever else is no number of the list: it does not compile. */
+#define AT(member)                                                                                 \
+	_Generic(((struct census_entry *)0)->member, uint64_t                                      \
+		 : offsetof(struct census_entry, member))
 
 static const struct row rows[] = {
 	{ AT(facts.n_records_in), SUM, ONCE },
@@ -138,53 +141,68 @@ static int fail_memory(const struct ranks *ranks)
 	return fail(-ENOMEM, "no memory for what %u ranks have done", ranks_size(ranks));
 }
 
+/* What a rank sends. */
+struct form {
+	char backend[sizeof((struct sort_facts *)0)->backend];
+	uint64_t numbers[];
+};
+
+static size_t form_nbytes(void)
+{
+	return sizeof(struct form) + count_numbers() * sizeof(uint64_t);
+}
+
 static int send_own(struct ranks *ranks, const struct census_entry *own)
 {
-	uint64_t *numbers = calloc(count_numbers(), sizeof *numbers);
+	struct form *form = calloc(1, form_nbytes());
 	struct ranks_transfer transfer;
 	size_t n = 0;
 	int r;
 
-	if (!numbers)
+	if (!form)
 		return fail_memory(ranks);
+	memcpy(form->backend, own->facts.backend, sizeof form->backend);
 	for (struct place at = first_place; is_place(at); at = next_place(at))
-		numbers[n++] = read_number(own, at.row, at.i);
-	r = ranks_send(ranks, 0, RANKS_TAG_CENSUS, numbers, n * sizeof *numbers, &transfer);
+		form->numbers[n++] = read_number(own, at.row, at.i);
+	r = ranks_send(ranks, 0, RANKS_TAG_CENSUS, form, form_nbytes(), &transfer);
 	if (r == 0)
 		r = ranks_wait(ranks, &transfer);
-	free(numbers);
+	free(form);
 	return r;
 }
 
-/* An entry that has all its numbers from a list, and its names from another one. */
-static void take_numbers(const uint64_t *numbers, const struct census_entry *like,
-			 struct census_entry *ret_entry)
+/* An entry of what was sent, and with all other names of another one. */
+static void take_form(const struct form *form, const struct census_entry *like,
+		      struct census_entry *ret_entry)
 {
+	const uint64_t *number = form->numbers;
+
 	*ret_entry = *like;
+	memcpy(ret_entry->facts.backend, form->backend, sizeof form->backend - 1);
 	for (struct place at = first_place; is_place(at); at = next_place(at))
-		*number_at(ret_entry, at.row, at.i) = *numbers++;
+		*number_at(ret_entry, at.row, at.i) = *number++;
 	note_phases(ret_entry);
 }
 
 static int receive_one(struct ranks *ranks, unsigned rank, const struct census_entry *own,
 		       struct census_entry *ret_entry)
 {
-	const size_t nbytes = count_numbers() * sizeof(uint64_t);
-	uint64_t *numbers = malloc(nbytes);
+	const size_t nbytes = form_nbytes();
+	struct form *form = malloc(nbytes);
 	struct ranks_transfer transfer;
 	int r;
 
-	if (!numbers)
+	if (!form)
 		return fail_memory(ranks);
-	r = ranks_receive(ranks, rank, RANKS_TAG_CENSUS, numbers, nbytes, &transfer);
+	r = ranks_receive(ranks, rank, RANKS_TAG_CENSUS, form, nbytes, &transfer);
 	if (r == 0)
 		r = ranks_wait(ranks, &transfer);
 	if (r == 0 && transfer.nbytes != nbytes)
 		r = fail(-EBADMSG, "rank %u on %s has sent %zu bytes of statistics, and not %zu",
 			 rank, ranks_host(ranks, rank), transfer.nbytes, nbytes);
 	if (r == 0)
-		take_numbers(numbers, own, ret_entry);
-	free(numbers);
+		take_form(form, own, ret_entry);
+	free(form);
 	return r;
 }
 

@@ -20,7 +20,8 @@ struct census_entry {
 struct census {
 	/*
 	 * Bytes, records and times of processors are added up, and so is memory; of how long
-	 * something took it is what the slowest rank has. Names are those of the first.
+	 * something took it is what the slowest rank has. Names are those of the first;
+	 * only which devices it has each rank says for itself (facts.backend).
 	 */
 	struct census_entry all;
 	unsigned n;

@@ -13,6 +13,14 @@ have() {
 	cmp -s expected_devices devices || broken "not $*, but $(tr '\n' ',' < devices)"
 }
 
+# tell_of_it: what the last start told of that in the end, each rank for itself, is the same
+tell_of_it() {
+	sed -n 's/.*"device": "\([^"]*\)".*/\1/p' json > told
+	cmp -s expected_devices told || broken "told are $(tr '\n' ',' < told)"
+	sed -n 's/^  [0-9].* s  [^,]*, //p' stderr > told
+	cmp -s expected_devices told || broken "in the table are $(tr '\n' ',' < told)"
+}
+
 generate -n 200000 -t u64 -o random
 generate -n 20000 -R 24 -k 3:b10 -d few -o records
 
@@ -26,9 +34,10 @@ have 'a device apart (0)' 'a device apart (0)' 'a device apart (1)'
 
 claim "a list is shared out, and a rank can have several"
 run -u random -o expected
-ranks 2 --gpus=1,0,0 --device-memory=1M -u random -o out/x --debug
+ranks 2 --gpus=1,0,0 --device-memory=1M -u random -o out/x --debug --stats --stats-json=json
 as_expected 'a list'
 have 'a device apart (1)' '2 x a device apart (0, 0)'
+tell_of_it
 
 claim "ranks with a device and without write the same"
 run -S 4M random -o expected

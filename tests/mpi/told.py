@@ -28,6 +28,7 @@ def check_sums(stats):
         claim(stats[name] == total, f'{name}: {stats[name]}, and of ranks {total}')
     claim([rank['rank'] for rank in ranks] == list(range(len(ranks))), 'ranks are in order')
     claim(all(rank['host'] for rank in ranks), 'ranks are somewhere')
+    claim(all(rank['device'] for rank in ranks), 'ranks have something to sort with')
     most = max(rank['records_out'] for rank in ranks) * len(ranks) / stats['records_out']
     claim(abs(stats['imbalance_percent'] - 100 * (most - 1)) < 0.01, 'imbalance')
 
