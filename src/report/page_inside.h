@@ -55,6 +55,9 @@ void page_write_links(struct writer *writer);
 bool page_has_ranks(const struct writer *writer);
 void page_write_ranks(struct writer *writer);
 
+/* page_open_section(), of what is known of the first rank only: it says so. */
+void page_open_section_over_time(struct writer *writer, const char *id, const char *heading);
+
 /* --- page_work.c --- */
 
 void page_write_roles(struct writer *writer);

@@ -13,11 +13,23 @@ bool page_has_ranks(const struct writer *writer)
 	return writer->page->report->census != NULL;
 }
 
+void page_open_section_over_time(struct writer *writer, const char *id, const char *heading)
+{
+	const struct census *census = writer->page->report->census;
+
+	page_open_section(&writer->html, id, heading);
+	if (census)
+		html_element(&writer->html, "p", "Only of rank 0, on %s; a trace has all ranks.",
+			     census->hosts[0]);
+}
+
 static void open_table(struct html *html)
 {
-	struct page_column columns[MOST_COLUMNS] = { { "Rank", true }, { "On", false } };
+	struct page_column columns[MOST_COLUMNS] = { { "Rank", true },
+						     { "On", false },
+						     { "With", false } };
 	const struct by_rank_figure *figure;
-	unsigned n = 2;
+	unsigned n = 3;
 
 	for (unsigned i = 0; (figure = by_rank_figure(i)); i++)
 		if (figure->heading)
@@ -36,6 +48,7 @@ static void put_rank(struct html *html, const struct census *census, unsigned ra
 	html_open(html, "tr");
 	page_head_cell(html, "%u", rank);
 	page_cell(html, "%s", census->hosts[rank]);
+	page_cell(html, "%s", entry->facts.backend);
 	for (unsigned i = 0; (figure = by_rank_figure(i)); i++) {
 		if (!figure->heading)
 			continue;
@@ -61,7 +74,7 @@ void page_write_ranks(struct writer *writer)
 	html_element(html, "p",
 		     "%u ranks. The one that has written most has written %.2f %% more than its "
 		     "share. What is said above is of all of them together, and times are those of "
-		     "the slowest; what is shown over time is of the first.",
+		     "the slowest; what is shown over time, below, is of the first.",
 		     census->n, 100 * census_imbalance(census));
 	open_table(html);
 	for (unsigned i = 0; i < census->n && i < MOST_ROWS; i++)

@@ -100,7 +100,7 @@ void page_write_throughput(struct writer *writer)
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		frame.n_rows += has_moved(writer, stage);
-	page_open_section(html, "throughput", "Throughput");
+	page_open_section_over_time(writer, "throughput", "Throughput");
 	if (frame.n_rows == 0) {
 		html_element(html, "p", "Nothing moved.");
 		html_close(html);
@@ -217,7 +217,7 @@ void page_write_space(struct writer *writer)
 	const unsigned depth = html->depth;
 	struct picture picture;
 
-	page_open_section(html, "space", "Memory and space");
+	page_open_section_over_time(writer, "space", "Memory and space");
 	picture_init(&picture, writer);
 	picture_open(&picture, frame);
 	for (unsigned i = 0; i < n; i++)

@@ -186,7 +186,7 @@ void page_write_roles(struct writer *writer)
 		.row_height = 46,
 	};
 
-	page_open_section(&writer->html, "roles", "Who was at work");
+	page_open_section_over_time(writer, "roles", "Who was at work");
 	if (n)
 		put_workers(writer, workers, n, &frame);
 	else
@@ -216,7 +216,7 @@ void page_write_lanes(struct writer *writer)
 
 	if (n == 0)
 		return;
-	page_open_section(&writer->html, "lanes", "Lanes of the GPU");
+	page_open_section_over_time(writer, "lanes", "Lanes of the GPU");
 	put_workers(writer, workers, n, &frame);
 	html_close(&writer->html);
 }

@@ -12,6 +12,10 @@ python3 "$tests/told.py" out/json out/trace > findings 2>&1 || broken "$(cat fin
 [ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not told once"
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
 grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
+for part in roles throughput space; do
+	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Only of rank 0, on ' ||
+		broken "whose pictures those of $part are is not said"
+done
 ls out > names
 printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
 
