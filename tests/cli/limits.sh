@@ -54,14 +54,14 @@ make_group() {
 
 # A sanitizer takes terabytes of addresses, and much memory.
 if ! grep -q __sanitizer "$GSORT"; then
-	generate -n 12000000 -d few -o large
+	generate -n 7000000 -d few -o large
 	"$GSORT" large -o expected-large
 	generate -n 200000 -R 100 -k 0:b10 -d few -o mapped
 	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
 	! command -v zstd > zstd-path || zstd -q large
 
 	claim 'as many addresses as it may have'
-	limited ulimit -v 200000
+	limited ulimit -v 120000
 	sorts_every_way
 
 	claim 'as much memory as its control group may have'
