@@ -100,10 +100,16 @@ int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 	return map(file, PROT_READ, offset, nbytes, ret_mapping);
 }
 
+/* The page cache of a new file is filled as the mapping is: by large pages, if it is told so. */
 int mapping_open_to_write(const struct file *file, uint64_t offset, size_t nbytes,
 			  struct mapping *ret_mapping)
 {
-	return map(file, PROT_READ | PROT_WRITE, offset, nbytes, ret_mapping);
+	const int r = map(file, PROT_READ | PROT_WRITE, offset, nbytes, ret_mapping);
+
+	if (r == 0)
+		madvise((void *)atomic_load(&ret_mapping->guard->begin),
+			ret_mapping->guard->end - ret_mapping->guard->begin, MADV_HUGEPAGE);
+	return r;
 }
 
 void mapping_close(struct mapping *mapping)
