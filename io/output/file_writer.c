@@ -58,12 +58,19 @@ static bool is_only_for_writing(const struct file *file)
 	return (fcntl(file->fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
 }
 
-/* What may not be read is not mapped. */
+const struct file *file_writer_to_map(struct file_writer *writer)
+{
+	if (writer->again.fd < 0 && is_only_for_writing(writer->file))
+		file_reopen(writer->file, O_RDWR, &writer->again);
+	writer->to_map = writer->again.fd < 0 ? writer->file : &writer->again;
+	return writer->to_map;
+}
+
 void file_writer_divide(struct file_writer *writer, uint32_t n)
 {
 	writer->is_divided = n > 1;
-	if (n > 1 && writer->again.fd < 0 && is_only_for_writing(writer->file))
-		file_reopen(writer->file, O_RDWR, &writer->again);
+	if (n > 1)
+		file_writer_to_map(writer);
 }
 
 uint32_t file_writer_alignment(const struct file_writer *writer)
@@ -101,9 +108,7 @@ static int write_one_way(struct file_writer *writer, enum way way, uint64_t offs
 static int write_mapped(struct file_writer *writer, uint64_t offset, const void *data,
 			size_t nbytes)
 {
-	const struct file *file = writer->again.fd < 0 ? writer->file : &writer->again;
-
-	if (mapped_pieces_write_at(&writer->pieces, file, offset, data, nbytes) == 0)
+	if (mapped_pieces_write_at(&writer->pieces, writer->to_map, offset, data, nbytes) == 0)
 		return 0;
 	atomic_fetch_sub(&writer->nbytes[mapped], nbytes);
 	atomic_store(&writer->cannot_map, true);

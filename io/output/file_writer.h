@@ -25,6 +25,7 @@ struct file_writer {
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
 	bool is_divided;        /* among writers far from each other */
 	struct file again;      /* open to be mapped, where it is open for writing only */
+	const struct file *to_map;
 
 	struct ways ways;              /* where several would do, */
 	struct ways_together together; /* or mappings among them */
@@ -49,6 +50,9 @@ void file_writer_pass_by_cache(struct file_writer *writer);
 
 /* writers go on from n places far from each other: mappings may be faster, if there are several. */
 void file_writer_divide(struct file_writer *writer, uint32_t n);
+
+/* The file, open for what mappings need: what may not be read is not mapped. The writer's. */
+const struct file *file_writer_to_map(struct file_writer *writer);
 
 /* 0, or the alignment of memory and place that makes writes past the cache possible. */
 uint32_t file_writer_alignment(const struct file_writer *writer);

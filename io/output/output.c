@@ -339,6 +339,27 @@ void output_divide(struct output *output, uint32_t n_writers)
 	file_writer_divide(&output->writer, n_writers);
 }
 
+/* Room for what it takes, and three times as much for what its sort may store meanwhile. */
+enum { AMPLE_TIMES = 4 };
+
+void output_make_ready(struct output *output, uint32_t n_writers, unsigned n_threads)
+{
+	const uint64_t nbytes = output->reservation.total_nbytes;
+
+	if (output->reservation.is_real && !output->early && nbytes > 0 &&
+	    reservation_free_nbytes(&output->target.file) / AMPLE_TIMES >= nbytes)
+		early_pages_start(file_writer_to_map(&output->writer), &output->reservation,
+				  n_writers, n_threads, &output->early);
+}
+
+void output_stop_readying(struct output *output)
+{
+	if (!output)
+		return;
+	early_pages_stop(output->early);
+	output->early = NULL;
+}
+
 struct file_writer_ways output_ways(const struct output *output)
 {
 	return file_writer_ways(&output->writer);
@@ -417,8 +438,10 @@ static int cut(struct output *output)
 static int finish_file(struct output *output)
 {
 	struct target *target = &output->target;
-	int r = output_finish_writes(output);
+	int r;
 
+	output_stop_readying(output);
+	r = output_finish_writes(output);
 	if (r == 0)
 		r = cut(output);
 	return r == 0 && target->replacement ?
@@ -500,6 +523,7 @@ void output_abort(struct output *output)
 {
 	if (!output)
 		return;
+	output_stop_readying(output);
 	if (output->cut && cut_back_is_ours(output->cut))
 		file_truncate(&output->target.file, output->target.base);
 	forget_where_it_begins(output);

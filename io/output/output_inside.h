@@ -13,6 +13,7 @@
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_writer.h"
 #include "io/output/cut_back.h"
+#include "io/output/early_pages.h"
 #include "io/output/output.h"
 #include "io/output/reservation.h"
 #include "io/output/target.h"
@@ -30,6 +31,7 @@ struct output {
 	struct cut_back own_cut;        /* what that is where nobody has lent a table */
 
 	struct file_writer writer; /* of the target's file */
+	struct early_pages *early; /* of it; NULL: none */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 

@@ -257,24 +257,31 @@ static uint64_t measure_rlimit(const char *root, const char *limit_label, const 
 	return headroom(limit, used_kib << 10);
 }
 
-static uint64_t measure_system(const char *root)
+static uint64_t measure_system(const char *root, const char *label)
 {
 	struct text meminfo;
-	uint64_t available_kib;
+	uint64_t kib;
 
 	read_text(root, "/proc", "meminfo", &meminfo);
-	available_kib = parse_number(behind_label(&meminfo, "MemAvailable:"), NO_LIMIT);
-	return available_kib == NO_LIMIT ? NO_LIMIT : available_kib << 10;
+	kib = parse_number(behind_label(&meminfo, label), NO_LIMIT);
+	return kib == NO_LIMIT ? NO_LIMIT : kib << 10;
 }
 
 uint64_t memory_available_nbytes(const char *root)
 {
-	uint64_t nbytes = measure_system(root);
+	uint64_t nbytes = measure_system(root, "MemAvailable:");
 
 	nbytes = least(nbytes, measure_groups(root, memory_hierarchies));
 	nbytes = least(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
 	nbytes = least(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
 	return nbytes == NO_LIMIT ? UNKNOWN_NBYTES : nbytes;
+}
+
+uint64_t memory_free_nbytes(const char *root)
+{
+	const uint64_t nbytes = measure_system(root, "MemFree:");
+
+	return nbytes == NO_LIMIT ? 0 : least(nbytes, memory_available_nbytes(root));
 }
 
 /* Set bits of the mask "ff,ffffffff" of processors that the scheduler may choose. */

@@ -21,6 +21,9 @@
 /* Bytes that this process can still use. 64 MiB if nothing can be found out. */
 uint64_t memory_available_nbytes(const char *root);
 
+/* Of these, what nothing lies in that could be of use: page cache that would have to go. */
+uint64_t memory_free_nbytes(const char *root);
+
 /* What of this process is in memory now, mapped files included; 0 if that cannot be found out. */
 uint64_t memory_resident_nbytes(void);
 

@@ -21,7 +21,6 @@ enum {
 	LONG_BLOCK_NBYTES = 64 << 10, /* for a message of its own */
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
-	USUAL_RANGES = 8,      /* writers of one file, at most: more are not faster */
 	LEAST_RANGE_NBYTES = 256 << 20,
 	COPIED_RANGE_NBYTES = 1 << 30, /* of memory, for a range of what is copied to a device */
 	CHUNKS_AT_LEAST = 32,          /* so that reading, sorting and spilling can overlap */
@@ -317,7 +316,7 @@ static uint32_t usual_ranges(const struct plan_request *request, const struct pl
 {
 	const uint64_t limit_nbytes = request->limit ? times(request->limit, plan->record_nbytes) :
 						       UINT64_MAX;
-	uint64_t n = at_most(at_most(request->n_threads / 2, USUAL_RANGES),
+	uint64_t n = at_most(at_most(request->n_threads / 2, PLAN_USUAL_RANGES),
 			     at_most(nbytes, limit_nbytes) / LEAST_RANGE_NBYTES);
 
 	if (plan->copies && !plan->fits)

@@ -55,6 +55,9 @@
 /* What is said of an endless input is said of each GiB. */
 #define PLAN_PER_NBYTES (UINT64_C(1) << 30)
 
+/* Writers of one file, at most, unless others are asked for: more are not faster. */
+enum { PLAN_USUAL_RANGES = 8 };
+
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/input/format.h"
+#include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/plan/page_cache.h"
 #include "src/sort/account.h"
@@ -220,6 +221,35 @@ static void choose_way_of(struct output *output, enum page_cache_use use)
 	}
 }
 
+/* With less it is over before it can pay. */
+static const uint64_t least_ready_nbytes = UINT64_C(512) << 20;
+
+/* Of the processors, a part: others are about to read. */
+enum { READYING_THREADS_PART = 4 };
+
+/* Will runs be merged into this file, the only one, from several places at once? */
+static bool can_be_made_ready(const struct result *result)
+{
+	const struct sort_spec *spec = result->spec;
+
+	return !result_has_parts(result) && !spec->ranks && !spec->merges && !result->checkpoint &&
+	       spec->n_ranges != 1;
+}
+
+/* Free memory: neither the input nor anything else should leave the page cache for it. */
+void result_make_ready(struct result *result)
+{
+	const struct sort_spec *spec = result->spec;
+	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
+	const unsigned n_threads = setup_n_threads(spec) / READYING_THREADS_PART;
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < least_ready_nbytes || n_threads == 0 ||
+	    !can_be_made_ready(result) || nbytes / 4 * 5 > memory_free_nbytes(""))
+		return;
+	output_make_ready(result->outputs[0], spec->n_ranges ? spec->n_ranges : PLAN_USUAL_RANGES,
+			  n_threads);
+}
+
 static void choose_way(struct result *result, uint64_t nbytes)
 {
 	const enum page_cache_use use = page_cache_use(result->job, nbytes);
@@ -237,6 +267,8 @@ void result_choose_way(struct result *result)
 {
 	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
 
+	if (!result->job->plan.fits && !result_has_parts(result))
+		output_stop_readying(result->outputs[0]); /* what is stored needs the memory more */
 	if (nbytes != OUTPUT_SIZE_UNKNOWN)
 		choose_way(result, nbytes);
 }

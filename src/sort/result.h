@@ -96,6 +96,12 @@ const char *result_name(const struct result *result);
 bool result_is_ordered(const struct result *result);
 
 /*
+ * A device is about to be started, and host processors have nothing to do meanwhile: have them make
+ * one file ready, if that is large, and memory and disk have room for it beside all else.
+ */
+void result_make_ready(struct result *result);
+
+/*
  * Choose the way to where it is to lie, when the job is planned; and, if only then it is known how
  * large it will be, when all runs are there, which make nbytes.
  */

@@ -104,8 +104,11 @@ static int open_workers(struct job *job, const struct backend *backend, const st
 		.share = setup->devices,
 	};
 
-	if (backend != &backend_cpu)
+	if (backend != &backend_cpu) {
 		input_prefetch(job->input, prefetch_nbytes);
+		if (setup->result)
+			result_make_ready(setup->result);
+	}
 	return workers_open(job, backend, setup->spec, &wish);
 }
 

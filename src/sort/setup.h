@@ -22,9 +22,12 @@ struct settled {
 	const struct sort_observer *observer;
 };
 
+struct result;
+
 struct setup {
 	const struct sort_spec *spec;
 	struct checkpoint *checkpoint; /* where runs are kept; NULL: nowhere */
+	struct result *result;         /* where they go; NULL: nowhere */
 	bool ordered_output;           /* as in plan_request */
 	bool counts_first;             /* as well */
 	bool explains;                 /* only a plan is wanted, ... */

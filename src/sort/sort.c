@@ -32,7 +32,9 @@ static int tell_devices(const struct sort *sort)
 /* The output first: whoever feeds us may wait for it. */
 static int open_rest(struct sort *sort)
 {
-	struct setup setup = { .spec = sort->spec, .checkpoint = sort->checkpoint };
+	struct setup setup = { .spec = sort->spec,
+			       .checkpoint = sort->checkpoint,
+			       .result = &sort->result };
 	int r = result_open(sort->spec, &sort->job, sort->spec->ranks ? NULL : sort->checkpoint,
 			    &sort->result);
 

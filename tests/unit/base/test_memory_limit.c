@@ -82,12 +82,14 @@ static void without_limits_free_memory_decides(void **state)
 	     "Max data size             unlimited            unlimited            bytes\n"
 	     "Max address space         unlimited            unlimited            bytes\n");
 	assert_available(4096 * MIB);
+	assert_int_equal(memory_free_nbytes(root), UINT64_C(1000000) << 10);
 }
 
 static void nothing_known_is_little_memory(void **state)
 {
 	(void)state;
 	assert_available(64 * MIB);
+	assert_int_equal(memory_free_nbytes(root), 0);
 }
 
 static void cgroup_v2_limit_less_usage_decides(void **state)
@@ -98,6 +100,7 @@ static void cgroup_v2_limit_less_usage_decides(void **state)
 	give("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
 	give("/sys/fs/cgroup/user.slice/job/memory.current", "104857600\n");
 	assert_available(200 * MIB);
+	assert_int_equal(memory_free_nbytes(root), 200 * MIB);
 }
 
 static void group_above_limits_too(void **state)
