@@ -199,7 +199,7 @@ static void read_older_first(struct output *output, uint64_t end)
 /* Take up the part that is written already. */
 static int restore(struct output *output, const struct output_kept *kept)
 {
-	const uint64_t end = kept->nbytes ? kept->offset + kept->nbytes : 0;
+	const uint64_t end = kept->nbytes ? kept->end : 0;
 	const int r = file_truncate(&output->target.file, end);
 
 	if (r == 0)

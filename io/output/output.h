@@ -92,13 +92,14 @@ size_t output_memory_nbytes(void);
 
 /* A file under construction that outlives the process. */
 struct output_kept {
-	const char *name;        /* hidden, beside the target; must outlive the output */
-	uint64_t offset, nbytes; /* a part of it that an earlier process has written; or 0 */
+	const char *name; /* hidden, beside the target; must outlive the output */
+	uint64_t nbytes;  /* that an earlier process has written of it, in one piece or several, */
+	uint64_t end;     /* and where the last of them ends; or 0 */
 };
 
 /*
  * The same for a regular file, which has a hidden name from the start, under which it is left
- * unless it is committed. What is behind the part that is written already is cut off.
+ * unless it is committed. What is behind the last that is written already is cut off.
  */
 int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output);

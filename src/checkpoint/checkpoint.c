@@ -42,11 +42,12 @@ static int check_input(const struct sort_spec *spec, const struct input *input)
 	return 0;
 }
 
-static const struct merge_point *skip(void *context)
+static const struct merge_range *taken_up(void *context, uint32_t *ret_n)
 {
 	const struct checkpoint *checkpoint = context;
 
-	return checkpoint->skip.key ? &checkpoint->skip : NULL;
+	*ret_n = checkpoint->taken_up ? (uint32_t)checkpoint->state.n_ranges : 0;
+	return checkpoint->taken_up;
 }
 
 void checkpoint_leave_runs(struct checkpoint *checkpoint)
@@ -63,7 +64,6 @@ static struct checkpoint *checkpoint_make(void)
 		return NULL;
 	}
 	pthread_mutex_init(&checkpoint->lock, NULL);
-	checkpoint->last_pending = &checkpoint->pending;
 	return checkpoint;
 }
 
@@ -80,7 +80,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
-	checkpoint->keeper = (struct keeper){ checkpoint, skip, checkpoint_run_stored };
+	checkpoint->keeper = (struct keeper){ checkpoint, taken_up, checkpoint_run_stored };
 	if (spec->ranks)
 		r = checkpoint_files_init_rank(&checkpoint->files, io, spec->checkpoint_path,
 					       ranks_rank(spec->ranks));
@@ -122,8 +122,8 @@ static int check_output(const struct checkpoint *checkpoint, struct output *outp
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	struct records_of records = { output, checkpoint->spec->header_nbytes };
-	size_t bad;
-	int r = written_parts_check(state->parts, state->n_parts, read_output, &records, &bad);
+	struct output_part bad;
+	int r = written_parts_check_all(state, read_output, &records, &bad);
 
 	if (r != -EBADMSG)
 		return r;
@@ -131,8 +131,8 @@ static int check_output(const struct checkpoint *checkpoint, struct output *outp
 		    "%s: %" PRIu64 " bytes at %" PRIu64
 		    " of the output under construction, %s, are "
 		    "not what was written; %s",
-		    checkpoint->files.path, state->parts[bad].nbytes, state->parts[bad].offset,
-		    state->header.output_name, checkpoint_advise(checkpoint).text);
+		    checkpoint->files.path, bad.nbytes, bad.offset, state->header.output_name,
+		    checkpoint_advise(checkpoint).text);
 }
 
 /* Remember which file the output is, to know it again when it has its name. */
@@ -157,8 +157,8 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct output_kept kept = {
 		.name = state->header.output_name,
-		.offset = checkpoint->spec->header_nbytes,
-		.nbytes = output_parts_nbytes(state->parts, state->n_parts),
+		.nbytes = checkpoint_state_nbytes(state),
+		.end = checkpoint->spec->header_nbytes + checkpoint_state_end(state),
 	};
 	int r = output_open_kept(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,
 				 &kept, ret_output);
@@ -177,18 +177,31 @@ static void say_what_is_there(const struct checkpoint *checkpoint, uint64_t n_re
 		return;
 	size_format(n_records * checkpoint->layout->record_nbytes, in_runs);
 	size_format(input_total_nbytes(checkpoint->input), input);
-	size_format(output_parts_nbytes(state->parts, state->n_parts), written);
+	size_format(checkpoint_state_nbytes(state), written);
 	tell("resuming: %zu runs hold %s of %s, and %s of the output are written", state->n_runs,
 	     in_runs, input, written);
 }
 
-static int restore_parts(struct checkpoint *checkpoint)
+/* For whoever merges: where each range is to be taken up. */
+static int take_up_ranges(struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	int r = written_parts_add(&checkpoint->written, state->parts, state->n_parts);
 
-	checkpoint->n_queued = checkpoint->n_saved = state->n_parts;
-	return r;
+	if (!checkpoint_state_has_points(state))
+		return 0;
+	checkpoint->taken_up = calloc(state->n_ranges, sizeof *checkpoint->taken_up);
+	if (!checkpoint->taken_up)
+		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint", state->n_ranges);
+	for (size_t i = 0; i < state->n_ranges; i++) {
+		const struct checkpoint_range *range = &state->ranges[i];
+
+		checkpoint->taken_up[i] = (struct merge_range){
+			.key = range->key,
+			.position = range->begin / checkpoint->layout->output_nbytes,
+			.start = range->has_point ? &range->point : NULL,
+		};
+	}
+	return 0;
 }
 
 /* Times may say that inputs are the same when they are not. */
@@ -223,7 +236,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	struct ledger sum = { 0 };
-	int r = restore_parts(checkpoint);
+	int r = checkpoint_restore_progress(checkpoint);
 
 	for (size_t i = 0; i < state->n_runs; i++)
 		ledger_add(&sum, state->runs[i].run.origin);
@@ -233,9 +246,10 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, str
 		r = check_inputs(checkpoint, job);
 	if (r == 0)
 		r = checkpoint_restore_runs(checkpoint, job, store);
+	if (r == 0)
+		r = take_up_ranges(checkpoint);
 	if (r < 0)
 		return r;
-	checkpoint->skip.key = state->point.key;
 	atomic_store(&checkpoint->is_worth, state->n_runs > 0);
 	say_what_is_there(checkpoint, sum.read.n_records);
 	checkpoint_state_free_runs(&checkpoint->state);

@@ -3,7 +3,8 @@
  *
  *	open -> open_output, open_spill -> restore		what is there already
  *	     -> add_run*					a spilled run is complete
- *	     -> start_merge -> { note_point, note_written }*	windows of the output are
+ *	     -> start_merge -> note_ranges			of the output
+ *		-> { note_point, note_written }*		windows of it are written
  *	     -> finish -> (the output gets its name) -> remove
  *	close: after a failure, keeps it all
  *
@@ -70,14 +71,19 @@ void checkpoint_leave_runs(struct checkpoint *checkpoint);
 int checkpoint_end_saving(struct checkpoint *checkpoint);
 
 /*
- * The final merge begins: makes the sink start where the last one got to, and tells it which points
+ * The final merge begins: makes the sink go on where the last one got to, and tells it which points
  * are wanted. With -u all runs must be stored if any is. The runs must not change any more.
  */
 void checkpoint_start_merge(struct checkpoint *checkpoint, const struct run_store *store,
 			    struct sink *sink);
 
-/* For the sink: a point (merge.h), and a window that has been written. Thread-safe. */
-int checkpoint_note_point(struct checkpoint *checkpoint, const struct merge_point *point);
+/* For the sink (sink.h): the ranges that it is merged in, before anything is written. */
+int checkpoint_note_ranges(struct checkpoint *checkpoint, const struct merge_range *ranges,
+			   uint32_t n);
+
+/* And a point of one of them, and a window that has been written. Thread-safe. */
+int checkpoint_note_point(struct checkpoint *checkpoint, uint32_t range,
+			  const struct merge_point *point);
 int checkpoint_note_written(struct checkpoint *checkpoint, uint64_t offset, const void *data,
 			    size_t nbytes);
 

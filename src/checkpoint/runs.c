@@ -220,17 +220,33 @@ int checkpoint_restore_runs(const struct checkpoint *checkpoint, const struct jo
 		if (r < 0)
 			return r;
 	}
-	if (state->has_point)
-		checkpoint_discard_before(checkpoint->layout, state->point.key, store->runs,
-					  store->n);
+	for (size_t i = 0; i < state->n_ranges; i++)
+		if (state->ranges[i].has_point)
+			checkpoint_discard_between(checkpoint->layout, state->ranges[i].key,
+						   state->ranges[i].point.key, store->runs,
+						   store->n);
 	return 0;
 }
 
-void checkpoint_discard_before(const struct layout *layout, const void *key,
-			       struct run *const *runs, size_t n)
+/*
+ * Of keys longer than what is known of blocks, those that begin like the first of a range are read
+ * again to find it (run_cut()).
+ */
+static uint64_t find_first(const struct run *run, const struct layout *layout, const void *from)
 {
-	const code_t beginning = layout_key_beginning(layout, key);
+	return from ? run_n_blocks_before(run, 0, run_n_blocks(run),
+					  layout_key_beginning(layout, from),
+					  layout_key_nbytes(layout) > sizeof(code_t)) :
+		      0;
+}
+
+void checkpoint_discard_between(const struct layout *layout, const void *from, const void *to,
+				struct run *const *runs, size_t n)
+{
+	const code_t end = layout_key_beginning(layout, to);
 
 	for (size_t i = 0; i < n; i++)
-		run_discard_before(runs[i], run_seek(runs[i], beginning));
+		if (!run_is_resident(runs[i]))
+			run_discard_between(runs[i], find_first(runs[i], layout, from),
+					    run_seek(runs[i], end));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/codec/codec.h"
+#include "src/base/begins.h"
 #include "src/base/messages.h"
 
 /* What is left of a payload. */
@@ -139,74 +140,215 @@ static int visit_run(struct checkpoint_state *state, struct cursor *cursor)
 	return r;
 }
 
-uint64_t output_parts_nbytes(const struct output_part *parts, size_t n)
+uint64_t output_parts_end(uint64_t begin, const struct output_part *parts, size_t n)
 {
-	return n ? parts[n - 1].offset + parts[n - 1].nbytes : 0;
+	return n ? parts[n - 1].offset + parts[n - 1].nbytes : begin;
 }
 
-/* Parts that go on where the last ones ended. */
-static int add_parts(struct checkpoint_state *state, struct cursor *cursor, uint64_t n)
+static uint64_t range_end(const struct checkpoint_range *range)
 {
-	uint64_t end = output_parts_nbytes(state->parts, state->n_parts);
-	const void *from = take(cursor, n, sizeof *state->parts);
+	return output_parts_end(range->begin, range->parts, range->n_parts);
+}
+
+bool checkpoint_state_has_points(const struct checkpoint_state *state)
+{
+	for (size_t i = 0; i < state->n_ranges; i++)
+		if (state->ranges[i].has_point)
+			return true;
+	return false;
+}
+
+uint64_t checkpoint_state_nbytes(const struct checkpoint_state *state)
+{
+	uint64_t nbytes = 0;
+
+	for (size_t i = 0; i < state->n_ranges; i++)
+		nbytes += range_end(&state->ranges[i]) - state->ranges[i].begin;
+	return nbytes;
+}
+
+uint64_t checkpoint_state_end(const struct checkpoint_state *state)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < state->n_ranges; i++)
+		if (state->ranges[i].n_parts)
+			end = range_end(&state->ranges[i]);
+	return end;
+}
+
+static void forget_point(struct checkpoint_range *range)
+{
+	free((void *)range->point.key);
+	free((void *)range->point.first);
+	free((void *)range->point.last);
+	range->point = (struct merge_point){ 0 };
+}
+
+static void free_ranges(struct checkpoint_state *state)
+{
+	for (size_t i = 0; i < state->n_ranges; i++) {
+		struct checkpoint_range *range = &state->ranges[i];
+
+		free(range->key);
+		forget_point(range);
+		free(range->parts);
+	}
+	free(state->ranges);
+	state->ranges = NULL;
+	state->n_ranges = 0;
+}
+
+static int make_ranges(struct checkpoint_state *state, size_t n)
+{
+	free_ranges(state);
+	state->ranges = calloc(n, sizeof *state->ranges);
+	if (!state->ranges)
+		return fail(-ENOMEM, "no memory for %zu ranges of a checkpoint", n);
+	state->n_ranges = n;
+	return 0;
+}
+
+/* begins: n; keys: n of nbytes each. */
+static int fill_ranges(struct checkpoint_state *state, const uint64_t *begins, const char *keys)
+{
+	for (size_t i = 0; i < state->n_ranges; i++) {
+		struct checkpoint_range *range = &state->ranges[i];
+
+		if (begins[i] < (i ? begins[i - 1] : 0) || begins[i] > (i ? INT64_MAX : 0))
+			return -EBADMSG;
+		range->begin = begins[i];
+		if (i)
+			range->key = copy(keys + i * state->key_nbytes, state->key_nbytes);
+		if (i && !range->key)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* As long as nothing is written in them, others may take their place. */
+static int visit_ranges(struct checkpoint_state *state, struct cursor *cursor)
+{
+	struct saved_ranges saved;
+	const void *begins, *keys;
+	int r;
+
+	if (checkpoint_state_has_points(state) || !take_struct(cursor, &saved, sizeof saved) ||
+	    saved.n_ranges == 0 || saved.n_ranges > UINT32_MAX ||
+	    saved.key_nbytes < sizeof(code_t) || saved.key_nbytes > cursor->nbytes)
+		return -EBADMSG;
+	begins = take(cursor, saved.n_ranges, sizeof(uint64_t));
+	keys = take(cursor, saved.n_ranges, saved.key_nbytes);
+	if (!begins || !keys || cursor->nbytes)
+		return -EBADMSG;
+	r = make_ranges(state, saved.n_ranges);
+	state->key_nbytes = saved.key_nbytes;
+	return r < 0 ? r : fill_ranges(state, begins, keys);
+}
+
+/* Of range i: parts that go on where its last ones ended, up to the next range. */
+static int add_parts(struct checkpoint_state *state, size_t i, struct cursor *cursor, uint64_t n)
+{
+	struct checkpoint_range *range = &state->ranges[i];
+	const uint64_t most = i + 1 < state->n_ranges ? range[1].begin : INT64_MAX;
+	uint64_t end = range_end(range);
+	const void *from = take(cursor, n, sizeof *range->parts);
 	struct output_part *parts;
 
 	if (!from)
 		return -EBADMSG;
-	parts = realloc(state->parts, (state->n_parts + n + 1) * sizeof *parts);
+	parts = realloc(range->parts, (range->n_parts + n + 1) * sizeof *parts);
 	if (!parts)
 		return fail(-ENOMEM, "no memory for the output's parts of a checkpoint");
-	state->parts = parts;
-	parts += state->n_parts;
+	range->parts = parts;
+	parts += range->n_parts;
 	memcpy(parts, from, n * sizeof *parts);
-	for (uint64_t i = 0; i < n; i++) {
-		if (parts[i].offset != end || parts[i].nbytes == 0 ||
-		    parts[i].nbytes > INT64_MAX - end)
+	for (uint64_t j = 0; j < n; j++) {
+		if (parts[j].offset != end || parts[j].nbytes == 0 || parts[j].nbytes > most - end)
 			return -EBADMSG;
-		end += parts[i].nbytes;
+		end += parts[j].nbytes;
 	}
-	state->n_parts += n;
+	range->n_parts += n;
 	return 0;
+}
+
+/* What follows the parts. */
+static int take_point(struct checkpoint_range *range, const struct saved_point *saved,
+		      struct cursor *cursor)
+{
+	const void *key = take(cursor, saved->key_nbytes, 1);
+	const void *first = take(cursor, saved->edge_nbytes, 1);
+	const void *last = take(cursor, saved->edge_nbytes, 1);
+
+	if (!key || !first || !last || cursor->nbytes)
+		return -EBADMSG;
+	forget_point(range);
+	range->point = (struct merge_point){ .key = copy(key, saved->key_nbytes),
+					     .first = copy(first, saved->edge_nbytes),
+					     .last = copy(last, saved->edge_nbytes),
+					     .result = saved->result };
+	range->has_point = true;
+	range->n_at_point = range->n_parts;
+	return range->point.key && range->point.first && range->point.last ? 0 : -ENOMEM;
 }
 
 static int visit_point(struct checkpoint_state *state, struct cursor *cursor)
 {
+	const bool has_points = checkpoint_state_has_points(state);
 	struct saved_point saved;
-	const void *key, *edge;
 	int r;
 
-	if (!take_struct(cursor, &saved, sizeof saved))
+	if (!take_struct(cursor, &saved, sizeof saved) || saved.range >= state->n_ranges ||
+	    saved.key_nbytes != state->key_nbytes ||
+	    (has_points && saved.edge_nbytes != state->edge_nbytes))
 		return -EBADMSG;
-	r = add_parts(state, cursor, saved.n_parts);
-	if (r < 0)
-		return r;
-	key = take(cursor, saved.key_nbytes, 1);
-	edge = take(cursor, saved.edge_nbytes, 1);
-	if (!key || !edge || saved.key_nbytes < sizeof(code_t) || cursor->nbytes)
-		return -EBADMSG;
-	free((void *)state->point.key);
-	free((void *)state->point.last);
-	state->point = (struct merge_point){ .key = copy(key, saved.key_nbytes),
-					     .last = copy(edge, saved.edge_nbytes),
-					     .result = saved.result };
-	state->key_nbytes = saved.key_nbytes;
 	state->edge_nbytes = saved.edge_nbytes;
-	state->has_point = true;
-	return state->point.key && state->point.last ? 0 : -ENOMEM;
+	r = add_parts(state, saved.range, cursor, saved.n_parts);
+	return r < 0 ? r : take_point(&state->ranges[saved.range], &saved, cursor);
 }
 
+/* How many of the parts are of the range that the first of them is in, which is *ret_range. */
+static uint64_t count_in_range(const struct checkpoint_state *state, const struct cursor *cursor,
+			       uint64_t n, size_t *ret_range)
+{
+	const struct output_part *parts = (const void *)cursor->at;
+	uint64_t i = 1, end = UINT64_MAX;
+
+	*ret_range = begins_find(state->ranges, sizeof *state->ranges,
+				 offsetof(struct checkpoint_range, begin), state->n_ranges,
+				 parts->offset);
+	if (*ret_range + 1 < state->n_ranges)
+		end = state->ranges[*ret_range + 1].begin;
+	while (i < n && parts[i].offset < end)
+		i++;
+	return i;
+}
+
+/* What was only in memory was written without points, in no ranges that matter. */
 static int visit_done(struct checkpoint_state *state, struct cursor *cursor)
 {
-	if (!take_struct(cursor, &state->done, sizeof state->done))
+	uint64_t n;
+	int r = 0;
+
+	if (!take_struct(cursor, &state->done, sizeof state->done) ||
+	    cursor->nbytes / sizeof(struct output_part) < state->done.n_parts)
 		return -EBADMSG;
-	state->is_done = true;
-	return add_parts(state, cursor, state->done.n_parts);
+	if (state->n_ranges == 0)
+		r = make_ranges(state, 1);
+	state->is_done = r == 0;
+	for (uint64_t left = state->done.n_parts; left && r == 0; left -= n) {
+		size_t range;
+
+		n = count_in_range(state, cursor, left, &range);
+		r = add_parts(state, range, cursor, n);
+	}
+	return r;
 }
 
 void checkpoint_state_forget_done(struct checkpoint_state *state)
 {
-	if (state->is_done)
-		state->n_parts -= state->done.n_parts;
+	for (size_t i = 0; state->is_done && i < state->n_ranges; i++)
+		state->ranges[i].n_parts = state->ranges[i].n_at_point;
 	state->is_done = false;
 }
 
@@ -225,6 +367,8 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 		return take_struct(&cursor, &state->output, sizeof state->output) ? 0 : -EBADMSG;
 	case RECORD_RUN:
 		return visit_run(state, &cursor);
+	case RECORD_RANGES:
+		return visit_ranges(state, &cursor);
 	case RECORD_POINT:
 		return visit_point(state, &cursor);
 	case RECORD_DONE:
@@ -250,9 +394,7 @@ void checkpoint_state_free(struct checkpoint_state *state)
 {
 	checkpoint_state_free_runs(state);
 	free(state->description);
-	free((void *)state->point.key);
-	free((void *)state->point.last);
-	free(state->parts);
+	free_ranges(state);
 	*state = (struct checkpoint_state){ 0 };
 }
 

@@ -5,8 +5,9 @@
  *	OUTPUT	which file that is
  *	RUN	a spilled run: what part of the input it holds, and the index of its blocks;
  *		it takes the place of runs that were merged into it
- *	POINT	where the final merge can be taken up (merge.h), and the checksums of what has been
- *		written since the point before
+ *	RANGES	where the ranges of the final merge begin, as long as nothing of it is written
+ *	POINT	where a range of it can be taken up (sink.h), and the checksums of what has been
+ *		written of it since the point before
  *	DONE	the output is complete, and about to be given its name
  *	DAMAGED	a block of a run was not what was written when it was read
  *
@@ -25,7 +26,8 @@ enum checkpoint_record {
 	RECORD_RUN,
 	RECORD_POINT,
 	RECORD_DONE,
-	RECORD_DAMAGED
+	RECORD_DAMAGED,
+	RECORD_RANGES
 };
 
 struct saved_header {
@@ -49,10 +51,16 @@ struct output_part {
 	uint64_t checksum; /* checksum64() */
 };
 
+/* What follows: where each begins, as the parts do, and then as many keys; the first has none. */
+struct saved_ranges {
+	uint64_t n_ranges, key_nbytes;
+};
+
 struct saved_point {
 	struct merge_result result;
+	uint64_t range;
 	uint64_t key_nbytes, edge_nbytes;
-	uint64_t n_parts; /* which follow, and then the key and the edge */
+	uint64_t n_parts; /* which follow, and then the key and the two edges */
 };
 
 struct saved_done {
@@ -60,7 +68,7 @@ struct saved_done {
 	uint64_t output_nbytes;                   /* its size, ... */
 	int64_t modified_seconds, modified_nanos; /* and the time of its last modification */
 	uint64_t around;                          /* written_parts_sum_around() */
-	uint64_t n_parts;                         /* which follow */
+	uint64_t n_parts;                         /* which follow, of one range after the other */
 };
 
 struct saved_damage {
@@ -73,6 +81,16 @@ struct checkpoint_run {
 	struct run_block *blocks;
 };
 
+/* A range of the final merge. */
+struct checkpoint_range {
+	uint64_t begin; /* in the output */
+	void *key;      /* that it begins in front of; NULL: it is the first */
+	bool has_point;
+	struct merge_point point;
+	struct output_part *parts; /* n_parts, without a gap from `begin` on */
+	size_t n_parts, n_at_point;
+};
+
 struct checkpoint_state {
 	struct saved_header header;
 	char *description; /* description.h; NULL: there is no checkpoint yet */
@@ -80,11 +98,9 @@ struct checkpoint_state {
 	struct saved_output output;
 	struct checkpoint_run *runs; /* n_runs, in the order of the input */
 	size_t n_runs;
-	bool has_point;
-	struct merge_point point;
-	size_t key_nbytes, edge_nbytes; /* its */
-	struct output_part *parts;      /* n_parts, without a gap from 0 */
-	size_t n_parts;
+	struct checkpoint_range *ranges; /* n_ranges; 0: they are not known yet */
+	size_t n_ranges;
+	size_t key_nbytes, edge_nbytes; /* of their points */
 	bool is_done;
 	struct saved_done done;
 	bool is_damaged; /* a block of a run, or it was not read as it is */
@@ -119,5 +135,12 @@ void *payload_join(const struct payload_part *parts, size_t n, size_t *ret_nbyte
 int checkpoint_append(struct manifest *manifest, enum checkpoint_record type,
 		      const struct payload_part *parts, size_t n);
 
-/* Bytes of the output that are described by the parts. */
-uint64_t output_parts_nbytes(const struct output_part *parts, size_t n);
+/* Where n parts end that begin at `begin` and have no gap. */
+uint64_t output_parts_end(uint64_t begin, const struct output_part *parts, size_t n);
+
+/* Has any of the final merge been finished? */
+bool checkpoint_state_has_points(const struct checkpoint_state *state);
+
+/* Bytes of the output that all parts describe, and where the last of them ends. */
+uint64_t checkpoint_state_nbytes(const struct checkpoint_state *state);
+uint64_t checkpoint_state_end(const struct checkpoint_state *state);

@@ -219,11 +219,11 @@ static int check_complete(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct saved_done *done = &state->done;
-	const uint64_t end = done->offset + output_parts_nbytes(state->parts, state->n_parts);
+	const uint64_t end = done->offset + checkpoint_state_end(state);
 	struct named_output records = { checkpoint, done->offset }, all = { checkpoint, 0 };
 	uint64_t around;
-	size_t bad;
-	int r = written_parts_check(state->parts, state->n_parts, read_named, &records, &bad);
+	struct output_part bad;
+	int r = written_parts_check_all(state, read_named, &records, &bad);
 
 	if (r == 0)
 		r = written_parts_sum_around(done->offset, end, done->output_nbytes, read_named,
@@ -282,6 +282,29 @@ static int take_up(struct checkpoint *checkpoint, const struct description *now)
 	return manifest_cut(&checkpoint->files.manifest);
 }
 
+/* A range begins where a record does, and its point is where the parts of it end. */
+static bool fits_sort(const struct checkpoint_range *range, const struct layout *layout)
+{
+	const uint64_t end = output_parts_end(range->begin, range->parts, range->n_parts);
+
+	return range->begin % layout->output_nbytes == 0 &&
+	       range->point.result.n_items * layout->output_nbytes == end - range->begin;
+}
+
+/* Do the ranges, with their points? */
+static bool ranges_fit_sort(const struct checkpoint *checkpoint)
+{
+	const struct checkpoint_state *state = &checkpoint->state;
+	const struct layout *layout = checkpoint->layout;
+
+	for (size_t i = 0; i < state->n_ranges; i++)
+		if (!fits_sort(&state->ranges[i], layout))
+			return false;
+	return !checkpoint_state_has_points(state) ||
+	       (state->key_nbytes == layout_key_nbytes(layout) &&
+		state->edge_nbytes == layout_edge_nbytes(layout));
+}
+
 /* Does what the records say agree with the sort? */
 static int check_state(const struct checkpoint *checkpoint)
 {
@@ -303,13 +326,9 @@ static int check_state(const struct checkpoint *checkpoint)
 						       "its runs hold more than there is");
 		n_in_runs += run->origin.read.n_records;
 	}
-	if (!state->has_point)
-		return 0;
-	if (state->key_nbytes != layout_key_nbytes(layout) ||
-	    state->edge_nbytes != layout_edge_nbytes(layout) ||
-	    state->point.result.n_items * layout->output_nbytes !=
-		    output_parts_nbytes(state->parts, state->n_parts) ||
-	    (checkpoint->spec->unique && n_in_runs != n_records))
+	if (!ranges_fit_sort(checkpoint) ||
+	    (checkpoint->spec->unique && checkpoint_state_has_points(state) &&
+	     (state->n_ranges > 1 || n_in_runs != n_records)))
 		return checkpoint_fail_damaged(checkpoint, "its output does not fit the sort");
 	return 0;
 }

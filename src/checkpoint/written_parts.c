@@ -13,7 +13,7 @@
 void written_parts_free(struct written_parts *written)
 {
 	free(written->parts);
-	*written = (struct written_parts){ 0 };
+	*written = (struct written_parts){ .begin = written->begin };
 }
 
 size_t written_parts_count(size_t nbytes)
@@ -77,7 +77,7 @@ int written_parts_add(struct written_parts *written, const struct output_part *p
 
 uint64_t written_parts_end(const struct written_parts *written)
 {
-	return output_parts_nbytes(written->parts, written->n_contiguous);
+	return output_parts_end(written->begin, written->parts, written->n_contiguous);
 }
 
 size_t written_parts_before(const struct written_parts *written, uint64_t end)
@@ -105,6 +105,22 @@ int written_parts_check(const struct output_part *parts, size_t n, written_parts
 			r = -EBADMSG;
 	}
 	free(buffer);
+	return r;
+}
+
+int written_parts_check_all(const struct checkpoint_state *state, written_parts_read_fn *read_at,
+			    void *file, struct output_part *ret_bad)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < state->n_ranges && r == 0; i++) {
+		const struct checkpoint_range *range = &state->ranges[i];
+		size_t bad;
+
+		r = written_parts_check(range->parts, range->n_parts, read_at, file, &bad);
+		if (r == -EBADMSG)
+			*ret_bad = range->parts[bad];
+	}
 	return r;
 }
 

@@ -14,11 +14,12 @@
 /* Parts are not longer than this. */
 enum { WRITTEN_PART_NBYTES = 4 << 20 };
 
-/* Plain data; zeroed: nothing is written. */
+/* Plain data, of a range of the output; zeroed but for its begin: nothing is written. */
 struct written_parts {
+	uint64_t begin;
 	struct output_part *parts; /* n, by offset */
 	size_t n, n_allocated;
-	size_t n_contiguous; /* without a gap from 0 */
+	size_t n_contiguous; /* without a gap from the beginning */
 };
 
 /* Nothing is written any more. */
@@ -48,6 +49,10 @@ typedef int written_parts_read_fn(void *file, uint64_t offset, void *buffer, siz
  */
 int written_parts_check(const struct output_part *parts, size_t n, written_parts_read_fn *read_at,
 			void *file, size_t *ret_bad);
+
+/* The same of all that is written in all ranges. */
+int written_parts_check_all(const struct checkpoint_state *state, written_parts_read_fn *read_at,
+			    void *file, struct output_part *ret_bad);
 
 /*
  * Parts are of records; what is in front of them and behind, up to `begin` and from `end` on in a

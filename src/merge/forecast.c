@@ -119,13 +119,13 @@ static int open_keys(struct forecast *forecast, const struct item_loader *loader
 	return forecast->item && forecast->wholes && forecast->splitter ? 0 : -ENOMEM;
 }
 
-static struct entry first_entry(const struct run *run, uint32_t number, uint64_t block)
+static struct entry first_entry(const struct run *run, uint32_t number)
 {
-	return (struct entry){ .key = run_first_key(run, block), .block = block, .run = number };
+	return (struct entry){ .key = run_first_key(run, 0), .run = number };
 }
 
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
-		  const uint64_t *first_blocks, struct forecast **ret_forecast)
+		  struct forecast **ret_forecast)
 {
 	struct forecast *forecast = calloc(1, sizeof *forecast + n_runs * sizeof(struct entry));
 	int r = forecast ? 0 : -ENOMEM;
@@ -141,8 +141,7 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 	}
 	for (uint32_t i = 0; i < n_runs; i++)
 		if (run_n_blocks(runs[i]))
-			forecast->heap[forecast->n_heap++] =
-				first_entry(runs[i], i, first_blocks ? first_blocks[i] : 0);
+			forecast->heap[forecast->n_heap++] = first_entry(runs[i], i);
 	for (uint32_t i = forecast->n_heap / 2; i-- > 0;)
 		sift_down(forecast, i);
 	if (forecast->error) {

@@ -39,11 +39,11 @@ struct item_loader {
 };
 
 /*
- * The runs must outlive it, with their first keys known. The loader is copied. first_blocks: where
- * to begin, of each run; NULL: at the beginning. 0, or a negative errno after a message.
+ * The runs must outlive it, with their first keys known. The loader is copied. 0, or a
+ * negative errno after a message.
  */
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
-		  const uint64_t *first_blocks, struct forecast **ret_forecast);
+		  struct forecast **ret_forecast);
 void forecast_close(struct forecast *forecast);
 
 /*

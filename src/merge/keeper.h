@@ -13,10 +13,11 @@
 struct keeper {
 	void *context; /* of both functions */
 	/*
-	 * What every merge of runs can leave out, because an earlier process has written it to the
-	 * output; only its key is set. NULL: nothing.
+	 * The *ret_n ranges that an earlier process has merged the output in, with what it has
+	 * written of each: every merge of runs must leave that out, as it may be gone from them.
+	 * NULL: nothing is written.
 	 */
-	const struct merge_point *(*skip)(void *context);
+	const struct merge_range *(*ranges)(void *context, uint32_t *ret_n);
 	/*
 	 * The stored run is complete and about to take the place of the n runs from `first` on.
 	 * Takes those of them that are stored out of the store, leaving NULL: they are removed when

@@ -27,7 +27,7 @@ struct merge {
 	/* The caller's thread */
 	uint64_t n_left;        /* until the limit */
 	uint64_t n_since_point; /* items in windows */
-	uint64_t n_cut;         /* items in all windows so far, and those from before the start */
+	uint64_t n_cut; /* items in all windows so far, and those that were written before */
 };
 
 /* The first failure wins; nobody waits any longer. */
@@ -279,14 +279,11 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	};
 	struct window_plan *plan = &merge.pool.plan;
 	struct slices *fetch = NULL;
-	struct splitter start;
 	int r;
 
-	if (sink->start)
-		start = (struct splitter){ .key = sink->start->key };
 	plan_windows(&job->plan, &job->request, memory_nbytes, runs_n_items(runs, n_runs),
 		     n_runs - n_stored, n_stored, plan);
-	r = slices_open(job, runs, n_runs, plan, sink->start ? &start : NULL, &fetch);
+	r = slices_open(job, runs, n_runs, plan, &fetch);
 	if (r < 0)
 		return r;
 	r = merge_open(&merge);

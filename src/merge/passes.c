@@ -28,7 +28,7 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 			   uint64_t memory_nbytes, struct run_file *file, uint32_t block_n_items,
 			   struct merge_result *ret_result)
 {
-	const struct sink sink = {
+	struct sink sink = {
 		.context = file,
 		.takes_records = layout_is_plain(job->layout) && !job->layout->stores_elements,
 		.takes_packed = job->plan.packs,
@@ -38,10 +38,12 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 		.write = write_run,
 		.counts_by_range = true,
 		.is_run = true,
-		.start = job->keeper ? job->keeper->skip(job->keeper->context) : NULL,
 	};
-	int r = merge_in_ranges(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
+	int r;
 
+	if (job->keeper)
+		sink.ranges = job->keeper->ranges(job->keeper->context, &sink.n_ranges);
+	r = merge_in_ranges(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 	return r < 0 ? r : run_file_finish(file);
 }
 

@@ -85,15 +85,17 @@ static void add_findings(struct placement *placement, const struct window *windo
  */
 static int give_point(struct placement *placement, const struct window *window)
 {
+	const struct merge_edges *edges = placement->sink->edges;
 	const struct merge_point point = {
 		.key = window->clean_cut,
+		.first = edges ? edges->first : NULL,
 		.last = placement->last,
 		.result = placement->result,
 	};
 
 	if (!window->is_clean || placement->result.n_items == placement->job->limit)
 		return 0;
-	return placement->sink->point(placement->sink->context, &point);
+	return placement->sink->point(placement->sink->context, 0, &point);
 }
 
 /* Under the lock */

@@ -22,8 +22,10 @@ struct range {
 	struct job job;    /* with a plan, and memory of windows, of its own */
 	struct run **runs; /* n_runs: parts, each with something in it */
 	uint32_t n_runs;
-	uint64_t n_items;         /* in them */
-	uint64_t position;        /* of the first in the output; with -u from where it counts */
+	uint64_t n_items;  /* in them, but for what is written already */
+	uint64_t position; /* of the first in the output; with -u from where it counts */
+	const struct merge_point *start; /* where it is taken up; NULL: it begins */
+	uint64_t point_interval;
 	const struct sink *whole; /* that all ranges go to */
 	struct merge_edges edges;
 	struct merge_result result;
@@ -35,9 +37,11 @@ struct ranges {
 	const struct sink *sink;
 	struct run *const *runs;
 	uint32_t n_runs, n;
-	bool at_keys;         /* no key is in two of them */
-	const uint64_t *cuts; /* (n + 1) of n_runs each */
-	struct range *of;     /* n */
+	bool at_keys; /* no key is in two of them */
+	/* Rows of n_runs each: where range 0 begins in them, and where it ends, ... */
+	const uint64_t *cuts;
+	size_t n_rows;    /* ... and so many behind, the same of the next range */
+	struct range *of; /* n */
 
 	/* Of whoever merges them */
 	atomic_uint n_taken; /* besides the first of each thread */
@@ -61,6 +65,14 @@ static uint64_t place_in_range(void *context, uint64_t position)
 	return range->whole->place(range->whole->context, range->position + position);
 }
 
+static int give_point(void *context, uint32_t number, const struct merge_point *point)
+{
+	const struct range *range = context;
+
+	(void)number; /* it knows of one */
+	return range->whole->point(range->whole->context, range->number, point);
+}
+
 static void cancel_range(void *context)
 {
 	const struct range *range = context;
@@ -72,23 +84,37 @@ static void cancel_range(void *context)
 /* Without -u. */
 static uint64_t n_due(const struct range *range)
 {
-	return range->n_items < range->job.limit ? range->n_items : range->job.limit;
+	const uint64_t n = range->n_items + (range->start ? range->start->result.n_items : 0);
+
+	return n < range->job.limit ? n : range->job.limit;
 }
 
-static int merge_range(struct range *range)
+static struct sink sink_of(struct range *range)
 {
-	const uint64_t begin_ns = clock_now_ns();
 	struct sink sink = *range->whole;
-	int r;
 
-	if (range->n_items == 0)
-		return 0;
 	sink.context = range;
 	sink.write = write_range;
 	sink.cancel = cancel_range;
 	sink.place = sink.place ? place_in_range : NULL;
 	sink.base += range->position * sink.item_nbytes;
+	sink.point = sink.point ? give_point : NULL;
+	sink.point_interval = range->point_interval;
+	sink.start = range->start;
 	sink.edges = &range->edges;
+	return sink;
+}
+
+static int merge_range(struct range *range)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	const struct sink sink = sink_of(range);
+	int r;
+
+	if (range->start)
+		range->result = range->start->result;
+	if (range->n_items == 0)
+		return 0;
 	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
 		       &range->result);
 	if (r == 0 && !range->job.unique && range->result.n_items != n_due(range))
@@ -102,11 +128,22 @@ static int merge_range(struct range *range)
 	return r;
 }
 
+/* Where a range begins in the runs, and where it ends. */
+static const uint64_t *begins_of(const struct ranges *ranges, uint32_t number)
+{
+	return &ranges->cuts[number * ranges->n_rows * ranges->n_runs];
+}
+
+static const uint64_t *ends_of(const struct ranges *ranges, uint32_t number)
+{
+	return begins_of(ranges, number) + ranges->n_runs;
+}
+
 /* The parts of the runs between two cuts. */
 static int open_runs(const struct ranges *ranges, struct range *range)
 {
-	const uint64_t *cuts = &ranges->cuts[(size_t)range->number * ranges->n_runs];
-	const uint64_t *ends = cuts + ranges->n_runs;
+	const uint64_t *begins = begins_of(ranges, range->number);
+	const uint64_t *ends = ends_of(ranges, range->number);
 
 	range->runs = calloc(ranges->n_runs, sizeof *range->runs);
 	if (!range->runs)
@@ -114,11 +151,11 @@ static int open_runs(const struct ranges *ranges, struct range *range)
 	for (uint32_t i = 0; i < ranges->n_runs; i++) {
 		int r;
 
-		range->position += ranges->job->unique ? 0 : cuts[i];
-		range->n_items += ends[i] - cuts[i];
-		if (ends[i] == cuts[i])
+		range->position += ranges->job->unique ? 0 : begins[i];
+		range->n_items += ends[i] - begins[i];
+		if (ends[i] == begins[i])
 			continue;
-		r = run_open_part(ranges->job->layout, ranges->runs[i], cuts[i], ends[i],
+		r = run_open_part(ranges->job->layout, ranges->runs[i], begins[i], ends[i],
 				  &range->runs[range->n_runs]);
 		if (r < 0)
 			return r;
@@ -127,19 +164,49 @@ static int open_runs(const struct ranges *ranges, struct range *range)
 	return 0;
 }
 
+/*
+ * A range that was noted before is where it was, whatever of it the runs still have. What is
+ * written of it already is the output's: a run has only the rest.
+ */
+static int take_up(const struct ranges *ranges, struct range *range)
+{
+	const struct merge_range *noted = &ranges->sink->ranges[range->number];
+	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
+	const bool is_last = range->number + 1 == ranges->n;
+
+	range->position = noted->position;
+	if (ranges->sink->is_run)
+		return 0;
+	range->start = noted->start;
+	if (range->start) {
+		memcpy(range->edges.first, range->start->first, edge_nbytes);
+		memcpy(range->edges.last, range->start->last, edge_nbytes);
+		range->edges.has_any = true;
+	}
+	if (is_last || n_due(range) == noted[1].position - noted->position)
+		return 0;
+	return fail(-EINVAL,
+		    "the input has changed: the records from number %" PRIu64 " to %" PRIu64
+		    " of the output are %" PRIu64 " now",
+		    noted->position + 1, noted[1].position, n_due(range));
+}
+
 static int open_range(const struct ranges *ranges, struct range *range,
 		      struct window_memory *windows)
 {
 	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
+	int r;
 
 	range->whole = ranges->sink;
+	range->point_interval = ranges->sink->point_interval / ranges->n;
 	range->job.plan = *ranges->plan;
 	range->job.windows = windows;
 	range->edges.first = malloc(edge_nbytes);
 	range->edges.last = malloc(edge_nbytes);
 	if (!range->edges.first || !range->edges.last)
 		return fail(-ENOMEM, "no memory for a merge");
-	return open_runs(ranges, range);
+	r = open_runs(ranges, range);
+	return r == 0 && ranges->sink->ranges ? take_up(ranges, range) : r;
 }
 
 /* What it has found stays. */
@@ -280,20 +347,21 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 	const bool knows_places = !job->unique || sink->n_parts || sink->counts_by_range;
 	/* What of a limit is left for a range is known by its place. */
 	const bool knows_limits = !job->unique || job->limit == UINT64_MAX;
+	const uint32_t n_noted = sink->ranges ? sink->n_ranges : UINT32_MAX;
 	uint64_t n_items;
 	uint32_t n_most, n_resident, n;
 	struct plan plan;
 
 	*ret_plan = job->plan;
 	ret_plan->merge_nbytes = memory_nbytes;
-	if (sink->point || sink->start || !knows_places || !knows_limits)
+	if (!knows_places || !knows_limits)
 		return 1;
 	n_items = runs_n_items(runs, n_runs);
 	n_most = sink->is_run ? job->n_workers :
 				plan_most_ranges(&job->plan, &job->request, n_items);
 	n_resident = (uint32_t)runs_n_resident(runs, n_runs);
 	n = plan_ranges(&job->plan, &job->request, memory_nbytes, n_items, n_resident,
-			n_runs - n_resident, n_most, &plan);
+			n_runs - n_resident, n_most < n_noted ? n_most : n_noted, &plan);
 	if (n > 1)
 		*ret_plan = plan;
 	return n;
@@ -303,18 +371,15 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
  * Keys that begin alike, few blocks, or a limit that drops much may leave nearly everything in one
  * range; then it is better off with all of the memory and all of the threads.
  */
-static bool are_worth_it(const struct ranges *ranges, const uint64_t *cuts)
+static bool are_worth_it(const struct ranges *ranges)
 {
 	uint64_t n_items = 0, n_largest = 0;
 
 	for (uint32_t i = 0; i < ranges->n; i++) {
 		uint64_t n = 0;
 
-		for (uint32_t j = 0; j < ranges->n_runs; j++) {
-			const uint64_t *cut = &cuts[(size_t)i * ranges->n_runs + j];
-
-			n += cut[ranges->n_runs] - cut[0];
-		}
+		for (uint32_t j = 0; j < ranges->n_runs; j++)
+			n += ends_of(ranges, i)[j] - begins_of(ranges, i)[j];
 		n_items += n;
 		n_largest = n > n_largest ? n : n_largest;
 	}
@@ -350,7 +415,15 @@ static int merge_whole(const struct ranges *ranges, uint64_t memory_nbytes,
 			  ret_result);
 }
 
-/* The places of parts are the sums of cuts; none is behind the limit. */
+/* The place of a range in the output is the sum of the cuts. */
+static void sum_begins(const struct ranges *ranges, uint64_t *sums)
+{
+	for (uint32_t i = 0; i < ranges->n; i++)
+		for (uint32_t j = 0; j < ranges->n_runs; j++)
+			sums[i] += begins_of(ranges, i)[j];
+}
+
+/* The places of parts are known; none is behind the limit. */
 static int place_parts(const struct ranges *ranges)
 {
 	const uint64_t limit = ranges->job->limit;
@@ -359,9 +432,9 @@ static int place_parts(const struct ranges *ranges)
 
 	if (!begins)
 		return fail(-ENOMEM, "no memory for %u parts", ranges->n);
-	for (uint32_t i = 0; i <= ranges->n; i++)
-		for (uint32_t j = 0; j < ranges->n_runs; j++)
-			begins[i] += ranges->cuts[(size_t)i * ranges->n_runs + j];
+	sum_begins(ranges, begins);
+	for (uint32_t j = 0; j < ranges->n_runs; j++)
+		begins[ranges->n] += ends_of(ranges, ranges->n - 1)[j];
 	for (uint32_t i = 0; i <= ranges->n; i++)
 		if (begins[i] > limit)
 			begins[i] = limit;
@@ -384,31 +457,134 @@ static int merge_parts(struct ranges *ranges, uint32_t n_at_once, uint64_t memor
 		       merge_whole(ranges, memory_nbytes, ret_result);
 }
 
+/* Ranges that were noted before: what is left of each. */
+static int merge_noted(struct ranges *ranges, uint32_t n_at_once, struct merge_result *ret_result)
+{
+	const struct merge_range *noted = ranges->sink->ranges;
+	const uint32_t n = ranges->n, n_runs = ranges->n_runs;
+	const void **keys = calloc(n, 2 * sizeof *keys);
+	uint64_t *cuts = calloc((size_t)n * n_runs, 2 * sizeof *cuts);
+	int r = keys && cuts ? 0 : fail(-ENOMEM, "no memory for %u ranges", n);
+
+	/* In order: where a range goes on, and where the next one began. */
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		keys[2 * i] = noted[i].start ? noted[i].start->key : noted[i].key;
+		keys[2 * i + 1] = i + 1 < n ? noted[i + 1].key : NULL;
+	}
+	if (r == 0)
+		r = splitters_cut_at(ranges->job, ranges->runs, n_runs, keys, 2 * n - 1, cuts);
+	for (uint32_t i = 0; i < n_runs && r == 0; i++)
+		cuts[(size_t)(2 * n - 1) * n_runs + i] = run_n_items(ranges->runs[i]);
+	ranges->cuts = cuts;
+	ranges->n_rows = 2;
+	if (r == 0)
+		r = merge_divided(ranges, n_at_once, ret_result);
+	free(cuts);
+	free(keys);
+	return r;
+}
+
+/* All of it as one: also where points are wanted, which are a range's. */
+static void unite(struct ranges *ranges, uint64_t *cuts)
+{
+	ranges->n = 1;
+	for (uint32_t i = 0; i < ranges->n_runs; i++) {
+		cuts[i] = 0;
+		cuts[ranges->n_runs + i] = run_n_items(ranges->runs[i]);
+	}
+}
+
+/* keys: room for that of each. */
+static int cut_to_note(struct ranges *ranges, void *const *keys, uint64_t *cuts)
+{
+	struct merge_range *noted = calloc(ranges->n, sizeof *noted);
+	uint64_t *sums = calloc(ranges->n, sizeof *sums);
+	int r = noted && sums ? 0 : fail(-ENOMEM, "no memory for %u ranges", ranges->n);
+
+	if (r == 0 && ranges->n > 1)
+		r = splitters_cut(ranges->job, ranges->runs, ranges->n_runs, ranges->n, true, keys,
+				  cuts);
+	if (ranges->n == 1 || !are_worth_it(ranges))
+		unite(ranges, cuts);
+	if (r == 0)
+		sum_begins(ranges, sums);
+	for (uint32_t i = 0; i < ranges->n && r == 0; i++)
+		noted[i] = (struct merge_range){ i ? keys[i] : NULL, sums[i], NULL };
+	if (r == 0)
+		r = ranges->sink->note_ranges(ranges->sink->context, noted, ranges->n);
+	free(noted);
+	free(sums);
+	return r;
+}
+
+static void free_keys(void **keys, uint32_t n)
+{
+	for (uint32_t i = 0; keys && i < n; i++)
+		free(keys[i]);
+	free(keys);
+}
+
+/* In ranges that can be taken up, each at its points: they begin in front of keys. */
+static int merge_to_note(struct ranges *ranges, uint32_t n_at_once, uint64_t *cuts,
+			 struct merge_result *ret_result)
+{
+	const uint32_t n = ranges->n;
+	void **keys = calloc(n, sizeof *keys);
+	bool is_complete = keys;
+	int r;
+
+	for (uint32_t i = 0; i < n && is_complete; i++) {
+		keys[i] = malloc(layout_key_nbytes(ranges->job->layout));
+		is_complete = keys[i];
+	}
+	r = is_complete ? cut_to_note(ranges, keys, cuts) :
+			  fail(-ENOMEM, "no memory for %u ranges", n);
+	if (r == 0)
+		r = merge_divided(ranges, ranges->n > 1 ? n_at_once : 1, ret_result);
+	free_keys(keys, n);
+	return r;
+}
+
+static int merge_anew(struct ranges *ranges, uint32_t n_at_once, uint64_t memory_nbytes,
+		      uint64_t *cuts, struct merge_result *ret_result)
+{
+	const bool has_parts = ranges->sink->n_parts;
+	int r = 0;
+
+	if (ranges->sink->point)
+		return merge_to_note(ranges, n_at_once, cuts, ret_result);
+	if (ranges->n > 1 || has_parts)
+		r = splitters_cut(ranges->job, ranges->runs, ranges->n_runs, ranges->n,
+				  ranges->at_keys, NULL, cuts);
+	if (r < 0)
+		return r;
+	if (has_parts)
+		return merge_parts(ranges, n_at_once, memory_nbytes, ret_result);
+	return ranges->n > 1 && are_worth_it(ranges) ?
+		       merge_divided(ranges, n_at_once, ret_result) :
+		       merge_whole(ranges, memory_nbytes, ret_result);
+}
+
 int merge_in_ranges(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		    uint64_t memory_nbytes, const struct sink *sink,
 		    struct merge_result *ret_result)
 {
-	struct ranges ranges = { .job = job, .sink = sink, .runs = runs, .n_runs = n_runs };
+	struct ranges ranges = {
+		.job = job, .sink = sink, .runs = runs, .n_runs = n_runs, .n_rows = 1
+	};
 	struct plan plan;
-	uint32_t n_at_once;
+	const uint32_t n_at_once = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
 	uint64_t *cuts;
-	int r = 0;
+	int r;
 
-	n_at_once = plan_them(job, runs, n_runs, memory_nbytes, sink, &plan);
-	ranges.n = sink->n_parts ? sink->n_parts : n_at_once;
 	ranges.plan = &plan;
-	ranges.at_keys = sink->n_parts || job->unique;
+	ranges.n = sink->ranges ? sink->n_ranges : sink->n_parts ? sink->n_parts : n_at_once;
+	ranges.at_keys = sink->ranges || sink->n_parts || job->unique || sink->point;
+	if (sink->ranges)
+		return merge_noted(&ranges, n_at_once, ret_result);
 	ranges.cuts = cuts = calloc((ranges.n + UINT64_C(1)) * n_runs, sizeof *cuts);
-	if (!cuts)
-		return fail(-ENOMEM, "no memory for %u ranges", ranges.n);
-	if (ranges.n > 1 || sink->n_parts)
-		r = splitters_cut(job, runs, n_runs, ranges.n, ranges.at_keys, cuts);
-	if (r == 0 && sink->n_parts)
-		r = merge_parts(&ranges, n_at_once, memory_nbytes, ret_result);
-	else if (r == 0 && ranges.n > 1 && are_worth_it(&ranges, cuts))
-		r = merge_divided(&ranges, n_at_once, ret_result);
-	else if (r == 0)
-		r = merge_whole(&ranges, memory_nbytes, ret_result);
+	r = cuts ? merge_anew(&ranges, n_at_once, memory_nbytes, cuts, ret_result) :
+		   fail(-ENOMEM, "no memory for %u ranges", ranges.n);
 	free(cuts);
 	return r;
 }

@@ -39,14 +39,25 @@ struct merge_edges {
 };
 
 /*
- * Where a merge can be taken up again, if only the runs hold the same records, in whatever
- * division: all records whose keys are below `key` are the first result.n_items of the output, and
- * the others follow. Keys and items are as layout_key_nbytes() and layout_edge_nbytes() say.
+ * Where a merge, or a range of it, can be taken up again, if only the runs hold the same records,
+ * in whatever division: all of its records whose keys are below `key` are the first result.n_items
+ * of what it writes, and the others follow. Keys and items are as layout_key_nbytes() and
+ * layout_edge_nbytes() say.
  */
 struct merge_point {
 	const void *key;            /* a code, or a normalised key */
-	const void *last;           /* the last of these items, or its code; NULL: not known */
+	const void *first, *last;   /* of these items, or their codes; NULL: not known */
 	struct merge_result result; /* of them */
+};
+
+/*
+ * A part of a merge that is merged alone, and can be taken up alone: its points are of its own
+ * items. It ends where the next one begins.
+ */
+struct merge_range {
+	const void *key;   /* it begins in front of all items with this key; NULL: with the first */
+	uint64_t position; /* of its first item in the output */
+	const struct merge_point *start; /* it is to be taken up there; NULL: it begins */
 };
 
 /* Where merged windows go. */
@@ -93,11 +104,23 @@ struct sink {
 	/* The merge has failed: a write that waits must return. */
 	void (*cancel)(void *context);
 	/*
-	 * Called for a window in every point_interval items or so, in order, before it is written:
-	 * the merge can be taken up behind it. Valid during the call. NULL: none are wanted.
+	 * Called for a window in every point_interval items or so, of each range in order, before
+	 * it is written: the range can be taken up behind it. Valid during the call. NULL: none are
+	 * wanted; else the next one is told in which ranges, before anything is written.
 	 */
-	int (*point)(void *context, const struct merge_point *point);
+	int (*point)(void *context, uint32_t range, const struct merge_point *point);
+	int (*note_ranges)(void *context, const struct merge_range *ranges, uint32_t n);
 	uint64_t point_interval;
-	const struct merge_point *start; /* take up there; NULL: begin */
-	struct merge_edges *edges;       /* of what it writes; NULL: not wanted */
+	/*
+	 * Merge these, which were noted before, each from where it is to be taken up. NULL: begin,
+	 * in such as seem best.
+	 */
+	const struct merge_range *ranges; /* n_ranges */
+	uint32_t n_ranges;
+	/*
+	 * Of a range that is taken up: the runs begin where this was written already; its key
+	 * does not matter any more.
+	 */
+	const struct merge_point *start;
+	struct merge_edges *edges; /* of what it writes, with what was before; NULL: not wanted */
 };

@@ -34,7 +34,6 @@ struct slices {
 	uint64_t quota_records;
 	uint64_t number;    /* of the window */
 	uint64_t n_carried; /* stored records that the last cut left beyond a block of each run */
-	const struct splitter *start; /* while windows may have records before it; else NULL */
 	bool asked_clean, is_clean;
 	struct splitter splitter; /* of the last window */
 	uint64_t *n_blocks;       /* n_runs each: taken for the window, ... */
@@ -51,11 +50,7 @@ static int open_forecast(struct slices *fetch)
 		.context = fetch->supply,
 	};
 
-	if (fetch->start)
-		supply_seek(fetch->supply, layout_key_beginning(layout, fetch->start->key),
-			    fetch->n_blocks);
-	return forecast_open(fetch->runs, fetch->n_runs, &loader,
-			     fetch->start ? fetch->n_blocks : NULL, &fetch->forecast);
+	return forecast_open(fetch->runs, fetch->n_runs, &loader, &fetch->forecast);
 }
 
 static int slices_start(struct slices *fetch, const struct window_plan *windows)
@@ -73,8 +68,7 @@ static int slices_start(struct slices *fetch, const struct window_plan *windows)
 }
 
 int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, const struct splitter *start,
-		struct slices **ret_fetch)
+		const struct window_plan *windows, struct slices **ret_fetch)
 {
 	struct slices *fetch = calloc(1, sizeof *fetch);
 	int r;
@@ -85,7 +79,6 @@ int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	fetch->runs = runs;
 	fetch->n_runs = n_runs;
 	fetch->quota_records = windows->quota_records;
-	fetch->start = start;
 	r = slices_start(fetch, windows);
 	if (r < 0) {
 		slices_close(fetch);
@@ -147,30 +140,6 @@ static int cut(struct slices *fetch, const struct splitter *splitter)
 	return r;
 }
 
-/* Does the splitter sort before the start? */
-static bool is_before_start(const struct slices *fetch, const struct splitter *splitter)
-{
-	return layout_compare_keys(fetch->job->layout, splitter->key, fetch->start->key) < 0;
-}
-
-/* All of the window that is available sorts before the start: leave it out. */
-static void skip_window(struct slice *slices, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		slices[i].n = 0;
-}
-
-/* Leave out what of the available records sorts before the start, which is in this window. */
-static int begin_at_start(struct slices *fetch)
-{
-	int r = supply_cut(fetch->supply, fetch->start, 0, fetch->lower_cuts);
-
-	if (r == 0)
-		supply_drop(fetch->supply, fetch->lower_cuts);
-	fetch->start = NULL;
-	return r;
-}
-
 int slices_next(struct slices *fetch, const struct supply_memory *memory, struct slice *slices,
 		uint64_t *ret_n, bool *ret_last)
 {
@@ -179,23 +148,15 @@ int slices_next(struct slices *fetch, const struct supply_memory *memory, struct
 				       fetch->n_blocks, splitter);
 	int r = more < 0 ? more :
 			   supply_gather(fetch->supply, memory, fetch->n_blocks, fetch->number);
-	bool skips;
 
 	if (r < 0)
 		return r;
-	skips = fetch->start && more && is_before_start(fetch, splitter);
-	if (fetch->start && !skips)
-		r = begin_at_start(fetch);
 	fetch->is_clean = false;
 	if (r == 0 && more)
 		r = cut(fetch, splitter);
 	if (r < 0)
 		return r;
 	*ret_n = supply_take(fetch->supply, more ? fetch->cuts : NULL, slices);
-	if (skips) {
-		skip_window(slices, fetch->n_runs);
-		*ret_n = 0;
-	}
 	*ret_last = !more;
 	fetch->number++;
 	return 0;

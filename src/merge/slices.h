@@ -12,14 +12,9 @@
 
 struct slices;
 
-/*
- * The runs must outlive it. start: a splitter with run 0; what sorts before it is left out, and of
- * stored runs not read, but for a block of each. NULL: nothing is. 0 or a negative errno after a
- * message.
- */
+/* The runs must outlive it. 0 or a negative errno after a message. */
 int slices_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		const struct window_plan *windows, const struct splitter *start,
-		struct slices **ret_fetch);
+		const struct window_plan *windows, struct slices **ret_fetch);
 /* NULL is fine. */
 void slices_close(struct slices *fetch);
 

@@ -73,6 +73,20 @@ static struct place find_place(struct splitters *splitters, uint64_t n_items)
 	return found;
 }
 
+/* Cut the runs at the key: equal items of runs before number `run` come before it. */
+static int cut_at_key(struct splitters *splitters, const void *key, uint32_t run,
+		      uint64_t *ret_cuts)
+{
+	int r = resident_cuts_find(&splitters->residents, key, run, ret_cuts);
+
+	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
+		if (!run_is_resident(splitters->runs[i]))
+			r = run_cut(splitters->runs[i],
+				    &(struct run_cut_at){ splitters->job->layout, key, i < run },
+				    &ret_cuts[i]);
+	return r;
+}
+
 /*
  * Cut the runs at a block: equal items of earlier runs come before it, those of later ones behind
  * it; at keys, all behind it. Where blocks do not say all of their first keys, all items that begin
@@ -87,12 +101,7 @@ static int cut_at(struct splitters *splitters, const struct place *place, uint64
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
 	layout_begin_key(layout, place->key, splitters->key);
-	r = resident_cuts_find(&splitters->residents, splitters->key, run, ret_cuts);
-	for (uint32_t i = 0; i < splitters->n_runs && r == 0; i++)
-		if (!run_is_resident(splitters->runs[i]))
-			r = run_cut(splitters->runs[i],
-				    &(struct run_cut_at){ layout, splitters->key, i < run },
-				    &ret_cuts[i]);
+	r = cut_at_key(splitters, splitters->key, run, ret_cuts);
 	if (r == 0 && is_exact)
 		ret_cuts[run] = run_block_start(splitters->runs[run], place->block);
 	return r;
@@ -106,7 +115,8 @@ static void keep_order(const uint64_t *before, uint64_t *cuts, uint32_t n)
 			cuts[i] = before[i];
 }
 
-static int cut_all(struct splitters *splitters, uint32_t n_ranges, uint64_t *cuts)
+static int cut_all(struct splitters *splitters, uint32_t n_ranges, void *const *ret_keys,
+		   uint64_t *cuts)
 {
 	const uint32_t n_runs = splitters->n_runs;
 	uint64_t n_items = 0;
@@ -126,6 +136,9 @@ static int cut_all(struct splitters *splitters, uint32_t n_ranges, uint64_t *cut
 		r = cut_at(splitters, &place, &cuts[(size_t)range * n_runs]);
 		keep_order(&cuts[(size_t)(range - 1) * n_runs], &cuts[(size_t)range * n_runs],
 			   n_runs);
+		if (r == 0 && ret_keys)
+			memcpy(ret_keys[range], splitters->key,
+			       layout_key_nbytes(splitters->job->layout));
 	}
 	return r;
 }
@@ -152,7 +165,7 @@ static void close_splitters(struct splitters *splitters)
 }
 
 int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		  uint32_t n_ranges, bool at_keys, uint64_t *ret_cuts)
+		  uint32_t n_ranges, bool at_keys, void *const *ret_keys, uint64_t *ret_cuts)
 {
 	struct splitters splitters = {
 		.job = job, .runs = runs, .n_runs = n_runs, .at_keys = at_keys
@@ -160,7 +173,26 @@ int splitters_cut(const struct job *job, struct run *const *runs, uint32_t n_run
 	int r = open_splitters(&splitters);
 
 	if (r == 0)
-		r = cut_all(&splitters, n_ranges, ret_cuts);
+		r = cut_all(&splitters, n_ranges, ret_keys, ret_cuts);
+	close_splitters(&splitters);
+	return r;
+}
+
+int splitters_cut_at(const struct job *job, struct run *const *runs, uint32_t n_runs,
+		     const void *const *keys, uint32_t n, uint64_t *ret_cuts)
+{
+	struct splitters splitters = { .job = job, .runs = runs, .n_runs = n_runs };
+	int r = open_splitters(&splitters);
+
+	memset(ret_cuts, 0, (size_t)n * n_runs * sizeof *ret_cuts);
+	for (uint32_t k = 0; k < n && r == 0; k++) {
+		uint64_t *cuts = &ret_cuts[(size_t)k * n_runs];
+
+		if (keys[k])
+			r = cut_at_key(&splitters, keys[k], 0, cuts);
+		if (k > 0)
+			keep_order(cuts - n_runs, cuts, n_runs);
+	}
 	close_splitters(&splitters);
 	return r;
 }

@@ -136,18 +136,6 @@ void supply_close(struct supply *supply)
 	free(supply);
 }
 
-void supply_seek(struct supply *supply, code_t key, uint64_t *ret_first_blocks)
-{
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		struct share *share = &supply->shares[i];
-
-		share->next_block = run_seek(share->run, key);
-		if (share->memory)
-			share->position = run_block_start(share->run, share->next_block);
-		ret_first_blocks[i] = share->next_block;
-	}
-}
-
 int supply_load_item(void *context, struct run *run, uint64_t block, void *item)
 {
 	struct supply *supply = context;
@@ -181,19 +169,6 @@ int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t 
 uint64_t supply_n_available(const struct supply *supply, uint32_t i)
 {
 	return supply->available[i].n;
-}
-
-void supply_drop(struct supply *supply, const uint64_t *n_dropped)
-{
-	const uint64_t resident_nbytes = supply->job->layout->resident_nbytes;
-
-	for (uint32_t i = 0; i < supply->n_shares; i++) {
-		struct slice *slice = &supply->available[i];
-
-		slice->elements = (const char *)slice->elements + n_dropped[i] * resident_nbytes;
-		slice->n -= n_dropped[i];
-		supply->shares[i].position += n_dropped[i];
-	}
 }
 
 /* What of the slices is, or was, with other devices: read there, or by way of the host. */

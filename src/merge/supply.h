@@ -10,7 +10,7 @@
  *	                                          ^ cut                     ^ cut
  *	                                           \ rest, copied to the buffer of window w + 1
  *
- * For each window: gather, then cut and drop as often as need be, then take. Used by one thread.
+ * For each window: gather, then cut as often as need be, then take. Used by one thread.
  */
 #pragma once
 
@@ -34,12 +34,6 @@ int supply_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
 /* NULL is fine. */
 void supply_close(struct supply *supply);
 
-/*
- * In front of the first window: leave out the blocks that have nothing but records below the key,
- * of which the first 16 bytes are given. ret_first_blocks: for each run, the first that is not.
- */
-void supply_seek(struct supply *supply, code_t key, uint64_t *ret_first_blocks);
-
 /* For struct item_loader: the first item of a block of a run; the context is the supply. */
 int supply_load_item(void *context, struct run *run, uint64_t block, void *item);
 
@@ -60,9 +54,6 @@ uint64_t supply_n_available(const struct supply *supply, uint32_t i);
  */
 int supply_cut(struct supply *supply, const struct splitter *splitter, uint32_t slice,
 	       uint64_t *ret_cuts);
-
-/* Leave out the first n_dropped[i] available records of each run i. */
-void supply_drop(struct supply *supply, const uint64_t *n_dropped);
 
 /*
  * The window's slices: the first cuts[i] available records of run i; all if cuts is NULL. The

@@ -326,8 +326,7 @@ static uint32_t usual_ranges(const struct plan_request *request, const struct pl
 
 /*
  * Where the places of items are not known before they are merged there is one, unless each range is
- * a file; and one where the merge may have to be taken up. Where they are to end as files do, there
- * are as many as go into these.
+ * a file. Where they are to end as files do, there are as many as go into these.
  */
 static uint32_t n_ranges(const struct plan_request *request, const struct plan *plan,
 			 uint64_t nbytes)
@@ -335,8 +334,7 @@ static uint32_t n_ranges(const struct plan_request *request, const struct plan *
 	const uint32_t n_files = request->n_part_files;
 	uint32_t n;
 
-	if (request->ordered_input || request->ordered_output || (request->unique && !n_files) ||
-	    request->keeps_index)
+	if (request->ordered_input || request->ordered_output || (request->unique && !n_files))
 		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;

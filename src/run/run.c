@@ -278,6 +278,12 @@ void run_discard_before(struct run *run, uint64_t end)
 		run->kind->discard_before(run, end);
 }
 
+void run_discard_between(struct run *run, uint64_t first, uint64_t end)
+{
+	if (run->kind->discard_between)
+		run->kind->discard_between(run, first, end);
+}
+
 void run_discard_slice(struct run *run, const struct slice *slice)
 {
 	if (run->kind->discard_slice)

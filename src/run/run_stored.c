@@ -265,6 +265,33 @@ static void stored_discard_before(struct run *run, uint64_t end)
 	self->n_discarded = end;
 }
 
+/* The first block behind block i that begins in no page which that one ends in. */
+static uint64_t find_apart(const struct stored_run *self, uint64_t i)
+{
+	const struct run_block *blocks = run_file_blocks(self->file);
+	const uint64_t last_page =
+		(blocks[i].offset + blocks[i].stored_nbytes - 1) / SPILL_ALIGN_NBYTES;
+	uint64_t apart = i + 1;
+
+	while (apart < run_file_n_blocks(self->file) && blocks[apart].file == blocks[i].file &&
+	       blocks[apart].offset / SPILL_ALIGN_NBYTES == last_page)
+		apart++;
+	return apart;
+}
+
+static void stored_discard_between(struct run *run, uint64_t first, uint64_t end)
+{
+	const struct stored_run *self = stored(run);
+	const struct run_block *blocks = run_file_blocks(self->file);
+
+	if (first > 0 && first < end)
+		first = find_apart(self, first - 1);
+	while (first < end && blocks[first].discarded)
+		first++;
+	if (first < end)
+		run_file_discard(self->file, first, end - first);
+}
+
 static int stored_open_part(const struct layout *layout, struct run *run, uint64_t begin,
 			    uint64_t end, struct run **ret_part);
 
@@ -274,7 +301,8 @@ static int stored_open_part(const struct layout *layout, struct run *run, uint64
 	.read_item = stored_read_item, .cut_block = stored_cut_block,                              \
 	.is_packed = stored_is_packed, .packed_nbytes = stored_packed_nbytes,                      \
 	.read_packed = stored_read_packed, .fail_packed = stored_fail_packed,                      \
-	.discard_before = stored_discard_before, .file = stored_file
+	.discard_before = stored_discard_before, .discard_between = stored_discard_between,        \
+	.file = stored_file
 
 static const struct run_kind kinds[] = {
 	[STORED_ITEMS] = { STORED },
@@ -297,20 +325,6 @@ int run_open_stored(struct run_file *file, enum stored_items items, struct run *
 				     .end_discarded = run_file_n_blocks(file) };
 	*ret_run = &self->run;
 	return 0;
-}
-
-/* The first block behind block i that begins in no page which that one ends in. */
-static uint64_t find_apart(const struct stored_run *self, uint64_t i)
-{
-	const struct run_block *blocks = run_file_blocks(self->file);
-	const uint64_t last_page =
-		(blocks[i].offset + blocks[i].stored_nbytes - 1) / SPILL_ALIGN_NBYTES;
-	uint64_t apart = i + 1;
-
-	while (apart < run_file_n_blocks(self->file) && blocks[apart].file == blocks[i].file &&
-	       blocks[apart].offset / SPILL_ALIGN_NBYTES == last_page)
-		apart++;
-	return apart;
 }
 
 /*

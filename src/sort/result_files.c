@@ -212,11 +212,18 @@ static int write_window(void *context, const struct merged *merged)
 	return r;
 }
 
-static int note_point(void *context, const struct merge_point *point)
+static int note_ranges(void *context, const struct merge_range *ranges, uint32_t n)
 {
 	struct result *result = context;
 
-	return checkpoint_note_point(result->checkpoint, point);
+	return checkpoint_note_ranges(result->checkpoint, ranges, n);
+}
+
+static int note_point(void *context, uint32_t range, const struct merge_point *point)
+{
+	struct result *result = context;
+
+	return checkpoint_note_point(result->checkpoint, range, point);
 }
 
 static void divide(void *context, uint32_t n_ranges)
@@ -276,6 +283,7 @@ struct sink result_sink(struct result *result)
 		.place_parts = place_parts,
 		.cancel = cancel,
 		.point = result->checkpoint ? note_point : NULL,
+		.note_ranges = note_ranges,
 	};
 
 	if (some)

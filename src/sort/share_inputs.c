@@ -84,7 +84,7 @@ static int place_parts(struct sort *sort)
 	int r = cuts ? 0 : fail_memory(sort);
 
 	if (r == 0 && whole->n > 0)
-		r = splitters_cut(&sort->job, whole->runs, (uint32_t)whole->n, n, true, cuts);
+		r = splitters_cut(&sort->job, whole->runs, (uint32_t)whole->n, n, true, NULL, cuts);
 	if (r == 0)
 		r = share_place_parts(sort, cuts);
 	free(cuts);

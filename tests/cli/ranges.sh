@@ -22,6 +22,7 @@ divided() {
 generate -n 300000 -t u64 -d few -o few
 generate -n 100000 -R 24 -k 3:b10 -d few -o records
 generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
+generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
 for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
 	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
 	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
@@ -31,6 +32,13 @@ for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delt
 	# shellcheck disable=SC2086
 	divided $options
 done
+
+claim "ranges that a checkpoint keeps begin in front of keys"
+divided --checkpoint=kept few
+divided --checkpoint=kept -S 5M --compress=none few
+divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
+divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --index records
+in_ranges 1 --ranges=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
 
 claim "ranges end where a limit does"
 # limited HEADER SIZE N ARGUMENT...: the header, and the first N records of so many bytes.
@@ -56,14 +64,12 @@ done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
 
 claim "one range, where keys are the same as far as is known of blocks"
-generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
 in_ranges 1 --ranges=3 -R 60 -k 0:b40 alike -o output
 
 claim "one range, where the places of records are not known before"
 in_ranges 1 --ranges=3 -u few -o output
 in_ranges 1 --ranges=3 --limit=10 few -o output
 in_ranges 1 --ranges=3 --zstd few -o output
-in_ranges 1 --ranges=3 --checkpoint=kept few -o output
 in_ranges 1 --ranges=3 few | cat > output
 
 claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"

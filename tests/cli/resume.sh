@@ -47,23 +47,31 @@ resumes() {
 }
 
 # survives ARGUMENT...: killed again and again, the sort ends with the bytes that it gives without a
-# checkpoint.
+# checkpoint. first, later: what its starts are told besides, those after the first otherwise.
+first=
+later=
 survives() {
 	rm -f output
 	"$GSORT" -o expected "$@" 2> stderr || broken "gsort $*: status $?"
 	begin=$(date +%s%N)
-	succeeds -o output --checkpoint=ck "$@"
+	# They are lists of words.
+	# shellcheck disable=SC2086
+	succeeds -o output --checkpoint=ck $first "$@"
 	limit=$((($(date +%s%N) - begin) / 1000000 + 1))
 	same expected output "gsort $*: not killed"
 	nothing_kept "gsort $*: not killed"
 	for i in $(seq "$kills"); do
 		rm -f output
+		how=$first
 		for j in 1 2 3 4 5 6; do
-			run_and_kill "$limit" -o output --checkpoint=ck "$@"
+			# shellcheck disable=SC2086
+			run_and_kill "$limit" -o output --checkpoint=ck $how "$@"
 			[ $status -ne 0 ] || break
 			[ ! -e output ] || same expected output "gsort $*: killed, but complete"
+			how=$later
 		done
-		[ $status -eq 0 ] || resumes -o output --checkpoint=ck "$@"
+		# shellcheck disable=SC2086
+		[ $status -eq 0 ] || resumes -o output --checkpoint=ck --verify $how "$@"
 		same expected output "gsort $*: resumed"
 		nothing_kept "gsort $*: resumed"
 	done
@@ -93,6 +101,16 @@ survives -S 3M --limit=1000000 input
 survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
 survives -S 2M --compress=zstd few
+claim 'killed, in ranges, each of which goes on from where it was'
+first='--ranges=3 --parallel=2 -S 10M'
+later=$first
+survives input
+survives -R 100 -k 0:b10 hundred
+later='--ranges=2 --parallel=1 -S 4M --batch-size=2'
+survives --limit=1400000 input
+survives few
+first=
+later=
 claim 'killed, with everything in memory'
 survives -S 64M input
 

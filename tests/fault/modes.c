@@ -177,6 +177,13 @@ const struct mode modes[] = {
 	  .shape = SHAPE_APART,
 	  .has_checkpoint = true,
 	  .is_slow = true },
+	/* A range of each has written a part of the output. */
+	{ .name = "devices-resume",
+	  .arguments = "--gpus=0,1 --checkpoint=state -S 1M --device-memory=1M input -o output",
+	  .shape = SHAPE_APART,
+	  .has_checkpoint = true,
+	  .taken_up = TAKEN_UP_OUTPUT,
+	  .is_slow = true },
 	/* One of two is lost, while the other goes on. */
 	{ .name = "devices-lose-one",
 	  .answer = ANSWER_RECORDS,

@@ -77,18 +77,43 @@ static void blocks_of_stored_runs_have_room_in_the_plan(void **state)
 	assert_int_equal(checkpoint_block_nbytes(&checkpoint), 50 * 12);
 }
 
-static int visit_point(uint64_t offset, uint64_t nbytes)
+/* Of keys of 16 bytes; more than 4 ranges are not. */
+static int visit_ranges(const uint64_t *begins, uint64_t n)
+{
+	static const char keys[4 * 16] = "";
+	const struct saved_ranges ranges = { n, 16 };
+	const struct payload_part parts[] = { { &ranges, sizeof ranges },
+					      { begins, n * sizeof *begins },
+					      { keys, n * 16 } };
+
+	return visit(RECORD_RANGES, parts, 3);
+}
+
+static int visit_point_of(uint64_t range, uint64_t offset, uint64_t nbytes)
 {
 	const struct output_part part = { .offset = offset, .nbytes = nbytes };
 	const struct saved_point point = { .result.n_items = (offset + nbytes) / 8,
+					   .range = range,
 					   .key_nbytes = 16,
 					   .edge_nbytes = 16,
 					   .n_parts = 1 };
 	const struct payload_part parts[] = { { &point, sizeof point },
 					      { &part, sizeof part },
-					      { "0123456789abcdef0123456789abcdef", 32 } };
+					      { "0123456789abcdef0123456789abcdef"
+						"0123456789abcdef",
+						48 } };
 
 	return visit(RECORD_POINT, parts, 3);
+}
+
+/* Of a merge in one range. */
+static int visit_point(uint64_t offset, uint64_t nbytes)
+{
+	const uint64_t begin = 0;
+
+	if (saved.n_ranges == 0)
+		assert_int_equal(visit_ranges(&begin, 1), 0);
+	return visit_point_of(0, offset, nbytes);
 }
 
 static int visit_done(uint64_t offset, uint64_t nbytes)
@@ -177,8 +202,63 @@ static void parts_of_the_output_have_no_gap(void **state)
 	(void)state;
 	assert_int_equal(visit_point(0, 800), 0);
 	assert_int_equal(visit_point(800, 80), 0);
-	assert_int_equal(saved.point.result.n_items, 110);
+	assert_int_equal(saved.ranges[0].point.result.n_items, 110);
 	assert_int_equal(visit_point(888, 80), -EBADMSG);
+}
+
+static void each_range_has_points_and_parts_of_its_own(void **state)
+{
+	static const uint64_t begins[] = { 0, 800, 800, 1600 };
+
+	(void)state;
+	assert_int_equal(visit_point_of(0, 0, 80), -EBADMSG);
+	assert_int_equal(visit_ranges(begins, 4), 0);
+	assert_false(checkpoint_state_has_points(&saved));
+	assert_int_equal(visit_point_of(3, 1600, 80), 0);
+	assert_int_equal(visit_point_of(0, 0, 800), 0);
+	assert_int_equal(visit_point_of(2, 800, 160), 0);
+	assert_true(checkpoint_state_has_points(&saved));
+	assert_int_equal(checkpoint_state_nbytes(&saved), 80 + 800 + 160);
+	assert_int_equal(checkpoint_state_end(&saved), 1680);
+	assert_int_equal(visit_point_of(4, 1680, 80), -EBADMSG);
+}
+
+static void part_that_reaches_into_the_next_range_is_refused(void **state)
+{
+	static const uint64_t begins[] = { 0, 800, 1600 };
+
+	(void)state;
+	assert_int_equal(visit_ranges(begins, 3), 0);
+	assert_int_equal(visit_point_of(1, 800, 808), -EBADMSG);
+	assert_int_equal(visit_point_of(0, 800, 8), -EBADMSG);
+}
+
+static void ranges_are_others_only_while_nothing_is_written(void **state)
+{
+	static const uint64_t begins[] = { 0, 800, 1600 }, others[] = { 0, 1600 };
+
+	(void)state;
+	assert_int_equal(visit_ranges(begins, 3), 0);
+	assert_int_equal(visit_ranges(others, 2), 0);
+	assert_int_equal(saved.n_ranges, 2);
+	assert_int_equal(visit_point_of(1, 1600, 8), 0);
+	assert_int_equal(visit_ranges(begins, 3), -EBADMSG);
+	assert_int_equal(saved.n_ranges, 2);
+}
+
+static void ranges_that_make_no_sense_are_refused(void **state)
+{
+	static const uint64_t behind[] = { 8, 800 }, down[] = { 0, 800, 792 };
+
+	(void)state;
+	assert_int_equal(visit_ranges(behind, 2), -EBADMSG);
+	assert_int_equal(visit_ranges(down, 3), -EBADMSG);
+	assert_int_equal(visit_ranges(down, 0), -EBADMSG);
+	assert_int_equal(visit(RECORD_RANGES,
+			       &(struct payload_part){ &(struct saved_ranges){ 1, UINT64_MAX },
+						       sizeof(struct saved_ranges) },
+			       1),
+			 -EBADMSG);
 }
 
 static void records_too_short_or_of_no_type_are_refused(void **state)
@@ -189,7 +269,7 @@ static void records_too_short_or_of_no_type_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(visit(RECORD_POINT, parts, 2), -EBADMSG);
-	assert_false(saved.has_point);
+	assert_false(checkpoint_state_has_points(&saved));
 	assert_int_equal(visit(RECORD_DONE, &(struct payload_part){ "short", 5 }, 1), -EBADMSG);
 	assert_false(saved.is_done);
 	assert_int_equal(visit(RECORD_RUN, &(struct payload_part){ "", 0 }, 1), -EBADMSG);
@@ -204,10 +284,32 @@ static void output_without_its_name_is_not_done(void **state)
 	assert_int_equal(visit_point(0, 800), 0);
 	assert_int_equal(visit_done(800, 80), 0);
 	assert_true(saved.is_done);
-	assert_int_equal(saved.n_parts, 2);
+	assert_int_equal(saved.ranges[0].n_parts, 2);
 	assert_int_equal(visit_point(800, 160), 0);
 	assert_false(saved.is_done);
-	assert_int_equal(output_parts_nbytes(saved.parts, saved.n_parts), 960);
+	assert_int_equal(checkpoint_state_nbytes(&saved), 960);
+}
+
+static void what_is_done_is_divided_among_the_ranges(void **state)
+{
+	static const uint64_t begins[] = { 0, 800, 800, 1600 };
+	const struct output_part rest[] = {
+		{ 80, 720, 0 }, { 800, 400, 0 }, { 1200, 400, 0 }, { 1600, 8, 0 }
+	};
+	const struct saved_done done = { .n_parts = 4 };
+	const struct payload_part parts[] = { { &done, sizeof done }, { rest, sizeof rest } };
+
+	(void)state;
+	assert_int_equal(visit_ranges(begins, 4), 0);
+	assert_int_equal(visit_point_of(0, 0, 80), 0);
+	assert_int_equal(visit(RECORD_DONE, parts, 2), 0);
+	assert_int_equal(saved.ranges[0].n_parts, 2);
+	assert_int_equal(saved.ranges[1].n_parts, 0);
+	assert_int_equal(saved.ranges[2].n_parts, 2);
+	assert_int_equal(saved.ranges[3].n_parts, 1);
+	assert_int_equal(checkpoint_state_end(&saved), 1608);
+	checkpoint_state_forget_done(&saved);
+	assert_int_equal(checkpoint_state_nbytes(&saved), 80);
 }
 
 static void output_is_written_up_to_the_first_gap(void **state)
@@ -224,6 +326,20 @@ static void output_is_written_up_to_the_first_gap(void **state)
 		assert_int_equal(written_parts_end(&written), ends[i]);
 	}
 	assert_int_equal(written_parts_before(&written, 300), 3);
+	written_parts_free(&written);
+}
+
+static void range_is_written_from_where_it_begins(void **state)
+{
+	struct written_parts written = { .begin = 200 };
+	const struct output_part parts[] = { { 300, 100, 0 }, { 200, 100, 0 } };
+
+	(void)state;
+	assert_int_equal(written_parts_end(&written), 200);
+	assert_int_equal(written_parts_add(&written, &parts[0], 1), 0);
+	assert_int_equal(written_parts_end(&written), 200);
+	assert_int_equal(written_parts_add(&written, &parts[1], 1), 0);
+	assert_int_equal(written_parts_end(&written), 400);
 	written_parts_free(&written);
 }
 
@@ -602,7 +718,7 @@ static void limit_that_is_passed_already_allows_nothing(void **state)
 
 static struct output *open_kept(uint64_t nbytes)
 {
-	const struct output_kept kept = { ".gsort-kept", 0, nbytes };
+	const struct output_kept kept = { ".gsort-kept", nbytes, nbytes };
 	struct output *output;
 
 	assert_int_equal(output_open_kept(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN,
@@ -721,6 +837,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_too_short_or_of_no_type_are_refused, start,
 						finish),
 		cmocka_unit_test_setup_teardown(output_without_its_name_is_not_done, start, finish),
+		cmocka_unit_test_setup_teardown(each_range_has_points_and_parts_of_its_own, start,
+						finish),
+		cmocka_unit_test_setup_teardown(part_that_reaches_into_the_next_range_is_refused,
+						start, finish),
+		cmocka_unit_test_setup_teardown(ranges_are_others_only_while_nothing_is_written,
+						start, finish),
+		cmocka_unit_test_setup_teardown(ranges_that_make_no_sense_are_refused, start,
+						finish),
+		cmocka_unit_test_setup_teardown(what_is_done_is_divided_among_the_ranges, start,
+						finish),
+		cmocka_unit_test(range_is_written_from_where_it_begins),
 		cmocka_unit_test(output_is_written_up_to_the_first_gap),
 		cmocka_unit_test(changed_byte_of_the_output_is_found),
 		cmocka_unit_test_setup_teardown(difference_of_the_sort_is_named, fixture_start,

@@ -119,10 +119,17 @@ static void append(enum checkpoint_record type, const struct payload_part *parts
 /* A finished part of the output, of no records, when no run is there. */
 static void append_point(void)
 {
+	const struct saved_ranges ranges = { .n_ranges = 1, .key_nbytes = 16 };
 	const struct saved_point point = { .key_nbytes = 16, .edge_nbytes = 16 };
+	const struct payload_part range_parts[] = { { &ranges, sizeof ranges },
+						    { &(uint64_t){ 0 }, sizeof(uint64_t) },
+						    { "no key for the 1st", 16 } };
 	const struct payload_part parts[] = { { &point, sizeof point },
-					      { "0123456789abcdef0123456789abcdef", 32 } };
+					      { "0123456789abcdef0123456789abcdef"
+						"0123456789abcdef",
+						48 } };
 
+	append(RECORD_RANGES, range_parts, 3);
 	append(RECORD_POINT, parts, 2);
 }
 

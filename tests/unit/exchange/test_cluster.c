@@ -415,7 +415,7 @@ static void see_windows(struct made_run *runs, struct run **pointers, uint32_t n
 	uint64_t n_cut_before = 0;
 	struct forecast *forecast;
 
-	assert_int_equal(forecast_open(pointers, n_runs, &loader, NULL, &forecast), 0);
+	assert_int_equal(forecast_open(pointers, n_runs, &loader, &forecast), 0);
 	for (int w = 0; w < 5; w++) {
 		struct splitter splitter;
 		uint64_t n_cut = 0, n_records = 0;

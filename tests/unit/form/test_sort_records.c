@@ -6,6 +6,7 @@
  */
 #include "src/form/form_runs.h"
 #include "src/merge/passes.h"
+#include "src/merge/ranges.h"
 
 #include "tests/support/job_fixture.h"
 
@@ -169,7 +170,7 @@ static void check(const struct shape *shape, enum kind_of_memory memory, size_t 
 
 /* The last point of a merge, copied. */
 struct kept_point {
-	unsigned char key[64], last[64];
+	unsigned char key[64], first[64], last[64];
 	struct merge_result result;
 };
 
@@ -184,11 +185,20 @@ static int write_pointed(void *context, const struct merged *merged)
 	return write_items(((struct pointed *)context)->output, merged);
 }
 
-static int keep_point(void *context, const struct merge_point *point)
+static int note_ranges(void *context, const struct merge_range *ranges, uint32_t n)
+{
+	(void)context, (void)ranges;
+	assert_int_equal(n, 1);
+	return 0;
+}
+
+static int keep_point(void *context, uint32_t range, const struct merge_point *point)
 {
 	struct pointed *pointed = context;
 
+	assert_int_equal(range, 0);
 	memcpy(pointed->kept.key, point->key, layout_key_nbytes(&layout));
+	memcpy(pointed->kept.first, point->first, layout_edge_nbytes(&layout));
 	memcpy(pointed->kept.last, point->last, layout_edge_nbytes(&layout));
 	pointed->kept.result = point->result;
 	pointed->n_points++;
@@ -199,20 +209,24 @@ static int keep_point(void *context, const struct merge_point *point)
 static void merge_from(const struct merge_point *start, struct pointed *pointed,
 		       struct merge_result *ret_result)
 {
+	const struct merge_range range = { .start = start };
 	const struct sink sink = { .context = pointed,
 				   .takes_records = true,
 				   .stage = STAGE_WRITE,
 				   .item_nbytes = layout.output_nbytes,
 				   .write = write_pointed,
 				   .point = keep_point,
+				   .note_ranges = note_ranges,
 				   .point_interval = job.limit / 10,
-				   .start = start };
+				   .ranges = start ? &range : NULL,
+				   .n_ranges = 1 };
 	struct ledger ledger = { 0 };
 
 	pointed->n_points = 0;
 	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
 	chunk_pool_trim(job.pool);
-	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result), 0);
+	assert_int_equal(merge_in_ranges(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
+			 0);
 }
 
 /* A merge that is taken up ends where the first would have: at the limit, by all that is written.
@@ -234,7 +248,8 @@ static void limit_counts_what_was_written_before(void **state)
 	merge_from(NULL, &first, &whole);
 	assert_int_equal(whole.n_items, LIMIT);
 	assert_true(first.n_points > 0);
-	start = (struct merge_point){ first.kept.key, first.kept.last, first.kept.result };
+	start = (struct merge_point){ first.kept.key, first.kept.first, first.kept.last,
+				      first.kept.result };
 	assert_in_range(start.result.n_items, 1, LIMIT - 1);
 	stop_job();
 

@@ -40,7 +40,7 @@ static struct forecast *open_forecast(void)
 	const struct item_loader loader = { .layout = &layout };
 	struct forecast *forecast;
 
-	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, &loader, NULL, &forecast), 0);
+	assert_int_equal(forecast_open(store.runs, (uint32_t)store.n, &loader, &forecast), 0);
 	return forecast;
 }
 
@@ -212,7 +212,7 @@ static int take_all(struct failing_loads *loads)
 	struct forecast *forecast;
 	struct splitter splitter;
 	uint64_t n_taken[2];
-	int r = forecast_open(store.runs, (uint32_t)store.n, &loader, NULL, &forecast);
+	int r = forecast_open(store.runs, (uint32_t)store.n, &loader, &forecast);
 
 	if (r < 0)
 		return r;
@@ -261,7 +261,7 @@ static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void 
 	(void)state;
 	ADD_BLOCKS(5, 5, 5);
 	ADD_BLOCKS(5, 5, 5);
-	assert_int_equal(forecast_open(store.runs, 2, &loader, NULL, &forecast), 0);
+	assert_int_equal(forecast_open(store.runs, 2, &loader, &forecast), 0);
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(forecast_take(forecast, BLOCK, n_taken, &splitter), i < 5);
 		assert_int_equal(n_taken[i % 2], 1);

@@ -152,7 +152,7 @@ static void check_cuts(number_fn *number, uint32_t n_ranges)
 	start_job("u64", MEMORY_UNIFIED, n_ranges);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbers(RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, false, cuts), 0);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, false, NULL, cuts), 0);
 	n_each = n_all / n_ranges;
 	for (uint32_t range = 0; range < n_ranges; range++) {
 		code_t highest = most;
@@ -202,7 +202,7 @@ static void check_cuts_at_keys(number_fn *number)
 	start_job("u64", MEMORY_UNIFIED, N_RANGES);
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbers(RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, N_RANGES, true, cuts), 0);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, N_RANGES, true, NULL, cuts), 0);
 	for (uint32_t range = 0; range < N_RANGES; range++) {
 		code_t highest = before;
 
@@ -326,6 +326,48 @@ static void a_part_leaves_what_others_need(void **state)
 	check_discards(512);
 }
 
+static void check_is_there(struct run *run, uint64_t i)
+{
+	const uint64_t begin = run_block_start(run, i), n = run_block_start(run, i + 1) - begin;
+	struct digest digest = { 0 };
+	uint64_t items[512];
+
+	assert_int_equal(run_read(run, i, 1, items, &digest), 0);
+	for (uint64_t j = 0; j < n; j++)
+		assert_true(items[j] == all[begin + j]);
+}
+
+/* As ranges do that are under way at the same time: in between there is what they still need. */
+static void what_ranges_have_passed_goes_back_and_nothing_else(void **state)
+{
+	enum { N = 9000, BLOCK = 113, N_BLOCKS = (N + BLOCK - 1) / BLOCK };
+	static const uint64_t passed[][2] = { { 40, 45 }, { 0, 7 },   { 40, 60 },
+					      { 7, 7 },   { 40, 60 }, { 0, 20 } };
+	code_t codes[N];
+	struct run *run;
+	uint64_t before, n_passed = 40;
+
+	(void)state;
+	start_job("u64", MEMORY_UNIFIED, 1);
+	for (uint64_t i = 0; i < N; i++)
+		codes[i] = i;
+	remember_input(codes, N);
+	run = make_spilled_in_blocks(codes, N, BLOCK);
+	assert_int_equal(run_store_add(&store, run), 0);
+	before = spill_used_nbytes(job.spill);
+	for (unsigned i = 0; i < sizeof passed / sizeof *passed; i++)
+		run_discard_between(run, passed[i][0], passed[i][1]);
+	for (uint64_t i = 20; i < N_BLOCKS; i++)
+		if (i < 40 || i >= 60)
+			check_is_there(run, i);
+	/* But for a page or two at each end. */
+	assert_in_range(before - spill_used_nbytes(job.spill), (n_passed - 20) * BLOCK * 8,
+			n_passed * BLOCK * 8);
+	run_store_free(&store);
+	assert_int_equal(spill_used_nbytes(job.spill), 0);
+	job_stop();
+}
+
 /* Record number 100 of the file, from 1, is smaller than the one before it. */
 static struct run *open_unsorted(void)
 {
@@ -438,6 +480,7 @@ int main(void)
 		FIXTURE(ranges_at_keys_divide_none),
 		FIXTURE(a_part_is_a_run),
 		FIXTURE(a_part_leaves_what_others_need),
+		FIXTURE(what_ranges_have_passed_goes_back_and_nothing_else),
 		FIXTURE(disorder_between_parts_of_an_input_is_found),
 		FIXTURE(disorder_between_ranges_is_counted),
 		FIXTURE(a_range_that_cannot_be_written_ends_all),
