@@ -210,6 +210,28 @@ void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nby
 	pthread_mutex_unlock(&tier->lock);
 }
 
+size_t memory_tier_n_places(struct memory_tier *tier)
+{
+	size_t n;
+
+	pthread_mutex_lock(&tier->lock);
+	n = tier->n_extents;
+	pthread_mutex_unlock(&tier->lock);
+	return n;
+}
+
+void memory_tier_get_places(struct memory_tier *tier, size_t n, struct memory_place *ret_places)
+{
+	pthread_mutex_lock(&tier->lock);
+	assert(n <= tier->n_extents);
+	for (size_t i = 0; i < n; i++)
+		ret_places[i] =
+			(struct memory_place){ .offset = tier->extents[i].offset,
+					       .nbytes = tier->extents[i].mapped_nbytes,
+					       .address = (uintptr_t)tier->extents[i].memory };
+	pthread_mutex_unlock(&tier->lock);
+}
+
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 {
 	uint64_t nbytes;

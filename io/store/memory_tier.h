@@ -40,6 +40,19 @@ void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, s
 /* Give whole pages of an extent back, each once. Thread-safe. */
 void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
+/* Where an extent is, for another process that reads the memory of this one. */
+struct memory_place {
+	uint64_t offset, nbytes;
+	uint64_t address;
+};
+
+/*
+ * The first n of all extents that there have been, in the order of their offsets; and how many
+ * these are. What of one was given back is not there. Thread-safe.
+ */
+size_t memory_tier_n_places(struct memory_tier *tier);
+void memory_tier_get_places(struct memory_tier *tier, size_t n, struct memory_place *ret_places);
+
 /* Bytes that could be stored more, that are taken, and the most that were. Thread-safe. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier);

@@ -252,6 +252,26 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 		    spill_lag_nbytes(spill_peak_nbytes(spill)));
 }
 
+size_t spill_n_places(const struct spill *spill)
+{
+	return memory_tier_n_places(spill->memory);
+}
+
+void spill_get_places(const struct spill *spill, size_t n, struct memory_place *ret_places)
+{
+	memory_tier_get_places(spill->memory, n, ret_places);
+}
+
+uint32_t spill_n_files(const struct spill *spill)
+{
+	return (uint32_t)spill->n_files;
+}
+
+int spill_descriptor(const struct spill *spill, uint32_t file)
+{
+	return spill->files[file].file.fd;
+}
+
 const char *spill_directory(const struct spill *spill, uint32_t file)
 {
 	if (spill->elsewhere.read)

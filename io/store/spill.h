@@ -23,6 +23,7 @@
 
 #include "io/file/file.h"
 
+struct memory_place; /* memory_tier.h */
 struct spill;
 
 #define SPILL_UNLIMITED UINT64_MAX
@@ -130,6 +131,16 @@ void spill_discard(struct spill *spill, struct spill_extent extent);
  * stored.
  */
 uint64_t spill_lag_nbytes(uint64_t peak_nbytes);
+
+/*
+ * For a process that reads the memory and the files of this one: how many extents have been stored
+ * in memory, the first n of these places, how many files there are, and the descriptor of one, or
+ * -1 as long as nothing is in it. Thread-safe once all is stored.
+ */
+size_t spill_n_places(const struct spill *spill);
+void spill_get_places(const struct spill *spill, size_t n, struct memory_place *ret_places);
+uint32_t spill_n_files(const struct spill *spill);
+int spill_descriptor(const struct spill *spill, uint32_t file);
 
 /* The directory of an extent, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);

@@ -15,6 +15,7 @@
 #include "src/base/begins.h"
 #include "src/base/messages.h"
 #include "src/base/thread.h"
+#include "src/exchange/near_store.h"
 
 enum {
 	N_SERVERS = 2, /* one reads while what another has read is on its way */
@@ -30,6 +31,9 @@ enum wish {
 	WISH_ROWS,   /* of the runs: struct row, n of them */
 	WISH_BLOCKS, /* of a run's index: from `first` on, n */
 	WISH_BYTES,  /* of the spill: the extent */
+	WISH_COUNTS, /* of that, for who is near: how much there is of ... */
+	WISH_PLACES, /* ... struct memory_place, n of them, ... */
+	WISH_FILES,  /* ... and of descriptors, n of them */
 };
 
 struct request {
@@ -52,10 +56,12 @@ struct far {
 	char name[NAME_NBYTES];
 	char advice[ADVICE_NBYTES]; /* if it is kept: of damage, which will be there again */
 	struct spill *spill;
+	struct near_store *store; /* what of it is read where it is; NULL: nothing */
 };
 
 struct depot {
 	struct ranks *ranks;
+	const struct near *near;
 	const struct job *job;
 	const struct run_store *own;
 	const uint64_t *cuts;
@@ -100,6 +106,12 @@ static size_t answer_nbytes(const struct request *request)
 		return request->n * sizeof(struct run_block);
 	case WISH_BYTES:
 		return request->extent.nbytes;
+	case WISH_COUNTS:
+		return sizeof(struct near_store_counts);
+	case WISH_PLACES:
+		return request->n * sizeof(struct memory_place);
+	case WISH_FILES:
+		return request->n * sizeof(int64_t);
 	case WISH_END:
 		break;
 	}
@@ -137,6 +149,15 @@ static int make_answer(const struct depot *depot, unsigned from, const struct re
 		return 0;
 	case WISH_BYTES:
 		return read_bytes(depot, request, answer);
+	case WISH_COUNTS:
+		*(struct near_store_counts *)answer = near_store_count(depot->job->spill);
+		return 0;
+	case WISH_PLACES:
+		spill_get_places(depot->job->spill, request->n, answer);
+		return 0;
+	case WISH_FILES:
+		near_store_get_files(depot->job->spill, request->n, answer);
+		return 0;
 	case WISH_END:
 		break;
 	}
@@ -251,8 +272,14 @@ static int read_far(void *context, struct spill_extent extent, void *buffer)
 {
 	const struct far *far = context;
 	const struct request request = { .wish = WISH_BYTES, .extent = extent };
+	int r;
 
-	return ask(far->depot, far->rank, request, buffer) < 0 ? -ECANCELED : 0;
+	if (!near_store_has(far->store, extent))
+		return ask(far->depot, far->rank, request, buffer) < 0 ? -ECANCELED : 0;
+	r = near_store_read(far->store, extent, buffer);
+	if (r == 0)
+		atomic_fetch_add(&far->depot->received_nbytes, extent.nbytes);
+	return r < 0 ? -ECANCELED : 0;
 }
 
 /* The blocks of a row, into the index of a file. */
@@ -328,7 +355,43 @@ static int take_far_run(struct far *far, uint64_t number, const struct row *row,
 				 row->end - row->first_item, store);
 }
 
-static int take_far(struct far *far, struct run_store *store)
+/* With room for what it has: places, and behind them descriptors. */
+static int ask_for_store(struct far *far, struct near_store_counts counts, void *room)
+{
+	struct memory_place *places = room;
+	int64_t *descriptors = (int64_t *)(places + counts.n_places);
+	int r = ask(far->depot, far->rank,
+		    (struct request){ .wish = WISH_PLACES, .n = counts.n_places }, places);
+
+	if (r == 0)
+		r = ask(far->depot, far->rank,
+			(struct request){ .wish = WISH_FILES, .n = counts.n_files }, descriptors);
+	return r < 0 ? r :
+		       near_store_open(far->depot->near, far->rank, counts, places, descriptors,
+				       &far->store);
+}
+
+/* If it is near: where it has what it has stored. */
+static int open_near_store(struct far *far)
+{
+	struct near_store_counts counts;
+	void *room;
+	int r;
+
+	if (!near_has(far->depot->near, far->rank))
+		return 0;
+	r = ask(far->depot, far->rank, (struct request){ .wish = WISH_COUNTS }, &counts);
+	if (r < 0)
+		return r;
+	room = malloc(counts.n_places * sizeof(struct memory_place) +
+		      counts.n_files * sizeof(int64_t) + 1);
+	r = room ? ask_for_store(far, counts, room) :
+		   fail(-ENOMEM, "no memory for what rank %u has stored", far->rank);
+	free(room);
+	return r;
+}
+
+static int take_runs(struct far *far, struct run_store *store)
 {
 	const uint64_t n = far->depot->n_runs[far->rank];
 	struct row *rows = calloc(n + 1, sizeof *rows);
@@ -340,6 +403,13 @@ static int take_far(struct far *far, struct run_store *store)
 		r = take_far_run(far, i, &rows[i], store);
 	free(rows);
 	return r;
+}
+
+static int take_far(struct far *far, struct run_store *store)
+{
+	const int r = open_near_store(far);
+
+	return r < 0 ? r : take_runs(far, store);
 }
 
 static int take_own(struct depot *depot, struct run_store *store)
@@ -400,8 +470,8 @@ static int start_servers(struct depot *depot)
 		       0;
 }
 
-int depot_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
-	       const uint64_t *cuts, struct depot **ret_depot)
+int depot_open(struct ranks *ranks, const struct near *near, const struct job *job,
+	       const struct run_store *own, const uint64_t *cuts, struct depot **ret_depot)
 {
 	const unsigned n = ranks_size(ranks);
 	const uint64_t n_own = own->n;
@@ -412,6 +482,7 @@ int depot_open(struct ranks *ranks, const struct job *job, const struct run_stor
 	if (!depot)
 		return fail(-ENOMEM, "no memory for the runs of %u ranks", n);
 	depot->ranks = ranks;
+	depot->near = near;
 	depot->job = job;
 	depot->own = own;
 	depot->cuts = cuts;
@@ -466,8 +537,10 @@ void depot_close(struct depot *depot)
 		return;
 	join_servers(depot);
 	run_store_free(&depot->all);
-	for (unsigned i = 0; depot->far && i < ranks_size(depot->ranks); i++)
+	for (unsigned i = 0; depot->far && i < ranks_size(depot->ranks); i++) {
 		spill_close(depot->far[i].spill);
+		near_store_close(depot->far[i].store);
+	}
 	free(depot->far);
 	free(depot->n_runs);
 	free(depot);

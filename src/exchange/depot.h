@@ -13,10 +13,14 @@
  *	reader of the merge --- request ---> a server thread of the run's rank, which reads
  *	                    <-- bytes ------ from its spill
  *
+ * Of a rank that is near bytes are not asked for: they are read from its memory, or its files
+ * (near_store.h).
+ *
  * A rank that cannot read what another one wants ends them all (ranks_abort()), after a message.
  */
 #pragma once
 
+#include "src/ranks/near.h"
 #include "src/ranks/ranks.h"
 #include "src/run/run_store.h"
 
@@ -24,12 +28,12 @@ struct depot;
 
 /*
  * Offer the own runs, all stored, to the other ranks: of each, [cuts[q * n], cuts[(q + 1) * n]) is
- * rank q's, for n runs. Every rank calls it, and waits for all others. The store, the cuts and the
- * job must outlive the depot. Returns 0 or a negative errno after a message; to be closed in both
- * cases.
+ * rank q's, for n runs. Every rank calls it, and waits for all others. Near, the store, the cuts
+ * and the job must outlive the depot. Returns 0 or a negative errno after a message; to be closed
+ * in both cases.
  */
-int depot_open(struct ranks *ranks, const struct job *job, const struct run_store *own,
-	       const uint64_t *cuts, struct depot **ret_depot);
+int depot_open(struct ranks *ranks, const struct near *near, const struct job *job,
+	       const struct run_store *own, const uint64_t *cuts, struct depot **ret_depot);
 
 /* Append the own range's parts of all ranks' runs, in the order of ties. As above. */
 int depot_take(struct depot *depot, struct run_store *store);

@@ -4,7 +4,9 @@
 #include "src/ranks/near.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -205,4 +207,13 @@ int near_read(const struct near *near, unsigned rank, uint64_t address, void *to
 		return await_end(near, rank);
 	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,
 		    ranks_host(near->ranks, rank));
+}
+
+struct near_path near_path(const struct near *near, unsigned rank, int descriptor)
+{
+	struct near_path path;
+
+	snprintf(path.text, sizeof path.text, "/proc/%" PRIu64 "/fd/%d", near->cards[rank].process,
+		 descriptor);
+	return path;
 }

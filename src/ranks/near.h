@@ -43,3 +43,9 @@ bool near_has(const struct near *near, unsigned rank);
  * has withdrawn, that is for the watch to say, as if a message of it were awaited (ranks.h).
  */
 int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes);
+
+/* A name by which this process can open a file that a rank which is near has open. */
+struct near_path {
+	char text[48];
+};
+struct near_path near_path(const struct near *near, unsigned rank, int descriptor);

@@ -175,8 +175,8 @@ static int open_depot(struct sort *sort)
 	else
 		r = cut_whole(sort);
 	if (r == 0)
-		r = depot_open(sort->spec->ranks, &sort->job, &sort->whole, sort->share.cuts,
-			       &sort->share.depot);
+		r = depot_open(sort->spec->ranks, sort->share.near, &sort->job, &sort->whole,
+			       sort->share.cuts, &sort->share.depot);
 	return r < 0 ? r : depot_take(sort->share.depot, &sort->store);
 }
 

@@ -222,6 +222,20 @@ static void any_number_of_ranks_writes_the_same(void **state)
 	}
 }
 
+/* Each has more than its memory, and so has files. */
+static void what_ranks_have_in_files_is_the_same(void **state)
+{
+	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		ask(&asked, "u64", 8, random_path, random_path);
+		asked.spec.compression.mode = modes[i];
+		check_both_ways(&asked, 2);
+	}
+}
+
 static void what_ranks_have_in_memory_is_not_stored(void **state)
 {
 	static const unsigned sizes[] = { 2, 3, 8 };
@@ -1293,6 +1307,7 @@ static int run_same(void)
 {
 	const struct CMUnitTest same[] = {
 		FIXTURE(any_number_of_ranks_writes_the_same),
+		FIXTURE(what_ranks_have_in_files_is_the_same),
 		FIXTURE(what_ranks_have_in_memory_is_not_stored),
 		FIXTURE(ranks_with_little_room_store_what_they_have),
 		FIXTURE(all_that_begins_alike_goes_to_one_rank),
