@@ -73,7 +73,7 @@ local filter = {
   end,
   Table = function(source) return #source.colspecs == 2 and as_list(source) or nil end,
   Header = function(header)
-    header.level = header.level - 1
+    header.level = math.max(header.level - ((page == nil or page == 'gsort') and 1 or 2), 1)
     header.content = header.level == 1
       and pandoc.Inlines(pandoc.Str(pandoc.utils.stringify(header):upper())) or header.content
     return header

@@ -1,7 +1,7 @@
 #!/bin/sh
 # manuals - what is installed, and whether manual, help and completion know the same options
 #
-# usage: manuals.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in prelude.sh
+# usage: manuals.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in prelude.sh, or GSORT_MPI
 . "$(dirname "$0")/prelude.sh"
 
 build=$1
@@ -99,6 +99,37 @@ for program in "$called" "$called-gen" "$called-check"; do
 		grep -qxe "$option" options || broken "$option is in it, and not in --help"
 	done < terms
 done
+
+# It has gsort's options, of which its manual says only what differs. It can ask for help alone.
+if [ -n "${GSORT_MPI-}" ]; then
+	claim "$called-mpi is there, and its manual if there are any"
+	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not"
+	page=$(installed -name "$called-mpi.1")
+	[ -n "$page" ] || [ -z "$(installed -name "$called.1")" ] || broken "it has none"
+fi
+if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
+	claim "the manual of $called-mpi knows what only that can do, and no option that it has not"
+	"$GSORT" --help > help
+	options_of help > options
+	"$GSORT_MPI" --help > help
+	options_of help > options_of_mpi
+	sed 's/\\-/-/g' "$page" > told
+	comm -13 options options_of_mpi > own
+	[ -s own ] || broken "it can do nothing of its own"
+	while read -r option; do
+		grep -qe "$option" told || broken "$option is not in it"
+	done < own
+	sed -n '/^\.TP/{n;p}' told | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
+	[ -s terms ] || broken "it has no terms"
+	while read -r option; do
+		grep -qxe "$option" options_of_mpi || broken "$option is in it, and not in --help"
+	done < terms
+	claim "the manual of $called-mpi has what one looks for there"
+	for part in NAME SYNOPSIS DESCRIPTION STARTING REFUSALS 'EXIT STATUS' ENVIRONMENT; do
+		grep -qx "\.SH \"*$part\"*" told || broken "$part is missing"
+	done
+	! grep -qi '^\.SH.*gsort-gen' told || broken "another program's is in it"
+fi
 
 claim "no page of the manual has a fault that mandoc knows"
 if command -v mandoc > /dev/null; then
