@@ -6,7 +6,7 @@
 # Builds below DIRECTORY (default: build-test). Missing Debian packages are installed first.
 #	gcc	release build: all tests but the kernels on the CPU and CUDA's faults over these,
 #		for which the sanitizers are, and which are as slow without
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, a sixth of the
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: modules, kernels, an eighth of the
 #		faults, and the scripts that come to what no fault and no random configuration
 #		comes to
 #	tsan	ThreadSanitizer: modules, kernels, and the programs where their threads meet most
@@ -156,14 +156,14 @@ asan=$?
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # All faults and configurations go to the release build; these see more of them, four times as
 # slowly.
-export GSORT_FAULTS_SHARE=6 GSORT_ROUNDS=30
+export GSORT_FAULTS_SHARE=8 GSORT_ROUNDS=30
 if [ "$asan" = 0 ]; then
-	# check_backend's buffers end at unmapped pages in any build (tests/support/guarded.h), and
-	# how much goes over wires is the same in all.
+	# The buffers of check_backend and of cpu_merge end at unmapped pages in any build
+	# (tests/support/guarded.h), and how much goes over wires is the same in all.
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
 		$(names_of asan unit kernels fault library |
-			grep -vx -e backend_cpu -e share_volumes)
+			grep -vx -e backend_cpu -e cpu_merge -e share_volumes)
 	run asan --suite cli --timeout-multiplier 4 \
 		check checkpoint errors full mapped random records reports streams tools zst
 fi
