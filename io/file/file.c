@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -157,6 +158,7 @@ int file_close(struct file *file)
 
 	if (fd < 0)
 		return 0;
+	file_drop_rest(file);
 	file->fd = -1;
 	/* Linux has closed it even when it says EINTR; a second close could hit somebody else's. */
 	return file->calls->close(fd) < 0 && errno != EINTR ? -errno : 0;
@@ -219,31 +221,103 @@ static ssize_t transfer_once(const struct file *file, const struct transfer *t)
 	return -1;
 }
 
-/* Transfer until all is done or nothing moves any more; t->nbytes is then what is left. */
-static int transfer(const struct file *file, struct transfer *t)
+/* Wait until something moves. Returns how much that was, 0 at the end, or a negative errno. */
+static ssize_t transfer_some(const struct file *file, const struct transfer *t)
 {
 	const short events = t->kind == READ_AT || t->kind == READ_NEXT ? POLLIN : POLLOUT;
 
-	while (t->nbytes > 0) {
-		ssize_t n;
+	for (;;) {
 		int r = t->cancel_fd < 0 ? 0 : wait_ready(file->fd, events, t->cancel_fd);
+		ssize_t n;
 
 		if (r < 0)
 			return r;
 		n = transfer_once(file, t);
-		if (n == 0)
-			return 0;
-		if (n < 0) {
-			r = after_failure(file->fd, events, t->cancel_fd);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		t->bytes += n;
-		t->nbytes -= (size_t)n;
-		t->offset += (uint64_t)n;
+		if (n >= 0)
+			return n;
+		r = after_failure(file->fd, events, t->cancel_fd);
+		if (r < 0)
+			return r;
+	}
+}
+
+static void advance(struct transfer *t, size_t n)
+{
+	t->bytes += n;
+	t->nbytes -= n;
+	t->offset += n;
+}
+
+/* Transfer until all is done or nothing moves any more; t->nbytes is then what is left. */
+static int transfer(const struct file *file, struct transfer *t)
+{
+	while (t->nbytes > 0) {
+		const ssize_t n = transfer_some(file, t);
+
+		if (n <= 0)
+			return (int)n;
+		advance(t, (size_t)n);
 	}
 	return 0;
+}
+
+/* What was read of a pipe, and is still to be given out. */
+struct file_rest {
+	size_t begin, end, capacity; /* of a packet at least */
+	unsigned char bytes[];
+};
+
+int file_keep_rest(struct file *file)
+{
+	const long page_nbytes = sysconf(_SC_PAGESIZE); /* a packet is one at most */
+	struct stat status;
+
+	if (page_nbytes <= 0 || fstat(file->fd, &status) < 0 || !S_ISFIFO(status.st_mode))
+		return 0;
+	file->rest = malloc(sizeof *file->rest + (size_t)page_nbytes);
+	if (!file->rest)
+		return -ENOMEM;
+	*file->rest = (struct file_rest){ .capacity = (size_t)page_nbytes };
+	return 0;
+}
+
+void file_drop_rest(struct file *file)
+{
+	free(file->rest);
+	file->rest = NULL;
+}
+
+static void take_rest(struct file_rest *rest, struct transfer *t)
+{
+	const size_t n = rest->end - rest->begin < t->nbytes ? rest->end - rest->begin : t->nbytes;
+
+	memcpy(t->bytes, rest->bytes + rest->begin, n);
+	rest->begin += n;
+	advance(t, n);
+}
+
+/* As transfer(), of whole packets. */
+static int read_packets(const struct file *file, struct transfer *t)
+{
+	struct file_rest *rest = file->rest;
+	const struct transfer packet = { READ_NEXT, rest->bytes, rest->capacity, 0, t->cancel_fd };
+
+	for (;;) {
+		ssize_t n;
+
+		take_rest(rest, t);
+		if (t->nbytes == 0)
+			return 0;
+		n = transfer_some(file, t->nbytes < rest->capacity ? &packet : t);
+		if (n <= 0)
+			return (int)n;
+		if (t->nbytes < rest->capacity) {
+			rest->begin = 0;
+			rest->end = (size_t)n;
+		} else {
+			advance(t, (size_t)n);
+		}
+	}
 }
 
 int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes)
@@ -276,7 +350,7 @@ int file_read_next(const struct file *file, void *buffer, size_t nbytes, int can
 		   size_t *ret_nbytes)
 {
 	struct transfer t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
-	const int r = transfer(file, &t);
+	const int r = file->rest ? read_packets(file, &t) : transfer(file, &t);
 
 	if (r == 0)
 		*ret_nbytes = nbytes - t.nbytes;
@@ -297,6 +371,30 @@ int file_reserve_behind(const struct file *file, uint64_t offset, uint64_t nbyte
 {
 	return UNINTERRUPTED(file->calls->fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset,
 						    (off_t)nbytes));
+}
+
+int file_leave_direct(const struct file *file, bool *ret_was_direct)
+{
+	const int flags = fcntl(file->fd, F_GETFL);
+	struct stat status;
+
+	*ret_was_direct = false;
+	if (flags < 0 || !(flags & O_DIRECT) || fstat(file->fd, &status) < 0 ||
+	    !(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)))
+		return 0;
+	if (fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) < 0)
+		return -errno;
+	*ret_was_direct = true;
+	return 0;
+}
+
+/* Others may have changed other flags meanwhile. */
+void file_make_direct_again(const struct file *file)
+{
+	const int flags = fcntl(file->fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(file->fd, F_SETFL, flags | O_DIRECT);
 }
 
 void file_enlarge_pipe(const struct file *file)

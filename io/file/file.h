@@ -66,10 +66,13 @@ struct syscalls {
 
 extern const struct syscalls syscalls_plain;
 
+struct file_rest;
+
 /* Plain data; a closed file has fd -1. */
 struct file {
 	const struct syscalls *calls;
 	int fd;
+	struct file_rest *rest; /* file_keep_rest(); mostly NULL */
 };
 
 /* Which file it is, whatever its name. */
@@ -157,6 +160,25 @@ int file_write_next(const struct file *file, const void *data, size_t nbytes);
  */
 int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
 		   size_t *ret_nbytes);
+
+/*
+ * Of a pipe that file_read_next() reads: what is written to a pipe with O_DIRECT comes in packets,
+ * and of one that is longer than what is read the rest is gone. Nobody who reads can see that a
+ * pipe is of this kind. So nothing shorter than a packet is read, and what there was no room for is
+ * kept, for the next read of this struct file. Nothing happens to what is no pipe. Returns 0 or
+ * -ENOMEM. file_drop_rest() is due, unless it is closed by file_close().
+ */
+int file_keep_rest(struct file *file);
+void file_drop_rest(struct file *file);
+
+/*
+ * A regular file or a device that others have opened with O_DIRECT takes and gives only what lies
+ * at multiples of its blocks, in memory, too. Have it without, for all who share the descriptor,
+ * until file_make_direct_again(). *ret_was_direct: it had it. To a pipe it means something else,
+ * and nothing happens. Returns 0 or a negative errno.
+ */
+int file_leave_direct(const struct file *file, bool *ret_was_direct);
+void file_make_direct_again(const struct file *file);
 
 /*
  * Let a pipe hold as much as the kernel lets everybody have (/proc/sys/fs/pipe-max-size): with the

@@ -82,6 +82,19 @@ bool source_is_given_again(const struct source *source, const struct source *oth
 
 /* --- under the table's lock --- */
 
+/* However it was opened: in packets, or only for transfers of whole blocks. */
+static int prepare_to_read(struct source *source, struct file *file)
+{
+	int r = file_keep_rest(file);
+
+	if (r < 0)
+		return fail(r, "%s: no memory for a packet of a pipe", source->name);
+	r = file_leave_direct(file, &source->was_direct);
+	return r < 0 ? fail(r, "%s: is open with O_DIRECT, and cannot be had without: %m",
+			    source->name) :
+		       0;
+}
+
 static int open_source(struct source_table *table, struct source *source)
 {
 	struct file file = { .calls = table->calls, .fd = source->given.fd };
@@ -96,6 +109,8 @@ static int open_source(struct source_table *table, struct source *source)
 		r = fail(-errno, "%s: %m", source->name);
 	else if (!file_identity_equal(file_identity_of(&status), source->identity))
 		r = fail(-EBUSY, "%s: became another file while it was read", source->name);
+	if (r == 0)
+		r = prepare_to_read(source, &file);
 	if (r < 0) {
 		if (source->path)
 			file_close(&file);
@@ -118,8 +133,12 @@ static int open_source(struct source_table *table, struct source *source)
 static void close_source(struct source_table *table, struct source *source)
 {
 	cold_range_leave(&source->cold_range, &source->file);
+	if (source->was_direct)
+		file_make_direct_again(&source->file);
+	source->was_direct = false;
 	if (source->path)
 		file_close(&source->file);
+	file_drop_rest(&source->file);
 	source->file.fd = -1;
 	zst_stream_close(source->zst_stream);
 	source->zst_stream = NULL;
@@ -161,6 +180,8 @@ void source_move(struct source_table *table, struct source *source, struct sourc
 	source_close(to_table, to);
 	*to = *source;
 	source->file.fd = source->direct.fd = -1;
+	source->file.rest = NULL;
+	source->was_direct = false;
 	source->zst_stream = NULL;
 	source->zst_reader = NULL;
 	source->head = NULL;

@@ -63,6 +63,7 @@ struct source {
 
 	/* By who reads it in order: from source_start() to the last release. */
 	struct zst_stream *zst_stream; /* if it is compressed */
+	bool was_direct;               /* it was given with O_DIRECT, and gets it back */
 	struct source_head *head;      /* what was read already; NULL: nothing */
 	bool is_started;
 	bool has_ended; /* a stream, which is not asked again: a terminal would wait for more */

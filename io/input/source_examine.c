@@ -2,6 +2,7 @@
  * source_examine - what a source contributes (see source.h)
  */
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/input/source_inside.h"
@@ -90,6 +91,16 @@ static int measure_regular(struct source_table *table, struct source *source,
 	return r > 0 ? measure_content(table, source) : r;
 }
 
+static bool is_socket_of_messages(const struct source *source, const struct stat *status)
+{
+	int type;
+	socklen_t nbytes = sizeof type;
+
+	return !source->path && S_ISSOCK(status->st_mode) &&
+	       getsockopt(source->given.fd, SOL_SOCKET, SO_TYPE, &type, &nbytes) == 0 &&
+	       type != SOCK_STREAM;
+}
+
 int source_examine(struct source_table *table, struct source *source)
 {
 	struct stat status;
@@ -104,6 +115,11 @@ int source_examine(struct source_table *table, struct source *source)
 		return fail(-errno, "%s: cannot open: %m", source->name);
 	if (S_ISDIR(status.st_mode))
 		return fail(-EISDIR, "%s: cannot read: %m", source->name);
+	if (is_socket_of_messages(source, &status))
+		return fail(-ENOTSUP,
+			    "%s: is a socket of messages, of which parts would be lost: give a "
+			    "stream, or a pipe",
+			    source->name);
 	source->identity = file_identity_of(&status);
 	source->state = file_state_of(&status);
 	if (!S_ISREG(status.st_mode)) {

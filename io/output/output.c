@@ -311,7 +311,7 @@ static void output_free(struct output *output)
 	codec_pool_destroy(&output->contexts);
 	reservation_destroy(&output->reservation);
 	file_writer_destroy(&output->writer);
-	file_close(&output->target.file);
+	target_close(&output->target);
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
 	free(output);
@@ -488,7 +488,7 @@ static int close_in_place(struct output *output)
 	/* Who shares the descriptor goes on after our output. */
 	if (!output->target.is_ordered)
 		lseek(output->target.file.fd, (off_t)(output->target.base + nbytes), SEEK_SET);
-	r = file_close(&output->target.file);
+	r = target_close(&output->target);
 	return r < 0 ? fail(r, "%s: close: %m", output->target.name) : 0;
 }
 

@@ -18,6 +18,7 @@
 static int open_again(struct target *target, const char *name, int given, struct stat *ret_status)
 {
 	const int mode = fcntl(given, F_GETFL);
+	int r;
 
 	target->name = name;
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
@@ -25,7 +26,9 @@ static int open_again(struct target *target, const char *name, int given, struct
 	target->file.fd = fcntl(given, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (target->file.fd < 0 || fstat(target->file.fd, ret_status) < 0)
 		return fail(-errno, "%s: %m", name);
-	return 0;
+	r = file_leave_direct(&target->file, &target->was_direct);
+	return r < 0 ? fail(r, "%s: is open with O_DIRECT, and cannot be had without: %m", name) :
+		       0;
 }
 
 /* What the process was given. What an exec would close is not from who started us, but ours. */
@@ -196,6 +199,14 @@ int target_open_given(const struct syscalls *calls, const char *name, struct giv
 	if (r == 0)
 		describe(target, &status);
 	return r;
+}
+
+int target_close(struct target *target)
+{
+	if (target->was_direct)
+		file_make_direct_again(&target->file);
+	target->was_direct = false;
+	return file_close(&target->file);
 }
 
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target)

@@ -16,6 +16,7 @@ struct target {
 	struct replacement *replacement; /* NULL: written in place */
 	struct handover *handover;       /* there is no file, but a thread; NULL: there is */
 	bool is_ordered;
+	bool was_direct;   /* it was given with O_DIRECT, and gets it back */
 	bool is_null;      /* ordered, but nobody sees in which order */
 	uint64_t base;     /* where in the file the output starts, as far as others let it */
 	uint64_t end;      /* of what was in the file then; 0 if that is new */
@@ -47,3 +48,6 @@ int target_open_given(const struct syscalls *calls, const char *name, struct giv
 
 /* The same for a text, which goes to a terminal, too, and always in order. */
 int target_open_text(const struct syscalls *calls, const char *path, struct target *ret_target);
+
+/* Close its file, as file_close(), as it was given. Closed already is fine. */
+int target_close(struct target *target);

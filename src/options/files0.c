@@ -15,6 +15,9 @@
 /* A device that never ends is no list, and is not read until all memory is full. */
 enum { MOST_NBYTES = 256 << 20 };
 
+/* Of a pipe that is written to in packets, nothing shorter than one must be read (file.h). */
+enum { LEAST_READ_NBYTES = 64 << 10 };
+
 /*
  * All of the file, with a NUL added. getdelim() with a delimiter per name would copy each name
  * once more.
@@ -28,8 +31,8 @@ static int read_all(int fd, const char *path, char **ret_text, size_t *ret_nbyte
 	do {
 		char *grown = text;
 
-		if (room - nbytes < 2) {
-			room = room ? 2 * room : 4096;
+		if (room - nbytes <= LEAST_READ_NBYTES) {
+			room = room ? 2 * room : 2 * LEAST_READ_NBYTES;
 			grown = realloc(text, room);
 		}
 		if (!grown) {

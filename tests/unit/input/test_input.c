@@ -4,6 +4,7 @@
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "src/base/thread.h"
 #include "tests/support/input_fixture.h"
@@ -172,6 +173,66 @@ static void standard_input_starts_at_its_position(void **state)
 	}
 	input_close(input);
 	restore_stdin();
+}
+
+/* What of a packet is not read at once is gone, and its end is no multiple of what is read. */
+static void packets_of_a_pipe_are_read_whole(void **state)
+{
+	static unsigned char bytes[60000], back[6000];
+	const char *const paths[] = { "-" };
+	struct input *input;
+	uint64_t position;
+	int ends[2];
+	size_t n;
+
+	(void)state;
+	fill_pattern(bytes, sizeof bytes, 3);
+	assert_int_equal(pipe2(ends, O_DIRECT), 0);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 18) >= 1 << 18);
+	for (size_t at = 0; at < sizeof bytes; at += 1000)
+		assert_int_equal(write(ends[1], bytes + at, 1000), 1000);
+	close(ends[1]);
+	replace_stdin(ends[0]);
+	input = open_input(paths, 1);
+	for (size_t at = 0; at < sizeof bytes; at += n) {
+		assert_int_equal(input_read(input, back, 5001, &position, &n), 0);
+		assert_int_equal(position, at);
+		assert_int_equal(n, at + 5001 < sizeof bytes ? 5001 : sizeof bytes - at);
+		assert_memory_equal(back, bytes + at, n);
+	}
+	input_close(input);
+	restore_stdin();
+}
+
+static void standard_input_with_o_direct_is_read_from_any_place(void **state)
+{
+	const char *const paths[] = { "-" };
+	const int fd = open(part("a", 0, N), O_RDONLY | O_DIRECT);
+	struct input *input;
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	replace_stdin(fd);
+	input = open_input(paths, 1);
+	assert_stream(input, 30 * R, N);
+	input_close(input);
+	assert_true(fcntl(STDIN_FILENO, F_GETFL) & O_DIRECT); /* as it was given */
+	restore_stdin();
+}
+
+/* Of a message that is not read at once the rest is gone, too, and these have any length. */
+static void socket_of_messages_is_refused(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	replace_stdin(ends[0]);
+	assert_int_equal(open_refused("-"), -ENOTSUP);
+	assert_non_null(strstr(messages_last(), "standard input: is a socket of messages"));
+	restore_stdin();
+	close(ends[1]);
 }
 
 static void incomplete_record_is_refused_at_once(void **state)
@@ -528,6 +589,9 @@ int main(void)
 		FIXTURE(every_byte_goes_to_one_of_several_readers),
 		FIXTURE(pipes_and_files_mix),
 		FIXTURE(standard_input_starts_at_its_position),
+		FIXTURE(packets_of_a_pipe_are_read_whole),
+		FIXTURE(standard_input_with_o_direct_is_read_from_any_place),
+		FIXTURE(socket_of_messages_is_refused),
 		FIXTURE(incomplete_record_is_refused_at_once),
 		FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
 		FIXTURE(unreadable_inputs_are_named),

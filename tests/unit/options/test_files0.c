@@ -1,6 +1,7 @@
 /*
  * test_files0 - names of inputs come from a list
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,6 +61,33 @@ static void long_lists_of_file_names_are_read(void **state)
 	options_free(&options);
 }
 
+/* What of a packet is not read at once is gone: no name must be a part of one, or missing. */
+static void list_that_comes_in_packets_is_whole(void **state)
+{
+	enum { N = 100, LENGTH = 1000 };
+	const int saved = dup(STDIN_FILENO);
+	char name[LENGTH] = "";
+	struct options options;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_DIRECT), 0);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) >= N << 12);
+	memset(name, 'x', LENGTH - 1);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(write(ends[1], name, LENGTH), LENGTH);
+	close(ends[1]);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	options = PARSED("--files0-from=-", "-o", "out");
+	dup2(saved, STDIN_FILENO);
+	close(saved);
+	assert_int_equal(options.n_inputs, N);
+	for (int i = 0; i < N; i++)
+		assert_string_equal(options.inputs[i], name);
+	options_free(&options);
+}
+
 static void wrong_lists_of_file_names_are_refused(void **state)
 {
 	(void)state;
@@ -76,6 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_names_come_from_a_list),
 		cmocka_unit_test(long_lists_of_file_names_are_read),
+		cmocka_unit_test(list_that_comes_in_packets_is_whole),
 		cmocka_unit_test(wrong_lists_of_file_names_are_refused),
 	};
 

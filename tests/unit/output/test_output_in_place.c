@@ -147,6 +147,22 @@ static void standard_output_goes_on_where_it_is(void **state)
 	}
 }
 
+/* Neither length nor memory of what is written is a multiple of anything. */
+static void standard_output_with_o_direct_is_written_and_stays_so(void **state)
+{
+	const int fd = open(path_of("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	write_to_stdout(fd, true, false);
+	assert_true(fcntl(fd, F_GETFL) & O_DIRECT);
+	write_to_stdout(fd, false, false);
+	assert_true(fcntl(fd, F_GETFL) & O_DIRECT);
+	close(fd);
+	assert_true(file_holds(path_of("f"), output_bytes, N));
+}
+
 static void aborted_standard_output_gives_space_back(void **state)
 {
 	const char *path = path_of("f");
@@ -315,6 +331,7 @@ int main(void)
 		FIXTURE(null_device_takes_writers_in_any_order),
 		FIXTURE(cancel_wakes_those_who_wait_for_their_turn),
 		FIXTURE(standard_output_goes_on_where_it_is),
+		FIXTURE(standard_output_with_o_direct_is_written_and_stays_so),
 		FIXTURE(aborted_standard_output_gives_space_back),
 		FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
 		FIXTURE(failed_output_in_place_leaves_nothing_behind_what_was_there),
