@@ -129,15 +129,14 @@ static void ask_for_progress(void *sort, struct gsort_progress *ret_progress)
 
 static int run_reporting(const struct program_hooks *hooks, struct gsort *sort)
 {
-	const enum progress_mode mode = hooks->speaker ? PROGRESS_NEVER : progress_mode_of(sort);
 	struct progress *progress = NULL;
-	int r, reported;
+	int r = 0, reported;
 
 	/* What is planned for all ranks the first one says. */
 	if (hooks->speaker && is_taken(sort, "explain"))
 		return 0;
-	r = progress_open(mode, ask_for_progress, sort, &progress);
-
+	if (!hooks->speaker) /* who asks all of a company for progress is told once */
+		r = progress_open(progress_mode_of(sort), ask_for_progress, sort, &progress);
 	if (r == 0)
 		r = run(sort);
 	progress_close(progress); /* its line goes before the table comes */

@@ -84,11 +84,19 @@ static void *run(void *arg)
 	}
 }
 
+void progress_hold_signal(void)
+{
+	sigset_t usr1;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+}
+
 int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
 		  struct progress **ret_progress)
 {
 	struct progress *progress = calloc(1, sizeof *progress);
-	sigset_t usr1;
 	int r;
 
 	if (!progress)
@@ -97,9 +105,7 @@ int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
 	progress->context = context;
 	progress->mode = mode;
 	progress->on_terminal = isatty(STDERR_FILENO);
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	progress_hold_signal();
 	r = process_start_thread(run, progress, &progress->thread);
 	if (r < 0) {
 		free(progress);

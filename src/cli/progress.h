@@ -28,9 +28,15 @@ struct progress;
 typedef void progress_asker(void *context, struct gsort_progress *ret_progress);
 
 /*
- * Start reporting. To be called before any other thread exists; SIGUSR1 stays blocked until the
- * process ends. `ask` is called until progress_close(). Returns 0, or a negative errno after a
- * message.
+ * From now on SIGUSR1 waits for progress_open(), in this thread and those that are started later:
+ * where there are some before that.
+ */
+void progress_hold_signal(void);
+
+/*
+ * Start reporting. To be called before any other thread exists, but those that hold SIGUSR1, which
+ * stays blocked until the process ends. `ask` is called until progress_close(). Returns 0, or a
+ * negative errno after a message.
  */
 int progress_open(enum progress_mode mode, progress_asker *ask, void *context,
 		  struct progress **ret_progress);

@@ -13,6 +13,7 @@
 #include "src/cli/exit_status.h"
 #include "src/cli/process.h"
 #include "src/cli/program.h"
+#include "src/cli/progress.h"
 #include "src/cli/say.h"
 #include "src/lib/company.h"
 #include "src/ranks/mpi/ranks_mpi.h"
@@ -132,5 +133,6 @@ int main(int argc, char **argv)
 {
 	program_prepare_memory();
 	deadly_signals_ignore_limit(); /* the library has files before a sort handles them */
+	progress_hold_signal();        /* MPI has threads before progress is asked for */
 	return process_run_program(run, argc, argv);
 }

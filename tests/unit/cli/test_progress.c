@@ -122,6 +122,24 @@ static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 	stop(session);
 }
 
+/* It ended the process, where a library had started a thread before. */
+static void sigusr1_before_the_first_thread_is_kept(void **state)
+{
+	struct session session;
+	sigset_t usr1;
+
+	(void)state;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	progress_hold_signal();
+	kill(getpid(), SIGUSR1);
+	session = start_with_pipe(PROGRESS_NEVER);
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	last_words(session);
+	stop(session);
+}
+
 static void always_prints_lines_and_how_it_ended(void **state)
 {
 	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
@@ -177,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sigusr1_prints_the_line_once),
 		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
+		cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
 		cmocka_unit_test(always_prints_lines_and_how_it_ended),
 		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
 		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
