@@ -23,6 +23,7 @@
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state[] = "state of input ";
+static const char output_place[] = "place of the output";
 
 static void __attribute__((format(printf, 3, 4)))
 add(FILE *stream, const char *name, const char *format, ...)
@@ -177,7 +178,7 @@ static int add_output_place(FILE *stream, const struct sort_spec *spec)
 	r = find_directory(end, &directory);
 	if (r == 0) {
 		format_file(spec, directory, text);
-		add(stream, "place of the output", "%sas %s", text, end);
+		add(stream, output_place, "%sas %s", text, end);
 	}
 	free(end);
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
@@ -242,10 +243,17 @@ static const char *next_text(const struct description *description, size_t *at)
 	return text;
 }
 
+/* Whose state it is; NULL: of none. */
+static const char *input_of(const char *name)
+{
+	const size_t n = strlen(input_state);
+
+	return strncmp(name, input_state, n) == 0 ? name + n : NULL;
+}
+
 static bool is_accepted(const char *name, const char *value, const char *accepted)
 {
-	return accepted && strncmp(name, input_state, strlen(input_state)) == 0 &&
-	       strncmp(value, accepted, strlen(accepted)) == 0;
+	return accepted && input_of(name) && strncmp(value, accepted, strlen(accepted)) == 0;
 }
 
 bool description_differs(const struct description *saved, const struct description *now,
@@ -261,7 +269,8 @@ bool description_differs(const struct description *saved, const struct descripti
 		if (strcmp(name, saved_name) == 0 &&
 		    (strcmp(is, was) == 0 || is_accepted(name, is, accepted)))
 			continue;
-		*ret_difference = (struct difference){ name, was, is };
+		*ret_difference = (struct difference){ name, was, is, input_of(name),
+						       strcmp(name, output_place) == 0 };
 		return true;
 	}
 	return false;

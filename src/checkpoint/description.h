@@ -23,6 +23,8 @@ int description_make_share(const struct sort_spec *spec, struct description *ret
 /* The first entry in which two descriptions differ. The strings are theirs. */
 struct difference {
 	const char *name, *was, *is;
+	const char *input; /* if it is the state of one: its path */
+	bool is_place;     /* of the output */
 };
 
 /*

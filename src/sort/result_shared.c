@@ -54,6 +54,26 @@ static int join_one(struct result *result, uint32_t i, const char *path)
 	return output_join(result->job->io, path, name->name, &result->outputs[i]);
 }
 
+/*
+ * Which parts are this rank's is known when all is sorted; whether it sees them had better be known
+ * before.
+ */
+static int look_at_parts(struct result *result)
+{
+	char *path;
+	int r = part_files_make_path(result->spec->output_path, result->n_files, 0, &path);
+
+	if (r < 0)
+		return r;
+	r = join_one(result, 0, path);
+	if (r == 0) {
+		output_leave(result->outputs[0]);
+		result->outputs[0] = NULL;
+	}
+	free(path);
+	return r;
+}
+
 int result_open_shared(struct result *result, uint64_t nbytes)
 {
 	const struct sort_spec *spec = result->spec;
@@ -73,8 +93,8 @@ int result_open_shared(struct result *result, uint64_t nbytes)
 			       0);
 	if (told < 0)
 		return told;
-	if (result->is_joined && !has_parts)
-		r = join_one(result, 0, spec->output_path);
+	if (result->is_joined)
+		r = has_parts ? look_at_parts(result) : join_one(result, 0, spec->output_path);
 	/* Should the first fail at what comes next it removes the file, which all have by then. */
 	return r < 0 ? r : ranks_barrier(spec->ranks);
 }

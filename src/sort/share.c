@@ -105,16 +105,27 @@ static int receive_description(struct ranks *ranks, const struct description *ow
 	return r;
 }
 
-static int compare_descriptions(const struct ranks *ranks, const struct description *first,
+static int compare_descriptions(const struct sort_spec *spec, const struct description *first,
 				const struct description *own)
 {
+	const char *host = ranks_host(spec->ranks, 0);
 	struct difference difference;
 
 	if (!description_differs(first, own, ACCEPT_NONE, &difference))
 		return 0;
+	if (difference.input)
+		return fail(-EINVAL,
+			    "%s is another file here than the first rank's, on %s, or has changed: "
+			    "here '%s', there '%s'; all ranks must see the same inputs",
+			    difference.input, host, difference.is, difference.was);
+	if (difference.is_place)
+		return fail(-EINVAL,
+			    "%s is in another directory here than the first rank's, on %s: here "
+			    "'%s', there '%s'; all ranks must see the same directory",
+			    spec->output_path, host, difference.is, difference.was);
 	return fail(-EINVAL,
 		    "sorts something else than the first rank, on %s: its %s is '%s', and not '%s'",
-		    ranks_host(ranks, 0), difference.name, difference.is, difference.was);
+		    host, difference.name, difference.is, difference.was);
 }
 
 static int check_same(const struct sort_spec *spec)
@@ -125,7 +136,7 @@ static int check_same(const struct sort_spec *spec)
 	if (r == 0)
 		r = receive_description(spec->ranks, &own, &first);
 	if (r == 0) {
-		r = compare_descriptions(spec->ranks, &first, &own);
+		r = compare_descriptions(spec, &first, &own);
 		free(first.text);
 	}
 	free(own.text);
