@@ -34,13 +34,14 @@ static int identify_seen(const struct backend *backend, uint64_t *ret_identity)
 	return 0;
 }
 
-static struct device_share place_among(struct ranks *ranks, const uint64_t *identities)
+/* Among the ranks of this machine that see the same; identities NULL: all do. */
+static struct device_share place_among(const struct ranks *ranks, const uint64_t *identities)
 {
 	const unsigned own = ranks_rank(ranks);
 	struct device_share share = { 0 };
 
 	for (unsigned i = 0; i < ranks_size(ranks); i++) {
-		if (identities[i] != identities[own] ||
+		if ((identities && identities[i] != identities[own]) ||
 		    strcmp(ranks_host(ranks, i), ranks_host(ranks, own)) != 0)
 			continue;
 		share.place += i < own;
@@ -64,6 +65,11 @@ int device_share_find(struct ranks *ranks, const struct backend *backend,
 		*ret_share = place_among(ranks, identities);
 	free(identities);
 	return r;
+}
+
+struct device_share device_share_expect(const struct ranks *ranks)
+{
+	return place_among(ranks, NULL);
 }
 
 int device_share_tell(struct ranks *ranks, const char *name,

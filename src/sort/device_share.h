@@ -23,8 +23,7 @@ struct device_group {
 	unsigned begin, end;
 };
 
-static inline struct device_group device_share_group(unsigned place, unsigned n,
-						     unsigned n_devices)
+static inline struct device_group device_share_group(unsigned place, unsigned n, unsigned n_devices)
 {
 	const unsigned begin = (unsigned)((uint64_t)place * n_devices / n);
 	const unsigned end = (unsigned)((uint64_t)(place + 1) * n_devices / n);
@@ -38,6 +37,12 @@ static inline struct device_group device_share_group(unsigned place, unsigned n,
  */
 int device_share_find(struct ranks *ranks, const struct backend *backend,
 		      struct device_share *ret_share);
+
+/*
+ * The same without asking anybody, for who explains for all: ranks of a machine are taken to see
+ * the same devices.
+ */
+struct device_share device_share_expect(const struct ranks *ranks);
 
 /*
  * Every rank calls it, with what its devices are called; the first hears of all of them, by rank:

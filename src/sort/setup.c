@@ -270,14 +270,29 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 	return open_sorting(job, *backend, setup);
 }
 
+/* Which devices are this process's, or are taken to be: of ranks elsewhere each has one. */
+static int share_devices(struct setup *setup, const struct backend *backend)
+{
+	const struct sort_spec *spec = setup->spec;
+	const unsigned n = backend_n_devices(backend);
+
+	setup->devices = DEVICE_SHARE_ALONE;
+	if (spec->ranks && !setup->explains)
+		return device_share_find(spec->ranks, backend, &setup->devices);
+	if (spec->ranks)
+		setup->devices = device_share_expect(spec->ranks);
+	else if (spec->n_ranks_assumed && !spec->n_gpus && !spec->all_gpus && n > 1)
+		setup->devices.n = n;
+	return 0;
+}
+
 int setup_open(struct setup *setup, struct job *job)
 {
 	const struct backend *backend;
 	int r = choose_backend(job, setup, &backend);
 
-	setup->devices = DEVICE_SHARE_ALONE;
-	if (r == 0 && setup->spec->ranks && !setup->explains) /* which one does for all */
-		r = device_share_find(setup->spec->ranks, backend, &setup->devices);
+	if (r == 0)
+		r = share_devices(setup, backend);
 	if (setup->checkpoint)
 		job->keeper = checkpoint_keeper(setup->checkpoint);
 	setup_limit_input(job->input, setup->spec);

@@ -46,4 +46,10 @@ launch -np 1 "$GSORT_MPI" --debug -S 4M random -o out/x : \
 	-np 1 "$GSORT_MPI" -S 2M random -o out/x
 as_expected 'with and without'
 have 'a device apart (0)' 'CPU, 2 threads' 'a device apart (1)'
+
+claim "a plan of ranks is that of the devices that each has"
+ranks 2 --explain --gpus=all random -o out/x
+grep -q 'a device apart (0)' stdout || broken "--explain: $(grep -m1 apart stdout)"
+ranks 2 --explain --gpus=1,0,1,0 random -o out/x
+grep -q '2 x a device apart (1, 0)' stdout || broken "--gpus: $(grep -m1 apart stdout)"
 finish
