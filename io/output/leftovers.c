@@ -61,19 +61,33 @@ static bool is_left(const struct file *file, const struct stat *status)
 	       (status->st_size > 0 || status->st_ctime + JUST_MADE_S < time(NULL));
 }
 
-static void tell_one(const struct file *directory, const char *path, const char *name)
+/* When it was last written to: "2026-11-22 23:10 UTC". */
+static const char *time_of(const struct stat *status, char text[static 32])
+{
+	struct tm at;
+
+	text[0] = '\0';
+	if (gmtime_r(&status->st_mtime, &at))
+		strftime(text, 32, "%Y-%m-%d %H:%M UTC", &at);
+	return text;
+}
+
+/* what: it was to be. */
+static void tell_one(const struct file *directory, const char *path, const char *name,
+		     const char *what)
 {
 	struct stat status;
 	struct file file;
+	char text[32];
 
 	/* What may not be opened is somebody else's, who will be told. */
 	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
 		return;
 	if (fstat(file.fd, &status) == 0 && is_left(&file, &status))
-		warn("%s: %s beside it was left by a gsort that was killed: remove it, it takes "
-		     "%" PRIu64 " bytes",
-		     path, name, (uint64_t)status.st_blocks * 512);
+		warn("%s: %s beside it was left by a gsort that was killed after %s, while it "
+		     "wrote %s: remove it, it takes %" PRIu64 " bytes",
+		     path, name, time_of(&status, text), what, (uint64_t)status.st_blocks * 512);
 	file_close(&file);
 }
 
@@ -82,7 +96,7 @@ void leftovers_tell_beside(const struct file *directory, const char *path, const
 	char name[LEFTOVERS_NAME_SIZE];
 
 	leftovers_name_beside(target, name);
-	tell_one(directory, path, name);
+	tell_one(directory, path, name, "the same output");
 }
 
 /* Not more than a hint: what goes wrong here is not told. */
@@ -102,6 +116,6 @@ void leftovers_tell(const struct file *directory, const char *path)
 	}
 	while ((entry = readdir(names)))
 		if (leftovers_is_name(entry->d_name))
-			tell_one(directory, path, entry->d_name);
+			tell_one(directory, path, entry->d_name, "this or another output there");
 	closedir(names);
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "io/output/leftovers.h"
 #include "tests/support/output_fixture.h"
@@ -55,6 +56,8 @@ static const char *hidden_name(void)
 static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
 {
 	const char *name;
+	struct stat status;
+	char written[64];
 	pid_t child;
 
 	(void)state;
@@ -62,11 +65,15 @@ static void file_of_a_killed_process_is_named_at_the_next_start(void **state)
 	child = begin_output();
 	name = hidden_name();
 	kill_outright(child);
+	assert_int_equal(stat(path_of(name), &status), 0);
 	assert_int_equal(count_names(), 1);
 	output_abort(open_output(path_of("g"), N));
 	assert_non_null(strstr(messages_last_warning(), name));
 	assert_non_null(strstr(messages_last_warning(), path_of("g")));
 	assert_non_null(strstr(messages_last_warning(), "remove it"));
+	strftime(written, sizeof written, "killed after %Y-%m-%d %H:%M UTC, while it wrote this or",
+		 gmtime(&status.st_mtime));
+	assert_non_null(strstr(messages_last_warning(), written));
 	assert_int_equal(count_names(), 1);
 }
 
