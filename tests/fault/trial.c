@@ -170,7 +170,7 @@ static bool is_said_to_stay(const struct trial *trial, const char *file)
 		file = ".older beside it is older, and cannot be removed";
 	return trial->fault &&
 	       (trial->fault->point == POINT_REMOVE || trial->fault->point == POINT_EXAMINE) &&
-	       strstr(messages_last_warning(), file);
+	       (strstr(messages_last_warning(), file) || strstr(messages_last(), file));
 }
 
 /* What is left that was not there before; "" if nothing. */
