@@ -17,7 +17,7 @@
 #include "src/base/messages.h"
 #include "src/base/thread.h"
 
-enum { FRAME_NBYTES = 1 << 20, MAX_THREADS = 64 };
+enum { FRAME_NBYTES = ZST_WRITER_FRAME_NBYTES, MAX_THREADS = 64 };
 
 /* Besides those that are being compressed: one that is filled, and one that waits. */
 enum { SPARE_BUFFERS = 2 };
@@ -327,12 +327,11 @@ static int write_index(struct zst_writer *writer)
 	return r;
 }
 
-int zst_writer_finish(struct zst_writer *writer)
+int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_none)
 {
 	int r = 0;
 
-	/* Of no content there is one frame all the same: an index alone is no .zst file. */
-	if (writer->n_frames == 0 && !writer->filling)
+	if (writer->n_frames == 0 && !writer->filling && !may_be_none)
 		r = take_free(writer);
 	if (r == 0 && writer->filling)
 		submit(writer);
@@ -342,7 +341,15 @@ int zst_writer_finish(struct zst_writer *writer)
 	pthread_mutex_unlock(&writer->lock);
 	join_threads(writer);
 	free_buffers(writer);
-	return writer->r < 0 ? writer->r : write_index(writer);
+	return writer->r;
+}
+
+/* Of no content there is one frame all the same: an index alone is no .zst file. */
+int zst_writer_finish(struct zst_writer *writer)
+{
+	const int r = zst_writer_finish_frames(writer, false);
+
+	return r < 0 ? r : write_index(writer);
 }
 
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer)

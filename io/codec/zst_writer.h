@@ -19,6 +19,8 @@
 
 struct zst_writer;
 
+enum { ZST_WRITER_FRAME_NBYTES = 1 << 20 }; /* content of a frame, but for the last one's */
+
 /* Where the compressed bytes go. */
 struct zst_sink {
 	void *context;
@@ -47,6 +49,12 @@ int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes
 
 /* There is no more: wait until everything, the index too, is written. Once. As append. */
 int zst_writer_finish(struct zst_writer *writer);
+
+/*
+ * In the place of that, of content that is only a part of a file's: wait until the frames are
+ * written; the index is somebody else's. may_be_none: of no content there is no frame. Once.
+ */
+int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_none);
 
 /* After finish: all compressed bytes. */
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer);

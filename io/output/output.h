@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io/codec/zst_writer.h"
 #include "io/file/file.h"
 #include "io/file/given.h"
 #include "io/output/file_writer.h"
@@ -129,6 +130,24 @@ void output_note_others(struct output *output, uint64_t nbytes, uint64_t end);
  * errno after a message; the output stays open.
  */
 int output_compress(struct output *output, int level, unsigned n_threads);
+
+/*
+ * What is written from now on is a part of the content that several processes compress into one
+ * file: that which begins at `begin`, a whole number of frames (zst_writer.h). Its frames go to the
+ * sink, since nobody knows yet where in the file they belong. When all of it is written
+ * output_end_share() waits for them; their index is the caller's, and what is written then goes to
+ * the file as it is, at any offset. may_be_none: of no content there is no frame. Otherwise as
+ * above.
+ */
+int output_compress_share(struct output *output, int level, unsigned n_threads, uint64_t begin,
+			  const struct zst_sink *sink);
+int output_end_share(struct output *output, bool may_be_none, struct zst_index *ret_index);
+
+/*
+ * After that, when the file is there: what output_read_at() reads is the content of all processes,
+ * of which this is the index; it is the output's, also on failure. 0, or -ENOMEM after a message.
+ */
+int output_read_compressed(struct output *output, struct zst_index index);
 
 /*
  * Before anything is written: it will be more than the page cache holds. What can be written

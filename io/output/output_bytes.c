@@ -120,6 +120,41 @@ int output_compress(struct output *output, int level, unsigned n_threads)
 	return zst_writer_open(output->target.name, &sink, level, n_threads, &output->zst_writer);
 }
 
+int output_compress_share(struct output *output, int level, unsigned n_threads, uint64_t begin,
+			  const struct zst_sink *sink)
+{
+	int r;
+
+	assert(output->written_nbytes == 0 && output->reservation.total_nbytes == 0 &&
+	       !output->is_kept);
+	r = zst_writer_open(output->target.name, sink, level, n_threads, &output->zst_writer);
+	if (r == 0)
+		output->written_nbytes = output->end = begin;
+	return r;
+}
+
+int output_end_share(struct output *output, bool may_be_none, struct zst_index *ret_index)
+{
+	int r = atomic_load(&output->r);
+
+	if (r == 0)
+		r = zst_writer_finish_frames(output->zst_writer, may_be_none);
+	if (r < 0)
+		return r;
+	*ret_index = zst_writer_take_index(output->zst_writer);
+	zst_writer_close(output->zst_writer);
+	output->zst_writer = NULL;
+	output->written_nbytes = output->end = 0;
+	output->first_is_lost = true; /* it was content */
+	return 0;
+}
+
+int output_read_compressed(struct output *output, struct zst_index index)
+{
+	return zst_reader_open(output->target.name, index, output->target.base, &output->contexts,
+			       &output->zst_reader);
+}
+
 /* What was compressed is complete in the file; then it can be read. Under the lock. */
 static int finish_compression(struct output *output)
 {

@@ -197,8 +197,7 @@ static const struct option_spec specs[N_ROWS] = {
 
 	[ROW_ZSTD] = { "zstd", 0, "LEVEL", "compress the output; also if it is called .zst",
 		       .otherwise = "3", .take = argument_take_zstd, MEMBER(zstd_level),
-		       .alone = "compress what they have written (zstd), or its parts (--parts), "
-				"afterwards" },
+		       .company = COMPANY_CAN },
 
 	[ROW_BUFFER_SIZE] = { "buffer-size", 'S', "SIZE",
 			      "host memory for data, a hard limit; default: half of what is "

@@ -436,10 +436,12 @@ void result_abort(struct result *result)
 	free(result->paths);
 	free(result->names);
 	free(result->begins);
+	frames_close(result->frames);
 	part_notes_close(&result->notes);
 	part_files_close(result->part_files);
 	pthread_mutex_destroy(&result->lock);
 	result->begins = NULL;
+	result->frames = NULL;
 	result->outputs = NULL;
 	result->files = NULL;
 	result->names = NULL;

@@ -17,6 +17,7 @@
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
+#include "src/exchange/frames.h"
 #include "src/merge/sink.h"
 #include "src/sort/around.h"
 #include "src/sort/part_notes.h"
@@ -50,8 +51,12 @@ struct result {
 	uint64_t begin, end; /* of the whole, what the own merge writes: [begin, end) */
 	/* Of several ranks, by rank, for free(): the same; and what only one of them writes to. */
 	uint64_t *begins, stripe_nbytes;
-	struct kept_edge *kept; /* under the lock: what others write */
-	bool is_joined;         /* another rank has begun it, and gives it its name */
+	struct kept_edge *kept;      /* under the lock: what others write */
+	struct frames *frames;       /* what all compress; NULL: nothing; then a stripe is ... */
+	uint64_t file_stripe_nbytes; /* ... a frame, and this one of the file */
+	uint64_t stored_nbytes;      /* written to the file by this rank, once */
+	bool frames_are_made;        /* by all */
+	bool is_joined;              /* another rank has begun it, and gives it its name */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];
 	} * names;    /* n_files, by which they are joined; NULL: none */

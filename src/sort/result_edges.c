@@ -9,6 +9,9 @@
  * all of it (NFS), and two that write to one stripe wait for each other (Lustre). So what a rank
  * has of the stripe that its range begins in, less than one, it keeps, and in the end sends to the
  * rank that writes the rest. The page with a header in front of the records is the first rank's.
+ *
+ * Of what is compressed a stripe is a frame, and where that is in the file has edges again, of
+ * stored bytes (src/exchange/frames.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +65,9 @@ static unsigned owner_of(const struct result *result, uint32_t i, uint64_t offse
 			 uint64_t *ret_end)
 {
 	const uint64_t header_nbytes = result->spec->header_nbytes;
-	const uint64_t first_nbytes = round_up(header_nbytes, (uint64_t)sysconf(_SC_PAGESIZE));
+	const uint64_t first_nbytes =
+		round_up(header_nbytes,
+			 result->frames ? result->stripe_nbytes : (uint64_t)sysconf(_SC_PAGESIZE));
 	const uint64_t begin = offset - offset % result->stripe_nbytes;
 	uint64_t record = result->files[i].begin;
 
@@ -76,8 +81,8 @@ static unsigned owner_of(const struct result *result, uint32_t i, uint64_t offse
 	return rank_of(result, record);
 }
 
-static int keep(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
-		const void *data, size_t nbytes)
+int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
+		    const void *data, size_t nbytes)
 {
 	struct kept_edge *kept = malloc(sizeof *kept + nbytes);
 
@@ -90,6 +95,19 @@ static int keep(struct result *result, uint32_t i, unsigned owner, uint64_t offs
 	result->kept = kept;
 	pthread_mutex_unlock(&result->lock);
 	return 0;
+}
+
+uint64_t result_find_begin(const struct result *result)
+{
+	const uint64_t header_nbytes = result->spec->header_nbytes;
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const unsigned rank = ranks_rank(result->spec->ranks);
+	const uint64_t own_end = header_nbytes + result->end * item_nbytes;
+	uint64_t begin = rank == 0 ? 0 : header_nbytes + result->begin * item_nbytes, end;
+
+	while (begin < own_end && owner_of(result, 0, begin, &end) != rank)
+		begin = end;
+	return begin;
 }
 
 int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
@@ -107,7 +125,7 @@ int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const v
 
 		if (owner == rank)
 			break;
-		r = keep(result, i, owner, offset + at, (const char *)data + at, n);
+		r = result_keep_for(result, i, owner, offset + at, (const char *)data + at, n);
 		at += n;
 	}
 	*ret_kept = at;
@@ -136,6 +154,8 @@ static int write_edge(struct result *result, const struct edge *edge, size_t nby
 	if (nbytes < sizeof *edge || edge->nbytes != nbytes - sizeof *edge ||
 	    edge->file >= result->n_files || !result->outputs[edge->file])
 		return fail(-EPROTO, "internal error: another rank has sent what is no edge");
+	if (result->frames)
+		return result_take_edge(result, edge->offset, edge->data, edge->nbytes);
 	atomic_fetch_add(&result->files[edge->file].foreign_nbytes, edge->nbytes);
 	return output_write_at(result->outputs[edge->file], edge->offset, edge->data, edge->nbytes);
 }
@@ -158,7 +178,7 @@ static int write_edges(struct result *result, uint64_t n, struct edge *room)
 	return r;
 }
 
-static bool are_on_one_machine(const struct ranks *ranks)
+bool result_is_on_one_machine(const struct ranks *ranks)
 {
 	for (unsigned i = 1; i < ranks_size(ranks); i++)
 		if (strcmp(ranks_host(ranks, i), ranks_host(ranks, 0)) != 0)
@@ -171,7 +191,8 @@ static int show_edges(struct result *result)
 {
 	int r = 0;
 
-	if (!result->spec->verify || are_on_one_machine(result->spec->ranks))
+	if (!result->spec->verify || result->frames ||
+	    result_is_on_one_machine(result->spec->ranks))
 		return 0;
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
 		if (atomic_load(&result->files[i].foreign_nbytes) > 0)

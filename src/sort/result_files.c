@@ -328,7 +328,9 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 		return r == 0 && result->is_joined ? result_join_parts(result) : r;
 	}
 	expect_late(result);
-	if (!result->is_joined)
+	if (result->spec->ranks && result->spec->zstd_level)
+		r = result_open_frames(result);
+	if (r == 0 && !result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);
 	return r;
@@ -356,7 +358,7 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 	if (result->is_exact && n != file->end - file->begin)
 		return fail_number(output_name(result->outputs[i]), n, file->end - file->begin);
 	r = begin_file_once(result, i);
-	if (r == 0)
+	if (r == 0 && !result->frames) /* in which all of it is */
 		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
 	if (r == 0 && output_is_atomic(result->outputs[i]) && !result->spec->ranks)
 		r = output_settle(result->outputs[i], &status);

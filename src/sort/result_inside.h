@@ -31,6 +31,22 @@ int result_keep_edge(struct result *result, uint32_t i, uint64_t offset, const v
 		     size_t nbytes, size_t *ret_kept);
 int result_pass_edges(struct result *result);
 
+/* So is a part of a file that is `owner`'s. The same returns. */
+int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
+		    const void *data, size_t nbytes);
+
+/* Of the only file, where what this rank writes itself begins. */
+uint64_t result_find_begin(const struct result *result);
+
+bool result_is_on_one_machine(const struct ranks *ranks);
+
+/*
+ * Several ranks compress one file: begin to, once it is known who writes what; and what has come of
+ * another rank. The same returns.
+ */
+int result_open_frames(struct result *result);
+int result_take_edge(struct result *result, uint64_t offset, const void *data, size_t nbytes);
+
 /*
  * A rank that has joined has failed, and is about to give up what is open. So is the first rank,
  * but it may be ended before that is gone: then that is all parts, of which none is left.

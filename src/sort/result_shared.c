@@ -7,12 +7,14 @@
  * what is known of the parts, as if it had done all of it alone.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/messages.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/result_inside.h"
+#include "src/sort/setup.h"
 
 /* --- opened --- */
 
@@ -143,11 +145,118 @@ static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t 
 				   result->spec->header_nbytes + n * item_nbytes);
 }
 
+/* --- compressed --- */
+
+int result_open_frames(struct result *result)
+{
+	struct zst_sink sink;
+	const int r = frames_open(result->spec->ranks, result->job->spill, &result->frames);
+
+	if (r < 0)
+		return r;
+	sink = frames_sink(result->frames);
+	result->file_stripe_nbytes = result->stripe_nbytes;
+	result->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
+	return output_compress_share(result->outputs[0], result->spec->zstd_level,
+				     setup_n_compressors(result->spec), result_find_begin(result),
+				     &sink);
+}
+
+int result_take_edge(struct result *result, uint64_t offset, const void *data, size_t nbytes)
+{
+	if (!result->frames_are_made)
+		return frames_keep_content(result->frames, offset, data, nbytes);
+	result->stored_nbytes += nbytes;
+	return output_write_at(result->outputs[0], offset, data, nbytes);
+}
+
+static int write_stored(void *context, unsigned owner, uint64_t offset, const void *data,
+			size_t nbytes)
+{
+	struct result *result = context;
+
+	return owner == ranks_rank(result->spec->ranks) ?
+		       result_take_edge(result, offset, data, nbytes) :
+		       result_keep_for(result, 0, owner, offset, data, nbytes);
+}
+
+/* Has somebody written every byte? The first rank, whose file it is, counts those of all. */
+static int check_stored(struct result *result, uint64_t total_nbytes)
+{
+	uint64_t nbytes = result->stored_nbytes;
+	const int r = ranks_sum(result->spec->ranks, &nbytes, 1);
+
+	if (r < 0)
+		return r;
+	if (nbytes != total_nbytes)
+		return fail(-EIO,
+			    "internal error: %" PRIu64 " of %" PRIu64
+			    " compressed bytes were written; the output was not",
+			    nbytes, total_nbytes);
+	if (!result->is_joined)
+		output_note_others(result->outputs[0], total_nbytes - result->stored_nbytes,
+				   total_nbytes);
+	return 0;
+}
+
+/* What is read back begins in a frame of another rank, maybe on another machine. */
+static int show_frames(struct result *result, struct zst_index *index)
+{
+	const struct zst_index all = *index;
+	int r = 0;
+
+	if (!result->spec->verify)
+		return 0;
+	if (!result_is_on_one_machine(result->spec->ranks))
+		r = output_sync(result->outputs[0]);
+	if (r < 0)
+		return r;
+	*index = (struct zst_index){ 0 };
+	return output_read_compressed(result->outputs[0], all);
+}
+
+static int write_frames(struct result *result, const struct zst_index *index)
+{
+	const struct frames_sink sink = { .stripe_nbytes = result->file_stripe_nbytes,
+					  .context = result,
+					  .write = write_stored };
+	uint64_t total_nbytes;
+	int r;
+
+	result->frames_are_made = true;
+	r = frames_write(result->frames, index, &sink, &total_nbytes);
+	if (r == 0)
+		r = result_pass_edges(result);
+	return r < 0 ? r : check_stored(result, total_nbytes);
+}
+
+/* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
+static int meet_frames(struct result *result, uint64_t n_all)
+{
+	const bool is_empty = result->spec->header_nbytes == 0 && n_all == 0;
+	struct zst_index own = { 0 }, all = { 0 };
+	int r = frames_give_content(result->frames, result->outputs[0]);
+
+	if (r == 0)
+		r = output_end_share(result->outputs[0], result->is_joined || !is_empty, &own);
+	if (r == 0)
+		r = frames_meet(result->frames, &own, &all);
+	if (r == 0)
+		r = write_frames(result, &all);
+	if (r == 0)
+		r = show_frames(result, &all);
+	zst_index_free(&own);
+	zst_index_free(&all);
+	return r;
+}
+
 int result_meet(struct result *result, uint64_t n_all)
 {
 	const bool has_parts = result_has_parts(result);
 	int r = result_pass_edges(result);
 
+	if (r == 0 && result->frames)
+		return meet_frames(result, n_all);
 	if (r == 0 && has_parts)
 		r = part_notes_meet(&result->notes, result->spec->ranks);
 

@@ -322,17 +322,21 @@ static int sort_noted(struct ranks *ranks, void *argument)
 	return sort_share(ranks, &asked);
 }
 
-static void no_two_ranks_write_to_one_stripe(void **state)
+/* Returns how many stripes were written to. */
+static unsigned check_stripes(int zstd_level)
 {
 	struct asked asked;
 	struct ranks_double ranks;
 	unsigned n = 0;
 
-	(void)state;
 	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(writers, MAP_FAILED);
-	ask_in_memory(&asked, "u64", 8, random_path, random_path);
+	fill_pattern(numbers, sizeof numbers, 2);
+	write_file(few_path, numbers, sizeof numbers);
+	ask_in_memory(&asked, "u64", 24, random_path, few_path);
+	asked.spec.zstd_level = zstd_level;
+	asked.is_traded = !zstd_level;
 	sort_alone(&asked);
 	ranks = ranks_of(&asked, 4);
 	ranks.body = sort_noted;
@@ -346,8 +350,87 @@ static void no_two_ranks_write_to_one_stripe(void **state)
 		n += writers[i] > 0;
 		assert_int_equal(writers[i] & (writers[i] - 1), 0);
 	}
-	assert_int_equal(n, 3);
 	munmap(writers, N_STRIPES * sizeof *writers);
+	return n;
+}
+
+static void no_two_ranks_write_to_one_stripe(void **state)
+{
+	(void)state;
+	assert_int_equal(check_stripes(0), 3);
+}
+
+static void no_two_ranks_write_to_one_stripe_of_what_is_compressed(void **state)
+{
+	(void)state;
+	assert_int_equal(check_stripes(1), 3);
+}
+
+static void ask_compressed(struct asked *asked, const char *type, uint64_t record_nbytes,
+			   const char *first, const char *second)
+{
+	ask(asked, type, record_nbytes, first, second);
+	asked->spec.zstd_level = 1;
+	asked->spec.memory_nbytes = 16 << 20;
+}
+
+static void compressed_output_is_that_of_one_process(void **state)
+{
+	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		ask_compressed(&asked, "u64", 8, random_path, random_path);
+		check(&asked, sizes[i]);
+	}
+	/* A record can be in two frames. */
+	ask_compressed(&asked, "b20", 24, random_path, random_path);
+	asked.spec.verify = true;
+	asked.spec.skip_nbytes = 24;
+	asked.spec.memory_nbytes = 2 << 20;
+	check(&asked, 5);
+	ask_compressed(&asked, "u32", 8, random_path, random_path);
+	asked.spec.index = true;
+	asked.spec.limit = N;
+	check(&asked, 6);
+	ask_compressed(&asked, "u16", 8, random_path, few_path);
+	asked.spec.unique = true;
+	asked.spec.verify = true;
+	check(&asked, 3);
+}
+
+/* What several ranks have of a frame goes to one, in any order. */
+static void edges_of_frames_may_overtake_each_other(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_compressed(&asked, "u64", 8, random_path, random_path);
+	sort_alone(&asked);
+	assert_agrees(&asked, 6, 1);
+}
+
+/* All frames, but one or two, are of one rank; or there is nothing in any. */
+static void some_ranks_compress_nothing(void **state)
+{
+	static const uint64_t limits[] = { 0, 1, 40000, (1 << 20) / 8, N };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		ask_compressed(&asked, "u64", 8, random_path, few_path);
+		asked.spec.limit = limits[i];
+		asked.spec.verify = true;
+		check(&asked, 4);
+	}
+	write_file(few_path, numbers, 16);
+	ask_compressed(&asked, "u64", 8, few_path, NULL);
+	asked.spec.skip_nbytes = 8;
+	check(&asked, 5);
+	write_file(few_path, numbers, 0);
+	ask_compressed(&asked, "u64", 8, few_path, NULL);
+	check(&asked, 2);
 }
 
 static void whatever_order_messages_come_in(void **state)
@@ -834,28 +917,35 @@ static unsigned count_messages(struct asked *asked)
 	return n;
 }
 
+static void check_faults(struct asked *asked)
+{
+	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
+	enum { N_PLACES = 5 };
+	const unsigned n = count_messages(asked);
+
+	assert_true(n > 10);
+	for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
+		nothing_wrong_appears(asked, kinds[at / N_PLACES],
+				      (n - 1) * (at % N_PLACES) / (N_PLACES - 1));
+}
+
 /* Runs in memory, or such as are packed and stored; and runs in memory that is read where it is. */
 static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 {
-	static const enum ranks_fault kinds[] = { RANKS_CUT, RANKS_SHORT, RANKS_DAMAGED };
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD,
 						       COMPRESS_NONE };
-	enum { N_PLACES = 5, READS_MEMORY = 2 };
+	enum { READS_MEMORY = 2 };
 	struct asked asked;
 
 	(void)state;
 	ask(&asked, "u16", 8, few_path, NULL);
 	for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++) {
-		unsigned n;
-
 		asked.spec.compression.mode = modes[mode];
 		asked.spec.by_messages = mode < READS_MEMORY;
-		n = count_messages(&asked);
-		assert_true(n > 10);
-		for (unsigned at = 0; at < sizeof kinds / sizeof kinds[0] * N_PLACES; at++)
-			nothing_wrong_appears(&asked, kinds[at / N_PLACES],
-					      (n - 1) * (at % N_PLACES) / (N_PLACES - 1));
+		check_faults(&asked);
 	}
+	ask_compressed(&asked, "u64", 8, random_path, random_path);
+	check_faults(&asked);
 }
 
 static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
@@ -1312,6 +1402,10 @@ static int run_same(void)
 		FIXTURE(ranks_with_little_room_store_what_they_have),
 		FIXTURE(all_that_begins_alike_goes_to_one_rank),
 		FIXTURE(no_two_ranks_write_to_one_stripe),
+		FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
+		FIXTURE(compressed_output_is_that_of_one_process),
+		FIXTURE(edges_of_frames_may_overtake_each_other),
+		FIXTURE(some_ranks_compress_nothing),
 		FIXTURE(whatever_order_messages_come_in),
 		FIXTURE(equal_records_of_all_ranks_meet),
 		FIXTURE(limit_is_that_of_all_ranks),
