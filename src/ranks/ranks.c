@@ -140,6 +140,23 @@ int ranks_give_up(struct ranks *ranks, int r)
 	return r;
 }
 
+int ranks_await_failure(struct ranks *ranks)
+{
+	const uint64_t until_ns = clock_now_ns() + ranks->settings.end_ns;
+	struct ranks_waiter waiter;
+	bool is_late = false;
+	int r;
+
+	pthread_mutex_lock(&ranks->lock);
+	waiter_enter(ranks, &waiter);
+	while (!ranks->has_let_go && !is_late)
+		is_late = wait_timed(ranks, &waiter.told, until_ns) == ETIMEDOUT;
+	waiter_leave(&waiter);
+	r = failure(ranks);
+	pthread_mutex_unlock(&ranks->lock);
+	return r;
+}
+
 /* In stall times. */
 static unsigned patience_opening(const struct ranks_settings *settings)
 {

@@ -208,6 +208,13 @@ int ranks_wait_until(struct ranks *ranks, struct ranks_transfer *transfer, uint6
 int ranks_give_up(struct ranks *ranks, int r);
 
 /*
+ * What looks like a fault here may follow from another rank's failure, which ends this process
+ * soon: waits as long as that may take (end_ns). Returns the error of what has failed meanwhile, or
+ * 0: nothing has.
+ */
+int ranks_await_failure(struct ranks *ranks);
+
+/*
  * End this process, and all others of the job, with this status. What was said by fail() is the
  * reason.
  */

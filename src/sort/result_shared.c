@@ -115,6 +115,22 @@ static int join_part(struct result *result, uint32_t i)
 	return r < 0 ? r : join_one(result, i, result->paths[i]);
 }
 
+/*
+ * All saw the directory in the beginning. If a file is gone now, most likely a rank has failed and
+ * removed it: that one's reason is to be said, and not what this one misses.
+ */
+static int join_part_or_end(struct result *result, uint32_t i)
+{
+	struct messages *before = messages_enter(NULL);
+	int r = join_part(result, i);
+
+	messages_enter(before);
+	if (r == 0)
+		return 0;
+	r = r == -ENOENT ? ranks_await_failure(result->spec->ranks) : 0;
+	return r < 0 ? r : join_part(result, i);
+}
+
 int result_join_parts(struct result *result)
 {
 	int r = 0;
@@ -125,7 +141,7 @@ int result_join_parts(struct result *result)
 		if (file->begin >= result->end || file->end <= result->begin ||
 		    file->begin == file->end)
 			continue;
-		r = join_part(result, i);
+		r = join_part_or_end(result, i);
 	}
 	if (r == 0)
 		result_choose_way(result);
