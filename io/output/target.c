@@ -118,6 +118,12 @@ static int start_replacement(struct target *target, const char *path, const stru
 	return replacement_start(calls, path, old, way->name, &target->file, &target->replacement);
 }
 
+/* Must it have a hidden name, which only a regular file can? */
+static bool needs_replacement(const struct target_way *way)
+{
+	return way->kind != TARGET_OWN || way->name;
+}
+
 static int open_path(struct target *target, const char *path, const struct target_way *way,
 		     struct stat *ret_status)
 {
@@ -138,8 +144,9 @@ static int open_path(struct target *target, const char *path, const struct targe
 	}
 	if (S_ISDIR(ret_status->st_mode))
 		return fail(-EISDIR, "%s: %m", path);
-	if (!S_ISREG(ret_status->st_mode))
-		return open_in_place(target, path);
+	if (!S_ISREG(
+		    ret_status->st_mode)) /* a pipe that is opened, and left, ends for its reader */
+		return needs_replacement(way) ? 0 : open_in_place(target, path);
 	r = check_access(path);
 	if (r < 0)
 		return r;

@@ -36,8 +36,10 @@ struct target_way {
 
 /*
  * path: NULL is standard output. One that stands for a descriptor which the process was given
- * (place_descriptor()) is written from where that stands, whatever it leads to. Returns 0, or a
- * negative errno after a message; file and replacement are the caller's in both cases.
+ * (place_descriptor()) is written from where that stands, whatever it leads to. One that must have
+ * a hidden name, and cannot, as it is no regular file, is not opened: it has no replacement, which
+ * the caller refuses. Returns 0, or a negative errno after a message; file and replacement are the
+ * caller's in both cases.
  */
 int target_open(const struct syscalls *calls, const char *path, const struct target_way *way,
 		struct target *ret_target);

@@ -2,6 +2,7 @@
  * test_output - a file is complete or untouched, and nothing is left behind
  */
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/vfs.h>
 
 #include "io/file/direct.h"
@@ -718,6 +719,26 @@ static void output_that_is_not_seen_cannot_be_joined(void **state)
 	assert_int_equal(count_names(), 0);
 }
 
+/* Its reader would take it for the end. */
+static void pipe_that_cannot_have_a_hidden_name_is_not_opened(void **state)
+{
+	const struct output_kept kept = { .name = ".gsort-unfinished-0" };
+	const char *path = path_of("pipe");
+	struct output *output = NULL;
+	struct pollfd reader;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
+	assert_true(reader.fd >= 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), -EINVAL);
+	assert_int_equal(output_join(&faulty_calls, path, kept.name, &output), -EINVAL);
+	assert_int_equal(output_open_kept(&faulty_calls, path, N, &kept, &output), -EINVAL);
+	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
+	close(reader.fd);
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -758,6 +779,7 @@ int main(void)
 		FIXTURE(who_has_joined_an_output_removes_it_when_it_fails),
 		FIXTURE(output_that_others_have_not_finished_is_not_committed),
 		FIXTURE(output_that_is_not_seen_cannot_be_joined),
+		FIXTURE(pipe_that_cannot_have_a_hidden_name_is_not_opened),
 	};
 
 	fill_pattern(output_bytes, sizeof output_bytes, 1);
