@@ -166,6 +166,9 @@ static int take_list(struct gsort *sort)
 			    "--files0-from: operand '%s' cannot be given as well: all file names "
 			    "come from '%s'",
 			    options->inputs[0], options->files0_path);
+	r = company_check_list(sort, options->files0_path);
+	if (r < 0)
+		return r;
 	r = files0_read(options->files0_path, &names, &n, &options->files0_names);
 	if (r < 0)
 		return r;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/memory_limit.h"
@@ -46,6 +47,25 @@ static enum purpose purpose_of(const struct options *options)
 	return options->explain ? PURPOSE_EXPLAIN : PURPOSE_SORT;
 }
 
+static bool is_alone(const struct gsort *sort)
+{
+	return !sort->ranks || ranks_size(sort->ranks) == 1;
+}
+
+int company_check_list(const struct gsort *sort, const char *path)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+	struct stat status;
+
+	if (is_alone(sort) || (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
+		return 0;
+	return fail(-EINVAL,
+		    "--files0-from: several ranks need a list that is a file, which each of them "
+		    "reads: %s%s; write the names to a file that all ranks see",
+		    is_stdin ? "standard input" : path,
+		    is_stdin ? " is the first rank's alone" : " is no regular file");
+}
+
 int company_check(struct gsort *sort)
 {
 	struct messages *before;
@@ -54,6 +74,8 @@ int company_check(struct gsort *sort)
 	if (!told_enter(sort, &before))
 		return -EINVAL;
 	r = check_options(sort, NULL);
+	if (is_alone(sort)) /* what else is wrong is said once, when it begins */
+		return told_leave(before, r);
 	if (r == 0)
 		r = begin_try(sort, purpose_of(&sort->options));
 	if (r == 0) /* of inputs that are named by now: all ranks would say it of them */

@@ -28,6 +28,13 @@ const char *company_get_option_word(unsigned i, unsigned n, char *text);
  */
 int company_check(struct gsort *sort);
 
+/*
+ * Before the names of inputs are read from that list ("-": standard input), which each rank does,
+ * and the first one twice: one that can be read only once is refused, unless there is one rank. 0,
+ * or -EINVAL after a message.
+ */
+int company_check_list(const struct gsort *sort, const char *path);
+
 /* What is asked for as ranks_settings.stall_ns. */
 uint64_t company_stall_ns(const struct gsort *sort);
 

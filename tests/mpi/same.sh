@@ -202,6 +202,32 @@ run --explain --ranks=3 -m random.sorted
 grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m: $(cat stderr)"
 refuses_all 'inputs that are files' pipe
 refuses_all 'nothing: cannot open' nothing
+refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-from=pipe
+
+claim "a pipe that nobody reads is refused as an output, and not waited for"
+ranks 2 random -o pipe
+[ "$status" -eq 2 ] || broken "-o pipe: status $status"
+grep -q '^gsort: pipe: is no regular file, which several' stderr || broken "-o pipe: $(cat stderr)"
+[ -p pipe ] || broken "-o pipe: it is gone"
+
+claim "several ranks read a list of names that is a file, and one reads any"
+printf 'random\0few\0' > list
+run --files0-from=list -o expected
+ranks 2 --files0-from=list -o out/x
+as_expected "a list"
+printf 'random\0few\0' |
+	timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" --files0-from=- -o out/x > stdout 2> stderr
+status=$?
+as_expected "a list from a pipe"
+
+claim "several ranks do not wait for a list that comes to standard input, or never does"
+timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" --files0-from=- -o out/x <> pipe > stdout 2> stderr
+status=$?
+[ "$status" -eq 2 ] || broken "a list from standard input: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "a list from standard input: not one line"
+grep -q '^gsort: .* a list that is a file.* standard input is the first rank' stderr ||
+	broken "a list from standard input: $(cat stderr)"
+all_gone "a list from standard input"
 
 claim "the help is that of several ranks, with what only they take"
 ranks 1 --help
