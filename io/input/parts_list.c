@@ -120,6 +120,33 @@ int parts_list_read(const struct file *file, const char *path, char **ret_text, 
 	return 0;
 }
 
+/* Of long keys only the beginning is there, which others may have. */
+static bool is_whole(const struct parts_list *list, const char *digits)
+{
+	size_t nbytes = 0;
+
+	for (uint32_t i = 0; i < list->n_keys; i++)
+		nbytes += list->keys[i].nbytes;
+	return digits && nbytes > 0 && strlen(digits) == 2 * nbytes;
+}
+
+bool parts_list_divides_key(const struct parts_list *list)
+{
+	const char *before = NULL;
+
+	for (size_t i = 0; i < list->n_parts && list->at_keys; i++) {
+		const struct listed_part *part = &list->parts[i];
+
+		if (part->n_records == 0)
+			continue;
+		if (before && part->first_key && is_whole(list, before) &&
+		    strcmp(before, part->first_key) == 0)
+			return true;
+		before = part->last_key;
+	}
+	return false;
+}
+
 static int fail_list(const char *path, const char *what)
 {
 	return fail(-EINVAL, "%s: is a list of parts that cannot be right: %s", path, what);
@@ -249,7 +276,11 @@ static int parse_object(const json_t *object, const char *path, struct parts_lis
 	list->unique = json_is_true(json_object_get(object, "unique"));
 	list->at_keys = json_is_true(json_object_get(object, "divided_at_keys"));
 	r = parse_keys(json_object_get(object, "keys"), path, list);
-	return r < 0 ? r : parse_parts(json_object_get(object, "parts"), path, list);
+	if (r == 0)
+		r = parse_parts(json_object_get(object, "parts"), path, list);
+	return r == 0 && parts_list_divides_key(list) ?
+		       fail_list(path, "no key is in two parts, it says, and one is") :
+		       r;
 }
 
 int parts_list_parse(const char *text, size_t nbytes, const char *path, struct parts_list *ret_list)

@@ -42,6 +42,9 @@ struct parts_list {
 	size_t n_parts;
 };
 
+/* Does it say that no key is in two parts, and is one at an end and behind it, too? */
+bool parts_list_divides_key(const struct parts_list *list);
+
 /* The first n bytes of a file: can it be a list? */
 bool parts_list_begins(const void *head, size_t n);
 

@@ -94,6 +94,10 @@ undivided 24 3 10
 "$GSORT" -R 60 -k 0:b40 long -o expected
 divides 3 --parts-at=keys -R 60 -k 0:b40 long
 undivided 60 0 40
+# Records that could stay where they are in a mapped file, of which each has a number then.
+"$GSORT" -R 60 -k 3:b1 long -o expected
+divides 3 --parts-at=keys -R 60 -k 3:b1 long
+undivided 60 3 1
 
 claim "each record once, in ranges that are parts"
 for options in '' '-S 1M --ranges=3' '--count' '--count --keys-only --verify' '--limit=1000' \

@@ -68,6 +68,52 @@ static void list_that_is_written_is_read(void **state)
 	parts_list_free(&read);
 }
 
+static int parse_ends(const char *last, const char *next, bool at_keys, uint32_t key_nbytes)
+{
+	struct key keys[] = { { .nbytes = key_nbytes, .kind = KEY_BYTES } };
+	char first_key[] = "00", *last_key = strdup(last), *next_key = strdup(next);
+	struct listed_part parts[] = {
+		{ .name = "b.0000",
+		  .n_records = 1,
+		  .nbytes = 8,
+		  .first_key = first_key,
+		  .last_key = last_key },
+		{ .name = "b.0001" },
+		{ .name = "b.0002",
+		  .n_records = 1,
+		  .nbytes = 8,
+		  .first_key = next_key,
+		  .last_key = next_key },
+	};
+	const struct parts_list list = { .record_nbytes = 8,
+					 .keys = keys,
+					 .n_keys = 1,
+					 .at_keys = at_keys,
+					 .n_records = 2,
+					 .parts = parts,
+					 .n_parts = 3 };
+	struct parts_list read;
+	char *text;
+	int r;
+
+	assert_int_equal(parts_list_format(&list, &text), 0);
+	r = parse(text, &read);
+	parts_list_free(&read);
+	free(last_key);
+	free(next_key);
+	free(text);
+	return r;
+}
+
+static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_ends("01", "01", true, 1), -EINVAL);
+	assert_int_equal(parse_ends("01", "02", true, 1), 0);
+	assert_int_equal(parse_ends("01", "01", false, 1), 0);
+	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* of which more is not there */
+}
+
 static void list_is_told_by_how_it_begins(void **state)
 {
 	static const char *const lists[] = { "{\"gsort_parts\":1", "{\n \"gsort_parts\" : 1",
@@ -177,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(list_that_is_written_is_read),
+		cmocka_unit_test(key_in_two_parts_is_refused_where_there_is_to_be_none),
 		cmocka_unit_test(list_is_told_by_how_it_begins),
 		cmocka_unit_test(list_that_contradicts_itself_is_refused),
 		cmocka_unit_test(list_that_is_too_long_is_not_read),
