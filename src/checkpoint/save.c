@@ -103,12 +103,25 @@ static int save_run(struct checkpoint *checkpoint, struct run_store *store, size
 	return saver_add(checkpoint->saver, save);
 }
 
+/* What passes have made of runs that are not kept goes with the next pass; what is kept stays. */
+static void remove_passed(struct run_store *store, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		if (!run_is_resident(store->runs[i]) && run_level(store->runs[i]) > 0) {
+			run_remove(store->runs[i]);
+			store->runs[i] = NULL;
+		}
+}
+
 int checkpoint_run_stored(void *context, struct run_store *store, size_t first, size_t n,
 			  const struct run *run)
 {
 	struct checkpoint *checkpoint = context;
 
-	return checkpoint->has_left_runs ? 0 : save_run(checkpoint, store, first, n, run);
+	if (!checkpoint->has_left_runs)
+		return save_run(checkpoint, store, first, n, run);
+	remove_passed(store, first, n);
+	return 0;
 }
 
 /* --- The end --- */

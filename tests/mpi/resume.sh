@@ -53,4 +53,11 @@ resumes 'one is killed'
 claim 'all ranks are killed'
 kill_after 1 0 1 2
 resumes 'all are killed'
+
+claim 'what passes have made of the runs that are kept goes with the next pass'
+ranks 3 -S 2M --batch-size=2 --checkpoint=ck --stats-json=json input -o out/x
+as_expected '--batch-size=2'
+peak=$(grep -o '"peak_temporary_bytes": *[0-9]*' json | head -1 | grep -o '[0-9]*$')
+[ "${peak:-0}" -gt 16000000 ] && [ "$peak" -lt $((4 * 16000000)) ] ||
+	broken "16 MB took ${peak:-no} bytes"
 finish
