@@ -69,12 +69,21 @@ static int check_output(const struct sort_spec *spec)
 	return 0;
 }
 
-int share_check_possible(const struct sort_spec *spec, const struct input *input)
+int share_check_names(const struct sort_spec *spec)
 {
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
 			return fail(-EINVAL, "several ranks need inputs that are files with names: "
 					     "standard input is the first rank's alone");
+	return 0;
+}
+
+int share_check_possible(const struct sort_spec *spec, const struct input *input)
+{
+	const int r = share_check_names(spec);
+
+	if (r < 0)
+		return r;
 	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
 		return fail(-EINVAL, "several ranks need inputs that are files, which each of them "
 				     "reads a part of: of a pipe, or a compressed file without an "

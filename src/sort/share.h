@@ -30,6 +30,9 @@
  */
 int share_agree_with_first(struct ranks *ranks, int r);
 
+/* Have all inputs names that every rank can open? */
+int share_check_names(const struct sort_spec *spec);
+
 /* What several ranks cannot do is refused. Of an input that is not, the size is known. */
 int share_check_possible(const struct sort_spec *spec, const struct input *input);
 

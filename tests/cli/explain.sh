@@ -20,6 +20,8 @@ refuses "assume-rates: 'disk' is no rate" --explain --ranks=3 --assume-rates=net
 refuses 'a merge by several ranks cannot be explained yet' --explain --ranks=3 -m
 refuses 'part is not possible with several ranks' --explain --ranks=3 -m --part=1/2
 true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
+head -c 80 /dev/zero > eighty
+refuses "standard input is the first rank's alone" --explain --ranks=3 - < eighty
 
 claim 'where the sort could write nothing, there is no plan'
 generate -b 8M -o input
