@@ -94,6 +94,12 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
+/* What all else follows from: of ranks that do different things it is what is to be named. */
+static void add_job(FILE *stream, const struct sort_spec *spec)
+{
+	add(stream, "job", "%s", spec->checks ? "check" : spec->merges ? "merge" : "sort");
+}
+
 /* What else all ranks must have been asked for. */
 static void add_shared(FILE *stream, const struct sort_spec *spec)
 {
@@ -101,8 +107,6 @@ static void add_shared(FILE *stream, const struct sort_spec *spec)
 	add(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
 	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
 	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
-	add(stream, "merge", "%s", yes_or_no(spec->merges));
-	add(stream, "check", "%s", yes_or_no(spec->checks));
 	add(stream, "compressed output", "%d", spec->zstd_level);
 	add(stream, "verify", "%s", yes_or_no(spec->verify));
 }
@@ -214,6 +218,8 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 	if (!stream)
 		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 				 "no memory to describe the sort: %m");
+	if (spec->ranks)
+		add_job(stream, spec);
 	add_spec(stream, spec);
 	if (spec->ranks)
 		add_shared(stream, spec);

@@ -17,7 +17,7 @@
 #include "src/base/messages.h"
 #include "src/ranks/ranks.h"
 
-enum { TAG = RANKS_TAG_LIMIT };
+enum { TAG = RANKS_TAG_COLLECTIVES };
 
 static int send_whole(struct ranks *ranks, unsigned to, const void *data, size_t nbytes)
 {
@@ -37,7 +37,8 @@ static int wait_for_size(struct ranks *ranks, unsigned from, struct ranks_transf
 		r = ranks_give_up(ranks,
 				  fail(-EPROTO,
 				       "rank %u on %s has sent %zu bytes where %zu were "
-				       "expected",
+				       "expected: have all ranks been started with the same "
+				       "arguments?",
 				       from, ranks_host(ranks, from), transfer->nbytes, nbytes));
 	return r;
 }

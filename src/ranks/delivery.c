@@ -241,6 +241,14 @@ static int move_pieces(struct delivery *delivery, struct ranks_transfer *transfe
 	return 0;
 }
 
+/* In what all ranks do together, each does the same, unless they were not asked for the same. */
+static const char *why_length_differs(const struct ranks_transfer *transfer)
+{
+	return transfer->tag == RANKS_TAG_COLLECTIVES ?
+		       ": have all ranks been started with the same arguments?" :
+		       "";
+}
+
 /* What was announced is for this transfer. inline_data: of a short message. */
 static int accept_message(struct delivery *delivery, struct ranks_transfer *transfer,
 			  const struct message_header *header, const void *inline_data,
@@ -250,9 +258,9 @@ static int accept_message(struct delivery *delivery, struct ranks_transfer *tran
 	int r;
 
 	if (header->nbytes > transfer->capacity)
-		return fail(-EMSGSIZE, "%s has sent %" PRIu64 " bytes where %zu were expected",
+		return fail(-EMSGSIZE, "%s has sent %" PRIu64 " bytes where %zu were expected%s",
 			    name_of(delivery, header->from, name), header->nbytes,
-			    transfer->capacity);
+			    transfer->capacity, why_length_differs(transfer));
 	transfer->from = header->from;
 	transfer->nbytes = (size_t)header->nbytes;
 	transfer->checksum = header->data_checksum;

@@ -132,12 +132,13 @@ int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
 int ranks_barrier(struct ranks *ranks);
 
 enum {
-	RANKS_ANY = 0x7fffffff,                 /* receive from whoever sends */
-	RANKS_TAG_LIMIT = 0x7fffff00,           /* tags of messages are below it, but for ... */
-	RANKS_TAG_CENSUS = RANKS_TAG_LIMIT + 1, /* ... what ranks tell of what they did, */
-	RANKS_TAG_TRACE,                        /* of when they did it, */
-	RANKS_TAG_NEWS,                         /* and of how far they are; */
-	RANKS_TAG_NEAR,                         /* and whether they can be read (near.h) */
+	RANKS_ANY = 0x7fffffff,                  /* receive from whoever sends */
+	RANKS_TAG_LIMIT = 0x7fffff00,            /* tags of messages are below it, but for ... */
+	RANKS_TAG_COLLECTIVES = RANKS_TAG_LIMIT, /* ... what all do together, */
+	RANKS_TAG_CENSUS,                        /* what ranks tell of what they did, */
+	RANKS_TAG_TRACE,                         /* of when they did it, */
+	RANKS_TAG_NEWS,                          /* and of how far they are; */
+	RANKS_TAG_NEAR,                          /* and whether they can be read (near.h) */
 };
 
 /*

@@ -42,20 +42,6 @@ static int agree_with_first(const struct sort *sort, int r)
 
 /* --- the input --- */
 
-int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
-		      const struct sort_observer *observer)
-{
-	const bool is_first = ranks_rank(spec->ranks) == 0;
-	int r = 0;
-
-	if (is_first)
-		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
-	r = share_agree_with_first(spec->ranks, r);
-	if (r == 0 && !is_first)
-		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
-	return r;
-}
-
 static int check_output(const struct sort_spec *spec)
 {
 	if (!spec->output_path)
@@ -89,6 +75,22 @@ int share_check_possible(const struct sort_spec *spec, const struct input *input
 				     "reads a part of: of a pipe, or a compressed file without an "
 				     "index, nobody knows where that begins");
 	return spec->checks ? 0 : check_output(spec);
+}
+
+int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
+		      const struct sort_observer *observer)
+{
+	const bool is_first = ranks_rank(spec->ranks) == 0;
+	int r = 0;
+
+	if (is_first)
+		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+	if (r == 0 && is_first)
+		r = share_check_possible(sort->spec, sort->job.input);
+	r = share_agree_with_first(spec->ranks, r);
+	if (r == 0 && !is_first)
+		r = setup_open_inputs(spec, observer, &sort->settled, &sort->job);
+	return r;
 }
 
 /* The first rank's description of the sort; for free(). */
@@ -167,12 +169,9 @@ int share_begin(struct sort *sort)
 {
 	struct job *job = &sort->job;
 	const unsigned rank = ranks_rank(ranks_of(sort));
-	int r = is_first(sort) ? share_check_possible(sort->spec, job->input) : 0;
+	int r = share_meet(sort->spec);
 	uint64_t n;
 
-	r = agree_with_first(sort, r);
-	if (r == 0)
-		r = share_meet(sort->spec);
 	if (r < 0 || sort->spec->merges)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;

@@ -42,11 +42,11 @@ int share_meet(const struct sort_spec *spec);
 /* Of n records, those of one rank begin there, and end where those of the next one would begin. */
 uint64_t share_part_begin(const struct ranks *ranks, unsigned rank, uint64_t n);
 
-/* setup_open_inputs(): what is wrong with inputs for all is said once. */
+/* setup_open_inputs(): what is wrong with inputs for all, or cannot be done, is said once. */
 int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
 		      const struct sort_observer *observer);
 
-/* What several ranks cannot do is refused; else the part of the input. */
+/* All have been asked for the same; the part of the input. */
 int share_begin(struct sort *sort);
 
 /*

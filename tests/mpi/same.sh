@@ -266,4 +266,14 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 		broken "$other"
 	all_gone "$other"
 done
+for job in check merge; do
+	options="--$job"
+	[ $job = check ] || options="--$job -o out/x"
+	# They are words.
+	# shellcheck disable=SC2086
+	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
+	[ "$status" -eq 2 ] || broken "$job: status $status"
+	grep -q "its job is 'sort', and not '$job'" stderr || broken "$job: $(cat stderr)"
+	all_gone "$job"
+done
 finish
