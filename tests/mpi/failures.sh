@@ -1,0 +1,196 @@
+#!/bin/sh
+# failures - what befalls one rank is said once, with its number, all end, and nothing is left
+#
+# What is wrong with messages, tests/unit/ranks and tests/unit/sort/test_share.c say of all moments;
+# this is that of true processes. GSORT_MPI_STOPS is gsort_stops.c.
+. "$(dirname "$0")/ranks.sh"
+
+generate -n 200000 -t u64 -o random
+run random -o expected
+
+# second SETUP ARGUMENT...: two ranks; before the second one a shell does something, in mounts of
+# its own if there may be any
+apart=
+second() {
+	setup=$1
+	shift
+	# Words.
+	# shellcheck disable=SC2086
+	launch -np 1 "$GSORT_MPI" "$@" : \
+		-np 1 $apart sh -c "$setup"' && exec "$@"' sh "$GSORT_MPI" "$@"
+}
+
+# in_time COMMAND...: wait for it to succeed; but not for ever
+in_time() {
+	until=$(($(date +%s) + 60))
+	while ! "$@"; do
+		[ "$(date +%s)" -lt $until ] || return 1
+		sleep 0.02
+	done
+}
+
+no_process() {
+	for process in /proc/[0-9]*; do
+		case $(readlink "$process/exe") in
+		"$GSORT_MPI" | "$GSORT_MPI_STOPS") ;;
+		*) continue ;;
+		esac
+		[ "$(readlink "$process/cwd")" != "$PWD" ] || return 1
+	done
+}
+
+# ends WHAT REGEX [STATUS...]: the last ranks have, with that status or one of these, and said so
+ends() {
+	what=$1 regex=$2
+	shift 2
+	echo "${*:-2}" | grep -qw "$status" || broken "$what: status $status"
+	grep -qE "^gsort: $regex" stderr || broken "$what: nobody says $regex"
+	in_time no_process || broken "$what: a rank has not ended"
+	all_gone "$what"
+}
+
+# begin POINT1 POINT2 ARGUMENT...: two ranks that stop there ("": nowhere), in the background
+begin() {
+	first=$1 other=$2
+	shift 2
+	timeout 120 "$MPIRUN" -np 1 env GSORT_STOP="$first" "$GSORT_MPI_STOPS" "$@" : \
+		-np 1 env GSORT_STOP="$other" "$GSORT_MPI_STOPS" "$@" \
+		> stdout 2> stderr < /dev/null &
+	launcher=$!
+}
+
+# all_stopped N NAME: N processes are that have told so, by files NAME.PROCESS
+all_stopped() {
+	stopped=
+	for told in "$2".*; do
+		[ ! -e "$told" ] || stopped="$stopped ${told##*.}"
+	done
+	[ "$(echo "$stopped" | wc -w)" -eq "$1" ] || return 1
+	for process in $stopped; do
+		grep -q '^State:.T' "/proc/$process/status" || return 1
+	done
+}
+
+# signal_stopped SIGNAL N NAME: when they are all stopped, they get it; the launcher ends
+signal_stopped() {
+	in_time all_stopped "$2" "$3" || broken "$3: not $2 have come so far"
+	# Numbers.
+	# shellcheck disable=SC2086
+	kill -"$1" $stopped
+	wait_for_end "$3"
+}
+
+wait_for_end() {
+	wait $launcher
+	status=$?
+	rm -f "$1".*
+}
+
+claim "a directory for temporary files that one rank does not have"
+launch -np 1 "$GSORT_MPI" -S 1M random -o out/x : \
+	-np 1 "$GSORT_MPI" -S 1M -T nowhere random -o out/x
+ends "-T" 'rank 1, on [^:]*: nowhere: temporary directory: No such'
+
+claim "one rank has no memory"
+truncate -s 400M zeros
+second 'ulimit -v 200000' -S 400M zeros -o out/x
+ends "ulimit -v" 'rank 1, on [^:]*: .*(no memory|Cannot allocate memory)'
+rm zeros
+
+claim "a program that is not started as a rank of several, and should be"
+env PMI_SIZE=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
+status=$?
+ends "PMI_SIZE=4" 'an mpiexec with PMI has started 4 ranks .*MPI sees 1 of them'
+
+claim "a rank that is started later is waited for"
+timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" random -o out/x : \
+	-np 1 sh -c ': > late.$$ && kill -STOP $$ && exec "$@"' sh "$GSORT_MPI" random -o out/x \
+	> stdout 2> stderr < /dev/null &
+launcher=$!
+signal_stopped CONT 1 late
+as_expected "started later"
+
+claim "a rank that is stopped, and goes on, is not missed"
+for point in begun written checked; do
+	begin "" $point -S 1M random -o out/x
+	signal_stopped CONT 1 $point
+	as_expected "$point"
+done
+
+claim "a rank that is stopped for longer than a question waits, and answers then"
+begin "" sorted --stall=8 random -o out/x
+in_time all_stopped 1 sorted || broken "it has not come so far"
+sleep 2.2
+signal_stopped CONT 1 sorted
+as_expected "stopped"
+
+claim "a rank that is stopped for good is named"
+begin "" sorted --stall=3 random -o out/x
+in_time all_stopped 1 sorted || broken "it has not come so far"
+wait_for_end sorted
+ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
+
+claim "a rank that is killed ends all"
+begin "" written random -o out/x
+signal_stopped KILL 1 written
+[ "$status" -ne 0 ] || broken "killed: status 0"
+in_time no_process || broken "a rank has not ended"
+all_gone "killed"
+
+claim "what ranks leave that are all killed the next ones tell, and once"
+begin written written random -o out/x
+signal_stopped KILL 2 written
+[ "$status" -ne 0 ] || broken "all killed: status 0"
+in_time no_process || broken "a rank has not ended"
+ls -A out > left
+grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+ranks 2 random -o out/x
+[ "$(grep -c 'unfinished.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
+	broken "the next start does not tell"
+rm -f out/.gsort-unfinished-*
+as_expected "started again"
+
+if ! unshare -m true 2> /dev/null; then
+	echo "failures.sh: mounts of one rank are left out: no right to make any"
+	finish
+fi
+apart='unshare -m'
+
+claim "an input that is another file with one rank"
+cp -p random other
+head -c 80000 random > short
+for file in other short; do
+	second "mount --bind $file random" random -o out/x
+	ends "$file" 'rank 1, on [^:]*: random is another file here than the first rank.s, on '
+done
+
+claim "a directory for the output that ranks do not share"
+second 'mount -t tmpfs none out' random -o out/x
+ends "a directory of one" 'rank 1, on [^:]*: out/x is in another directory here than the first'
+# Which has the same number with both.
+for parts in '' --parts=3; do
+	# shellcheck disable=SC2086
+	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
+		"$GSORT_MPI" $parts random -o out/x
+	ends "directories of each" \
+		"rank 1, on [^:]*: out/x${parts:+.0000}: .*another rank has begun, cannot be opened"
+done
+
+claim "a disk for temporary files that is full with one rank"
+mkdir small
+# As it might shrink, that is known when the first run is there.
+second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --compress=zstd random -o out/x
+ends "-T" 'rank 1, on [^:]*: small: No space left on device'
+
+claim "a disk for the output that is full when some of it is written"
+# What the inner shell is told.
+# shellcheck disable=SC2016
+timeout 120 unshare -m sh -c '
+	mount -t tmpfs -o size=1M none out && "$@" > stdout 2> stderr < /dev/null
+	status=$?
+	ls -A out > left
+	exit $status' sh "$MPIRUN" -np 2 "$GSORT_MPI" -u random -o out/x
+status=$?
+ends "output" '(rank 1, on [^:]*: )?out/x: .*No space left on device'
+[ ! -s left ] || broken "output: there is $(cat left)"
+finish
