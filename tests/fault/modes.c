@@ -4,10 +4,10 @@
 #include "tests/fault/modes.h"
 
 /*
- * A file is longer than 1 MiB, which is where rings begin, and the memory of most: there a half of
- * it is spilled, in three runs or more, which are merged in two passes.
+ * A file is longer than 1 MiB, which is where rings begin, and the memory of most, of two devices,
+ * too: a part of it is spilled, in three runs or more, which are merged in two passes.
  */
-const size_t answers_n_numbers = 160000, answers_n_few = 160000;
+const size_t answers_n_numbers = 200000, answers_n_few = 200000;
 
 const struct mode modes[] = {
 	{ .name = "memory", .arguments = "-S 64M input -o output" },
