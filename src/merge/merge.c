@@ -4,6 +4,7 @@
 #include "src/merge/merge.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,11 @@ static int submit(struct merge *merge, struct window *window, uint64_t *n_submit
 		window_let_go(window);
 		return 0;
 	}
+	if (window->n_items > merge->pool.plan.capacity_records)
+		return fail(-EIO,
+			    "internal error: a window of %" PRIu64 " records has room for %" PRIu64
+			    "; the output was not written",
+			    window->n_items, merge->pool.plan.capacity_records);
 	window->number = (*n_submitted)++;
 	window->limit = merge->n_left;
 	r = window_merge(window);

@@ -33,7 +33,7 @@ struct slices {
 	struct forecast *forecast;
 	uint64_t quota_records;
 	uint64_t number;    /* of the window */
-	uint64_t n_carried; /* stored records that the last cut left beyond a block of each run */
+	uint64_t n_carried; /* records that the last cut left beyond a block of each run */
 	bool asked_clean, is_clean;
 	struct splitter splitter; /* of the last window */
 	uint64_t *n_blocks;       /* n_runs each: taken for the window, ... */
@@ -110,8 +110,7 @@ static int cut_cleanly(struct slices *fetch, const struct splitter *splitter)
 
 	for (uint32_t i = 0; i < fetch->n_runs && r == 0; i++) {
 		n_below += fetch->lower_cuts[i];
-		if (!run_is_reached(fetch->job, fetch->runs[i]))
-			n_left += fetch->cuts[i] - fetch->lower_cuts[i];
+		n_left += fetch->cuts[i] - fetch->lower_cuts[i];
 	}
 	/* Without any record below the key, windows before this one may have ended with it. */
 	if (r < 0 || n_below == 0 || n_left + block_records > fetch->quota_records)

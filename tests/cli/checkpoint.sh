@@ -395,6 +395,17 @@ says '^gsort: ck: .* changed since; .* remove gsort-manifest and gsort-runs in i
 same untouched in 'refused'
 rm -rf ck in stamp untouched expected-longer output
 
+claim 'a window that ends in front of a key leaves the next no more than it has room for'
+"$GSORT_GEN" -n 265310 -d two -t u128 > equals
+"$GSORT" -t u128 equals -o sorted
+for options in '--limit=15515' ''; do
+	# shellcheck disable=SC2086
+	"$GSORT" -t u128 -S 1M --batch-size=16 --compress=none --parallel=5 $options \
+		--checkpoint=state equals -o output || broken "status $?"
+	head -c "$(wc -c < output)" sorted | cmp - output || broken "bytes $options"
+done
+rm equals sorted output
+
 claim 'a directory that was there stays there'
 mkdir ours
 echo hello > ours/file
