@@ -325,11 +325,13 @@ void output_try_both_ways(struct output *output)
 
 void output_write_behind(struct output *output)
 {
+	output_stop_readying(output);
 	file_writer_pass_by_cache(&output->writer);
 }
 
 void output_pass_by_cache(struct output *output)
 {
+	output_stop_readying(output);
 	file_writer_pass_by_cache(&output->writer);
 	output_try_both_ways(output);
 }

@@ -172,7 +172,7 @@ void output_divide(struct output *output, uint32_t n_writers);
  * What n_writers will write to is made ready (early_pages.h) by threads of its own, from now on,
  * also while others are at it already, until it is stopped or complete. For an output whose size is
  * known, and that the disk has ample room for: space is reserved that others of this process might
- * need. To stop, NULL is fine.
+ * need. It stops, too, when all is to pass the cache by. To stop, NULL is fine.
  */
 void output_make_ready(struct output *output, uint32_t n_writers, unsigned n_threads);
 void output_stop_readying(struct output *output);
