@@ -21,7 +21,6 @@ static void describe_apart(const struct device *device, struct device_info *ret_
 }
 
 static bool fixture_packs;
-static struct compression *packed; /* how runs are stored then */
 
 void job_plan(uint64_t input_nbytes, uint32_t n_input_runs)
 {
@@ -81,7 +80,7 @@ void job_start(const char *type, bool unique, enum kind_of_memory memory)
 			 0);
 	if (fixture_packs)
 		assert_int_equal(compression_open(&(struct compression_choice){ COMPRESS_DELTA, 0 },
-						  layout.stores_elements, &packed),
+						  layout.stores_elements, &job.compression),
 				 0);
 	job_plan(PLAN_SIZE_UNKNOWN, 0);
 	job.plan.block_nbytes = SMALL_BLOCK_NBYTES;
@@ -91,8 +90,7 @@ void job_stop(void)
 {
 	run_store_free(&store);
 	spill_close(job.spill);
-	compression_close(packed);
-	packed = NULL;
+	compression_close(job.compression);
 	for (uint32_t i = 0; i < job.n_workers; i++) {
 		window_memory_close(workers[i].windows);
 		device_close(workers[i].device);
@@ -203,7 +201,7 @@ struct run *make_spilled_in_blocks(const code_t *codes, size_t n, uint32_t block
 	assert_non_null(first_keys);
 	for (size_t i = 0; i < n; i += block_n_items)
 		first_keys[i / block_n_items] = codes[i];
-	assert_int_equal(run_file_open(job.spill, packed, (uint32_t)layout.record_nbytes,
+	assert_int_equal(run_file_open(job.spill, job.compression, (uint32_t)layout.record_nbytes,
 				       block_n_items, &file),
 			 0);
 	assert_int_equal(run_file_write(file, 0, items, n, first_keys), 0);

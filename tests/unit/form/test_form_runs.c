@@ -323,9 +323,9 @@ static void several_devices_form_the_runs_that_one_does(void **state)
 	(void)state;
 	for (fixture_n_workers = LEAST_DEVICES; fixture_n_workers <= 3; fixture_n_workers++) {
 		check_file("u64", false, MEMORY_APART, random_number, 1, 0, 0);
-		check_file("u64", false, MEMORY_APART, random_number, 700001, 1, 40);
-		check_file("b5", true, MEMORY_APART, few_numbers, 700001, 1, 40);
-		check_file("u64", false, MEMORY_PACKING, random_number, 700001, 1, 40);
+		check_file("u64", false, MEMORY_APART, random_number, 400001, 1, 40);
+		check_file("b5", true, MEMORY_APART, few_numbers, 400001, 1, 40);
+		check_file("u64", false, MEMORY_PACKING, random_number, 400001, 1, 40);
 		check_rest(MEMORY_APART, 120000, 60001);
 	}
 	fixture_n_workers = 1;
