@@ -28,6 +28,8 @@ struct phase_counters {
 	uint64_t begin_ns, end_ns; /* 0: has not begun, has not ended */
 	struct stats_volumes volumes;
 	uint64_t total_nbytes;
+	uint64_t passed_nbytes; /* that the measuring stage had no need to move */
+	bool is_complete;       /* there is nothing more to move */
 	struct stage_totals stages[N_STAGES];
 	uint64_t covered_until_ns[N_STAGES];
 };
@@ -116,6 +118,12 @@ void stats_close(struct stats *stats)
 static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
 {
 	return stats->phases[phase].stages[phase_kinds[phase].measure].nbytes;
+}
+
+/* Under the lock: and what it had no need to move. */
+static uint64_t settled_nbytes(const struct stats *stats, enum phase phase)
+{
+	return done_nbytes(stats, phase) + stats->phases[phase].passed_nbytes;
 }
 
 /* Under the lock, as what follows: what has gone to the output. */
@@ -208,6 +216,15 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	pthread_mutex_unlock(&stats->lock);
 }
 
+void stats_complete_phase(struct stats *stats)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	stats->phases[stats->phase].is_complete = true;
+	pthread_mutex_unlock(&stats->lock);
+}
+
 void stats_expect(struct stats *stats, enum phase phase, uint64_t total_nbytes)
 {
 	if (!stats)
@@ -293,6 +310,16 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
 {
 	stats_end_at(stats, span, clock_now_ns(), nbytes);
+}
+
+void stats_pass(struct stats *stats, enum stage stage, uint64_t nbytes)
+{
+	if (!stats)
+		return;
+	pthread_mutex_lock(&stats->lock);
+	if (stats->end_ns == 0 && phase_kinds[stats->phase].measure == stage)
+		stats->phases[stats->phase].passed_nbytes += nbytes;
+	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_waited(struct stats *stats, struct span span)
@@ -396,10 +423,11 @@ const char *phase_key(enum phase phase)
 static struct phase_standing standing_of(const struct stats *stats, enum phase i, uint64_t now_ns)
 {
 	const struct phase_counters *phase = &stats->phases[i];
-	const bool has_begun = phase->begin_ns, is_over = has_begun && i != stats->phase;
-	const uint64_t done = done_nbytes(stats, i);
+	const bool has_begun = phase->begin_ns;
+	const bool is_over = has_begun && (i != stats->phase || phase->is_complete);
+	const uint64_t done = settled_nbytes(stats, i);
 
-	/* A phase that is over has moved all that it had to. */
+	/* A phase that is over has moved all that it had to, whatever it was expected to. */
 	return (struct phase_standing){
 		.done_nbytes = done,
 		.total_nbytes = is_over ? done : phase->total_nbytes,

@@ -138,6 +138,12 @@ void stats_close(struct stats *stats);
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes);
 
 /*
+ * The current phase has moved all that it had to, were it less than was expected; it ends when
+ * another begins.
+ */
+void stats_complete_phase(struct stats *stats);
+
+/*
  * A phase that has not begun will, and its measuring stage will then have so much to move. 0: it
  * will not, as long as nothing else is said. What stats_begin_phase() is told is better known.
  */
@@ -153,6 +159,12 @@ void stats_end(struct stats *stats, struct span span, uint64_t nbytes);
 
 /* The same, with the time it ended given: for work of a device that is reported later. */
 void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes);
+
+/*
+ * So much need not be moved by the stage: records that are dropped (-u, --limit) are done, too.
+ * For progress only; counts where the stage measures the current phase. Thread-safe.
+ */
+void stats_pass(struct stats *stats, enum stage stage, uint64_t nbytes);
 
 /* The span was no work: the stage waited, until now, for others. */
 void stats_waited(struct stats *stats, struct span span);

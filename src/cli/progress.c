@@ -35,8 +35,16 @@ struct progress {
 	bool line_shown; /* on the terminal */
 };
 
+static bool is_all_done(const struct gsort_progress *at)
+{
+	return at->total_nbytes && at->done_nbytes >= at->total_nbytes && at->all_total_nbytes &&
+	       at->all_done_nbytes >= at->all_total_nbytes;
+}
+
 /*
  * On a terminal the line stays, to be written over; elsewhere, and if it is the last, it is ended.
+ * What is left when all has been moved may take a while: of that nothing is said but the last line,
+ * which is the same, unless somebody asks.
  */
 static void show(struct progress *progress, bool keep)
 {
@@ -45,7 +53,7 @@ static void show(struct progress *progress, bool keep)
 
 	progress->ask(progress->context, &at);
 	gsort_format_progress(&at, sizeof at, line, sizeof line);
-	if (!line[0])
+	if (!line[0] || (!keep && !progress->on_terminal && is_all_done(&at)))
 		return;
 	if (progress->on_terminal)
 		dprintf(STDERR_FILENO, "\r%s\033[K%s", line, keep ? "\n" : "");

@@ -56,8 +56,12 @@ static int write_window(struct merge *merge, struct window *window)
 	if (r == 0)
 		r = placement_settle(&merge->placement, window, &merged.position);
 	stats_waited(merge->job->stats, span);
-	if (r < 0 || window->found.n == 0)
+	if (r < 0)
 		return r;
+	stats_pass(merge->job->stats, sink->stage,
+		   (window->n_items - window->found.n) * sink->item_nbytes);
+	if (window->found.n == 0)
+		return 0;
 	merged.n_items = window->found.n;
 	merged.digest = window->found.digest;
 	span = stats_begin(sink->stage, window->number);

@@ -31,9 +31,11 @@ static int merge_all(struct sort *sort)
 	r = merge_in_ranges(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
 			    &sort->account.result);
 	window_memory_drop_all(&sort->job);
-	if (r == 0)
-		ledger_add(&sort->account.ledger, sort->account.result.ledger);
-	return r;
+	if (r < 0)
+		return r;
+	stats_complete_phase(sort->job.stats);
+	ledger_add(&sort->account.ledger, sort->account.result.ledger);
+	return 0;
 }
 
 int writing_merge(struct sort *sort)

@@ -186,6 +186,17 @@ says '^merging into the output: 100 %.*; in all 100 %$' stderr
 tells --progress=never
 [ ! -s stderr ] || broken 'not silent'
 
+claim '--progress ends at 100 %, however few records are written'
+generate -d zipf -n 300000 -o repeated
+for option in -u --limit=10 '-S 1M --limit=10 -u' '-S 1M --limit=200000' '--limit=10 --verify' \
+	'-m -u'; do
+	in=repeated
+	[ "$option" != '-m -u' ] || in=expected
+	"$GSORT" --progress=always $option $in -o output 2> stderr || broken "$option: status $?"
+	tail -n 1 stderr | sed 's/in all 100 %//' > last
+	says ': 100 %,[^%]*$' last
+done
+
 claim 'without a terminal it is silent'
 tells
 [ ! -s stderr ] || broken 'not silent'

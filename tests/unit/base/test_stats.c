@@ -283,6 +283,38 @@ static void progress_follows_the_measuring_stage(void **state)
 	stats_close(stats);
 }
 
+static void progress_counts_what_need_not_be_moved(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats_progress at;
+
+	(void)state;
+	stats_begin_phase(stats, PHASE_MERGE, 300);
+	add_span(stats, STAGE_WRITE, 3, 4, 70);
+	stats_pass(stats, STAGE_WRITE, 80);
+	stats_pass(stats, STAGE_SPILL, 1000); /* does not measure it */
+	stats_get_progress(stats, &at);
+	assert_int_equal(at.done_nbytes, 150);
+	assert_int_equal(at.total_nbytes, 300);
+	stats_close(stats);
+}
+
+static void complete_phase_has_moved_all(void **state)
+{
+	struct stats *stats = open_stats(PHASE_RUNS);
+	struct stats_progress at;
+
+	(void)state;
+	stats_begin_phase(stats, PHASE_MERGE, 300);
+	add_span(stats, STAGE_WRITE, 3, 4, 70);
+	stats_complete_phase(stats);
+	stats_get_progress(stats, &at);
+	assert_int_equal(at.done_nbytes, 70);
+	assert_int_equal(at.total_nbytes, 70);
+	assert_int_equal(at.whole_done_nbytes, at.whole_total_nbytes);
+	stats_close(stats);
+}
+
 /* Until the clock has gone on. */
 static void wait_for_the_clock(void)
 {
@@ -458,6 +490,8 @@ int main(void)
 		cmocka_unit_test(a_check_has_facts_of_its_records_only),
 		cmocka_unit_test(unknown_facts_are_left_out),
 		cmocka_unit_test(progress_follows_the_measuring_stage),
+		cmocka_unit_test(progress_counts_what_need_not_be_moved),
+		cmocka_unit_test(complete_phase_has_moved_all),
 		cmocka_unit_test(whole_sort_takes_as_long_as_all_phases),
 		cmocka_unit_test(spans_of_all_threads_are_counted),
 		cmocka_unit_test(spans_become_events_of_the_trace),

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@ enum { GIVE_UP_MS = 10000 };
 static char text[4096];
 
 static atomic_uint percent; /* of the sort that is asked */
+static sem_t asked;
 
 static void ask(void *context, struct gsort_progress *ret_progress)
 {
@@ -30,7 +32,10 @@ static void ask(void *context, struct gsort_progress *ret_progress)
 	*ret_progress = (struct gsort_progress){ .phase = "forming runs",
 						 .done_nbytes = atomic_load(&percent),
 						 .total_nbytes = 100,
+						 .all_done_nbytes = atomic_load(&percent),
+						 .all_total_nbytes = 100,
 						 .phase_elapsed_ns = 1000000 };
+	sem_post(&asked);
 }
 
 /* A sort whose progress is reported to a standard error that the test reads. */
@@ -151,6 +156,21 @@ static void always_prints_lines_and_how_it_ended(void **state)
 	stop(session);
 }
 
+/* A line each second while the last pages went to the disk, and the same once more at the end. */
+static void what_says_that_all_is_done_is_said_once(void **state)
+{
+	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
+
+	(void)state;
+	while (sem_trywait(&asked) == 0)
+		;
+	atomic_store(&percent, 100);
+	assert_int_equal(sem_wait(&asked), 0);
+	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	assert_string_equal(strchr(text, '\n'), "\n");
+	stop(session);
+}
+
 static void auto_is_quiet_where_there_is_no_terminal(void **state)
 {
 	const struct session session = start_with_pipe(PROGRESS_AUTO);
@@ -197,10 +217,12 @@ int main(void)
 		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
 		cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
 		cmocka_unit_test(always_prints_lines_and_how_it_ended),
+		cmocka_unit_test(what_says_that_all_is_done_is_said_once),
 		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
 		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
 		cmocka_unit_test(short_sorts_end_without_delay),
 	};
 
+	sem_init(&asked, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
