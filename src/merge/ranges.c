@@ -4,7 +4,6 @@
 #include "src/merge/ranges.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +12,9 @@
 #include "src/base/messages.h"
 #include "src/base/nodes.h"
 #include "src/merge/merge.h"
+#include "src/merge/range.h"
 #include "src/merge/splitters.h"
 #include "src/merge/window_memory.h"
-
-/* A merge of its own. */
-struct range {
-	uint32_t number;
-	struct job job;    /* with a plan, and memory of windows, of its own */
-	struct run **runs; /* n_runs: parts, each with something in it */
-	uint32_t n_runs;
-	uint64_t n_items;  /* in them, but for what is written already */
-	uint64_t position; /* of the first in the output; with -u from where it counts */
-	const struct merge_point *start; /* where it is taken up; NULL: it begins */
-	uint64_t point_interval;
-	const struct sink *whole; /* that all ranges go to */
-	struct merge_edges edges;
-	struct merge_result result;
-};
 
 struct ranges {
 	const struct job *job;
@@ -48,86 +33,6 @@ struct ranges {
 	atomic_int error;    /* the first, or 0 */
 };
 
-static int write_range(void *context, const struct merged *merged)
-{
-	const struct range *range = context;
-	struct merged placed = *merged;
-
-	placed.position += range->position;
-	placed.range = range->number;
-	return range->whole->write(range->whole->context, &placed);
-}
-
-static uint64_t place_in_range(void *context, uint64_t position)
-{
-	const struct range *range = context;
-
-	return range->whole->place(range->whole->context, range->position + position);
-}
-
-static int give_point(void *context, uint32_t number, const struct merge_point *point)
-{
-	const struct range *range = context;
-
-	(void)number; /* it knows of one */
-	return range->whole->point(range->whole->context, range->number, point);
-}
-
-static void cancel_range(void *context)
-{
-	const struct range *range = context;
-
-	if (range->whole->cancel)
-		range->whole->cancel(range->whole->context);
-}
-
-/* Without -u. */
-static uint64_t n_due(const struct range *range)
-{
-	const uint64_t n = range->n_items + (range->start ? range->start->result.n_items : 0);
-
-	return n < range->job.limit ? n : range->job.limit;
-}
-
-static struct sink sink_of(struct range *range)
-{
-	struct sink sink = *range->whole;
-
-	sink.context = range;
-	sink.write = write_range;
-	sink.cancel = cancel_range;
-	sink.place = sink.place ? place_in_range : NULL;
-	sink.base += range->position * sink.item_nbytes;
-	sink.point = sink.point ? give_point : NULL;
-	sink.point_interval = range->point_interval;
-	sink.start = range->start;
-	sink.edges = &range->edges;
-	return sink;
-}
-
-static int merge_range(struct range *range)
-{
-	const uint64_t begin_ns = clock_now_ns();
-	const struct sink sink = sink_of(range);
-	int r;
-
-	if (range->start)
-		range->result = range->start->result;
-	if (range->n_items == 0)
-		return 0;
-	r = merge_runs(&range->job, range->runs, range->n_runs, range->job.plan.merge_nbytes, &sink,
-		       &range->result);
-	if (r == 0 && !range->job.unique && range->result.n_items != n_due(range))
-		r = fail(-EIO,
-			 "internal error: a range of %" PRIu64 " records was merged to %" PRIu64
-			 "; the output was not written",
-			 n_due(range), range->result.n_items);
-	if (r == 0 && !sink.is_run)
-		stats_add_range(range->job.stats, range->number, begin_ns,
-				range->n_items * sink.item_nbytes);
-	return r;
-}
-
 /* Where a range begins in the runs, and where it ends. */
 static const uint64_t *begins_of(const struct ranges *ranges, uint32_t number)
 {
@@ -139,108 +44,25 @@ static const uint64_t *ends_of(const struct ranges *ranges, uint32_t number)
 	return begins_of(ranges, number) + ranges->n_runs;
 }
 
-/* The parts of the runs between two cuts. */
-static int open_runs(const struct ranges *ranges, struct range *range)
-{
-	const uint64_t *begins = begins_of(ranges, range->number);
-	const uint64_t *ends = ends_of(ranges, range->number);
-
-	range->runs = calloc(ranges->n_runs, sizeof *range->runs);
-	if (!range->runs)
-		return fail(-ENOMEM, "no memory for a merge of %u runs", ranges->n_runs);
-	for (uint32_t i = 0; i < ranges->n_runs; i++) {
-		int r;
-
-		range->position += ranges->job->unique ? 0 : begins[i];
-		range->n_items += ends[i] - begins[i];
-		if (ends[i] == begins[i])
-			continue;
-		r = run_open_part(ranges->job->layout, ranges->runs[i], begins[i], ends[i],
-				  &range->runs[range->n_runs]);
-		if (r < 0)
-			return r;
-		range->n_runs++;
-	}
-	return 0;
-}
-
-/*
- * A range that was noted before is where it was, whatever of it the runs still have. What is
- * written of it already is the output's: a run has only the rest.
- */
-static int take_up(const struct ranges *ranges, struct range *range)
-{
-	const struct merge_range *noted = &ranges->sink->ranges[range->number];
-	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
-	const bool is_last = range->number + 1 == ranges->n;
-
-	range->position = noted->position;
-	if (ranges->sink->is_run)
-		return 0;
-	range->start = noted->start;
-	if (range->start) {
-		memcpy(range->edges.first, range->start->first, edge_nbytes);
-		memcpy(range->edges.last, range->start->last, edge_nbytes);
-		range->edges.has_any = true;
-	}
-	if (is_last || n_due(range) == noted[1].position - noted->position)
-		return 0;
-	return fail(-EINVAL,
-		    "the input has changed: the records from number %" PRIu64 " to %" PRIu64
-		    " of the output are %" PRIu64 " now",
-		    noted->position + 1, noted[1].position, n_due(range));
-}
-
-static int open_range(const struct ranges *ranges, struct range *range,
-		      struct window_memory *windows)
-{
-	const size_t edge_nbytes = layout_edge_nbytes(ranges->job->layout);
-	int r;
-
-	range->whole = ranges->sink;
-	range->point_interval = ranges->sink->point_interval / ranges->n;
-	range->job.plan = *ranges->plan;
-	range->job.windows = windows;
-	range->edges.first = malloc(edge_nbytes);
-	range->edges.last = malloc(edge_nbytes);
-	if (!range->edges.first || !range->edges.last)
-		return fail(-ENOMEM, "no memory for a merge");
-	r = open_runs(ranges, range);
-	return r == 0 && ranges->sink->ranges ? take_up(ranges, range) : r;
-}
-
-/* What it has found stays. */
-static void close_range(struct range *range)
-{
-	for (uint32_t i = 0; i < range->n_runs; i++)
-		run_close(range->runs[i]);
-	free(range->runs);
-}
-
-/* Of the limit of all, what those before it leave. */
-static uint64_t left_of_limit(uint64_t limit, const struct range *range)
-{
-	if (limit == UINT64_MAX)
-		return UINT64_MAX;
-	return limit > range->position ? limit - range->position : 0;
-}
-
 /* By a worker. windows: NULL: in the memory that it has for them. */
 static int merge_one(struct ranges *ranges, uint32_t i, uint32_t worker,
 		     struct window_memory *windows)
 {
+	const struct sink *sink = ranges->sink;
+	const struct range_parts parts = { ranges->runs, ranges->n_runs, begins_of(ranges, i),
+					   ends_of(ranges, i) };
 	struct range *range = &ranges->of[i];
-	int r;
 
 	range->number = i;
 	range->job = *ranges->job;
 	range->job.worker = worker;
-	r = open_range(ranges, range, windows);
-	range->job.limit = left_of_limit(ranges->job->limit, range);
-	if (r == 0)
-		r = merge_range(range);
-	close_range(range);
-	return r;
+	range->job.plan = *ranges->plan;
+	range->job.windows = windows;
+	range->whole = sink;
+	range->point_interval = sink->point_interval / ranges->n;
+	range->noted = sink->ranges ? &sink->ranges[i] : NULL;
+	range->has_next = i + 1 < ranges->n;
+	return range_merge(range, &parts);
 }
 
 static void fail_ranges(struct ranges *ranges, int r)
@@ -284,10 +106,8 @@ static void merge_some(void *context, uint32_t number, uint32_t n_threads)
 
 static void free_ranges(struct ranges *ranges)
 {
-	for (uint32_t i = 0; i < ranges->n; i++) {
-		free(ranges->of[i].edges.first);
-		free(ranges->of[i].edges.last);
-	}
+	for (uint32_t i = 0; i < ranges->n; i++)
+		range_forget(&ranges->of[i]);
 	free(ranges->of);
 }
 
