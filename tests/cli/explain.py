@@ -2,8 +2,6 @@
 """explain - what --explain=json says is JSON, complete, and what --explain says
 
 usage: explain.py GSORT GSORT_GEN, in a directory where files can be made
-
-A claim that is broken is a line.
 """
 import json
 import os
@@ -12,16 +10,11 @@ import struct
 import subprocess
 import sys
 
+import claims
+from claims import claim
+
 GSORT, GSORT_GEN = sys.argv[1:3]
 UNITS = {'B': 1, 'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'TiB': 1 << 40}
-broken = 0
-
-
-def claim(is_true, what):
-    global broken
-    if not is_true:
-        print('BROKEN:', what)
-        broken += 1
 
 
 def run(*arguments, pipe=None):
@@ -231,7 +224,7 @@ def main():
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                      '../../docs/cluster.md'))
-    return broken > 0
+    return claims.status()
 
 
 if __name__ == '__main__':

@@ -3,12 +3,14 @@
 usage: npy.py GSORT GSORT_CHECK
 
 The oracle is numpy: sort, argsort and unique, over every type that numpy.save writes. Values are
-compared, and bytes where no two equal values differ in theirs. Works in the current directory; a
-claim that does not hold is a line.
+compared, and bytes where no two equal values differ in theirs. Works in the current directory.
 """
 import subprocess
 import sys
 import warnings
+
+import claims
+from claims import claim
 
 try:
     import numpy as np
@@ -18,15 +20,7 @@ except ImportError:
 
 warnings.simplefilter('ignore') # of version 3, which old ones do not read
 GSORT, CHECK = sys.argv[1:3]
-broken = 0
 rng = np.random.default_rng(1)
-
-
-def claim(holds, what):
-    global broken
-    if not holds:
-        broken += 1
-        print('BROKEN:', what)
 
 
 def gsort(*arguments, stdin=None):
@@ -521,4 +515,4 @@ check_names()
 check_unique_in_order()
 check_merge_of_pipes()
 check_headers()
-sys.exit(1 if broken else 0)
+sys.exit(claims.status())

@@ -2,23 +2,16 @@
 """pictures - is that a page of HTML that stands by itself, and does it say what the statistics say?
 
 usage: pictures.py PAGE STATS
-
-A claim that is broken is a line.
 """
 import html.parser
 import json
 import re
 import sys
 
+import claims
+from claims import claim
+
 VOID = {'meta', 'br', 'hr', 'col', 'link', 'img', 'input'}
-broken = 0
-
-
-def claim(is_true, what):
-    global broken
-    if not is_true:
-        print('BROKEN:', what)
-        broken += 1
 
 
 class Page(html.parser.HTMLParser):
@@ -143,7 +136,7 @@ def main():
     check_pictures(page)
     check_alone(page, text)
     check_figures(page, stats)
-    return broken > 0
+    return claims.status()
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ trap 'exit 99' HUP INT TERM
 cd "$work" || exit 99
 mkdir tmp
 export TMPDIR="$work/tmp"
+export PYTHONDONTWRITEBYTECODE=1
 claim=
 
 claim() {

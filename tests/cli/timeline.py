@@ -2,8 +2,6 @@
 """timeline - is that a trace, of that sort?
 
 usage: timeline.py TRACE STATS OUTPUT
-
-A claim that is broken is a line.
 """
 import collections
 import json
@@ -11,15 +9,10 @@ import os
 import re
 import sys
 
+import claims
+from claims import claim
+
 ROLES = ['phases', 'range', 'reader', 'fetcher', 'lane', 'GPU lane', 'writer', 'checker']
-broken = 0
-
-
-def claim(is_true, what):
-    global broken
-    if not is_true:
-        print('BROKEN:', what)
-        broken += 1
 
 
 def ns(us):
@@ -116,7 +109,7 @@ def main():
     check_phases(events, stats)
     check_bytes(events, stats)
     check_windows(events)
-    return broken > 0
+    return claims.status()
 
 
 if __name__ == '__main__':

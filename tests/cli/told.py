@@ -2,20 +2,12 @@
 """told - what several ranks tell of a sort is of all of them
 
 usage: told.py STATS [TRACE]
-
-A claim that is broken is a line.
 """
 import json
 import sys
 
-broken = 0
-
-
-def claim(is_true, what):
-    global broken
-    if not is_true:
-        print('BROKEN:', what)
-        broken += 1
+import claims
+from claims import claim
 
 
 def check_sums(stats):
@@ -82,7 +74,7 @@ def main():
     check_volumes(stats)
     if len(sys.argv) > 2:
         check_trace(stats, sys.argv[2])
-    sys.exit(broken > 0)
+    sys.exit(claims.status())
 
 
 main()
