@@ -16,11 +16,10 @@
 #include "src/base/messages.h"
 #include "src/base/thread.h"
 #include "src/exchange/near_store.h"
+#include "src/ranks/tags.h"
 
 enum {
 	N_SERVERS = 2, /* one reads while what another has read is on its way */
-	TAG_REQUEST = 1,
-	TAG_FIRST_ANSWER, /* each answer has one of its own, given by who asks */
 	BLOCKS_AT_ONCE = 1 << 14,
 	NAME_NBYTES = 96,
 	ADVICE_NBYTES = 128,
@@ -192,7 +191,7 @@ static int prepare(const struct depot *depot, unsigned from, const struct reques
 static int hear(struct depot *depot, struct request *ret_request, unsigned *ret_from)
 {
 	struct ranks_transfer transfer;
-	int r = ranks_receive(depot->ranks, RANKS_ANY, TAG_REQUEST, ret_request,
+	int r = ranks_receive(depot->ranks, RANKS_ANY, RANKS_TAG_REQUESTS, ret_request,
 			      sizeof *ret_request, &transfer);
 
 	if (r == 0)
@@ -234,12 +233,12 @@ static void *serve(void *context)
 
 /* --- who asks --- */
 
-/* An answer's, unlike that of any other that may be under way. */
+/* Given to an answer by who asks: unlike that of any other that may be under way. */
 static uint32_t take_tag(struct depot *depot)
 {
 	const unsigned n = atomic_fetch_add(&depot->next_tag, 1);
 
-	return TAG_FIRST_ANSWER + n % (RANKS_TAG_LIMIT - TAG_FIRST_ANSWER);
+	return RANKS_TAG_ANSWERS + n % (RANKS_TAG_LIMIT - RANKS_TAG_ANSWERS);
 }
 
 static int ask(struct depot *depot, unsigned rank, struct request request, void *ret_answer)
@@ -252,7 +251,7 @@ static int ask(struct depot *depot, unsigned rank, struct request request, void 
 	r = ranks_receive(depot->ranks, rank, request.tag, ret_answer, nbytes, &answering);
 	if (r < 0)
 		return r;
-	r = ranks_send(depot->ranks, rank, TAG_REQUEST, &request, sizeof request, &asking);
+	r = ranks_send(depot->ranks, rank, RANKS_TAG_REQUESTS, &request, sizeof request, &asking);
 	if (r == 0)
 		r = ranks_wait(depot->ranks, &answering);
 	if (r == 0) /* done by then, so nobody is woken twice */
@@ -506,7 +505,7 @@ static int tell_servers(const struct depot *depot)
 	for (unsigned i = 0; i < depot->n_servers && r == 0; i++) {
 		struct ranks_transfer transfer;
 
-		r = ranks_send(depot->ranks, ranks_rank(depot->ranks), TAG_REQUEST, &end,
+		r = ranks_send(depot->ranks, ranks_rank(depot->ranks), RANKS_TAG_REQUESTS, &end,
 			       sizeof end, &transfer);
 		if (r == 0)
 			r = ranks_wait(depot->ranks, &transfer);

@@ -8,12 +8,9 @@
 
 #include "src/base/crew.h"
 #include "src/base/messages.h"
+#include "src/ranks/tags.h"
 
-enum {
-	N_SENDING = 8, /* parts under way: the next one is there when one has gone */
-	TAG_OFFERS = 1,
-	TAG_PARTS,
-};
+enum { N_SENDING = 8 }; /* parts under way: the next one is there when one has gone */
 
 /* The part of a run that another rank gets. */
 struct offer {
@@ -128,10 +125,10 @@ static int tell_offers(struct trade *trade, unsigned to, unsigned from)
 		trade->offers[i] =
 			(struct offer){ .n_items = part_n_items(own, trade->cuts, to, i),
 					.address = (uintptr_t)part_memory(trade, to, i) };
-	r = ranks_receive(trade->ranks, from, TAG_OFFERS, trade->heard,
+	r = ranks_receive(trade->ranks, from, RANKS_TAG_OFFERS, trade->heard,
 			  lot->n_runs * sizeof *trade->heard, &trade->hearing);
 	if (r == 0)
-		r = ranks_send(trade->ranks, to, TAG_OFFERS, trade->offers,
+		r = ranks_send(trade->ranks, to, RANKS_TAG_OFFERS, trade->offers,
 			       own->n * sizeof *trade->offers, &trade->telling);
 	if (r == 0)
 		r = ranks_wait(trade->ranks, &trade->hearing);
@@ -179,7 +176,7 @@ static int begin_receiving(struct trade *trade, unsigned from)
 		const struct part *part = &lot->parts[i];
 
 		if (part->offer.n_items > 0)
-			r = ranks_receive(trade->ranks, from, TAG_PARTS, part->memory,
+			r = ranks_receive(trade->ranks, from, RANKS_TAG_PARTS, part->memory,
 					  offer_nbytes(trade, &part->offer), &trade->receiving[i]);
 	}
 	return r;
@@ -218,7 +215,8 @@ static int begin_sending(const struct trade *trade, unsigned to, size_t i, struc
 		return 0;
 	sending->memory = part_memory(trade, to, i);
 	sending->worker = run_worker(trade->own->runs[i]);
-	r = ranks_send(trade->ranks, to, TAG_PARTS, sending->memory, nbytes, &sending->transfer);
+	r = ranks_send(trade->ranks, to, RANKS_TAG_PARTS, sending->memory, nbytes,
+		       &sending->transfer);
 	if (r == 0)
 		sending->nbytes = nbytes;
 	return r;

@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/lib/inside.h"
 #include "src/ranks/ranks.h"
+#include "src/ranks/tags.h"
 
 enum { N_QUESTIONS = 8 };
 

@@ -16,6 +16,7 @@
 
 #include "src/base/messages.h"
 #include "src/ranks/ranks.h"
+#include "src/ranks/tags.h"
 
 enum { TAG = RANKS_TAG_COLLECTIVES };
 

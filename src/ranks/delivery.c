@@ -13,6 +13,7 @@
 #include "io/codec/checksum.h"
 #include "src/base/messages.h"
 #include "src/ranks/message.h"
+#include "src/ranks/tags.h"
 #include "src/ranks/transport.h"
 #include "src/ranks/watch.h"
 

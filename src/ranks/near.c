@@ -15,6 +15,7 @@
 
 #include "src/base/messages.h"
 #include "src/ranks/ranks.h"
+#include "src/ranks/tags.h"
 
 /* What a rank can be read by, and what is to be read. */
 struct card {

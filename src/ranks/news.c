@@ -11,6 +11,7 @@
 #include "src/base/messages.h"
 #include "src/base/standing.h"
 #include "src/base/thread.h"
+#include "src/ranks/tags.h"
 
 /* So long answers are waited for. */
 static const uint64_t patience_ns = 100000000;

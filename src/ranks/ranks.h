@@ -131,15 +131,7 @@ int ranks_least(struct ranks *ranks, uint64_t *rows, size_t count, size_t width)
 /* Nobody returns before all have called it. */
 int ranks_barrier(struct ranks *ranks);
 
-enum {
-	RANKS_ANY = 0x7fffffff,                  /* receive from whoever sends */
-	RANKS_TAG_LIMIT = 0x7fffff00,            /* tags of messages are below it, but for ... */
-	RANKS_TAG_COLLECTIVES = RANKS_TAG_LIMIT, /* ... what all do together, */
-	RANKS_TAG_CENSUS,                        /* what ranks tell of what they did, */
-	RANKS_TAG_TRACE,                         /* of when they did it, */
-	RANKS_TAG_NEWS,                          /* and of how far they are; */
-	RANKS_TAG_NEAR,                          /* and whether they can be read (near.h) */
-};
+enum { RANKS_ANY = 0x7fffffff /* receive from whoever sends */ };
 
 /*
  * A message under way. It is the caller's and stays where it is until it is done, as does the
@@ -160,9 +152,9 @@ struct ranks_transfer {
 };
 
 /*
- * Begin to send nbytes, which may be 0. Messages with the same tag arrive in the order in which
- * they were sent; those with others may be received in any order. What is sent to oneself arrives,
- * too. `data` is not to be changed until it is done.
+ * Begin to send nbytes, which may be 0; tag: what it is about (tags.h). Messages with the same tag
+ * arrive in the order in which they were sent; those with others may be received in any order. What
+ * is sent to oneself arrives, too. `data` is not to be changed until it is done.
  */
 int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data, size_t nbytes,
 	       struct ranks_transfer *ret_transfer);

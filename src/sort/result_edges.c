@@ -21,9 +21,8 @@
 #include "src/base/messages.h"
 #include "src/base/multiples.h"
 #include "src/ranks/ranks.h"
+#include "src/ranks/tags.h"
 #include "src/sort/result_inside.h"
-
-enum { TAG_EDGES = 1 };
 
 /* As it is sent. */
 struct edge {
@@ -168,7 +167,7 @@ static int write_edges(struct result *result, uint64_t n, struct edge *room)
 	for (; n > 0 && r == 0; n--) {
 		struct ranks_transfer transfer;
 
-		r = ranks_receive(result->spec->ranks, RANKS_ANY, TAG_EDGES, room,
+		r = ranks_receive(result->spec->ranks, RANKS_ANY, RANKS_TAG_EDGES, room,
 				  sizeof *room + result->stripe_nbytes, &transfer);
 		if (r == 0)
 			r = ranks_wait(result->spec->ranks, &transfer);
@@ -205,7 +204,7 @@ static int send_edges(struct result *result)
 	int r = 0;
 
 	for (struct kept_edge *kept = result->kept; kept && r == 0; kept = kept->next)
-		r = ranks_send(result->spec->ranks, kept->owner, TAG_EDGES, &kept->edge,
+		r = ranks_send(result->spec->ranks, kept->owner, RANKS_TAG_EDGES, &kept->edge,
 			       sizeof kept->edge + kept->edge.nbytes, &kept->transfer);
 	return r;
 }
@@ -220,7 +219,7 @@ static int receive_edges(struct result *result, uint64_t n)
 	return r < 0 ? r : show_edges(result);
 }
 
-/* When they are counted all have come so far: before, what is sent might be taken for another. */
+/* Twice where outputs are compressed: when they are counted, all have those of the first time. */
 int result_pass_edges(struct result *result)
 {
 	uint64_t n = 0;

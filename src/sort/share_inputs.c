@@ -13,10 +13,9 @@
 #include "src/base/messages.h"
 #include "src/merge/splitters.h"
 #include "src/ranks/ranks.h"
+#include "src/ranks/tags.h"
 #include "src/run/rank.h"
 #include "src/sort/share.h"
-
-enum { TAG_BEGINS = 1 };
 
 static int fail_memory(const struct sort *sort)
 {
@@ -43,7 +42,7 @@ static int hear_ends(struct ranks *ranks, size_t nbytes, uint64_t *ret_ends)
 {
 	const unsigned next = ranks_rank(ranks) + 1;
 	struct ranks_transfer hearing;
-	int r = ranks_receive(ranks, next, TAG_BEGINS, ret_ends, nbytes, &hearing);
+	int r = ranks_receive(ranks, next, RANKS_TAG_BEGINS, ret_ends, nbytes, &hearing);
 
 	if (r == 0)
 		r = ranks_wait(ranks, &hearing);
@@ -64,7 +63,7 @@ static int find_ends(const struct sort *sort, const uint64_t *begins, uint64_t *
 	int r = 0;
 
 	if (rank > 0)
-		r = ranks_send(ranks, rank - 1, TAG_BEGINS, begins, nbytes, &telling);
+		r = ranks_send(ranks, rank - 1, RANKS_TAG_BEGINS, begins, nbytes, &telling);
 	if (r == 0 && rank + 1 < ranks_size(ranks))
 		r = hear_ends(ranks, nbytes, ret_ends);
 	else
