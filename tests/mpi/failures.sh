@@ -102,6 +102,14 @@ env PMI_SIZE=4 "$GSORT_MPI" random -o out/x > stdout 2> stderr
 status=$?
 ends "PMI_SIZE=4" 'an mpiexec with PMI has started 4 ranks .*MPI sees 1 of them'
 
+claim "what is wrong without a launcher is one line, and no word of MPI's"
+for wrong in --wrong --part=1/2 nosuch; do
+	"$GSORT_MPI" "$wrong" random -o out/x > stdout 2> stderr
+	status=$?
+	ends "$wrong" ".*${wrong%=*}"
+	one_line '^gsort: ' "$wrong"
+done
+
 claim "a rank that is started later is waited for"
 timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" random -o out/x : \
 	-np 1 sh -c ': > late.$$ && kill -STOP $$ && exec "$@"' sh "$GSORT_MPI" random -o out/x \

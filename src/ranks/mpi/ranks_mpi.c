@@ -153,9 +153,15 @@ static int mpi_take(struct transport *transport, struct transport_request **ret_
 	return 0;
 }
 
+/* Where there are no others to be ended nothing is to be said of it. */
 static void mpi_end_all(struct transport *transport, int status)
 {
-	MPI_Abort(mpi_of(transport)->comm, status);
+	int is_own = 0;
+
+	if (transport->size > 1)
+		MPI_Abort(mpi_of(transport)->comm, status);
+	else if (MPI_Is_thread_main(&is_own) == MPI_SUCCESS && is_own)
+		MPI_Finalize();
 }
 
 static void free_mpi(struct mpi *mpi)
