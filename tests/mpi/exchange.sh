@@ -5,14 +5,17 @@
 #
 # MPIRUN and EXCHANGE say where the programs are. N: numbers of ranks.
 set -u
-said=$(mktemp) || exit 99
-trap 'rm -f "$said"' EXIT
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+said=$work/said
 broken=0
 
 # What Open MPI wants to be told: that root is meant, that there may be more ranks than processors,
 # and that ranks in containers cannot read each other's memory. MPICH has no such wishes.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# What ranks share of memory goes with the test, also if they are killed.
+export OMPI_MCA_btl_vader_backing_directory="$work"
 # Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
 # memory filled with.
 unset MALLOC_PERTURB_

@@ -10,6 +10,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 export HYDRA_LAUNCHER=fork
 
+# What ranks share of memory goes with the test, also if they are killed.
+mkdir mpi
+export OMPI_MCA_btl_vader_backing_directory="$work/mpi"
+
 # Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
 # memory filled with.
 unset MALLOC_PERTURB_
