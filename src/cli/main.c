@@ -5,12 +5,21 @@
 
 #include "src/cli/process.h"
 #include "src/cli/program.h"
+#include "src/cli/starter.h"
+
+static int taken(void *context, struct gsort *sort, int r)
+{
+	(void)context;
+	if (r == 0)
+		starter_warn(sort);
+	return r;
+}
 
 static int run(int argc, char **argv)
 {
-	const struct program_hooks none = { 0 };
+	const struct program_hooks hooks = { .taken = taken };
 
-	return program_run(&none, argc, argv);
+	return program_run(&hooks, argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -198,6 +198,24 @@ for option in -c -C --check=quiet; do
 	one_line 'check.*--verify.*writes nothing' "$option --verify"
 done
 
+claim 'one of several processes that sort the same by themselves says so, and no other'
+for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
+	'SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0'; do
+	# Words.
+	# shellcheck disable=SC2086
+	env $several "$GSORT" input -o output 2> stderr || broken "$several: status $?"
+	one_line "warning: .* several processes \(${several%% *}\), .* gsort-mpi" "$several"
+done
+for others in 'PMI_SIZE=4 PMI_RANK=3 gsort' 'OMPI_COMM_WORLD_SIZE=1 gsort' \
+	'SLURM_NTASKS=4 SLURM_PROCID=0 gsort' 'PMI_SIZE=4 gsort -c' \
+	'PMI_SIZE=4 gsort -m --part=1/4'; do
+	# shellcheck disable=SC2086
+	env ${others%%gsort*} "$GSORT" ${others#*gsort} output > part 2> stderr ||
+		broken "$others: status $?"
+	[ ! -s stderr ] || broken "$others: not silent"
+done
+rm part output
+
 claim 'combinations that make no sense'
 generate -n 10 -o other
 for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other' \
