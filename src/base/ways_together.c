@@ -37,17 +37,24 @@ static enum way find_fastest(const struct ways_together *ways)
 	return fastest;
 }
 
+/* Under the lock: what it moves, as far as is known; beside one that is presumed, no more. */
+static double expect_rate(const struct ways_together *ways, enum way way, enum way fastest)
+{
+	return ways->rates[way] > 0 ? ways->rates[way] : ways->rates[fastest];
+}
+
 /* Under the lock: whose turn is it? */
 static enum way find_next(struct ways_together *ways)
 {
+	const unsigned due = ways->possible & ways->presumed ? ways->presumed : ways->possible;
 	const enum way fastest = find_fastest(ways);
 
 	for (enum way way = N_WAYS; way-- > 0;)
-		if (is_possible(ways, way) && ways->rates[way] == 0)
+		if (is_possible(ways, way) && due >> way & 1 && ways->rates[way] == 0)
 			return way;
 	for (enum way way = 0; way < N_WAYS; way++)
 		if (is_possible(ways, way) && way != fastest &&
-		    ++ways->n_since[way] * ways->rates[way] >
+		    ++ways->n_since[way] * expect_rate(ways, way, fastest) >
 			    LEAST_BETWEEN_TRIALS * ways->rates[fastest])
 			return way;
 	return fastest;
@@ -77,6 +84,13 @@ static void count(struct ways_together *ways, uint64_t nbytes, uint64_t now_ns)
 				(double)ways->nbytes / (double)(now_ns - ways->began_ns);
 		start_turn(ways, now_ns);
 	}
+}
+
+void ways_together_presume(struct ways_together *ways, unsigned presumed)
+{
+	pthread_mutex_lock(&ways->lock);
+	ways->presumed = presumed;
+	pthread_mutex_unlock(&ways->lock);
 }
 
 enum way ways_together_choose(struct ways_together *ways, unsigned possible, uint64_t now_ns)

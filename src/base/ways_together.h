@@ -18,6 +18,7 @@ struct ways_together {
 	/* Under the lock. */
 	enum way way;         /* of all, now */
 	unsigned possible;    /* what was possible at last */
+	unsigned presumed;    /* to be the fastest, before any is known; 0: none is */
 	uint64_t began_ns;    /* 0: nobody has begun */
 	uint64_t nbytes;      /* moved since */
 	bool is_timed;        /* nobody is on another way any more */
@@ -27,6 +28,12 @@ struct ways_together {
 
 void ways_together_init(struct ways_together *ways);
 void ways_together_destroy(struct ways_together *ways);
+
+/*
+ * These are known to be the fastest, as far as can be known before: the others are not tried at the
+ * beginning, but when their time has come as if they were as fast. 0: none is, after all.
+ */
+void ways_together_presume(struct ways_together *ways, unsigned presumed);
 
 /* The way to go now, of a set of those that are possible (ways.h). Thread-safe, as the next. */
 enum way ways_together_choose(struct ways_together *ways, unsigned possible, uint64_t now_ns);

@@ -56,6 +56,31 @@ static void the_fastest_is_taken(void **state)
 	ways_together_destroy(&ways);
 }
 
+/* The first of the others is tried when it was a while, and taken if it is faster after all. */
+static void what_is_presumed_to_be_the_fastest_is_not_compared_at_once(void **state)
+{
+	static const uint64_t third_is_fast[N_WAYS] = { 4000000, 1, 1000000 },
+			      third_is_slow[N_WAYS] = { 1000000, 1, 4000000 };
+	enum { GIB_WRITES = (1 << 30) / WRITE_NBYTES };
+	struct ways_together ways;
+	uint64_t now_ns = 1;
+
+	(void)state;
+	ways_together_init(&ways);
+	ways_together_presume(&ways, WAYS_THIRD);
+	assert_int_equal(write_many(&ways, 8 * GIB_WRITES, third_is_fast, &now_ns), 8 * GIB_WRITES);
+	assert_true(write_many(&ways, MANY, third_is_slow, &now_ns) < MANY / 100 * 50);
+	ways_together_destroy(&ways);
+
+	ways_together_init(&ways);
+	ways_together_presume(&ways, WAYS_THIRD);
+	ways_together_presume(&ways, 0);
+	assert_true(write_many(&ways, 8 * GIB_WRITES, third_is_slow, &now_ns) < 2 * GIB_WRITES);
+	ways_together_presume(&ways, WAYS_OTHER); /* which is not possible */
+	assert_true(write_many(&ways, 8 * GIB_WRITES, third_is_slow, &now_ns) < 2 * GIB_WRITES);
+	ways_together_destroy(&ways);
+}
+
 /* What was begun another way does not count for the one that is gone now. */
 static void stragglers_of_another_way_do_not_count(void **state)
 {
@@ -89,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whoever_comes_meanwhile_goes_the_same_way),
 		cmocka_unit_test(the_fastest_is_taken),
+		cmocka_unit_test(what_is_presumed_to_be_the_fastest_is_not_compared_at_once),
 		cmocka_unit_test(stragglers_of_another_way_do_not_count),
 		cmocka_unit_test(what_is_not_possible_is_not_gone),
 	};
