@@ -27,7 +27,7 @@
 #include "io/file/file.h"
 
 /* That can be open at a time: the handler looks through all of them. */
-enum { MAPPING_MOST = 64 };
+enum { MAPPING_MOST = 256 };
 
 /* Of all mappings of a process, which lends it (file.h). Zeroed: no mapping is open. */
 struct mapping_guards {

@@ -1,5 +1,5 @@
 /*
- * early_pages - the page cache of a file, made ready before there is anything to write
+ * early_pages - the page cache of files, made ready before there is anything to write
  *
  * Half of what it takes to write a new file through mappings (mapped_pieces.h) is that the kernel
  * finds pages for it and clears them. While a GPU is started, and sorts, processors have nothing to
@@ -18,17 +18,26 @@
 
 struct early_pages;
 
+/* Open for reading and writing; what will be reserved of it is made ready. */
+struct early_file {
+	const struct file *file;
+	struct reservation *reservation;
+};
+
 /*
- * Begin with what will be reserved of the file, which is open for reading and writing; both must
- * stay until early_pages_stop(). n_writers will go on from equal distances: what each begins with
- * comes first. Others may write meanwhile. Returns 0, or a negative errno without a message: then
- * nothing is done, which is no failure.
+ * Begin with n > 0 files, which must stay until early_pages_stop() is called for each of them.
+ * n_writers will go on from equal distances in what is in all of them, one behind the other: what
+ * each begins with comes first. Others may write meanwhile. Returns 0, or a negative errno without
+ * a message: then nothing is done, which is no failure.
  */
-int early_pages_start(const struct file *file, struct reservation *reservation, uint32_t n_writers,
+int early_pages_start(const struct early_file *files, uint32_t n, uint32_t n_writers,
 		      unsigned n_threads, struct early_pages **ret_early);
 
 /* Wait until all is ready. */
 void early_pages_wait(struct early_pages *early);
 
-/* Leave it at what is ready. NULL is fine. */
+/*
+ * Leave it at what is ready, in all files; nothing is done to any of them any more. Due once for
+ * each, by one thread at a time; the last frees it. NULL is fine.
+ */
 void early_pages_stop(struct early_pages *early);

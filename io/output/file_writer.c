@@ -73,6 +73,20 @@ void file_writer_divide(struct file_writer *writer, uint32_t n)
 		file_writer_to_map(writer);
 }
 
+void file_writer_expect_ready(struct file_writer *writer, bool is_ready)
+{
+	writer->is_ready = is_ready;
+	if (is_ready)
+		file_writer_to_map(writer);
+	ways_together_presume(&writer->together, is_ready ? 1U << mapped : 0);
+}
+
+bool file_writer_may_map(const struct file_writer *writer)
+{
+	return (writer->is_divided || writer->is_ready) && !writer->passes_by_cache &&
+	       !atomic_load(&writer->cannot_map);
+}
+
 uint32_t file_writer_alignment(const struct file_writer *writer)
 {
 	return writer->direct.fd < 0 ? 0 : DIRECT_ALIGN_NBYTES;
@@ -97,8 +111,7 @@ static bool can_pass_by_cache(const struct file_writer *writer, uint64_t offset,
 /* is_reserved: all of what is to be written. */
 static bool can_be_mapped(const struct file_writer *writer, size_t nbytes, bool is_reserved)
 {
-	return writer->is_divided && is_reserved && nbytes >= LEAST_MAPPED_NBYTES &&
-	       !writer->passes_by_cache && !atomic_load(&writer->cannot_map);
+	return is_reserved && nbytes >= LEAST_MAPPED_NBYTES && file_writer_may_map(writer);
 }
 
 static int write_one_way(struct file_writer *writer, enum way way, uint64_t offset,

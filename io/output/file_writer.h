@@ -24,6 +24,7 @@ struct file_writer {
 	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
 	bool is_divided;        /* among writers far from each other */
+	bool is_ready;          /* its pages are, or will be when it is their turn */
 	struct file again;      /* open to be mapped, where it is open for writing only */
 	const struct file *to_map;
 
@@ -50,6 +51,15 @@ void file_writer_pass_by_cache(struct file_writer *writer);
 
 /* writers go on from n places far from each other: mappings may be faster, if there are several. */
 void file_writer_divide(struct file_writer *writer, uint32_t n);
+
+/*
+ * its pages are made ready while there is nothing to write yet: mappings are faster, then, as a
+ * write() would look for each page again. Or not any more, also when all is written.
+ */
+void file_writer_expect_ready(struct file_writer *writer, bool is_ready);
+
+/* May what is written be mapped, if it is reserved as far as whole pieces reach? */
+bool file_writer_may_map(const struct file_writer *writer);
 
 /* The file, open for what mappings need: what may not be read is not mapped. The writer's. */
 const struct file *file_writer_to_map(struct file_writer *writer);

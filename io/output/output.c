@@ -344,22 +344,45 @@ void output_divide(struct output *output, uint32_t n_writers)
 /* Room for what it takes, and three times as much for what its sort may store meanwhile. */
 enum { AMPLE_TIMES = 4 };
 
-void output_make_ready(struct output *output, uint32_t n_writers, unsigned n_threads)
+bool output_has_ample_room(const struct output *output, uint64_t nbytes)
 {
-	const uint64_t nbytes = output->reservation.total_nbytes;
+	return reservation_free_nbytes(&output->target.file) / AMPLE_TIMES >= nbytes;
+}
 
-	if (output->reservation.is_real && !output->early && nbytes > 0 &&
-	    reservation_free_nbytes(&output->target.file) / AMPLE_TIMES >= nbytes)
-		early_pages_start(file_writer_to_map(&output->writer), &output->reservation,
-				  n_writers, n_threads, &output->early);
+static bool can_be_made_ready(const struct output *output)
+{
+	return output->reservation.is_real && !output->early;
+}
+
+void output_make_ready(struct output *const *outputs, uint32_t n, uint32_t n_writers,
+		       unsigned n_threads)
+{
+	struct early_file *files = calloc(n, sizeof *files);
+	struct early_pages *early;
+	uint32_t n_files = 0;
+
+	while (files && n_files < n && can_be_made_ready(outputs[n_files])) {
+		files[n_files] = (struct early_file){
+			file_writer_to_map(&outputs[n_files]->writer),
+			&outputs[n_files]->reservation,
+		};
+		n_files++;
+	}
+	if (n_files == n && early_pages_start(files, n, n_writers, n_threads, &early) == 0)
+		for (uint32_t i = 0; i < n; i++) {
+			outputs[i]->early = early;
+			file_writer_expect_ready(&outputs[i]->writer, true);
+		}
+	free(files);
 }
 
 void output_stop_readying(struct output *output)
 {
-	if (!output)
+	if (!output || !output->early)
 		return;
 	early_pages_stop(output->early);
 	output->early = NULL;
+	file_writer_expect_ready(&output->writer, false);
 }
 
 struct file_writer_ways output_ways(const struct output *output)

@@ -71,7 +71,8 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
 
 /*
  * Before anything is written to an output of unknown size: it will have so many bytes at most, as
- * if it had been opened so. And: could the file's disk hold so many? As output_open().
+ * if it had been opened so; what was told once stays so. And: could the file's disk hold so many?
+ * As output_open().
  */
 int output_expect(struct output *output, uint64_t nbytes);
 
@@ -169,13 +170,22 @@ void output_try_both_ways(struct output *output);
 void output_divide(struct output *output, uint32_t n_writers);
 
 /*
- * What n_writers will write to is made ready (early_pages.h) by threads of its own, from now on,
- * also while others are at it already, until it is stopped or complete. For an output whose size is
- * known, and that the disk has ample room for: space is reserved that others of this process might
- * need. It stops, too, when all is to pass the cache by. To stop, NULL is fine.
+ * Before anything is written: n > 0 outputs of known sizes, to which n_writers will write as if
+ * they were one behind the other, are made ready (early_pages.h) by threads of their own, from now
+ * on, also while others are at it already, until one of them is stopped or complete. They are then
+ * written through mappings, until another way is tried in its turn. It stops, too, when one of them
+ * is to pass the cache by. To stop, before anything is written or behind all, NULL is fine. Where
+ * not all can be, nothing happens.
  */
-void output_make_ready(struct output *output, uint32_t n_writers, unsigned n_threads);
+void output_make_ready(struct output *const *outputs, uint32_t n, uint32_t n_writers,
+		       unsigned n_threads);
 void output_stop_readying(struct output *output);
+
+/*
+ * Has the disk room for so many bytes, and several times as many? Due before outputs are made
+ * ready: space is reserved for them that others of this process might need.
+ */
+bool output_has_ample_room(const struct output *output, uint64_t nbytes);
 
 /* How many bytes went which way. */
 struct file_writer_ways output_ways(const struct output *output);

@@ -52,7 +52,7 @@ static bool reserve(struct output *output, uint64_t offset, size_t nbytes)
 	const uint64_t base = output->target.base, total = output->reservation.total_nbytes;
 	uint64_t begin = base + offset, end = begin + nbytes;
 
-	if (!output->writer.is_divided || offset + nbytes > total)
+	if (!file_writer_may_map(&output->writer) || offset + nbytes > total)
 		return reservation_reach(&output->reservation, offset, offset + nbytes);
 	begin -= begin % MAPPED_PIECE_NBYTES;
 	end += -end % MAPPED_PIECE_NBYTES;

@@ -31,7 +31,7 @@ struct output {
 	struct cut_back own_cut;        /* what that is where nobody has lent a table */
 
 	struct file_writer writer; /* of the target's file */
-	struct early_pages *early; /* of it; NULL: none */
+	struct early_pages *early; /* of it, and perhaps of others; NULL: none */
 
 	atomic_int r; /* the first failure, or 0; set under the lock */
 

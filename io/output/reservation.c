@@ -105,7 +105,7 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	int r;
 
 	*ret_free_nbytes = free_nbytes;
-	if (total_nbytes == 0)
+	if (total_nbytes == 0 || reservation->steps)
 		return 0;
 	reservation->file = file;
 	reservation->base = base;

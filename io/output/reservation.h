@@ -54,8 +54,9 @@ void reservation_init(struct reservation *reservation);
 void reservation_destroy(struct reservation *reservation);
 
 /*
- * Prepare for total_nbytes from `base` on, where the file ends. Returns 0, or -ENOSPC, without a
- * message, and the number of free bytes: they cannot suffice; or -ENOMEM.
+ * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
+ * stays as it is. Returns 0, or -ENOSPC, without a message, and the number of free bytes: they
+ * cannot suffice; or -ENOMEM.
  */
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);

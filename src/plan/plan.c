@@ -324,6 +324,13 @@ static uint32_t usual_ranges(const struct plan_request *request, const struct pl
 	return (uint32_t)round_up(at_least(n, 1), plan->n_devices);
 }
 
+uint32_t plan_meet_files(uint32_t n_ranges, uint32_t n_files)
+{
+	while (n_files && n_files % n_ranges && n_ranges % n_files)
+		n_ranges--;
+	return n_ranges;
+}
+
 /*
  * Where the places of items are not known before they are merged there is one, unless each range is
  * a file. Where they are to end as files do, there are as many as go into these.
@@ -332,16 +339,12 @@ static uint32_t n_ranges(const struct plan_request *request, const struct plan *
 			 uint64_t nbytes)
 {
 	const uint32_t n_files = request->n_part_files;
-	uint32_t n;
 
 	if (request->ordered_input || request->ordered_output || (request->unique && !n_files))
 		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;
-	n = usual_ranges(request, plan, nbytes);
-	while (n_files && n_files % n && n % n_files)
-		n--;
-	return n;
+	return plan_meet_files(usual_ranges(request, plan, nbytes), n_files);
 }
 
 static bool merges_at_once(const struct plan_request *request, const struct plan *plan)

@@ -58,6 +58,9 @@
 /* Writers of one file, at most, unless others are asked for: more are not faster. */
 enum { PLAN_USUAL_RANGES = 8 };
 
+/* Of n_ranges > 0 and less, the most that n_files, or 0, are made of; or that are made of these. */
+uint32_t plan_meet_files(uint32_t n_ranges, uint32_t n_files);
+
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;

@@ -207,6 +207,9 @@ uint64_t result_file_nbytes(const struct layout *layout)
 /* So many files at most have each a descriptor and a queue of its own to go past the cache by. */
 enum { MOST_DIRECT_FILES = 32 };
 
+/* And these are made ready, of which each has some mappings open. */
+enum { MOST_READY_FILES = 32 };
+
 static void choose_way_of(struct output *output, enum page_cache_use use)
 {
 	switch (use) {
@@ -227,13 +230,19 @@ static const uint64_t least_ready_nbytes = UINT64_C(512) << 20;
 /* Of the processors, a part: others are about to read. */
 enum { READYING_THREADS_PART = 4 };
 
-/* Will runs be merged into this file, the only one, from several places at once? */
+/* Will runs be merged into it from several places at once, and is it known where files begin? */
 static bool can_be_made_ready(const struct result *result)
 {
 	const struct sort_spec *spec = result->spec;
 
-	return !result_has_parts(result) && !spec->ranks && !spec->merges && !result->checkpoint &&
-	       spec->n_ranges != 1;
+	return result->n_files <= MOST_READY_FILES && !spec->parts_at_keys && !spec->ranks &&
+	       !spec->merges && !result->checkpoint && spec->n_ranges != 1;
+}
+
+static uint32_t n_usual_ranges(const struct sort_spec *spec)
+{
+	return spec->n_ranges ? spec->n_ranges :
+				plan_meet_files(PLAN_USUAL_RANGES, spec->n_part_files);
 }
 
 /* Free memory: neither the input nor anything else should leave the page cache for it. */
@@ -244,10 +253,18 @@ void result_make_ready(struct result *result)
 	const unsigned n_threads = setup_n_threads(spec) / READYING_THREADS_PART;
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < least_ready_nbytes || n_threads == 0 ||
-	    !can_be_made_ready(result) || nbytes / 4 * 5 > memory_free_nbytes(""))
+	    !can_be_made_ready(result) || nbytes / 4 * 5 > memory_free_nbytes("") ||
+	    !output_has_ample_room(result->outputs[0], nbytes))
 		return;
-	output_make_ready(result->outputs[0], spec->n_ranges ? spec->n_ranges : PLAN_USUAL_RANGES,
-			  n_threads);
+	if (result_has_parts(result))
+		result_expect_parts(result, n_records_out(spec, result->job));
+	output_make_ready(result->outputs, result->n_files, n_usual_ranges(spec), n_threads);
+}
+
+static void stop_readying(struct result *result)
+{
+	for (uint32_t i = 0; i < result->n_files; i++)
+		output_stop_readying(result->outputs[i]);
 }
 
 static void choose_way(struct result *result, uint64_t nbytes)
@@ -267,8 +284,8 @@ void result_choose_way(struct result *result)
 {
 	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
 
-	if (!result->job->plan.fits && !result_has_parts(result))
-		output_stop_readying(result->outputs[0]); /* what is stored needs the memory more */
+	if (!result->job->plan.fits)
+		stop_readying(result); /* what is stored needs the memory more */
 	if (nbytes != OUTPUT_SIZE_UNKNOWN)
 		choose_way(result, nbytes);
 }

@@ -102,7 +102,7 @@ bool result_is_ordered(const struct result *result);
 
 /*
  * A device is about to be started, and host processors have nothing to do meanwhile: have them make
- * one file ready, if that is large, and memory and disk have room for it beside all else.
+ * the files ready, if they are large, and memory and disk have room for them beside all else.
  */
 void result_make_ready(struct result *result);
 

@@ -32,16 +32,19 @@ static bool are_cut_by_merge(const struct result *result)
 	return are_ranges(result) || (end_at_keys(result) && !result->spec->ranks);
 }
 
+static uint64_t find_begin(const struct result *result, uint64_t n_records, uint32_t i)
+{
+	return (uint64_t)((uint128_t)n_records * i / result->n_files);
+}
+
 /* Equal parts; if some are dropped, as if all were different: then there may be fewer. */
 static void place_files(struct result *result, uint64_t n_records)
 {
-	const uint32_t n_files = result->n_files;
-
-	for (uint32_t i = 0; i < n_files; i++) {
+	for (uint32_t i = 0; i < result->n_files; i++) {
 		struct result_file *file = &result->files[i];
 
-		file->begin = (uint64_t)((uint128_t)n_records * i / n_files);
-		file->end = (uint64_t)((uint128_t)n_records * (i + 1) / n_files);
+		file->begin = find_begin(result, n_records, i);
+		file->end = find_begin(result, n_records, i + 1);
 	}
 	result->is_exact = !result->drops;
 }
@@ -75,6 +78,21 @@ static uint32_t find_file(const struct result *result, uint64_t position)
 static uint64_t tails_nbytes(const struct result *result)
 {
 	return around_nbytes(result->job->input, 0);
+}
+
+static uint64_t part_nbytes(const struct result *result, uint32_t i, uint64_t n_records)
+{
+	return result->spec->header_nbytes + n_records * result->job->layout->output_nbytes +
+	       (i + 1 == result->n_files ? tails_nbytes(result) : 0);
+}
+
+void result_expect_parts(struct result *result, uint64_t n_records)
+{
+	for (uint32_t i = 0; i < result->n_files; i++)
+		output_expect_late(result->outputs[i],
+				   part_nbytes(result, i,
+					       find_begin(result, n_records, i + 1) -
+						       find_begin(result, n_records, i)));
 }
 
 /* All of its records are there. */
@@ -128,10 +146,7 @@ static int begin_file(struct result *result, uint32_t i)
 	if (result_has_parts(result) && result->spec->zstd_level)
 		r = begin_compressed(result, i);
 	else if (result_has_parts(result) && n_due != UINT64_MAX)
-		r = output_expect(output,
-				  result->spec->header_nbytes +
-					  n_due * result->job->layout->output_nbytes +
-					  (i + 1 == result->n_files ? tails_nbytes(result) : 0));
+		r = output_expect(output, part_nbytes(result, i, n_due));
 	return r < 0 ? r : around_begin(result->around, output, n_due);
 }
 

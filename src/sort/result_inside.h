@@ -14,6 +14,9 @@
 void result_cancel(struct result *result);
 void result_add_ways(struct result *result);
 
+/* Before result_begin(): of so many records equal parts will be made, each of a size known then. */
+void result_expect_parts(struct result *result, uint64_t n_records);
+
 /*
  * Of several ranks: open what all of them write to. The first rank begins the files; the others
  * join the only one, or are told the names of several, of which each then joins those that records

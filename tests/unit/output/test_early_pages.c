@@ -39,6 +39,12 @@ static bool open_file(void)
 	return reservation.is_real;
 }
 
+static int start(unsigned n_threads, struct early_pages **ret_early)
+{
+	return early_pages_start(&(struct early_file){ &file, &reservation }, 1, WRITERS, n_threads,
+				 ret_early);
+}
+
 static void close_file(void)
 {
 	reservation_destroy(&reservation);
@@ -74,7 +80,7 @@ static void all_whole_pieces_come_into_the_cache(void **state)
 	(void)state;
 	if (!open_file())
 		skip();
-	assert_int_equal(early_pages_start(&file, &reservation, WRITERS, 2, &early), 0);
+	assert_int_equal(start(2, &early), 0);
 	early_pages_wait(early);
 	early_pages_stop(early);
 	assert_int_equal(file_size(&file, &nbytes), 0);
@@ -83,12 +89,58 @@ static void all_whole_pieces_come_into_the_cache(void **state)
 	close_file();
 }
 
+/* Of which one has no whole piece, and each begins at another place. */
+static void pieces_of_several_files_are_made_ready_and_no_more(void **state)
+{
+	enum { FILES = 4, BIT = 4096 };
+	static const uint64_t bases[FILES] = { 0, 0, 1, 0 },
+			      nbytes[FILES] = { UINT64_C(2) * MAPPED_PIECE_NBYTES + BIT, BIT,
+						UINT64_C(2) * MAPPED_PIECE_NBYTES,
+						UINT64_C(3) * MAPPED_PIECE_NBYTES },
+			      ends[FILES] = { UINT64_C(2) * MAPPED_PIECE_NBYTES, BIT,
+					      UINT64_C(2) * MAPPED_PIECE_NBYTES,
+					      UINT64_C(3) * MAPPED_PIECE_NBYTES };
+	struct reservation reservations[FILES];
+	struct early_file early_files[FILES];
+	struct file files[FILES];
+	struct early_pages *early;
+	uint64_t free_nbytes, is;
+
+	(void)state;
+	if (!open_file())
+		skip();
+	close_file();
+	for (int i = 0; i < FILES; i++) {
+		const char name[] = { (char)('a' + i), 0 };
+
+		assert_int_equal(file_open(&faulty_calls, AT_FDCWD, path_of(name), O_RDWR | O_CREAT,
+					   0600, &files[i]),
+				 0);
+		assert_int_equal(ftruncate(files[i].fd, (off_t)bases[i]), 0);
+		reservation_init(&reservations[i]);
+		assert_int_equal(reservation_start(&reservations[i], &files[i], bases[i], nbytes[i],
+						   &free_nbytes),
+				 0);
+		early_files[i] = (struct early_file){ &files[i], &reservations[i] };
+	}
+	assert_int_equal(early_pages_start(early_files, FILES, WRITERS, 2, &early), 0);
+	early_pages_wait(early);
+	for (int i = 0; i < FILES; i++)
+		early_pages_stop(early);
+	for (int i = 0; i < FILES; i++) {
+		assert_int_equal(file_size(&files[i], &is), 0);
+		assert_in_range(is, ends[i], bases[i] + nbytes[i]);
+		reservation_destroy(&reservations[i]);
+		file_close(&files[i]);
+	}
+}
+
 static void *make_ready(void *context)
 {
 	struct early_pages *early;
 
 	(void)context;
-	assert_int_equal(early_pages_start(&file, &reservation, WRITERS, 3, &early), 0);
+	assert_int_equal(start(3, &early), 0);
 	early_pages_wait(early);
 	early_pages_stop(early);
 	return NULL;
@@ -133,7 +185,7 @@ static void what_cannot_be_reserved_is_left(void **state)
 		skip();
 	assert_int_equal(file_size(&file, &before), 0);
 	faults.preallocate_errno = ENOSPC;
-	assert_int_equal(early_pages_start(&file, &reservation, WRITERS, 2, &early), 0);
+	assert_int_equal(start(2, &early), 0);
 	early_pages_wait(early);
 	early_pages_stop(early);
 	assert_int_equal(file_size(&file, &after), 0);
@@ -151,7 +203,7 @@ static void less_than_a_piece_is_nothing_to_do(void **state)
 	reservation_destroy(&reservation);
 	reservation_init(&reservation);
 	assert_int_equal(reservation_start(&reservation, &file, BASE, 1000, &free_nbytes), 0);
-	assert_int_equal(early_pages_start(&file, &reservation, WRITERS, 2, &early), 0);
+	assert_int_equal(start(2, &early), 0);
 	early_pages_wait(early);
 	early_pages_stop(early);
 	early_pages_stop(NULL);
@@ -164,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FIXTURE(all_whole_pieces_come_into_the_cache),
+		FIXTURE(pieces_of_several_files_are_made_ready_and_no_more),
 		FIXTURE(what_others_write_meanwhile_stays),
 		FIXTURE(what_cannot_be_reserved_is_left),
 		FIXTURE(less_than_a_piece_is_nothing_to_do),

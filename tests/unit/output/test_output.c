@@ -297,6 +297,128 @@ static void other_output_does_not_go_through_mappings(void **state)
 	assert_int_equal(check_divided(DIVIDED, 2), 0);
 }
 
+/* The shorter ones are reserved when they are expected, and nothing of them later. */
+enum { PARTS = 3, PART = DIVIDED / PARTS - 321, SHORT_PART = MAPPED_PIECE_NBYTES };
+
+static const char *const part_names[PARTS] = { "p0", "p1", "p2" };
+
+/* Of one size, which is known; the calls must stay. */
+static void open_parts(const struct syscalls *calls, uint64_t nbytes,
+		       struct output *parts[static PARTS])
+{
+	process_lend(); /* cmocka has a handler of its own for each test */
+	fill_pattern(divided_data, DIVIDED, 3);
+	for (int i = 0; i < PARTS; i++) {
+		assert_int_equal(output_open(calls, path_of(part_names[i]), OUTPUT_SIZE_UNKNOWN,
+					     &parts[i]),
+				 0);
+		output_expect_late(parts[i], nbytes);
+	}
+	assert_true(output_has_ample_room(parts[0], nbytes));
+}
+
+/* As many writers as parts. */
+static void open_ready_parts(const struct syscalls *calls, uint64_t nbytes,
+			     struct output *parts[static PARTS])
+{
+	open_parts(calls, nbytes, parts);
+	output_make_ready(parts, PARTS, PARTS, 2);
+}
+
+/* By one writer. Returns how much of it went through mappings. */
+static uint64_t write_part(struct output *part, int i, size_t nbytes)
+{
+	const unsigned char *data = divided_data + (size_t)i * nbytes;
+	struct file_writer_ways ways;
+
+	assert_int_equal(output_expect(part, nbytes), 0); /* which is known already */
+	output_divide(part, 1);
+	for (size_t at = 0; at < nbytes; at += LONG_PIECE) {
+		const size_t n = nbytes - at < LONG_PIECE ? nbytes - at : LONG_PIECE;
+
+		assert_int_equal(output_write_at(part, at, data + at, n), 0);
+	}
+	ways = output_ways(part);
+	assert_int_equal(output_commit(part, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path_of(part_names[i]), data, nbytes));
+	return ways.mapped_nbytes;
+}
+
+static void parts_that_are_made_ready_go_through_mappings(void **state)
+{
+	struct output *parts[PARTS];
+
+	(void)state;
+	open_ready_parts(&faulty_calls, PART, parts);
+	for (int i = 0; i < PARTS; i++)
+		assert_true(write_part(parts[i], i, PART) >= PART / LONG_PIECE * LONG_PIECE);
+}
+
+static void ready_parts_without_space_or_mappings_are_written(void **state)
+{
+	struct syscalls unguarded = faulty_calls;
+	struct output *parts[PARTS];
+
+	(void)state;
+	unguarded.guards = NULL;
+	open_ready_parts(&unguarded, PART, parts);
+	for (int i = 0; i < PARTS; i++)
+		assert_int_equal(write_part(parts[i], i, PART), 0);
+
+	faults.preallocate_errno = EOPNOTSUPP;
+	open_ready_parts(&faulty_calls, PART, parts);
+	for (int i = 0; i < PARTS; i++)
+		assert_int_equal(write_part(parts[i], i, PART), 0);
+
+	/* A first step was had. */
+	faults.preallocate_errno = 0;
+	open_parts(&faulty_calls, PART, parts);
+	faults.preallocate_errno = ENOSPC;
+	output_make_ready(parts, PARTS, PARTS, 2);
+	for (int i = 0; i < PARTS; i++)
+		assert_in_range(write_part(parts[i], i, PART), 1, PART / 2);
+}
+
+/* Which is a SIGBUS for who writes into what was mapped. */
+static void ready_part_that_is_cut_is_written(void **state)
+{
+	struct output *parts[PARTS];
+
+	(void)state;
+	open_ready_parts(&faulty_calls, SHORT_PART, parts);
+	assert_int_equal(ftruncate(faults.nameless_fd, 0), 0);
+	for (int i = 0; i < PARTS; i++)
+		assert_true((write_part(parts[i], i, SHORT_PART) == 0) == (i == PARTS - 1));
+}
+
+/* Of the disk, or a quota, behind what was reserved: a mapping cannot say so. */
+static void ready_part_that_fails_says_why(void **state)
+{
+	struct output *parts[PARTS];
+
+	(void)state;
+	open_ready_parts(&faulty_calls, SHORT_PART, parts);
+	assert_int_equal(ftruncate(faults.nameless_fd, 0), 0);
+	faults.transfer_errno = EDQUOT;
+	assert_int_equal(output_write_at(parts[PARTS - 1], 0, divided_data, LONG_PIECE), -EDQUOT);
+	assert_non_null(strstr(messages_last(), part_names[PARTS - 1]));
+	for (int i = 0; i < PARTS; i++)
+		output_abort(parts[i]);
+	assert_int_equal(count_names(), 0);
+}
+
+static void ready_parts_can_go_one_by_one(void **state)
+{
+	struct output *parts[PARTS];
+
+	(void)state;
+	open_ready_parts(&faulty_calls, PART, parts);
+	output_abort(parts[0]);
+	output_pass_by_cache(parts[1]);
+	assert_int_equal(write_part(parts[1], 1, PART), 0);
+	assert_true(write_part(parts[2], 2, PART) > 0);
+}
+
 /* Not from the beginning on, as if all before it were written. */
 static void space_is_reserved_where_it_is_written(void **state)
 {
@@ -757,6 +879,11 @@ int main(void)
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(what_several_write_may_go_through_mappings),
 		FIXTURE(other_output_does_not_go_through_mappings),
+		FIXTURE(parts_that_are_made_ready_go_through_mappings),
+		FIXTURE(ready_parts_without_space_or_mappings_are_written),
+		FIXTURE(ready_part_that_is_cut_is_written),
+		FIXTURE(ready_part_that_fails_says_why),
+		FIXTURE(ready_parts_can_go_one_by_one),
 		FIXTURE(space_is_reserved_where_it_is_written),
 		FIXTURE(space_is_reserved_a_step_ahead),
 		FIXTURE(too_small_a_disk_is_refused_at_once),
