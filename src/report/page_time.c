@@ -124,7 +124,8 @@ void page_write_throughput(struct writer *writer)
 /* What was looked at, of one kind; where nobody looked it was as before. */
 struct gauge {
 	const char *name, *class;
-	size_t offset; /* in struct history_gauges */
+	size_t offset;        /* in struct history_gauges */
+	uint64_t most_nbytes; /* that it came to between two looks; 0: nobody knows */
 	uint64_t limit_nbytes;
 	const char *limit; /* what that is */
 };
@@ -146,13 +147,19 @@ static void fill_gauge(struct picture *picture, const struct gauge *gauge)
 	}
 }
 
+/* Whoever looks now and then may miss the most, which others have kept: it is one number. */
+static double most_of(const struct picture *picture, const struct gauge *gauge)
+{
+	return fmax(picture_peak(picture, 1), (double)gauge->most_nbytes);
+}
+
 static void put_gauge(struct picture *picture, const struct gauge *gauge)
 {
 	char peak_text[32], note[NOTE_NBYTES];
 	double peak;
 
 	fill_gauge(picture, gauge);
-	peak = picture_peak(picture, 1);
+	peak = most_of(picture, gauge);
 	size_format((uint64_t)peak, peak_text);
 	snprintf(note, sizeof note, "%s at most", peak_text);
 	chart_row(&picture->chart,
@@ -179,7 +186,7 @@ static void put_gauge_numbers(struct picture *picture, const struct gauge *gauge
 	page_head_cell(html, "%s", gauge->name);
 	size_format((uint64_t)(sum / picture->n_bins), size);
 	page_number(html, "%s", size);
-	size_format((uint64_t)picture_peak(picture, 1), size);
+	size_format((uint64_t)most_of(picture, gauge), size);
 	page_number(html, "%s", size);
 	size_format(gauge->limit_nbytes, limit);
 	page_cell(html, "%s%s", gauge->limit_nbytes ? limit : "-",
@@ -192,15 +199,18 @@ void page_write_space(struct writer *writer)
 	static const struct page_column columns[] = {
 		{ "What", false }, { "On average", true }, { "At most", true }, { "Limit", false }
 	};
-	const struct sort_facts *facts = writer->facts;
+	const struct census *census = writer->page->report->census; /* of it the first rank */
+	const struct sort_facts *facts = census ? &census->ranks[0].facts : writer->facts;
+	const struct stats_totals *totals = census ? &census->ranks[0].totals : &writer->totals;
 	const struct gauge gauges[] = {
 		{ "memory", "gauge of-memory", offsetof(struct history_gauges, memory_nbytes),
-		  facts->buffer_nbytes, ", -S; 32 MiB may come on top" },
+		  totals->usage.peak_rss_nbytes, facts->buffer_nbytes,
+		  ", -S; 32 MiB may come on top" },
 		{ "temporary", "gauge of-temporary",
-		  offsetof(struct history_gauges, temporary_nbytes),
+		  offsetof(struct history_gauges, temporary_nbytes), facts->peak_temp_nbytes,
 		  facts->plan.most_temporary_nbytes, ", planned" },
 		{ "written", "gauge of-written", offsetof(struct history_gauges, written_nbytes), 0,
-		  "" },
+		  0, "" },
 	};
 	const bool is_sort = facts->backend[0]; /* a check takes nothing else */
 	const unsigned n = is_sort ? sizeof gauges / sizeof gauges[0] : 1;

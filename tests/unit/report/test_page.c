@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/size.h"
 #include "src/report/figures.h"
 #include "src/report/page.h"
 
@@ -227,6 +228,32 @@ static void page_of_a_sort_that_was_done_says_so(void **state)
 	history_close(history);
 }
 
+/* The figure, the picture and the table; whoever looks now and then has seen less than the most. */
+static void memory_is_one_number(void **state)
+{
+	const struct sort_facts facts = { .record_nbytes = 8, .backend = "CPU", .type = "u64le" };
+	const struct history_gauges seen = { .memory_nbytes = 1 << 10 };
+	struct history *history;
+	struct stats_totals totals;
+	struct stats *stats;
+	char size[32], said[64];
+	const char *end = text + sizeof text;
+
+	(void)state;
+	assert_int_equal(history_open(&history), 0);
+	stats = stats_of_all_stages(history);
+	history_look(history, history->begin_ns + 1, &seen);
+	stats_get_totals(stats, &totals);
+	size_format(totals.usage.peak_rss_nbytes, size);
+	write_page(history, stats, &facts, inputs, 1);
+	snprintf(said, sizeof said, ">%s<", size);
+	assert_int_equal(count_of(said, text, end), 2);
+	snprintf(said, sizeof said, ">%s at most<", size);
+	assert_int_equal(count_of(said, text, end), 1);
+	stats_close(stats);
+	history_close(history);
+}
+
 /* A GPU whose clock said nothing: its lanes are not shown, and no link leads to them. */
 static void lanes_that_did_nothing_are_left_out(void **state)
 {
@@ -289,6 +316,7 @@ int main(void)
 		cmocka_unit_test(page_of_nothing_is_whole),
 		cmocka_unit_test(page_says_why_nothing_is_known_of_stages_alone),
 		cmocka_unit_test(page_of_a_sort_that_was_done_says_so),
+		cmocka_unit_test(memory_is_one_number),
 		cmocka_unit_test(lanes_that_did_nothing_are_left_out),
 		cmocka_unit_test(names_cannot_break_the_page),
 		cmocka_unit_test(times_are_said_in_the_unit_that_fits),
