@@ -79,7 +79,7 @@ int runs_store_resident(struct sort *sort)
 	if (!is_due || n_resident == 0)
 		return 0;
 	/* What is merged of them goes back as fast, where it is in the same memory. */
-	if (sort->spec->ranks && !sort->checkpoint && job->plan.keeps_rest)
+	if (sort->spec->ranks && job->plan.keeps_rest)
 		spill_allow_memory(job->spill, resident_run_nbytes(sort, n_stored));
 	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored,
 			 runs_leave_nbytes(sort), &sort->account.ledger);
@@ -106,6 +106,41 @@ static int check_part(const struct sort *sort)
 	return 0;
 }
 
+/* Read it from the beginning: what is not in order shows, with the file and the record. */
+static int read_through(const struct layout *layout, struct run *run)
+{
+	struct digest found = { 0 };
+	unsigned char *items;
+	int r = 0;
+
+	if (run_n_items(run) == 0)
+		return 0;
+	items = malloc(run_block_start(run, 1) * layout->item_nbytes); /* none is longer */
+	if (!items)
+		return fail(-ENOMEM, "no memory for records");
+	for (uint64_t i = 0; i < run_n_blocks(run) && r == 0; i++)
+		r = run_read(run, i, 1, items, &found);
+	free(items);
+	return r;
+}
+
+/*
+ * A part of an input ends before it begins. Where it was cut says little of where it is not in
+ * order, and may be due to another input that is not.
+ */
+static int fail_unsorted(const struct sort *sort)
+{
+	const struct run_store *whole = &sort->whole;
+	int r = 0;
+
+	for (size_t i = 0; i < whole->n && r == 0; i++)
+		r = read_through(sort->job.layout, whole->runs[i]);
+	return r < 0 ? r :
+		       fail(-EBUSY,
+			    "%s%s: changed while it was divided; merge it when nobody writes to it",
+			    sort->spec->inputs[0], whole->n > 1 ? ", or another input" : "");
+}
+
 int runs_take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *ends)
 {
 	const struct run_store *whole = &sort->whole;
@@ -115,8 +150,7 @@ int runs_take_parts(struct sort *sort, const uint64_t *begins, const uint64_t *e
 		struct run *part;
 
 		if (begins[i] > ends[i])
-			return fail_hint(-EINVAL, HINT_MERGE_SORTED, 0, "input %zu is not in order",
-					 i + 1);
+			return fail_unsorted(sort);
 		if (begins[i] == ends[i])
 			continue;
 		r = run_open_part(sort->job.layout, whole->runs[i], begins[i], ends[i], &part);
