@@ -178,8 +178,12 @@ static void say_what_is_there(const struct checkpoint *checkpoint, uint64_t n_re
 	size_format(n_records * checkpoint->layout->record_nbytes, in_runs);
 	size_format(input_total_nbytes(checkpoint->input), input);
 	size_format(checkpoint_state_nbytes(state), written);
-	tell("resuming: %zu runs hold %s of %s, and %s of the output are written", state->n_runs,
-	     in_runs, input, written);
+	if (sort_spec_keeps_output(checkpoint->spec))
+		tell("resuming: %zu runs hold %s of %s, and %s of the output are written",
+		     state->n_runs, in_runs, input, written);
+	else
+		tell("resuming: %zu runs hold %s of %s; the output is written anew", state->n_runs,
+		     in_runs, input);
 }
 
 /* For whoever merges: where each range is to be taken up. */

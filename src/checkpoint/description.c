@@ -19,7 +19,7 @@
 #include "src/ranks/ranks.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
-#define FORMAT_VERSION 6
+#define FORMAT_VERSION 7
 
 /* How the names of entries begin that say which state an input is in. */
 static const char input_state[] = "state of input ";
@@ -91,6 +91,9 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add(stream, "keys only", "%s", yes_or_no(spec->keys_only));
 	add(stream, "index", "%s", yes_or_no(spec->index));
 	add(stream, "output", "%s", spec->output_path ? spec->output_path : "none");
+	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
+	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
+	add(stream, "compressed output", "%d", spec->zstd_level);
 	add(stream, "number of inputs", "%zu", spec->n_inputs);
 }
 
@@ -105,9 +108,6 @@ static void add_shared(FILE *stream, const struct sort_spec *spec)
 {
 	add(stream, "number of ranks", "%u", ranks_size(spec->ranks));
 	add(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
-	add(stream, "number of parts", "%" PRIu32, spec->n_part_files);
-	add(stream, "parts at keys", "%s", yes_or_no(spec->parts_at_keys));
-	add(stream, "compressed output", "%d", spec->zstd_level);
 	add(stream, "verify", "%s", yes_or_no(spec->verify));
 }
 

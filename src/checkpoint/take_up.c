@@ -119,7 +119,7 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	r = manifest_cut(&files->manifest);
 	if (r < 0)
 		return r;
-	if (!checkpoint->spec->ranks)
+	if (sort_spec_keeps_output(checkpoint->spec))
 		file_unique_name(state->header.output_name);
 	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
 	if (r == 0)
@@ -127,9 +127,8 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	return r < 0 ? r : checkpoint_files_sync_names(files);
 }
 
-/* The sort that it is of is done, but this is another one: what has changed since is different. */
-static int begin_anew(struct checkpoint *checkpoint, const struct description *now,
-		      const char *what)
+/* Nothing of what is there is of use for this sort. */
+static int begin_anew(struct checkpoint *checkpoint, const struct description *now, const char *why)
 {
 	struct checkpoint_files *files = &checkpoint->files;
 	const int r = file_truncate(&files->runs, CHECKPOINT_RUNS_BEGIN);
@@ -137,13 +136,17 @@ static int begin_anew(struct checkpoint *checkpoint, const struct description *n
 	if (r < 0)
 		return fail(r, "%s/%s: cannot be cut: %m", files->path,
 			    checkpoint_file_names[CHECKPOINT_RUNS]);
-	tell("%s: the checkpoint is of a sort that is complete, and %s has changed since: "
-	     "beginning anew",
-	     files->path, what);
+	tell("%s: %s: beginning anew", files->path, why);
 	checkpoint_state_free(&checkpoint->state);
 	files->manifest.end = files->manifest.begin;
 	return begin(checkpoint, now);
 }
+
+/* The sort that it is of is done, but this is another one. */
+static const char output_has_changed[] =
+	"the checkpoint is of a sort that is complete, and its output has changed since";
+static const char input_has_changed[] =
+	"the checkpoint is of a sort that is complete, and an input has changed since";
 
 /* The output that has its name, from `offset` on. */
 struct named_output {
@@ -211,7 +214,7 @@ static int take_up_changed(struct checkpoint *checkpoint, const struct descripti
 			    "input, has changed since; %s",
 			    checkpoint->files.path, spec->output_path,
 			    checkpoint_advise(checkpoint).text);
-	return begin_anew(checkpoint, now, "its output");
+	return begin_anew(checkpoint, now, output_has_changed);
 }
 
 /* 0: the output that has its name is what was written. -EBADMSG without a message: it is not. */
@@ -248,7 +251,7 @@ static int take_up_complete(struct checkpoint *checkpoint, const struct descript
 		return r;
 	description_format_file(output, accepted);
 	if (description_differs(saved, now, accepted, &difference))
-		return begin_anew(checkpoint, now, "an input");
+		return begin_anew(checkpoint, now, input_has_changed);
 	checkpoint->is_complete = true;
 	return 0;
 }
@@ -305,6 +308,17 @@ static bool ranges_fit_sort(const struct checkpoint *checkpoint)
 		state->edge_nbytes == layout_edge_nbytes(layout));
 }
 
+/*
+ * Where the output is kept, too, runs may be gone that are in it already. Else nothing is lost: a
+ * sort that was complete may have been killed while it removed its checkpoint.
+ */
+static int take_up_without_runs(struct checkpoint *checkpoint, const struct description *now)
+{
+	if (sort_spec_keeps_output(checkpoint->spec))
+		return checkpoint_fail_damaged(checkpoint, "the file of its runs is missing");
+	return begin_anew(checkpoint, now, "of the checkpoint the file of its runs is missing");
+}
+
 /* Does what the records say agree with the sort? */
 static int check_state(const struct checkpoint *checkpoint)
 {
@@ -313,8 +327,6 @@ static int check_state(const struct checkpoint *checkpoint)
 	const uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
 	uint64_t n_in_runs = 0;
 
-	if (state->n_runs && checkpoint->files.is_made[CHECKPOINT_RUNS])
-		return checkpoint_fail_damaged(checkpoint, "the file of its runs is missing");
 	for (size_t i = 0; i < state->n_runs; i++) {
 		const struct saved_run *run = &state->runs[i].run;
 
@@ -342,5 +354,9 @@ int checkpoint_take_up(struct checkpoint *checkpoint, const struct description *
 		return fail_manifest(checkpoint);
 	if (r == 0)
 		r = state->description ? take_up(checkpoint, now) : begin(checkpoint, now);
-	return r < 0 || checkpoint->is_complete ? r : check_state(checkpoint);
+	if (r < 0 || checkpoint->is_complete)
+		return r;
+	if (state->n_runs && checkpoint->files.is_made[CHECKPOINT_RUNS])
+		return take_up_without_runs(checkpoint, now);
+	return check_state(checkpoint);
 }

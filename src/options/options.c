@@ -307,8 +307,6 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECKPOINT, ROW_MERGE, "what is sorted already can be merged again" },
 	{ ROW_CHECKPOINT, ROW_TEMP_DIR, "temporary data is kept in the checkpoint" },
 	{ ROW_PART, ROW_PARTS, "a part that is made alone has no list with others" },
-	{ ROW_CHECKPOINT, ROW_PARTS,
-	  "which of several files are written, and how far, is not kept" },
 	{ ROW_PART, ROW_UNIQUE, "equal records could be in two parts" },
 	{ ROW_PART, ROW_LIMIT, "the parts are of all records" },
 	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },

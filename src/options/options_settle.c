@@ -117,10 +117,6 @@ static int check_needs_output(const struct options *options)
 			    "--checkpoint needs -o with the name of a file: %s cannot be "
 			    "taken up again",
 			    open);
-	if (options->checkpoint_path && options->zstd_level)
-		return fail(-EINVAL,
-			    "--checkpoint and --zstd cannot be used together: a compressed output "
-			    "cannot be taken up again");
 	if (options->n_part_files && open)
 		return fail(-EINVAL,
 			    "--parts needs -o with the name of a file, by which parts are called: "

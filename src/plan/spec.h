@@ -166,6 +166,16 @@ static inline bool sort_spec_exchanges(const struct sort_spec *spec)
 	return spec_has_ranks(spec) && !spec->merges;
 }
 
+/*
+ * Does a checkpoint keep the output under construction, too? It does where that is one file whose
+ * places are known, and one process writes it. Else it keeps the runs, which are merged anew.
+ */
+static inline bool sort_spec_keeps_output(const struct sort_spec *spec)
+{
+	return spec->checkpoint_path && !spec_has_ranks(spec) && !spec->n_part_files &&
+	       !spec->zstd_level;
+}
+
 /* Where the part of n records that is asked for ends, and with part - 1 where it begins. */
 static inline uint64_t sort_spec_part_end(const struct sort_spec *spec, uint32_t part, uint64_t n)
 {

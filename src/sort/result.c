@@ -87,6 +87,9 @@ static int open_file(struct result *result)
 	else
 		r = output_open_given(result->job->io, spec->output_path, spec->given_output,
 				      nbytes, &result->outputs[0]);
+	if (r == 0 && spec->checkpoint_path && !output_is_atomic(result->outputs[0]))
+		r = fail(-EINVAL, "%s: is no regular file, which could be written anew",
+			 output_name(result->outputs[0]));
 	if (r == 0 && spec->zstd_level)
 		r = output_compress(result->outputs[0], spec->zstd_level,
 				    setup_n_compressors(spec));

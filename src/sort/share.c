@@ -364,10 +364,8 @@ int share_check(struct sort *sort)
 
 int share_complete(struct sort *sort)
 {
-	int r = sort->checkpoint ? checkpoint_end_saving(sort->checkpoint) : 0;
+	int r = is_first(sort) ? 0 : result_leave(&sort->result);
 
-	if (r == 0 && !is_first(sort))
-		r = result_leave(&sort->result);
 	return r < 0 ? r : ranks_barrier(ranks_of(sort));
 }
 

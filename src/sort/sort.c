@@ -35,7 +35,8 @@ static int open_rest(struct sort *sort)
 	struct setup setup = { .spec = sort->spec,
 			       .checkpoint = sort->checkpoint,
 			       .result = &sort->result };
-	int r = result_open(sort->spec, &sort->job, sort->spec->ranks ? NULL : sort->checkpoint,
+	const bool keeps_output = sort_spec_keeps_output(sort->spec);
+	int r = result_open(sort->spec, &sort->job, keeps_output ? sort->checkpoint : NULL,
 			    &sort->result);
 
 	if (r == 0)
@@ -86,7 +87,7 @@ static int take_up_and_sort(struct sort *sort)
 		r = writing_commit(sort);
 	if (r < 0)
 		checkpoint_stop(sort->checkpoint,
-				spec->ranks ? NULL : result_output(&sort->result));
+				sort_spec_keeps_output(spec) ? result_output(&sort->result) : NULL);
 	return r;
 }
 

@@ -23,7 +23,7 @@ static int merge_all(struct sort *sort)
 
 	if (store->n == 0)
 		return 0;
-	if (sort->checkpoint && !sort->spec->ranks)
+	if (sort_spec_keeps_output(sort->spec))
 		checkpoint_start_merge(sort->checkpoint, store, &sink);
 	if (sort->spec->ranks)
 		sink.edges = &sort->share.edges;
@@ -76,11 +76,15 @@ int writing_check(struct sort *sort)
 /* Of several ranks the first has the file, and commits it when all have theirs on it. */
 int writing_commit(struct sort *sort)
 {
-	int r;
+	const bool is_shared = sort->spec->ranks;
+	int r = 0;
 
-	if (!sort->spec->ranks)
-		return result_commit(&sort->result);
-	r = share_complete(sort);
+	if (sort->checkpoint && !sort_spec_keeps_output(sort->spec))
+		r = checkpoint_end_saving(sort->checkpoint);
+	if (!is_shared)
+		return r < 0 ? r : result_commit(&sort->result);
+	if (r == 0)
+		r = share_complete(sort);
 	if (r == 0 && !sort->result.is_joined)
 		r = result_commit(&sort->result);
 	return share_end(sort, r);

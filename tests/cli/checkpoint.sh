@@ -237,15 +237,31 @@ same expected here/output 'resumed'
 [ "$(ls -A here)" = output ] || broken "left behind: $(ls -A here)"
 rm -rf here there link
 
+claim 'parts are begun anew from their runs, and without these from the input'
+"$GSORT" --parts=2 input -o parts
+for i in $(seq 50); do
+	! kill_after 3 2 -S 1M --parts=2 input || break
+done
+refuses_to_go_on "number of parts was '2' and is '0' now" -S 1M input -o output
+refuses_to_go_on "number of parts was '2' and is '3' now" -S 1M --parts=3 input -o output
+rm ck/gsort-runs
+run --checkpoint=ck -S 1M --parts=2 input -o output
+[ $status -eq 0 ] || broken "status $status"
+says 'ck: of the checkpoint the file of its runs is missing: beginning anew' stderr
+same parts.0000 output.0000 'the first part'
+same parts.0001 output.0001 'the second part'
+[ ! -e ck ] || broken "the checkpoint is left: $(ls ck)"
+
 claim 'what cannot be resumed is refused'
 cat input | refuses 'an input is a pipe' --checkpoint=ck -
 refuses 'temporary data is kept in the checkpoint' --checkpoint=ck -T tmp input
 refuses 'can be merged again' --checkpoint=ck -m input
-refuses 'a compressed output' --checkpoint=ck --zstd input
 run --checkpoint=ck input
 one_line '--checkpoint needs -o' 'without -o'
 run --checkpoint=ck input -o /dev/null
 one_line '/dev/null: is no regular file' 'to a device'
+run --checkpoint=ck --zstd input -o /dev/null
+one_line '/dev/null: is no regular file' 'to a device, compressed'
 [ ! -e ck ] || broken 'a checkpoint was made'
 : > file
 refuses "^gsort: --checkpoint 'file': is no directory, in which" --checkpoint=file input

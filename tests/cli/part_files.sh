@@ -194,7 +194,6 @@ leaves 'is called as a part' --parts=3 --stats-json=out/.x.0003.older random
 leaves 'is called as a part' --parts=3 --stats-json=out/.x.parts.newer random
 ln -s out/x.12345 to-part
 leaves 'is called as a part' --parts=3 --trace=to-part random
-leaves '--checkpoint.*--parts|--parts.*--checkpoint' --parts=3 --checkpoint=kept random
 leaves '--part.*--parts' --parts=3 -m --part=1/2 s1
 leaves 'are the same' -m --parts=3 out/x.parts
 : > out/x.0003

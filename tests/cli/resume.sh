@@ -46,33 +46,43 @@ resumes() {
 	[ -z "$was_there" ] || says '^gsort: resuming: ' stderr
 }
 
+# same_outputs WHAT: what there is of the output is all that it should be.
+same_outputs() {
+	for path in expected/*; do
+		same "$path" "$(basename "$path")" "$1"
+	done
+}
+
 # survives ARGUMENT...: killed again and again, the sort ends with the bytes that it gives without a
-# checkpoint. first, later: what its starts are told besides, those after the first otherwise.
+# checkpoint. first, later: what its starts are told besides, those after the first otherwise. to:
+# the output's name.
 first=
 later=
+to=output
 survives() {
-	rm -f output
-	"$GSORT" -o expected "$@" 2> stderr || broken "gsort $*: status $?"
+	rm -rf output* expected
+	mkdir expected
+	"$GSORT" -o expected/$to "$@" 2> stderr || broken "gsort $*: status $?"
 	begin=$(date +%s%N)
 	# They are lists of words.
 	# shellcheck disable=SC2086
-	succeeds -o output --checkpoint=ck $first "$@"
+	succeeds -o $to --checkpoint=ck $first "$@"
 	limit=$((($(date +%s%N) - begin) / 1000000 + 1))
-	same expected output "gsort $*: not killed"
+	same_outputs "gsort $*: not killed"
 	nothing_kept "gsort $*: not killed"
 	for i in $(seq "$kills"); do
-		rm -f output
+		rm -f output*
 		how=$first
 		for j in 1 2 3 4 5 6; do
 			# shellcheck disable=SC2086
-			run_and_kill "$limit" -o output --checkpoint=ck $how "$@"
+			run_and_kill "$limit" -o $to --checkpoint=ck $how "$@"
 			[ $status -ne 0 ] || break
-			[ ! -e output ] || same expected output "gsort $*: killed, but complete"
+			[ ! -e output ] || same_outputs "gsort $*: killed, but complete"
 			how=$later
 		done
 		# shellcheck disable=SC2086
-		[ $status -eq 0 ] || resumes -o output --checkpoint=ck $how "$@"
-		same expected output "gsort $*: resumed"
+		[ $status -eq 0 ] || resumes -o $to --checkpoint=ck $how "$@"
+		same_outputs "gsort $*: resumed"
 		nothing_kept "gsort $*: resumed"
 	done
 }
@@ -111,10 +121,18 @@ survives --limit=1400000 input
 survives few
 first=
 later=
+claim 'killed, with an output that is begun anew: parts, or compressed'
+survives -S 3M --parts=3 input
+survives -S 1M --batch-size=3 --parts=2 -R 16 -k 4:u32:r input
+to=output.zst
+survives -S 3M input
+survives -S 3M --zstd --parts=2 few
+to=output
 claim 'killed, with everything in memory'
 survives -S 64M input
 
 claim 'killed while it replaces its input, which is as it was or sorted'
+rm -r expected
 "$GSORT" input -o expected
 for i in $(seq "$kills"); do
 	cp input both

@@ -7,7 +7,7 @@
 
 struct kept {
 	struct bytes manifest, runs, output;
-	char output_name[256];
+	char output_name[256]; /* "" if no output is kept */
 };
 
 /* Is there anything in the place of a checkpoint? */

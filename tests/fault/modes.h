@@ -16,6 +16,7 @@
 enum taken_up {
 	TAKEN_UP_NOTHING,
 	TAKEN_UP_RUNS,
+	TAKEN_UP_RUNS_OF_PARTS, /* of which nothing else is kept */
 	TAKEN_UP_OUTPUT, /* all runs, and a part of the output */
 	N_TAKEN_UP,
 };

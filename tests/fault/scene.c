@@ -267,6 +267,7 @@ static void leave_checkpoint(const struct mode *mode)
 	put_older(mode);
 	must(run_and_judge(&trial) == OUTCOME_REFUSED && kept_is_there(), mode->name);
 	kept_read(&scene.kept[mode->taken_up]);
+	must(!*scene.kept[mode->taken_up].output_name == mode->has_parts, "a hidden output");
 	kept_remove();
 }
 
@@ -297,10 +298,12 @@ enum outcome scene_run(const struct trial *trial)
 	if (mode->in_place)
 		write_file("input", input.data, input.nbytes);
 	if (mode->has_parts)
-		parts_remove();
+		put_older(mode); /* and nothing of what was half moved aside */
 	if (mode->has_checkpoint && outcome != OUTCOME_BROKEN &&
 	    (outcome == OUTCOME_REFUSED || kept_anything()) && go_on(trial) == OUTCOME_BROKEN)
 		outcome = OUTCOME_BROKEN;
+	if (mode->has_parts)
+		parts_remove();
 	if (mode->has_checkpoint)
 		kept_remove();
 	/* One complaint is enough. */

@@ -97,9 +97,9 @@ static enum demand demand(const struct mode *mode, const struct kind *kind, unsi
 {
 	if (mode->is_broken_off)
 		return DEMAND_EITHER;
-	/* Of parts: where there are no locks, nobody waits for others. */
+	/* Of parts: where there are no locks, nobody waits for others. A checkpoint needs one. */
 	if (mode->has_parts && kind->point == POINT_LOCK)
-		return DEMAND_SUCCESS;
+		return mode->has_checkpoint ? DEMAND_EITHER : DEMAND_SUCCESS;
 	return mode->has_choice && opens_device(kind->point, nth) ? DEMAND_SUCCESS : kind->demand;
 }
 
