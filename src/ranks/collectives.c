@@ -28,28 +28,12 @@ static int send_whole(struct ranks *ranks, unsigned to, const void *data, size_t
 	return r < 0 ? r : ranks_wait(ranks, &transfer);
 }
 
-/* A collective that others did not mean, or with other lengths, ends here. */
-static int wait_for_size(struct ranks *ranks, unsigned from, struct ranks_transfer *transfer,
-			 size_t nbytes)
-{
-	int r = ranks_wait(ranks, transfer);
-
-	if (r == 0 && transfer->nbytes != nbytes)
-		r = ranks_give_up(ranks,
-				  fail(-EPROTO,
-				       "rank %u on %s has sent %zu bytes where %zu were "
-				       "expected: have all ranks been started with the same "
-				       "arguments?",
-				       from, ranks_host(ranks, from), transfer->nbytes, nbytes));
-	return r;
-}
-
 static int receive_whole(struct ranks *ranks, unsigned from, void *data, size_t nbytes)
 {
 	struct ranks_transfer transfer;
 	int r = ranks_receive(ranks, from, TAG, data, nbytes, &transfer);
 
-	return r < 0 ? r : wait_for_size(ranks, from, &transfer, nbytes);
+	return r < 0 ? r : ranks_wait(ranks, &transfer);
 }
 
 /* The smallest power of two that is not below n. */
@@ -179,7 +163,7 @@ static int exchange(struct ranks *ranks, const struct places *places, unsigned t
 	for (int i = 0; i < n_out && r == 0; i++)
 		r = ranks_send(ranks, to, TAG, data[i], nbytes[i], &out[i]);
 	for (int i = 0; i < n_in && r == 0; i++)
-		r = wait_for_size(ranks, from, &in[i], capacity[i]);
+		r = ranks_wait(ranks, &in[i]);
 	for (int i = 0; i < n_out && r == 0; i++)
 		r = ranks_wait(ranks, &out[i]);
 	return r;

@@ -258,7 +258,8 @@ static int accept_message(struct delivery *delivery, struct ranks_transfer *tran
 	char name[NAME_NBYTES];
 	int r;
 
-	if (header->nbytes > transfer->capacity)
+	if (header->nbytes > transfer->capacity ||
+	    (header->nbytes < transfer->capacity && !transfer->may_be_shorter))
 		return fail(-EMSGSIZE, "%s has sent %" PRIu64 " bytes where %zu were expected%s",
 			    name_of(delivery, header->from, name), header->nbytes,
 			    transfer->capacity, why_length_differs(transfer));

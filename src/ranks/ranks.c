@@ -409,29 +409,46 @@ int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
 	return begin(ranks, ret_transfer);
 }
 
-static int receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
-		   bool is_patient, struct ranks_transfer *ret_transfer)
+static int receive(struct ranks *ranks, struct ranks_transfer what,
+		   struct ranks_transfer *ret_transfer)
 {
-	assert(from < ranks->size || from == RANKS_ANY);
-	*ret_transfer = (struct ranks_transfer){ .is_receive = true,
-						 .is_patient = is_patient,
-						 .peer = from,
-						 .tag = tag,
-						 .data = data,
-						 .capacity = capacity };
+	assert(what.peer < ranks->size || what.peer == RANKS_ANY);
+	what.is_receive = true;
+	*ret_transfer = what;
 	return begin(ranks, ret_transfer);
 }
 
-int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
+int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t nbytes,
 		  struct ranks_transfer *ret_transfer)
 {
-	return receive(ranks, from, tag, data, capacity, false, ret_transfer);
+	return receive(ranks,
+		       (struct ranks_transfer){
+			       .peer = from, .tag = tag, .data = data, .capacity = nbytes },
+		       ret_transfer);
+}
+
+int ranks_receive_up_to(struct ranks *ranks, unsigned from, unsigned tag, void *data,
+			size_t capacity, struct ranks_transfer *ret_transfer)
+{
+	return receive(ranks,
+		       (struct ranks_transfer){ .peer = from,
+						.tag = tag,
+						.data = data,
+						.capacity = capacity,
+						.may_be_shorter = true },
+		       ret_transfer);
 }
 
 int ranks_receive_patiently(struct ranks *ranks, unsigned from, unsigned tag, void *data,
-			    size_t capacity, struct ranks_transfer *ret_transfer)
+			    size_t nbytes, struct ranks_transfer *ret_transfer)
 {
-	return receive(ranks, from, tag, data, capacity, true, ret_transfer);
+	return receive(ranks,
+		       (struct ranks_transfer){ .peer = from,
+						.tag = tag,
+						.data = data,
+						.capacity = nbytes,
+						.is_patient = true },
+		       ret_transfer);
 }
 
 /* What has been carried is looked at by who wants it: the carrier has more to carry. */
@@ -548,12 +565,12 @@ static int compare_versions(const struct ranks *ranks, const struct introduction
 	const struct introduction *mine = &all[ranks->rank];
 
 	for (unsigned rank = 0; rank < ranks->size; rank++)
-		if (strcmp(all[rank].version, mine->version) != 0)
+		if (memcmp(all[rank].version, mine->version, sizeof mine->version) != 0)
 			return fail(-EPROTO,
 				    "ranks of different versions cannot work together: "
-				    "%s on %s (rank %u), %s on %s (rank %u)",
-				    mine->version, mine->host, ranks->rank, all[rank].version,
-				    all[rank].host, rank);
+				    "%s on %s (rank %u), %.*s on %.*s (rank %u)",
+				    mine->version, mine->host, ranks->rank, VERSION_NBYTES,
+				    all[rank].version, RANKS_HOST_NBYTES, all[rank].host, rank);
 	return 0;
 }
 
@@ -574,7 +591,7 @@ static int introduce(struct ranks *ranks)
 	if (r == 0)
 		r = compare_versions(ranks, all);
 	for (unsigned rank = 0; rank < ranks->size && r == 0; rank++)
-		memcpy(hosts[rank], all[rank].host, sizeof hosts[rank]);
+		memcpy(hosts[rank], all[rank].host, sizeof hosts[rank] - 1);
 	free(all);
 	if (r < 0) {
 		free(hosts);

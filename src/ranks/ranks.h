@@ -148,7 +148,7 @@ struct ranks_transfer {
 	uint64_t checksum;           /* of the data */
 	unsigned n_moves;            /* of the transport, not done yet */
 	struct ranks_waiter *waiter; /* ranks.c's; NULL: nobody waits now */
-	bool is_receive, is_patient, is_checked, is_done;
+	bool is_receive, is_patient, may_be_shorter, is_checked, is_done;
 };
 
 /*
@@ -160,18 +160,22 @@ int ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
 	       struct ranks_transfer *ret_transfer);
 
 /*
- * Begin to receive a message with this tag. A message that is longer than `capacity` is a failure.
- * from: may be RANKS_ANY.
+ * Begin to receive a message with this tag. One of another length than nbytes is a failure of all
+ * (-EMSGSIZE). from: may be RANKS_ANY.
  */
-int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t capacity,
+int ranks_receive(struct ranks *ranks, unsigned from, unsigned tag, void *data, size_t nbytes,
 		  struct ranks_transfer *ret_transfer);
 
+/* The same of a message with up to so many bytes. */
+int ranks_receive_up_to(struct ranks *ranks, unsigned from, unsigned tag, void *data,
+			size_t capacity, struct ranks_transfer *ret_transfer);
+
 /*
- * The same of what may come at any time, or never: nobody is asked for it, nor missed who is gone.
- * A rank that sends it and is lost is noticed by whoever awaits something else of it.
+ * As ranks_receive(), of what may come at any time, or never: nobody is asked for it, nor missed
+ * who is gone. A rank that sends it and is lost is noticed by whoever awaits something else of it.
  */
 int ranks_receive_patiently(struct ranks *ranks, unsigned from, unsigned tag, void *data,
-			    size_t capacity, struct ranks_transfer *ret_transfer);
+			    size_t nbytes, struct ranks_transfer *ret_transfer);
 
 /*
  * What has gone between this rank and others so far: the data of messages, and all that was given

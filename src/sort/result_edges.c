@@ -148,11 +148,27 @@ static int count_edges(const struct result *result, uint64_t *ret_n)
 	return r;
 }
 
-static int write_edge(struct result *result, const struct edge *edge, size_t nbytes)
+/* Is it one, of nbytes with its header, of a stripe that this rank writes? */
+static bool is_edge(const struct result *result, const struct edge *edge, size_t nbytes)
 {
+	uint64_t end;
+
 	if (nbytes < sizeof *edge || edge->nbytes != nbytes - sizeof *edge ||
-	    edge->file >= result->n_files || !result->outputs[edge->file])
-		return fail(-EPROTO, "internal error: another rank has sent what is no edge");
+	    edge->file >= result->n_files || !result->outputs[edge->file] ||
+	    edge->offset > UINT64_MAX - edge->nbytes)
+		return false;
+	return result->frames_are_made || (owner_of(result, (uint32_t)edge->file, edge->offset,
+						    &end) == ranks_rank(result->spec->ranks) &&
+					   edge->offset + edge->nbytes <= end);
+}
+
+static int write_edge(struct result *result, const struct edge *edge, unsigned from, size_t nbytes)
+{
+	if (!is_edge(result, edge, nbytes))
+		return fail(-EPROTO,
+			    "internal error: what rank %u on %s has sent is not of a stripe that "
+			    "this rank writes; the output was not written",
+			    from, ranks_host(result->spec->ranks, from));
 	if (result->frames)
 		return result_take_edge(result, edge->offset, edge->data, edge->nbytes);
 	atomic_fetch_add(&result->files[edge->file].foreign_nbytes, edge->nbytes);
@@ -167,12 +183,12 @@ static int write_edges(struct result *result, uint64_t n, struct edge *room)
 	for (; n > 0 && r == 0; n--) {
 		struct ranks_transfer transfer;
 
-		r = ranks_receive(result->spec->ranks, RANKS_ANY, RANKS_TAG_EDGES, room,
-				  sizeof *room + result->stripe_nbytes, &transfer);
+		r = ranks_receive_up_to(result->spec->ranks, RANKS_ANY, RANKS_TAG_EDGES, room,
+					sizeof *room + result->stripe_nbytes, &transfer);
 		if (r == 0)
 			r = ranks_wait(result->spec->ranks, &transfer);
 		if (r == 0)
-			r = write_edge(result, room, transfer.nbytes);
+			r = write_edge(result, room, transfer.from, transfer.nbytes);
 	}
 	return r;
 }

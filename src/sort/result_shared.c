@@ -249,14 +249,17 @@ static int write_frames(struct result *result, const struct zst_index *index)
 /* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
 static int meet_frames(struct result *result, uint64_t n_all)
 {
-	const bool is_empty = result->spec->header_nbytes == 0 && n_all == 0;
+	const uint64_t header_nbytes = result->spec->header_nbytes;
+	const uint64_t item_nbytes = result->job->layout->output_nbytes;
+	const bool is_empty = header_nbytes == 0 && n_all == 0;
 	struct zst_index own = { 0 }, all = { 0 };
-	int r = frames_give_content(result->frames, result->outputs[0]);
+	int r = frames_give_content(result->frames, header_nbytes + result->end * item_nbytes,
+				    result->outputs[0]);
 
 	if (r == 0)
 		r = output_end_share(result->outputs[0], result->is_joined || !is_empty, &own);
 	if (r == 0)
-		r = frames_meet(result->frames, &own, &all);
+		r = frames_meet(result->frames, &own, header_nbytes + n_all * item_nbytes, &all);
 	if (r == 0)
 		r = write_frames(result, &all);
 	if (r == 0)

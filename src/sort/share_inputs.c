@@ -40,17 +40,11 @@ static int find_begins(const struct sort *sort, uint64_t *ret_begins)
 
 static int hear_ends(struct ranks *ranks, size_t nbytes, uint64_t *ret_ends)
 {
-	const unsigned next = ranks_rank(ranks) + 1;
 	struct ranks_transfer hearing;
-	int r = ranks_receive(ranks, next, RANKS_TAG_BEGINS, ret_ends, nbytes, &hearing);
+	int r = ranks_receive(ranks, ranks_rank(ranks) + 1, RANKS_TAG_BEGINS, ret_ends, nbytes,
+			      &hearing);
 
-	if (r == 0)
-		r = ranks_wait(ranks, &hearing);
-	if (r == 0 && hearing.nbytes != nbytes)
-		r = ranks_give_up(ranks,
-				  fail(-EPROTO, "rank %u on %s merges another number of inputs",
-				       next, ranks_host(ranks, next)));
-	return r;
+	return r < 0 ? r : ranks_wait(ranks, &hearing);
 }
 
 /* Tell the rank before where the own range begins; where it ends says the next one, or nobody. */

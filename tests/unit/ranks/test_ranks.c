@@ -444,32 +444,38 @@ static void test_ranks_of_another_byte_order(void **state)
 	ranks_double_forget(&ranks);
 }
 
-static int send_too_much(struct ranks *ranks, void *argument)
+static int send_200_bytes(struct ranks *ranks, void *argument)
 {
 	struct ranks_transfer transfer;
-	char bytes[200] = { 0 };
+	char bytes[300] = { 0 };
 	int r;
 
-	(void)argument;
 	if (ranks_rank(ranks) == 1)
-		r = ranks_send(ranks, 0, 3, bytes, sizeof bytes, &transfer);
+		r = ranks_send(ranks, 0, 3, bytes, 200, &transfer);
 	else
-		r = ranks_receive(ranks, 1, 3, bytes, sizeof bytes - 1, &transfer);
+		r = ranks_receive(ranks, 1, 3, bytes, *(const size_t *)argument, &transfer);
 	return r < 0 ? r : ranks_wait(ranks, &transfer);
 }
 
-static void test_message_longer_than_its_room(void **state)
+static void test_message_of_another_length(void **state)
 {
-	struct ranks_double ranks = little(2, RANKS_FINE, 0);
+	static const char *const said[] = { "has sent 200 bytes where 199 were expected",
+					    "has sent 200 bytes where 201 were expected" };
 
 	(void)state;
-	ranks.body = send_too_much;
-	run(&ranks);
-	assert_int_equal(ranks.ends[0].status, 2);
-	assert_int_equal(ranks.ends[0].r, -EMSGSIZE);
-	assert_non_null(strstr(ranks.ends[0].text, "has sent 200 bytes where 199 were expected"));
-	assert_int_equal(ranks.ends[1].status, 2);
-	ranks_double_forget(&ranks);
+	for (unsigned i = 0; i < sizeof said / sizeof said[0]; i++) {
+		struct ranks_double ranks = little(2, RANKS_FINE, 0);
+		size_t nbytes = i == 0 ? 199 : 201;
+
+		ranks.body = send_200_bytes;
+		ranks.argument = &nbytes;
+		run(&ranks);
+		assert_int_equal(ranks.ends[0].status, 2);
+		assert_int_equal(ranks.ends[0].r, -EMSGSIZE);
+		assert_non_null(strstr(ranks.ends[0].text, said[i]));
+		assert_int_equal(ranks.ends[1].status, 2);
+		ranks_double_forget(&ranks);
+	}
 }
 
 /* Of two ranks: the first has failed, and what it still awaited has been given back. */
@@ -608,7 +614,7 @@ int main(void)
 		TEST(test_rank_that_computes_when_another_fails),
 		TEST(test_ranks_of_different_versions),
 		TEST(test_ranks_of_another_byte_order),
-		TEST(test_message_longer_than_its_room),
+		TEST(test_message_of_another_length),
 		TEST(test_nothing_is_under_way_after_a_failure),
 		TEST(test_singletons_are_refused),
 	};
