@@ -180,6 +180,22 @@ static struct extent *find(struct memory_tier *tier, uint64_t offset)
 	return &tier->extents[i];
 }
 
+bool memory_tier_has(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
+{
+	bool has = false;
+
+	pthread_mutex_lock(&tier->lock);
+	if (tier->n_extents > 0 && tier->extents[0].offset <= offset) {
+		const struct extent *extent = find(tier, offset);
+		const uint64_t begin = offset - extent->offset;
+
+		has = extent->held_nbytes > 0 && begin <= extent->mapped_nbytes &&
+		      nbytes <= extent->mapped_nbytes - begin;
+	}
+	pthread_mutex_unlock(&tier->lock);
+	return has;
+}
+
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes)
 {
 	const struct extent *extent;

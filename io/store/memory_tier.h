@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,9 @@ void memory_tier_close(struct memory_tier *tier);
  */
 int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset);
+
+/* Is it a part of an extent of which not all was discarded? Thread-safe. */
+bool memory_tier_has(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
 /* Read an extent or a part of one that was not discarded. Thread-safe. */
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes);

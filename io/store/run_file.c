@@ -130,6 +130,16 @@ int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *p
 	return write_window(run, sequence, packed, packed_nbytes, n_items, first_keys);
 }
 
+bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes)
+{
+	const uint64_t nbytes = block->n_items * item_nbytes;
+
+	return block->n_items > 0 && block->codec < N_CODECS &&
+	       block->offset <= INT64_MAX - UINT32_MAX &&
+	       (block->codec == CODEC_RAW ? block->stored_nbytes == nbytes :
+					    block->stored_nbytes && block->stored_nbytes < nbytes);
+}
+
 int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n)
 {
 	uint64_t n_items = 0;

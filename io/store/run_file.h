@@ -70,6 +70,9 @@ uint64_t run_file_n_blocks(const struct run_file *run);
 uint64_t run_file_n_items(const struct run_file *run);
 uint32_t run_file_item_nbytes(const struct run_file *run);
 
+/* Of a block that somebody else tells of: may it be one, of items of item_nbytes? */
+bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes);
+
 /*
  * Read the blocks [first, first + n) into `items`, one after the other. Thread-safe.
  * Returns 0, or a negative errno: -EBADMSG when a block is damaged or cut.

@@ -199,6 +199,28 @@ static bool in_memory(const struct spill *spill, struct spill_extent extent)
 	return extent.file == spill->n_files;
 }
 
+/* What is under the lock, for who has it not. */
+static uint64_t read_counter(struct spill *spill, const uint64_t *counter)
+{
+	uint64_t value;
+
+	pthread_mutex_lock(&spill->lock);
+	value = *counter;
+	pthread_mutex_unlock(&spill->lock);
+	return value;
+}
+
+bool spill_has(struct spill *spill, struct spill_extent extent)
+{
+	uint64_t end;
+
+	if (extent.file >= spill->n_files)
+		return extent.file == spill->n_files &&
+		       memory_tier_has(spill->memory, extent.offset, extent.nbytes);
+	end = read_counter(spill, &spill->files[extent.file].end);
+	return extent.offset <= end && extent.nbytes <= end - extent.offset;
+}
+
 int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 {
 	if (spill->elsewhere.read)
@@ -216,17 +238,6 @@ struct spill_traffic spill_traffic(const struct spill *spill)
 {
 	return (struct spill_traffic){ .written_nbytes = atomic_load(&spill->written_nbytes),
 				       .read_nbytes = atomic_load(&spill->read_nbytes) };
-}
-
-/* What is under the lock, for who has it not. */
-static uint64_t read_counter(struct spill *spill, const uint64_t *counter)
-{
-	uint64_t value;
-
-	pthread_mutex_lock(&spill->lock);
-	value = *counter;
-	pthread_mutex_unlock(&spill->lock);
-	return value;
 }
 
 uint64_t spill_lag_nbytes(uint64_t peak_nbytes)

@@ -99,6 +99,9 @@ const char *spill_advice(const struct spill *spill);
 void spill_note_damage(struct spill *spill, uint64_t offset);
 bool spill_damage(const struct spill *spill, uint64_t *ret_offset);
 
+/* Is something stored there, not asked how much of it was given back? Thread-safe. */
+bool spill_has(struct spill *spill, struct spill_extent extent);
+
 /* Bring what is stored in files to stable storage. 0, or a negative errno after a message. */
 int spill_sync(struct spill *spill);
 

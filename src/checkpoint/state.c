@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/codec/codec.h"
+#include "io/store/run_file.h"
 #include "src/base/begins.h"
 #include "src/base/messages.h"
 
@@ -75,16 +75,6 @@ static int visit_header(struct checkpoint_state *state, struct cursor *cursor)
 	return state->description ? 0 : -ENOMEM;
 }
 
-static bool is_valid_block(const struct run_block *block, uint64_t item_nbytes)
-{
-	const uint64_t nbytes = block->n_items * item_nbytes;
-
-	return block->n_items > 0 && block->file == 0 && block->codec < N_CODECS &&
-	       block->offset <= INT64_MAX - UINT32_MAX &&
-	       (block->codec == CODEC_RAW ? block->stored_nbytes == nbytes :
-					    block->stored_nbytes && block->stored_nbytes < nbytes);
-}
-
 static bool is_valid_run(const struct checkpoint_run *run)
 {
 	uint64_t n_items = 0;
@@ -92,8 +82,8 @@ static bool is_valid_run(const struct checkpoint_run *run)
 	for (uint64_t i = 0; i < run->run.n_blocks; i++) {
 		const struct run_block *block = &run->blocks[i];
 
-		if (!is_valid_block(block, run->run.item_nbytes) || block->first_item != n_items ||
-		    (i && block->first_key < block[-1].first_key))
+		if (!run_block_is_valid(block, run->run.item_nbytes) || block->file != 0 ||
+		    block->first_item != n_items || (i && block->first_key < block[-1].first_key))
 			return false;
 		n_items += block->n_items;
 	}

@@ -33,6 +33,7 @@ enum wish {
 	WISH_COUNTS, /* of that, for who is near: how much there is of ... */
 	WISH_PLACES, /* ... struct memory_place, n of them, ... */
 	WISH_FILES,  /* ... and of descriptors, n of them */
+	N_WISHES
 };
 
 struct request {
@@ -96,9 +97,41 @@ static struct row make_row(const struct depot *depot, unsigned rank, uint64_t ru
 	return row;
 }
 
+/* May `from` ask for it, and is it here? */
+static bool is_answerable(const struct depot *depot, unsigned from, const struct request *request)
+{
+	const struct run_store *own = depot->own;
+	struct spill *spill = depot->job->spill;
+	uint64_t n_blocks;
+
+	if (request->tag < RANKS_TAG_ANSWERS || request->tag >= RANKS_TAG_LIMIT)
+		return false;
+	switch (request->wish) {
+	case WISH_ROWS:
+		return request->n == own->n;
+	case WISH_BLOCKS:
+		n_blocks = request->run < own->n ?
+				   run_file_n_blocks(run_stored_file(own->runs[request->run])) :
+				   0;
+		return request->n <= BLOCKS_AT_ONCE && request->first <= n_blocks &&
+		       request->n <= n_blocks - request->first;
+	case WISH_BYTES:
+		return spill_has(spill, request->extent);
+	case WISH_COUNTS:
+		return true;
+	case WISH_PLACES:
+		return near_has(depot->near, from) &&
+		       request->n <= near_store_count(spill).n_places;
+	case WISH_FILES:
+		return near_has(depot->near, from) && request->n <= near_store_count(spill).n_files;
+	default:
+		return false;
+	}
+}
+
 static size_t answer_nbytes(const struct request *request)
 {
-	switch ((enum wish)request->wish) {
+	switch (request->wish) {
 	case WISH_ROWS:
 		return request->n * sizeof(struct row);
 	case WISH_BLOCKS:
@@ -111,10 +144,9 @@ static size_t answer_nbytes(const struct request *request)
 		return request->n * sizeof(struct memory_place);
 	case WISH_FILES:
 		return request->n * sizeof(int64_t);
-	case WISH_END:
-		break;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 static int read_bytes(const struct depot *depot, const struct request *request, void *answer)
@@ -135,7 +167,7 @@ static int make_answer(const struct depot *depot, unsigned from, const struct re
 {
 	struct row *rows = answer;
 
-	switch ((enum wish)request->wish) {
+	switch (request->wish) {
 	case WISH_ROWS:
 		for (uint64_t i = 0; i < request->n; i++)
 			rows[i] = make_row(depot, from, i);
@@ -157,10 +189,9 @@ static int make_answer(const struct depot *depot, unsigned from, const struct re
 	case WISH_FILES:
 		near_store_get_files(depot->job->spill, request->n, answer);
 		return 0;
-	case WISH_END:
-		break;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 /* Memory of a server, for one answer after the other. */
@@ -183,8 +214,15 @@ static int make_room(struct room *room, size_t nbytes)
 static int prepare(const struct depot *depot, unsigned from, const struct request *request,
 		   struct room *room)
 {
-	int r = make_room(room, answer_nbytes(request));
+	int r;
 
+	if (!is_answerable(depot, from, request))
+		return fail(
+			-EPROTO,
+			"internal error: rank %u on %s asks for what is not here; the output was "
+			"not written",
+			from, ranks_host(depot->ranks, from));
+	r = make_room(room, answer_nbytes(request));
 	return r < 0 ? r : make_answer(depot, from, request, room->bytes);
 }
 
@@ -210,6 +248,12 @@ static int answer(struct depot *depot, unsigned to, const struct request *reques
 	return r < 0 ? r : ranks_wait(depot->ranks, &transfer);
 }
 
+/* Said by this rank itself. */
+static bool is_end(const struct depot *depot, unsigned from, const struct request *request)
+{
+	return request->wish == WISH_END && from == ranks_rank(depot->ranks);
+}
+
 /*
  * A server: one request after the other, until it is told that there will be none, or nobody can
  * ask any more. What it cannot read ends all, who wait for it.
@@ -221,7 +265,7 @@ static void *serve(void *context)
 	struct request request;
 	unsigned from;
 
-	while (hear(depot, &request, &from) == 0 && request.wish != WISH_END) {
+	while (hear(depot, &request, &from) == 0 && !is_end(depot, from, &request)) {
 		if (prepare(depot, from, &request, &room) < 0)
 			ranks_abort(depot->ranks, 2);
 		if (answer(depot, from, &request, &room) < 0)
@@ -256,11 +300,6 @@ static int ask(struct depot *depot, unsigned rank, struct request request, void 
 		r = ranks_wait(depot->ranks, &answering);
 	if (r == 0) /* done by then, so nobody is woken twice */
 		r = ranks_wait(depot->ranks, &asking);
-	if (r == 0 && answering.nbytes != nbytes)
-		r = fail(-EBADMSG,
-			 "rank %u on %s has sent %zu bytes, and not the %zu that were "
-			 "asked for",
-			 rank, ranks_host(depot->ranks, rank), answering.nbytes, nbytes);
 	if (r == 0)
 		atomic_fetch_add(&depot->received_nbytes, nbytes);
 	return r;
@@ -281,6 +320,23 @@ static int read_far(void *context, struct spill_extent extent, void *buffer)
 	return r < 0 ? -ECANCELED : 0;
 }
 
+static int fail_index(const struct far *far)
+{
+	return fail(-EPROTO,
+		    "internal error: what rank %u on %s has told of its runs cannot be; the output "
+		    "was not written",
+		    far->rank, ranks_host(far->depot->ranks, far->rank));
+}
+
+/* As run files store them: who reads one relies on that. */
+static bool are_blocks(const struct run_block *blocks, uint64_t n, uint64_t item_nbytes)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (!run_block_is_valid(&blocks[i], item_nbytes))
+			return false;
+	return true;
+}
+
 /* The blocks of a row, into the index of a file. */
 static int fetch_blocks(struct far *far, uint64_t run, const struct row *row, struct run_file *file)
 {
@@ -298,6 +354,8 @@ static int fetch_blocks(struct far *far, uint64_t run, const struct row *row, st
 					  .first = row->first_block + i,
 					  .n = n },
 			blocks);
+		if (r == 0 && !are_blocks(blocks, n, run_file_item_nbytes(file)))
+			r = fail_index(far);
 		for (uint64_t j = 0; j < n && r == 0; j++)
 			blocks[j].discarded = false;
 		if (r == 0)
@@ -322,6 +380,9 @@ static int open_far_run(struct far *far, uint64_t number, const struct row *row,
 	if (r < 0)
 		return r;
 	r = fetch_blocks(far, number, row, file);
+	if (r == 0 &&
+	    (row->first_item > row->begin || run_file_n_items(file) < row->end - row->first_item))
+		r = fail_index(far);
 	if (r < 0) {
 		run_file_close(file);
 		return r;
@@ -382,8 +443,10 @@ static int open_near_store(struct far *far)
 	r = ask(far->depot, far->rank, (struct request){ .wish = WISH_COUNTS }, &counts);
 	if (r < 0)
 		return r;
-	room = malloc(counts.n_places * sizeof(struct memory_place) +
-		      counts.n_files * sizeof(int64_t) + 1);
+	room = counts.n_places < UINT32_MAX && counts.n_files < UINT16_MAX ?
+		       malloc(counts.n_places * sizeof(struct memory_place) +
+			      counts.n_files * sizeof(int64_t) + 1) :
+		       NULL;
 	r = room ? ask_for_store(far, counts, room) :
 		   fail(-ENOMEM, "no memory for what rank %u has stored", far->rank);
 	free(room);

@@ -109,14 +109,21 @@ int frames_keep_content(struct frames *frames, uint64_t offset, const void *data
 	return 0;
 }
 
-int frames_give_content(struct frames *frames, struct output *output)
+/* An output that is compressed waits for what is missing, and would wait for ever. */
+int frames_give_content(struct frames *frames, uint64_t end, struct output *output)
 {
 	int r = 0;
 
 	while (frames->taken && r == 0) {
 		struct taken *taken = frames->taken;
 
-		r = output_write_at(output, taken->offset, taken->data, taken->nbytes);
+		r = taken->offset == end ?
+			    output_write_at(output, end, taken->data, taken->nbytes) :
+			    fail(-EPROTO,
+				 "internal error: of other ranks content at %" PRIu64
+				 " has come, and not at %" PRIu64 "; the output was not written",
+				 taken->offset, end);
+		end += taken->nbytes;
 		frames->taken = taken->next;
 		free(taken);
 	}
@@ -154,7 +161,19 @@ static int place_ranks(struct frames *frames, unsigned n_ranks, const struct tol
 	return r < 0 ? fail_memory() : 0;
 }
 
-int frames_meet(struct frames *frames, const struct zst_index *own, struct zst_index *ret_index)
+static int check_content(const struct zst_index *index, uint64_t nbytes)
+{
+	const uint64_t found = zst_index_total_nbytes(index);
+
+	return found == nbytes ? 0 :
+				 fail(-EIO,
+				      "internal error: frames of %" PRIu64 " bytes hold %" PRIu64
+				      "; the output was not written",
+				      nbytes, found);
+}
+
+int frames_meet(struct frames *frames, const struct zst_index *own, uint64_t content_nbytes,
+		struct zst_index *ret_index)
 {
 	const unsigned n_ranks = ranks_size(frames->ranks);
 	struct told_frame *told = tell_frames(own);
@@ -172,7 +191,7 @@ int frames_meet(struct frames *frames, const struct zst_index *own, struct zst_i
 	free(all);
 	free(sizes);
 	free(told);
-	return r;
+	return r < 0 ? r : check_content(ret_index, content_nbytes);
 }
 
 /* --- stored --- */

@@ -34,12 +34,19 @@ void frames_close(struct frames *frames);
 /* Where own frames are to go. */
 struct zst_sink frames_sink(struct frames *frames);
 
-/* Keep content of other ranks that is behind the own; and write it to the output, in its order. */
+/*
+ * Keep content of other ranks that is behind the own; and write it to the output, in its order. The
+ * own ends at `end`, and from there on there must be all of it, once.
+ */
 int frames_keep_content(struct frames *frames, uint64_t offset, const void *data, size_t nbytes);
-int frames_give_content(struct frames *frames, struct output *output);
+int frames_give_content(struct frames *frames, uint64_t end, struct output *output);
 
-/* Every rank calls it, with the index of its frames, and gets that of all, to be freed. */
-int frames_meet(struct frames *frames, const struct zst_index *own, struct zst_index *ret_index);
+/*
+ * Every rank calls it, with the index of its frames, and gets that of all, to be freed. All of them
+ * must have content_nbytes.
+ */
+int frames_meet(struct frames *frames, const struct zst_index *own, uint64_t content_nbytes,
+		struct zst_index *ret_index);
 
 /* Bytes of the file, which one rank is to write. */
 struct frames_sink {

@@ -88,7 +88,8 @@ bool near_store_has(const struct near_store *store, struct spill_extent extent)
 {
 	if (!store)
 		return false;
-	return is_in_memory(store, extent) || store->files[extent.file].fd >= 0;
+	return is_in_memory(store, extent) ||
+	       (extent.file < store->n_files && store->files[extent.file].fd >= 0);
 }
 
 static int read_memory(const struct near_store *store, struct spill_extent extent, void *buffer)
@@ -99,7 +100,8 @@ static int read_memory(const struct near_store *store, struct spill_extent exten
 	const struct memory_place *place = &store->places[i];
 
 	if (i >= store->n_places || extent.offset < place->offset ||
-	    extent.offset + extent.nbytes > place->offset + place->nbytes)
+	    extent.offset - place->offset > place->nbytes ||
+	    extent.nbytes > place->nbytes - (extent.offset - place->offset))
 		return fail(-EINVAL, "internal error: rank %u has nothing in memory at %" PRIu64,
 			    store->rank, extent.offset);
 	return near_read(store->near, store->rank, place->address + (extent.offset - place->offset),

@@ -114,6 +114,27 @@ static char *part_memory(const struct trade *trade, unsigned to, size_t run)
 	       part_begin(trade->own, trade->cuts, to, run) * trade->job->layout->resident_nbytes;
 }
 
+static size_t offer_nbytes(const struct trade *trade, const struct offer *offer)
+{
+	return offer->n_items * trade->job->layout->resident_nbytes;
+}
+
+/* Of what is offered no sum wraps around. */
+static int take_offers(struct trade *trade, struct lot *lot)
+{
+	uint64_t left = SIZE_MAX / trade->job->layout->resident_nbytes;
+
+	for (uint64_t i = 0; i < lot->n_runs; i++) {
+		if (trade->heard[i].n_items > left)
+			return fail(-EPROTO,
+				    "internal error: rank %u on %s offers more than there can be",
+				    lot->rank, ranks_host(trade->ranks, lot->rank));
+		left -= trade->heard[i].n_items;
+		lot->parts[i].offer = trade->heard[i];
+	}
+	return 0;
+}
+
 /* What the parts are that it gets, and those that come. */
 static int tell_offers(struct trade *trade, unsigned to, unsigned from)
 {
@@ -132,14 +153,9 @@ static int tell_offers(struct trade *trade, unsigned to, unsigned from)
 			       own->n * sizeof *trade->offers, &trade->telling);
 	if (r == 0)
 		r = ranks_wait(trade->ranks, &trade->hearing);
-	for (uint64_t i = 0; i < lot->n_runs && r == 0; i++)
-		lot->parts[i].offer = trade->heard[i];
-	return r < 0 ? r : ranks_wait(trade->ranks, &trade->telling);
-}
-
-static size_t offer_nbytes(const struct trade *trade, const struct offer *offer)
-{
-	return offer->n_items * trade->job->layout->resident_nbytes;
+	if (r == 0)
+		r = ranks_wait(trade->ranks, &trade->telling);
+	return r < 0 ? r : take_offers(trade, lot);
 }
 
 static int make_room(struct trade *trade, struct lot *lot)

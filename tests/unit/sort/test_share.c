@@ -15,7 +15,9 @@
 
 #include "io/output/part_files.h"
 #include "src/base/messages.h"
+#include "src/exchange/frames.h"
 #include "src/exchange/range_cut.h"
+#include "src/ranks/tags.h"
 #include "src/sort/census.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/ranks_double.h"
@@ -102,6 +104,42 @@ int __wrap_range_cut(struct ranks *ranks, const struct job *job, struct run *con
 {
 	n_cut++;
 	return __real_range_cut(ranks, job, runs, n_runs, wish, ret_cuts);
+}
+
+/* Wrapped, to be wrong once: a word of the message after n_before of rank 1 with this tag. */
+static struct falsehood {
+	const char *said;
+	unsigned tag, n_before, word;
+	uint64_t more; /* is added to it */
+} told;
+
+int __real_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct ranks_transfer *ret_transfer);
+int __wrap_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct ranks_transfer *ret_transfer);
+int __wrap_ranks_send(struct ranks *ranks, unsigned to, unsigned tag, const void *data,
+		      size_t nbytes, struct ranks_transfer *ret_transfer)
+{
+	const unsigned kind = tag < RANKS_TAG_ANSWERS ? tag : RANKS_TAG_ANSWERS;
+
+	if (told.tag == kind && ranks_rank(ranks) == 1 && to != 1 && told.n_before-- == 0)
+		((uint64_t *)(uintptr_t)data)[told.word] += told.more;
+	return __real_ranks_send(ranks, to, tag, data, nbytes, ret_transfer);
+}
+
+/* And to lose what is from there on, and before there. */
+static uint64_t lost_begin, lost_end;
+
+int __real_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+			       size_t nbytes);
+int __wrap_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+			       size_t nbytes);
+int __wrap_frames_keep_content(struct frames *frames, uint64_t offset, const void *data,
+			       size_t nbytes)
+{
+	return offset >= lost_begin && offset < lost_end ?
+		       0 :
+		       __real_frames_keep_content(frames, offset, data, nbytes);
 }
 
 static bool is_cut_too_often(const struct sort_spec *spec)
@@ -948,6 +986,75 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 	check_faults(&asked);
 }
 
+/* All ranks end without an output, and one of them says why. */
+static void assert_ends(struct asked *asked, unsigned size, const char *said)
+{
+	struct ranks_double ranks = ranks_of(asked, size);
+	bool is_said = false;
+
+	ranks_double_start(&ranks);
+	ranks_double_join(&ranks);
+	for (unsigned i = 0; i < size; i++) {
+		assert_true(ranks.ends[i].r != 0 || ranks.ends[i].status != 0);
+		is_said = is_said || strstr(ranks.ends[i].text, said);
+	}
+	if (!is_said)
+		print_message("nobody says: %s, but: %s\n", said, ranks.ends[0].text);
+	assert_true(is_said);
+	ranks_double_forget(&ranks);
+	assert_int_not_equal(access(together_path, F_OK), 0);
+}
+
+/* Numbers of another rank are looked at before anything is done with them. */
+static void what_another_rank_says_wrongly_ends_all(void **state)
+{
+	static const char not_here[] = "asks for what is not here",
+			  cannot_be[] = "has told of its runs cannot be",
+			  no_stripe[] = "is not of a stripe that this rank writes",
+			  too_much[] = "offers more than there can be";
+	/* Words of requests and edges; and of rows and blocks, which are answered first. */
+	static const struct falsehood all[] = {
+		{ not_here, RANKS_TAG_REQUESTS, 0, 0, 100 }, /* no such wish */
+		{ not_here, RANKS_TAG_REQUESTS, 0, 3, UINT64_C(1) << 60 },
+		{ not_here, RANKS_TAG_REQUESTS, 1, 1, 1000 },
+		{ not_here, RANKS_TAG_REQUESTS, 1, 2, UINT64_C(1) << 60 },
+		{ not_here, RANKS_TAG_REQUESTS, 1, 3, 100 },
+		{ cannot_be, RANKS_TAG_ANSWERS, 0, 1, N },
+		{ cannot_be, RANKS_TAG_ANSWERS, 1, 6, 1 },
+		{ no_stripe, RANKS_TAG_EDGES, 0, 1, 2 << 20 },
+		{ no_stripe, RANKS_TAG_EDGES, 0, 2, 8 },
+		{ too_much, RANKS_TAG_OFFERS, 0, 0, UINT64_C(1) << 61 },
+	};
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		if (all[i].tag == RANKS_TAG_OFFERS)
+			ask_in_memory(&asked, "u64", 8, random_path, NULL);
+		else
+			ask(&asked, "u64", 8, random_path, NULL);
+		asked.spec.compression.mode = COMPRESS_NONE;
+		told = all[i];
+		assert_ends(&asked, 2, told.said);
+	}
+	told = (struct falsehood){ 0 };
+}
+
+/* Of two edges of the first frame; what is behind one would be waited for without an end. */
+static void edge_of_a_frame_that_is_lost_is_missed(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	ask_compressed(&asked, "u64", 8, few_path, few_path);
+	lost_end = N_FEW * sizeof *numbers;
+	assert_ends(&asked, 3, "of other ranks content at");
+	lost_begin = lost_end;
+	lost_end = UINT64_MAX;
+	assert_ends(&asked, 3, "bytes hold");
+	lost_end = 0;
+}
+
 static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
 	char link[64], path[512] = "";
@@ -1421,6 +1528,8 @@ static int run_same(void)
 		FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
 		FIXTURE(there_may_be_less_to_sort_than_ranks),
 		FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+		FIXTURE(what_another_rank_says_wrongly_ends_all),
+		FIXTURE(edge_of_a_frame_that_is_lost_is_missed),
 		FIXTURE(who_has_failed_serves_nobody),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
 	};
