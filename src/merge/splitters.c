@@ -97,10 +97,12 @@ static int cut_at(struct splitters *splitters, const struct place *place, uint64
 	const struct layout *layout = splitters->job->layout;
 	const bool is_exact = !splitters->at_keys && layout_key_nbytes(layout) <= sizeof(code_t);
 	const uint32_t run = is_exact ? place->run : 0;
+	const code_t begins = splitters->at_keys ? layout_first_alike(layout, place->key) :
+						   place->key;
 	int r;
 
 	memset(splitters->key, 0, layout_key_nbytes(layout));
-	layout_begin_key(layout, place->key, splitters->key);
+	layout_begin_key(layout, begins, splitters->key);
 	r = cut_at_key(splitters, splitters->key, run, ret_cuts);
 	if (r == 0 && is_exact)
 		ret_cuts[run] = run_block_start(splitters->runs[run], place->block);

@@ -131,6 +131,14 @@ void layout_begin_key(const struct layout *layout, code_t beginning, void *key)
 	ops_of(layout)->keys->begin_key(beginning, key);
 }
 
+code_t layout_first_alike(const struct layout *layout, code_t beginning)
+{
+	/* The number is in the lowest bits of an element of any width. */
+	return layout_refers(layout) ?
+		       beginning >> 8 * RECORD_NUMBER_NBYTES << 8 * RECORD_NUMBER_NBYTES :
+		       beginning;
+}
+
 void layout_item_key(const struct layout *layout, const void *item, void *key)
 {
 	ops_of(layout)->keys->item_key(layout, item, key);

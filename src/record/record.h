@@ -162,6 +162,11 @@ code_t layout_record_key(const struct layout *layout, const void *record);
 code_t layout_key_beginning(const struct layout *layout, const void *key);
 /* The whole key of which this is the beginning; it has no other bytes, or they are the caller's. */
 void layout_begin_key(const struct layout *layout, code_t beginning, void *key);
+/*
+ * Where the records of the same key begin: of elements that refer to records, of which no two are
+ * equal, that in front of all of them.
+ */
+code_t layout_first_alike(const struct layout *layout, code_t beginning);
 /* The whole key of an item. */
 void layout_item_key(const struct layout *layout, const void *item, void *key);
 /* As memcmp() does. */

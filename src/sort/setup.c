@@ -175,16 +175,13 @@ static int open_pool(struct job *job, const struct setup *setup)
 	return r;
 }
 
-/*
- * Could elements refer to all records of the input, and be all that is sorted? Each is of another
- * number: what is to be cut in front of a key would be cut in front of one of its records.
- */
+/* Could elements refer to all records of the input, and be all that is sorted? */
 static bool can_refer(struct job *job, const struct sort_spec *spec)
 {
 	const uint64_t nbytes = input_total_nbytes(job->input);
 
 	return !spec->merges && !spec_has_ranks(spec) && !job->unique && job->limit == UINT64_MAX &&
-	       !spec->checkpoint_path && !spec->parts_at_keys && nbytes != INPUT_SIZE_UNKNOWN &&
+	       !spec->checkpoint_path && nbytes != INPUT_SIZE_UNKNOWN &&
 	       nbytes / job->layout->record_nbytes <= UINT32_MAX &&
 	       layout_refer(job->layout, &job->references) &&
 	       device_takes(job_device(job), &job->references);

@@ -94,10 +94,20 @@ undivided 24 3 10
 "$GSORT" -R 60 -k 0:b40 long -o expected
 divides 3 --parts-at=keys -R 60 -k 0:b40 long
 undivided 60 0 40
-# Records that could stay where they are in a mapped file, of which each has a number then.
-"$GSORT" -R 60 -k 3:b1 long -o expected
-divides 3 --parts-at=keys -R 60 -k 3:b1 long
-undivided 60 3 1
+
+claim "no key of records that stay where they are in a mapped file is in two parts"
+# Each has a number there, so no two elements are equal, in 8 bytes or 16: of one key, of a few, of
+# many.
+for key in 3:b1 21:b1 24:b2 20:b5; do
+	"$GSORT" -R 60 -k $key long -o expected
+	for options in '' --ranges=2 '-S 1M'; do
+		# shellcheck disable=SC2086
+		divides 3 --parts-at=keys $options -R 60 -k $key long
+		undivided 60 "${key%%:*}" "${key##*b}"
+	done
+done
+run --parts=3 --parts-at=keys --stats -R 60 -k 21:b1 long -o out/x
+says 'chunks: .* of the mapped input' stderr
 
 claim "each record once, in ranges that are parts"
 for options in '' '-S 1M --ranges=3' '--count' '--count --keys-only --verify' '--limit=1000' \
