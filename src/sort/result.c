@@ -239,7 +239,7 @@ static bool can_be_made_ready(const struct result *result)
 	const struct sort_spec *spec = result->spec;
 
 	return result->n_files <= MOST_READY_FILES && !spec->parts_at_keys && !spec->ranks &&
-	       !spec->merges && !result->checkpoint && spec->n_ranges != 1;
+	       !spec->merges && !spec->checkpoint_path && spec->n_ranges != 1;
 }
 
 static uint32_t n_usual_ranges(const struct sort_spec *spec)

@@ -66,6 +66,10 @@ const struct mode modes[] = {
 	  .arguments = "--parts=3 --ranges=2 -S 64M input -o output",
 	  .goes_either_way = true,
 	  .has_parts = true },
+	/* Through mappings, each part by two writers. */
+	{ .name = "parts-mapped",
+	  .arguments = "--parts=3 --ranges=6 -S 64M input -o output",
+	  .has_parts = true },
 	{ .name = "parts-merge", .arguments = "-m -S 8M -T tmp/a sorted.parts -o output" },
 	{ .name = "parts-check", .arguments = "-c sorted.parts" },
 	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
