@@ -449,6 +449,7 @@ void result_abort(struct result *result)
 		result_join_to_abort(result);
 	for (uint32_t i = 0; result->outputs && i <= result->n_files; i++)
 		output_abort(result->outputs[i]);
+	result_close_frames(result);
 	free(result->outputs);
 	free(result->files);
 	for (uint32_t i = 0; result->paths && i < result->n_files; i++)
@@ -456,12 +457,10 @@ void result_abort(struct result *result)
 	free(result->paths);
 	free(result->names);
 	free(result->begins);
-	frames_close(result->frames);
 	part_notes_close(&result->notes);
 	part_files_close(result->part_files);
 	pthread_mutex_destroy(&result->lock);
 	result->begins = NULL;
-	result->frames = NULL;
 	result->outputs = NULL;
 	result->files = NULL;
 	result->names = NULL;

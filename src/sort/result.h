@@ -27,9 +27,14 @@ struct result_file {
 	uint64_t begin, end; /* where it is not known yet: all of them */
 	atomic_bool is_begun;
 	int r;                                /* under the lock: why it could not be begun, or 0 */
-	bool is_settled;                      /* under the lock */
+	bool is_settled;                      /* under the lock; or all own content compressed */
 	atomic_uint_least64_t n_records;      /* written */
 	atomic_uint_least64_t foreign_nbytes; /* and of other ranks' records, by this one */
+
+	/* That several ranks compress; else zeroed: */
+	struct frames *frames;  /* the own */
+	struct zst_index index; /* of these, and then of all */
+	uint64_t stored_nbytes; /* written to the file by this rank, once */
 };
 
 struct result {
@@ -52,9 +57,8 @@ struct result {
 	/* Of several ranks, by rank, for free(): the same; and what only one of them writes to. */
 	uint64_t *begins, stripe_nbytes;
 	struct kept_edge *kept;      /* under the lock: what others write */
-	struct frames *frames;       /* what all compress; NULL: nothing; then a stripe is ... */
-	uint64_t file_stripe_nbytes; /* ... a frame, and this one of the file */
-	uint64_t stored_nbytes;      /* written to the file by this rank, once */
+	bool is_framed;              /* all compress: then a stripe is a frame, ... */
+	uint64_t file_stripe_nbytes; /* ... and this one of the file */
 	bool frames_are_made;        /* by all */
 	bool is_joined;              /* another rank has begun it, and gives it its name */
 	struct shared_name {

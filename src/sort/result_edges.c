@@ -65,8 +65,8 @@ static unsigned owner_of(const struct result *result, uint32_t i, uint64_t offse
 {
 	const uint64_t header_nbytes = result->spec->header_nbytes;
 	const uint64_t first_nbytes =
-		round_up(header_nbytes,
-			 result->frames ? result->stripe_nbytes : (uint64_t)sysconf(_SC_PAGESIZE));
+		round_up(header_nbytes, result->is_framed ? result->stripe_nbytes :
+							    (uint64_t)sysconf(_SC_PAGESIZE));
 	const uint64_t begin = offset - offset % result->stripe_nbytes;
 	uint64_t record = result->files[i].begin;
 
@@ -96,15 +96,27 @@ int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t 
 	return 0;
 }
 
-uint64_t result_find_begin(const struct result *result)
+uint64_t result_find_end(const struct result *result, uint32_t i)
 {
-	const uint64_t header_nbytes = result->spec->header_nbytes;
+	const struct result_file *file = &result->files[i];
+	const uint64_t n = result_count_own(result, file);
+	const uint64_t before = n > 0 && result->begin > file->begin ? result->begin - file->begin :
+								       0;
+
+	return result->spec->header_nbytes + (before + n) * result->job->layout->output_nbytes;
+}
+
+uint64_t result_find_begin(const struct result *result, uint32_t i)
+{
+	const struct result_file *file = &result->files[i];
 	const uint64_t item_nbytes = result->job->layout->output_nbytes;
 	const unsigned rank = ranks_rank(result->spec->ranks);
-	const uint64_t own_end = header_nbytes + result->end * item_nbytes;
-	uint64_t begin = rank == 0 ? 0 : header_nbytes + result->begin * item_nbytes, end;
+	const uint64_t own_end = result_find_end(result, i);
+	uint64_t begin = 0, end;
 
-	while (begin < own_end && owner_of(result, 0, begin, &end) != rank)
+	if (result->begin > file->begin)
+		begin = own_end - result_count_own(result, file) * item_nbytes;
+	while (begin < own_end && owner_of(result, i, begin, &end) != rank)
 		begin = end;
 	return begin;
 }
@@ -169,8 +181,9 @@ static int write_edge(struct result *result, const struct edge *edge, unsigned f
 			    "internal error: what rank %u on %s has sent is not of a stripe that "
 			    "this rank writes; the output was not written",
 			    from, ranks_host(result->spec->ranks, from));
-	if (result->frames)
-		return result_take_edge(result, edge->offset, edge->data, edge->nbytes);
+	if (result->is_framed)
+		return result_take_edge(result, (uint32_t)edge->file, edge->offset, edge->data,
+					edge->nbytes);
 	atomic_fetch_add(&result->files[edge->file].foreign_nbytes, edge->nbytes);
 	return output_write_at(result->outputs[edge->file], edge->offset, edge->data, edge->nbytes);
 }
@@ -206,7 +219,7 @@ static int show_edges(struct result *result)
 {
 	int r = 0;
 
-	if (!result->spec->verify || result->frames ||
+	if (!result->spec->verify || result->is_framed ||
 	    result_is_on_one_machine(result->spec->ranks))
 		return 0;
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++)

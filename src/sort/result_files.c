@@ -95,10 +95,31 @@ void result_expect_parts(struct result *result, uint64_t n_records)
 						       find_begin(result, n_records, i)));
 }
 
+uint64_t result_count_own(const struct result *result, const struct result_file *file)
+{
+	uint64_t begin = file->begin, end = file->end;
+
+	if (result->spec->ranks) {
+		begin = result->begin > begin ? result->begin : begin;
+		end = result->end < end ? result->end : end;
+	}
+	return end > begin ? end - begin : 0;
+}
+
 /* All of its records are there. */
 static bool is_full(const struct result *result, const struct result_file *file)
 {
-	return atomic_load(&file->n_records) == file->end - file->begin || are_ranges(result);
+	return atomic_load(&file->n_records) == result_count_own(result, file) ||
+	       are_ranges(result);
+}
+
+static int settle(struct result *result, uint32_t i)
+{
+	struct stat status;
+
+	result->files[i].is_settled = true;
+	return result->is_framed ? result_end_frames(result, i, true) :
+				   output_settle(result->outputs[i], &status);
 }
 
 /* What compresses the files before can go, and be used for this one. Under the lock. */
@@ -107,24 +128,23 @@ static int settle_before(struct result *result, uint32_t n)
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && r == 0; i++) {
-		struct result_file *file = &result->files[i];
-		struct stat status;
+		const struct result_file *file = &result->files[i];
 
-		if (file->is_settled || !atomic_load(&file->is_begun) || !is_full(result, file))
-			continue;
-		r = output_settle(result->outputs[i], &status);
-		file->is_settled = true;
+		if (!file->is_settled && atomic_load(&file->is_begun) && is_full(result, file))
+			r = settle(result, i);
 	}
 	return r;
 }
 
 static int begin_compressed(struct result *result, uint32_t i)
 {
-	int r = settle_before(result, i);
+	const int r = settle_before(result, i);
 
-	return r < 0 ? r :
-		       output_compress(result->outputs[i], result->spec->zstd_level,
-				       setup_n_compressors(result->spec));
+	if (r < 0)
+		return r;
+	return result->is_framed ? result_begin_frames(result, i) :
+				   output_compress(result->outputs[i], result->spec->zstd_level,
+						   setup_n_compressors(result->spec));
 }
 
 /*
@@ -139,18 +159,14 @@ static int begin_file(struct result *result, uint32_t i)
 	struct output *output = result->outputs[i];
 	int r = 0;
 
-	if (result->is_joined)
-		return 0;
-	if (result->spec->ranks)
-		return around_begin(result->around, output, n_due);
 	if (result_has_parts(result) && result->spec->zstd_level)
 		r = begin_compressed(result, i);
-	else if (result_has_parts(result) && n_due != UINT64_MAX)
+	else if (result_has_parts(result) && n_due != UINT64_MAX && !result->spec->ranks)
 		r = output_expect(output, part_nbytes(result, i, n_due));
-	return r < 0 ? r : around_begin(result->around, output, n_due);
+	return r < 0 || result->is_joined ? r : around_begin(result->around, output, n_due);
 }
 
-static int begin_file_once(struct result *result, uint32_t i)
+int result_begin_file(struct result *result, uint32_t i)
 {
 	struct result_file *file = &result->files[i];
 	int r = 0;
@@ -188,7 +204,7 @@ static int write_piece(struct result *result, uint32_t i, uint64_t position, con
 {
 	const uint64_t item_nbytes = result->job->layout->output_nbytes;
 	const uint64_t offset = position * item_nbytes;
-	int r = begin_file_once(result, i);
+	int r = result_begin_file(result, i);
 
 	if (r == 0)
 		r = write_bytes(result, i, result->spec->header_nbytes + offset, records,
@@ -324,6 +340,11 @@ static void expect_late(struct result *result)
 				   result->n_due * result->job->layout->output_nbytes);
 }
 
+static bool compresses_together(const struct result *result)
+{
+	return result->spec->ranks && result->spec->zstd_level;
+}
+
 int result_begin(struct result *result, const struct around *around, uint64_t n_records)
 {
 	int r = around_prepare(around);
@@ -340,11 +361,15 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 		if ((!are_ranges(result) && !end_at_keys(result)) || n_records == 0)
 			place_files(result, n_records);
 		r = part_notes_open(result->spec, result->job->layout, &result->notes);
+		if (r == 0 && compresses_together(result))
+			r = result_open_frames(result);
 		return r == 0 && result->is_joined ? result_join_parts(result) : r;
 	}
 	expect_late(result);
-	if (result->spec->ranks && result->spec->zstd_level)
+	if (compresses_together(result))
 		r = result_open_frames(result);
+	if (r == 0 && result->is_framed)
+		r = result_begin_frames(result, 0);
 	if (r == 0 && !result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);
@@ -372,8 +397,8 @@ static int end_file(struct result *result, uint32_t i, uint64_t begin, uint64_t 
 
 	if (result->is_exact && n != file->end - file->begin)
 		return fail_number(output_name(result->outputs[i]), n, file->end - file->begin);
-	r = begin_file_once(result, i);
-	if (r == 0 && !result->frames) /* in which all of it is */
+	r = result_begin_file(result, i);
+	if (r == 0 && !result->is_framed) /* in which all of it is */
 		r = around_finish(result->around, result->outputs[i], n, i + 1 == result->n_files);
 	if (r == 0 && output_is_atomic(result->outputs[i]) && !result->spec->ranks)
 		r = output_settle(result->outputs[i], &status);

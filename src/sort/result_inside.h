@@ -38,17 +38,35 @@ int result_pass_edges(struct result *result);
 int result_keep_for(struct result *result, uint32_t i, unsigned owner, uint64_t offset,
 		    const void *data, size_t nbytes);
 
-/* Of the only file, where what this rank writes itself begins. */
-uint64_t result_find_begin(const struct result *result);
+/* Of the file, where what this rank writes itself begins, and where its records end. */
+uint64_t result_find_begin(const struct result *result, uint32_t i);
+uint64_t result_find_end(const struct result *result, uint32_t i);
 
 bool result_is_on_one_machine(const struct ranks *ranks);
 
+/* It has its place, and what is in front of the records; once. Any thread. The same returns. */
+int result_begin_file(struct result *result, uint32_t i);
+
+/* How many records of the file are this rank's, or of one process, all of them. */
+uint64_t result_count_own(const struct result *result, const struct result_file *file);
+
 /*
- * Several ranks compress one file: begin to, once it is known who writes what; and what has come of
- * another rank. The same returns.
+ * Several ranks compress the files: prepare for that, once it is known who writes what; begin one,
+ * when its first record comes; and take what has come of another rank. The same returns.
  */
 int result_open_frames(struct result *result);
-int result_take_edge(struct result *result, uint64_t offset, const void *data, size_t nbytes);
+void result_close_frames(struct result *result);
+int result_begin_frames(struct result *result, uint32_t i);
+int result_take_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes);
+
+/*
+ * All own content of it is there (may_be_none: or there is none): it waits, compressed, for the
+ * others. When all have merged, and edges have been passed, every rank calls the second: then the
+ * files are complete. n_all: records of all of them. The same returns.
+ */
+int result_end_frames(struct result *result, uint32_t i, bool may_be_none);
+int result_meet_frames(struct result *result, uint64_t n_all);
 
 /*
  * A rank that has joined has failed, and is about to give up what is open. So is the first rank,

@@ -5,6 +5,11 @@
  * others join those in which they have something to write. Of what is around the records, and of
  * the list of parts, they know nothing: when all have written, the first rank is told how much, and
  * what is known of the parts, as if it had done all of it alone.
+ *
+ * A rank compresses one file after the other: one is done when the next has begun, but the last,
+ * whose last frame may have content of ranks behind this one. When all have merged, that comes, and
+ * who has frames of which file is told to all (src/exchange/frames.h). Nobody has records of an
+ * empty file, and what is in front of the records is the first rank's, who then makes these frames.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -165,125 +170,207 @@ static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t 
 
 int result_open_frames(struct result *result)
 {
-	struct zst_sink sink;
-	const int r = frames_open(result->spec->ranks, result->job->spill, &result->frames);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	sink = frames_sink(result->frames);
 	result->file_stripe_nbytes = result->stripe_nbytes;
 	result->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
-	return output_compress_share(result->outputs[0], result->spec->zstd_level,
-				     setup_n_compressors(result->spec), result_find_begin(result),
-				     &sink);
+	result->is_framed = true;
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = frames_open(result->spec->ranks, result->job->spill, &result->files[i].frames);
+	return r;
 }
 
-int result_take_edge(struct result *result, uint64_t offset, const void *data, size_t nbytes)
+void result_close_frames(struct result *result)
 {
-	if (!result->frames_are_made)
-		return frames_keep_content(result->frames, offset, data, nbytes);
-	result->stored_nbytes += nbytes;
-	return output_write_at(result->outputs[0], offset, data, nbytes);
+	for (uint32_t i = 0; result->files && i < result->n_files; i++) {
+		frames_close(result->files[i].frames);
+		zst_index_free(&result->files[i].index);
+	}
 }
+
+int result_begin_frames(struct result *result, uint32_t i)
+{
+	const struct zst_sink sink = frames_sink(result->files[i].frames);
+
+	return output_compress_share(result->outputs[i], result->spec->zstd_level,
+				     setup_n_compressors(result->spec),
+				     result_find_begin(result, i), &sink);
+}
+
+int result_end_frames(struct result *result, uint32_t i, bool may_be_none)
+{
+	struct result_file *file = &result->files[i];
+	const int r = output_end_share(result->outputs[i], may_be_none, &file->index);
+
+	file->is_settled = r == 0;
+	return r;
+}
+
+int result_take_edge(struct result *result, uint32_t i, uint64_t offset, const void *data,
+		     size_t nbytes)
+{
+	struct result_file *file = &result->files[i];
+
+	if (!result->frames_are_made)
+		return frames_keep_content(file->frames, offset, data, nbytes);
+	file->stored_nbytes += nbytes;
+	return output_write_at(result->outputs[i], offset, data, nbytes);
+}
+
+/* Of what all ranks have of it. */
+static uint64_t content_nbytes(const struct result *result, uint32_t i, uint64_t n_all)
+{
+	const uint64_t n = result_has_parts(result) ? part_notes_n_records(&result->notes, i) :
+						      n_all;
+
+	return result->spec->header_nbytes + n * result->job->layout->output_nbytes;
+}
+
+/* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
+static int end_own(struct result *result, uint32_t i, bool is_empty)
+{
+	int r;
+
+	if (!result->outputs[i] || result->files[i].is_settled)
+		return 0;
+	r = result_begin_file(result, i);
+	if (r == 0)
+		r = frames_give_content(result->files[i].frames, result_find_end(result, i),
+					result->outputs[i]);
+	return r < 0 ? r : result_end_frames(result, i, result->is_joined || !is_empty);
+}
+
+/* From then on the index is that of all. */
+static int meet_one(struct result *result, uint32_t i, uint64_t nbytes)
+{
+	struct result_file *file = &result->files[i];
+	struct zst_index all = { 0 };
+	const int r = frames_meet(file->frames, &file->index, nbytes, &all);
+
+	zst_index_free(&file->index);
+	file->index = all;
+	return r;
+}
+
+static int meet(struct result *result, uint64_t n_all)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = end_own(result, i, content_nbytes(result, i, n_all) == 0);
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = meet_one(result, i, content_nbytes(result, i, n_all));
+	result->frames_are_made = true;
+	return r;
+}
+
+struct stored_file {
+	struct result *result;
+	uint32_t i;
+};
 
 static int write_stored(void *context, unsigned owner, uint64_t offset, const void *data,
 			size_t nbytes)
 {
-	struct result *result = context;
+	const struct stored_file *file = context;
 
-	return owner == ranks_rank(result->spec->ranks) ?
-		       result_take_edge(result, offset, data, nbytes) :
-		       result_keep_for(result, 0, owner, offset, data, nbytes);
+	return owner == ranks_rank(file->result->spec->ranks) ?
+		       result_take_edge(file->result, file->i, offset, data, nbytes) :
+		       result_keep_for(file->result, file->i, owner, offset, data, nbytes);
 }
 
-/* Has somebody written every byte? The first rank, whose file it is, counts those of all. */
-static int check_stored(struct result *result, uint64_t total_nbytes)
+static int write_one(struct result *result, uint32_t i, uint64_t *ret_nbytes)
 {
-	uint64_t nbytes = result->stored_nbytes;
-	const int r = ranks_sum(result->spec->ranks, &nbytes, 1);
+	struct stored_file file = { result, i };
+	const struct frames_sink sink = { .stripe_nbytes = result->file_stripe_nbytes,
+					  .context = &file,
+					  .write = write_stored };
 
-	if (r < 0)
-		return r;
-	if (nbytes != total_nbytes)
-		return fail(-EIO,
-			    "internal error: %" PRIu64 " of %" PRIu64
-			    " compressed bytes were written; the output was not",
-			    nbytes, total_nbytes);
-	if (!result->is_joined)
-		output_note_others(result->outputs[0], total_nbytes - result->stored_nbytes,
-				   total_nbytes);
-	return 0;
+	return frames_write(result->files[i].frames, &result->files[i].index, &sink, ret_nbytes);
+}
+
+/* Has somebody written every byte? The first rank, whose files they are, counts those of all. */
+static int check_stored(struct result *result, const uint64_t *due_nbytes, uint64_t *nbytes)
+{
+	int r;
+
+	for (uint32_t i = 0; i < result->n_files; i++)
+		nbytes[i] = result->files[i].stored_nbytes;
+	r = ranks_sum(result->spec->ranks, nbytes, result->n_files);
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++) {
+		if (nbytes[i] != due_nbytes[i])
+			r = fail(-EIO,
+				 "internal error: %" PRIu64 " of %" PRIu64
+				 " compressed bytes were written; the output was not",
+				 nbytes[i], due_nbytes[i]);
+		else if (!result->is_joined)
+			output_note_others(result->outputs[i],
+					   due_nbytes[i] - result->files[i].stored_nbytes,
+					   due_nbytes[i]);
+	}
+	return r;
+}
+
+static int write_all(struct result *result)
+{
+	uint64_t *due_nbytes = calloc(2 * (size_t)result->n_files, sizeof *due_nbytes);
+	int r = due_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", result->n_files);
+
+	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
+		r = write_one(result, i, &due_nbytes[i]);
+	if (r == 0)
+		r = result_pass_edges(result);
+	if (r == 0)
+		r = check_stored(result, due_nbytes, due_nbytes + result->n_files);
+	free(due_nbytes);
+	return r;
 }
 
 /* What is read back begins in a frame of another rank, maybe on another machine. */
-static int show_frames(struct result *result, struct zst_index *index)
+static int show_one(struct result *result, uint32_t i)
 {
-	const struct zst_index all = *index;
+	const struct zst_index all = result->files[i].index;
 	int r = 0;
 
-	if (!result->spec->verify)
+	if (!result->outputs[i])
 		return 0;
 	if (!result_is_on_one_machine(result->spec->ranks))
-		r = output_sync(result->outputs[0]);
+		r = output_sync(result->outputs[i]);
 	if (r < 0)
 		return r;
-	*index = (struct zst_index){ 0 };
-	return output_read_compressed(result->outputs[0], all);
+	result->files[i].index = (struct zst_index){ 0 };
+	return output_read_compressed(result->outputs[i], all);
 }
 
-static int write_frames(struct result *result, const struct zst_index *index)
+int result_meet_frames(struct result *result, uint64_t n_all)
 {
-	const struct frames_sink sink = { .stripe_nbytes = result->file_stripe_nbytes,
-					  .context = result,
-					  .write = write_stored };
-	uint64_t total_nbytes;
-	int r;
-
-	result->frames_are_made = true;
-	r = frames_write(result->frames, index, &sink, &total_nbytes);
-	if (r == 0)
-		r = result_pass_edges(result);
-	return r < 0 ? r : check_stored(result, total_nbytes);
-}
-
-/* Edges of content have been passed. Of nothing at all the first rank makes a frame. */
-static int meet_frames(struct result *result, uint64_t n_all)
-{
-	const uint64_t header_nbytes = result->spec->header_nbytes;
-	const uint64_t item_nbytes = result->job->layout->output_nbytes;
-	const bool is_empty = header_nbytes == 0 && n_all == 0;
-	struct zst_index own = { 0 }, all = { 0 };
-	int r = frames_give_content(result->frames, header_nbytes + result->end * item_nbytes,
-				    result->outputs[0]);
+	int r = meet(result, n_all);
 
 	if (r == 0)
-		r = output_end_share(result->outputs[0], result->is_joined || !is_empty, &own);
-	if (r == 0)
-		r = frames_meet(result->frames, &own, header_nbytes + n_all * item_nbytes, &all);
-	if (r == 0)
-		r = write_frames(result, &all);
-	if (r == 0)
-		r = show_frames(result, &all);
-	zst_index_free(&own);
-	zst_index_free(&all);
+		r = write_all(result);
+	for (uint32_t i = 0; i < result->n_files && r == 0 && result->spec->verify; i++)
+		r = show_one(result, i);
 	return r;
 }
+
+/* --- together --- */
 
 int result_meet(struct result *result, uint64_t n_all)
 {
 	const bool has_parts = result_has_parts(result);
 	int r = result_pass_edges(result);
 
-	if (r == 0 && result->frames)
-		return meet_frames(result, n_all);
 	if (r == 0 && has_parts)
 		r = part_notes_meet(&result->notes, result->spec->ranks);
+	if (r == 0 && result->is_framed)
+		r = result_meet_frames(result, n_all);
 
 	for (uint32_t i = 0; i < result->n_files && r == 0 && !result->is_joined; i++) {
 		struct result_file *file = &result->files[i];
 		const uint64_t n = has_parts ? part_notes_n_records(&result->notes, i) : n_all;
 
-		note_others(result, i, n, atomic_load(&file->n_records));
+		if (!result->is_framed)
+			note_others(result, i, n, atomic_load(&file->n_records));
 		atomic_store(&file->n_records, n);
 	}
 	return r;

@@ -47,8 +47,6 @@ static int check_output(const struct sort_spec *spec)
 	if (!spec->output_path)
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "several ranks write to one file, and standard output is none");
-	if (spec->zstd_level && spec->n_part_files)
-		return fail(-EINVAL, "several ranks compress one output, and not several parts");
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
 		return fail(-EINVAL, "several ranks that compress the output cannot append an "
 				     "incomplete last record to it");

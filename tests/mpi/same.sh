@@ -93,7 +93,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
-		'--stable --skip-bytes=16' \
+		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
 		'random few' 'random few tiny' '--stable --parts=1 --parts=3 --parts=8'; do
 		# They are words.
 		# shellcheck disable=SC2086
@@ -191,7 +191,6 @@ cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
 all_gone "--explain"
 
 claim "what ranks cannot do is refused, once, and before anything is written"
-refuses_all 'not several parts' --zstd --parts=2 random
 refuses_all 'incomplete last record' --zstd --partial=keep random
 refuses_all 'cannot be used together' --verify --index random
 refuses_all 'part is not possible with several ranks: they divide a merge' -m --part=1/2 random
@@ -247,6 +246,16 @@ ranks 2 random -o out/x.zst
 cmp -s random.zst out/x.zst || broken "-o x.zst: something else was written"
 rm -f out/x.zst
 all_gone "-o x.zst"
+
+claim "compressed parts are those of one process; with -u, they are together what that writes"
+agrees_in_parts 3 --zstd=1 --verify -S2M random few --parts=4
+agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --parts=7
+run -u few random -o expected
+ranks 3 -u --zstd=1 few random --parts=3 -o out/x
+run -m out/x.parts -o out/y
+cmp -s out/y expected || broken "-u, in parts: something else was written"
+rm -f out/*
+all_gone "-u, in parts"
 
 claim "what fails everywhere is not blamed on a directory that others do not see"
 ranks 3 -T /nonexistent random -o out/x

@@ -619,6 +619,26 @@ static void parts_and_their_list_are_those_of_one_process(void **state)
 	check_parts(&asked, 2, 4);
 }
 
+/* Of some files a rank has all frames, of some a few, of some none. */
+static void compressed_parts_are_those_of_one_process(void **state)
+{
+	static const uint32_t numbers_of_parts[] = { 1, 3, 20 };
+	struct asked asked;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
+		ask_compressed(&asked, "b20", 24, random_path, random_path);
+		asked.spec.n_part_files = numbers_of_parts[i];
+		asked.spec.skip_nbytes = 24;
+		asked.spec.verify = true;
+		check_parts(&asked, 5, 2);
+	}
+	ask_compressed(&asked, "u64", 8, few_path, NULL);
+	asked.spec.n_part_files = 5;
+	asked.spec.limit = 3;
+	check_parts(&asked, 4, 5);
+}
+
 /* All parts one behind the other; none ends with a key that the next begins with. */
 static struct bytes join_parts(uint32_t n)
 {
@@ -1518,6 +1538,7 @@ static int run_same(void)
 		FIXTURE(limit_is_that_of_all_ranks),
 		FIXTURE(records_are_numbered_through),
 		FIXTURE(parts_and_their_list_are_those_of_one_process),
+		FIXTURE(compressed_parts_are_those_of_one_process),
 		FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
 		FIXTURE(inputs_that_are_sorted_are_merged),
 		FIXTURE(equal_records_of_merged_inputs_meet),
