@@ -19,7 +19,8 @@
 #include "src/ranks/tags.h"
 
 enum {
-	N_SERVERS = 2, /* one reads while what another has read is on its way */
+	N_SERVERS = 8,           /* of which most wait for what is on its way */
+	SERVED_NBYTES = 8 << 20, /* of all of them at once, but for a single answer */
 	BLOCKS_AT_ONCE = 1 << 14,
 	NAME_NBYTES = 96,
 	ADVICE_NBYTES = 128,
@@ -70,6 +71,9 @@ struct depot {
 	struct run_store all; /* runs of other ranks, of which the parts are */
 	pthread_t servers[N_SERVERS];
 	unsigned n_servers;
+	pthread_mutex_t lock;
+	pthread_cond_t served;  /* one of them has less room than before */
+	uint64_t served_nbytes; /* room of all of them; under the lock */
 	atomic_uint next_tag;
 	atomic_uint_least64_t received_nbytes;
 };
@@ -194,25 +198,36 @@ static int make_answer(const struct depot *depot, unsigned from, const struct re
 	}
 }
 
-/* Memory of a server, for one answer after the other. */
+/* Memory of a server, for an answer. */
 struct room {
 	void *bytes;
 	size_t nbytes;
 };
 
-static int make_room(struct room *room, size_t nbytes)
+/* Until others have less, unless nobody has any: whose answer is on its way gives it back. */
+static int make_room(struct depot *depot, size_t nbytes, struct room *ret_room)
 {
-	if (room->bytes && nbytes <= room->nbytes)
-		return 0;
+	pthread_mutex_lock(&depot->lock);
+	while (depot->served_nbytes > 0 && depot->served_nbytes + nbytes > SERVED_NBYTES)
+		pthread_cond_wait(&depot->served, &depot->lock);
+	depot->served_nbytes += nbytes;
+	pthread_mutex_unlock(&depot->lock);
+	*ret_room = (struct room){ malloc(nbytes + 1), nbytes }; /* nothing is an answer, too */
+	return ret_room->bytes ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
+}
+
+static void leave_room(struct depot *depot, struct room *room)
+{
 	free(room->bytes);
-	room->bytes = malloc(nbytes + 1); /* an answer of nothing is one, too */
-	room->nbytes = room->bytes ? nbytes : 0;
-	return room->bytes ? 0 : fail(-ENOMEM, "no memory for what another rank needs");
+	pthread_mutex_lock(&depot->lock);
+	depot->served_nbytes -= room->nbytes;
+	pthread_cond_broadcast(&depot->served);
+	pthread_mutex_unlock(&depot->lock);
 }
 
 /* Of what another rank asks for. 0, or a negative errno after a message. */
-static int prepare(const struct depot *depot, unsigned from, const struct request *request,
-		   struct room *room)
+static int prepare(struct depot *depot, unsigned from, const struct request *request,
+		   struct room *ret_room)
 {
 	int r;
 
@@ -222,8 +237,8 @@ static int prepare(const struct depot *depot, unsigned from, const struct reques
 			"internal error: rank %u on %s asks for what is not here; the output was "
 			"not written",
 			from, ranks_host(depot->ranks, from));
-	r = make_room(room, answer_nbytes(request));
-	return r < 0 ? r : make_answer(depot, from, request, room->bytes);
+	r = make_room(depot, answer_nbytes(request), ret_room);
+	return r < 0 ? r : make_answer(depot, from, request, ret_room->bytes);
 }
 
 static int hear(struct depot *depot, struct request *ret_request, unsigned *ret_from)
@@ -261,17 +276,18 @@ static bool is_end(const struct depot *depot, unsigned from, const struct reques
 static void *serve(void *context)
 {
 	struct depot *depot = context;
-	struct room room = { 0 };
 	struct request request;
 	unsigned from;
+	int r = 0;
 
-	while (hear(depot, &request, &from) == 0 && !is_end(depot, from, &request)) {
+	while (r == 0 && hear(depot, &request, &from) == 0 && !is_end(depot, from, &request)) {
+		struct room room = { 0 };
+
 		if (prepare(depot, from, &request, &room) < 0)
 			ranks_abort(depot->ranks, 2);
-		if (answer(depot, from, &request, &room) < 0)
-			break;
+		r = answer(depot, from, &request, &room);
+		leave_room(depot, &room);
 	}
-	free(room.bytes);
 	return NULL;
 }
 
@@ -548,6 +564,8 @@ int depot_open(struct ranks *ranks, const struct near *near, const struct job *j
 	depot->job = job;
 	depot->own = own;
 	depot->cuts = cuts;
+	pthread_mutex_init(&depot->lock, NULL);
+	pthread_cond_init(&depot->served, NULL);
 	depot->far = calloc(n, sizeof *depot->far);
 	depot->n_runs = calloc(n, sizeof *depot->n_runs);
 	if (!depot->far || !depot->n_runs)
@@ -605,6 +623,8 @@ void depot_close(struct depot *depot)
 	}
 	free(depot->far);
 	free(depot->n_runs);
+	pthread_cond_destroy(&depot->served);
+	pthread_mutex_destroy(&depot->lock);
 	free(depot);
 }
 

@@ -22,15 +22,15 @@ static int sample(struct supply *supply, uint64_t stride)
 /* If something is to be read: by whom. */
 static int open_crew(struct supply *supply)
 {
-	uint32_t n_read = 0, n_readers = supply->job->plan.n_readers;
+	uint32_t n_read = 0, n_fetchers = supply->job->plan.n_fetchers;
 	int r;
 
 	for (uint32_t i = 0; i < supply->n_shares; i++)
 		n_read += share_is_read(&supply->shares[i]);
 	if (n_read == 0)
 		return 0;
-	r = crew_open(n_readers < n_read ? n_readers : n_read, &supply->crew);
-	return r < 0 ? fail(r, "no memory for %u readers", n_readers) : 0;
+	r = crew_open(n_fetchers < n_read ? n_fetchers : n_read, &supply->crew);
+	return r < 0 ? fail(r, "no memory for %u readers", n_fetchers) : 0;
 }
 
 /* Of a record that is on its way to the device, in host memory; 0: none is. */

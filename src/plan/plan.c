@@ -25,6 +25,7 @@ enum {
 	COPIED_RANGE_NBYTES = 1 << 30, /* of memory, for a range of what is copied to a device */
 	CHUNKS_AT_LEAST = 32,          /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
+	FETCHERS_OF_RANKS = 8,
 	CODECS_PART = 16, /* of the memory, at most, as the next */
 	USUAL_INDEX_PART = 8,
 	USUAL_FAN_IN = 32, /* that an index of its usual part must leave */
@@ -438,11 +439,26 @@ static void plan_data(const struct plan_request *request, const struct device_in
 	plan_expect(request, plan);
 }
 
+/*
+ * Who fetches blocks of another rank waits for messages and takes no processor meanwhile, so there
+ * are more of them than readers, as far as there is room for what decodes.
+ */
+static uint32_t n_fetchers(const struct plan_request *request, const struct plan *plan)
+{
+	const uint64_t codec_nbytes = at_least(plan_codec_nbytes(request, plan), 1);
+	const uint64_t n = plan->memory_nbytes / CODECS_PART / codec_nbytes;
+
+	if (!plan_has_ranks(request) || request->n_input_runs || n <= plan->n_writers)
+		return plan->n_readers;
+	return (uint32_t)at_least(at_most(n - plan->n_writers, FETCHERS_OF_RANKS), plan->n_readers);
+}
+
 /* What a sort as it is planned takes besides data. */
 static void plan_side(const struct plan_request *request, struct plan *plan)
 {
 	uint64_t index_nbytes;
 
+	plan->n_fetchers = n_fetchers(request, plan);
 	plan->side_nbytes = plan_streams_nbytes(request, plan);
 	if (plan_stores_runs(plan))
 		plan->side_nbytes += at_most(plan_codecs_nbytes(request, plan),

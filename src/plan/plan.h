@@ -119,8 +119,9 @@ struct plan {
 	char device[128];
 
 	uint32_t n_readers, n_writers;
-	uint32_t n_lanes; /* chunks sorted at the same time by each device */
-	bool fits;        /* nothing need be spilled */
+	uint32_t n_fetchers; /* of blocks, in a merge; with other ranks more than readers */
+	uint32_t n_lanes;    /* chunks sorted at the same time by each device */
+	bool fits;           /* nothing need be spilled */
 
 	uint32_t n_slots; /* pinned, to read into; 0 unless it copies, as the next two */
 	uint64_t slot_nbytes;

@@ -57,6 +57,7 @@ uint64_t plan_entry_nbytes(const struct plan_request *request, bool merges_to_ru
 uint64_t plan_index_room_nbytes(const struct plan *plan);
 uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan *plan);
 /* What those need that write and fetch blocks; and of the memory, what streams have. */
+uint64_t plan_codec_nbytes(const struct plan_request *request, const struct plan *plan);
 uint64_t plan_codecs_nbytes(const struct plan_request *request, const struct plan *plan);
 uint64_t plan_streams_nbytes(const struct plan_request *request, const struct plan *plan);
 /* All of the host's memory that is needed at once. */

@@ -58,12 +58,17 @@ uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan
 	       (has_any ? times(n_blocks, plan_entry_nbytes(request, plan->n_passes > 1)) : 0);
 }
 
+/* For a thread. */
+uint64_t plan_codec_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	return block_writer_thread_nbytes(&request->compression, request->stores_codes,
+					  plan->block_nbytes);
+}
+
 /* For those that write and those that fetch blocks. */
 uint64_t plan_codecs_nbytes(const struct plan_request *request, const struct plan *plan)
 {
-	return (plan->n_writers + plan->n_readers) *
-	       block_writer_thread_nbytes(&request->compression, request->stores_codes,
-					  plan->block_nbytes);
+	return (plan->n_writers + plan->n_fetchers) * plan_codec_nbytes(request, plan);
 }
 
 uint64_t plan_streams_nbytes(const struct plan_request *request, const struct plan *plan)

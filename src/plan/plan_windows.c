@@ -137,6 +137,7 @@ static void divide_threads(const struct plan *plan, uint64_t n, struct plan *ret
 		return;
 	ret_of_each->n_lanes = (uint32_t)divide_up(plan->n_lanes, ranges_of_device(plan, n));
 	ret_of_each->n_readers = (uint32_t)divide_up(plan->n_readers, n);
+	ret_of_each->n_fetchers = (uint32_t)divide_up(plan->n_fetchers, n);
 	ret_of_each->n_writers = 1;
 	ret_of_each->n_windows = ret_of_each->n_lanes + ret_of_each->n_writers + 1;
 }

@@ -179,6 +179,14 @@ bool near_has(const struct near *near, unsigned rank)
 	return near->is_near[rank];
 }
 
+bool near_has_all(const struct near *near)
+{
+	for (unsigned i = 0; i < ranks_size(near->ranks); i++)
+		if (i != ranks_rank(near->ranks) && !near_has(near, i))
+			return false;
+	return true;
+}
+
 /* Until the watch says so, or this process is ended with it. */
 static int await_end(const struct near *near, unsigned rank)
 {

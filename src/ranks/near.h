@@ -34,8 +34,9 @@ void near_close(struct near *near);
  */
 void near_withdraw(struct near *near);
 
-/* Is it near, and another one? */
+/* Is it near, and another one? And are all others? */
 bool near_has(const struct near *near, unsigned rank);
+bool near_has_all(const struct near *near);
 
 /*
  * Read nbytes at an address of a rank that is near, which must leave them there until it is told

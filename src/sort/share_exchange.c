@@ -170,6 +170,9 @@ static int open_depot(struct sort *sort)
 {
 	int r = 0;
 
+	/* What is read where it is keeps a processor busy. */
+	if (near_has_all(sort->share.near))
+		sort->job.plan.n_fetchers = sort->job.plan.n_readers;
 	if (sort->share.cuts)
 		take_cuts(sort);
 	else

@@ -501,6 +501,30 @@ static void what_encodes_is_counted(void **state)
 	}
 }
 
+/* They wait for messages; but what they decode with is a small part of the memory. */
+static void more_fetch_of_other_ranks_as_far_as_they_have_room(void **state)
+{
+	struct plan plan;
+
+	(void)state;
+	for (uint64_t nbytes = 2 * MIB; nbytes <= 4 * GIB; nbytes *= 2) {
+		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
+
+		request.compression =
+			(struct compression_choice){ .mode = COMPRESS_ZSTD, .zstd_level = 9 };
+		plan_make(&request, &plan);
+		assert_int_equal(plan.n_fetchers, plan.n_readers);
+		request.n_ranks = 4;
+		plan_make(&request, &plan);
+		assert_in_range(plan.n_fetchers, plan.n_readers, 8);
+		if (plan.n_fetchers > plan.n_readers)
+			assert_in_range(plan.side_nbytes,
+					5 * plan.block_nbytes * (plan.n_writers + plan.n_fetchers),
+					nbytes / 16);
+	}
+	assert_int_equal(plan.n_fetchers, 8);
+}
+
 /* What a sort of that size holds of the blocks of its runs, at least. */
 static uint64_t index_of_runs_nbytes(const struct plan *plan)
 {
@@ -739,6 +763,7 @@ int main(void)
 		cmocka_unit_test(little_memory_has_few_ranges_of_what_is_copied_to_a_device),
 		cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
 		cmocka_unit_test(what_encodes_is_counted),
+		cmocka_unit_test(more_fetch_of_other_ranks_as_far_as_they_have_room),
 		cmocka_unit_test(index_of_runs_is_counted),
 		cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
 		cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
