@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/measure/estimate.h"
+
 enum { MOST_MERGED_RUNS = 64, MOST_DEVICE_NBYTES = 64 << 20 };
 
 /* Records on the device, and what their operations need. */
@@ -35,14 +37,6 @@ static bool refers(const struct trial *trial)
 static bool is_coded(const struct trial *trial)
 {
 	return trial->job->plan.shares_processors && layout_has_elements(trial->job->layout);
-}
-
-/* Of what is sorted and merged, for each record. */
-static uint64_t sorted_nbytes(const struct trial *trial)
-{
-	const struct layout *layout = trial->job->layout;
-
-	return refers(trial) ? layout->element_nbytes : layout->record_nbytes;
 }
 
 static size_t trial_scratch_nbytes(const struct trial *trial)
@@ -240,7 +234,8 @@ static double time_sort(struct trial *trial)
 	const uint64_t begin_ns = clock_now_ns();
 	int r = queue_sort(trial, 0, trial->n);
 
-	return trial_rate(trial, r, begin_ns, trial->n * sorted_nbytes(trial));
+	return trial_rate(trial, r, begin_ns,
+			  trial->n * estimate_sorted_nbytes(trial->job->layout));
 }
 
 /* Sort parts, then merge them. */
@@ -260,7 +255,7 @@ static double time_merge(struct trial *trial)
 		return 0;
 	begin_ns = clock_now_ns();
 	r = queue_merge(trial);
-	return trial_rate(trial, r, begin_ns, trial->n_runs * n * sorted_nbytes(trial));
+	return trial_rate(trial, r, begin_ns, trial->n_runs * n * estimate_merged_nbytes(layout));
 }
 
 /* What comes before a sort: a holds elements then. */

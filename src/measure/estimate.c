@@ -15,10 +15,41 @@ static void add_merge(const struct plan *plan, uint64_t fetched_nbytes, uint64_t
 	}
 }
 
-/* Of what is stored, the bytes that a merge of it counts: those of sorted records. */
-static uint64_t merged_nbytes(const struct layout *layout, uint64_t stored_nbytes)
+uint64_t estimate_sorted_nbytes(const struct layout *layout)
 {
-	return stored_nbytes / layout->item_nbytes * layout->record_nbytes;
+	return layout_has_elements(layout) ? layout->element_nbytes : layout->record_nbytes;
+}
+
+uint64_t estimate_merged_nbytes(const struct layout *layout)
+{
+	return layout_has_elements(layout) ? layout->element_nbytes : layout->item_nbytes;
+}
+
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+	return n < most ? n : most;
+}
+
+/* Of n records, those that sorted chunks have: none more than the limit. */
+static uint64_t in_chunks(const struct plan *plan, uint64_t limit, uint64_t n)
+{
+	const uint64_t chunk = plan->chunk_records;
+
+	if (!limit || limit >= chunk)
+		return n;
+	return n / chunk * limit + at_most(n % chunk, limit);
+}
+
+/*
+ * Of so many records that are merged, the bytes that are counted. Elements are looked through for
+ * equal ones once more; so is what is read of inputs, where equal ones may be neighbours.
+ */
+static uint64_t merged_nbytes(const struct plan_request *request, uint64_t n_records)
+{
+	const bool looks_again = request->unique &&
+				 (layout_has_elements(request->layout) || request->n_input_runs);
+
+	return n_records * estimate_merged_nbytes(request->layout) * (looks_again ? 2 : 1);
 }
 
 /* Codes that are stored as records are made of them, and made again, whenever they are stored. */
@@ -30,43 +61,71 @@ static void add_storing(const struct plan *plan, const struct layout *layout,
 		nbytes[STAGE_DECODE] += stored_nbytes;
 }
 
-void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads)
+static void load_runs(const struct plan *plan, const struct plan_request *request, uint64_t n,
+		      uint64_t coded_nbytes, uint64_t nbytes[static N_STAGES])
 {
+	const struct layout *layout = request->layout;
+	const uint64_t stored_nbytes = plan->spilled_nbytes + plan->kept_nbytes;
+	const uint64_t n_merged = in_chunks(plan, request->limit, plan->n_formed_records);
+
+	nbytes[STAGE_READ] = plan->expected_nbytes;
+	nbytes[STAGE_ENCODE] = coded_nbytes;
+	nbytes[STAGE_SORT] = n * estimate_sorted_nbytes(layout);
+	nbytes[STAGE_UPLOAD] = plan->copies ? plan->expected_nbytes : 0;
+	add_merge(plan, 0, merged_nbytes(request, n_merged), nbytes);
+	if (request->unique && layout_has_elements(layout)) /* of each chunk */
+		nbytes[STAGE_MERGE] += n * estimate_merged_nbytes(layout);
+	add_storing(plan, layout, stored_nbytes, nbytes);
+}
+
+static void load_passes(const struct plan *plan, const struct plan_request *request,
+			uint64_t nbytes[static N_STAGES])
+{
+	const uint64_t n_merged = plan->passes_merged_nbytes / request->layout->item_nbytes;
+
+	add_merge(plan, plan->passes_merged_nbytes, merged_nbytes(request, n_merged), nbytes);
+	add_storing(plan, request->layout, plan->passes_nbytes, nbytes);
+}
+
+/* Of n records: what is stored, inputs that are merged, and what is still in chunks. */
+static void load_merge(const struct plan *plan, const struct plan_request *request, uint64_t n,
+		       uint64_t coded_nbytes, uint64_t nbytes[static N_STAGES])
+{
+	const struct layout *layout = request->layout;
+	const uint64_t n_left = n - at_most(plan->n_formed_records, n);
+	const uint64_t n_stored = plan->last_stored_nbytes / layout->item_nbytes;
+	const uint64_t n_resident = plan->n_chunks && !plan->counted_nbytes ?
+					    in_chunks(plan, request->limit, n_left) :
+					    0;
+	const uint64_t n_written = request->limit ? at_most(n, request->limit) : n;
+
+	add_merge(plan, plan->last_stored_nbytes, merged_nbytes(request, n_stored + n_resident),
+		  nbytes);
+	nbytes[STAGE_DECODE] = coded_nbytes;
+	nbytes[STAGE_WRITE] = n_written * layout->output_nbytes;
+}
+
+void estimate_loads(const struct plan *plan, const struct plan_request *request,
+		    struct loads *ret_loads)
+{
+	const struct layout *layout = request->layout;
 	const uint64_t n = plan->expected_nbytes / layout->record_nbytes;
-	const uint64_t spilled_nbytes = plan->spilled_nbytes + plan->kept_nbytes;
 	/* Records become elements, and these records; beside a device apart that is no cost. */
 	const bool is_coded = plan->shares_processors && layout_has_elements(layout);
 	const uint64_t coded_nbytes = is_coded ? plan->expected_nbytes : 0;
-	const uint64_t sorted_nbytes = plan->gathered_nbytes ? n * plan->resident_nbytes :
-							       plan->expected_nbytes;
 	uint64_t(*nbytes)[N_STAGES] = ret_loads->nbytes;
 
 	*ret_loads = (struct loads){ 0 };
-	if (plan->n_chunks) {
-		nbytes[PHASE_RUNS][STAGE_READ] = plan->expected_nbytes;
-		nbytes[PHASE_RUNS][STAGE_ENCODE] = coded_nbytes;
-		nbytes[PHASE_RUNS][STAGE_SORT] = sorted_nbytes;
-		nbytes[PHASE_RUNS][STAGE_UPLOAD] = plan->copies ? plan->expected_nbytes : 0;
-		add_merge(plan, 0, merged_nbytes(layout, spilled_nbytes), nbytes[PHASE_RUNS]);
-		add_storing(plan, layout, spilled_nbytes, nbytes[PHASE_RUNS]);
-	}
+	if (plan->n_chunks)
+		load_runs(plan, request, n, coded_nbytes, nbytes[PHASE_RUNS]);
 	/* Pipes that are merged are stored as they come. */
-	if (!plan->n_chunks && spilled_nbytes) {
+	if (!plan->n_chunks && plan->spilled_nbytes) {
 		nbytes[PHASE_RUNS][STAGE_READ] = plan->expected_nbytes;
-		nbytes[PHASE_RUNS][STAGE_SPILL] = spilled_nbytes;
+		nbytes[PHASE_RUNS][STAGE_SPILL] = plan->spilled_nbytes;
 	}
-	if (plan->n_passes > 1) {
-		add_merge(plan, plan->passes_nbytes, merged_nbytes(layout, plan->passes_nbytes),
-			  nbytes[PHASE_PASSES]);
-		add_storing(plan, layout, plan->passes_nbytes, nbytes[PHASE_PASSES]);
-	}
-	add_merge(plan,
-		  plan->counted_nbytes ? plan->counted_nbytes :
-		  plan->n_chunks       ? spilled_nbytes :
-					 plan->expected_nbytes,
-		  sorted_nbytes, nbytes[PHASE_MERGE]);
-	nbytes[PHASE_MERGE][STAGE_DECODE] = coded_nbytes;
-	nbytes[PHASE_MERGE][STAGE_WRITE] = n * layout->output_nbytes;
+	if (plan->n_passes > 1)
+		load_passes(plan, request, nbytes[PHASE_PASSES]);
+	load_merge(plan, request, n, coded_nbytes, nbytes[PHASE_MERGE]);
 }
 
 /* Of the processors, the part that a stage has while it runs alone. */

@@ -10,8 +10,13 @@ struct loads {
 	uint64_t nbytes[N_PHASES][N_STAGES];
 };
 
-/* What the stages of this plan will move; the output is made of the layout's items. */
-void estimate_loads(const struct plan *plan, const struct layout *layout, struct loads *ret_loads);
+/* What the stages will move of what is planned; with -u, if no two records are equal. */
+void estimate_loads(const struct plan *plan, const struct plan_request *request,
+		    struct loads *ret_loads);
+
+/* Of a record, what a sort and a merge count: the element, where they handle nothing else. */
+uint64_t estimate_sorted_nbytes(const struct layout *layout);
+uint64_t estimate_merged_nbytes(const struct layout *layout);
 
 /*
  * What a stage can do in a phase, in bytes per second; 0: not known. Of several devices only one

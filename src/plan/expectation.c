@@ -35,6 +35,7 @@ struct expected_passes expect_passes(uint64_t n_runs, uint32_t fan_in)
 
 	if (n_runs <= fan_in)
 		return passes;
+	passes.n_merges = divide_up(n_runs - fan_in, fan_in - 1);
 	while (n_runs / full >= fan_in) {
 		full *= fan_in;
 		depth++;
@@ -83,20 +84,29 @@ static uint64_t run_records(const struct plan *plan)
 	return plan->spill_chunks * plan->chunk_records;
 }
 
-/* Of n records, those that n_runs hold which are spilled. */
+/* A checkpoint with -u also keeps what stayed in memory, as one more run. */
+static bool keeps_rest_of_unique(const struct plan_request *request, uint64_t n_runs)
+{
+	return request->keeps_index && request->unique && n_runs > 0;
+}
+
+/* Of n records, those that become n_runs which are spilled. */
 static uint64_t spilled_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n, uint64_t n_runs)
 {
 	uint64_t n_spilled = times(n_runs, run_records(plan));
 
-	/* A checkpoint with -u also keeps what stayed in memory. */
-	if (request->keeps_index && request->unique && n_runs)
+	if (keeps_rest_of_unique(request, n_runs))
 		n_spilled = n;
 	if (plan_has_ranks(request) && !plan->keeps_rest && !request->n_input_runs)
 		n_spilled = n;
-	if (request->limit)
-		n_spilled = at_most(n_spilled, times(n_runs, request->limit));
 	return at_most(n_spilled, n);
+}
+
+/* Of the records that become n_runs those that are left of them. */
+static uint64_t within_limit(const struct plan_request *request, uint64_t n, uint64_t n_runs)
+{
+	return request->limit ? at_most(n, times(n_runs, request->limit)) : n;
 }
 
 /* Of n records of one of several ranks, those that are stored in the end, as one more run. */
@@ -158,7 +168,9 @@ static void expect_count(const struct plan_request *request, struct plan *plan, 
 	if (plan->counted_nbytes == 0)
 		return;
 	plan->n_passes++;
+	plan->passes_merged_nbytes = plus(plan->passes_merged_nbytes, plan->counted_nbytes);
 	plan->passes_nbytes = plus(plan->passes_nbytes, plan->counted_nbytes);
+	plan->last_stored_nbytes = plan->counted_nbytes;
 	plan->temporary_nbytes = plus(stored_nbytes, plan->counted_nbytes);
 	if (!plan_has_ranks(request))
 		plan->temporary_nbytes = at_most(plan->temporary_nbytes,
@@ -187,14 +199,14 @@ static uint64_t taken_nbytes(const struct plan_request *request, const struct pl
 static uint64_t merging_nbytes(const struct plan_request *request, const struct plan *plan,
 			       uint64_t taken)
 {
-	const uint64_t of_passes =
-		taken_nbytes(request, plan, plan->n_spilled_runs, plan->passes_nbytes);
+	const uint64_t n_runs = at_least(plan->n_spilled_runs, plan->n_merges);
+	const uint64_t of_passes = taken_nbytes(request, plan, n_runs, plan->passes_nbytes);
 
 	/* A checkpoint gives nothing back before its next record is on the disk, nor do ranks. */
 	if (request->keeps_index || plan_has_ranks(request))
 		return of_passes;
-	/* Short runs are written and given back again and again, in pieces of whole pages. */
-	if (request->limit || request->unique)
+	/* With -u as short runs as any are written and given back, in pieces of whole pages. */
+	if (request->unique)
 		return plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes);
 	/* What waits to be given back may be of several passes, if they are short. */
 	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), of_passes);
@@ -217,6 +229,28 @@ static uint64_t most_nbytes(const struct plan_request *request, const struct pla
 	return nbytes;
 }
 
+/*
+ * What passes merge, and what comes of it. Of each merge no more is left than the limit, and if all
+ * runs are as short, no more goes into one either. They come out of (n - fan_in) + n_merges runs.
+ */
+static void expect_moves(const struct plan_request *request, const struct expected_passes *passes,
+			 uint64_t of_runs, uint64_t n_merged, struct plan *plan)
+{
+	const uint64_t most_nbytes = times(request->limit, request->layout->item_nbytes);
+
+	plan->passes_merged_nbytes = part_of(of_runs, n_merged, passes->n_moved);
+	plan->passes_nbytes = plan->passes_merged_nbytes;
+	plan->last_stored_nbytes = of_runs;
+	if (!request->limit || !passes->n_merges)
+		return;
+	plan->passes_nbytes = at_most(plan->passes_nbytes, times(passes->n_merges, most_nbytes));
+	plan->last_stored_nbytes = at_most(of_runs, times(plan->fan_in, most_nbytes));
+	if (!request->n_input_runs)
+		plan->passes_merged_nbytes =
+			at_most(plan->passes_merged_nbytes,
+				times(n_merged - plan->fan_in + passes->n_merges, most_nbytes));
+}
+
 void plan_expect(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t item_nbytes = request->layout->item_nbytes;
@@ -225,11 +259,14 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_runs = count_runs(request, plan, n);
 	/* Files are merged where they are; pipes are stored first, and any of them may be one. */
 	const bool merges_files = request->n_input_runs && !is_pipe(request);
-	const uint64_t n_spilled = merges_files ? 0 :
-				   request->n_input_runs ?
-						  n :
-						  spilled_records(request, plan, n, n_runs);
-	const uint64_t n_merged = merged_runs(request, n_runs);
+	const uint64_t n_formed = merges_files          ? 0 :
+				  request->n_input_runs ? n :
+							  spilled_records(request, plan, n, n_runs);
+	const uint64_t n_stored_runs = n_runs + keeps_rest_of_unique(request, n_runs);
+	const uint64_t n_spilled =
+		request->n_input_runs ? n_formed : within_limit(request, n_formed, n_stored_runs);
+	const uint64_t n_kept = kept_records(request, plan, n, n_runs);
+	const uint64_t n_merged = merged_runs(request, n_stored_runs);
 	struct expected_passes passes = expect_passes(n_merged, plan->fan_in);
 	uint64_t of_runs;
 
@@ -237,13 +274,15 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 		passes = (struct expected_passes){ .n = 1 };
 	plan->expected_nbytes = nbytes;
 	plan->is_endless = request->assumes_endless;
-	plan->n_spilled_runs = merges_files ? 0 : n_runs;
+	plan->n_spilled_runs = merges_files ? 0 : n_stored_runs;
+	plan->n_merges = passes.n_merges;
+	plan->n_formed_records = n_formed + n_kept;
 	plan->n_passes = passes.n;
 	plan->spilled_nbytes = times(n_spilled, item_nbytes);
-	plan->kept_nbytes = times(kept_records(request, plan, n, n_runs), item_nbytes);
+	plan->kept_nbytes = times(n_kept, item_nbytes);
 	of_runs = merges_files ? times(n, item_nbytes) :
 				 plus(plan->spilled_nbytes, plan->kept_nbytes);
-	plan->passes_nbytes = part_of(of_runs, n_merged, passes.n_moved);
+	expect_moves(request, &passes, of_runs, n_merged, plan);
 	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
 	expect_count(request, plan, n);
 	plan->most_temporary_nbytes = most_nbytes(request, plan);

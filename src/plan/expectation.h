@@ -11,8 +11,9 @@
 
 /* Merges until at most fan_in runs are left, as merge_passes() does them, of runs of one size. */
 struct expected_passes {
-	uint32_t n;       /* merges that a record goes through at most, the final one included */
-	uint64_t n_moved; /* runs' worth that are moved before the final one */
+	uint32_t n;        /* merges that a record goes through at most, the final one included */
+	uint64_t n_moved;  /* runs' worth that are moved before the final one */
+	uint64_t n_merges; /* before the final one */
 };
 
 struct expected_passes expect_passes(uint64_t n_runs, uint32_t fan_in);

@@ -155,7 +155,10 @@ struct plan {
 	uint32_t n_passes;       /* merges that a record goes through, the final one included */
 	uint64_t spilled_nbytes; /* when runs are formed, ... */
 	uint64_t kept_nbytes;   /* and stored then, too, in memory: what ranks have left; and ... */
-	uint64_t passes_nbytes; /* ... by merges before the final one */
+	uint64_t passes_nbytes; /* ... by merges before the final one, n_merges, ... */
+	uint64_t n_merges, passes_merged_nbytes; /* ... of so much; with a limit less comes out */
+	uint64_t n_formed_records;   /* of the input, that become stored runs as they are formed */
+	uint64_t last_stored_nbytes; /* what the final merge has of stored runs, or of inputs */
 	uint64_t counted_nbytes; /* of these, by the last, if records are counted before; or 0 */
 	/* Stored at the same time, and the space for that; less if it shrinks, or with -u. */
 	uint64_t temporary_nbytes, most_temporary_nbytes;

@@ -105,10 +105,10 @@ static void put_runs(struct making *making, json_t *object)
 	const uint64_t run_nbytes = plan->spill_chunks * plan->chunk_records * plan->record_nbytes;
 
 	put(making, object, "chunks", number_of(plan->n_chunks));
-	put(making, object, "chunk_bytes", number_of(plan->chunk_nbytes));
+	put(making, object, "chunk_bytes", number_of(plan->chunk_records * plan->record_nbytes));
+	put(making, object, "chunk_buffer_bytes", number_of(plan->chunk_nbytes));
 	put(making, object, "lanes", number_of((uint64_t)plan->n_devices * plan->n_lanes));
 	put(making, object, "fits", json_boolean(plan->fits));
-	put(making, object, "runs_spilled", known(!plan->is_endless, plan->n_spilled_runs));
 	put(making, object, "run_bytes", number_of(run_nbytes));
 	put(making, object, "packs", json_boolean(plan->packs));
 }
@@ -120,6 +120,7 @@ static json_t *plan_of(struct making *making)
 
 	if (plan->n_chunks)
 		put_runs(making, object);
+	put(making, object, "runs_spilled", known(!plan->is_endless, plan->n_spilled_runs));
 	put(making, object, "windows", number_of(plan->n_windows));
 	put(making, object, "window_bytes", number_of(plan->window_nbytes));
 	put(making, object, "block_bytes", number_of(plan->block_nbytes));

@@ -36,6 +36,21 @@ static void tell_size(const struct listener *listener, const char *name, uint64_
 	tell_row(listener, name, "%s%s", size, more);
 }
 
+/* Of records in which elements stand for them, a buffer is not as long as what it is for. */
+static void tell_chunks(const struct listener *to, const struct plan *plan)
+{
+	const uint64_t nbytes = plan->chunk_records * plan->record_nbytes;
+	char size[32], of_input[32], records[64] = "";
+
+	size_format(plan->chunk_nbytes, size);
+	size_format(nbytes, of_input);
+	if (nbytes != plan->chunk_nbytes)
+		snprintf(records, sizeof records, " for %s of the%s input", of_input,
+			 plan->mapped_nbytes ? " mapped" : "");
+	tell_row(to, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted at a time", plan->n_chunks,
+		 size, records, plan->n_devices * plan->n_lanes);
+}
+
 /* Is it not known, and nobody has said, how much will come? */
 static bool is_open(const struct plan *plan)
 {
@@ -144,7 +159,6 @@ static void tell_merge(const struct listener *to, const struct plan *plan)
 void plan_tell(const struct plan *plan, plan_row *row, void *context)
 {
 	const struct listener to = { row, context };
-	char size[32];
 
 	tell_row(&to, "device", "%s", plan->device);
 	tell_input(&to, plan);
@@ -154,9 +168,7 @@ void plan_tell(const struct plan *plan, plan_row *row, void *context)
 	if (plan->copies)
 		tell_device(&to, plan);
 	if (plan->n_chunks) {
-		size_format(plan->chunk_nbytes, size);
-		tell_row(&to, "chunks", "%" PRIu64 " buffers of %s, %u sorted at a time",
-			 plan->n_chunks, size, plan->n_devices * plan->n_lanes);
+		tell_chunks(&to, plan);
 		tell_runs(&to, plan);
 	}
 	tell_merge(&to, plan);

@@ -45,7 +45,7 @@ static struct loads loads_of(const struct sort_spec *spec, const struct job *job
 {
 	struct loads loads;
 
-	estimate_loads(&job->plan, job->layout, &loads);
+	estimate_loads(&job->plan, &job->request, &loads);
 	if (spec->verify)
 		loads.nbytes[PHASE_CHECK][STAGE_VERIFY] = loads.nbytes[PHASE_MERGE][STAGE_WRITE];
 	return loads;

@@ -45,7 +45,7 @@ void facts_note_plan(const struct plan *plan, struct sort_facts *facts)
 	memcpy(facts->backend, plan->device, sizeof facts->backend);
 	facts->plan = *plan;
 	facts->buffer_nbytes = plan->memory_nbytes + plan->exchange_nbytes;
-	facts->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	facts->chunk_nbytes = plan->n_chunks ? plan->chunk_records * plan->record_nbytes : 0;
 	facts->input_is_mapped = plan->mapped_nbytes > 0;
 }
 

@@ -26,7 +26,7 @@ static void expect_phases(const struct sort *sort)
 	const struct job *job = &sort->job;
 	const uint64_t n = job->plan.expected_nbytes / job->layout->record_nbytes;
 
-	stats_expect(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
+	stats_expect(job->stats, PHASE_PASSES, job->plan.passes_merged_nbytes);
 	expect_output(sort, (n < job->limit ? n : job->limit) * job->layout->output_nbytes);
 }
 
@@ -230,7 +230,7 @@ int runs_reduce(struct sort *sort)
 	int r;
 
 	if (run_store_n_stored(store) > job->plan.fan_in || must_count(sort))
-		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_nbytes);
+		stats_begin_phase(job->stats, PHASE_PASSES, job->plan.passes_merged_nbytes);
 	r = merge_passes(job, store, memory_nbytes, &sort->account.ledger, &n_passes);
 	if (r == 0 && must_count(sort)) {
 		r = merge_to_run(job, store, 0, store->n, memory_nbytes, &sort->account.ledger);

@@ -118,6 +118,28 @@ def ranks(what, *arguments, pipe=None):
     return said
 
 
+def bytes_of(phases):
+    return {(phase['name'], stage['name']): stage['bytes']
+            for phase in phases for stage in phase['stages'] if stage['bytes']}
+
+
+def does_as_said(*arguments):
+    """What moves is what was said, if no two keys are equal."""
+    what = ' '.join(arguments)
+    said = json.loads(run('--explain=json', *arguments, '-o', 'output'))
+    run('--stats-json=stats', *arguments, '-o', 'output')
+    with open('stats') as stats:
+        did = json.load(stats)
+    claim(did['chunk_bytes'] == said['plan'].get('chunk_bytes', 0), f'{what}: chunks')
+    for name in 'runs_spilled', 'passes':
+        claim(did[name] == said['plan'][name], f'{what}: {name}')
+    claim(did['peak_temporary_bytes'] <= said['temporary']['needed_bytes'], f'{what}: space')
+    moves, moved = bytes_of(said['phases']), bytes_of(did['phases'])
+    for key in moves.keys() | moved.keys():
+        claim(moves.get(key) == moved.get(key),
+              f'{what}: {key}: said {moves.get(key)}, moved {moved.get(key)}')
+
+
 SIZES = {'1 TB': 10 ** 12, '100 TB': 10 ** 14, '1 PB': 10 ** 15}
 
 
@@ -222,6 +244,13 @@ def main():
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
+    for arguments in ['-u'], ['--limit=1000'], ['--index'], ['-S', '1M', '-u'], \
+            ['-S', '1M', '--limit=1000'], ['-S', '1M', '--batch-size=3', '--index'], \
+            ['-S', '1M', '--limit=1000', '--parts=3']:
+        does_as_said(*arguments, 'keys')
+    does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
+    run('keys', '-o', 'sorted')
+    does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                      '../../docs/cluster.md'))
     return claims.status()

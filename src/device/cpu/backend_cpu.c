@@ -185,7 +185,7 @@ static void cpu_decode_codes(const struct decode_op *op)
 		return lane_pool_queue(lane, run_##verb, op, sizeof *op);                          \
 	}
 
-OPERATION(copy, copy_op, STAGE_FETCH, op->n)
+OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory: fetched already, if at all */
 OPERATION(encode_codes, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode_codes, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(encode_references, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)

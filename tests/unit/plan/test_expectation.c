@@ -223,6 +223,43 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 	assert_int_equal(none.temporary_nbytes, 0);
 }
 
+/* What is left in memory is a run of its own then. */
+static void checkpoint_of_unique_keeps_one_run_more(void **state)
+{
+	struct plan_request request = { .input_nbytes = 54 * MIB,
+					.memory_nbytes = 8 * MIB,
+					.keeps_index = true };
+	const struct plan plain = plan_on(request, false);
+	struct plan unique;
+
+	(void)state;
+	request.unique = true;
+	unique = plan_on(request, false);
+	assert_int_equal(unique.n_spilled_runs, plain.n_spilled_runs + 1);
+	assert_int_equal(unique.spilled_nbytes, 54 * MIB);
+	assert_int_equal(unique.n_formed_records, 54 * MIB);
+}
+
+/* Of as many runs as come together, no more than the limit. */
+static void with_a_limit_no_merge_gives_more(void **state)
+{
+	const struct plan plan = plan_on((struct plan_request){ .input_nbytes = 54 * MIB,
+								.memory_nbytes = MIB,
+								.batch_size = 3,
+								.limit = 1000 },
+					 false);
+	const uint64_t n_out = plan.n_spilled_runs - plan.fan_in;
+	const uint64_t n_merges = (n_out + plan.fan_in - 2) / (plan.fan_in - 1);
+
+	(void)state;
+	assert_true(plan.n_spilled_runs > 100);
+	assert_int_equal(plan.spilled_nbytes, plan.n_spilled_runs * 1000);
+	assert_int_equal(plan.passes_nbytes, n_merges * 1000);
+	assert_int_equal(plan.passes_merged_nbytes, (n_out + n_merges) * 1000);
+	assert_int_equal(plan.last_stored_nbytes, plan.fan_in * 1000);
+	assert_true(plan.n_formed_records > 40 * MIB);
+}
+
 static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64_t input_nbytes)
 {
 	return plan_on((struct plan_request){ .input_nbytes = input_nbytes,
@@ -276,6 +313,8 @@ int main(void)
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
 		cmocka_unit_test(pipes_that_are_merged_are_stored),
 		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
+		cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
+		cmocka_unit_test(with_a_limit_no_merge_gives_more),
 		cmocka_unit_test(what_ranks_have_left_is_stored_once_and_not_counted),
 		cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
 	};
