@@ -7,6 +7,7 @@
  */
 #include "src/plan/expectation.h"
 
+#include "io/codec/zst_writer.h"
 #include "io/store/block_writer.h"
 #include "io/store/run_file.h"
 #include "io/store/spill.h"
@@ -212,6 +213,21 @@ static uint64_t merging_nbytes(const struct plan_request *request, const struct 
 	return at_most(plus(2 * spill_lag_nbytes(taken), plan->merge_nbytes), of_passes);
 }
 
+/* That for the frames of n records, none of which shrinks, beside the runs of all ranks. */
+static uint64_t frames_nbytes(const struct plan_request *request, uint64_t n)
+{
+	const uint64_t n_own = request->limit ? at_most(n, request->limit) : n;
+	const uint64_t nbytes = times(n_own, request->layout->output_nbytes);
+	const uint64_t n_frames = plus(divide_up(nbytes, ZST_WRITER_FRAME_NBYTES),
+				       UINT64_C(1) + request->n_part_files);
+
+	if (!request->keeps_frames)
+		return 0;
+	/* What cannot be compressed grows. */
+	return plus(nbytes,
+		    times(n_frames, pages_up(ZST_WRITER_FRAME_NBYTES / 256) + SPILL_ALIGN_NBYTES));
+}
+
 /* The space for all that is stored at once. */
 static uint64_t most_nbytes(const struct plan_request *request, const struct plan *plan)
 {
@@ -285,5 +301,6 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	expect_moves(request, &passes, of_runs, n_merged, plan);
 	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
 	expect_count(request, plan, n);
-	plan->most_temporary_nbytes = most_nbytes(request, plan);
+	plan->most_temporary_nbytes =
+		plus(most_nbytes(request, plan), frames_nbytes(request, n));
 }

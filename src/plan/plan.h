@@ -89,6 +89,8 @@ struct plan_request {
 	bool keeps_index; /* also in the records of a checkpoint, which keeps runs */
 	bool unique;
 	uint64_t limit; /* of the records of a run; 0: none */
+	/* Several ranks compress the output: what each has made is stored until all have theirs. */
+	bool keeps_frames;
 	/*
 	 * Of a pipe, what is to be said something about: an input of that size, or, if endless, so
 	 * much in the middle of it. 0: nothing.

@@ -143,6 +143,7 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.compression = spec->compression,
 		.stores_codes = job->layout->stores_elements,
 		.keeps_index = spec->checkpoint_path,
+		.keeps_frames = sort_spec_exchanges(spec) && spec->zstd_level,
 		.unique = job->unique,
 		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
 		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :

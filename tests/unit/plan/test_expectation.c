@@ -199,6 +199,29 @@ static void pipes_that_are_merged_are_stored(void **state)
 	assert_int_equal(plan.temporary_nbytes, 0);
 }
 
+/* What ranks compress waits for the others, and may not shrink: so much more space is taken. */
+static uint64_t frames_take_nbytes(uint64_t limit)
+{
+	struct plan_request request = { .memory_nbytes = 8 * MIB,
+					.input_nbytes = 54 * MIB,
+					.limit = limit,
+					.n_ranks = 3 };
+	const struct plan plain = plan_on(request, false);
+	struct plan framed;
+
+	request.keeps_frames = true;
+	framed = plan_on(request, false);
+	assert_int_equal(framed.temporary_nbytes, plain.temporary_nbytes);
+	return framed.most_temporary_nbytes - plain.most_temporary_nbytes;
+}
+
+static void what_ranks_compress_takes_space_beside_their_runs(void **state)
+{
+	(void)state;
+	assert_in_range(frames_take_nbytes(0), 54 * MIB, 55 * MIB);
+	assert_in_range(frames_take_nbytes(MIB), MIB, 2 * MIB);
+}
+
 /* In an order that is written, with -u, of a header that says how many there are. */
 static void counting_first_is_a_pass_and_takes_space(void **state)
 {
@@ -312,6 +335,7 @@ int main(void)
 		cmocka_unit_test(what_is_stored_of_a_record_counts),
 		cmocka_unit_test(of_a_pipe_what_is_assumed_is_expected),
 		cmocka_unit_test(pipes_that_are_merged_are_stored),
+		cmocka_unit_test(what_ranks_compress_takes_space_beside_their_runs),
 		cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
 		cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
 		cmocka_unit_test(with_a_limit_no_merge_gives_more),
