@@ -1,8 +1,8 @@
 #!/bin/sh
 # nodes - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
 #
-# MPIRUN, of Open MPI, and EXCHANGE say where the programs are. Skipped where no namespaces can be
-# made.
+# MPIRUN, of Open MPI, EXCHANGE and GSORT_MPI say where the programs are; the last may be unset.
+# Skipped where no namespaces can be made.
 #
 #	namespace  switch: mpirun        node 1          node 2
 #	             bridge ------------ eth0            eth0
@@ -48,14 +48,20 @@ make_nodes() {
 	done
 }
 
-# ranks N ARGUMENT...: N on each node
-ranks() {
+# launch N PROGRAM ARGUMENT...: N ranks on each node
+launch() {
 	n=$1
 	shift
 	ip netns exec "$switch" "$MPIRUN" --mca plm_rsh_agent "$work/agent" \
 		--mca plm_rsh_no_tree_spawn 1 --mca btl self,tcp \
 		--mca oob_tcp_if_include $network.0/24 --mca btl_tcp_if_include $network.0/24 \
-		--host "${id}a:$n,${id}b:$n" "$EXCHANGE" "$@" >"$work/said" 2>&1 </dev/null
+		--host "${id}a:$n,${id}b:$n" "$@" >"$work/said" 2>&1 </dev/null
+}
+
+ranks() {
+	n=$1
+	shift
+	launch "$n" "$EXCHANGE" "$@"
 }
 
 # left: processes of EXCHANGE that there are
@@ -125,6 +131,32 @@ stop_one() {
 	done)"
 }
 
+# differs WHAT TEXT COMMAND: of what the ranks see the second node mounts something else
+differs() {
+	echo "$3" >"$work/${id}b.mounts"
+	launch 1 "$GSORT_MPI" "$work/random" -o "$work/out/x"
+	is=$?
+	rm "$work/${id}b.mounts"
+	[ $is -eq 2 ] || broken "$1: status $is"
+	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/said" || broken "$1: nobody says $2"
+	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
+}
+
+# Two nodes see the same files, and sort; or they do not.
+sort_on_nodes() {
+	mkdir "$work/out"
+	head -c 800000 /dev/urandom >"$work/random"
+	head -c 80000 "$work/random" >"$work/short"
+	"$GSORT_MPI" "$work/random" -o "$work/expected" || broken 'one rank sorts'
+	launch 2 "$GSORT_MPI" -T "$work" "$work/random" -o "$work/out/x" || broken 'nodes sort'
+	cmp "$work/expected" "$work/out/x" || broken 'nodes sort to something else'
+	rm -f "$work/out/x"
+	differs 'an input' "$work/random is another file here" \
+		"mount --bind $work/short $work/random"
+	differs 'the directory of the output' "$work/out/x is in another directory here" \
+		"mount -t tmpfs none $work/out"
+}
+
 cut_link() {
 	ip -n "$switch" link set "${id}b" down
 }
@@ -137,7 +169,9 @@ cat >"$work/agent" <<-'AGENT'
 	# agent - in place of ssh: agent HOST COMMAND...
 	node=$1
 	shift
-	exec ip netns exec "$node" unshare -u sh -c "hostname $node; $*"
+	mounts=$(dirname "$0")/$node.mounts
+	[ -e "$mounts" ] || mounts=/dev/null
+	exec ip netns exec "$node" unshare -mu sh -c "hostname $node; . $mounts; $*"
 AGENT
 chmod +x "$work/agent"
 name=$(basename "$EXCHANGE" | cut -c1-15)
@@ -149,6 +183,7 @@ unset MALLOC_PERTURB_
 
 ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"
 grep -q '^4 ranks: all arrived' "$work/said" || broken 'ranks on two nodes'
+[ -z "${GSORT_MPI:-}" ] || sort_on_nodes
 befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" stop_one
 befall 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
 exit $broken
