@@ -187,6 +187,31 @@ static uint64_t find_enough_mib(const struct job *job, const struct sort_spec *s
 	return enough;
 }
 
+/* Would it be enough for a sort that begins? */
+static bool is_enough_to_begin(const struct job *job)
+{
+	struct plan_request request = job->request;
+	struct plan plan;
+
+	request.least_block_nbytes = 0;
+	plan_make(&request, &plan);
+	return plan.is_enough;
+}
+
+/* What an earlier start with more memory has stored comes back in the blocks that it had. */
+static int fail_blocks(const struct job *job, const struct sort_spec *spec, const char *has,
+		       const char *needed)
+{
+	char block[32];
+
+	size_format(job->request.least_block_nbytes, block);
+	return fail_hint(-E2BIG, HINT_MEMORY_NEEDED, find_enough_mib(job, spec),
+			 "%s of memory, and %d MiB besides, are enough to begin, and too little to "
+			 "go on: what the checkpoint has was stored with more memory, in blocks of "
+			 "%s, and to merge a block of each run takes %s",
+			 has, PLAN_BESIDE_NBYTES >> 20, block, needed);
+}
+
 int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
@@ -196,6 +221,8 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 		return 0;
 	size_format_down(plan->memory_nbytes, has);
 	size_format_up(plan->total_nbytes, needed);
+	if (job->request.least_block_nbytes && is_enough_to_begin(job))
+		return fail_blocks(job, spec, has, needed);
 	size_format_up(plan->full_index_nbytes, index);
 	size_format_up(job->request.streams_nbytes, streams);
 	return fail_hint(

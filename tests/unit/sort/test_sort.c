@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 #include "src/base/messages.h"
+#include "src/sort/setup_inside.h"
 #include "tests/support/io_fixture.h"
+#include "tests/support/messages_heard.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -145,6 +147,38 @@ static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
+/* It said what the index and the inputs took, KiB, of what was needed, and nothing of blocks. */
+static void too_little_memory_to_go_on_is_told_by_the_blocks(void **state)
+{
+	const char *const input = input_path;
+	const struct backend_config config = { .n_threads = 2 };
+	const struct sort_spec spec = spec_of(&input);
+	struct job job = { .n_workers = 1 };
+	struct device *device;
+	struct layout layout;
+
+	(void)state;
+	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
+	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
+	job.layout = &layout;
+	job.request = (struct plan_request){ .layout = &layout,
+					     .device = device,
+					     .input_nbytes = 64 << 20,
+					     .n_threads = 2,
+					     .memory_nbytes = spec.memory_nbytes };
+	plan_make(&job.request, &job.plan);
+	assert_int_equal(setup_check_memory(&job, &spec), 0);
+	job.request.least_block_nbytes = 16 << 20;
+	plan_make(&job.request, &job.plan);
+	messages_reset(true);
+	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
+	assert_non_null(strstr(messages_last(), "stored with more memory, in blocks of 16 MiB"));
+	assert_int_equal(messages_last_hint(), HINT_MEMORY_NEEDED);
+	input_close(job.input);
+	device_close(device);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
@@ -152,6 +186,7 @@ int main(void)
 		FIXTURE(spec_is_all_that_is_needed),
 		FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
 		FIXTURE(explanation_is_returned_and_nothing_is_written),
+		FIXTURE(too_little_memory_to_go_on_is_told_by_the_blocks),
 		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
 	};
 
