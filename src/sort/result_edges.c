@@ -188,6 +188,13 @@ static int write_edge(struct result *result, const struct edge *edge, unsigned f
 	return output_write_at(result->outputs[edge->file], edge->offset, edge->data, edge->nbytes);
 }
 
+/* What is stored of frames is cut at stripes of the file, which may be longer than a frame. */
+static size_t most_edge_nbytes(const struct result *result)
+{
+	return sizeof(struct edge) +
+	       (result->frames_are_made ? result->file_stripe_nbytes : result->stripe_nbytes);
+}
+
 /* One after the other, in any order. */
 static int write_edges(struct result *result, uint64_t n, struct edge *room)
 {
@@ -197,7 +204,7 @@ static int write_edges(struct result *result, uint64_t n, struct edge *room)
 		struct ranks_transfer transfer;
 
 		r = ranks_receive_up_to(result->spec->ranks, RANKS_ANY, RANKS_TAG_EDGES, room,
-					sizeof *room + result->stripe_nbytes, &transfer);
+					most_edge_nbytes(result), &transfer);
 		if (r == 0)
 			r = ranks_wait(result->spec->ranks, &transfer);
 		if (r == 0)
@@ -240,7 +247,7 @@ static int send_edges(struct result *result)
 
 static int receive_edges(struct result *result, uint64_t n)
 {
-	struct edge *room = malloc(sizeof *room + result->stripe_nbytes);
+	struct edge *room = malloc(most_edge_nbytes(result));
 	int r = room ? write_edges(result, n, room) :
 		       fail(-ENOMEM, "no memory for what other ranks have begun");
 

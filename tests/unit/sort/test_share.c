@@ -142,6 +142,16 @@ int __wrap_frames_keep_content(struct frames *frames, uint64_t offset, const voi
 		       __real_frames_keep_content(frames, offset, data, nbytes);
 }
 
+/* Wrapped, for file systems that prefer longer ones; 0: as it is. */
+static uint64_t preferred_nbytes;
+
+uint64_t __real_output_stripe_nbytes(const struct output *output);
+uint64_t __wrap_output_stripe_nbytes(const struct output *output);
+uint64_t __wrap_output_stripe_nbytes(const struct output *output)
+{
+	return preferred_nbytes ? preferred_nbytes : __real_output_stripe_nbytes(output);
+}
+
 static bool is_cut_too_often(const struct sort_spec *spec)
 {
 	return n_cut > 1u + (spec->unique || spec->parts_at_keys);
@@ -436,6 +446,20 @@ static void compressed_output_is_that_of_one_process(void **state)
 	asked.spec.unique = true;
 	asked.spec.verify = true;
 	check(&asked, 3);
+}
+
+/* Frames that did not shrink are longer than what they hold. */
+static void stripes_of_a_file_may_be_longer_than_frames(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	fill_pattern(numbers, sizeof numbers, 2);
+	write_file(few_path, numbers, sizeof numbers);
+	preferred_nbytes = 4 << 20;
+	ask_compressed(&asked, "u16", 48, random_path, few_path);
+	check(&asked, 3);
+	preferred_nbytes = 0;
 }
 
 /* What several ranks have of a frame goes to one, in any order. */
@@ -1531,6 +1555,7 @@ static int run_same(void)
 		FIXTURE(no_two_ranks_write_to_one_stripe),
 		FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
 		FIXTURE(compressed_output_is_that_of_one_process),
+		FIXTURE(stripes_of_a_file_may_be_longer_than_frames),
 		FIXTURE(edges_of_frames_may_overtake_each_other),
 		FIXTURE(some_ranks_compress_nothing),
 		FIXTURE(whatever_order_messages_come_in),
