@@ -301,6 +301,5 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	expect_moves(request, &passes, of_runs, n_merged, plan);
 	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
 	expect_count(request, plan, n);
-	plan->most_temporary_nbytes =
-		plus(most_nbytes(request, plan), frames_nbytes(request, n));
+	plan->most_temporary_nbytes = plus(most_nbytes(request, plan), frames_nbytes(request, n));
 }

@@ -202,10 +202,9 @@ static void pipes_that_are_merged_are_stored(void **state)
 /* What ranks compress waits for the others, and may not shrink: so much more space is taken. */
 static uint64_t frames_take_nbytes(uint64_t limit)
 {
-	struct plan_request request = { .memory_nbytes = 8 * MIB,
-					.input_nbytes = 54 * MIB,
-					.limit = limit,
-					.n_ranks = 3 };
+	struct plan_request request = {
+		.memory_nbytes = 8 * MIB, .input_nbytes = 54 * MIB, .limit = limit, .n_ranks = 3
+	};
 	const struct plan plain = plan_on(request, false);
 	struct plan framed;
 
