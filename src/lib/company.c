@@ -152,19 +152,10 @@ int company_report(struct gsort *sort)
 	return r;
 }
 
-static unsigned count_neighbours(const struct ranks *ranks)
-{
-	const char *host = ranks_host(ranks, ranks_rank(ranks));
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ranks_size(ranks); i++)
-		n += strcmp(ranks_host(ranks, i), host) == 0;
-	return n;
-}
-
 void company_share_machine(struct ranks *ranks, struct sort_spec *spec)
 {
-	const unsigned n = count_neighbours(ranks), n_cpus = cpus_available("");
+	unsigned first;
+	const unsigned n = ranks_count_neighbours(ranks, &first), n_cpus = cpus_available("");
 	const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (spec->memory_nbytes == 0)

@@ -41,7 +41,8 @@ struct job {
 	uint64_t first_record;       /* of the input: those before are in runs already */
 	bool has_end;                /* those from end_record on are another rank's */
 	uint64_t end_record;
-	struct stats *stats; /* may be NULL */
+	unsigned n_neighbours; /* of such jobs, that share this machine's memory; 0: it is alone */
+	struct stats *stats;   /* may be NULL */
 
 	/* Opened by setup_open() */
 	struct worker *workers; /* n_workers, at least one */

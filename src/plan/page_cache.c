@@ -10,7 +10,8 @@ static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;
 
 enum page_cache_use page_cache_use(const struct job *job, uint64_t nbytes)
 {
-	const uint64_t available = memory_available_nbytes("");
+	const unsigned n_jobs = job->n_neighbours ? job->n_neighbours : 1;
+	const uint64_t available = memory_available_nbytes("") / n_jobs;
 	uint64_t taken = job->plan.memory_nbytes;
 
 	/*

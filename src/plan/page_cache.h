@@ -12,7 +12,7 @@ enum page_cache_use {
 	PAGE_CACHE_IS_TOO_SMALL /* for them, beside what the plan takes: they are to pass it by */
 };
 
-/* For nbytes of files, of a job that is planned. */
+/* For nbytes of files, of a job that is planned; its neighbours write as much. */
 enum page_cache_use page_cache_use(const struct job *job, uint64_t nbytes);
 
 /* Before anything is stored there. */

@@ -541,6 +541,19 @@ const char *ranks_host(const struct ranks *ranks, unsigned rank)
 	return ranks->hosts ? ranks->hosts[rank] : "?";
 }
 
+unsigned ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first)
+{
+	const char *host = ranks_host(ranks, ranks->rank);
+	unsigned n = 0;
+
+	for (unsigned i = ranks->size; i-- > 0;)
+		if (strcmp(ranks_host(ranks, i), host) == 0) {
+			*ret_first = i;
+			n++;
+		}
+	return n;
+}
+
 void ranks_abort(struct ranks *ranks, int status)
 {
 	guard_begin_end(ranks->guard, status);

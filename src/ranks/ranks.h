@@ -101,6 +101,9 @@ unsigned ranks_size(const struct ranks *ranks);
 /* The name of the machine that a rank is on; as long as `ranks`. */
 const char *ranks_host(const struct ranks *ranks, unsigned rank);
 
+/* How many ranks are on this one's machine, with it; *ret_first: the first of them. */
+unsigned ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first);
+
 /*
  * Collectives: every rank calls the same ones in the same order, a thread at a time. They return 0
  * or a negative errno.

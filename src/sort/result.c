@@ -12,6 +12,7 @@
 #include "src/base/memory_limit.h"
 #include "src/base/messages.h"
 #include "src/plan/page_cache.h"
+#include "src/ranks/ranks.h"
 #include "src/sort/account.h"
 #include "src/sort/setup.h"
 
@@ -270,10 +271,18 @@ static void stop_readying(struct result *result)
 		output_stop_readying(result->outputs[i]);
 }
 
-static void choose_way(struct result *result, uint64_t nbytes)
+/* Of ranks each writes nearly as much. */
+enum page_cache_use result_use(const struct result *result)
 {
-	const enum page_cache_use use = page_cache_use(result->job, nbytes);
+	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
+	const unsigned n = result->spec->ranks ? ranks_size(result->spec->ranks) : 1;
 
+	return nbytes == OUTPUT_SIZE_UNKNOWN ? PAGE_CACHE_HOLDS :
+					       page_cache_use(result->job, nbytes / n);
+}
+
+static void choose_way(struct result *result, enum page_cache_use use)
+{
 	for (uint32_t i = 0; i < result->n_files; i++)
 		if (!result->outputs[i])
 			continue;
@@ -283,14 +292,12 @@ static void choose_way(struct result *result, uint64_t nbytes)
 			output_write_behind(result->outputs[i]);
 }
 
-void result_choose_way(struct result *result)
+void result_choose_way(struct result *result, enum page_cache_use use)
 {
-	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
-
+	result->use = use;
 	if (!result->job->plan.fits)
 		stop_readying(result); /* what is stored needs the memory more */
-	if (nbytes != OUTPUT_SIZE_UNKNOWN)
-		choose_way(result, nbytes);
+	choose_way(result, use);
 }
 
 /* How much has come through a pipe is known only now. */
@@ -300,7 +307,7 @@ void result_choose_way_late(struct result *result, uint64_t nbytes)
 
 	if (input_total_nbytes(result->job->input) == INPUT_SIZE_UNKNOWN && !spec->merges &&
 	    !spec->zstd_level)
-		choose_way(result, nbytes);
+		choose_way(result, page_cache_use(result->job, nbytes));
 }
 
 /* --- the end --- */

@@ -19,6 +19,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/exchange/frames.h"
 #include "src/merge/sink.h"
+#include "src/plan/page_cache.h"
 #include "src/sort/around.h"
 #include "src/sort/part_notes.h"
 
@@ -60,6 +61,7 @@ struct result {
 	bool is_framed;              /* all compress: then a stripe is a frame, ... */
 	uint64_t file_stripe_nbytes; /* ... and this one of the file */
 	bool frames_are_made;        /* by all */
+	enum page_cache_use use;     /* that ranks of this machine have chosen together */
 	bool is_joined;              /* another rank has begun it, and gives it its name */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];
@@ -111,10 +113,12 @@ bool result_is_ordered(const struct result *result);
 void result_make_ready(struct result *result);
 
 /*
- * Choose the way to where it is to lie, when the job is planned; and, if only then it is known how
- * large it will be, when all runs are there, which make nbytes.
+ * What it may do to the page cache, when the job is planned, and have it go that way to where it is
+ * to lie; or, if only then it is known how large it will be, when all runs are there, which make
+ * nbytes.
  */
-void result_choose_way(struct result *result);
+enum page_cache_use result_use(const struct result *result);
+void result_choose_way(struct result *result, enum page_cache_use use);
 void result_choose_way_late(struct result *result, uint64_t nbytes);
 
 /*

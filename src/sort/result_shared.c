@@ -149,7 +149,7 @@ int result_join_parts(struct result *result)
 		r = join_part_or_end(result, i);
 	}
 	if (r == 0)
-		result_choose_way(result);
+		result_choose_way(result, result->use);
 	return r;
 }
 

@@ -112,14 +112,12 @@ static int open_workers(struct job *job, const struct backend *backend, const st
 	return workers_open(job, backend, setup->spec, &wish);
 }
 
-static void choose_way_of_spill(struct job *job)
+enum page_cache_use setup_spill_use(const struct job *job)
 {
-	enum page_cache_use use = page_cache_use(job, job->plan.temporary_nbytes);
+	const enum page_cache_use use = page_cache_use(job, job->plan.temporary_nbytes);
 
 	/* What a checkpoint keeps has to be brought to the disk in any case. */
-	if (job->keeper && use == PAGE_CACHE_MAY_HOLD)
-		use = PAGE_CACHE_IS_TOO_SMALL;
-	page_cache_tell_spill(use, job->spill);
+	return job->keeper && use == PAGE_CACHE_MAY_HOLD ? PAGE_CACHE_IS_TOO_SMALL : use;
 }
 
 /* For who looks on. */
@@ -146,10 +144,10 @@ static int open_spill(struct job *job, const struct setup *setup)
 					       spec->temp_limit_nbytes, memory_of_spill(job, spec),
 					       &job->spill);
 
-	if (r == 0) {
+	if (r == 0)
 		stats_watch_temporary(job->stats, taken_nbytes, job->spill);
-		choose_way_of_spill(job);
-	}
+	if (r == 0 && !spec->ranks) /* they choose together */
+		page_cache_tell_spill(setup_spill_use(job), job->spill);
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,
 				     &job->compression);

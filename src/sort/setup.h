@@ -57,6 +57,9 @@ int setup_look_ahead(struct settled *settled, struct job *job, bool may_open);
  */
 int setup_open(struct setup *setup, struct job *job);
 
+/* What is stored of such a job, which is planned, may do to the page cache. */
+enum page_cache_use setup_spill_use(const struct job *job);
+
 /* Close what setup_open() opened; no run may be left. A zeroed job is fine. */
 void setup_close(struct job *job);
 

@@ -10,6 +10,7 @@
 
 #include "src/base/messages.h"
 #include "src/checkpoint/description.h"
+#include "src/plan/page_cache.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/setup.h"
 
@@ -168,8 +169,10 @@ int share_begin(struct sort *sort)
 	struct job *job = &sort->job;
 	const unsigned rank = ranks_rank(ranks_of(sort));
 	int r = share_meet(sort->spec);
+	unsigned first;
 	uint64_t n;
 
+	job->n_neighbours = ranks_count_neighbours(ranks_of(sort), &first);
 	if (r < 0 || sort->spec->merges)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
@@ -183,26 +186,56 @@ int share_begin(struct sort *sort)
 
 /* --- the plan --- */
 
-int share_agree(struct sort *sort)
-{
-	const unsigned n = ranks_size(ranks_of(sort));
-	struct plan *plan = &sort->job.plan;
-	uint64_t *all = calloc(n, sizeof *all);
-	uint64_t longest = plan->block_nbytes;
-	int r = all ? ranks_gather_all(ranks_of(sort), &plan->block_nbytes, sizeof *all, all) :
-		      fail(-ENOMEM, "no memory for %u ranks", n);
+/* What each plans, as it is told to all. */
+struct planned {
+	uint64_t block_nbytes;
+	uint32_t spill_use, output_use; /* of the page cache (enum page_cache_use) */
+};
 
-	for (unsigned i = 0; i < n && r == 0; i++)
-		longest = all[i] > longest ? all[i] : longest;
-	free(all);
-	if (r < 0)
-		return r;
-	/* A window has room for a block of each run: with longer ones, of fewer. */
+/* A window has room for a block of each run: with longer ones, of fewer. */
+static void take_longest(struct job *job, const struct planned *all, unsigned n)
+{
+	struct plan *plan = &job->plan;
+	uint64_t longest = plan->block_nbytes;
+
+	for (unsigned i = 0; i < n; i++)
+		longest = all[i].block_nbytes > longest ? all[i].block_nbytes : longest;
 	plan->fan_in = (uint32_t)((uint128_t)plan->fan_in * plan->block_nbytes / longest);
 	plan->fan_in = plan->fan_in < 2 ? 2 : plan->fan_in;
 	plan->block_nbytes = longest;
-	sort->job.request.least_block_nbytes = longest;
-	return 0;
+	job->request.least_block_nbytes = longest;
+}
+
+/*
+ * Ranks of one machine have one page cache, and write to one file at the same time, where direct
+ * writes and others wait for each other: so they do what the first of them has chosen. If that is
+ * to find out which way is faster, each does for itself, while the others write.
+ */
+static void take_uses(struct sort *sort, const struct planned *all)
+{
+	unsigned first;
+
+	ranks_count_neighbours(ranks_of(sort), &first);
+	page_cache_tell_spill((enum page_cache_use)all[first].spill_use, sort->job.spill);
+	result_choose_way(&sort->result, (enum page_cache_use)all[first].output_use);
+}
+
+int share_agree(struct sort *sort)
+{
+	const unsigned n = ranks_size(ranks_of(sort));
+	const struct planned own = { .block_nbytes = sort->job.plan.block_nbytes,
+				     .spill_use = setup_spill_use(&sort->job),
+				     .output_use = result_use(&sort->result) };
+	struct planned *all = calloc(n, sizeof *all);
+	int r = all ? ranks_gather_all(ranks_of(sort), &own, sizeof own, all) :
+		      fail(-ENOMEM, "no memory for %u ranks", n);
+
+	if (r == 0) {
+		take_longest(&sort->job, all, n);
+		take_uses(sort, all);
+	}
+	free(all);
+	return r;
 }
 
 /* --- the output --- */

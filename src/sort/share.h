@@ -58,7 +58,7 @@ int share_open_checkpoint(struct sort *sort);
 /* What all have taken up from their checkpoints, which they have. */
 int share_tell_resumed(struct sort *sort);
 
-/* The plan is made: have blocks of one length. */
+/* The plan is made: have blocks of one length, and on one machine one way through its cache. */
 int share_agree(struct sort *sort);
 
 int share_exchange(struct sort *sort);

@@ -49,8 +49,8 @@ static int open_rest(struct sort *sort)
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		facts_watch(sort);
-	if (r == 0)
-		result_choose_way(&sort->result);
+	if (r == 0 && !sort->spec->ranks)
+		result_choose_way(&sort->result, result_use(&sort->result));
 	if (r == 0)
 		r = tell_devices(sort);
 	return r == 0 && sort->spec->ranks ? share_agree(sort) : r;

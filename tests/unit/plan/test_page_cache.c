@@ -49,12 +49,25 @@ static void a_limit_that_is_not_used_takes_nothing(void **state)
 	assert_int_equal(page_cache_use(&streamed, 0), PAGE_CACHE_HOLDS);
 }
 
+/* Each has its part of the memory, as all write at the same time. */
+static void neighbours_share_the_page_cache(void **state)
+{
+	struct job job = planned(small, large, true);
+
+	(void)state;
+	job.n_neighbours = 1;
+	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_MAY_HOLD);
+	job.n_neighbours = 1 << 20;
+	assert_int_equal(page_cache_use(&job, large), PAGE_CACHE_IS_TOO_SMALL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_no_memory_holds_passes_by),
 		cmocka_unit_test(what_is_large_may_pass_but_beside_a_gpu),
 		cmocka_unit_test(a_limit_that_is_not_used_takes_nothing),
+		cmocka_unit_test(neighbours_share_the_page_cache),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
