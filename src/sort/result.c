@@ -265,7 +265,7 @@ void result_make_ready(struct result *result)
 	output_make_ready(result->outputs, result->n_files, n_usual_ranges(spec), n_threads);
 }
 
-static void stop_readying(struct result *result)
+void result_stop_readying(struct result *result)
 {
 	for (uint32_t i = 0; i < result->n_files; i++)
 		output_stop_readying(result->outputs[i]);
@@ -296,7 +296,7 @@ void result_choose_way(struct result *result, enum page_cache_use use)
 {
 	result->use = use;
 	if (!result->job->plan.fits)
-		stop_readying(result); /* what is stored needs the memory more */
+		result_stop_readying(result); /* what is stored needs the memory more */
 	choose_way(result, use);
 }
 

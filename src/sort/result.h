@@ -112,6 +112,9 @@ bool result_is_ordered(const struct result *result);
  */
 void result_make_ready(struct result *result);
 
+/* It cannot be started, and processors and memory are wanted for sorting. */
+void result_stop_readying(struct result *result);
+
 /*
  * What it may do to the page cache, when the job is planned, and have it go that way to where it is
  * to lie; or, if only then it is known how large it will be, when all runs are there, which make

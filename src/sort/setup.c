@@ -264,6 +264,8 @@ static int open_some_sorting(struct job *job, const struct setup *setup,
 				 "the GPU cannot be used");
 	free(reason.text);
 	workers_close(job);
+	if (setup->result)
+		result_stop_readying(setup->result);
 	*backend = &backend_cpu;
 	return open_sorting(job, *backend, setup);
 }
