@@ -282,7 +282,10 @@ else
 	echo 'skipped: files of 2^63 - 1 bytes, for there is no tmpfs'
 fi
 
+same untouched input 'the input'
+
 claim 'limits near 2^64 are planned with'
+head -c 3200000 untouched > input
 "$GSORT" input -o sorted
 cat sorted sorted | "$GSORT" -o expected-twice
 for size in 15E 135107988863057920b 18446744073709551615b 1P; do
@@ -297,7 +300,5 @@ for size in 15E 135107988863057920b 18446744073709551615b 1P; do
 	says 'more than a file can hold|No space|too large' stderr
 done
 rm -f sorted expected-twice
-
-same untouched input 'the input'
 
 finish

@@ -37,9 +37,13 @@ cat a b c | oracle u64 -r > expected.down
 gives expected.down -m -r a.down b.down c.down
 
 claim 'thousands of inputs'
-for i in $(seq 3000); do
-	generate -n $((i % 7)) -d sorted --seed=$i -o part.$i
-done
+python3 -c '
+import random
+numbers = random.Random(1)
+for i in range(1, 3001):
+	with open("part.%d" % i, "wb") as part:
+		for number in sorted(numbers.getrandbits(64) for _ in range(i % 7)):
+			part.write(number.to_bytes(8, "little"))'
 cat part.* | oracle u64 > expected.parts
 gives expected.parts -m part.*
 gives expected.parts -m -S 1M part.*
