@@ -55,7 +55,8 @@ pack() {
 		#!/bin/sh
 		# mpirun - Open MPI's, from where it lies, for ranks on this machine
 		folder=$(cd "$(dirname "$0")" && pwd)
-		export OPAL_PREFIX="$folder/openmpi" PMIX_MCA_pcompress_base_silence_warning=1
+		export OPAL_PREFIX="$folder/openmpi" PMIX_MCA_pcompress=^zlib
+		export PMIX_MCA_pcompress_base_silence_warning=1
 		export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		export OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
