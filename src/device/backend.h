@@ -61,6 +61,7 @@ struct device_info {
 	unsigned n_lanes;       /* lanes that keep the device busy */
 	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
 	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */
+	unsigned fitting_times; /* both so many times as long where all fits; 0: no longer */
 };
 
 /* A sorted range of elements in device memory. */

@@ -22,6 +22,7 @@ enum {
 	SLOT_NBYTES = 4 << 20, /* all of them stay in the last cache until they are uploaded */
 	MOST_WRITERS = 2,      /* a file has one lock for writes: more only wait for it */
 	LEAST_RANGE_NBYTES = 256 << 20,
+	FEW_CHUNKS = 64,
 	COPIED_RANGE_NBYTES = 1 << 30, /* of memory, for a range of what is copied to a device */
 	CHUNKS_AT_LEAST = 32,          /* so that reading, sorting and spilling can overlap */
 	UNKNOWN_INPUT_TIMES_MEMORY = 32,
@@ -131,14 +132,14 @@ static bool lanes_have_room(const struct plan_request *request, const struct pla
  * work) or of the memory (several chunks are needed for overlap). Rounded up: of wide records there
  * would be twice as many chunks, each with room for a record in every window of a merge.
  */
-static void plan_chunks(const struct plan_request *request, const struct device_info *info,
+static void plan_chunks(const struct plan_request *request, uint64_t liked_nbytes,
 			struct plan *plan)
 {
 	const uint64_t record_nbytes = chunk_record_nbytes(request->layout);
 	const uint64_t input_nbytes = input_in_chunks_nbytes(request);
 	const uint64_t align = align_records(request->layout);
 	const uint64_t n_lanes = plan->n_devices * plan->n_lanes;
-	uint64_t nbytes = at_most(info->chunk_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
+	uint64_t nbytes = at_most(liked_nbytes, plan->device_nbytes / CHUNKS_AT_LEAST);
 
 	if (input_nbytes != PLAN_SIZE_UNKNOWN)
 		nbytes = at_most(nbytes, at_least(divide_up(input_nbytes, 4 * n_lanes),
@@ -418,6 +419,40 @@ bool plan_stores_runs(const struct plan *plan)
 	return plan->temporary_nbytes || plan->input_nbytes == PLAN_SIZE_UNKNOWN;
 }
 
+/* Chunks and windows, so many times as long as the device likes them with little memory. */
+static void plan_sizes(const struct plan_request *request, const struct device_info *info,
+		       uint64_t times, struct plan *plan)
+{
+	plan->window_nbytes =
+		at_most(times * info->window_nbytes, data_nbytes(plan) / (4 * plan->n_windows));
+	plan_chunks(request, times * info->chunk_nbytes, plan);
+	plan->fits = false;
+}
+
+/*
+ * Of many chunks each gives a window so little that it is merged slowly. (Ranks have a use for the
+ * memory: last_merge_nbytes.)
+ */
+static bool are_better_longer(const struct plan_request *request, const struct device_info *info)
+{
+	const uint64_t n_chunks = input_in_chunks_nbytes(request) / info->chunk_nbytes;
+
+	return info->fitting_times > 1 && n_chunks > FEW_CHUNKS && !plan_has_ranks(request);
+}
+
+/* Longer chunks and windows take memory, which is there if all fits with them. */
+static bool plan_fitting(const struct plan_request *request, const struct device_info *info,
+			 struct plan *plan)
+{
+	if (are_better_longer(request, info)) {
+		plan_sizes(request, info, info->fitting_times, plan);
+		if (plan_resident(request, plan))
+			return true;
+	}
+	plan_sizes(request, info, 1, plan);
+	return plan_resident(request, plan);
+}
+
 /* All that depends on how much memory there is for data. */
 static void plan_data(const struct plan_request *request, const struct device_info *info,
 		      struct plan *plan)
@@ -426,14 +461,12 @@ static void plan_data(const struct plan_request *request, const struct device_in
 		info->unified ? data_nbytes(plan) :
 				at_most(at_least(request->device_nbytes, PLAN_LEAST_MEMORY_NBYTES),
 					PLAN_MOST_MEMORY_NBYTES);
-	plan->window_nbytes =
-		at_most(info->window_nbytes, data_nbytes(plan) / (4 * plan->n_windows));
-	plan_chunks(request, info, plan);
-	plan->fits = false;
-	if (request->n_input_runs)
+	if (request->n_input_runs) {
+		plan_sizes(request, info, 1, plan);
 		plan->merge_nbytes = plan->device_nbytes;
-	else if (!plan_resident(request, plan))
+	} else if (!plan_fitting(request, info, plan)) {
 		plan_spilling(plan);
+	}
 	plan->packs = device_packs(request, plan);
 	plan_blocks(request, plan);
 	plan_expect(request, plan);

@@ -38,6 +38,8 @@ enum {
 	 * nobody has touched for long.
 	 */
 	WINDOW_NBYTES = 8 << 20,
+	/* Half as many runs have a level less to be merged, and windows of them longer pieces. */
+	FITTING_TIMES = 2,
 };
 
 struct cpu_device {
@@ -99,6 +101,7 @@ static void cpu_describe(const struct device *handle, struct device_info *ret_in
 		.n_lanes = n_threads,
 		.chunk_nbytes = CHUNK_NBYTES,
 		.window_nbytes = WINDOW_NBYTES,
+		.fitting_times = FITTING_TIMES,
 	};
 	snprintf(ret_info->name, sizeof ret_info->name, "CPU, %u thread%s", n_threads,
 		 n_threads == 1 ? "" : "s");

@@ -92,6 +92,26 @@ static void input_that_fits_is_not_spilled(void **state)
 	assert_int_equal(plan.n_passes, 1);
 }
 
+static void many_chunks_are_longer_if_they_fit(void **state)
+{
+	const struct plan few = make_plan("u64", GIB, 4 * GIB);
+	const struct plan many = make_plan("u64", 8 * GIB, 16 * GIB);
+	unsigned n_with_short = 0;
+
+	(void)state;
+	assert_int_equal(many.chunk_nbytes, 2 * few.chunk_nbytes);
+	assert_int_equal(many.window_nbytes, 2 * few.window_nbytes);
+	assert_int_equal(make_plan("u64", 8 * GIB, 4 * GIB).chunk_nbytes, few.chunk_nbytes);
+	/* What fits with shorter ones only is not spilled for longer ones. */
+	for (uint64_t nbytes = 8 * GIB; nbytes < 9 * GIB; nbytes += 4 * MIB) {
+		const struct plan plan = make_plan("u64", 8 * GIB, nbytes);
+
+		n_with_short += plan.fits && plan.chunk_nbytes == few.chunk_nbytes;
+		assert_true(make_plan("u64", 8 * GIB, nbytes + 4 * MIB).fits >= plan.fits);
+	}
+	assert_true(n_with_short > 0);
+}
+
 static void input_larger_than_memory_is_spilled(void **state)
 {
 	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
@@ -743,6 +763,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(input_that_fits_is_not_spilled),
+		cmocka_unit_test(many_chunks_are_longer_if_they_fit),
 		cmocka_unit_test(input_larger_than_memory_is_spilled),
 		cmocka_unit_test(input_of_unknown_size_may_be_large),
 		cmocka_unit_test(input_of_unknown_size_is_merged_in_ranges_at_no_cost),
