@@ -263,7 +263,7 @@ static const struct option_spec specs[N_ROWS] = {
 			"give up a rank that has not answered for so long; 0: never; default 60",
 			.most = MOST_STALL_S, .take = option_take_number, MEMBER(stall_s),
 			.of_program = true, .company = COMPANY_ONLY },
-	[ROW_EXCHANGE] = { "exchange", 0, "WAY",
+	[ROW_EXCHANGE] = { "exchange", 0, "auto|messages",
 			   "how runs get from rank to rank: those of one machine read each "
 			   "other's memory (auto), or all send messages (messages); default auto",
 			   .take = option_take_choice, MEMBER(by_messages), .choices = exchanges,

@@ -38,7 +38,7 @@ static int check_assumption(const struct job *job, const struct sort_spec *spec,
 	if (spec_has_ranks(spec) && !assumed_nbytes && nbytes == INPUT_SIZE_UNKNOWN)
 		return fail_hint(-EINVAL, HINT_ASSUME_SIZE, 0,
 				 "of an input of unknown size ranks have no parts");
-	return spec_has_ranks(spec) && !assumed_nbytes ? share_check_names(spec) : 0;
+	return spec_has_ranks(spec) && !assumed_nbytes ? share_check_spec(spec) : 0;
 }
 
 static struct loads loads_of(const struct sort_spec *spec, const struct job *job)

@@ -48,14 +48,14 @@ static int check_output(const struct sort_spec *spec)
 	if (!spec->output_path)
 		return fail_hint(-EINVAL, HINT_NAME_OUTPUT, 0,
 				 "several ranks write to one file, and standard output is none");
-	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
-		return fail(-EINVAL, "several ranks that compress the output cannot append an "
-				     "incomplete last record to it");
 	return 0;
 }
 
-int share_check_names(const struct sort_spec *spec)
+int share_check_spec(const struct sort_spec *spec)
 {
+	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
+		return fail(-EINVAL, "ranks that compress the output cannot append an incomplete "
+				     "last record to it");
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
 			return fail(-EINVAL, "several ranks need inputs that are files with names: "
@@ -65,7 +65,7 @@ int share_check_names(const struct sort_spec *spec)
 
 int share_check_possible(const struct sort_spec *spec, const struct input *input)
 {
-	const int r = share_check_names(spec);
+	const int r = share_check_spec(spec);
 
 	if (r < 0)
 		return r;

@@ -30,8 +30,8 @@
  */
 int share_agree_with_first(struct ranks *ranks, int r);
 
-/* Have all inputs names that every rank can open? */
-int share_check_names(const struct sort_spec *spec);
+/* Can ranks do that, with inputs whose names every one can open? 0, or -EINVAL after a message. */
+int share_check_spec(const struct sort_spec *spec);
 
 /* What several ranks cannot do is refused. Of an input that is not, the size is known. */
 int share_check_possible(const struct sort_spec *spec, const struct input *input);

@@ -22,6 +22,7 @@ refuses 'part is not possible with several ranks' --explain --ranks=3 -m --part=
 true | refuses 'of unknown size ranks have no parts; .*--assume-size' --explain --ranks=3
 head -c 80 /dev/zero > eighty
 refuses "standard input is the first rank's alone" --explain --ranks=3 - < eighty
+refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
 
 claim 'where the sort could write nothing, there is no plan'
 generate -b 8M -o input
