@@ -4,6 +4,7 @@
 #include "src/cli/deadly_signals.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -40,6 +41,36 @@ static bool is_fault(int signal_number)
 	return IS_ONE_OF(signal_number, faults);
 }
 
+static void end_by(int signal_number)
+{
+	signal(signal_number, SIG_DFL);
+	raise(signal_number); /* it is not held back (SA_NODEFER) */
+	/* Default actions do nothing to the first process of a container. */
+	_exit(EXIT_BY_SIGNAL + signal_number);
+}
+
+/*
+ * Is this signal the one that ends the process? Others may come while it is at it, as timeout(1)
+ * sends each twice: they must not end the process before the files are cut and removed, and are
+ * passed over. A thread that has a fault meanwhile cannot go on, and waits for the end; if it is
+ * this one, nothing can be done any more.
+ */
+static bool is_first(int signal_number)
+{
+	static atomic_flag has_come = ATOMIC_FLAG_INIT;
+	static _Thread_local bool is_here;
+
+	if (!atomic_flag_test_and_set(&has_come)) {
+		is_here = true;
+		return true;
+	}
+	if (is_here && is_fault(signal_number))
+		end_by(signal_number);
+	while (is_fault(signal_number))
+		pause();
+	return false;
+}
+
 /* Nobody waits for the rest: what the signal is to end is done. */
 static void leave_without_reports(void)
 {
@@ -52,15 +83,6 @@ static void leave_without_reports(void)
 	_exit(EXIT_TROUBLE);
 }
 
-static void die(int signal_number)
-{
-	signal(signal_number, SIG_DFL);
-	gsort_remove_names(process_lent());
-	raise(signal_number); /* it is not held back (SA_NODEFER) */
-	/* Default actions do nothing to the first process of a container. */
-	_exit(EXIT_BY_SIGNAL + signal_number);
-}
-
 /* A reader that has gone is no reason to end: that nothing can be written is. */
 static void handle(int signal_number)
 {
@@ -68,10 +90,14 @@ static void handle(int signal_number)
 		is_fault(signal_number) ? GSORT_DIE :
 					  gsort_judge_signal(process_lent(), signal_number);
 
-	if (verdict == GSORT_DIE)
-		die(signal_number);
-	else if (verdict == GSORT_REPORTS && signal_number != SIGPIPE)
+	if (verdict == GSORT_GO_ON || (verdict == GSORT_REPORTS && signal_number == SIGPIPE))
+		return;
+	if (!is_first(signal_number))
+		return;
+	if (verdict == GSORT_REPORTS)
 		leave_without_reports();
+	gsort_remove_names(process_lent());
+	end_by(signal_number);
 }
 
 void deadly_signals_ignore_limit(void)

@@ -5,8 +5,9 @@
 
 /*
  * From now on every signal that would end the process, and that can be caught, first removes the
- * names that unfinished outputs have at the moment. Then the process dies of the signal; where
- * signals cannot end it, as process 1 of a container, it exits with 128 and the signal's number.
+ * names that unfinished outputs have at the moment, however many more signals come meanwhile. Then
+ * the process dies of the first; where signals cannot end it, as process 1 of a container, it exits
+ * with 128 and the signal's number.
  * Signals that whoever started it had it pass over stay so, and what has a handler keeps it.
  *
  * Once an output gets its name they are passed over, but those of the program's own

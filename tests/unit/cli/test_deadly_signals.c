@@ -286,6 +286,7 @@ static off_t nbytes_after(void (*be_killed)(int), int signal_number)
 	assert_true(child >= 0);
 	if (child == 0) {
 		signal(signal_number, SIG_DFL);
+		signal(SIGSEGV, SIG_DFL); /* cmocka has a handler of its own */
 		deadly_signals_handle();
 		be_killed(signal_number);
 		_exit(SURVIVED);
@@ -307,6 +308,82 @@ static void signal_cuts_what_grows_in_place_back_to_where_it_began(void **state)
 			 5 + N + 4);
 }
 
+static void (*before_cut)(void); /* in the handler; NULL: nothing */
+
+/* In place of the C library's, so that something can happen while a file is cut. */
+int ftruncate(int fd, off_t nbytes)
+{
+	void (*const act)(void) = before_cut;
+
+	before_cut = NULL;
+	if (act)
+		act();
+	return (int)syscall(SYS_ftruncate, fd, nbytes);
+}
+
+static void raise_more(void)
+{
+	raise(SIGTERM);
+	raise(SIGINT);
+}
+
+static atomic_int faulty_thread; /* its number; 0: not yet */
+
+static void *have_a_fault(void *argument)
+{
+	atomic_store(&faulty_thread, gettid());
+	raise(SIGSEGV);
+	return argument;
+}
+
+/* Is the thread of that number waiting for something? */
+static bool sleeps(int thread)
+{
+	char path[64], state = '?';
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (file)
+		fclose(file);
+	return state == 'S';
+}
+
+/* As one that reads what was mapped of a file that has been cut. */
+static void fault_elsewhere(void)
+{
+	pthread_t thread;
+
+	thread_start(have_a_fault, NULL, 0, &thread);
+	while (!atomic_load(&faulty_thread) || !sleeps(atomic_load(&faulty_thread)))
+		sched_yield();
+}
+
+static void be_killed_when_it_has_grown(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+
+	output_write_at(output, 0, output_bytes, N);
+	raise(signal_number);
+}
+
+/* timeout(1) signals the command, and then the group that it is in. */
+static void signals_that_follow_do_not_end_it_before_the_file_is_cut(void **state)
+{
+	static void (*const all[])(void) = { raise_more, fault_elsewhere };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		before_cut = all[i];
+		assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGTERM), 5);
+	}
+	before_cut = raise_a_fault; /* of its own, when it cannot go on */
+	assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGSEGV), 5 + N);
+	before_cut = NULL;
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -317,6 +394,7 @@ int main(void)
 		FIXTURE(signal_after_the_rename_is_not_told_as_killed),
 		FIXTURE(signal_during_a_rename_that_fails_kills),
 		FIXTURE(signal_cuts_what_grows_in_place_back_to_where_it_began),
+		FIXTURE(signals_that_follow_do_not_end_it_before_the_file_is_cut),
 		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
 	};
 
