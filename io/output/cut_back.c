@@ -39,13 +39,25 @@ void cut_back_reach(struct cut_back *cut, uint64_t end)
 		;
 }
 
-bool cut_back_is_ours(const struct cut_back *cut)
+/* Does the file end there, or before what can be ours does? */
+static bool ends_at_or_behind(const struct cut_back *cut, uint64_t least)
 {
 	struct stat status;
 
 	return fstat(cut->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
-	       (uint64_t)status.st_size > cut->begin &&
+	       (uint64_t)status.st_size >= least &&
 	       (uint64_t)status.st_size <= atomic_load(&cut->behind);
+}
+
+bool cut_back_is_ours(const struct cut_back *cut)
+{
+	return ends_at_or_behind(cut, cut->begin + 1);
+}
+
+/* What another thread is about to allocate does not show until it is done; a cut waits for it. */
+static bool may_be_ours_soon(const struct cut_back *cut)
+{
+	return atomic_load(&cut->behind) > cut->begin && ends_at_or_behind(cut, cut->begin);
 }
 
 /* Either the handler does not see that it is live, or it is seen here that there is a handler. */
@@ -78,7 +90,7 @@ void cut_back_all(struct cut_backs *cuts)
 			continue;
 		let_nothing_grow(cuts);
 		/* If it cannot be cut, there is nobody to be told. */
-		if (cut_back_is_ours(cut) && ftruncate(cut->fd, (off_t)cut->begin) < 0)
+		if (may_be_ours_soon(cut) && ftruncate(cut->fd, (off_t)cut->begin) < 0)
 			continue;
 	}
 }
