@@ -50,6 +50,18 @@ static const struct merge_range *taken_up(void *context, uint32_t *ret_n)
 	return checkpoint->taken_up;
 }
 
+static int refuse(void *context, uint64_t position, uint64_t n_noted, uint64_t n_items)
+{
+	const struct checkpoint *checkpoint = context;
+
+	return fail(
+		-EINVAL,
+		"%s: the inputs have changed since the checkpoint was made: the output had %" PRIu64
+		" records from number %" PRIu64 " on where there are %" PRIu64 " now; %s",
+		checkpoint->files.path, n_noted, position + 1, n_items,
+		checkpoint_advise(checkpoint).text);
+}
+
 void checkpoint_leave_runs(struct checkpoint *checkpoint)
 {
 	checkpoint->has_left_runs = true;
@@ -80,7 +92,12 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
-	checkpoint->keeper = (struct keeper){ checkpoint, taken_up, checkpoint_run_stored };
+	checkpoint->keeper = (struct keeper){
+		checkpoint,
+		taken_up,
+		refuse,
+		checkpoint_run_stored,
+	};
 	if (spec->ranks)
 		r = checkpoint_files_init_rank(&checkpoint->files, io, spec->checkpoint_path,
 					       ranks_rank(spec->ranks));

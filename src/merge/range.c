@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/messages.h"
+#include "src/merge/keeper.h"
 #include "src/merge/merge.h"
 
 static int write_range(void *context, const struct merged *merged)
@@ -121,6 +122,7 @@ static int open_parts(struct range *range, const struct range_parts *parts)
 static int take_up(struct range *range)
 {
 	const struct merge_range *noted = range->noted;
+	const struct keeper *keeper = range->job.keeper;
 	const size_t edge_nbytes = layout_edge_nbytes(range->job.layout);
 
 	range->position = noted->position;
@@ -134,10 +136,8 @@ static int take_up(struct range *range)
 	}
 	if (!range->has_next || n_due(range) == noted[1].position - noted->position)
 		return 0;
-	return fail(-EINVAL,
-		    "the input has changed: the records from number %" PRIu64 " to %" PRIu64
-		    " of the output are %" PRIu64 " now",
-		    noted->position + 1, noted[1].position, n_due(range));
+	return keeper->refuse(keeper->context, noted->position, noted[1].position - noted->position,
+			      n_due(range));
 }
 
 static int open_range(struct range *range, const struct range_parts *parts)

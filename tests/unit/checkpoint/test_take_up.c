@@ -235,6 +235,27 @@ static void output_of_unique_records_without_all_runs_is_damaged(void **state)
 	options_free(&unique);
 }
 
+/* Their times did not tell, and what is stored of them is the same. */
+static void inputs_that_have_changed_are_said_with_what_to_do(void **state)
+{
+	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
+	struct options options = PARSED("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
+	const struct sort_spec spec = options_spec(&options);
+	struct checkpoint *opened;
+	const struct keeper *keeper;
+
+	(void)state;
+	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input, &opened), 0);
+	keeper = checkpoint_keeper(opened);
+	assert_int_equal(keeper->refuse(keeper->context, 99, 501, 500), -EINVAL);
+	assert_non_null(strstr(messages_last(), directory));
+	assert_non_null(strstr(messages_last(), "the inputs have changed since"));
+	assert_non_null(strstr(messages_last(), "501 records from number 100 on"));
+	assert_non_null(strstr(messages_last(), "; to start again, remove gsort-manifest"));
+	checkpoint_close(opened);
+	options_free(&options);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
@@ -246,6 +267,7 @@ int main(void)
 		FIXTURE(output_of_unique_records_without_all_runs_is_damaged),
 		FIXTURE(output_that_has_changed_is_not_complete),
 		FIXTURE(complete_output_with_other_bytes_is_damaged),
+		FIXTURE(inputs_that_have_changed_are_said_with_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,9 @@
  */
 #include "src/merge/ranges.h"
 
+#include <errno.h>
+
+#include "src/merge/keeper.h"
 #include "tests/support/job_fixture.h"
 
 enum {
@@ -286,11 +289,24 @@ static void ranges_that_are_noted_divide_no_key(void **state)
 	check_points((struct runs_shape){ 6, 100000, 300 }, 4);
 }
 
+/* What the merge says to whoever keeps runs. */
+struct refusal {
+	uint64_t position, n_noted, n_items;
+};
+
+static int note_refusal(void *context, uint64_t position, uint64_t n_noted, uint64_t n_items)
+{
+	*(struct refusal *)context = (struct refusal){ position, n_noted, n_items };
+	return -EDOM;
+}
+
 /* A record more in front of the second than there was. */
 static void range_that_has_another_length_is_refused(void **state)
 {
 	const struct runs_shape shape = { 6, 40000, UINT64_MAX };
 	static struct pointed first;
+	struct refusal refusal = { 0 };
+	const struct keeper keeper = { .context = &refusal, .refuse = note_refusal };
 	struct merge_range ranges[2];
 	struct merge_result result;
 
@@ -305,7 +321,11 @@ static void range_that_has_another_length_is_refused(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		ranges[i] = (struct merge_range){ i ? &first.ranges[i].key : NULL,
 						  first.ranges[i].position + i, NULL };
-	assert_int_equal(merge_from(ranges, &first, &result), -EINVAL);
+	job.keeper = &keeper;
+	assert_int_equal(merge_from(ranges, &first, &result), -EDOM);
+	assert_int_equal(refusal.position, 0);
+	assert_int_equal(refusal.n_items, ranges[1].position - 1);
+	assert_int_equal(refusal.n_noted, ranges[1].position);
 	free(first.output.records);
 }
 
