@@ -179,6 +179,11 @@ static int open_sources(struct input *input, bool *ret_lists)
 	return r;
 }
 
+static int fail_inputs(size_t n)
+{
+	return fail(-ENOMEM, "no memory for the names of %zu inputs", n);
+}
+
 /* The same with parts in the place of lists, which some sources of `input` are. */
 static int open_parts(const struct input *input, const char *const *paths,
 		      const struct given *given, const struct framing *framing,
@@ -188,7 +193,7 @@ static int open_parts(const struct input *input, const char *const *paths,
 	bool *are_lists = calloc(input->n_sources, sizeof *are_lists), again = false;
 	struct input_lists *lists = NULL;
 	struct input *parts = NULL;
-	int r = are_lists ? 0 : fail(-ENOMEM, "list of inputs: %m");
+	int r = are_lists ? 0 : fail_inputs(input->n_sources);
 
 	for (size_t i = 0; i < input->n_sources && r == 0; i++)
 		are_lists[i] = input->sources[i].source.is_list;
@@ -199,8 +204,8 @@ static int open_parts(const struct input *input, const char *const *paths,
 		parts = make_input(calls, (const char *const *)lists->paths, lists->given,
 				   lists->n_files, framing);
 	if (r == 0 && !parts) {
+		r = fail_inputs(lists->n_files);
 		input_lists_close(lists);
-		r = fail(-ENOMEM, "list of inputs: %m");
 	}
 	if (r < 0)
 		return r;
@@ -225,7 +230,7 @@ int input_open_given(const struct syscalls *calls, const char *const *paths,
 	int r;
 
 	if (!input)
-		return fail(-ENOMEM, "list of inputs: %m");
+		return fail_inputs(n);
 	r = open_sources(input, &lists);
 	if (r == 0 && lists)
 		r = open_parts(input, paths, given, framing, &parts);

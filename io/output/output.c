@@ -124,12 +124,12 @@ size_t output_memory_nbytes(void)
 	return sizeof(struct output);
 }
 
-static struct output *output_make(const struct syscalls *calls)
+static struct output *output_make(const struct syscalls *calls, const char *name)
 {
 	struct output *output = calloc(1, sizeof *output);
 
 	if (!output) {
-		fail(-ENOMEM, "output: %m");
+		fail(-ENOMEM, "%s: no memory for an output", name);
 		return NULL;
 	}
 	file_writer_init(&output->writer, &output->target.file, calls);
@@ -151,7 +151,7 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
 		      uint64_t expected_nbytes, struct output **ret_output)
 {
 	static const struct target_way own = { .kind = TARGET_OWN };
-	struct output *output = output_make(calls);
+	struct output *output = output_make(calls, name);
 	int r;
 
 	if (!output)
@@ -174,7 +174,7 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
 
 int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output)
 {
-	struct output *output = output_make(calls);
+	struct output *output = output_make(calls, path);
 	int r;
 
 	if (!output)
@@ -214,7 +214,7 @@ static int restore(struct output *output, const struct output_kept *kept)
 int output_open_kept(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		     const struct output_kept *kept, struct output **ret_output)
 {
-	struct output *output = output_make(calls);
+	struct output *output = output_make(calls, path);
 	int r;
 
 	if (!output)
@@ -240,7 +240,7 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 static int open_shared(const struct syscalls *calls, const char *path, const struct target_way *way,
 		       struct output **ret_output)
 {
-	struct output *output = output_make(calls);
+	struct output *output = output_make(calls, path);
 	int r;
 
 	if (!output)

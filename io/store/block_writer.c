@@ -85,7 +85,10 @@ static ssize_t encode(struct writing *writing, enum codec_id codec, const struct
 		codecs[codec].encode(writing->context, items, stored, items_nbytes - 1);
 
 	if (nbytes < 0)
-		return fail((int)nbytes, "temporary data: codec %s: %m", codecs[codec].name);
+		return fail_hint((int)nbytes, HINT_NO_COMPRESSION, 0,
+				 "a block of %zu bytes of temporary data cannot be compressed "
+				 "(%s): %m",
+				 items_nbytes, codecs[codec].name);
 	writing->sample.encode_ns += clock_now_ns() - begin_ns;
 	writing->sample.tried_nbytes += items_nbytes;
 	writing->sample.encoded_nbytes += nbytes ? (size_t)nbytes : items_nbytes;

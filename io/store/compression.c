@@ -110,7 +110,8 @@ int compression_open(const struct compression_choice *choice, bool are_codes,
 	struct compression *compression = calloc(1, sizeof *compression);
 
 	if (!compression)
-		return fail(-ENOMEM, "compression of temporary data: %m");
+		return fail_hint(-ENOMEM, HINT_NO_COMPRESSION, 0,
+				 "no memory to compress temporary data");
 	compression->is_auto = choice->mode == COMPRESS_AUTO;
 	compression->codec = codec_for(choice, are_codes);
 	codec_pool_init(&compression->contexts, zstd_level_for(choice));

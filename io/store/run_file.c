@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,21 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 	return n ? (uint32_t)n : 1;
 }
 
+/* What is planned for it is more than the process may have. */
+static int fail_index(uint64_t n_blocks)
+{
+	return fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
+			 "no memory for the index of a temporary run of %" PRIu64 " blocks",
+			 n_blocks);
+}
+
 int run_file_open(struct spill *spill, struct compression *compression, uint32_t item_nbytes,
 		  uint32_t block_n_items, struct run_file **ret_run)
 {
 	struct run_file *run = calloc(1, sizeof *run);
 
 	if (!run)
-		return fail(-ENOMEM, "index of temporary data: %m");
+		return fail_index(1);
 	run->format = (struct run_blocks_format){ .spill = spill,
 						  .compression = compression,
 						  .item_nbytes = item_nbytes,
@@ -69,7 +78,7 @@ static int append_blocks(struct run_file *run, const struct run_block *blocks, s
 		struct run_block *grown = realloc(run->blocks, capacity * sizeof *grown);
 
 		if (!grown) {
-			r = -ENOMEM;
+			r = fail_index(capacity);
 			goto out;
 		}
 		run->blocks = grown;
@@ -96,7 +105,7 @@ static int write_window(struct run_file *run, uint64_t sequence, const void *byt
 		return 0;
 	blocks = aligned_alloc(_Alignof(struct run_block), n * sizeof *blocks);
 	if (!blocks)
-		return fail(-ENOMEM, "index of temporary data: %m");
+		return fail_index(n);
 	for (size_t i = 0; i < n; i++)
 		blocks[i] = (struct run_block){
 			.first_key = first_keys[i],
@@ -111,8 +120,6 @@ static int write_window(struct run_file *run, uint64_t sequence, const void *byt
 	if (r < 0)
 		goto out;
 	r = append_blocks(run, blocks, n, n_items);
-	if (r < 0)
-		r = fail(r, "index of temporary data: %m");
 out:
 	free(blocks);
 	return r;
@@ -143,14 +150,12 @@ bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes)
 int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n)
 {
 	uint64_t n_items = 0;
-	int r;
 
 	if (n == 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		n_items += blocks[i].n_items;
-	r = append_blocks(run, blocks, n, n_items);
-	return r < 0 ? fail(r, "index of temporary data: %m") : 0;
+	return append_blocks(run, blocks, n, n_items);
 }
 
 static int compare_blocks(const void *a, const void *b)

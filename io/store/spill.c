@@ -42,7 +42,7 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 	    reclaim_open(punch, spill, &spill->reclaim) < 0) {
 		memory_tier_close(spill ? spill->memory : NULL);
 		free(spill);
-		return fail(-ENOMEM, "list of temporary directories: %m");
+		return fail(-ENOMEM, "no memory for the names of %zu temporary directories", n);
 	}
 	spill->calls = calls;
 	spill->limit_nbytes = limit_nbytes;

@@ -17,6 +17,7 @@ enum hint {
 	HINT_TWICE_THE_MEMORY,   /* give twice the memory, or an input of known size */
 	HINT_FEWER_THREADS,
 	HINT_LESS_MEMORY_OR_THREADS,
+	HINT_NO_COMPRESSION, /* store temporary data as it is */
 
 	/* Temporary space */
 	HINT_OTHER_TEMPORARY,        /* another directory for temporary files */

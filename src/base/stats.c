@@ -89,7 +89,7 @@ int stats_open_watched(struct trace *trace, struct history *history, struct stat
 	struct stats *stats = calloc(1, sizeof *stats);
 
 	if (!stats)
-		return fail(-ENOMEM, "statistics: %m");
+		return fail(-ENOMEM, "no memory for statistics");
 	if ((trace || history) && timeline_open(&onlookers, &stats->timeline) < 0) {
 		free(stats);
 		return -ENOMEM;

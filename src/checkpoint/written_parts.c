@@ -93,7 +93,7 @@ int written_parts_check(const struct output_part *parts, size_t n, written_parts
 			void *file, size_t *ret_bad)
 {
 	void *buffer = malloc(WRITTEN_PART_NBYTES);
-	int r = buffer ? 0 : fail(-ENOMEM, "no memory for a buffer: %m");
+	int r = buffer ? 0 : fail(-ENOMEM, "no memory to read again what of the output is written");
 
 	for (size_t i = 0; i < n && r == 0; i++) {
 		*ret_bad = i;

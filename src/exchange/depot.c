@@ -358,7 +358,9 @@ static int fetch_blocks(struct far *far, uint64_t run, const struct row *row, st
 {
 	struct run_block *blocks =
 		aligned_alloc(_Alignof(struct run_block), BLOCKS_AT_ONCE * sizeof *blocks);
-	int r = blocks ? 0 : fail(-ENOMEM, "index of temporary data: %m");
+	int r = blocks ? 0 :
+			 fail_hint(-ENOMEM, HINT_LESS_MEMORY, 0,
+				   "no memory for the index of a run of rank %u", far->rank);
 
 	for (uint64_t i = 0; i < row->n_blocks && r == 0; i += BLOCKS_AT_ONCE) {
 		const uint64_t left = row->n_blocks - i;

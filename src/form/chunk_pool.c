@@ -399,7 +399,7 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t room)
 	r = queue_sort(chunk, lane, room);
 	pthread_mutex_unlock(&lane->queueing);
 	if (r < 0)
-		return fail(r, "cannot sort a chunk: %m");
+		return job_fail_device(pool->job, chunk->worker, r, "cannot sort a chunk");
 	return ring_push(pool->sorting, chunk);
 }
 

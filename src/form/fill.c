@@ -226,7 +226,7 @@ static int upload(struct fill *fill, struct slot *slot, struct chunk *chunk, uin
 	slot->last = slot->copied[chunk->worker];
 	if (r == 0)
 		r = lane_mark(lane, slot->last);
-	return r < 0 ? fail(r, "cannot copy input to the device: %m") : 0;
+	return r < 0 ? job_fail_device(job, chunk->worker, r, "cannot be given input") : 0;
 }
 
 /* Sort a chunk whose last part is on its way to the device. */
@@ -235,7 +235,7 @@ static int sort_full(struct fill *fill, struct chunk *chunk)
 	const struct job *job = fill->job;
 	int r = lane_mark(fill->uploads[chunk->worker], chunk->filled);
 
-	return r < 0 ? fail(r, "cannot mark a chunk: %m") :
+	return r < 0 ? job_fail_device(job, chunk->worker, r, "cannot be given a chunk") :
 		       chunk_pool_sort(chunk, job->plan.chunk_records);
 }
 

@@ -18,7 +18,7 @@ static int open_home(const struct job *job, uint32_t worker, struct homes *homes
 	r = lane_open(job->workers[worker].device, LANE_URGENT, &home->lane);
 	if (r == 0)
 		r = mark_open(job->workers[worker].device, &home->mark);
-	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+	return r < 0 ? job_fail_device(job, worker, r, "cannot start a merge") : 0;
 }
 
 int homes_open(const struct job *job, struct run *const *runs, uint32_t n_runs,

@@ -18,32 +18,31 @@ struct window_memory {
 	struct window_buffers *buffers; /* n */
 };
 
-static int alloc(struct device *device, enum memory kind, uint64_t nbytes, void **ret_memory)
+static int alloc(const struct job *job, enum memory kind, uint64_t nbytes, void **ret_memory)
 {
-	int r = nbytes ? device_alloc(device, kind, nbytes, ret_memory) : 0;
+	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
 
-	return r < 0 ? fail_hint(r, HINT_LESS_MEMORY, 0,
-				 "no memory for windows of %" PRIu64 " bytes: %m", nbytes) :
-		       0;
+	return r < 0 ? job_fail_memory(job, job->worker, r, kind, "windows", nbytes) : 0;
 }
 
-static int open_buffers(struct device *device, const struct window_sizes *sizes,
+static int open_buffers(const struct job *job, const struct window_sizes *sizes,
 			struct window_buffers *buffers)
 {
-	int r = alloc(device, MEMORY_DEVICE, sizes->in, &buffers->in);
+	struct device *device = job_device(job);
+	int r = alloc(job, MEMORY_DEVICE, sizes->in, &buffers->in);
 
 	if (r == 0)
-		r = alloc(device, MEMORY_DEVICE, sizes->out, &buffers->out);
+		r = alloc(job, MEMORY_DEVICE, sizes->out, &buffers->out);
 	if (r == 0)
-		r = alloc(device, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
+		r = alloc(job, MEMORY_DEVICE, sizes->scratch, &buffers->scratch);
 	if (r == 0)
-		r = alloc(device, MEMORY_HOST, sizes->host, &buffers->host);
+		r = alloc(job, MEMORY_HOST, sizes->host, &buffers->host);
 	if (r < 0)
 		return r;
 	r = lane_open(device, LANE_NORMAL, &buffers->lane);
 	if (r == 0)
 		r = mark_open(device, &buffers->mark);
-	return r < 0 ? fail(r, "cannot start a merge: %m") : 0;
+	return r < 0 ? job_fail_device(job, job->worker, r, "cannot start a merge") : 0;
 }
 
 static void close_buffers(struct device *device, const struct window_sizes *sizes,
@@ -93,18 +92,18 @@ static bool is_enough(const struct window_memory *memory, uint32_t n,
 	       has->scratch >= sizes->scratch && has->host >= sizes->host;
 }
 
-static int open_all(struct window_memory *memory, struct device *device, uint32_t n,
+static int open_all(struct window_memory *memory, const struct job *job, uint32_t n,
 		    const struct window_sizes *sizes)
 {
 	int r = 0;
 
-	memory->device = device;
+	memory->device = job_device(job);
 	memory->sizes = *sizes;
 	memory->buffers = calloc(n, sizeof *memory->buffers);
 	if (!memory->buffers)
 		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
 	for (; memory->n < n && r == 0; memory->n++)
-		r = open_buffers(device, sizes, &memory->buffers[memory->n]);
+		r = open_buffers(job, sizes, &memory->buffers[memory->n]);
 	return r;
 }
 
@@ -115,7 +114,7 @@ int window_memory_take(struct window_memory *memory, const struct job *job, uint
 
 	if (!is_enough(memory, n, sizes)) {
 		window_memory_drop(memory);
-		r = open_all(memory, job_device(job), n, sizes);
+		r = open_all(memory, job, n, sizes);
 	}
 	*ret_buffers = memory->buffers;
 	return r;

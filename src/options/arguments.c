@@ -230,7 +230,7 @@ int argument_take_gpus(const struct option_spec *spec, const char *argument, voi
 	options->all_gpus = list.all;
 	options->gpus = list.n ? malloc(list.n * sizeof *list.gpus) : NULL;
 	if (list.n && !options->gpus)
-		return fail(-ENOMEM, "--gpus: %m");
+		return fail(-ENOMEM, "--gpus: no memory for %u numbers", list.n);
 	if (list.n)
 		memcpy(options->gpus, list.gpus, list.n * sizeof *list.gpus);
 	options->n_gpus = list.n;

@@ -25,6 +25,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_TWICE_THE_MEMORY] = { .after = "; use an -S that is twice as large, or a file" },
 	[HINT_FEWER_THREADS] = { .after = "; try a smaller --parallel" },
 	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
+	[HINT_NO_COMPRESSION] = { .after = "; --compress=none stores it as it is" },
 	[HINT_OTHER_TEMPORARY] = { .after = ", or use another directory (-T)" },
 	[HINT_MORE_TEMPORARY] = { .after = "; name a directory with more space with -T" },
 	[HINT_HIGHER_LIMIT] = { .after = "; use a larger --temp-limit" },

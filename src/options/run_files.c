@@ -317,7 +317,8 @@ int run_files_check(const struct run_files *files)
 {
 	struct made_names *made = calloc(1, sizeof *made);
 	struct roles roles = { 0 };
-	const int r = made ? check(&roles, files, made) : fail(-ENOMEM, "names of files: %m");
+	const int r = made ? check(&roles, files, made) :
+			     fail(-ENOMEM, "no memory for the names of files");
 
 	roles_free(&roles);
 	for (size_t i = 0; made && i < made->n; i++)

@@ -62,6 +62,16 @@ struct job {
 	struct window_memory *windows; /* of a range; NULL: the worker's */
 };
 
+/*
+ * The worker's device cannot do something: says so, and what helps where it is for want of memory.
+ * Returns r, a negative errno. what: "cannot sort a chunk"
+ */
+int job_fail_device(const struct job *job, uint32_t worker, int r, const char *what);
+
+/* The same of so many bytes of its memory, or of the host's. what: "windows" */
+int job_fail_memory(const struct job *job, uint32_t worker, int r, enum memory kind,
+		    const char *what, uint64_t nbytes);
+
 /* May the worker that merges read the memory of that one? */
 static inline bool job_reaches(const struct job *job, uint32_t worker)
 {

@@ -132,6 +132,7 @@ static void init_condition(pthread_cond_t *condition)
 int guard_open(const struct ranks_settings *settings, struct guard **ret_guard)
 {
 	struct guard *guard = calloc(1, sizeof *guard);
+	char limits[THREAD_LIMITS_NBYTES];
 	int r;
 
 	if (!guard)
@@ -143,7 +144,8 @@ int guard_open(const struct ranks_settings *settings, struct guard **ret_guard)
 	init_condition(&guard->changed);
 	r = thread_start(stand_guard, guard, 0, &guard->thread);
 	if (r < 0) {
-		fail(r, "cannot start a thread: %m");
+		fail(r, "cannot start a thread that watches over ranks: %m%s",
+		     thread_limits(r, limits));
 		free(guard);
 		return r;
 	}

@@ -652,13 +652,15 @@ static void free_ranks(struct ranks *ranks)
 /* Returns when the transport is there, or cannot be had. */
 static int start(struct ranks *ranks)
 {
+	char limits[THREAD_LIMITS_NBYTES];
 	int r = guard_open(&ranks->settings, &ranks->guard);
 
 	if (r < 0)
 		return r;
 	r = thread_start(run_carrier, ranks, CARRIER_STACK_NBYTES, &ranks->carrier);
 	if (r < 0)
-		return fail(r, "cannot start a thread: %m");
+		return fail(r, "cannot start a thread for messages between ranks: %m%s",
+			    thread_limits(r, limits));
 	pthread_mutex_lock(&ranks->lock);
 	while (!ranks->is_open && !ranks->has_let_go)
 		pthread_cond_wait(&ranks->told, &ranks->lock);

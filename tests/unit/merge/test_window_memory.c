@@ -3,6 +3,8 @@
  */
 #include "tests/support/numbered_runs.h"
 
+#include <errno.h>
+
 #include "src/merge/passes.h"
 
 static const struct window_buffers *take(uint32_t n, uint64_t nbytes)
@@ -79,6 +81,31 @@ static void second_spilled_run_takes_no_more_memory(void **state)
 	assert_int_equal(n_allocated, 0);
 }
 
+static int no_memory(struct device *device, enum memory kind, size_t nbytes, void **ret_memory)
+{
+	(void)device, (void)kind, (void)nbytes, (void)ret_memory;
+	return -ENOMEM;
+}
+
+static void want_of_memory_is_said_of_the_device(void **state)
+{
+	static struct backend without;
+	const struct window_sizes sizes = { .in = 4096, .out = 4096 };
+	const struct window_buffers *buffers;
+	struct device_info info;
+
+	(void)state;
+	job_start("u64", false, MEMORY_UNIFIED);
+	without = backend_cpu;
+	without.alloc = no_memory;
+	job_device(&job)->backend = &without;
+	assert_int_equal(window_memory_take(job_windows(&job), &job, 1, &sizes, &buffers), -ENOMEM);
+	device_describe(job_device(&job), &info);
+	assert_memory_equal(messages_last(), info.name, strlen(info.name));
+	assert_non_null(strstr(messages_last(), "no memory for windows of 4096 bytes"));
+	assert_int_equal(messages_last_hint(), HINT_LESS_MEMORY);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
@@ -86,6 +113,7 @@ int main(void)
 		FIXTURE(what_is_large_enough_is_kept),
 		FIXTURE(more_is_made_if_it_is_wanted),
 		FIXTURE(second_spilled_run_takes_no_more_memory),
+		FIXTURE(want_of_memory_is_said_of_the_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
