@@ -199,8 +199,12 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--bench") == 0)
 			bench = true;
-		else
+		else if (strcmp(argv[i], "cpu") == 0 || strcmp(argv[i], "cuda") == 0)
 			name = argv[i];
+		else {
+			fprintf(stderr, "usage: check_backend [cpu|cuda] [--bench]\n");
+			return 2;
+		}
 	}
 	r = open_backend(name, &subject);
 	if (r)

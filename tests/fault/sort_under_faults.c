@@ -17,8 +17,11 @@
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
  * can be where there is a GPU, and only once: no other sort could use it in this process.
  *
+ * --help says this, with the names of modes and points.
+ *
  * The last lines say how many faults were injected and what became of them.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,7 +275,66 @@ static bool is_among(const char *word, const char *list)
 	return false;
 }
 
-/* Options; returns the index of the first mode. */
+static void print_usage(FILE *stream)
+{
+	const char *name = program_invocation_short_name;
+
+	fprintf(stream,
+		"usage: %s [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]\n"
+		"       %s --rehearse\n"
+		"       %s --dies MODE [N]\n",
+		name, name, name);
+}
+
+static int say_usage(void)
+{
+	print_usage(stdout);
+	for (size_t i = 0; i < n_modes; i++)
+		printf("%s%s", i ? " " : "MODE: ", modes[i].name);
+	for (size_t i = 0; i < N_POINTS; i++)
+		printf("%s%s", i ? " " : "\nPOINT: ", point_names[i]);
+	putchar('\n');
+	return 0;
+}
+
+static int refuse(const char *what, const char *word)
+{
+	fprintf(stderr, "%s: no such %s: %s; --help has them\n", program_invocation_short_name,
+		what, word);
+	print_usage(stderr);
+	return 2;
+}
+
+static bool is_mode(const char *word, size_t n)
+{
+	for (size_t i = 0; i < n_modes; i++)
+		if (strlen(modes[i].name) == n && memcmp(modes[i].name, word, n) == 0)
+			return true;
+	return false;
+}
+
+static bool is_point(const char *word)
+{
+	for (size_t i = 0; i < N_POINTS; i++)
+		if (strcmp(point_names[i], word) == 0)
+			return true;
+	return false;
+}
+
+/* 0, or 2 after a message: nobody would notice that what is not there is not tried. */
+static int check_words(void)
+{
+	for (const char *word = run.modes; word && *word;) {
+		const size_t n = strcspn(word, ",");
+
+		if (!is_mode(word, n))
+			return refuse("mode", word);
+		word += n + (word[n] == ',');
+	}
+	return run.point && !is_point(run.point) ? refuse("point", run.point) : 0;
+}
+
+/* Options; returns the index of the first mode, or -1 after a message. */
 static int take_options(int argc, char **argv)
 {
 	const char *share = getenv("GSORT_FAULTS_SHARE"), *seed = getenv("GSORT_SEED");
@@ -289,6 +351,10 @@ static int take_options(int argc, char **argv)
 			share = argv[i] + 8;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);
+		else {
+			refuse("option", argv[i]);
+			return -1;
+		}
 	}
 	if (run.seed == 0 && seed)
 		run.seed = strtoull(seed, NULL, 10);
@@ -303,14 +369,21 @@ int main(int argc, char **argv)
 {
 	const char *why_not = "";
 	unsigned n_devices;
-	int i = take_options(argc, argv);
+	int i;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0)
+		return say_usage();
+	i = take_options(argc, argv);
+	if (i < 0)
+		return 2;
 	run.modes = i < argc ? argv[i] : NULL;
 	i += !run.dies;
 	run.point = !run.dies && i < argc ? argv[i] : NULL;
 	run.n = i + 1 < argc ? (unsigned)strtoul(argv[i + 1], NULL, 10) : 0;
 	if (run.n || run.dies)
 		run.share = 1;
+	if (check_words() != 0)
+		return 2;
 	printf("--seed=%llu\n", (unsigned long long)run.seed);
 	n_devices = points_n_devices(&why_not);
 	if (n_devices == 0) {

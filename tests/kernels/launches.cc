@@ -331,6 +331,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tiles_are_smaller_where_there_is_less_memory),
 	};
 
+	if (argc > 2 || (argc == 2 && atoi(argv[1]) == 0)) {
+		fprintf(stderr, "usage: launches [ARCHITECTURE]\n");
+		return 2;
+	}
 	if (argc > 1)
 		return print(atoi(argv[1]));
 	return cmocka_run_group_tests(tests, NULL, NULL);

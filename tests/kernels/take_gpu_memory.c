@@ -13,10 +13,15 @@ enum { MOST_AT_ONCE_NBYTES = 1 << 30, LEAST_AT_ONCE_NBYTES = 2 << 20 };
 
 int main(int argc, char **argv)
 {
-	const size_t left_nbytes = argc > 1 ? strtoull(argv[1], NULL, 10) << 20 : 0;
+	char *end = NULL;
+	const size_t left_nbytes = argc == 2 ? strtoull(argv[1], &end, 10) << 20 : 0;
 	size_t free_nbytes = 0, total_nbytes, nbytes = MOST_AT_ONCE_NBYTES;
 	void *memory;
 
+	if (!end || end == argv[1] || *end) {
+		fprintf(stderr, "usage: take_gpu_memory MIB\n");
+		return 2;
+	}
 	while (nbytes >= LEAST_AT_ONCE_NBYTES) {
 		if (cudaMemGetInfo(&free_nbytes, &total_nbytes) != cudaSuccess)
 			return 1;

@@ -94,8 +94,10 @@ int main(int argc, char **argv)
 	pthread_t threads[2];
 	char path[4096], command[9000];
 
-	if (argc != 3)
-		return 1;
+	if (argc != 3) {
+		fprintf(stderr, "usage: loaded_twice LIBRARY DIRECTORY\n");
+		return 2;
+	}
 	snprintf(path, sizeof path, "%s/loaded_twice.so", argv[2]);
 	snprintf(command, sizeof command, "cp '%s' '%s'", argv[1], path);
 	if (system(command) != 0)

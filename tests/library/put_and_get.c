@@ -110,8 +110,10 @@ int main(int argc, char **argv)
 	char in[4096], out[4096];
 	uint64_t n_pieces;
 
-	if (argc != 4)
-		return 1;
+	if (argc != 4) {
+		fprintf(stderr, "usage: put_and_get DIRECTORY MIB LIMIT\n");
+		return 2;
+	}
 	n_pieces = strtoull(argv[2], NULL, 10) * (1 << 20) / sizeof piece;
 	snprintf(in, sizeof in, "%s/put_and_get.in", argv[1]);
 	snprintf(out, sizeof out, "%s/put_and_get.out", argv[1]);

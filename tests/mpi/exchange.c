@@ -21,6 +21,12 @@
 #include "tests/support/ranks_exchange.h"
 #include "tools/tool/messages_print.h"
 
+static bool is_known(const char *word)
+{
+	return strcmp(word, "abort") == 0 || strcmp(word, "stop") == 0 ||
+	       strcmp(word, "forever") == 0;
+}
+
 static int exchange_forever(struct ranks *ranks)
 {
 	int r;
@@ -64,6 +70,11 @@ int main(int argc, char **argv)
 	struct ranks *ranks;
 	unsigned rank, size;
 
+	if (is_word && !is_known(argv[1])) {
+		fprintf(stderr, "usage: exchange [LONGEST-MESSAGE [PIECE]]\n"
+				"       exchange abort|stop|forever\n");
+		return 2;
+	}
 	messages_print_as("exchange");
 	if (ranks_open(&settings, ranks_mpi_open, &how, &ranks) < 0)
 		return 2;

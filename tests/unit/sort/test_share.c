@@ -1613,5 +1613,8 @@ int main(int argc, char **argv)
 		return run_same();
 	if (strcmp(argv[1], "volumes") == 0)
 		return run_volumes();
-	return strcmp(argv[1], "checkpoints") == 0 ? run_checkpoints() : 2;
+	if (strcmp(argv[1], "checkpoints") == 0)
+		return run_checkpoints();
+	fprintf(stderr, "usage: test_share [volumes|checkpoints]\n");
+	return 2;
 }
