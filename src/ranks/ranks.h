@@ -150,7 +150,7 @@ struct ranks_transfer {
 	size_t capacity;
 	uint64_t checksum;           /* of the data */
 	unsigned n_moves;            /* of the transport, not done yet */
-	struct ranks_waiter *waiter; /* ranks.c's; NULL: nobody waits now */
+	struct ranks_waiter *waiter; /* transfers.c's; NULL: nobody waits now */
 	bool is_receive, is_patient, may_be_shorter, is_checked, is_done;
 };
 
