@@ -17,7 +17,7 @@ sorted, everything in turn, round after round, with no output there:
 
 The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
 against one GPU, and the quickest beside them. With --check, each output is looked at once. Of the last round the
-statistics and the trace of each case go to --logs. --gpus: which GPUs, sets of them with / between.
+statistics and the trace of each case go to --logs. --gpus: which GPUs, sets of them with / between; cpu: none of them.
 With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `gpu_ranks.sh --pack` makes.
 """
 import argparse
@@ -94,9 +94,10 @@ def commands(nbytes, kind, args):
         yield 'cat', 'pipe', ['cat']
     for shape in args.only:
         for choice in args.gpus or choices(gpus()):
-            if shape == 'spill' and choice == '0,0':
+            if shape == 'spill' and choice in ('0,0', 'cpu'):
                 continue
-            command = ['gsort', '--backend=cuda', f'--gpus={choice}', *kind, *SHAPES[shape]]
+            devices = ['--backend=cpu'] if choice == 'cpu' else ['--backend=cuda', f'--gpus={choice}']
+            command = ['gsort', *devices, *kind, *SHAPES[shape]]
             if shape == 'spill':
                 command += [f'--device-memory={nbytes * 2 // 3 >> 20}M']
             if shape == 'parts':

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/clock.h"
 #include "src/base/messages.h"
 
 enum {
@@ -49,20 +50,16 @@ static int arena_open(struct arena *arena, int node, size_t nbytes)
 	return r;
 }
 
-/* Two moments on the host's clock; false: the device does not tell. */
-static bool find_times(const struct cuda_device *device, const struct delivery *delivery,
-		       uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
+/* When an event passed, on the host's clock; false: the device does not tell. */
+static bool find_time(const struct cuda_device *device, cudaEvent_t event, uint64_t *ret_ns)
 {
-	float begin_ms, end_ms;
-	cudaError_t code = cudaEventElapsedTime(&begin_ms, device->origin, delivery->begin);
+	float ms;
+	const cudaError_t code = cudaEventElapsedTime(&ms, device->origin, event);
 
-	if (code == cudaSuccess)
-		code = cudaEventElapsedTime(&end_ms, device->origin, delivery->end);
 	cuda_pass_over(code);
 	if (code != cudaSuccess)
 		return false;
-	*ret_begin_ns = device->origin_ns + (uint64_t)((double)begin_ms * 1e6);
-	*ret_end_ns = device->origin_ns + (uint64_t)((double)end_ms * 1e6);
+	*ret_ns = device->origin_ns + (uint64_t)((double)ms * 1e6);
 	return true;
 }
 
@@ -73,6 +70,45 @@ static void delivery_free(struct delivery *delivery)
 	if (delivery->end)
 		cuda_pass_over(cudaEventDestroy(delivery->end));
 	free(delivery);
+}
+
+/* Under the lane's lock: for the next operation. */
+static void delivery_put_by(struct cuda_lane *lane, struct delivery *delivery)
+{
+	delivery->next = lane->spare;
+	lane->spare = delivery;
+}
+
+/* Under the lane's lock: one with its events. A call of the driver takes microseconds. */
+static int delivery_take(struct cuda_lane *lane, struct delivery **ret_delivery)
+{
+	struct delivery *delivery = lane->spare;
+
+	if (delivery) {
+		lane->spare = delivery->next;
+		*delivery = (struct delivery){ .begin = delivery->begin, .end = delivery->end };
+	} else {
+		delivery = calloc(1, sizeof *delivery);
+		if (!delivery)
+			return -ENOMEM;
+	}
+	*ret_delivery = delivery;
+	return delivery->end ? 0 : cuda_status(cudaEventCreate(&delivery->end), "event");
+}
+
+/*
+ * When it has begun: as it was queued, or as soon as what was before it in the lane had ended; an
+ * event tells it where that had to wait for another lane.
+ */
+static uint64_t begin_of(const struct cuda_lane *lane, const struct delivery *delivery)
+{
+	const uint64_t known_ns = delivery->queued_ns > lane->last_end_ns ? delivery->queued_ns :
+									    lane->last_end_ns;
+	uint64_t begin_ns;
+
+	return delivery->has_waited && find_time(lane->gpu, delivery->begin, &begin_ns) ?
+		       begin_ns :
+		       known_ns;
 }
 
 /* Hand out what an operation left; it has run. */
@@ -86,9 +122,14 @@ static void delivery_finish(struct cuda_lane *lane, struct delivery *delivery)
 
 	if (delivery->deliver)
 		delivery->deliver(delivery);
-	if (stats && find_times(lane->gpu, delivery, &span.begin_ns, &end_ns))
+	if (stats && find_time(lane->gpu, delivery->end, &end_ns)) {
+		span.begin_ns = begin_of(lane, delivery);
+		lane->last_end_ns = end_ns;
+		if (span.begin_ns > end_ns) /* two clocks */
+			span.begin_ns = end_ns;
 		stats_end_at(stats, span, end_ns, delivery->nbytes);
-	delivery_free(delivery);
+	}
+	delivery_put_by(lane, delivery);
 }
 
 /* Under the lane's lock: deliver everything up to the n-th operation. */
@@ -121,6 +162,16 @@ static void forget_results(struct cuda_lane *lane)
 		delivery->deliver = NULL;
 }
 
+static void free_spare(struct cuda_lane *lane)
+{
+	while (lane->spare) {
+		struct delivery *delivery = lane->spare;
+
+		lane->spare = delivery->next;
+		delivery_free(delivery);
+	}
+}
+
 void cuda_lane_close(struct lane *handle)
 {
 	struct cuda_lane *lane = cuda_lane(handle);
@@ -134,6 +185,7 @@ void cuda_lane_close(struct lane *handle)
 		deliver(lane, lane->n_queued);
 		cuda_pass_over(cudaStreamDestroy(lane->stream));
 	}
+	free_spare(lane);
 	arena_free(&lane->results);
 	cuda_pass_over(cudaFree(lane->scratch));
 	pthread_mutex_destroy(&lane->lock);
@@ -236,15 +288,20 @@ int cuda_mark_wait(struct mark *handle)
 	return r;
 }
 
-int cuda_lane_follow(struct lane *lane, struct mark *handle)
+int cuda_lane_follow(struct lane *handle, struct mark *mark_handle)
 {
-	const struct cuda_mark *mark = cuda_mark(handle);
+	const struct cuda_mark *mark = cuda_mark(mark_handle);
+	struct cuda_lane *lane = cuda_lane(handle);
+	int r;
 
-	return mark->lane ?
-		       cuda_status_in(mark->lane->gpu,
-				      cudaStreamWaitEvent(cuda_lane(lane)->stream, mark->event, 0),
-				      "event") :
-		       0;
+	if (!mark->lane)
+		return 0;
+	pthread_mutex_lock(&lane->lock);
+	lane->waits = true;
+	r = cuda_status_in(mark->lane->gpu, cudaStreamWaitEvent(lane->stream, mark->event, 0),
+			   "event");
+	pthread_mutex_unlock(&lane->lock);
+	return r;
 }
 
 /* Under the lock: room for a result in the arena. */
@@ -273,6 +330,21 @@ static int reserve_result(struct operation *operation)
 			   "clearing a result");
 }
 
+/* Under the lock: what is queued before it waits for another lane. */
+static int note_wait(struct operation *operation)
+{
+	struct delivery *delivery = operation->delivery;
+	int r = 0;
+
+	if (!delivery->begin)
+		r = cuda_status(cudaEventCreate(&delivery->begin), "event");
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(delivery->begin, operation->lane->stream), "event");
+	delivery->has_waited = true;
+	operation->lane->waits = false;
+	return r;
+}
+
 /*
  * Begin to queue an operation, which has a result of result_nbytes or none. Takes the lane's lock,
  * which cuda_operation_queue() or cuda_operation_fail() gives back.
@@ -284,21 +356,21 @@ int cuda_operation_begin(struct lane *handle, enum stage stage, uint64_t nbytes,
 	struct operation operation = { .lane = lane, .result_nbytes = result_nbytes };
 	int r = cuda_device_use(lane->gpu);
 
-	operation.delivery = calloc(1, sizeof *operation.delivery);
-	if (r < 0 || !operation.delivery) {
-		free(operation.delivery);
-		return r < 0 ? r : -ENOMEM;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&lane->lock);
+	r = delivery_take(lane, &operation.delivery);
+	if (!operation.delivery) {
+		pthread_mutex_unlock(&lane->lock);
+		return r;
 	}
 	operation.delivery->stage = stage;
 	operation.delivery->nbytes = nbytes;
-	pthread_mutex_lock(&lane->lock);
-	r = cuda_status(cudaEventCreate(&operation.delivery->begin), "event");
-	if (r == 0)
-		r = cuda_status(cudaEventCreate(&operation.delivery->end), "event");
+	operation.delivery->queued_ns = clock_now_ns();
 	if (r == 0 && result_nbytes)
 		r = reserve_result(&operation);
-	if (r == 0)
-		r = cuda_status(cudaEventRecord(operation.delivery->begin, lane->stream), "event");
+	if (r == 0 && lane->waits)
+		r = note_wait(&operation);
 	*ret_operation = operation;
 	return r;
 }
@@ -309,7 +381,7 @@ int cuda_operation_fail(struct operation *operation, int r)
 		fail(r, "GPU: no memory to queue an operation");
 	if (!operation->delivery)
 		return r; /* it did not begin */
-	delivery_free(operation->delivery);
+	delivery_put_by(operation->lane, operation->delivery);
 	pthread_mutex_unlock(&operation->lane->lock);
 	return r;
 }

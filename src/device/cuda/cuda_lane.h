@@ -9,8 +9,9 @@
  *	deliveries        d0                    d1               ^ n_queued = 2
  *
  * A delivery remembers where its result will lie and where the caller wants it. Waiting for a mark
- * delivers, in order, everything that was queued in the lane before it. Two events around each
- * operation say how long it took, for the statistics and the timeline.
+ * delivers, in order, everything that was queued in the lane before it. An event behind each
+ * operation says when it had ended, and with that how long it took, for the statistics and the
+ * timeline.
  *
  * The results live in a small arena of each lane, which starts again from its beginning whenever
  * nothing is outstanding; it grows, after waiting for the stream, in the rare case that it is too
@@ -19,6 +20,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernels/kernels.h"
@@ -31,7 +33,9 @@ struct delivery {
 	void (*deliver)(const struct delivery *delivery);
 	void *to[3]; /* the caller's */
 	uint64_t n;  /* bytes or items, as deliver() understands it */
-	cudaEvent_t begin, end;
+	cudaEvent_t begin, end; /* begin: only where it is needed; both outlast the delivery */
+	uint64_t queued_ns;
+	bool has_waited; /* before it the lane waited for another: `begin` tells how long */
 	enum stage stage;
 	uint64_t nbytes; /* for the statistics */
 };
@@ -48,7 +52,10 @@ struct cuda_lane {
 	uint32_t track;
 	pthread_mutex_t lock; /* guards all below; several threads may wait for marks of a lane */
 	struct delivery *first, **last;
+	struct delivery *spare; /* to be used again */
 	uint64_t n_queued, n_delivered;
+	uint64_t last_end_ns; /* of what was delivered */
+	bool waits;           /* for another, since the last operation */
 	struct arena results;
 	void *scratch; /* of short operations */
 	size_t scratch_nbytes;

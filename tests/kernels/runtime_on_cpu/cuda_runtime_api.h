@@ -104,3 +104,6 @@ cudaError_t cudaEventElapsedTime(float *ret_ms, cudaEvent_t begin, cudaEvent_t e
 
 /* A kernel with these bytes among its arguments is launched in the stream. */
 void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbytes);
+
+/* How many events there have been. */
+unsigned runtime_n_events_made(void);

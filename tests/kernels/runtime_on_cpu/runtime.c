@@ -353,6 +353,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 	return all_open(stream->is_open, event->is_open);
 }
 
+static atomic_uint n_events_made;
+
+unsigned runtime_n_events_made(void)
+{
+	return atomic_load(&n_events_made);
+}
+
 static cudaError_t open_event(cudaEvent_t *ret_event)
 {
 	void *event;
@@ -360,6 +367,7 @@ static cudaError_t open_event(cudaEvent_t *ret_event)
 
 	if (error)
 		return error;
+	atomic_fetch_add(&n_events_made, 1);
 	*ret_event = event;
 	**ret_event = (struct CUevent_st){ 1, current };
 	return cudaSuccess;
