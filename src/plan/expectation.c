@@ -27,24 +27,113 @@ static uint64_t part_of(uint64_t value, uint64_t n_runs, uint64_t part)
 /*
  * The tree of merges has the runs as its leaves, and all of its nodes have fan_in children, but for
  * one at the bottom: so with `full` the largest power of fan_in that is not above n_runs, some
- * nodes of that level are leaves, and the others hold the rest of the runs, one level below.
+ * nodes of that level are leaves, and the others, `n_lowest`, hold the rest of the runs, one level
+ * below.
  */
+struct tree {
+	uint64_t full, depth; /* depth: of that level; the final merge is at 0 */
+	uint64_t n_lowest, n_below;
+};
+
+/* Of more than fan_in runs. */
+static struct tree tree_of(uint64_t n_runs, uint32_t fan_in)
+{
+	struct tree tree = { .full = fan_in, .depth = 1 };
+
+	while (n_runs / tree.full >= fan_in) {
+		tree.full *= fan_in;
+		tree.depth++;
+	}
+	tree.n_lowest = divide_up(n_runs - tree.full, fan_in - 1);
+	tree.n_below = n_runs - tree.full + tree.n_lowest;
+	return tree;
+}
+
 struct expected_passes expect_passes(uint64_t n_runs, uint32_t fan_in)
 {
 	struct expected_passes passes = { .n = 1 };
-	uint64_t full = fan_in, n_below, depth = 1;
+	struct tree tree;
 
 	if (n_runs <= fan_in)
 		return passes;
+	tree = tree_of(n_runs, fan_in);
 	passes.n_merges = divide_up(n_runs - fan_in, fan_in - 1);
-	while (n_runs / full >= fan_in) {
-		full *= fan_in;
-		depth++;
-	}
-	n_below = n_runs - full + divide_up(n_runs - full, fan_in - 1);
-	passes.n = (uint32_t)depth + (n_below > 0);
-	passes.n_moved = times(n_runs, depth - 1) + n_below;
+	passes.n = (uint32_t)tree.depth + (tree.n_below > 0);
+	passes.n_moved = times(n_runs, tree.depth - 1) + tree.n_below;
 	return passes;
+}
+
+/* What n runs leave that are merged to one. */
+static uint64_t left_of(uint64_t n, uint64_t length, uint64_t most)
+{
+	return at_most(times(n, length), most);
+}
+
+/*
+ * What is left at the level that is so far above that of `full` that a node there holds n_each of
+ * its nodes. Those that were merged of others come together, and so do those that were not; one has
+ * some of both, or holds what the first merge was short of.
+ */
+static uint64_t left_at(const struct tree *tree, uint32_t fan_in, uint64_t n_each, uint64_t length,
+			uint64_t most)
+{
+	const uint64_t n = tree->full / n_each;
+	const uint64_t of_short = left_of(n_each, length, most);
+	const uint64_t of_long = left_of(times(n_each, fan_in), length, most);
+	uint64_t n_mixed, n_long, of_mixed;
+
+	if (tree->n_lowest == 0)
+		return times(n, of_short);
+	n_mixed = (tree->n_lowest - 1) % n_each + 1;
+	n_long = (tree->n_lowest - n_mixed) / n_each;
+	of_mixed = left_of(n_each - n_mixed + n_mixed * fan_in -
+				   (tree->n_lowest * fan_in - tree->n_below),
+			   length, most);
+	return plus(plus(times(n_long, of_long), of_mixed), times(n - n_long - 1, of_short));
+}
+
+/*
+ * If what is left of any merge is shorter than a run was, it is the shortest, and goes into the
+ * next merge, and so on: as many more runs each time as make it full.
+ */
+static struct expected_moves expect_chain(uint64_t n_runs, uint32_t fan_in, uint64_t length,
+					  uint64_t most)
+{
+	const uint64_t n_merges = divide_up(n_runs - fan_in, fan_in - 1);
+	const uint64_t n_first = n_runs - fan_in - (n_merges - 1) * (fan_in - 1) + 1;
+	const uint64_t n_full = plus(most, times(fan_in - 1, length));
+
+	return (struct expected_moves){
+		.n_merged = plus(times(n_first, length), times(n_merges - 1, n_full)),
+		.n_stored = times(n_merges, most),
+		.n_last = n_full,
+		.n_passes = at_most(n_merges, UINT32_MAX - 1) + 1,
+	};
+}
+
+struct expected_moves expect_moves(uint64_t n_runs, uint32_t fan_in, uint64_t length, uint64_t most)
+{
+	struct expected_moves moves = { .n_last = times(n_runs, length), .n_passes = 1 };
+	struct tree tree;
+	uint64_t n_each = 1;
+
+	if (n_runs <= fan_in)
+		return moves;
+	if (length > most)
+		return expect_chain(n_runs, fan_in, length, most);
+	tree = tree_of(n_runs, fan_in);
+	moves.n_passes = expect_passes(n_runs, fan_in).n;
+	moves.n_merged = times(tree.n_below, length);
+	moves.n_last = left_at(&tree, fan_in, n_each, length, most);
+	moves.n_stored =
+		moves.n_last - at_most(times(tree.full - tree.n_lowest, length), moves.n_last);
+	for (uint64_t level = tree.depth; level > 1; level--) {
+		n_each *= fan_in;
+		moves.n_merged = plus(moves.n_merged, moves.n_last);
+		moves.n_last = left_at(&tree, fan_in, n_each, length, most);
+		moves.n_stored = plus(moves.n_stored, moves.n_last);
+	}
+	return moves;
 }
 
 uint64_t expect_runs(const struct plan *plan, uint64_t n_chunks)
@@ -65,6 +154,12 @@ static uint64_t expect_runs_of_pipe(const struct plan *plan, uint64_t n_chunks)
 static bool is_pipe(const struct plan_request *request)
 {
 	return request->input_nbytes == PLAN_SIZE_UNKNOWN;
+}
+
+/* They are merged where they are; pipes are stored first, and any of them may be one. */
+static bool merges_files(const struct plan_request *request)
+{
+	return request->n_input_runs && !is_pipe(request);
 }
 
 static uint64_t count_runs(const struct plan_request *request, const struct plan *plan, uint64_t n)
@@ -242,29 +337,34 @@ static uint64_t most_nbytes(const struct plan_request *request, const struct pla
 		nbytes = at_most(nbytes,
 				 taken_nbytes(request, plan, n_runs,
 					      plus(plan->spilled_nbytes, plan->counted_nbytes)));
+	/* Of files nothing is there but what merges have stored of them. */
+	if (merges_files(request))
+		nbytes = at_most(nbytes, taken_nbytes(request, plan, plan->n_merges + counts,
+						      plan->passes_nbytes));
 	return nbytes;
 }
 
 /*
- * What passes merge, and what comes of it. Of each merge no more is left than the limit, and if all
- * runs are as short, no more goes into one either. They come out of (n - fan_in) + n_merges runs.
+ * What passes merge, and what comes of it: of each merge no more is left than the limit. (Runs that
+ * are formed are no longer either, inputs may be.)
  */
-static void expect_moves(const struct plan_request *request, const struct expected_passes *passes,
-			 uint64_t of_runs, uint64_t n_merged, struct plan *plan)
+static void expect_passes_of(const struct plan_request *request,
+			     const struct expected_passes *passes, uint64_t of_runs,
+			     uint64_t n_merged, struct plan *plan)
 {
-	const uint64_t most_nbytes = times(request->limit, request->layout->item_nbytes);
+	struct expected_moves moves;
 
 	plan->passes_merged_nbytes = part_of(of_runs, n_merged, passes->n_moved);
 	plan->passes_nbytes = plan->passes_merged_nbytes;
 	plan->last_stored_nbytes = of_runs;
 	if (!request->limit || !passes->n_merges)
 		return;
-	plan->passes_nbytes = at_most(plan->passes_nbytes, times(passes->n_merges, most_nbytes));
-	plan->last_stored_nbytes = at_most(of_runs, times(plan->fan_in, most_nbytes));
-	if (!request->n_input_runs)
-		plan->passes_merged_nbytes =
-			at_most(plan->passes_merged_nbytes,
-				times(n_merged - plan->fan_in + passes->n_merges, most_nbytes));
+	moves = expect_moves(n_merged, plan->fan_in, divide_up(of_runs, n_merged),
+			     times(request->limit, request->layout->item_nbytes));
+	plan->passes_merged_nbytes = moves.n_merged;
+	plan->passes_nbytes = moves.n_stored;
+	plan->last_stored_nbytes = moves.n_last;
+	plan->n_passes = (uint32_t)moves.n_passes;
 }
 
 void plan_expect(const struct plan_request *request, struct plan *plan)
@@ -273,9 +373,8 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 	const uint64_t nbytes = is_pipe(request) ? request->assumed_nbytes : request->input_nbytes;
 	const uint64_t n = nbytes / request->layout->record_nbytes;
 	const uint64_t n_runs = count_runs(request, plan, n);
-	/* Files are merged where they are; pipes are stored first, and any of them may be one. */
-	const bool merges_files = request->n_input_runs && !is_pipe(request);
-	const uint64_t n_formed = merges_files          ? 0 :
+	const bool is_of_files = merges_files(request);
+	const uint64_t n_formed = is_of_files           ? 0 :
 				  request->n_input_runs ? n :
 							  spilled_records(request, plan, n, n_runs);
 	const uint64_t n_stored_runs = n_runs + keeps_rest_of_unique(request, n_runs);
@@ -290,16 +389,16 @@ void plan_expect(const struct plan_request *request, struct plan *plan)
 		passes = (struct expected_passes){ .n = 1 };
 	plan->expected_nbytes = nbytes;
 	plan->is_endless = request->assumes_endless;
-	plan->n_spilled_runs = merges_files ? 0 : n_stored_runs;
+	plan->n_spilled_runs = is_of_files ? 0 : n_stored_runs;
 	plan->n_merges = passes.n_merges;
 	plan->n_formed_records = n_formed + n_kept;
 	plan->n_passes = passes.n;
 	plan->spilled_nbytes = times(n_spilled, item_nbytes);
 	plan->kept_nbytes = times(n_kept, item_nbytes);
-	of_runs = merges_files ? times(n, item_nbytes) :
-				 plus(plan->spilled_nbytes, plan->kept_nbytes);
-	expect_moves(request, &passes, of_runs, n_merged, plan);
-	plan->temporary_nbytes = merges_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
+	of_runs = is_of_files ? times(n, item_nbytes) :
+				plus(plan->spilled_nbytes, plan->kept_nbytes);
+	expect_passes_of(request, &passes, of_runs, n_merged, plan);
+	plan->temporary_nbytes = is_of_files ? at_most(plan->passes_nbytes, of_runs) : of_runs;
 	expect_count(request, plan, n);
 	plan->most_temporary_nbytes = plus(most_nbytes(request, plan), frames_nbytes(request, n));
 }

@@ -18,6 +18,18 @@ struct expected_passes {
 
 struct expected_passes expect_passes(uint64_t n_runs, uint32_t fan_in);
 
+/*
+ * The same if none of them leaves more than `most`, of runs of `length`, in any unit: what is
+ * merged before the final merge, what comes of that, what the final one has, and how many merges a
+ * record goes through at most.
+ */
+struct expected_moves {
+	uint64_t n_merged, n_stored, n_last, n_passes;
+};
+
+struct expected_moves expect_moves(uint64_t n_runs, uint32_t fan_in, uint64_t length,
+				   uint64_t most);
+
 /* Runs that will be spilled of so many chunks of an input of known size. */
 uint64_t expect_runs(const struct plan *plan, uint64_t n_chunks);
 

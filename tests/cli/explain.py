@@ -138,6 +138,7 @@ def does_as_said(*arguments):
     for key in moves.keys() | moved.keys():
         claim(moves.get(key) == moved.get(key),
               f'{what}: {key}: said {moves.get(key)}, moved {moved.get(key)}')
+    return {'needed': said['temporary']['needed_bytes'], 'taken': did['peak_temporary_bytes']}
 
 
 SIZES = {'1 TB': 10 ** 12, '100 TB': 10 ** 14, '1 PB': 10 ** 15}
@@ -246,11 +247,18 @@ def main():
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
     for arguments in ['-u'], ['--limit=1000'], ['--index'], ['-S', '1M', '-u'], \
             ['-S', '1M', '--limit=1000'], ['-S', '1M', '--batch-size=3', '--index'], \
-            ['-S', '1M', '--limit=1000', '--parts=3']:
+            ['-S', '1M', '--limit=1000', '--parts=3'], \
+            ['-S', '1M', '--batch-size=2', '--limit=60000'], \
+            ['-S', '1M', '--batch-size=2', '--limit=150000']:
         does_as_said(*arguments, 'keys')
     does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')
     does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
+    five = ['-m', '-S', '1M', '--batch-size=2', '--compress=none'] + ['sorted'] * 5
+    does_as_said('--limit=1000', *five)
+    does_as_said('--limit=600000', *five)
+    space = does_as_said(*five[:3], '--batch-size=3', *five[4:])
+    claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                      '../../docs/cluster.md'))
     return claims.status()

@@ -209,6 +209,12 @@ static const char *find_broken_merge(const struct plan *plan, const struct plan_
 	return find_broken_window(plan, request, (uint32_t)plan->n_chunks, n_stored);
 }
 
+/* What a limit leaves of inputs may be shorter than they are: then it goes into all merges. */
+static uint64_t most_passes(const struct plan_request *request)
+{
+	return request->limit && request->n_input_runs > 64 ? request->n_input_runs : 64;
+}
+
 /* NULL, or what does not hold of the plan that is made on the request. */
 static const char *find_broken_plan(const struct plan_request *request)
 {
@@ -236,7 +242,7 @@ static const char *find_broken_plan(const struct plan_request *request)
 		return "a merge of too few or too many runs";
 	if (plan.block_nbytes < plan.resident_nbytes)
 		return "blocks have no room for a record";
-	if (plan.n_passes == 0 || plan.n_passes > 64u + request->counts_first)
+	if (plan.n_passes == 0 || plan.n_passes > most_passes(request) + request->counts_first)
 		return "the number of passes";
 	if (plan.temporary_nbytes > plan.most_temporary_nbytes)
 		return "more is stored than there is space for";

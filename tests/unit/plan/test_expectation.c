@@ -13,13 +13,15 @@
 
 enum { MOST_RUNS = 400 };
 
-/* Merge `first` and the n - 1 runs behind it: lengths and levels. */
-static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size_t first, size_t n)
+/* Merge `first` and the n - 1 runs behind it: lengths and levels. No more than `most` is left. */
+static void merge_some(uint64_t *lengths, uint32_t *levels, size_t *n_runs, size_t first, size_t n,
+		       uint64_t most)
 {
 	for (size_t i = first + 1; i < first + n; i++) {
 		lengths[first] += lengths[i];
 		levels[first] = levels[i] > levels[first] ? levels[i] : levels[first];
 	}
+	lengths[first] = lengths[first] < most ? lengths[first] : most;
 	levels[first]++;
 	for (size_t i = first + n; i < *n_runs; i++) {
 		lengths[i - n + 1] = lengths[i];
@@ -37,29 +39,46 @@ static uint64_t sum_of(const uint64_t *lengths, size_t n)
 	return sum;
 }
 
-/* As merge_passes() does it: the shortest neighbours, and first as many as make the rest full. */
-static struct expected_passes act_out(size_t n_runs, size_t fan_in)
+/* The shortest neighbours; of several such, the first from `from` on. */
+static size_t find_shortest(const uint64_t *lengths, size_t n_runs, size_t n, size_t from)
 {
-	struct expected_passes passes = { .n = 1 };
+	uint64_t sum = sum_of(lengths, n), shortest = sum;
+	size_t first = 0;
+
+	for (size_t i = 1; i + n <= n_runs; i++) {
+		sum += lengths[i + n - 1] - lengths[i - 1];
+		if (sum < shortest || (sum == shortest && first < from && i >= from)) {
+			shortest = sum;
+			first = i;
+		}
+	}
+	return first;
+}
+
+/* As merge_passes() does it: first as many as make the rest full. */
+static struct expected_moves act_out(size_t n_runs, size_t fan_in, uint64_t length, uint64_t most)
+{
+	struct expected_moves moves = { .n_passes = 1 };
 	uint64_t lengths[MOST_RUNS];
 	uint32_t levels[MOST_RUNS] = { 0 };
+	size_t next = 0;
 
 	for (size_t i = 0; i < n_runs; i++)
-		lengths[i] = 1;
+		lengths[i] = length;
 	while (n_runs > fan_in) {
 		const size_t excess = (n_runs - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		size_t first = 0;
+		const size_t first = find_shortest(lengths, n_runs, n, next);
 
-		for (size_t i = 1; i + n <= n_runs; i++)
-			if (sum_of(lengths + i, n) < sum_of(lengths + first, n))
-				first = i;
-		passes.n_moved += sum_of(lengths + first, n);
-		merge_some(lengths, levels, &n_runs, first, n);
+		moves.n_merged += sum_of(lengths + first, n);
+		merge_some(lengths, levels, &n_runs, first, n, most);
+		moves.n_stored += lengths[first];
+		next = first + 1;
 	}
+	moves.n_last = sum_of(lengths, n_runs);
 	for (size_t i = 0; i < n_runs; i++)
-		passes.n = levels[i] + 1 > passes.n ? levels[i] + 1 : passes.n;
-	return passes;
+		moves.n_passes = levels[i] + 1 > moves.n_passes ? levels[i] + 1 : moves.n_passes;
+	return moves;
 }
 
 static void passes_are_those_that_take_place(void **state)
@@ -67,14 +86,42 @@ static void passes_are_those_that_take_place(void **state)
 	(void)state;
 	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 		for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
-			const struct expected_passes expected = expect_passes(n_runs, fan_in),
-						     acted = act_out(n_runs, fan_in);
+			const struct expected_passes expected = expect_passes(n_runs, fan_in);
+			const struct expected_moves acted = act_out(n_runs, fan_in, 1, UINT64_MAX);
 
 			/* Neighbours do not always come out even: a run may be moved once more. */
-			assert_in_range(acted.n, expected.n, expected.n + 1);
-			assert_in_range(acted.n_moved, expected.n_moved,
+			assert_in_range(acted.n_passes, expected.n, expected.n + 1);
+			assert_in_range(acted.n_merged, expected.n_moved,
 					expected.n_moved + expected.n_moved / 5);
 		}
+}
+
+/* Neighbours that do not come out even. */
+static void assert_near(uint64_t acted, uint64_t expected)
+{
+	assert_in_range(acted, expected - expected / 8, expected + expected / 8);
+}
+
+/* Shorter than a run, as long as some of them, longer than all. */
+static void with_a_limit_passes_move_what_it_leaves(void **state)
+{
+	static const uint64_t most[] = { 1, 300, 999, 1000, 1500, 2500, 7000, 20000, UINT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+		for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
+			for (uint64_t n_runs = 0; n_runs < MOST_RUNS; n_runs += n_runs / 4 + 1) {
+				const struct expected_moves expected =
+					expect_moves(n_runs, fan_in, 1000, most[i]);
+				const struct expected_moves acted =
+					act_out(n_runs, fan_in, 1000, most[i]);
+
+				assert_in_range(acted.n_passes, expected.n_passes,
+						expected.n_passes + 1);
+				assert_near(acted.n_merged, expected.n_merged);
+				assert_near(acted.n_stored, expected.n_stored);
+				assert_near(acted.n_last, expected.n_last);
+			}
 }
 
 static void passes_over_any_number_of_runs_are_counted(void **state)
@@ -329,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(passes_are_those_that_take_place),
+		cmocka_unit_test(with_a_limit_passes_move_what_it_leaves),
 		cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
 		cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
 		cmocka_unit_test(what_is_stored_of_a_record_counts),
