@@ -34,21 +34,46 @@ static inline bool plan_has_ranks(const struct plan_request *request)
 	return request->n_ranks > 1;
 }
 
-enum { PLAN_INDEX_PART = 4 }; /* of the memory, at most, for the index of runs */
+enum {
+	PLAN_INDEX_PART = 4, /* of the memory, at most, for the index of runs */
+	PLAN_USUAL_INDEX_PART = 8,
+	PLAN_LEAST_LANES = 2,
+};
 
-/* --- plan.c: of what is planned so far --- */
+/* Records of a block of a stored run. */
+static inline uint64_t plan_block_records(const struct plan *plan)
+{
+	return plan->block_nbytes / plan->resident_nbytes;
+}
 
+/* --- plan.c --- */
+
+/* Of the host's memory, what is there for data; nothing is left by a mapping that is too large. */
+uint64_t plan_data_nbytes(const struct plan *plan);
+/* Does it store any runs? */
+bool plan_stores_runs(const struct plan *plan);
+
+/* --- plan_chunks.c --- */
+
+/* Chunks and what sorts them, and the memory for merges while they are there. */
+void plan_chunks(const struct plan_request *request, const struct device_info *info,
+		 struct plan *plan);
 /* UINT64_MAX: not known. */
 uint64_t plan_input_records(const struct plan_request *request);
+/* The size of the input in chunks, or PLAN_SIZE_UNKNOWN. */
+uint64_t plan_input_in_chunks_nbytes(const struct plan_request *request);
+/* What the lanes of a device take that sort chunks. */
+uint64_t plan_lanes_nbytes(const struct plan *plan);
+
+/* --- plan_blocks.c --- */
+
+/* Blocks, fan-in and ranges of what is planned so far. */
+void plan_blocks(const struct plan_request *request, struct plan *plan);
 /* The size of the input in chunks, or something to plan with. */
 uint64_t plan_expected_input_nbytes(const struct plan_request *request, const struct plan *plan);
 /* Of that, what goes to stored runs, or is in inputs of a merge; and in how many. */
 uint64_t plan_stored_nbytes(const struct plan_request *request, const struct plan *plan);
 uint64_t plan_expected_stored_runs(const struct plan_request *request, const struct plan *plan);
-/* What the lanes of a device take that sort chunks. */
-uint64_t plan_lanes_nbytes(const struct plan *plan);
-/* Does it store any runs? */
-bool plan_stores_runs(const struct plan *plan);
 
 /* --- plan_needs.c --- */
 
@@ -67,5 +92,11 @@ uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan
 
 /* What each record of a merge of stored runs takes in a window: read, written, and scratch. */
 uint64_t plan_merged_record_nbytes(const struct plan_request *request, const struct plan *plan);
-/* Of the final merge, in flight in all of its ranges; what is mapped of the output counts, too. */
+
+/* --- plan_ranges.c --- */
+
+/* Of the final merge of so many bytes, at most. */
+uint32_t plan_n_ranges(const struct plan_request *request, const struct plan *plan,
+		       uint64_t nbytes);
+/* Of all of them, in flight; what is mapped of the output counts, too. */
 uint64_t plan_most_windows(const struct plan *plan);
