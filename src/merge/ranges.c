@@ -187,10 +187,7 @@ static uint32_t plan_them(const struct job *job, struct run *const *runs, uint32
 	return n;
 }
 
-/*
- * Keys that begin alike, few blocks, or a limit that drops much may leave nearly everything in one
- * range; then it is better off with all of the memory and all of the threads.
- */
+/* Keys that begin alike, few blocks, or a limit that drops much may leave nearly all in one. */
 static bool are_worth_it(const struct ranges *ranges)
 {
 	uint64_t n_items = 0, n_largest = 0;
@@ -203,7 +200,7 @@ static bool are_worth_it(const struct ranges *ranges)
 		n_items += n;
 		n_largest = n > n_largest ? n : n_largest;
 	}
-	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / ranges->n + 1);
+	return plan_divides(n_items, n_largest, ranges->n);
 }
 
 /* As ranges, some of them side by side: as many as the plan is for. */

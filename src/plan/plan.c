@@ -215,4 +215,5 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 		replace_by_smaller(request, ret_plan);
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN && !request->n_ranges)
 		ret_plan->n_ranges = plan_n_ranges(request, ret_plan, UINT64_MAX);
+	ret_plan->n_expected_ranges = plan_expect_ranges(request, ret_plan);
 }

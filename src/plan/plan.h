@@ -76,6 +76,7 @@ struct plan_request {
 	uint64_t least_block_nbytes; /* of blocks that are there already, or 0 */
 	uint32_t n_ranges;           /* of the final merge; 0: as the plan likes */
 	uint32_t n_part_files;       /* that the output is divided into; 0: it is one file */
+	bool parts_are_ranges;       /* where they end is where the merge cuts */
 	uint32_t n_ranks;            /* each with as long an input, whose runs are merged together,
 					all stored for that; each merges a part of all; 0: one */
 	bool ordered_input;          /* of a merge: best read from the beginning to the end */
@@ -148,7 +149,12 @@ struct plan {
 	bool keeps_rest;
 	uint64_t block_nbytes; /* of spilled runs, as in device memory */
 	uint32_t fan_in;       /* spilled runs merged at once */
-	uint32_t n_ranges;     /* of the final merge, if memory has room for their windows */
+	uint32_t n_ranges; /* of the final merge at a time, if memory has room for their windows */
+	/*
+	 * In which it will be made, as far as that can be known: of keys that begin alike, or when
+	 * all are in few blocks, it is made in one.
+	 */
+	uint32_t n_expected_ranges;
 
 	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
@@ -201,6 +207,12 @@ enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
  */
 enum { PLAN_MOST_TRADED_RUNS = 1 << 14 };
 
+/* Of those that the output will be made in, how many side by side, at most. */
+static inline uint32_t plan_ranges_at_once(const struct plan *plan)
+{
+	return plan->n_ranges < plan->n_expected_ranges ? plan->n_ranges : plan->n_expected_ranges;
+}
+
 /* Any request makes a plan; it can be carried out if it says is_enough. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);
 
@@ -227,6 +239,12 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
  */
 uint32_t plan_most_ranges(const struct plan *plan, const struct plan_request *request,
 			  uint64_t n_records);
+
+/*
+ * Is a merge of n_items better made in n ranges, of which the largest has so many? Else it is
+ * better off with all of the memory and all of the threads.
+ */
+bool plan_divides(uint64_t n_items, uint64_t n_largest, uint32_t n);
 
 /*
  * Of a merge like that, plan the ranges that it is divided into: the plan that each of them has,

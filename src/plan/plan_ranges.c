@@ -47,6 +47,9 @@ uint32_t plan_n_ranges(const struct plan_request *request, const struct plan *pl
 
 	if (request->ordered_input || request->ordered_output || (request->unique && !n_files))
 		return 1;
+	/* Where the limit is would be known when all parts before are merged. */
+	if (request->limit && (request->unique || request->parts_are_ranges))
+		return 1;
 	if (request->n_ranges)
 		return request->n_ranges;
 	return plan_meet_files(usual_ranges(request, plan, nbytes), n_files);
@@ -128,4 +131,62 @@ uint32_t plan_ranges(const struct plan *plan, const struct plan_request *request
 	}
 	*ret_of_each = *plan;
 	return 1;
+}
+
+bool plan_divides(uint64_t n_items, uint64_t n_largest, uint32_t n)
+{
+	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / n + 1);
+}
+
+/* What the final merge has, as far as it can be known. */
+struct last_merge {
+	uint64_t n_records;
+	uint32_t n_resident, n_stored;
+	uint64_t memory_nbytes;
+};
+
+static struct last_merge expect_last_merge(const struct plan_request *request,
+					   const struct plan *plan)
+{
+	const uint64_t n = plan->expected_nbytes / request->layout->record_nbytes;
+	const uint64_t limit = request->limit ? request->limit : UINT64_MAX;
+	const uint64_t n_runs = request->n_input_runs ? request->n_input_runs :
+							plan->n_spilled_runs;
+	const uint64_t run_records = times(plan->spill_chunks, plan->chunk_records);
+	const uint64_t n_left = request->n_input_runs ? 0 :
+							n - at_most(times(n_runs, run_records), n);
+	const uint64_t n_full = n_left / plan->chunk_records, n_rest = n_left % plan->chunk_records;
+	const uint64_t n_resident = at_most(n_full + (n_rest > 0), plan->n_chunks);
+	const uint64_t resident_nbytes =
+		times(divide_up(n_resident, plan->n_devices), plan->chunk_nbytes);
+
+	return (struct last_merge){
+		.n_records = plan->last_stored_nbytes / request->layout->item_nbytes +
+			     times(n_full, at_most(plan->chunk_records, limit)) +
+			     at_most(n_rest, limit),
+		.n_resident = (uint32_t)n_resident,
+		.n_stored = (uint32_t)at_most(n_runs, plan->fan_in),
+		.memory_nbytes = at_least(plan->merge_nbytes,
+					  plan->device_nbytes -
+						  at_most(resident_nbytes, plan->device_nbytes)),
+	};
+}
+
+uint32_t plan_expect_ranges(const struct plan_request *request, const struct plan *plan)
+{
+	struct last_merge last;
+	struct plan each;
+	uint64_t n_within;
+	uint32_t n;
+
+	if (request->parts_are_ranges && !request->limit)
+		return request->n_part_files;
+	if (plan->n_ranges == 1 || plan_has_ranks(request) || request->assumes_endless)
+		return plan->n_ranges;
+	last = expect_last_merge(request, plan);
+	n = plan_ranges(plan, request, last.memory_nbytes, last.n_records, last.n_resident,
+			last.n_stored, plan_most_ranges(plan, request, last.n_records), &each);
+	/* All that is beyond a limit is in the last of them. */
+	n_within = request->limit ? at_most(request->limit, last.n_records) : last.n_records;
+	return plan_divides(last.n_records, last.n_records - n_within / n * (n - 1), n) ? n : 1;
 }

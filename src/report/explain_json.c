@@ -126,7 +126,8 @@ static json_t *plan_of(struct making *making)
 	put(making, object, "block_bytes", number_of(plan->block_nbytes));
 	put(making, object, "fan_in", number_of(plan->fan_in));
 	put(making, object, "passes", known(!plan->is_endless, plan->n_passes));
-	put(making, object, "ranges", number_of(plan->n_ranges));
+	put(making, object, "ranges", number_of(plan->n_expected_ranges));
+	put(making, object, "ranges_at_once", number_of(plan_ranges_at_once(plan)));
 	put(making, object, "readers", number_of(plan->n_readers));
 	put(making, object, "writers", number_of(plan->n_writers));
 	return object;

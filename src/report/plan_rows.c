@@ -151,9 +151,12 @@ static void tell_merge(const struct listener *to, const struct plan *plan)
 	tell_row(to, "merge", "at most %u stored runs at once, blocks of %s", plan->fan_in, size);
 	if (!is_open(plan))
 		tell_merges(to, plan);
-	if (plan->n_ranges > 1)
+	if (plan->n_expected_ranges > plan->n_ranges)
+		tell_row(to, "ranges", "%u of the output, merged %u at a time",
+			 plan->n_expected_ranges, plan->n_ranges);
+	else if (plan->n_expected_ranges > 1)
 		tell_row(to, "ranges", "%u of the output at most, merged side by side",
-			 plan->n_ranges);
+			 plan->n_expected_ranges);
 }
 
 void plan_tell(const struct plan *plan, plan_row *row, void *context)

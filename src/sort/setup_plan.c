@@ -133,6 +133,8 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.batch_size = spec->batch_size,
 		.n_ranges = spec->n_ranges,
 		.n_part_files = spec->n_part_files,
+		.parts_are_ranges = spec->n_part_files && !spec_has_ranks(spec) &&
+				    (job->unique || spec->parts_at_keys),
 		.ordered_input = spec->merges && input_is_compressed(job->input),
 		.least_block_nbytes =
 			setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) : 0,

@@ -131,7 +131,7 @@ def does_as_said(*arguments):
     with open('stats') as stats:
         did = json.load(stats)
     claim(did['chunk_bytes'] == said['plan'].get('chunk_bytes', 0), f'{what}: chunks')
-    for name in 'runs_spilled', 'passes':
+    for name in 'runs_spilled', 'passes', 'ranges':
         claim(did[name] == said['plan'][name], f'{what}: {name}')
     claim(did['peak_temporary_bytes'] <= said['temporary']['needed_bytes'], f'{what}: space')
     moves, moved = bytes_of(said['phases']), bytes_of(did['phases'])
@@ -214,8 +214,9 @@ def main():
     run('--zstd', 'keys', '-o', 'keys.zst')
     said = agree('compressed', '-S', '64M', 'keys.zst')
     claim(said['input']['compressed_files'] == 1, 'compressed')
-    said = agree('ranges', '--ranges=3', '--parallel=4', '-S', '256M', 'keys')
-    claim(said['plan']['ranges'] == 3, 'ranges')
+    said = agree('ranges', '--parts=3', '--parts-at=keys', '--ranges=2', '-S', '256M', 'keys', '-o',
+                 'output')
+    claim(said['plan']['ranges'] == 3 and said['plan']['ranges_at_once'] == 2, 'ranges')
     said = agree('compressed output', '--ranges=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
     claim(said['plan']['ranges'] == 1, 'a compressed output has no ranges')
     said = agree('merge', '-m', 'keys', 'keys', '-S', '64M')
@@ -245,18 +246,19 @@ def main():
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
-    for arguments in ['-u'], ['--limit=1000'], ['--index'], ['-S', '1M', '-u'], \
-            ['-S', '1M', '--limit=1000'], ['-S', '1M', '--batch-size=3', '--index'], \
-            ['-S', '1M', '--limit=1000', '--parts=3'], \
+    for arguments in ['-u', '--parts=4', '--ranges=3'], ['--ranges=3', '--limit=200000'], \
+            ['--index', '--ranges=3'], ['-S', '1M', '-u'], \
             ['-S', '1M', '--batch-size=2', '--limit=60000'], \
-            ['-S', '1M', '--batch-size=2', '--limit=150000']:
+            ['-S', '1M', '--batch-size=3', '--index'], \
+            ['-S', '1M', '--limit=1000', '--parts=3'], \
+            ['--parts=3', '--parts-at=keys', '--ranges=2'], \
+            ['--parts=3', '--parts-at=keys', '--ranges=3', '--limit=400000']:
         does_as_said(*arguments, 'keys')
     does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')
     does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
     five = ['-m', '-S', '1M', '--batch-size=2', '--compress=none'] + ['sorted'] * 5
     does_as_said('--limit=1000', *five)
-    does_as_said('--limit=600000', *five)
     space = does_as_said(*five[:3], '--batch-size=3', *five[4:])
     claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
