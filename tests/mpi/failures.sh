@@ -20,15 +20,6 @@ second() {
 		-np 1 $apart sh -c "$setup"' && exec "$@"' sh "$GSORT_MPI" "$@"
 }
 
-# in_time COMMAND...: wait for it to succeed; but not for ever
-in_time() {
-	until=$(($(date +%s) + 60))
-	while ! "$@"; do
-		[ "$(date +%s)" -lt $until ] || return 1
-		sleep 0.02
-	done
-}
-
 no_process() {
 	for process in /proc/[0-9]*; do
 		case $(readlink "$process/exe") in
@@ -109,6 +100,11 @@ for wrong in --wrong --part=1/2 nosuch; do
 	ends "$wrong" ".*${wrong%=*}"
 	one_line '^gsort: ' "$wrong"
 done
+
+claim "ranks of different versions"
+launch -np 2 "$GSORT_MPI_STOPS" random -o out/x : \
+	-np 1 env GSORT_IS=0.1 "$GSORT_MPI_STOPS" random -o out/x
+ends "0.1" 'ranks of different versions cannot work together: .* on .*rank [0-9].* on .*rank [0-9]'
 
 claim "a rank that is started later is waited for"
 timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" random -o out/x : \

@@ -1,9 +1,10 @@
 /*
- * gsort_stops - gsort-mpi, of which a rank stops when it has come so far
+ * gsort_stops - gsort-mpi, of which a rank stops when it has come so far, or is of another version
  *
  * GSORT_STOP in the environment of a rank says where: begun, sorted, written or checked. There it
  * waits for SIGCONT, and a file that is called so, and with its process behind a dot, appears. So a
- * test can do something at a moment that it knows, and has not to hit it.
+ * test can do something at a moment that it knows, and has not to hit it. GSORT_IS is the version
+ * that a rank says it has.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/ranks/ranks.h"
 #include "src/sort/share.h"
 
 static void stop_at(const char *point)
@@ -63,4 +65,17 @@ int __wrap_share_complete(struct sort *sort)
 {
 	stop_at("checked");
 	return __real_share_complete(sort);
+}
+
+int __real_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
+		      struct ranks **ret_ranks);
+int __wrap_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
+		      struct ranks **ret_ranks);
+int __wrap_ranks_open(const struct ranks_settings *settings, transport_opener *open, void *argument,
+		      struct ranks **ret_ranks)
+{
+	struct ranks_settings all = *settings;
+
+	all.version = getenv("GSORT_IS");
+	return __real_ranks_open(&all, open, argument, ret_ranks);
 }

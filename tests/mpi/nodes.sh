@@ -1,8 +1,8 @@
 #!/bin/sh
 # nodes - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
 #
-# MPIRUN, of Open MPI, EXCHANGE and GSORT_MPI say where the programs are; the last may be unset.
-# Skipped where no namespaces can be made.
+# MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_STOPS (gsort_stops.c) say where the
+# programs are; the last two may be unset. Skipped where no namespaces can be made.
 #
 #	namespace  switch: mpirun        node 1          node 2
 #	             bridge ------------ eth0            eth0
@@ -64,9 +64,14 @@ ranks() {
 	launch "$n" "$EXCHANGE" "$@"
 }
 
-# left: processes of EXCHANGE that there are
+# comm PROGRAM: its name, as the system has it
+comm() {
+	basename "$1" | cut -c1-15
+}
+
+# left NODE...: processes of the program called $name that there are
 left() {
-	for node in $nodes; do
+	for node; do
 		for process in $(ip netns pids "$node"); do
 			[ "$(cat "/proc/$process/comm" 2>/dev/null)" != "$name" ] || echo "$process"
 		done
@@ -84,7 +89,9 @@ until_true() {
 }
 
 none_left() {
-	[ -z "$(left)" ]
+	# Names.
+	# shellcheck disable=SC2086
+	[ -z "$(left $nodes)" ]
 }
 
 going_on() {
@@ -113,7 +120,11 @@ befall() {
 	else
 		broken "$what: they have not begun"
 	fi
-	# mpirun itself may wait for a node for ever.
+	end_launcher
+}
+
+# mpirun itself may wait for a node for ever.
+end_launcher() {
 	for process in $(ip netns pids "$switch"); do
 		kill -KILL "$process" 2>/dev/null
 	done
@@ -125,10 +136,9 @@ befall() {
 	done
 }
 
-stop_one() {
-	kill -STOP "$(ip netns pids "${id}b" | while read -r process; do
-		[ "$(cat "/proc/$process/comm")" != "$name" ] || echo "$process"
-	done)"
+# signal_one SIGNAL: the rank on the second node gets it
+signal_one() {
+	kill "-$1" "$(left "${id}b")"
 }
 
 # differs WHAT TEXT COMMAND: of what the ranks see the second node mounts something else
@@ -161,6 +171,55 @@ cut_link() {
 	ip -n "$switch" link set "${id}b" down
 }
 
+stopped() {
+	grep -q '^State:.T' "/proc/$(left "${id}b" || echo 0)/status" 2>/dev/null
+}
+
+sort_checkpointed() {
+	program=$1
+	shift
+	launch 1 "$program" "$@" -S 1M --stall=2 --checkpoint="$work/kept" "$work/random" \
+		-o "$work/out/x"
+}
+
+# befall_sort WHAT POINT REGEX COMMAND...: a sort whose second rank has come so far, until something
+# befalls it: then all end, one says why, nothing is left, and the next sort goes on from there.
+befall_sort() {
+	what=$1 point=$2 regex=$3
+	shift 3
+	name=$(comm "$GSORT_MPI_STOPS")
+	echo "export GSORT_STOP=$point" >"$work/${id}b.mounts"
+	: >"$work/said"
+	sort_checkpointed "$GSORT_MPI_STOPS" &
+	launcher=$!
+	until_true 30 stopped || broken "$what: it has not come so far"
+	rm "$work/${id}b.mounts"
+	"$@"
+	until_true 30 none_left || broken "$what: some have not ended"
+	[ -z "$regex" ] || grep -qE "^gsort: $regex" "$work/said" ||
+		broken "$what: nobody says $regex"
+	end_launcher
+	ip -n "$switch" link set "${id}b" up
+	[ -z "$(ls -A "$work/out")" ] || broken "$what leaves $(ls -A "$work/out")"
+	sort_checkpointed "$GSORT_MPI" --debug || broken "$what: the next sort: status $?"
+	grep -q '^gsort: resuming: [12] runs' "$work/said" || broken "$what: nothing is resumed"
+	cmp "$work/expected" "$work/out/x" || broken "$what: then it is something else"
+	rm -f "$work/out/x"
+}
+
+cut_link_of_stopped() {
+	cut_link
+	signal_one CONT
+}
+
+sorts_that_end() {
+	befall_sort 'a rank of a sort that is stopped' written \
+		"rank 1 on ${id}b has not answered for 2" true
+	befall_sort 'a rank of a sort that is killed' checked '' signal_one KILL
+	befall_sort 'a link of a sort that is cut' written \
+		"rank [01] on ${id}[ab] has not answered for 2" cut_link_of_stopped
+}
+
 [ "$(id -u)" = 0 ] || skip 'rights to make namespaces'
 command -v ip >/dev/null && command -v unshare >/dev/null || skip 'iproute2 and unshare'
 make_nodes 2>"$work/why" || skip "namespaces: $(head -1 "$work/why")"
@@ -174,7 +233,6 @@ cat >"$work/agent" <<-'AGENT'
 	exec ip netns exec "$node" unshare -mu sh -c "hostname $node; . $mounts; $*"
 AGENT
 chmod +x "$work/agent"
-name=$(basename "$EXCHANGE" | cut -c1-15)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 # Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
@@ -183,7 +241,11 @@ unset MALLOC_PERTURB_
 
 ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"
 grep -q '^4 ranks: all arrived' "$work/said" || broken 'ranks on two nodes'
-[ -z "${GSORT_MPI:-}" ] || sort_on_nodes
-befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" stop_one
+if [ -n "${GSORT_MPI:-}" ]; then
+	sort_on_nodes
+	sorts_that_end
+fi
+name=$(comm "$EXCHANGE")
+befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" signal_one STOP
 befall 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
 exit $broken

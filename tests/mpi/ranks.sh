@@ -32,8 +32,23 @@ ranks() {
 	launch -np "$n" "$GSORT_MPI" ${exchange:+"$exchange"} "$@"
 }
 
+# in_time COMMAND...: wait for it to succeed; but not for ever
+in_time() {
+	until=$(($(date +%s) + 60))
+	while ! "$@"; do
+		[ "$(date +%s)" -lt $until ] || return 1
+		sleep 0.02
+	done
+}
+
+# What Open MPI has started for a process without a launcher ends, and tidies up, after that.
+no_session() {
+	[ -z "$(find "$TMPDIR" -maxdepth 1 -name 'ompi.*')" ]
+}
+
 # all_gone WHAT: nothing is left, of the output or in the temporary space
 all_gone() {
+	in_time no_session
 	[ -z "$(ls -A out)" ] || broken "$1 leaves $(ls -A out | tr '\n' ' ')"
 	nothing_left "$1"
 }
