@@ -39,3 +39,11 @@ int write_by_threads(struct output *output)
 	}
 	return r;
 }
+
+mode_t mode_of(const char *path)
+{
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_mode & 07777;
+}

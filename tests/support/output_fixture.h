@@ -30,5 +30,8 @@ struct writer {
 
 void *write_pieces(void *arg);
 
+/* Its permissions. */
+mode_t mode_of(const char *path);
+
 /* Returns the worst that a writer was told. */
 int write_by_threads(struct output *output);

@@ -490,6 +490,27 @@ void ranks_double_join(struct ranks_double *ranks)
 	}
 }
 
+void ranks_double_run(struct ranks_double *ranks)
+{
+	ranks_double_start(ranks);
+	ranks_double_join(ranks);
+}
+
+void ranks_double_assert_fine(const struct ranks_double *ranks)
+{
+	for (unsigned rank = 0; rank < ranks->size; rank++) {
+		const struct ranks_end *end = &ranks->ends[rank];
+
+		if (end->r != 0 || end->status != 0)
+			print_message("rank %u of %u: %d: %s\n", rank, ranks->size, end->r,
+				      end->text);
+		assert_int_equal(end->r, 0);
+		assert_int_equal(end->status, 0);
+		assert_string_equal(end->text, "");
+		assert_int_equal(end->n_before, 0);
+	}
+}
+
 void ranks_double_forget(struct ranks_double *ranks)
 {
 	munmap(ranks->ends, ranks->size * sizeof *ranks->ends);

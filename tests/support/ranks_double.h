@@ -60,5 +60,9 @@ struct ranks_double {
 /* Start all ranks; and wait until all have ended. */
 void ranks_double_start(struct ranks_double *ranks);
 void ranks_double_join(struct ranks_double *ranks);
+/* Both. */
+void ranks_double_run(struct ranks_double *ranks);
+/* After that: all have done what they should, in silence. */
+void ranks_double_assert_fine(const struct ranks_double *ranks);
 /* After it has been joined: `ends` is gone. */
 void ranks_double_forget(struct ranks_double *ranks);

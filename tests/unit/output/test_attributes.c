@@ -28,14 +28,6 @@ static const struct access_list for_somebody = { 2,
 						   { TAG_MASK, 6, UINT32_MAX },
 						   { TAG_OTHERS, 0, UINT32_MAX } } };
 
-static mode_t mode_of(const char *path)
-{
-	struct stat status;
-
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_mode & 07777;
-}
-
 /* A file of the mode given that is the first step of each test. */
 static const char *old_file(mode_t mode)
 {

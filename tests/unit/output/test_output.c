@@ -734,14 +734,6 @@ static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **stat
 	assert_non_null(strstr(messages_last(), "only owners may replace files"));
 }
 
-static mode_t mode_of(const char *path)
-{
-	struct stat status;
-
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_mode & 07777;
-}
-
 static void permissions_are_what_a_user_expects(void **state)
 {
 	const mode_t before = umask(027);

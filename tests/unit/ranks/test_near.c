@@ -51,17 +51,7 @@ static struct ranks_double ranks_that(int (*body)(struct ranks *ranks, void *arg
 static void run(struct ranks_double *ranks)
 {
 	memset(n_near, 0, SIZE * sizeof *n_near);
-	ranks_double_start(ranks);
-	ranks_double_join(ranks);
-}
-
-static void assert_all_fine(const struct ranks_double *ranks)
-{
-	for (unsigned rank = 0; rank < ranks->size; rank++) {
-		assert_string_equal(ranks->ends[rank].text, "");
-		assert_int_equal(ranks->ends[rank].r, 0);
-		assert_int_equal(ranks->ends[rank].status, 0);
-	}
+	ranks_double_run(ranks);
 }
 
 static int find_near(struct ranks *ranks, bool is_wanted, struct near **ret_near)
@@ -126,7 +116,7 @@ static bool can_read(void)
 	struct ranks_double ranks = ranks_that(read_all);
 
 	run(&ranks);
-	assert_all_fine(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 	return n_near[0] > 0;
 }
@@ -150,7 +140,7 @@ static void who_does_not_want_to_is_near_to_nobody(void **state)
 		skip();
 	ranks.argument = &stranger;
 	run(&ranks);
-	assert_all_fine(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 	for (unsigned rank = 0; rank < SIZE; rank++)
 		assert_int_equal(n_near[rank], rank == stranger ? 0 : SIZE - 2);

@@ -141,17 +141,10 @@ static int tell_all(struct ranks *ranks, void *argument)
 	return r;
 }
 
-static void assert_all_fine(struct ranks_double *ranks)
+static void run_fine(struct ranks_double *ranks)
 {
-	ranks_double_start(ranks);
-	ranks_double_join(ranks);
-	for (unsigned i = 0; i < ranks->size; i++) {
-		if (ranks->ends[i].r != 0)
-			print_message("rank %u of %u: %d: %s\n", i, ranks->size, ranks->ends[i].r,
-				      ranks->ends[i].text);
-		assert_int_equal(ranks->ends[i].r, 0);
-		assert_int_equal(ranks->ends[i].status, 0);
-	}
+	ranks_double_run(ranks);
+	ranks_double_assert_fine(ranks);
 	ranks_double_forget(ranks);
 }
 
@@ -164,7 +157,7 @@ static void progress_is_that_of_all_ranks(void **state)
 					      .seed = size % 3,
 					      .body = tell_all };
 
-		assert_all_fine(&ranks);
+		run_fine(&ranks);
 	}
 }
 
@@ -204,7 +197,7 @@ static void who_does_not_answer_is_not_waited_for(void **state)
 				      .body = tell_without_one };
 
 	(void)state;
-	assert_all_fine(&ranks);
+	run_fine(&ranks);
 }
 
 /* --- something fails --- */
@@ -291,8 +284,7 @@ static void rank_that_fails_by_itself_ends_all(void **state)
 					      .body = fail_alone,
 					      .argument = &failing };
 
-		ranks_double_start(&ranks);
-		ranks_double_join(&ranks);
+		ranks_double_run(&ranks);
 		assert_int_equal(ranks.ends[failing].r, -EDOM);
 		for (unsigned i = 0; i < ranks.size; i++)
 			assert_int_not_equal(ranks.ends[i].status, 0);

@@ -33,26 +33,6 @@ static int exchange_all(struct ranks *ranks, void *argument)
 	return ranks_exchange(ranks, *(const size_t *)argument);
 }
 
-static void run(struct ranks_double *ranks)
-{
-	ranks_double_start(ranks);
-	ranks_double_join(ranks);
-}
-
-/* All ranks have done what they should. */
-static void assert_all_fine(const struct ranks_double *ranks)
-{
-	for (unsigned rank = 0; rank < ranks->size; rank++) {
-		if (ranks->ends[rank].r != 0 || ranks->ends[rank].status != 0)
-			print_message("rank %u of %u: %s\n", rank, ranks->size,
-				      ranks->ends[rank].text);
-		assert_int_equal(ranks->ends[rank].r, 0);
-		assert_int_equal(ranks->ends[rank].status, 0);
-		assert_string_equal(ranks->ends[rank].text, "");
-		assert_int_equal(ranks->ends[rank].n_before, 0);
-	}
-}
-
 static struct ranks_double exchange_of(unsigned size, const size_t *long_nbytes)
 {
 	return (struct ranks_double){
@@ -71,8 +51,8 @@ static void test_everything_arrives(void **state)
 	for (unsigned size = 1; size <= RANKS_DOUBLE_MOST; size++) {
 		struct ranks_double ranks = exchange_of(size, &long_nbytes);
 
-		run(&ranks);
-		assert_all_fine(&ranks);
+		ranks_double_run(&ranks);
+		ranks_double_assert_fine(&ranks);
 		ranks_double_forget(&ranks);
 	}
 }
@@ -86,8 +66,8 @@ static void test_everything_arrives_in_whatever_order(void **state)
 		struct ranks_double ranks = exchange_of((unsigned)(2 + seed), &long_nbytes);
 
 		ranks.seed = seed;
-		run(&ranks);
-		assert_all_fine(&ranks);
+		ranks_double_run(&ranks);
+		ranks_double_assert_fine(&ranks);
 		ranks_double_forget(&ranks);
 	}
 }
@@ -152,8 +132,8 @@ static unsigned count_messages(unsigned size)
 	struct ranks_double ranks = little(size, RANKS_FINE, 0);
 	unsigned n;
 
-	run(&ranks);
-	assert_all_fine(&ranks);
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
 	n = ranks.ends[1].n_sent;
 	ranks_double_forget(&ranks);
 	return n;
@@ -248,8 +228,8 @@ static void test_who_ends_first_is_not_missed(void **state)
 
 		ranks.body = leave_a_receive;
 		ranks.seed = seed;
-		run(&ranks);
-		assert_all_fine(&ranks);
+		ranks_double_run(&ranks);
+		ranks_double_assert_fine(&ranks);
 		ranks_double_forget(&ranks);
 	}
 }
@@ -260,7 +240,7 @@ static void assert_damage_is_noticed(unsigned message, unsigned bit, const char 
 	struct ranks_double ranks = little(2, RANKS_DAMAGED, message);
 
 	ranks.fault_bit = bit;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_noticed(&ranks, what);
 	assert_int_equal(ranks.ends[0].status, 2);
 	ranks_double_forget(&ranks);
@@ -307,7 +287,7 @@ static void test_lost_message(void **state)
 	struct ranks_double ranks = little(2, RANKS_LOST, 1);
 
 	(void)state;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_noticed(&ranks, "one before it is lost");
 	ranks_double_forget(&ranks);
 }
@@ -317,7 +297,7 @@ static void test_message_sent_twice(void **state)
 	struct ranks_double ranks = little(2, RANKS_REPEATED, 0);
 
 	(void)state;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_noticed(&ranks, "it has come before");
 	ranks_double_forget(&ranks);
 }
@@ -338,7 +318,7 @@ static void test_silent_rank(void **state)
 
 	(void)state;
 	ranks.settings.stall_ns = moment_ns;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_int_equal(ranks.ends[0].status, 2);
 	assert_int_equal(ranks.ends[1].status, 2);
 	assert_true(says(&ranks.ends[0], "has not answered for 0.2") ||
@@ -361,7 +341,7 @@ static void test_stall_time_that_is_set_later(void **state)
 
 	(void)state;
 	ranks.body = exchange_with_little_patience;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_int_equal(ranks.ends[0].status, 2);
 	assert_int_equal(ranks.ends[1].status, 2);
 	assert_true(says(&ranks.ends[0], "has not answered for 0.2") ||
@@ -379,7 +359,7 @@ static void test_transport_that_hangs(void **state)
 	(void)state;
 	ranks.settings.stall_ns = moment_ns;
 	ranks.settings.end_ns = moment_ns / 4;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_int_equal(ranks.ends[1].status, 2);
 	assert_int_equal(ranks.ends[1].n_before, 1);
 	assert_true(says(&ranks.ends[1], "a socket pair has not returned for 0.2 s"));
@@ -408,7 +388,7 @@ static void test_rank_that_computes_when_another_fails(void **state)
 	(void)state;
 	ranks.body = never_come_back;
 	ranks.settings.end_ns = moment_ns;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_int_equal(ranks.ends[1].status, 7);
 	assert_int_equal(ranks.ends[1].n_before, 1);
 	assert_int_equal(ranks.ends[0].status, 2);
@@ -423,7 +403,7 @@ static void test_ranks_of_different_versions(void **state)
 
 	(void)state;
 	ranks.versions[2] = "0.1 of long ago";
-	run(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned rank = 0; rank < 3; rank++)
 		assert_int_equal(ranks.ends[rank].status, 2);
 	assert_true(strstr(ranks.ends[0].text, "ranks of different versions") ||
@@ -438,7 +418,7 @@ static void test_ranks_of_another_byte_order(void **state)
 	struct ranks_double ranks = little(2, RANKS_FOREIGN, 0);
 
 	(void)state;
-	run(&ranks);
+	ranks_double_run(&ranks);
 	assert_noticed(&ranks, "ranks of different byte order cannot work together");
 	assert_int_equal(ranks.ends[0].status, 2);
 	ranks_double_forget(&ranks);
@@ -469,7 +449,7 @@ static void test_message_of_another_length(void **state)
 
 		ranks.body = send_200_bytes;
 		ranks.argument = &nbytes;
-		run(&ranks);
+		ranks_double_run(&ranks);
 		assert_int_equal(ranks.ends[0].status, 2);
 		assert_int_equal(ranks.ends[0].r, -EMSGSIZE);
 		assert_non_null(strstr(ranks.ends[0].text, said[i]));
@@ -552,7 +532,7 @@ static void test_nothing_is_under_way_after_a_failure(void **state)
 		ranks.body = fail_and_free;
 		ranks.argument = i == 0 ? &gives_up : NULL;
 		ranks.settings.end_ns = 5 * moment_ns;
-		run(&ranks);
+		ranks_double_run(&ranks);
 		assert_int_equal(ranks.ends[0].status, 2);
 		assert_int_equal(ranks.ends[0].n_before, 1);
 		ranks_double_forget(&ranks);

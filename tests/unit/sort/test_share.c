@@ -224,14 +224,8 @@ static void assert_agrees(struct asked *asked, unsigned size, uint64_t seed)
 	struct ranks_double ranks = ranks_of(asked, size);
 
 	ranks.seed = seed;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
-	for (unsigned i = 0; i < size; i++) {
-		if (ranks.ends[i].r != 0)
-			print_message("rank %u of %u: %s\n", i, size, ranks.ends[i].text);
-		assert_int_equal(ranks.ends[i].r, 0);
-		assert_int_equal(ranks.ends[i].status, 0);
-	}
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 	assert_same();
 	unlink(together_path);
@@ -388,10 +382,8 @@ static unsigned check_stripes(int zstd_level)
 	sort_alone(&asked);
 	ranks = ranks_of(&asked, 4);
 	ranks.body = sort_noted;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
-	for (unsigned i = 0; i < ranks.size; i++)
-		assert_int_equal(ranks.ends[i].r, 0);
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 	assert_same();
 	for (size_t i = 0; i < N_STRIPES; i++) {
@@ -590,13 +582,8 @@ static void sort_together(struct asked *asked, unsigned size)
 {
 	struct ranks_double ranks = ranks_of(asked, size);
 
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
-	for (unsigned i = 0; i < size; i++) {
-		if (ranks.ends[i].r != 0)
-			print_message("rank %u of %u: %s\n", i, size, ranks.ends[i].text);
-		assert_int_equal(ranks.ends[i].r, 0);
-	}
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 }
 
@@ -759,8 +746,7 @@ static void assert_finds(const struct asked *asked, unsigned size, uint64_t diso
 	found.n_records = found.disorders + RANKS_DOUBLE_MOST;
 	ranks.body = check_share;
 	ranks.argument = &found;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
 		assert_int_equal(ranks.ends[i].r, 0);
 		assert_int_equal(found.disorders[i], disorder);
@@ -910,8 +896,7 @@ static void assert_says(struct asked *asked, const char *said)
 	struct ranks_double ranks = ranks_of(asked, 3);
 	bool is_said = false;
 
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned i = 0; i < 3; i++)
 		is_said = is_said || strstr(ranks.ends[i].text, said);
 	assert_true(is_said);
@@ -975,8 +960,7 @@ static void nothing_wrong_appears(struct asked *asked, enum ranks_fault fault, u
 	ranks.fault = fault;
 	ranks.fault_rank = 1;
 	ranks.fault_message = message;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned i = 0; i < ranks.size; i++)
 		all_fine = all_fine && ranks.ends[i].r == 0 && ranks.ends[i].status == 0;
 	ranks_double_forget(&ranks);
@@ -991,8 +975,7 @@ static unsigned count_messages(struct asked *asked)
 	unsigned n;
 
 	sort_alone(asked);
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	n = ranks.ends[1].n_sent;
 	ranks_double_forget(&ranks);
 	unlink(together_path);
@@ -1036,8 +1019,7 @@ static void assert_ends(struct asked *asked, unsigned size, const char *said)
 	struct ranks_double ranks = ranks_of(asked, size);
 	bool is_said = false;
 
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
 		assert_true(ranks.ends[i].r != 0 || ranks.ends[i].status != 0);
 		is_said = is_said || strstr(ranks.ends[i].text, said);
@@ -1154,8 +1136,7 @@ static void who_has_failed_serves_nobody(void **state)
 			ask(&asked, "u64", 8, random_path, NULL);
 		ranks.body = fail_to_write;
 		ranks.settings.end_ns = minute_ns;
-		ranks_double_start(&ranks);
-		ranks_double_join(&ranks);
+		ranks_double_run(&ranks);
 		assert_int_equal(ranks.ends[1].r, -EIO);
 		assert_int_not_equal(ranks.ends[0].r, -ENOTRECOVERABLE);
 		ranks_double_forget(&ranks);
@@ -1181,8 +1162,7 @@ static void ranks_that_are_asked_for_something_else_are_named(void **state)
 	ask(&asked, "u16", 8, few_path, NULL);
 	ranks = ranks_of(&asked, 3);
 	ranks.body = sort_otherwise;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	assert_non_null(strstr(ranks.ends[2].text, "sorts something else than the first rank"));
 	assert_non_null(strstr(ranks.ends[2].text, "its unique records is 'yes', and not 'no'"));
 	ranks_double_forget(&ranks);
@@ -1326,13 +1306,8 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 	ranks.settings.piece_nbytes = RANKS_DOUBLE_PIECE_NBYTES;
 	ranks.body = sort_counted;
 	ranks.argument = &counted;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
-	for (unsigned i = 0; i < n_ranks; i++) {
-		if (ranks.ends[i].r != 0)
-			print_message("rank %u of %u: %s\n", i, n_ranks, ranks.ends[i].text);
-		assert_int_equal(ranks.ends[i].r, 0);
-	}
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
 	ranks_double_forget(&ranks);
 	assert_disk(&counted.found->all, n_ranks, fits);
 	assert_wire(&counted.found->all, n_ranks, fits, is_random);
@@ -1388,8 +1363,7 @@ static void end_with(struct asked *asked, enum ranks_fault fault, unsigned rank,
 	ranks.fault = fault;
 	ranks.fault_rank = rank;
 	ranks.fault_message = message;
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	ranks_double_forget(&ranks);
 }
 
@@ -1458,8 +1432,7 @@ static void check_refused(struct asked *asked, unsigned size, unsigned speaker, 
 {
 	struct ranks_double ranks = ranks_of(asked, size);
 
-	ranks_double_start(&ranks);
-	ranks_double_join(&ranks);
+	ranks_double_run(&ranks);
 	for (unsigned i = 0; i < size; i++) {
 		assert_int_not_equal(ranks.ends[i].r, 0);
 		if (i == speaker && !strstr(ranks.ends[i].text, text))
