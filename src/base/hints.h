@@ -18,6 +18,7 @@ enum hint {
 	HINT_FEWER_THREADS,
 	HINT_LESS_MEMORY_OR_THREADS,
 	HINT_NO_COMPRESSION, /* store temporary data as it is */
+	HINT_NO_READING,     /* let all that ranks exchange go by messages */
 
 	/* Temporary space */
 	HINT_OTHER_TEMPORARY,        /* another directory for temporary files */

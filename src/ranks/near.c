@@ -212,6 +212,10 @@ int near_read(const struct near *near, unsigned rank, uint64_t address, void *to
 	}
 	if (r == 0)
 		return 0;
+	if (r == -EPERM || r == -ENOSYS) /* it lives, and there is no end to wait for */
+		return fail_hint(r, HINT_NO_READING, 0,
+				 "memory of rank %u on %s cannot be read any more: %m", rank,
+				 ranks_host(near->ranks, rank));
 	if (r == -ESRCH || has_withdrawn(near, rank))
 		return await_end(near, rank);
 	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,

@@ -6,12 +6,16 @@
 #include "src/ranks/near.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/base/messages.h"
@@ -264,6 +268,59 @@ static void memory_of_a_rank_that_has_failed_is_not_complained_about(void **stat
 	ranks_double_forget(&ranks);
 }
 
+/* From now on this process may read no other, which the system can come to at any time. */
+static int forbid_reading(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return -errno;
+	return 0;
+}
+
+/* What is read is there, and its rank lives, and goes on doing so. */
+static int read_what_is_forbidden(struct ranks *ranks, void *argument)
+{
+	const uint64_t number = 5, address = (uintptr_t)&number;
+	uint64_t addresses[SIZE] = { 0 }, found;
+	struct near *near;
+	int r = find_near(ranks, true, &near);
+
+	(void)argument;
+	if (r == 0)
+		r = ranks_gather_all(ranks, &address, sizeof address, addresses);
+	if (r == 0 && ranks_rank(ranks) == 0) {
+		if (forbid_reading() < 0)
+			return (fail)(-ENOTSUP, "nothing can be forbidden");
+		r = near_read(near, 1, addresses[1], &found, sizeof found);
+	}
+	return r < 0 ? r : ranks_barrier(ranks);
+}
+
+/* It would be waited for without end, as only the silence of others is watched. */
+static void rank_that_lives_and_cannot_be_read_is_named(void **state)
+{
+	struct ranks_double ranks = ranks_that(read_what_is_forbidden);
+
+	(void)state;
+	if (!can_read())
+		skip();
+	run(&ranks);
+	if (ranks.ends[0].r == -ENOTSUP)
+		skip();
+	assert_int_equal(ranks.ends[0].r, -EPERM);
+	assert_non_null(strstr(ranks.ends[0].text, "memory of rank 1 on "));
+	assert_non_null(strstr(ranks.ends[0].text, "cannot be read any more: Operation not perm"));
+	ranks_double_forget(&ranks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +328,7 @@ int main(void)
 		cmocka_unit_test(who_does_not_want_to_is_near_to_nobody),
 		cmocka_unit_test(rank_that_is_gone_is_said_to_be),
 		cmocka_unit_test(memory_that_is_not_there_is_named_with_its_rank),
+		cmocka_unit_test(rank_that_lives_and_cannot_be_read_is_named),
 		cmocka_unit_test(memory_of_a_rank_that_has_failed_is_not_complained_about),
 	};
 
