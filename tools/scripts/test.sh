@@ -14,8 +14,9 @@
 #		another directory, and must be the same to the byte
 #	aarch64	the programs and a few tests compiled with warnings as errors, and these run under
 #		qemu-user; skipped where there is no cross compiler
-# A build counts as one test. The last line is "N passed, N failed", with ", N skipped" if there are
-# any; the exit status is 0 if nothing failed and something passed.
+# Of the sanitizers' builds only the programs of these tests are compiled. A build counts as one
+# test. The last line is "N passed, N failed", with ", N skipped" if there are any; the exit status
+# is 0 if nothing failed and something passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 builds=${1:-build-test}
@@ -28,16 +29,20 @@ count() {
 	grep -c "\"result\": \"$1\"" "$2"
 }
 
-# compile NAME COMPILER OPTION...: configure and compile all, or $targets
-targets=
+# compile NAME COMPILER OPTION...: configure and compile all, or $targets, or what $tests prints the
+# tests of
+targets=''
+tests=''
 compile() {
 	name=$1 compiler=$2
 	shift 2
 	echo "$compiler $*"
 	rm -rf "${builds:?}/$name"
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046,SC2086
 	CC=$compiler CXX=$(echo "$compiler" | sed 's/gcc/g++/; s/clang/clang++/') \
-		nice meson setup "$builds/$name" "$@" && nice ninja -C "$builds/$name" $targets
+		nice meson setup "$builds/$name" "$@" &&
+		targets=$targets${tests:+$(programs_of "$name" $($tests))} &&
+		nice ninja -C "$builds/$name" $targets
 }
 
 # begin NAME COMMAND...: a build, beside the tests of the one before, which leave some of the
@@ -115,6 +120,23 @@ names_of() {
 		sed -n 's|.* / ||p' | sort -u
 }
 
+# programs_of NAME TEST...: the targets of a build that tests need
+programs_of() {
+	python3 - "$builds/$1" "$@" <<-'END'
+		import json, os.path, sys
+		build, names = sys.argv[1], sys.argv[3:]
+		def known(what):
+		    return json.load(open(f'{build}/meson-info/intro-{what}.json'))
+		files = {target['id']: target['filename'] for target in known('targets')}
+		tests = [test for test in known('tests') if test['name'] in names]
+		needed = {of for test in tests for of in test['depends']}
+		if not needed:
+		    sys.exit('no test has a program')
+		for of in sorted(needed):
+		    print(*(os.path.relpath(file, os.path.realpath(build)) for file in files[of]))
+	END
+}
+
 # With many random bits in addresses ThreadSanitizer of gcc 12 finds no room for its tables.
 without_aslr=
 setarch -R true 2>/dev/null && without_aslr='setarch -R'
@@ -142,6 +164,41 @@ wrapper=
 begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dsm=90
 built
 gcc=$?
+# What sanitizers see. The buffers of check_backend and of cpu_merge end at unmapped pages in any
+# build (tests/support/guarded.h), and how much goes over wires is the same in all.
+asan_modules() {
+	names_of asan unit kernels fault library |
+		grep -vx -e backend_cpu -e cpu_merge -e share_volumes
+}
+asan_scripts='check checkpoint errors full mapped random records reports streams tools zst'
+
+asan_tests() {
+	asan_modules
+	echo "$asan_scripts"
+}
+
+# What has no threads has no races, and is left out if it takes long; check_backend's, those of
+# sorting records, of ranks with checkpoints, and of kernels for 7.5, are those that other tests
+# have. Of launches and of splitters each test has one thread.
+# Those of `cluster`, a thousand, are the test's own.
+# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
+tsan_modules() {
+	names_of tsan unit kernels |
+		grep -vx -e 'cpu_.*' -e cluster \
+			-e codec -e codes -e gen -e gensort -e mapping -e npy \
+			-e plan_limits -e record -e backend_cpu -e sort_records \
+			-e share_checkpoints -e share_volumes \
+			-e deadly_signals -e sort_kernels_of_75_on_cpu \
+			-e launches -e splitters_on_cpu
+}
+tsan_others='faults_devices library random streams'
+
+tsan_tests() {
+	tsan_modules
+	echo "$tsan_others"
+}
+
+tests=asan_tests
 # shellcheck disable=SC2086
 begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
 # shellcheck disable=SC2046
@@ -152,45 +209,33 @@ begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
 
 built
 asan=$?
+tests=tsan_tests
 # shellcheck disable=SC2086
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # All faults and configurations go to the release build; these see more of them, four times as
 # slowly.
 export GSORT_FAULTS_SHARE=8 GSORT_ROUNDS=30
 if [ "$asan" = 0 ]; then
-	# The buffers of check_backend and of cpu_merge end at unmapped pages in any build
-	# (tests/support/guarded.h), and how much goes over wires is the same in all.
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
-		$(names_of asan unit kernels fault library |
-			grep -vx -e backend_cpu -e cpu_merge -e share_volumes)
-	run asan --suite cli --timeout-multiplier 4 \
-		check checkpoint errors full mapped random records reports streams tools zst
+		$(asan_modules)
+	# shellcheck disable=SC2086
+	run asan --suite cli --timeout-multiplier 4 $asan_scripts
 fi
 
 built
 tsan=$?
+tests=''
 # Warnings do not depend on optimisation; the other builds have that.
 plain='--buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true'
 # shellcheck disable=SC2086
 begin clang compile clang clang $plain
 wrapper=$without_aslr
 if [ "$tsan" = 0 ]; then
-	# What has no threads has no races, and is left out if it takes long; check_backend's, those
-	# of sorting records, of ranks with checkpoints, and of kernels for 7.5, are those that
-	# other tests have.
-	# Those of `cluster`, a thousand, are the test's own.
-	# ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
 	# shellcheck disable=SC2046
-	run tsan --suite unit --suite kernels --timeout-multiplier 8 \
-		$(names_of tsan unit kernels |
-			grep -vx -e 'cpu_.*' -e cluster \
-				-e codec -e codes -e gen -e gensort -e mapping -e npy \
-				-e plan_limits -e record -e backend_cpu -e sort_records \
-				-e share_checkpoints -e share_volumes \
-				-e deadly_signals -e sort_kernels_of_75_on_cpu)
-	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 \
-		faults_devices library random streams
+	run tsan --suite unit --suite kernels --timeout-multiplier 8 $(tsan_modules)
+	# shellcheck disable=SC2086
+	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 $tsan_others
 fi
 wrapper=
 
