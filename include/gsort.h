@@ -385,8 +385,8 @@ GSORT_API enum gsort_verdict gsort_judge_signal(struct gsort_process *process, i
 /*
  * Remove the names of unfinished files, and cut an output that is written in place, and that has
  * grown, to where it began. In that case no file of the process can grow any more (its limit
- * RLIMIT_FSIZE is 0 then; have SIGXFSZ ignored), and threads of the sort that find it so wait for
- * the end: the process has to end now.
+ * RLIMIT_FSIZE is 0 then; have SIGXFSZ ignored). Threads of the sort that find it so, or would make
+ * another file, wait for the end: the process has to end now.
  */
 GSORT_API void gsort_remove_names(struct gsort_process *process);
 

@@ -7,6 +7,7 @@
  */
 #include "io/output/hidden_names.h"
 
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -22,26 +23,46 @@ static struct hidden_name *find_slot(struct hidden_names *names, struct hidden_n
 	return NULL;
 }
 
-struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
-				      struct hidden_name *own)
-{
-	char name[LEFTOVERS_NAME_SIZE];
-
-	leftovers_make_name(name);
-	return hidden_names_share(names, directory, name, own);
-}
-
-struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
-				       struct hidden_name *own)
+static struct hidden_name *enter(struct hidden_names *names, int directory, const char *name,
+				 bool is_being_made, struct hidden_name *own)
 {
 	struct hidden_name *slot = find_slot(names, own);
 
 	if (!slot)
 		return NULL;
 	slot->directory = directory;
+	slot->maker = pthread_self();
 	snprintf(slot->name, sizeof slot->name, "%s", name);
+	atomic_store(&slot->is_being_made, is_being_made);
 	atomic_store(&slot->live, true);
 	return slot;
+}
+
+/* Either who ends the process sees the name, or it is seen here that the process is ending. */
+struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
+				      struct hidden_name *own)
+{
+	char name[LEFTOVERS_NAME_SIZE];
+	struct hidden_name *slot;
+
+	leftovers_make_name(name);
+	slot = enter(names, directory, name, true, own);
+	if (!slot || !names || !atomic_load(&names->is_over))
+		return slot;
+	hidden_names_made(slot);
+	for (;;)
+		pause();
+}
+
+void hidden_names_made(struct hidden_name *name)
+{
+	atomic_store(&name->is_being_made, false);
+}
+
+struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
+				       struct hidden_name *own)
+{
+	return enter(names, directory, name, false, own);
 }
 
 void hidden_names_give_up(struct hidden_name *name)
@@ -55,4 +76,25 @@ void hidden_names_remove(struct hidden_names *names)
 	for (int i = 0; i < HIDDEN_NAMES_MOST; i++)
 		if (atomic_load(&names->all[i].live))
 			unlinkat(names->all[i].directory, names->all[i].name, 0);
+}
+
+/* A thread that was interrupted for this has created its file, or never will. */
+static bool are_others_making(struct hidden_names *names)
+{
+	for (int i = 0; i < HIDDEN_NAMES_MOST; i++) {
+		const struct hidden_name *name = &names->all[i];
+
+		if (atomic_load(&name->live) && atomic_load(&name->is_being_made) &&
+		    !pthread_equal(name->maker, pthread_self()))
+			return true;
+	}
+	return false;
+}
+
+void hidden_names_end(struct hidden_names *names)
+{
+	atomic_store(&names->is_over, true);
+	while (are_others_making(names))
+		poll(NULL, 0, 1);
+	hidden_names_remove(names);
 }

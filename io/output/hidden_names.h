@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,21 +20,28 @@ enum { HIDDEN_NAMES_MOST = 1024 };
 struct hidden_name {
 	atomic_bool taken;
 	atomic_bool live;
+	atomic_bool is_being_made;
+	pthread_t maker;
 	int directory;
 	char name[LEFTOVERS_NAME_SIZE];
 };
 
 /* Of a process. Zeroed: none. Any thread. */
 struct hidden_names {
+	atomic_bool is_over;
 	struct hidden_name all[HIDDEN_NAMES_MOST];
 };
 
 /*
- * A new name in the directory, which is to be created now: it is in the table before it exists.
- * names NULL: it is in none, and at `own`. NULL if the table is full.
+ * A new name in the directory, which this thread is to create now: it is in the table before it
+ * exists. hidden_names_made() is due then. Does not return if the process is ending. names NULL: it
+ * is in none, and at `own`. NULL if the table is full.
  */
 struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
 				      struct hidden_name *own);
+
+/* It has been created, or could not be. */
+void hidden_names_made(struct hidden_name *name);
 
 /* The same of a name that somebody else has created, who may be ended before it is removed. */
 struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
@@ -42,5 +50,11 @@ struct hidden_name *hidden_names_share(struct hidden_names *names, int directory
 /* The name is gone, or has never been, or is somebody else's. */
 void hidden_names_give_up(struct hidden_name *name);
 
-/* Remove the names that there are at the moment. Async-signal-safe. */
+/* Remove the names that there are at the moment. Async-signal-safe, as the next. */
 void hidden_names_remove(struct hidden_names *names);
+
+/*
+ * The process is ending: none is taken any more, and all are removed, also those that other threads
+ * are about to create.
+ */
+void hidden_names_end(struct hidden_names *names);

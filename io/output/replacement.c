@@ -42,6 +42,7 @@ static int make_hidden(struct replacement *replacement, mode_t mode, struct file
 		return -EMFILE;
 	r = file_open(replacement->calls, replacement->replaced.directory.fd,
 		      replacement->hidden->name, O_RDWR | O_CREAT | O_EXCL, mode, ret_file);
+	hidden_names_made(replacement->hidden);
 	if (r < 0) {
 		hidden_names_give_up(replacement->hidden);
 		replacement->hidden = NULL;

@@ -62,7 +62,7 @@ void gsort_remove_names(struct gsort_process *process)
 {
 	if (!process)
 		return;
-	hidden_names_remove(&process->names);
+	hidden_names_end(&process->names);
 	cut_back_all(&process->cuts);
 }
 

@@ -327,7 +327,7 @@ static void raise_more(void)
 	raise(SIGINT);
 }
 
-static atomic_int faulty_thread; /* its number; 0: not yet */
+static atomic_int faulty_thread; /* its number, or of another that is to stop; 0: not yet */
 
 static void *have_a_fault(void *argument)
 {
@@ -384,6 +384,47 @@ static void signals_that_follow_do_not_end_it_before_the_file_is_cut(void **stat
 	before_cut = NULL;
 }
 
+static atomic_bool may_begin, has_begun;
+
+/* A sort's thread, to which nobody has said that the process is ending. */
+static void *begin_another(void *argument)
+{
+	while (!atomic_load(&may_begin))
+		sched_yield();
+	atomic_store(&faulty_thread, gettid());
+	open_output(path_of("g"), N);
+	atomic_store(&has_begun, true);
+	return argument;
+}
+
+/* All names have been removed. */
+static void let_another_begin(void)
+{
+	atomic_store(&may_begin, true);
+	while (!atomic_load(&has_begun) &&
+	       (!atomic_load(&faulty_thread) || !sleeps(atomic_load(&faulty_thread))))
+		sched_yield();
+}
+
+static void be_killed_when_another_is_to_begin(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+	pthread_t thread;
+
+	output_write_at(output, 0, output_bytes, N);
+	faults.refuses_nameless = true;
+	thread_start(begin_another, NULL, 0, &thread);
+	before_cut = let_another_begin;
+	raise(signal_number);
+}
+
+static void nothing_is_begun_when_all_names_are_removed(void **state)
+{
+	(void)state;
+	assert_int_equal(nbytes_after(be_killed_when_another_is_to_begin, SIGTERM), 5);
+	assert_int_equal(count_names(), 1);
+}
+
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
@@ -395,6 +436,7 @@ int main(void)
 		FIXTURE(signal_during_a_rename_that_fails_kills),
 		FIXTURE(signal_cuts_what_grows_in_place_back_to_where_it_began),
 		FIXTURE(signals_that_follow_do_not_end_it_before_the_file_is_cut),
+		FIXTURE(nothing_is_begun_when_all_names_are_removed),
 		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
 	};
 
