@@ -112,7 +112,11 @@ static int read_file(const struct near_store *store, struct spill_extent extent,
 {
 	const int r =
 		file_read_at(&store->files[extent.file], extent.offset, buffer, extent.nbytes);
+	/* A rank that fails gives its space back: what is read then is not what it has stored. */
+	const int standing = near_confirm(store->near, store->rank);
 
+	if (standing < 0)
+		return standing;
 	return r < 0 ? fail(r,
 			    "a temporary file of rank %u: %" PRIu64 " bytes at %" PRIu64
 			    " cannot be read: %m; check the disk",

@@ -204,12 +204,14 @@ static bool has_withdrawn(const struct near *near, unsigned rank)
 
 int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes)
 {
-	int r = 0;
+	size_t at = 0, n;
+	int r;
 
-	for (size_t at = 0, n; at < nbytes && r == 0; at += n) {
+	do {
 		n = nbytes - at < PIECE_NBYTES ? nbytes - at : PIECE_NBYTES;
 		r = read_piece(&near->cards[rank], address + at, (char *)to + at, n);
-	}
+		at += n;
+	} while (at < nbytes && r == 0);
 	if (r == 0)
 		return 0;
 	if (r == -EPERM || r == -ENOSYS) /* it lives, and there is no end to wait for */
@@ -220,6 +222,13 @@ int near_read(const struct near *near, unsigned rank, uint64_t address, void *to
 		return await_end(near, rank);
 	return fail(r, "memory of rank %u on %s cannot be read: %m", rank,
 		    ranks_host(near->ranks, rank));
+}
+
+int near_confirm(const struct near *near, unsigned rank)
+{
+	char nothing;
+
+	return near_read(near, rank, near->cards[rank].address, &nothing, 0);
 }
 
 struct near_path near_path(const struct near *near, unsigned rank, int descriptor)

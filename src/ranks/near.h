@@ -45,6 +45,12 @@ bool near_has_all(const struct near *near);
  */
 int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes);
 
+/*
+ * What was read of a rank that is near in another way, as from its files: did it stand until now?
+ * Returns 0, or as near_read() if the rank is gone, or has withdrawn.
+ */
+int near_confirm(const struct near *near, unsigned rank);
+
 /* A name by which this process can open a file that a rank which is near has open. */
 struct near_path {
 	char text[48];
