@@ -19,6 +19,7 @@ enum hint {
 	HINT_LESS_MEMORY_OR_THREADS,
 	HINT_NO_COMPRESSION, /* store temporary data as it is */
 	HINT_NO_READING,     /* let all that ranks exchange go by messages */
+	HINT_NO_PARTIAL,     /* leave incomplete records out, or refuse them; or do not compress */
 
 	/* Temporary space */
 	HINT_OTHER_TEMPORARY,        /* another directory for temporary files */

@@ -19,7 +19,7 @@ static int open_files(struct checkpoint *checkpoint)
 {
 	struct ranks *ranks = checkpoint->spec->ranks;
 	struct description now;
-	int r = description_make_share(checkpoint->spec, &now);
+	int r = description_make(checkpoint->spec, &now);
 
 	if (r < 0)
 		return r;

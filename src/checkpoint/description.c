@@ -103,12 +103,12 @@ static void add_job(FILE *stream, const struct sort_spec *spec)
 	add(stream, "job", "%s", spec->checks ? "check" : spec->merges ? "merge" : "sort");
 }
 
-/* What else all ranks must have been asked for. */
+/* What else all ranks must have been asked for, though a checkpoint goes on with it or without. */
 static void add_shared(FILE *stream, const struct sort_spec *spec)
 {
-	add(stream, "number of ranks", "%u", ranks_size(spec->ranks));
 	add(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
 	add(stream, "verify", "%s", yes_or_no(spec->verify));
+	add(stream, "fsync", "%s", yes_or_no(spec->fsync));
 }
 
 void description_format_file(struct file_identity file, char text[static 80])
@@ -188,44 +188,36 @@ static int add_output_place(FILE *stream, const struct sort_spec *spec)
 	return r < 0 ? fail(r, "%s: %m", path) : 0;
 }
 
-int description_make_share(const struct sort_spec *spec, struct description *ret_description)
+/* meeting: of ranks, to see whether all sort the same; else of the checkpoint of one. */
+static int describe(const struct sort_spec *spec, bool meeting, FILE *stream)
 {
-	int r = description_make(spec, ret_description);
-	struct description whole = *ret_description;
-	FILE *stream;
+	int r;
 
-	if (r < 0 || !spec->ranks)
-		return r;
-	stream = open_memstream(&ret_description->text, &ret_description->nbytes);
-	if (stream) {
-		fwrite(whole.text, 1, whole.nbytes, stream);
-		add(stream, "rank", "%u", ranks_rank(spec->ranks));
-	}
-	free(whole.text);
-	if (stream && fclose(stream) == 0)
-		return 0;
-	if (stream)
-		free(ret_description->text);
-	return fail_hint(-ENOMEM, HINT_ABOUT_CHECKPOINT, 0, "no memory to describe the sort: %m");
-}
-
-int description_make(const struct sort_spec *spec, struct description *ret_description)
-{
-	struct description description = { 0 };
-	FILE *stream = open_memstream(&description.text, &description.nbytes);
-	int r = 0;
-
-	if (!stream)
-		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
-				 "no memory to describe the sort: %m");
 	if (spec->ranks)
 		add_job(stream, spec);
 	add_spec(stream, spec);
 	if (spec->ranks)
+		add(stream, "number of ranks", "%u", ranks_size(spec->ranks));
+	if (spec->ranks && meeting)
 		add_shared(stream, spec);
 	r = spec->checks ? 0 : add_output_place(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec, spec->inputs[i]);
+	if (spec->ranks && !meeting)
+		add(stream, "rank", "%u", ranks_rank(spec->ranks));
+	return r;
+}
+
+static int make(const struct sort_spec *spec, bool meeting, struct description *ret_description)
+{
+	struct description description = { 0 };
+	FILE *stream = open_memstream(&description.text, &description.nbytes);
+	int r;
+
+	if (!stream)
+		return fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
+				 "no memory to describe the sort: %m");
+	r = describe(spec, meeting, stream);
 	if (fclose(stream) != 0 && r == 0)
 		r = fail_hint(-errno, HINT_ABOUT_CHECKPOINT, 0,
 			      "no memory to describe the sort: %m");
@@ -234,6 +226,16 @@ int description_make(const struct sort_spec *spec, struct description *ret_descr
 	else
 		*ret_description = description;
 	return r;
+}
+
+int description_make(const struct sort_spec *spec, struct description *ret_description)
+{
+	return make(spec, false, ret_description);
+}
+
+int description_make_meeting(const struct sort_spec *spec, struct description *ret_description)
+{
+	return make(spec, true, ret_description);
 }
 
 /* The next text of the description; "" at its end. */

@@ -14,11 +14,14 @@ struct description {
 	size_t nbytes;
 };
 
-/* Describe the sort; looks at the input files. 0, or a negative errno after a message. */
+/*
+ * Describe the sort, of several ranks this one's part; looks at the input files. 0, or a negative
+ * errno after a message.
+ */
 int description_make(const struct sort_spec *spec, struct description *ret_description);
 
-/* The same, and of several ranks which one's part it is. */
-int description_make_share(const struct sort_spec *spec, struct description *ret_description);
+/* For ranks to see whether all have been asked for the same. */
+int description_make_meeting(const struct sort_spec *spec, struct description *ret_description);
 
 /* The first entry in which two descriptions differ. The strings are theirs. */
 struct difference {

@@ -3,6 +3,7 @@
  */
 #include "src/checkpoint/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -232,22 +233,44 @@ int checkpoint_files_open(struct checkpoint_files *files)
 	return r < 0 ? r : mark_files(files);
 }
 
+/* Is that entry the directory of a rank from n on, with a checkpoint in it? */
+static bool is_of_rank(int directory, const char *name, unsigned n)
+{
+	char path[64];
+	unsigned rank;
+
+	if (sscanf(name, "rank-%u", &rank) != 1 || rank < n)
+		return false;
+	snprintf(path, sizeof path, RANK_FORMAT, rank);
+	if (strcmp(path, name) != 0)
+		return false;
+	snprintf(path, sizeof path, RANK_FORMAT "/%s", rank,
+		 checkpoint_file_names[CHECKPOINT_MANIFEST]);
+	return faccessat(directory, path, F_OK, 0) == 0;
+}
+
+static int fail_ranks(const char *all, const char *name, unsigned n)
+{
+	return fail(-EEXIST,
+		    "%s/%s: a checkpoint of a sort by %s ranks: go on with that one, or remove "
+		    "what all %s/rank-* hold",
+		    all, name, n ? "more" : "several", all);
+}
+
+/* Of ranks that were killed when they had done, or have disks of their own, any may be left. */
 int checkpoint_files_check_ranks(const struct checkpoint_files *files, unsigned n)
 {
 	const char *all = files->group ? files->group : files->path;
-	char *manifest;
-	bool is_there;
+	DIR *directory = opendir(all);
+	int r = 0;
 
-	if (asprintf(&manifest, "%s/" RANK_FORMAT "/%s", all, n,
-		     checkpoint_file_names[CHECKPOINT_MANIFEST]) < 0)
-		return fail(-ENOMEM, "%s: %m", all);
-	is_there = access(manifest, F_OK) == 0;
-	free(manifest);
-	return is_there ? fail(-EEXIST,
-			       "%s/" RANK_FORMAT ": a checkpoint of a sort by %s ranks: go on with "
-			       "that one, or remove what all %s/rank-* hold",
-			       all, n, n ? "more" : "several", all) :
-			  0;
+	if (!directory) /* said by who makes it */
+		return 0;
+	for (struct dirent *entry; r == 0 && (entry = readdir(directory));)
+		if (is_of_rank(dirfd(directory), entry->d_name, n))
+			r = fail_ranks(all, entry->d_name, n);
+	closedir(directory);
+	return r;
 }
 
 static int sync_above(const struct checkpoint_files *files, const char *way)

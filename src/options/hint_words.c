@@ -27,6 +27,8 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
 	[HINT_NO_COMPRESSION] = { .after = "; --compress=none stores it as it is" },
 	[HINT_NO_READING] = { .after = "; --exchange=messages does without" },
+	[HINT_NO_PARTIAL] = { .after = "; in place of --partial=keep use drop or error, or an "
+				       "output without --zstd that is not called .zst" },
 	[HINT_OTHER_TEMPORARY] = { .after = ", or use another directory (-T)" },
 	[HINT_MORE_TEMPORARY] = { .after = "; name a directory with more space with -T" },
 	[HINT_HIGHER_LIMIT] = { .after = "; use a larger --temp-limit" },

@@ -54,8 +54,9 @@ static int check_output(const struct sort_spec *spec)
 int share_check_spec(const struct sort_spec *spec)
 {
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
-		return fail(-EINVAL, "ranks that compress the output cannot append an incomplete "
-				     "last record to it");
+		return fail_hint(-EINVAL, HINT_NO_PARTIAL, 0,
+				 "ranks that compress the output cannot append an incomplete last "
+				 "record to it");
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
 			return fail(-EINVAL, "several ranks need inputs that are files with names: "
@@ -140,7 +141,7 @@ static int compare_descriptions(const struct sort_spec *spec, const struct descr
 static int check_same(const struct sort_spec *spec)
 {
 	struct description own = { 0 }, first;
-	int r = description_make(spec, &own);
+	int r = description_make_meeting(spec, &own);
 
 	if (r == 0)
 		r = receive_description(spec->ranks, &own, &first);

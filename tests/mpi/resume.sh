@@ -36,19 +36,26 @@ kill_after() {
 	wait $launcher
 }
 
-# resumes WHAT: to the end; from something, unless the output had its name already
+# resumes WHAT ARGUMENT...: to the end; from something, unless the output had its name already
 resumes() {
+	what=$1
+	shift
 	was_there=$(ls out)
-	ranks 3 -S 2M --checkpoint=ck input -o out/x
+	ranks 3 -S 2M --checkpoint=ck "$@" input -o out/x
 	rm -f out/.gsort-unfinished-* # of a first rank that was killed
-	as_expected "$1"
+	as_expected "$what"
 	[ -n "$was_there" ] || says '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
-	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
+	[ ! -e ck ] || broken "$what: the checkpoint is left: $(ls ck)"
 }
 
 claim 'a rank is killed while it forms runs'
 kill_after 2 1
-resumes 'one is killed'
+mv ck/rank-0000 first
+run -S 2M --checkpoint=ck input -o out/x
+[ "$status" -eq 2 ] || broken "one process: status $status"
+says 'rank-000[12]: a checkpoint of a sort by several ranks' stderr
+mv first ck/rank-0000
+resumes 'one is killed' --verify
 
 claim 'all ranks are killed'
 kill_after 1 0 1 2
