@@ -232,6 +232,43 @@ int input_lists_check(const struct input_lists *lists, size_t i, const struct so
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 
+static bool is_last_of_list(const struct input_group *group, size_t i)
+{
+	return i == group->first + group->n - 1;
+}
+
+/*
+ * What was no whole record of several inputs can have the length of records, and is still none:
+ * only the list can tell.
+ */
+int input_lists_measure(const struct input_lists *lists, size_t i, uint64_t nbytes,
+			const struct framing *framing, uint64_t *ret_records_nbytes,
+			bool *ret_is_counted)
+{
+	const struct listed_file *file = lists ? &lists->files[i] : NULL;
+	uint64_t wanted;
+
+	*ret_is_counted = file && file->part;
+	if (!*ret_is_counted)
+		return 0;
+	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes, &wanted) ||
+	    wanted > nbytes || (wanted < nbytes && !is_last_of_list(file->group, i)))
+		return fail(-EIO,
+			    "%s: has %" PRIu64 " bytes of records, and not the %" PRIu64
+			    " records of %" PRIu64 " bytes that %s says this part has",
+			    lists->paths[i], nbytes, file->part->n_records, framing->record_nbytes,
+			    file->group->path);
+	if (wanted < nbytes && framing->partial == PARTIAL_ERROR)
+		return fail_hint(-EINVAL, HINT_SAY_PARTIAL, 0,
+				 "%s: ends with %" PRIu64
+				 " bytes that are no record: %s says that there are %" PRIu64
+				 " records before them",
+				 lists->paths[i], nbytes - wanted, file->group->path,
+				 file->part->n_records);
+	*ret_records_nbytes = wanted;
+	return 0;
+}
+
 /* The keys of a record, as a list has them. */
 static void spell_keys(const struct parts_list *list, const unsigned char *record,
 		       char text[static 2 * PARTS_MOST_KEY_NBYTES + 1])

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "io/file/given.h"
+#include "io/input/framing.h"
 #include "io/input/parts_list.h"
 #include "io/input/source.h"
 #include "src/record/digest.h"
@@ -63,6 +64,15 @@ const struct input_group *input_lists_first(const struct input_lists *lists);
 
 /* Is the file, which was examined, as long as its list says? 0, or a negative errno: a message. */
 int input_lists_check(const struct input_lists *lists, size_t file, const struct source *source);
+
+/*
+ * How many of the nbytes behind its header are records? As many as the list says; behind those of
+ * the last part may be what was no record of the inputs that were sorted. is_counted: false if the
+ * file is in no list. Returns 0, or a negative errno after a message: it has others.
+ */
+int input_lists_measure(const struct input_lists *lists, size_t file, uint64_t nbytes,
+			const struct framing *framing, uint64_t *ret_records_nbytes,
+			bool *ret_is_counted);
 
 /*
  * Its first or last record, is it the one that the list says, as far as its keys tell? So a part of

@@ -26,6 +26,22 @@ static int read_header(struct input *input, struct placed_source *placed, void *
 	return source_read_at(&input->table, source, 0, buffer, nbytes);
 }
 
+int input_measure(const struct input *input, const struct placed_source *placed, uint64_t nbytes,
+		  uint64_t *ret_records_nbytes)
+{
+	const uint64_t header_nbytes = placed->header_nbytes;
+	bool is_counted = false;
+	int r = 0;
+
+	if (nbytes >= header_nbytes)
+		r = input_lists_measure(input->lists, (size_t)(placed - input->sources),
+					nbytes - header_nbytes, &input->framing, ret_records_nbytes,
+					&is_counted);
+	return r < 0 || is_counted ? r :
+				     framing_measure(&input->framing, placed->source.name,
+						     header_nbytes, nbytes, ret_records_nbytes);
+}
+
 /* Find the records of a regular source, and keep what else of it is wanted. */
 static int frame_regular(struct input *input, struct placed_source *placed)
 {
@@ -37,8 +53,7 @@ static int frame_regular(struct input *input, struct placed_source *placed)
 	if (r == 0)
 		r = input_check_count(input, placed, source->nbytes - placed->header_nbytes);
 	if (r == 0)
-		r = framing_measure(framing, source->name, placed->header_nbytes, source->nbytes,
-				    &nbytes);
+		r = input_measure(input, placed, source->nbytes, &nbytes);
 	if (r < 0)
 		return r;
 	end = placed->header_nbytes + nbytes;

@@ -117,8 +117,8 @@ static int measure_current(const struct input *input, uint64_t nbytes, uint64_t 
 			r = input_check_count(input, placed, nbytes);
 		if (r < 0)
 			return r;
-		return framing_measure(&input->framing, source->name, placed->header_nbytes,
-				       placed->header_nbytes + nbytes, ret_records_nbytes);
+		return input_measure(input, placed, placed->header_nbytes + nbytes,
+				     ret_records_nbytes);
 	}
 	if (nbytes != source->nbytes + source->n_after)
 		return source_fail_changed(source, nbytes);
@@ -140,7 +140,14 @@ static int finish_current(struct input *input, const unsigned char *end, size_t 
 
 	if (r == 0)
 		tail_nbytes = (size_t)(nbytes - records_nbytes);
-	if (tail_nbytes && placed->source.is_stream && input->framing.partial == PARTIAL_KEEP) {
+	if (tail_nbytes >= input->framing.record_nbytes) /* which have been given out as records */
+		r = fail(-EINVAL,
+			 "%s: ends with %zu bytes that are no record, which shows too late where "
+			 "inputs are read in their order: a pipe, or what is compressed without an "
+			 "index, is among them",
+			 placed->source.name, tail_nbytes);
+	else if (tail_nbytes && placed->source.is_stream &&
+		 input->framing.partial == PARTIAL_KEEP) {
 		r = input_make_tail(placed, tail_nbytes);
 		if (r == 0)
 			memcpy(placed->tail, end - tail_nbytes, tail_nbytes);

@@ -74,6 +74,10 @@ int input_check_lists(struct input *input);
 int input_check_count(const struct input *input, const struct placed_source *placed,
 		      uint64_t nbytes);
 
+/* Of nbytes, header and all, so many are records. 0, or a negative errno after a message. */
+int input_measure(const struct input *input, const struct placed_source *placed, uint64_t nbytes,
+		  uint64_t *ret_records_nbytes);
+
 /* Reads the first bytes of a source, or fails with a message. */
 typedef int input_read_header_fn(struct input *input, struct placed_source *placed, void *buffer,
 				 size_t nbytes);

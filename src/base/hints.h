@@ -33,6 +33,7 @@ enum hint {
 	/* Inputs and outputs */
 	HINT_TAKE_AS_RECORDS,  /* what is in the file may be records whatever it looks like */
 	HINT_SAY_RECORDS,      /* the same, if it is said which records */
+	HINT_SAY_PARTIAL,      /* say what becomes of what is no whole record */
 	HINT_NO_HEADER,        /* let the file say itself what is in it */
 	HINT_NO_HEADER_OR_SAY, /* or say what is behind the header */
 	HINT_READ_AS_RECORDS,  /* the same of what is written, when it will be read */

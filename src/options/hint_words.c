@@ -40,6 +40,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_TAKE_AS_RECORDS] = { .after = "; --format=raw takes its bytes for records" },
 	[HINT_SAY_RECORDS] = { .after = "; if it is records, say which by -t or -R, -t u64 for "
 					"example, or by --format=raw" },
+	[HINT_SAY_PARTIAL] = { .after = "; --partial=keep or --partial=drop reads those" },
 	[HINT_NO_HEADER] = { .after = ": leave out --skip-bytes, and it is read as what it is" },
 	[HINT_NO_HEADER_OR_SAY] = { .after = ": leave out --skip-bytes, and it is read as what it "
 					     "is, or say by -t what is behind the header" },

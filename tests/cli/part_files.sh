@@ -435,6 +435,36 @@ cat lists/a.parts | refuses 'standard input: is a list of parts, and parts' -m -
 "$GSORT" -m -t u8 --format=raw lists/a.parts -o output 2> stderr
 one_line 'a.parts: record 2: disorder' 'as records'
 
+claim "what was no record of the inputs is none of the parts, whatever it is as long as"
+head -c 804 random > whole-and-4
+printf '\377\377\377\377' > four
+printf 'abcdef' > six
+"$GSORT" --partial=drop whole-and-4 -o expected
+"$GSORT" --partial=keep whole-and-4 four six -o with-tails
+for zstd in '' --zstd; do
+	# Words.
+	# shellcheck disable=SC2086
+	"$GSORT" --partial=keep --parts=2 $zstd whole-and-4 four six -o lists/t
+	gives expected -m --partial=drop lists/t.parts
+	gives with-tails -m --partial=keep lists/t.parts
+	succeeds -c --partial=keep lists/t.parts
+	refuses 't.0001(.zst)?: ends with 14 bytes that are no record: .* 50 records before' \
+		-m lists/t.parts
+	rm -f lists/t.*
+done
+"$GSORT" --partial=keep --parts=2 four four -o lists/t
+gives /dev/null -m --partial=drop lists/t.parts
+refuses 't.0001: ends with 8 bytes that are no record' -m lists/t.parts
+
+claim "a list's numbers of records are compared with the parts"
+"$GSORT" --parts=2 whole-and-4 --partial=drop -o lists/t
+for as in 's/"records": 100/"records": 0/; s/"records": 50/"records": 0/' \
+	'0,/"records": 50/s//"records": 40/; s/"records": 50/"records": 60/'; do
+	sed "$as" lists/t.parts > lists/edited.parts
+	refuses 't.0000: has 400 bytes of records, and not the (0|40) records of 8 bytes' \
+		-m lists/edited.parts
+done
+
 claim "lists of parts with a header"
 { printf 'HEADER'; head -c 800 random; } > framed
 "$GSORT" --skip-bytes=6 framed -o expected
