@@ -13,10 +13,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "io/output/output.h"
 #include "io/output/part_files.h"
+#include "io/store/spill.h"
 #include "src/base/messages.h"
 #include "src/exchange/frames.h"
 #include "src/exchange/range_cut.h"
+#include "src/plan/page_cache.h"
 #include "src/ranks/tags.h"
 #include "src/sort/census.h"
 #include "tests/support/io_fixture.h"
@@ -1144,6 +1147,83 @@ static void who_has_failed_serves_nobody(void **state)
 	}
 }
 
+/* --- one page cache --- */
+
+/* What ranks choose by themselves, and which have their files pass the cache by, as bits. */
+static struct choice {
+	const enum page_cache_use *uses; /* of each rank; NULL: it is asked */
+	atomic_uint *outputs, *spills;   /* shared */
+} choice;
+
+enum page_cache_use __real_page_cache_use(const struct job *job, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes);
+enum page_cache_use __wrap_page_cache_use(const struct job *job, uint64_t nbytes)
+{
+	return choice.uses ? choice.uses[own_rank] : __real_page_cache_use(job, nbytes);
+}
+
+void __real_output_pass_by_cache(struct output *output);
+void __wrap_output_pass_by_cache(struct output *output);
+void __wrap_output_pass_by_cache(struct output *output)
+{
+	if (choice.uses)
+		atomic_fetch_or(choice.outputs, 1u << own_rank);
+	__real_output_pass_by_cache(output);
+}
+
+void __real_spill_pass_by_cache(struct spill *spill);
+void __wrap_spill_pass_by_cache(struct spill *spill);
+void __wrap_spill_pass_by_cache(struct spill *spill)
+{
+	if (choice.uses)
+		atomic_fetch_or(choice.spills, 1u << own_rank);
+	__real_spill_pass_by_cache(spill);
+}
+
+/* Two ranks are on each machine. */
+unsigned __real_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first);
+unsigned __wrap_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first);
+unsigned __wrap_ranks_count_neighbours(const struct ranks *ranks, unsigned *ret_first)
+{
+	if (!choice.uses)
+		return __real_ranks_count_neighbours(ranks, ret_first);
+	*ret_first = ranks_rank(ranks) / 2 * 2;
+	return 2;
+}
+
+static int sort_as_chosen(struct ranks *ranks, void *argument)
+{
+	own_rank = ranks_rank(ranks);
+	return sort_share(ranks, argument);
+}
+
+/* Else some would write to a file past the cache while others write to it through the cache. */
+static void ranks_of_a_machine_do_what_its_first_has_chosen(void **state)
+{
+	static const enum page_cache_use uses[] = { PAGE_CACHE_HOLDS, PAGE_CACHE_IS_TOO_SMALL,
+						    PAGE_CACHE_IS_TOO_SMALL, PAGE_CACHE_HOLDS };
+	struct asked asked;
+	struct ranks_double ranks = ranks_of(&asked, 4);
+
+	(void)state;
+	ask(&asked, "u64", 8, random_path, few_path);
+	sort_alone(&asked);
+	choice.uses = uses;
+	choice.outputs = mmap(NULL, 2 * sizeof *choice.outputs, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(choice.outputs, MAP_FAILED);
+	choice.spills = choice.outputs + 1;
+	ranks.body = sort_as_chosen;
+	ranks_double_run(&ranks);
+	ranks_double_assert_fine(&ranks);
+	ranks_double_forget(&ranks);
+	assert_same();
+	assert_int_equal(*choice.outputs, 0xc);
+	assert_int_equal(*choice.spills, 0xc);
+	munmap(choice.outputs, 2 * sizeof *choice.outputs);
+	choice = (struct choice){ 0 };
+}
+
 /* A rank that was asked for something else. */
 static int sort_otherwise(struct ranks *ranks, void *argument)
 {
@@ -1551,6 +1631,7 @@ static int run_same(void)
 		FIXTURE(what_another_rank_says_wrongly_ends_all),
 		FIXTURE(edge_of_a_frame_that_is_lost_is_missed),
 		FIXTURE(who_has_failed_serves_nobody),
+		FIXTURE(ranks_of_a_machine_do_what_its_first_has_chosen),
 		FIXTURE(ranks_that_are_asked_for_something_else_are_named),
 	};
 
