@@ -559,10 +559,19 @@ void output_abort(struct output *output)
 	output_free(output);
 }
 
-void output_leave(struct output *output)
+int output_leave(struct output *output)
 {
+	/* What a file system of several machines could not write it may say only now. */
+	const int r = target_close(&output->target);
+
+	if (r < 0) {
+		fail(r, "%s: close: %m", output->target.name);
+		output_abort(output);
+		return r;
+	}
 	replacement_leave(output->target.replacement);
 	output_free(output);
+	return 0;
 }
 
 void output_forget(struct output *output)

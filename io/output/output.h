@@ -110,8 +110,10 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
  * An output that other processes write to as well, on this machine or others: a regular file that
  * has a hidden name from the start, output_shared_name(), by which they join. Who has opened it
  * gives it its name, when what the others have written is noted: how much that is, and where the
- * last of it ends. Those who have joined output_leave() it in the end, which changes nothing; if
- * they output_abort() it, or are ended, it goes for all, as it cannot be completed any more.
+ * last of it ends. Those who have joined output_leave() it before that, which closes and frees it:
+ * 0, or a negative errno after a message if the file system says only then that something was not
+ * written. If that fails, or they output_abort() it, or are ended, it goes for all, as it cannot be
+ * completed any more.
  * tells: of what was left in that directory, which one of several outputs does. As above;
  * *ret_output may be set on failure, too, and is then to be aborted.
  */
@@ -119,7 +121,7 @@ int output_open_shared(const struct syscalls *calls, const char *path, uint64_t 
 		       bool tells, struct output **ret_output);
 int output_join(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output);
-void output_leave(struct output *output);
+int output_leave(struct output *output);
 const char *output_shared_name(const struct output *output);
 void output_note_others(struct output *output, uint64_t nbytes, uint64_t end);
 

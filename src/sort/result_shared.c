@@ -74,7 +74,7 @@ static int look_at_parts(struct result *result)
 		return r;
 	r = join_one(result, 0, path);
 	if (r == 0) {
-		output_leave(result->outputs[0]);
+		r = output_leave(result->outputs[0]);
 		result->outputs[0] = NULL;
 	}
 	free(path);
@@ -387,8 +387,7 @@ static int leave_file(struct result *result, uint32_t i)
 	if (r < 0)
 		return r;
 	result->outputs[i] = NULL;
-	output_leave(output);
-	return 0;
+	return output_leave(output);
 }
 
 int result_leave(struct result *result)
