@@ -75,10 +75,10 @@ agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
 if [ "${1:-}" = briefly ]; then
 	claim "one rank that fails ends all"
-	ranks 3 -T /nonexistent random -o out/x
+	ranks 3 -T nowhere random -o out/x
 	[ "$status" -ne 0 ] || broken "-T: status $status"
-	grep -q '/nonexistent: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
-	all_gone "-T /nonexistent"
+	grep -q 'nowhere: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
+	all_gone "-T nowhere"
 	finish
 fi
 
@@ -258,12 +258,12 @@ rm -f out/*
 all_gone "-u, in parts"
 
 claim "what fails everywhere is not blamed on a directory that others do not see"
-ranks 3 -T /nonexistent random -o out/x
+ranks 3 -T nowhere random -o out/x
 [ "$status" -eq 2 ] || broken "-T: status $status"
-grep -qE '^gsort: (rank [12], on .*: )?/nonexistent: temporary directory: No such' stderr ||
+grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
 	broken "-T: $(cat stderr)"
 ! grep -q 'another rank has begun' stderr || broken "-T: $(cat stderr)"
-all_gone "-T /nonexistent"
+all_gone "-T nowhere"
 
 claim "ranks that are not asked for the same, or see other files, say so"
 for other in 'few -o out/x' 'random -r -o out/x'; do
