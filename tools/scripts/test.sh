@@ -169,7 +169,7 @@ gcc=$?
 # build (tests/support/guarded.h), and how much goes over wires is the same in all.
 asan_modules() {
 	names_of asan unit kernels fault library |
-		grep -vx -e backend_cpu -e cpu_merge -e share_volumes
+		grep -vx -e backend_cpu -e cpu_merge -e share_calls -e share_volumes
 }
 asan_scripts='check checkpoint errors full mapped random records reports streams tools zst'
 
@@ -188,7 +188,7 @@ tsan_modules() {
 		grep -vx -e 'cpu_.*' -e cluster \
 			-e codec -e codes -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e record -e backend_cpu -e sort_records \
-			-e share_checkpoints -e share_volumes \
+			-e share_calls -e share_checkpoints -e share_volumes \
 			-e deadly_signals -e sort_kernels_of_75_on_cpu \
 			-e launches -e splitters_on_cpu
 }

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -344,12 +345,17 @@ enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
 static atomic_uint *writers;
 static unsigned own_rank;
 
-static ssize_t noted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+static bool leads_to_output(int fd)
 {
 	char link[64], path[512] = "";
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "unfinished"))
+	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, "unfinished");
+}
+
+static ssize_t noted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	if (leads_to_output(fd))
 		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
 			if (at == offset || at % STRIPE_NBYTES == 0)
 				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
@@ -1086,10 +1092,7 @@ static void edge_of_a_frame_that_is_lost_is_missed(void **state)
 
 static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	char link[64], path[512] = "";
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	if (readlink(link, path, sizeof path - 1) <= 0 || !strstr(path, "unfinished"))
+	if (!leads_to_output(fd))
 		return pwrite(fd, data, nbytes, offset);
 	errno = EIO;
 	return -1;
@@ -1596,6 +1599,194 @@ static void a_rank_takes_nothing_up_of_another(void **state)
 	assert_nothing_kept();
 }
 
+/* --- calls that fail with one of them --- */
+
+/* Those that a sort makes of which all goes well. */
+enum call {
+	CALL_OPENAT,
+	CALL_CLOSE,
+	CALL_PREAD,
+	CALL_PWRITE,
+	CALL_FALLOCATE,
+	CALL_FSYNC,
+	CALL_RENAMEAT,
+	N_CALLS
+};
+
+enum { N_FAULT_RANKS = 2, SECONDS_A_SORT = 20 };
+
+/* Of one rank a call fails, from the nth on, so often. */
+static struct call_fault {
+	unsigned rank, nth, n_times;
+	enum call call;
+} call_fault;
+
+static atomic_uint (*n_calls)[N_CALLS]; /* of each rank; shared */
+
+static bool call_fails(enum call call)
+{
+	const unsigned n = atomic_fetch_add(&n_calls[own_rank][call], 1) + 1;
+
+	if (call_fault.n_times == 0 || own_rank != call_fault.rank || call != call_fault.call ||
+	    n < call_fault.nth || n - call_fault.nth >= call_fault.n_times)
+		return false;
+	errno = call == CALL_PWRITE || call == CALL_FALLOCATE ? ENOSPC : EIO;
+	return true;
+}
+
+static int counted_openat(int directory, const char *path, int flags, mode_t mode)
+{
+	return call_fails(CALL_OPENAT) ? -1 : syscalls_plain.openat(directory, path, flags, mode);
+}
+
+/* Of the output alone: what else is closed has been read, or is not wanted any more. */
+static int counted_close(int fd)
+{
+	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY && leads_to_output(fd);
+	const int r = syscalls_plain.close(fd);
+
+	return is_output && call_fails(CALL_CLOSE) ? -1 : r;
+}
+
+static ssize_t counted_pread(int fd, void *buffer, size_t nbytes, off_t offset)
+{
+	return call_fails(CALL_PREAD) ? -1 : syscalls_plain.pread(fd, buffer, nbytes, offset);
+}
+
+static ssize_t counted_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	return call_fails(CALL_PWRITE) ? -1 : syscalls_plain.pwrite(fd, data, nbytes, offset);
+}
+
+static int counted_fallocate(int fd, int mode, off_t offset, off_t nbytes)
+{
+	return call_fails(CALL_FALLOCATE) ? -1 : syscalls_plain.fallocate(fd, mode, offset, nbytes);
+}
+
+static int counted_fsync(int fd)
+{
+	return call_fails(CALL_FSYNC) ? -1 : syscalls_plain.fsync(fd);
+}
+
+static int counted_renameat(int from_directory, const char *from, int to_directory, const char *to)
+{
+	return call_fails(CALL_RENAMEAT) ?
+		       -1 :
+		       syscalls_plain.renameat(from_directory, from, to_directory, to);
+}
+
+/* Who never ends is ended by a signal, which the test sees. */
+static int sort_with_faults(struct ranks *ranks, void *argument)
+{
+	struct asked asked = *(const struct asked *)argument;
+	struct syscalls calls = syscalls_plain;
+
+	own_rank = ranks_rank(ranks);
+	alarm(SECONDS_A_SORT);
+	calls.openat = counted_openat;
+	calls.close = counted_close;
+	calls.pread = counted_pread;
+	calls.pwrite = counted_pwrite;
+	calls.fallocate = counted_fallocate;
+	calls.fsync = counted_fsync;
+	calls.renameat = counted_renameat;
+	calls.ring_init = NULL;
+	asked.spec.io = &calls;
+	return sort_share(ranks, &asked);
+}
+
+/*
+ * What is written, and not there when it is brought to the disk or closed, is never got over, if
+ * that call was made: how many there are is not the same each time.
+ */
+static bool must_fail(void)
+{
+	return call_fault.n_times > 0 &&
+	       n_calls[call_fault.rank][call_fault.call] >= call_fault.nth &&
+	       (call_fault.call == CALL_PWRITE || call_fault.call == CALL_FSYNC ||
+		call_fault.call == CALL_CLOSE);
+}
+
+/* All have the time to tidy up, and do so. */
+static void sort_with_fault(struct asked *asked)
+{
+	const unsigned n_names = count_names();
+	struct ranks_double ranks = ranks_of(asked, N_FAULT_RANKS);
+	bool all_fine = true, is_said = false, is_there = false;
+
+	memset(n_calls, 0, N_FAULT_RANKS * sizeof *n_calls);
+	ranks.body = sort_with_faults;
+	ranks.settings.end_ns = minute_ns;
+	ranks_double_run(&ranks);
+	for (unsigned i = 0; i < ranks.size; i++) {
+		const struct ranks_end *end = &ranks.ends[i];
+
+		assert_in_range(end->status, 0, 127);
+		all_fine = all_fine && end->r == 0 && end->status == 0;
+		is_said = is_said || *end->text;
+		is_there = is_there || strstr(end->text, "is complete, but its name");
+	}
+	ranks_double_forget(&ranks);
+	assert_int_not_equal(all_fine, is_said);
+	assert_false(all_fine && must_fail());
+	is_there = is_there || all_fine;
+	assert_int_equal(access(together_path, F_OK) == 0, is_there);
+	if (is_there)
+		assert_same();
+	unlink(together_path);
+	assert_int_equal(count_names(), n_names);
+}
+
+/* The first, one in between and the last of n; and all. */
+static void check_call(struct asked *asked, unsigned n)
+{
+	const unsigned places[] = { 1, (n + 1) / 2, n, 1 };
+	enum { N_PLACES = sizeof places / sizeof places[0], ALL = N_PLACES - 1 };
+
+	for (unsigned i = 0; i < N_PLACES && n > 0; i++) {
+		if (i > 0 && i != ALL && places[i] == places[i - 1])
+			continue;
+		call_fault.nth = places[i];
+		call_fault.n_times = i == ALL ? UINT_MAX : 1;
+		sort_with_fault(asked);
+	}
+}
+
+static void check_calls(struct asked *asked)
+{
+	unsigned n[N_FAULT_RANKS][N_CALLS];
+
+	call_fault = (struct call_fault){ 0 };
+	sort_with_fault(asked);
+	memcpy(n, n_calls, sizeof n);
+	for (unsigned rank = 0; rank < N_FAULT_RANKS; rank++)
+		for (enum call call = 0; call < N_CALLS; call++) {
+			call_fault = (struct call_fault){ .rank = rank, .call = call };
+			check_call(asked, n[rank][call]);
+		}
+}
+
+static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **state)
+{
+	struct asked asked;
+
+	(void)state;
+	n_calls = mmap(NULL, N_FAULT_RANKS * sizeof *n_calls, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(n_calls, MAP_FAILED);
+	ask(&asked, "u64", 8, random_path, random_path);
+	asked.spec.compression.mode = COMPRESS_NONE;
+	asked.spec.verify = true;
+	asked.spec.fsync = true;
+	sort_alone(&asked);
+	check_calls(&asked);
+	asked.spec.zstd_level = 1;
+	asked.spec.memory_nbytes = 16 << 20;
+	sort_alone(&asked);
+	check_calls(&asked);
+	munmap(n_calls, N_FAULT_RANKS * sizeof *n_calls);
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 
 static int run_same(void)
@@ -1661,15 +1852,26 @@ static int run_checkpoints(void)
 	return cmocka_run_group_tests(checkpoints, NULL, NULL);
 }
 
-/* usage: test_share [volumes|checkpoints]: these, else all others */
+static int run_calls(void)
+{
+	const struct CMUnitTest calls[] = {
+		FIXTURE(call_that_fails_with_one_rank_is_no_output_or_the_right_one),
+	};
+
+	return cmocka_run_group_tests(calls, NULL, NULL);
+}
+
+/* usage: test_share [calls|volumes|checkpoints]: these, else all others */
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return run_same();
+	if (strcmp(argv[1], "calls") == 0)
+		return run_calls();
 	if (strcmp(argv[1], "volumes") == 0)
 		return run_volumes();
 	if (strcmp(argv[1], "checkpoints") == 0)
 		return run_checkpoints();
-	fprintf(stderr, "usage: test_share [volumes|checkpoints]\n");
+	fprintf(stderr, "usage: test_share [calls|volumes|checkpoints]\n");
 	return 2;
 }
