@@ -52,27 +52,20 @@ struct taker {
 	const struct command_line_face *face;
 	const struct option_list *options;
 	struct gsort *sort;
-	const char *question; /* of --help and its like, which ends the parsing */
-	const char *shell;
 };
 
 static int take(void *context, unsigned i, const char *value)
 {
+	/* They end the parsing, so of a sort at most one is taken. */
 	static const char *const questions[] = { "help", "version", "completion" };
-	struct taker *taker = context;
+	const struct taker *taker = context;
 	const char *name = taker->options->all[i].name;
 	const int r = gsort_take(taker->sort, name, value);
 
-	if (r < 0)
-		return r;
-	for (size_t k = 0; k < sizeof questions / sizeof questions[0]; k++) {
-		if (strcmp(questions[k], name) == 0) {
-			taker->question = questions[k];
-			taker->shell = value;
-			return COMMAND_LINE_ANSWERED;
-		}
-	}
-	return 0;
+	for (size_t k = 0; r == 0 && k < sizeof questions / sizeof questions[0]; k++)
+		if (strcmp(questions[k], name) == 0)
+			return COMMAND_LINE_ASKED;
+	return r;
 }
 
 static void print_help(const char *usage, const struct option_list *options)
@@ -85,19 +78,28 @@ static void print_help(const char *usage, const struct option_list *options)
 	       gsort_describe_types());
 }
 
-/* What was printed must have arrived: --help to a full disk is an error too. */
-static int answer(const struct taker *taker)
+static void print_answer(const struct command_line_face *face, const struct gsort *sort)
 {
-	if (strcmp(taker->question, "help") == 0)
-		print_help(taker->face->usage, taker->options);
-	else if (strcmp(taker->question, "version") == 0)
-		printf("%s %s (back ends: cpu%s)\n", taker->face->program, gsort_version(),
+	struct option_list options;
+
+	list_options(face, &options);
+	if (gsort_get_taken(sort, "help"))
+		print_help(face->usage, &options);
+	else if (gsort_get_taken(sort, "version"))
+		printf("%s %s (back ends: cpu%s)\n", face->program, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(taker->shell, taker->face->program, taker->options, stdout);
+		completion_print(gsort_get_taken(sort, "completion"), face->program, &options,
+				 stdout);
+}
+
+/* What was printed must have arrived: --help to a full disk is an error too. */
+int command_line_answer(const struct command_line_face *face, const struct gsort *sort)
+{
+	print_answer(face ? face : &own_face, sort);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return complain(-errno, "standard output: %m");
-	return COMMAND_LINE_ANSWERED;
+	return 0;
 }
 
 /* The inputs: operands, names from a file, or standard input. */
@@ -140,7 +142,7 @@ int command_line_take(const struct command_line_face *face, int argc, char **arg
 	list_options(taker.face, &options);
 	r = option_parse(&options, foreign_options, argc, argv, take, &taker, &words);
 	if (r > 0)
-		return answer(&taker);
+		return r;
 	if (r < 0)
 		return *words.refusal ? complain(r, "%s", words.refusal) : r;
 	r = take_inputs(sort, &words);

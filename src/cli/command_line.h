@@ -5,8 +5,11 @@
 
 #include "include/gsort.h"
 
-/* What command_line_take() returns when it has done all there was to do (--help, --version). */
-enum { COMMAND_LINE_ANSWERED = 1 };
+/*
+ * What command_line_take() returns when only something is to be printed (--help, --version), which
+ * command_line_answer() does.
+ */
+enum { COMMAND_LINE_ASKED = 1 };
 
 /* What a program that is not gsort calls itself, and what it takes. */
 struct command_line_face {
@@ -20,7 +23,13 @@ struct command_line_face {
 /*
  * Have the sort take all that is said in argv (which is permuted: operands last), and what it means
  * if something is not said: standard input, standard output, $TMPDIR. Returns 0,
- * COMMAND_LINE_ANSWERED, or a negative errno after one message. face: NULL: gsort's.
+ * COMMAND_LINE_ASKED, or a negative errno after one message. face: NULL: gsort's.
  */
 int command_line_take(const struct command_line_face *face, int argc, char **argv,
 		      struct gsort *sort);
+
+/*
+ * Print what the sort has been asked for. 0, or a negative errno after one message. face: as it
+ * has taken it.
+ */
+int command_line_answer(const struct command_line_face *face, const struct gsort *sort);

@@ -188,8 +188,10 @@ static int serve(const struct program_hooks *hooks, struct gsort *sort, int argc
 
 	if (r == 0)
 		r = take_command_line(hooks, sort, argc, argv);
-	if (r != 0)
-		return r == COMMAND_LINE_ANSWERED ? 0 : r;
+	if (r == COMMAND_LINE_ASKED)
+		return hooks->speaker ? 0 : command_line_answer(hooks->face, sort);
+	if (r < 0)
+		return r;
 	deadly_signals_handle();
 	r = lend_process(sort);
 	return r < 0 ? r : run_reporting(hooks, sort);

@@ -22,7 +22,7 @@ struct program_hooks {
 	int (*begin)(void *context, struct gsort *sort);
 	/*
 	 * The command line has been taken, or was not: r, as command_line_take() says. Returns what
-	 * is to be made of it: 0 to go on, COMMAND_LINE_ANSWERED, or a negative errno after a
+	 * is to be made of it: 0 to go on, COMMAND_LINE_ASKED, or a negative errno after a
 	 * message.
 	 */
 	int (*taken)(void *context, struct gsort *sort, int r);

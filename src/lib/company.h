@@ -35,6 +35,13 @@ int company_check(struct gsort *sort);
  */
 int company_check_list(const struct gsort *sort, const char *path);
 
+/*
+ * Every rank calls it, when all have been told what they are asked for, before any of them does it:
+ * options that all must have alike (COMPANY_ALIKE) are compared. 0, or a negative errno, after a
+ * message of one of the ranks that differ from the first.
+ */
+int company_meet(struct gsort *sort);
+
 /* What is asked for as ranks_settings.stall_ns. */
 uint64_t company_stall_ns(const struct gsort *sort);
 

@@ -10,6 +10,7 @@
  *	reports.c	in files
  *	process.c	what of the process it may use
  *	company.c	who sorts with it
+ *	company_meet.c	whether they are asked for the same
  *	company_trace.c	and when who did what
  */
 #pragma once

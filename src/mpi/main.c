@@ -46,12 +46,20 @@ static int tell_outcome(struct ranks *ranks, int r)
 static int begin(void *context, struct gsort *sort)
 {
 	struct ranks *ranks = context;
-	int r = ranks_rank(ranks) == 0 ? 0 : tell_outcome(ranks, 0);
+	const int r = ranks_rank(ranks) == 0 ? 0 : tell_outcome(ranks, 0);
 
 	company_join(sort, ranks);
 	if (r < 0)
 		ranks_barrier(ranks);
-	return r;
+	return r < 0 ? r : 0;
+}
+
+/* All have, and nobody has done anything of it: neither sorted, nor answered. */
+static int meet(struct gsort *sort, int r)
+{
+	const int met = company_meet(sort);
+
+	return met < 0 ? met : r;
 }
 
 static int taken(void *context, struct gsort *sort, int r)
@@ -62,7 +70,9 @@ static int taken(void *context, struct gsort *sort, int r)
 		r = company_check(sort);
 	if (r == 0)
 		ranks_set_stall(ranks, company_stall_ns(sort));
-	return ranks_rank(ranks) == 0 ? tell_outcome(ranks, r) : r;
+	if (ranks_rank(ranks) == 0)
+		r = tell_outcome(ranks, r);
+	return r < 0 ? r : meet(sort, r);
 }
 
 static const struct command_line_face face = {

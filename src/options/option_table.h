@@ -27,6 +27,7 @@ enum { OPTION_WORD_NBYTES = 32, OPTION_MOST_ROWS = 64 };
 enum option_company {
 	COMPANY_CANNOT, /* ranks refuse it */
 	COMPANY_CAN,
+	COMPANY_ALIKE, /* ranks can, if all of them are asked for the same */
 	COMPANY_ONLY, /* who is alone does not even know it */
 };
 

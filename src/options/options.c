@@ -268,11 +268,11 @@ static const struct option_spec specs[N_ROWS] = {
 			   "other's memory (auto), or all send messages (messages); default auto",
 			   .take = option_take_choice, MEMBER(by_messages), .choices = exchanges,
 			   .company = COMPANY_ONLY },
-	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true, .company = COMPANY_CAN },
+	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true, .company = COMPANY_ALIKE },
 	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true,
-		       .company = COMPANY_CAN },
+		       .company = COMPANY_ALIKE },
 	[ROW_VERSION] = { ANSWERS_ROW_VERSION, .help = "print the version, and stop",
-			  .of_program = true, .company = COMPANY_CAN },
+			  .of_program = true, .company = COMPANY_ALIKE },
 };
 
 static const struct option_conflict conflicts[] = {

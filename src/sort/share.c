@@ -93,9 +93,8 @@ int share_open_inputs(struct sort *sort, const struct sort_spec *spec,
 	return r;
 }
 
-/* The first rank's description of the sort; for free(). */
-static int receive_description(struct ranks *ranks, const struct description *own,
-			       struct description *ret_first)
+int share_receive_description(struct ranks *ranks, const struct description *own,
+			      struct description *ret_first)
 {
 	struct description first = { .nbytes = own->nbytes };
 	int r = ranks_broadcast(ranks, &first.nbytes, sizeof first.nbytes, 0);
@@ -144,7 +143,7 @@ static int check_same(const struct sort_spec *spec)
 	int r = description_make_meeting(spec, &own);
 
 	if (r == 0)
-		r = receive_description(spec->ranks, &own, &first);
+		r = share_receive_description(spec->ranks, &own, &first);
 	if (r == 0) {
 		r = compare_descriptions(spec, &first, &own);
 		free(first.text);

@@ -24,11 +24,17 @@
 
 #include "src/sort/inside.h"
 
+struct description;
+
 /*
  * What the first rank has come to is everybody's. It says why; the others wait to be ended, so that
  * it has the time to.
  */
 int share_agree_with_first(struct ranks *ranks, int r);
+
+/* The first rank's description, where each has its own; for free(). */
+int share_receive_description(struct ranks *ranks, const struct description *own,
+			      struct description *ret_first);
 
 /* Can ranks do that, with inputs whose names every one can open? 0, or -EINVAL after a message. */
 int share_check_spec(const struct sort_spec *spec);

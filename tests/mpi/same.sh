@@ -228,14 +228,24 @@ grep -q '^gsort: .* a list that is a file.* standard input is the first rank' st
 	broken "a list from standard input: $(cat stderr)"
 all_gone "a list from standard input"
 
-claim "the help is that of several ranks, with what only they take"
-ranks 1 --help
-grep -q '^ *--stall=SECONDS' stdout || broken "--help: no --stall"
+claim "the help is that of several ranks, with what only they take, and is printed once"
+ranks 2 --help
+[ "$status" -eq 0 ] || broken "--help: status $status"
+[ "$(grep -c '^ *--stall=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --stall"
+head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
+	broken "--help: $(head -1 stdout)"
 run --help
 ! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
 refuses_all "'1000001' is not a number from 0 to 1000000" --stall=1000001 random
-ranks 1 --help
-grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' stdout || broken "--help: $(head -1 stdout)"
+
+claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"
+launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
+[ "$status" -eq 2 ] || broken "status $status"
+[ ! -s stdout ] || broken "answered"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
+grep -q '^gsort: rank 1, .* is not asked for --help, and the first rank' stderr ||
+	broken "$(cat stderr)"
+all_gone "--help"
 
 claim "a compressed output is that of one process, and so is what is read from one"
 agrees 3 --zstd --verify -S8M random few random
