@@ -95,6 +95,12 @@ void spill_pass_by_cache(struct spill *spill)
 	pass_by_cache(spill, 0);
 }
 
+void spill_allocate_late(struct spill *spill)
+{
+	for (size_t i = 0; i < spill->n_files; i++)
+		spill->files[i].allocates_late = true;
+}
+
 /*
  * A second file in each directory is to the scheduler like another disk. If one cannot be had, or
  * not be written past the cache, there are none.

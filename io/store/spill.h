@@ -77,6 +77,13 @@ void spill_allow_memory(struct spill *spill, uint64_t nbytes);
 void spill_pass_by_cache(struct spill *spill);
 
 /*
+ * Before anything is stored, and after the ways to do so are told: it will be removed at once. So
+ * the file system is not asked for space in advance, and what never came to the disk need not be
+ * discarded there: behind the writes of a large output that took ext4 two seconds.
+ */
+void spill_allocate_late(struct spill *spill);
+
+/*
  * Before anything is stored: it will be much, so part of it goes through the cache and part past
  * it, in proportion to how fast each is. A spill that is kept is one file, and stays so.
  */

@@ -107,7 +107,7 @@ int spill_file_write(const struct spill_file *f, struct io_queue *queue, uint64_
 		     const void *data, uint64_t nbytes)
 {
 	/* A tenth faster than growing the file; and a full disk shows before copying. */
-	int r = file_preallocate(&f->file, offset, nbytes);
+	int r = f->allocates_late ? 0 : file_preallocate(&f->file, offset, nbytes);
 
 	if (r < 0)
 		return r;

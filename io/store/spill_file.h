@@ -18,6 +18,7 @@ struct spill_file {
 
 	/* Constant once anything is stored. */
 	bool passes_by_cache; /* wherever the file system lets us */
+	bool allocates_late;  /* no space is had before it is written */
 	struct file file;
 	struct file direct; /* the same past the page cache; closed if that is not wanted */
 

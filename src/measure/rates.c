@@ -299,6 +299,7 @@ static bool measure_directories(const struct survey *survey, const char *const *
 	    spill_open(job->io, directories, n, SPILL_UNLIMITED, 0, &parts->spill) < 0)
 		return false;
 	page_cache_tell_spill(use, parts->spill);
+	spill_allocate_late(parts->spill);
 	if (has_room(parts->spill, N_PARTS * parts->part_nbytes))
 		rate = time_parts(parts, N_PARTS, job->plan.n_writers, write_part);
 	if (note_rate(survey, write, rate) && read != write)

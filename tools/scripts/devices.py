@@ -16,8 +16,8 @@ sorted, everything in turn, round after round, with no output there:
     pipe     cat in | gsort > out     beside cat in | cat > out
 
 The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
-against one GPU, and the quickest beside them. With --check, each output is looked at once. Of the last round the
-statistics and the trace of each case go to --logs. --gpus: which GPUs, sets of them with / between; cpu: none of them.
+against one GPU, and the quickest beside them. With --check, each output is looked at once. With --logs a last round, which is not
+timed, as telling takes time, too, leaves the statistics and the trace of each case there. --gpus: which GPUs, sets of them with / between; cpu: none of them.
 With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `gpu_ranks.sh --pack` makes.
 """
 import argparse
@@ -113,6 +113,13 @@ def commands_of_ranks(kind, args):
             yield f'{n} ranks', shape, command + ([f'--parts={args.parts}'] if shape == 'parts' else []) + ['in']
 
 
+def keep_logs(cases, prefix):
+    for name, shape, command in cases:
+        if command[0] == 'gsort':
+            log = f'{prefix}-{shape}-{name.replace(",", "_")}'
+            seconds_of(command + [f'--stats-json={log}.json', f'--trace={log}.trace'], shape)
+
+
 def report(times):
     median = {case: statistics.median(t) for case, t in times.items()}
     for (name, shape), t in times.items():
@@ -129,12 +136,11 @@ def measure(nbytes, args):
     times = {case[:2]: [] for case in cases}
     for turn in range(args.rounds):
         for name, shape, command in cases:
-            if turn == args.rounds - 1 and args.logs and command[0] == 'gsort':
-                log = f'{args.logs}/{nbytes >> 30}-{shape}-{name}'
-                command = command + [f'--stats-json={log}.json', f'--trace={log}.trace']
             times[name, shape].append(seconds_of(command, shape))
             if turn == 0 and args.check:
                 check(name, shape, kind)
+    if args.logs:
+        keep_logs(cases, f'{args.logs}/{nbytes >> 30}')
     remove_output()
     what = f'{args.records} records of 100 bytes' if args.records else f'{nbytes >> 30} GiB of random u64'
     print(f'{what}, {args.rounds} rounds')

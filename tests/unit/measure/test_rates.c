@@ -58,6 +58,7 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	rates_measure(&job, &spec, &request, &rates);
 	assert_true(rates.rates[STAGE_SPILL] > 0);
 	assert_true(faults.n_transfers <= WRITERS * (2 * BUDGET_MS / WRITE_MS + 1));
+	assert_int_equal(faults.most_preallocated_nbytes, 0); /* which would be discarded */
 }
 
 /* The kernel reads ahead behind each piece: in little ones a slow file would be read many times. */

@@ -203,6 +203,18 @@ static void slow_directory_gets_less(void **state)
 	spill_close(spill);
 }
 
+static void what_is_removed_at_once_has_no_space_in_advance(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+
+	(void)state;
+	spill_allocate_late(spill);
+	assert_stored(spill, store_bytes(spill, N));
+	assert_int_equal(faults.most_preallocated_nbytes, 0);
+	spill_close(spill);
+}
+
 static void no_space_anywhere_names_the_directories(void **state)
 {
 	const char *const directories[] = { fixture_directory };
@@ -385,6 +397,7 @@ int main(void)
 		FIXTURE(full_directory_is_passed_over),
 		FIXTURE(one_writer_spares_a_slow_directory),
 		FIXTURE(slow_directory_gets_less),
+		FIXTURE(what_is_removed_at_once_has_no_space_in_advance),
 		FIXTURE(no_space_anywhere_names_the_directories),
 		FIXTURE(real_full_disk_is_survived),
 		FIXTURE(limit_holds_and_counts_what_is_given_back),
