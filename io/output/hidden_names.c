@@ -40,12 +40,12 @@ static struct hidden_name *enter(struct hidden_names *names, int directory, cons
 
 /* Either who ends the process sees the name, or it is seen here that the process is ending. */
 struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
-				      struct hidden_name *own)
+				      const struct leftovers_owner *owner, struct hidden_name *own)
 {
 	char name[LEFTOVERS_NAME_SIZE];
 	struct hidden_name *slot;
 
-	leftovers_make_name(name);
+	leftovers_make_name(owner, name);
 	slot = enter(names, directory, name, true, own);
 	if (!slot || !names || !atomic_load(&names->is_over))
 		return slot;

@@ -35,10 +35,10 @@ struct hidden_names {
 /*
  * A new name in the directory, which this thread is to create now: it is in the table before it
  * exists. hidden_names_made() is due then. Does not return if the process is ending. names NULL: it
- * is in none, and at `own`. NULL if the table is full.
+ * is in none, and at `own`. owner: as leftovers_make_name(). NULL if the table is full.
  */
 struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
-				      struct hidden_name *own);
+				      const struct leftovers_owner *owner, struct hidden_name *own);
 
 /* It has been created, or could not be. */
 void hidden_names_made(struct hidden_name *name);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "io/codec/checksum.h"
 #include "src/base/messages.h"
@@ -23,12 +24,14 @@ static const char prefix[] = ".gsort-unfinished-";
 /* It takes less from the creation of a file to its lock. */
 enum { JUST_MADE_S = 60 };
 
-_Static_assert(sizeof prefix + FILE_UNIQUE_DIGITS == LEFTOVERS_NAME_SIZE, "the name's size");
+_Static_assert(sizeof prefix + 2 * FILE_UNIQUE_DIGITS == LEFTOVERS_NAME_SIZE, "the name's size");
 
-void leftovers_make_name(char name[static LEFTOVERS_NAME_SIZE])
+void leftovers_make_name(const struct leftovers_owner *owner, char name[static LEFTOVERS_NAME_SIZE])
 {
-	memcpy(name, prefix, sizeof prefix);
-	file_unique_digits(name + sizeof prefix - 1);
+	char digits[FILE_UNIQUE_DIGITS + 1];
+
+	file_unique_digits(digits);
+	snprintf(name, LEFTOVERS_NAME_SIZE, "%s%s%s", prefix, owner ? owner->digits : "", digits);
 }
 
 void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_SIZE])
@@ -39,8 +42,23 @@ void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_S
 
 bool leftovers_is_name(const char *name)
 {
-	return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-	       file_is_unique_digits(name + sizeof prefix - 1);
+	const char *digits = name + sizeof prefix - 1;
+
+	if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+		return false;
+	return file_is_unique_digits(digits) ||
+	       (strlen(digits) == 2 * FILE_UNIQUE_DIGITS &&
+		file_is_unique_digits(digits + FILE_UNIQUE_DIGITS) &&
+		strspn(digits, "0123456789abcdef") == 2 * FILE_UNIQUE_DIGITS);
+}
+
+/* Of a name of these. */
+static bool is_owned(const char *name, const struct leftovers_owner *owner)
+{
+	const char *digits = name + sizeof prefix - 1;
+
+	return strlen(digits) == 2 * FILE_UNIQUE_DIGITS &&
+	       strncmp(digits, owner->digits, FILE_UNIQUE_DIGITS) == 0;
 }
 
 void leftovers_hold(const struct file *file)
@@ -50,14 +68,19 @@ void leftovers_hold(const struct file *file)
 	fcntl(file->fd, F_OFD_SETLK, &all);
 }
 
-/* Nobody works on it, as far as can be told. */
-static bool is_left(const struct file *file, const struct stat *status)
+/* Nobody holds it. Where there are no locks that cannot be told. */
+static bool is_free(const struct file *file, const struct stat *status)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
-	if (!S_ISREG(status->st_mode) || fcntl(file->fd, F_OFD_GETLK, &all) < 0)
-		return false;
-	return all.l_type == F_UNLCK &&
+	return S_ISREG(status->st_mode) && fcntl(file->fd, F_OFD_GETLK, &all) == 0 &&
+	       all.l_type == F_UNLCK;
+}
+
+/* Nobody works on it, as far as can be told. */
+static bool is_left(const struct file *file, const struct stat *status)
+{
+	return is_free(file, status) &&
 	       (status->st_size > 0 || status->st_ctime + JUST_MADE_S < time(NULL));
 }
 
@@ -99,8 +122,11 @@ void leftovers_tell_beside(const struct file *directory, const char *path, const
 	tell_one(directory, path, name, "the same output");
 }
 
-/* Not more than a hint: what goes wrong here is not told. */
-void leftovers_tell(const struct file *directory, const char *path)
+/* Call one() for each file of such a name. What goes wrong here is not told. */
+static void find_all(const struct file *directory,
+		     void (*one)(const struct file *directory, const char *name,
+				 const void *context),
+		     const void *context)
 {
 	const struct dirent *entry;
 	struct file readable;
@@ -116,6 +142,48 @@ void leftovers_tell(const struct file *directory, const char *path)
 	}
 	while ((entry = readdir(names)))
 		if (leftovers_is_name(entry->d_name))
-			tell_one(directory, path, entry->d_name, "this or another output there");
+			one(directory, entry->d_name, context);
 	closedir(names);
+}
+
+static void tell_found(const struct file *directory, const char *name, const void *path)
+{
+	tell_one(directory, path, name, "this or another output there");
+}
+
+/* Not more than a hint. */
+void leftovers_tell(const struct file *directory, const char *path)
+{
+	find_all(directory, tell_found, path);
+}
+
+/* Does the name still lead to it, and is it this user's? */
+static bool is_own(const struct file *directory, const char *name, const struct stat *status)
+{
+	struct stat named;
+
+	return status->st_uid == geteuid() &&
+	       fstatat(directory->fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       file_identity_equal(file_identity_of(status), file_identity_of(&named));
+}
+
+/* Nobody but the owner makes such a file: none was only just made. */
+static void remove_found(const struct file *directory, const char *name, const void *owner)
+{
+	struct stat status;
+	struct file file;
+
+	if (!is_owned(name, owner) || file_open(directory->calls, directory->fd, name,
+						O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &file) < 0)
+		return;
+	if (fstat(file.fd, &status) == 0 && is_free(&file, &status) &&
+	    is_own(directory, name, &status))
+		file_remove(directory->calls, directory->fd, name, 0);
+	file_close(&file);
+}
+
+void leftovers_remove(const struct file *directory, const struct leftovers_owner *owner)
+{
+	if (*owner->digits)
+		find_all(directory, remove_found, owner);
 }

@@ -258,11 +258,14 @@ static int open_shared(const struct syscalls *calls, const char *path, const str
 }
 
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool tells, struct output **ret_output)
+		       bool tells, const struct leftovers_owner *owner, struct output **ret_output)
 {
-	const struct target_way way = { .kind = TARGET_SHARED, .is_silent = !tells };
-	int r = open_shared(calls, path, &way, ret_output);
+	struct target_way way = { .kind = TARGET_SHARED, .is_silent = !tells };
+	int r;
 
+	if (owner)
+		way.owner = *owner;
+	r = open_shared(calls, path, &way, ret_output);
 	if (r == 0)
 		r = reserve(*ret_output, expected_nbytes);
 	return r;

@@ -30,6 +30,7 @@
 #include "io/file/file.h"
 #include "io/file/given.h"
 #include "io/output/file_writer.h"
+#include "io/output/leftovers.h"
 
 struct output;
 
@@ -114,11 +115,12 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
  * 0, or a negative errno after a message if the file system says only then that something was not
  * written. If that fails, or they output_abort() it, or are ended, it goes for all, as it cannot be
  * completed any more.
- * tells: of what was left in that directory, which one of several outputs does. As above;
- * *ret_output may be set on failure, too, and is then to be aborted.
+ * tells: of what was left in that directory, which the first of several outputs does; what is the
+ * owner's (NULL: there is none) it removes. As above; *ret_output may be set on failure, too, and
+ * is then to be aborted.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool tells, struct output **ret_output);
+		       bool tells, const struct leftovers_owner *owner, struct output **ret_output);
 int output_join(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output);
 int output_leave(struct output *output);

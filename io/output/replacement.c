@@ -32,12 +32,14 @@ struct replacement {
 	bool is_written;
 };
 
-static int make_hidden(struct replacement *replacement, mode_t mode, struct file *ret_file)
+static int make_hidden(struct replacement *replacement, mode_t mode,
+		       const struct leftovers_owner *owner, struct file *ret_file)
 {
 	int r;
 
-	replacement->hidden = hidden_names_take(
-		replacement->calls->names, replacement->replaced.directory.fd, &replacement->own);
+	replacement->hidden = hidden_names_take(replacement->calls->names,
+						replacement->replaced.directory.fd, owner,
+						&replacement->own);
 	if (!replacement->hidden)
 		return -EMFILE;
 	r = file_open(replacement->calls, replacement->replaced.directory.fd,
@@ -122,7 +124,8 @@ static void hold(struct replacement *replacement, const struct file *file)
 	keep_open(replacement, file); /* if it cannot be now, it may be in the end */
 }
 
-static int make_file(struct replacement *replacement, bool is_shared, struct file *ret_file)
+static int make_file(struct replacement *replacement, const struct replacement_way *way,
+		     struct file *ret_file)
 {
 	/* Nobody else reads the contents of a file that was private. */
 	const mode_t mode = replacement->replaced.has_old ? 0600 : 0666;
@@ -130,12 +133,12 @@ static int make_file(struct replacement *replacement, bool is_shared, struct fil
 
 	if (replacement->kept_name)
 		return open_kept(replacement, mode, ret_file);
-	if (!is_shared && access("/proc/self/fd", X_OK) == 0)
+	if (!way->is_shared && access("/proc/self/fd", X_OK) == 0)
 		r = file_open(replacement->calls, replacement->replaced.directory.fd, ".",
 			      O_RDWR | O_TMPFILE, mode, ret_file);
 	/* EISDIR is what a kernel says that does not know the flag. */
 	if (r == -EOPNOTSUPP || r == -EISDIR)
-		r = make_hidden(replacement, mode, ret_file);
+		r = make_hidden(replacement, mode, &way->owner, ret_file);
 	if (r == 0)
 		hold(replacement, ret_file);
 	return r;
@@ -154,48 +157,41 @@ static struct replacement *make_replacement(const struct syscalls *calls, const 
 	return replacement;
 }
 
-static int start(const struct syscalls *calls, const char *path, const struct stat *old,
-		 const char *kept_name, bool is_shared, struct file *ret_file,
-		 struct replacement **ret_replacement)
+static void tell_leftovers(const struct replacement *replacement, const char *path,
+			   const struct replacement_way *way)
+{
+	const struct replaced *replaced = &replacement->replaced;
+
+	if (way->is_silent)
+		return;
+	if (replacement->hidden) /* others had to have a name here, too */
+		leftovers_tell(&replaced->directory, path);
+	else if (replaced->has_old && !way->kept_name)
+		leftovers_tell_beside(&replaced->directory, path, replaced->name);
+}
+
+int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
+		      const struct replacement_way *way, struct file *ret_file,
+		      struct replacement **ret_replacement)
 {
 	struct replacement *replacement = make_replacement(calls, path);
 	int r;
 
 	if (!replacement)
 		return -ENOMEM;
-	replacement->kept_name = kept_name;
+	replacement->kept_name = way->kept_name;
 	r = replaced_find(calls, path, old, &replacement->replaced);
+	if (r == 0 && !way->is_silent)
+		leftovers_remove(&replacement->replaced.directory, &way->owner);
 	if (r == 0)
-		r = make_file(replacement, is_shared, ret_file);
+		r = make_file(replacement, way, ret_file);
 	if (r < 0) {
 		replacement_leave(replacement); /* there is no file that is ours */
 		return fail(r, "%s: cannot make a file beside it to take its place: %m", path);
 	}
-	if (replacement->hidden && !is_shared) /* others had to have a name here, too */
-		leftovers_tell(&replacement->replaced.directory, path);
-	else if (old && !kept_name && !is_shared)
-		leftovers_tell_beside(&replacement->replaced.directory, path,
-				      replacement->replaced.name);
+	tell_leftovers(replacement, path, way);
 	*ret_replacement = replacement;
 	return 0;
-}
-
-int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const char *kept_name, struct file *ret_file,
-		      struct replacement **ret_replacement)
-{
-	return start(calls, path, old, kept_name, false, ret_file, ret_replacement);
-}
-
-int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			     bool is_silent, struct file *ret_file,
-			     struct replacement **ret_replacement)
-{
-	const int r = start(calls, path, old, NULL, true, ret_file, ret_replacement);
-
-	if (r == 0 && !is_silent)
-		leftovers_tell(&(*ret_replacement)->replaced.directory, path);
-	return r;
 }
 
 /* If this process is ended, the one that has begun the file may be so suddenly that it stays. */
@@ -295,7 +291,7 @@ static int link_for_now(const struct replacement *replacement,
 	if (r != -EEXIST)
 		return r;
 	/* Somebody was killed in that moment, and it has been told; or is in it now. */
-	leftovers_make_name(ret_name);
+	leftovers_make_name(NULL, ret_name);
 	return link_nameless(replacement, ret_name);
 }
 

@@ -25,31 +25,41 @@
 
 #include <stdbool.h>
 
-#include "io/file/file.h"
+#include "io/output/leftovers.h"
 
 struct replacement;
+
+/* How a new file is made. Zeroed: by this process, for itself. */
+struct replacement_way {
+	/*
+	 * NULL, or the hidden name that it has from the start, and keeps when the process ends
+	 * before it is finished; a file of that name may be there and is then taken up as it is.
+	 * The string must outlive the replacement.
+	 */
+	const char *kept_name;
+	/* It has a hidden name from the start, by which other processes join (below). */
+	bool is_shared;
+	/* Of what is shared: nothing is told of what others have left beside it. */
+	bool is_silent;
+	/* And whose it is, who removes what was left of it by an earlier start. */
+	struct leftovers_owner owner;
+};
 
 /*
  * Make the new file, open for reading and writing. old: what stat() said about the target, whose
  * owner, permissions and other attributes (attributes.h) the new file will get; NULL if it does not
- * exist: permissions then come from the umask. kept_name: NULL, or the hidden name that the new
- * file has from the start, and keeps when the process ends before it is finished; a file of that
- * name may be there and is then taken up as it is. The string must outlive the replacement. On
- * success the file is the caller's to close, the replacement to finish or drop.
+ * exist: permissions then come from the umask. On success the file is the caller's to close, the
+ * replacement to finish or drop.
  */
 int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
-		      const char *kept_name, struct file *ret_file,
+		      const struct replacement_way *way, struct file *ret_file,
 		      struct replacement **ret_replacement);
 
 /*
- * The same, with a hidden name from the start, by which other processes join: until it is finished
- * they write to it, too; is_silent: nothing is told of what others have left beside it. And to be
- * one of those: `name` is that name. The file is theirs to close, the replacement to leave, and
- * what becomes of it is for the first to say; or to drop, which removes the file for all.
+ * Join one that is shared: until it is finished its processes write to it, too. `name` is its
+ * hidden one. The file is theirs to close, the replacement to leave, and what becomes of it is for
+ * the first to say; or to drop, which removes the file for all.
  */
-int replacement_start_shared(const struct syscalls *calls, const char *path, const struct stat *old,
-			     bool is_silent, struct file *ret_file,
-			     struct replacement **ret_replacement);
 int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
 		     const char *name, struct file *ret_file, struct replacement **ret_replacement);
 

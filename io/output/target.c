@@ -104,18 +104,15 @@ static int start_replacement(struct target *target, const char *path, const stru
 			     const struct target_way *way)
 {
 	const struct syscalls *calls = target->file.calls;
+	const struct replacement_way made = { .kept_name = way->name,
+					      .is_shared = way->kind == TARGET_SHARED,
+					      .is_silent = way->is_silent,
+					      .owner = way->owner };
 
-	switch (way->kind) {
-	case TARGET_SHARED:
-		return replacement_start_shared(calls, path, old, way->is_silent, &target->file,
-						&target->replacement);
-	case TARGET_JOINED:
+	if (way->kind == TARGET_JOINED)
 		return replacement_join(calls, path, old, way->name, &target->file,
 					&target->replacement);
-	case TARGET_OWN:
-		break;
-	}
-	return replacement_start(calls, path, old, way->name, &target->file, &target->replacement);
+	return replacement_start(calls, path, old, &made, &target->file, &target->replacement);
 }
 
 /* Must it have a hidden name, which only a regular file can? */

@@ -31,7 +31,8 @@ struct target_way {
 	enum { TARGET_OWN, TARGET_SHARED, TARGET_JOINED } kind;
 	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
 	const char *name;
-	bool is_silent; /* Shared: nothing is told of what was left beside it (leftovers.h) */
+	bool is_silent; /* Shared: nothing is told of what was left beside it (leftovers.h), ... */
+	struct leftovers_owner owner; /* ... and whose it is */
 };
 
 /*

@@ -185,6 +185,15 @@ int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbyt
 	return r < 0 ? r : note_output(checkpoint, *ret_output);
 }
 
+void checkpoint_get_owner(const struct checkpoint *checkpoint, struct leftovers_owner *ret_owner)
+{
+	const char *name = checkpoint->state.header.output_name;
+
+	*ret_owner = (struct leftovers_owner){ .digits = "" };
+	if (file_is_unique_name(name))
+		memcpy(ret_owner->digits, file_unique_digits_of(name), sizeof ret_owner->digits);
+}
+
 static void say_what_is_there(const struct checkpoint *checkpoint, uint64_t n_records)
 {
 	const struct checkpoint_state *state = &checkpoint->state;

@@ -41,6 +41,12 @@ bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
 			   struct output **ret_output);
 
+/*
+ * Where nothing of the output is kept: whose unfinished files are those that this sort has begun
+ * whenever it was started.
+ */
+void checkpoint_get_owner(const struct checkpoint *checkpoint, struct leftovers_owner *ret_owner);
+
 /* The spill in the checkpoint's directory. */
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
 

@@ -57,7 +57,7 @@ static bool is_valid_name(const char name[static FILE_UNIQUE_NAME_SIZE])
 {
 	const char *end = memchr(name, '\0', FILE_UNIQUE_NAME_SIZE);
 
-	/* Not every checkpoint keeps the output. */
+	/* Older ones have none where the output is not kept. */
 	return end == name || (end == &name[FILE_UNIQUE_NAME_SIZE - 1] &&
 			       strncmp(name, ".gsort-", 7) == 0 && !strchr(name, '/'));
 }

@@ -31,7 +31,11 @@ enum checkpoint_record {
 };
 
 struct saved_header {
-	char output_name[FILE_UNIQUE_NAME_SIZE]; /* hidden, beside the output; "": not kept */
+	/*
+	 * Hidden, beside the output. Where nothing of that is kept there is no such file, but the
+	 * digits are in the names of what is unfinished (leftovers.h).
+	 */
+	char output_name[FILE_UNIQUE_NAME_SIZE];
 };
 
 struct saved_output {

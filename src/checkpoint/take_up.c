@@ -19,10 +19,16 @@
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/inside.h"
 
+/* The hidden file beside the output; "": none is kept. */
+static const char *kept_name(const struct checkpoint *checkpoint)
+{
+	return sort_spec_keeps_output(checkpoint->spec) ? checkpoint->state.header.output_name : "";
+}
+
 /* where: in which directories */
 static struct advice advise(const struct checkpoint *checkpoint, const char *where)
 {
-	const char *output = checkpoint->state.header.output_name;
+	const char *output = kept_name(checkpoint);
 	struct advice advice;
 
 	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s%s%s%s",
@@ -56,7 +62,7 @@ static int fail_other(const struct checkpoint *checkpoint, const struct differen
 static int fail_manifest(const struct checkpoint *checkpoint)
 {
 	const struct manifest *manifest = &checkpoint->files.manifest;
-	const char *output = checkpoint->state.header.output_name;
+	const char *output = kept_name(checkpoint);
 
 	return fail(-EBADMSG,
 		    "%s: the checkpoint is damaged at byte %" PRIu64
@@ -119,8 +125,7 @@ static int begin(struct checkpoint *checkpoint, const struct description *descri
 	r = manifest_cut(&files->manifest);
 	if (r < 0)
 		return r;
-	if (sort_spec_keeps_output(checkpoint->spec))
-		file_unique_name(state->header.output_name);
+	file_unique_name(state->header.output_name);
 	r = checkpoint_append(&files->manifest, RECORD_HEADER, parts, 2);
 	if (r == 0)
 		r = manifest_sync(&files->manifest);

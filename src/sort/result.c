@@ -164,8 +164,11 @@ int result_open(const struct sort_spec *spec, const struct job *job, struct chec
 	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
 
-	*result =
-		(struct result){ .spec = spec, .job = job, .checkpoint = checkpoint, .n_files = n };
+	*result = (struct result){ .spec = spec, .job = job, .n_files = n };
+	if (checkpoint && sort_spec_keeps_output(spec))
+		result->checkpoint = checkpoint;
+	if (checkpoint)
+		checkpoint_get_owner(checkpoint, &result->owner);
 	pthread_mutex_init(&result->lock, NULL);
 	result->outputs = calloc(n + UINT64_C(1), sizeof *result->outputs);
 	result->files = calloc(n, sizeof *result->files);

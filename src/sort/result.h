@@ -42,7 +42,7 @@ struct result {
 	const struct sort_spec *spec;
 	const struct job *job;
 	const struct around *around;   /* from begin on */
-	struct checkpoint *checkpoint; /* NULL: none */
+	struct checkpoint *checkpoint; /* that keeps the output; NULL: none */
 	struct output **outputs;       /* of the files, and of the list; each NULL: not any more */
 	struct result_file *files;     /* n_files */
 	uint32_t n_files;
@@ -57,12 +57,13 @@ struct result {
 	uint64_t begin, end; /* of the whole, what the own merge writes: [begin, end) */
 	/* Of several ranks, by rank, for free(): the same; and what only one of them writes to. */
 	uint64_t *begins, stripe_nbytes;
-	struct kept_edge *kept;      /* under the lock: what others write */
-	bool is_framed;              /* all compress: then a stripe is a frame, ... */
-	uint64_t file_stripe_nbytes; /* ... and this one of the file */
-	bool frames_are_made;        /* by all */
-	enum page_cache_use use;     /* that ranks of this machine have chosen together */
-	bool is_joined;              /* another rank has begun it, and gives it its name */
+	struct kept_edge *kept;       /* under the lock: what others write */
+	bool is_framed;               /* all compress: then a stripe is a frame, ... */
+	uint64_t file_stripe_nbytes;  /* ... and this one of the file */
+	bool frames_are_made;         /* by all */
+	enum page_cache_use use;      /* that ranks of this machine have chosen together */
+	bool is_joined;               /* another rank has begun it, and gives it its name */
+	struct leftovers_owner owner; /* of what a killed start of the same sort has left */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];
 	} * names;    /* n_files, by which they are joined; NULL: none */
@@ -87,8 +88,8 @@ uint64_t result_file_nbytes(const struct layout *layout);
 int result_check_size(const struct sort_spec *spec, const struct job *job);
 
 /*
- * Open the output of a job whose inputs are open; checkpoint: NULL: none. All must outlive it.
- * Returns 0, or a negative errno after a message; result_abort() is due in both cases.
+ * Open the output of a job whose inputs are open; checkpoint: of the sort; NULL: none. All must
+ * outlive it. Returns 0, or a negative errno after a message; result_abort() is due in both cases.
  */
 int result_open(const struct sort_spec *spec, const struct job *job, struct checkpoint *checkpoint,
 		struct result *result);

@@ -25,8 +25,8 @@
 
 static int begin_one(struct result *result, uint32_t i, const char *path, uint64_t nbytes)
 {
-	const int r =
-		output_open_shared(result->job->io, path, nbytes, i == 0, &result->outputs[i]);
+	const int r = output_open_shared(result->job->io, path, nbytes, i == 0, &result->owner,
+					 &result->outputs[i]);
 
 	if (r == 0)
 		memcpy(result->names[i].name, output_shared_name(result->outputs[i]),

@@ -35,9 +35,7 @@ static int open_rest(struct sort *sort)
 	struct setup setup = { .spec = sort->spec,
 			       .checkpoint = sort->checkpoint,
 			       .result = &sort->result };
-	const bool keeps_output = sort_spec_keeps_output(sort->spec);
-	int r = result_open(sort->spec, &sort->job, keeps_output ? sort->checkpoint : NULL,
-			    &sort->result);
+	int r = result_open(sort->spec, &sort->job, sort->checkpoint, &sort->result);
 
 	if (r == 0)
 		r = setup_look_ahead(&sort->settled, &sort->job, true);

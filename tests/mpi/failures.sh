@@ -154,6 +154,17 @@ ranks 2 random -o out/x
 rm -f out/.gsort-unfinished-*
 as_expected "started again"
 
+claim "what ranks with a checkpoint leave that are all killed goes when it is taken up, untold"
+begin written written -S 1M --checkpoint=ck random -o out/x
+signal_stopped KILL 2 written
+in_time no_process || broken "a rank has not ended"
+ls -A out > left
+grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+ranks 2 -S 1M --checkpoint=ck random -o out/x
+says '^gsort: resuming: ' stderr
+! grep 'was left' stderr > told || broken "$(cat told)"
+as_expected "taken up"
+
 if ! unshare -m true 2> /dev/null; then
 	echo "failures.sh: mounts of one rank are left out: no right to make any"
 	finish

@@ -162,7 +162,7 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	char name[LEFTOVERS_NAME_SIZE];
 
 	(void)state;
-	leftovers_make_name(name);
+	leftovers_make_name(NULL, name);
 	write_file(path_of(name), "", 0);
 	leftovers_tell(&directory, "here");
 	assert_string_equal(messages_last_warning(), "");
@@ -172,11 +172,116 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	close(directory.fd);
 }
 
+/* A process that has a file of that name open, as whoever works on it does, and waits. */
+static pid_t hold(const char *name)
+{
+	int done[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(done), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		const struct file file = { .calls = &faulty_calls,
+					   .fd = open(path_of(name), O_RDWR) };
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		leftovers_hold(&file);
+		close(done[1]);
+		for (;;)
+			pause();
+	}
+	close(done[1]);
+	assert_int_equal(read(done[0], &byte, 1), 0);
+	close(done[0]);
+	return child;
+}
+
+static bool is_there(const char *name)
+{
+	return access(path_of(name), F_OK) == 0;
+}
+
+/* Killed before it had written anything, and long before this one. */
+static void owner_removes_what_it_has_left(void **state)
+{
+	static const struct leftovers_owner owner = { "0123456789abcdef" };
+	const struct file directory = { .calls = &faulty_calls,
+					.fd = open(fixture_directory, O_PATH) };
+	char name[LEFTOVERS_NAME_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		leftovers_make_name(&owner, name);
+		assert_true(leftovers_is_name(name));
+		write_file(path_of(name), output_bytes, i ? N : 0);
+	}
+	assert_int_equal(count_names(), 2);
+	leftovers_remove(&directory, &owner);
+	assert_int_equal(count_names(), 0);
+	close(directory.fd);
+}
+
+static void owner_removes_nothing_of_others(void **state)
+{
+	static const struct leftovers_owner owner = { "0123456789abcdef" },
+					    other = { "0123456789abcdee" }, nobody = { "" };
+	const struct leftovers_owner *const others[] = { &other, &nobody, NULL };
+	const struct file directory = { .calls = &faulty_calls,
+					.fd = open(fixture_directory, O_PATH) };
+	char name[LEFTOVERS_NAME_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+		leftovers_make_name(others[i], name);
+		write_file(path_of(name), output_bytes, N);
+		leftovers_remove(&directory, &owner);
+		leftovers_tell(&directory, "here");
+		assert_true(is_there(name));
+		assert_non_null(strstr(messages_last_warning(), name));
+		unlink(path_of(name));
+	}
+	/* Who is nobody has nothing, whatever is called as if it had no owner. */
+	leftovers_make_name(&owner, name);
+	write_file(path_of(name), output_bytes, N);
+	leftovers_remove(&directory, &nobody);
+	assert_true(is_there(name));
+	unlink(path_of(name));
+	leftovers_make_name(&owner, name);
+	assert_int_equal(symlink("f", path_of(name)), 0);
+	leftovers_remove(&directory, &owner);
+	assert_int_equal(count_names(), 1);
+	close(directory.fd);
+}
+
+static void owner_removes_nothing_that_somebody_works_on(void **state)
+{
+	static const struct leftovers_owner owner = { "0123456789abcdef" };
+	const struct file directory = { .calls = &faulty_calls,
+					.fd = open(fixture_directory, O_PATH) };
+	char name[LEFTOVERS_NAME_SIZE];
+	pid_t child;
+
+	(void)state;
+	leftovers_make_name(&owner, name);
+	write_file(path_of(name), output_bytes, N);
+	child = hold(name);
+	leftovers_remove(&directory, &owner);
+	assert_true(is_there(name));
+	kill_outright(child);
+	leftovers_remove(&directory, &owner);
+	assert_false(is_there(name));
+	close(directory.fd);
+}
+
 /* Another's, or that of a checkpoint, which waits to be taken up. */
 static void other_hidden_files_are_not_named(void **state)
 {
 	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-unfinished-",
-					     ".gsort-unfinished-0123456789abcdef0", ".hidden" };
+					     ".gsort-unfinished-0123456789abcdef0",
+					     ".gsort-unfinished-0123456789abcdefg123456789abcdef",
+					     ".hidden" };
 
 	(void)state;
 	faults.refuses_nameless = true;
@@ -197,6 +302,9 @@ int main(void)
 		FIXTURE(file_that_is_about_to_be_renamed_is_not_named),
 		FIXTURE(file_of_who_was_killed_at_the_rename_is_named_at_the_next_start),
 		FIXTURE(file_that_was_only_just_made_is_not_named),
+		FIXTURE(owner_removes_what_it_has_left),
+		FIXTURE(owner_removes_nothing_of_others),
+		FIXTURE(owner_removes_nothing_that_somebody_works_on),
 		FIXTURE(other_hidden_files_are_not_named),
 	};
 

@@ -772,7 +772,7 @@ static void several_may_write_one_output(void **state)
 	struct output *output, *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
 	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
@@ -792,7 +792,8 @@ static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
 
 	(void)state;
 	for (int is_signal = 0; is_signal < 2; is_signal++) {
-		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
+		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output),
+				 0);
 		assert_int_equal(
 			output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
 		assert_int_equal(count_names(), 2);
@@ -815,7 +816,7 @@ static void output_that_who_has_joined_it_cannot_close_goes_for_all(void **state
 	struct output *output, *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
 	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
 	assert_int_equal(output_write_at(joined, 0, output_bytes, N), 0);
 	faults.close_errno = EDQUOT;
@@ -834,7 +835,7 @@ static void output_that_others_have_not_finished_is_not_committed(void **state)
 	struct output *output;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, PIECE), 0);
 	output_note_others(output, N - 2 * PIECE, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
@@ -865,7 +866,7 @@ static void pipe_that_cannot_have_a_hidden_name_is_not_opened(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, &output), -EINVAL);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
 	assert_int_equal(output_join(&faulty_calls, path, kept.name, &output), -EINVAL);
 	assert_int_equal(output_open_kept(&faulty_calls, path, N, &kept, &output), -EINVAL);
 	assert_int_equal(poll(&reader, 1, 0), 0); /* nobody was there, and left */
