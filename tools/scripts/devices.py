@@ -3,7 +3,7 @@
 
 usage: devices.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--parts=P] [--rounds=N]
                   [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
-                  [--ranks=N,...] [--rank-memory=SIZE]
+                  [--ranks=N,...] [--rank-memory=SIZE] [--data=DIRECTORY]
 
 PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `gpu_run.sh --pack` makes it. For each size
 (default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page cache is
@@ -18,6 +18,7 @@ sorted, everything in turn, round after round, with no output there:
 The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
 against one GPU, and the quickest beside them. With --check, each output is looked at once. With --logs a last round, which is not
 timed, as telling takes time, too, leaves the statistics and the trace of each case there. --gpus: which GPUs, sets of them with / between; cpu: none of them.
+With --data, the medians go into devices.json there, which plots.py draws when it is in docs/data.
 With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `gpu_ranks.sh --pack` makes.
 """
 import argparse
@@ -27,6 +28,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from series_file import case as case_of, write
 
 DISK = ['-S', '1G', '--device-memory=1G', '-T', '.', '-o', 'out']
 SHAPES = {
@@ -145,6 +148,8 @@ def measure(nbytes, args):
     what = f'{args.records} records of 100 bytes' if args.records else f'{nbytes >> 30} GiB of random u64'
     print(f'{what}, {args.rounds} rounds')
     report(times)
+    return [case_of(name, nbytes, t, shape=f'{args.parts} parts' if shape == 'parts' else shape)
+            for (name, shape), t in times.items()]
 
 
 def main():
@@ -160,6 +165,7 @@ def main():
     parser.add_argument('--gpus', type=lambda text: text.split('/'))
     parser.add_argument('--ranks', type=lambda text: [int(n) for n in text.split(',')], default=[])
     parser.add_argument('--rank-memory')
+    parser.add_argument('--data', type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument('--check', action='store_true')
     args = parser.parse_args()
     os.environ['PATH'] = f'{args.programs.resolve()}:{os.environ["PATH"]}'
@@ -167,8 +173,11 @@ def main():
     if args.logs:
         os.makedirs(args.logs, exist_ok=True)
     sizes = [args.records * 100] if args.records else map(int, args.sizes.split(','))
-    for size in sizes:
-        measure(size, args)
+    cases = [case for size in sizes for case in measure(size, args)]
+    if args.data:
+        data = 'records of 100 bytes' if args.records else 'random u64'
+        series = {'series': 'devices', 'data': data, 'cases': cases}
+        write(args.data, series, 'tools/scripts/devices.py')
     pathlib.Path('in').unlink()
 
 

@@ -28,7 +28,8 @@ pack() {
 			awk '/lib(cmocka|hwy|zstd|xxhash|uring|z\.|jansson)/ { print $3 }'
 	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
 	cp "$source"/tests/cli/*.sh "$folder/cli"
-	cp "$0" "$source"/tools/scripts/series.py "$source"/tools/scripts/devices.py "$folder"
+	cp "$0" "$source"/tools/scripts/series.py "$source"/tools/scripts/devices.py \
+		"$source"/tools/scripts/series_file.py "$folder"
 	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
 }
 

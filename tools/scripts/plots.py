@@ -3,9 +3,9 @@
 
 usage: plots.py [--check] [ROOT]
 
-A file of docs/data is what tools/scripts/series.py has written: an object with "series" (files, threads,
-kernels), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
-gsort-bench file --json have them, and "threads" or "element_bytes" where that differs. Several files may
+A file of docs/data is what tools/scripts/series.py or devices.py has written: an object with "series" (files, threads,
+kernels, devices), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
+gsort-bench file --json have them, and "threads", "element_bytes" or "shape" where that differs. Several files may
 have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
 reader has it; the same data gives the same bytes. With --check nothing is written, and the status is 1 if
 a picture is not that of the data.
@@ -25,6 +25,8 @@ COLOURS = {
     'cp': ('#6e6e6e', '#a8a8a8'), 'numpy': ('#b26a00', '#e69f00'), 'cupy': ('#c04a00', '#f08040'),
     'gsort': ('#00795a', '#2fc79c'), 'cub::DeviceRadixSort': ('#b26a00', '#e69f00'),
     'cub::DeviceMergeSort': ('#6e6e6e', '#a8a8a8'),
+    'one GPU': ('#6e6e6e', '#a8a8a8'), 'one GPU, 4 times': ('#b26a00', '#e69f00'),
+    'two GPUs': ('#00795a', '#2fc79c'), 'four GPUs': ('#0072b2', '#56b4e9'), 'eight GPUs': ('#c04a00', '#f08040'),
 }
 
 STYLE = '''
@@ -182,8 +184,38 @@ def kernels(files):
                    y - 40, body)
 
 
+# Of --gpus=, what is drawn, and of devices.py's shapes what they are called.
+SETS = {'0': 'one GPU', '0,0,0,0': 'one GPU, 4 times', '0,1': 'two GPUs', '0,1,2,3': 'four GPUs',
+        '0,1,2,3,4,5,6,7': 'eight GPUs'}
+SHAPES = {'null': 'to nowhere', 'file': 'into one file', 'spill': 'more than one GPU holds, to nowhere'}
+
+
+def devices(files):
+    """Of each size and shape the seconds of each set of GPUs."""
+    cases = [case for file in files for case in file['cases'] if case['name'] in SETS]
+    shapes = list(dict.fromkeys((case['input_bytes'], case['shape']) for case in cases))
+    most = {nbytes: max(c['median_s'] for c in cases if c['input_bytes'] == nbytes) for nbytes, _ in shapes}
+    body, about, y = [], [], 46
+    for nbytes, shape in shapes:
+        called = SHAPES.get(shape, f'into {shape}')
+        ours = [c for c in cases if (c['input_bytes'], c['shape']) == (nbytes, shape)]
+        one = next((c['median_s'] for c in ours if c['name'] == '0'), None)
+        body.append(text(20, y + 10, f'{size(nbytes)}, {called}'))
+        y += 14
+        for case in sorted(ours, key=lambda c: list(SETS).index(c['name'])):
+            name, s = SETS[case['name']], case['median_s']
+            value = seconds(s) + (f'  ({s / one:.2f})' if one and case['name'] != '0' else '')
+            body += bar(y, name, s * (WIDTH - LEFT - RIGHT) / most[nbytes], name, value)
+            about.append(f'{size(nbytes)} {called}, {name}: {value}')
+            y += LINE - 6
+        y += 16
+    return picture('Random u64 on several GPUs (shorter is faster; in brackets: of one GPU)', '; '.join(about),
+                   sources(files), y - 46, body)
+
+
 PICTURES = {'file-to-file': ('files', file_bars), 'time-by-size': ('files', by_size),
-            'threads': ('threads', by_threads), 'kernels': ('kernels', kernels)}
+            'threads': ('threads', by_threads), 'kernels': ('kernels', kernels),
+            'devices': ('devices', devices)}
 
 
 def read_series(root):

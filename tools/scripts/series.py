@@ -14,20 +14,19 @@ told. Each output is looked at once: gsort's by gsort-check, the others' size. F
 round of numpy and cupy. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
 """
 import argparse
-import datetime
-import json
 import os
 import pathlib
-import platform
 import re
-import statistics
 import subprocess
 import sys
 import time
 
+from series_file import case, write
+
 MIB = 1 << 20
 SIZES = [16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB, 4096 * MIB, 8192 * MIB]
 LARGE = 2048 * MIB
+COMMAND = 'tools/scripts/series.py'
 
 PYTHON = '''
 import numpy, {0} as m
@@ -75,11 +74,6 @@ def measure(commands, nbytes, rounds):
             if not number:
                 look_at_output(name, nbytes)
     return times
-
-
-def case(name, nbytes, seconds, **more):
-    return {'name': name, 'input_bytes': nbytes, **more, 'median_s': round(statistics.median(seconds), 6),
-            'seconds': [round(s, 6) for s in seconds]}
 
 
 def gsort(*options):
@@ -130,28 +124,6 @@ def measure_kernels():
                       for name, nbytes, n, ms in rows]}
 
 
-def machine():
-    try:
-        gpu = subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'],
-                             capture_output=True, text=True).stdout.split('\n')[0]
-    except FileNotFoundError:
-        gpu = ''
-    return ', '.join(filter(None, [gpu, f'{len(os.sched_getaffinity(0))} processors',
-                                   f'Linux {platform.release().split("-")[0]}']))
-
-
-def write(directory, series):
-    version = subprocess.run(['gsort', '--version'], capture_output=True, text=True).stdout.split()[1]
-    head = {'series': series['series'], 'date': datetime.date.today().isoformat(), 'machine': machine(),
-            'command': 'tools/scripts/series.py', 'version': version,
-            'processors': len(os.sched_getaffinity(0)), 'data': series['data']}
-    rows = ''.join(f'  {json.dumps(key)}: {json.dumps(value)},\n' for key, value in head.items())
-    cases = ',\n'.join(f'    {json.dumps(one)}' for one in series['cases'])
-    path = directory / f"{series['series']}.json"
-    path.write_text(f'{{\n{rows}  "cases": [\n{cases}\n  ]\n}}\n')
-    print(path, flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('programs', type=pathlib.Path)
@@ -168,14 +140,14 @@ def main():
         os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
     os.chdir(options.dir)
     try:
-        write(output, measure_files(options))
-        write(output, measure_threads(options))
+        write(output, measure_files(options), COMMAND)
+        write(output, measure_threads(options), COMMAND)
     finally:
         for name in ('in', 'out'):
             pathlib.Path(name).unlink(missing_ok=True)
     kernels = measure_kernels()
     if kernels:
-        write(output, kernels)
+        write(output, kernels, COMMAND)
 
 
 if __name__ == '__main__':
