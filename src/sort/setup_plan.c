@@ -201,8 +201,7 @@ static bool is_enough_to_begin(const struct job *job)
 }
 
 /* What an earlier start with more memory has stored comes back in the blocks that it had. */
-static int fail_blocks(const struct job *job, const struct sort_spec *spec, const char *has,
-		       const char *needed)
+static int fail_blocks(const struct job *job, const struct sort_spec *spec, const char *has)
 {
 	char block[32];
 
@@ -210,8 +209,8 @@ static int fail_blocks(const struct job *job, const struct sort_spec *spec, cons
 	return fail_hint(-E2BIG, HINT_MEMORY_NEEDED, find_enough_mib(job, spec),
 			 "%s of memory, and %d MiB besides, are enough to begin, and too little to "
 			 "go on: what the checkpoint has was stored with more memory, in blocks of "
-			 "%s, and to merge a block of each run takes %s",
-			 has, PLAN_BESIDE_NBYTES >> 20, block, needed);
+			 "%s, and a merge holds some of each run",
+			 has, PLAN_BESIDE_NBYTES >> 20, block);
 }
 
 int setup_check_memory(const struct job *job, const struct sort_spec *spec)
@@ -222,9 +221,9 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 	if (plan->is_enough)
 		return 0;
 	size_format_down(plan->memory_nbytes, has);
-	size_format_up(plan->total_nbytes, needed);
 	if (job->request.least_block_nbytes && is_enough_to_begin(job))
-		return fail_blocks(job, spec, has, needed);
+		return fail_blocks(job, spec, has);
+	size_format_up(plan->total_nbytes, needed);
 	size_format_up(plan->full_index_nbytes, index);
 	size_format_up(job->request.streams_nbytes, streams);
 	return fail_hint(

@@ -63,6 +63,11 @@ enum hint messages_last_hint(void)
 	return heard.messages.hint;
 }
 
+uint64_t messages_last_number(void)
+{
+	return heard.messages.number;
+}
+
 const char *messages_last_warning(void)
 {
 	return heard.warning;

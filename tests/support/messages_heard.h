@@ -25,8 +25,9 @@ bool messages_failed(void);
 /* The text of the first fail(); "" if none. */
 const char *messages_last(void);
 
-/* The hint of the first fail(). */
+/* The hint of the first fail(), and its number. */
 enum hint messages_last_hint(void);
+uint64_t messages_last_number(void);
 
 /* The text of the last warn(); "" if none. */
 const char *messages_last_warning(void);

@@ -175,8 +175,70 @@ static void too_little_memory_to_go_on_is_told_by_the_blocks(void **state)
 	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
 	assert_non_null(strstr(messages_last(), "stored with more memory, in blocks of 16 MiB"));
 	assert_int_equal(messages_last_hint(), HINT_MEMORY_NEEDED);
+	/* What this plan would take is no figure to give: another plan needs what the hint says. */
+	assert_null(strstr(messages_last(), "takes"));
 	input_close(job.input);
 	device_close(device);
+}
+
+static uint64_t least_block_nbytes; /* of what a checkpoint has */
+
+uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint);
+uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint)
+{
+	assert_non_null(checkpoint);
+	return least_block_nbytes;
+}
+
+/* Plan to go on, as a start with that memory does. In MiB what is said to be needed; 0: nothing. */
+static uint64_t plan_to_go_on(unsigned n_threads, uint64_t memory_mib)
+{
+	const char *const input = input_path;
+	struct sort_spec spec = spec_of(&input);
+	const struct setup setup = { .spec = &spec, .checkpoint = (void *)input_path };
+	struct job job = { .n_workers = 1 };
+	struct backend_config config;
+	struct worker worker = { 0 };
+	struct layout layout;
+	int r;
+
+	spec.memory_nbytes = memory_mib << 20;
+	spec.n_threads = n_threads;
+	config = (struct backend_config){ .n_threads = setup_n_threads(&spec) };
+	assert_int_equal(layout_make_plain(&key, &layout), 0);
+	assert_int_equal(device_open(&backend_cpu, &config, &worker.device), 0);
+	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
+	job.layout = &layout;
+	job.workers = &worker;
+	device_describe(worker.device, &job.info);
+	messages_reset(true);
+	setup_plan(&job, &setup);
+	r = setup_check_memory(&job, &spec);
+	assert_true(r == 0 || r == -E2BIG);
+	input_close(job.input);
+	device_close(worker.device);
+	return r == 0 ? 0 : messages_last_number();
+}
+
+static void memory_that_is_said_to_be_enough_to_go_on_is_and_less_is_not(void **state)
+{
+	unsigned n_refused = 0;
+
+	(void)state;
+	assert_int_equal(truncate(input_path, 1 << 30), 0);
+	for (unsigned n_threads = 1; n_threads <= 64; n_threads *= 4)
+		for (uint64_t mib = 1; mib <= 16; mib *= 2) {
+			uint64_t enough;
+
+			least_block_nbytes = mib << 20;
+			enough = plan_to_go_on(n_threads, 1);
+			if (!enough)
+				continue;
+			assert_int_equal(plan_to_go_on(n_threads, enough), 0);
+			assert_int_equal(plan_to_go_on(n_threads, enough - 1), enough);
+			n_refused++;
+		}
+	assert_true(n_refused > 4);
 }
 
 int main(void)
@@ -187,6 +249,7 @@ int main(void)
 		FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
 		FIXTURE(explanation_is_returned_and_nothing_is_written),
 		FIXTURE(too_little_memory_to_go_on_is_told_by_the_blocks),
+		FIXTURE(memory_that_is_said_to_be_enough_to_go_on_is_and_less_is_not),
 		FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
 	};
 
