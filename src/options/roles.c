@@ -90,6 +90,19 @@ static int check_pair(struct placed a, struct placed b)
 		    S_ISFIFO(mode) ? "pipe" : "file", which_must_go(a.role, b.role)->name);
 }
 
+/* What is written would take its place, or damage it. Without /proc it is not known. */
+static int check_is_not_program(struct placed placed)
+{
+	struct stat program;
+
+	if (!placed.place->exists || stat("/proc/self/exe", &program) < 0 ||
+	    !file_identity_equal(file_identity_of(&program), placed.place->identity))
+		return 0;
+	return fail(-EINVAL,
+		    ROLE_FORMAT " is the program that is running; let %s go to another file",
+		    ROLE_ARGUMENTS(placed.role), placed.role->name);
+}
+
 static int check_all(const struct roles *roles, struct placed placed)
 {
 	int r = 0;
@@ -133,7 +146,10 @@ int roles_add(struct roles *roles, const struct role *role)
 	assert(role->kind != ROLE_INPUT);
 	if (r < 0)
 		return r;
-	r = check_all(roles, (struct placed){ role, &place });
+	if (!reads(role))
+		r = check_is_not_program((struct placed){ role, &place });
+	if (r == 0)
+		r = check_all(roles, (struct placed){ role, &place });
 	if (r == 0)
 		r = make_room(roles);
 	if (r < 0) {

@@ -13,6 +13,8 @@
  * - a device of characters, such as a terminal or /dev/null: it holds nothing;
  * - the two directions of a socket.
  *
+ * The program that is running is in a role from the beginning: nothing may be written to its file.
+ *
  * Where standard error is itself one of the files, a message would be written over it: there, the
  * status says all.
  */

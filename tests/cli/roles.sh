@@ -209,6 +209,27 @@ for report in --trace --stats-json; do
 	clash 'd/r: ' "chmod 0555 d; \$g v -o o $report=d/r; s=\$?; chmod 0755 d; exit \$s"
 done
 
+claim 'nothing is written to the file of the program that is running'
+begin
+cp "$g" p.0001
+ln p.0001 other
+ln -s other link
+everything > ../before
+for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p --parts=2' '-o o --trace=./other'; do
+	# They are words.
+	# shellcheck disable=SC2086
+	./p.0001 v $options > ../stdout 2> ../stderr
+	[ $? -eq 2 ] || broken "$options: not status 2"
+	everything | diff ../before - > ../after || broken "$options: $(cat ../after)"
+	cd ..
+	one_line "^gsort: -.* '.*' is the program that is running" "$options"
+	cd files || exit 99
+done
+rm -f other
+cp "$g" other
+./other v -o p.0001 || broken 'a copy of the program is refused'
+cd ..
+
 claim 'an older report survives a sort that fails, and appears complete'
 for report in --trace --stats-json; do
 	clash 'missing' "\$g missing -o o $report=r"
