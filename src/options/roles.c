@@ -30,6 +30,12 @@ static bool is_on_stream(const struct role *role)
 	       (role->kind == ROLE_REPORT && place_descriptor(role->path) >= 0);
 }
 
+/* What one has read of it the other will not find. */
+static bool is_read_once(mode_t mode)
+{
+	return S_ISFIFO(mode) || S_ISSOCK(mode);
+}
+
 /* The file, or whatever it is, is the same. May it be? */
 static bool may_be_one(const struct role *a, const struct role *b, mode_t mode)
 {
@@ -37,7 +43,7 @@ static bool may_be_one(const struct role *a, const struct role *b, mode_t mode)
 				(b->kind == ROLE_INPUT && a->kind == ROLE_OUTPUT);
 
 	if (reads(a) && reads(b))
-		return true;
+		return !is_read_once(mode);
 	if (S_ISCHR(mode) || (S_ISSOCK(mode) && reads(a) != reads(b)))
 		return true;
 	if (in_and_out)
@@ -84,6 +90,12 @@ static int check_pair(struct placed a, struct placed b)
 		return -EINVAL; /* without a word */
 	if (!place_is_same(a.place, b.place) || may_be_one(a.role, b.role, mode))
 		return 0;
+	if (reads(a.role) && reads(b.role))
+		return fail(-EINVAL,
+			    ROLE_FORMAT " and " ROLE_FORMAT
+					" are the same %s, which can be read only once",
+			    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role),
+			    S_ISFIFO(mode) ? "pipe" : "socket");
 	return fail(-EINVAL,
 		    ROLE_FORMAT " and " ROLE_FORMAT " are the same %s; let %s go to another one",
 		    ROLE_ARGUMENTS(a.role), ROLE_ARGUMENTS(b.role),
@@ -138,6 +150,19 @@ static int make_room(struct roles *roles)
 	return 0;
 }
 
+/* The place is theirs then. */
+static int keep(struct roles *roles, const struct role *role, const struct place *place)
+{
+	const int r = make_room(roles);
+
+	if (r < 0)
+		return r;
+	roles->roles[roles->n] = *role;
+	roles->places[roles->n] = *place;
+	roles->n++;
+	return 0;
+}
+
 int roles_add(struct roles *roles, const struct role *role)
 {
 	struct place place;
@@ -151,15 +176,10 @@ int roles_add(struct roles *roles, const struct role *role)
 	if (r == 0)
 		r = check_all(roles, (struct placed){ role, &place });
 	if (r == 0)
-		r = make_room(roles);
-	if (r < 0) {
+		r = keep(roles, role, &place);
+	if (r < 0)
 		place_free(&place);
-		return r;
-	}
-	roles->roles[roles->n] = *role;
-	roles->places[roles->n] = place;
-	roles->n++;
-	return 0;
+	return r;
 }
 
 int roles_add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path)
@@ -191,7 +211,7 @@ static int fail_missing(const char *path)
 	return fail(-ENOENT, "%s: cannot open: %m", *path ? path : "''");
 }
 
-int roles_check_input(const struct roles *roles, const char *path)
+int roles_check_input(struct roles *roles, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	const struct role role = { .kind = ROLE_INPUT,
@@ -204,6 +224,11 @@ int roles_check_input(const struct roles *roles, const char *path)
 	if (r < 0)
 		return r;
 	r = place.exists ? check_all(roles, (struct placed){ &role, &place }) : fail_missing(path);
+	if (r == 0 && is_read_once(place.mode)) {
+		r = keep(roles, &role, &place);
+		if (r == 0)
+			return 0;
+	}
 	place_free(&place);
 	return r;
 }

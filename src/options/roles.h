@@ -4,11 +4,13 @@
  * A run, of a tool as well, reads inputs and the list of their names, and writes an output,
  * reports, what it keeps in a checkpoint's directory, and text to the standard streams. A file in
  * two of these roles, of which one writes, would be read as something else than it was, or be
- * replaced by something else than it should be, and nobody would be told. So before anything is
- * written all files are found (io/file/place.h, so that neither links nor other spellings hide
- * one), and two that are one are refused. What may be:
+ * replaced by something else than it should be, and nobody would be told. And a pipe that is read
+ * twice would have nothing left the second time, or nobody who writes, so that it is waited for. So
+ * before anything is written all files are found (io/file/place.h, so that neither links nor other
+ * spellings hide one), and two that are one are refused. What may be:
  *
  * - an input is the output: it is replaced when the sort is done (sort.c sees to that);
+ * - a file is several inputs;
  * - two texts go to one stream;
  * - a device of characters, such as a terminal or /dev/null: it holds nothing;
  * - the two directions of a socket.
@@ -56,9 +58,9 @@ int roles_add(struct roles *roles, const struct role *role);
 
 /*
  * The input of that path ("-": standard input) must be nothing that is in the roles, and be there.
- * As above; inputs may share a file, and are not kept.
+ * As above; inputs may share a file, but no pipe. The path must outlive the roles.
  */
-int roles_check_input(const struct roles *roles, const char *path);
+int roles_check_input(struct roles *roles, const char *path);
 
 /* A file of that path; NULL: nothing is added. As above. */
 int roles_add_path(struct roles *roles, enum role_kind kind, const char *name, const char *path);

@@ -125,7 +125,7 @@ static bool is_path(const struct run_files *files, size_t input)
 }
 
 /* The inputs, behind all that is written; and where their names are from. */
-static int check_sources(const struct roles *roles, const struct run_files *files)
+static int check_sources(struct roles *roles, const struct run_files *files)
 {
 	const struct options *options = files->options;
 	int r = check_source(options, "--files0-from", options->files0_path);
