@@ -42,8 +42,8 @@ tell_of_it
 claim "ranks with a device and without write the same"
 run -S 4M random -o expected
 launch -np 1 "$GSORT_MPI" --debug -S 4M random -o out/x : \
-	-np 1 "$GSORT_MPI" --backend=cpu --parallel=2 -S 4M random -o out/x : \
-	-np 1 "$GSORT_MPI" -S 2M random -o out/x
+	-np 1 "$GSORT_MPI" --debug --backend=cpu --parallel=2 -S 4M random -o out/x : \
+	-np 1 "$GSORT_MPI" --debug -S 2M random -o out/x
 as_expected 'with and without'
 have 'a device apart (0)' 'CPU, 2 threads' 'a device apart (1)'
 
