@@ -152,10 +152,12 @@ void input_cancel(struct input *input);
 int input_cancel_together(struct input *input, const struct input *other);
 
 /*
- * Nothing has been read of either; `to` is of the first path of `from`, alone. If that was looked
- * at already (input_look_ahead()), a pipe that cannot be opened twice, `to` goes on with it.
+ * Of `from` nothing was read, but that its i-th path may have been looked at (input_look_ahead()):
+ * then what was read for that is not in a pipe any more, nor ahead in a descriptor, and *ret_to, an
+ * input of that path alone, goes on with it. NULL: it was not, and can be opened anew. Returns 0, or
+ * a negative errno after a message.
  */
-void input_hand_on(struct input *from, struct input *to);
+int input_hand_on(struct input *from, size_t i, struct input **ret_to);
 
 /*
  * The file and the record in it (from 0) that `position` falls in, for messages. With unknown total

@@ -236,6 +236,44 @@ static int open_parts(const struct input *input, const char *const *paths,
 	return 0;
 }
 
+/* It is not examined again: what is read of a descriptor is not there any more. */
+static void move_source(struct input *from, struct placed_source *placed, struct input *to)
+{
+	const bool is_first = placed == &from->sources[0];
+
+	source_move(&from->table, &placed->source, &to->table, &to->sources[0].source);
+	if (!is_first) /* whose header has been read */
+		return;
+	to->sources[0].header_nbytes = placed->header_nbytes;
+	to->sources[0].n_said = placed->n_said;
+	to->sources[0].says_number = placed->says_number;
+	to->header = from->header;
+	from->header = NULL;
+	atomic_store(&to->n_started, 1);
+}
+
+int input_hand_on(struct input *from, size_t i, struct input **ret_to)
+{
+	struct placed_source *placed = &from->sources[i];
+	struct input *to;
+	int r;
+
+	*ret_to = NULL;
+	if (from->lists || !placed->source.is_started)
+		return 0;
+	to = make_input(from->table.calls, &placed->source.name, NULL, 1, &from->framing);
+	if (!to)
+		return fail_inputs(1);
+	r = make_serial(to);
+	if (r < 0) {
+		input_close(to);
+		return r;
+	}
+	move_source(from, placed, to);
+	*ret_to = to;
+	return 0;
+}
+
 int input_open_given(const struct syscalls *calls, const char *const *paths,
 		     const struct given *given, size_t n, const struct framing *framing,
 		     struct input **ret_input)

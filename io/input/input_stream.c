@@ -88,22 +88,6 @@ int input_look_ahead(struct input *input, bool may_open)
 	return 0;
 }
 
-void input_hand_on(struct input *from, struct input *to)
-{
-	struct placed_source *placed = &from->sources[0];
-
-	if (!placed->source.is_started)
-		return;
-	source_move(&from->table, &placed->source, &to->table, &to->sources[0].source);
-	to->sources[0].position = 0;
-	to->sources[0].header_nbytes = placed->header_nbytes;
-	to->sources[0].n_said = placed->n_said;
-	to->sources[0].says_number = placed->says_number;
-	to->header = from->header;
-	from->header = NULL;
-	atomic_store(&to->n_started, 1);
-}
-
 /* How many of the nbytes that a source turned out to have behind its header are records? */
 static int measure_current(const struct input *input, uint64_t nbytes, uint64_t *ret_records_nbytes)
 {

@@ -161,10 +161,12 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 	const size_t i = inputs->n;
 	struct input *input;
 	struct run *run;
-	int r = input_open_given(job->io, spec->inputs + i,
-				 spec->given_inputs ? spec->given_inputs + i : NULL, 1,
-				 input_framing(job->input), &input);
+	int r = input_hand_on(job->input, i, &input);
 
+	if (r == 0 && !input)
+		r = input_open_given(job->io, spec->inputs + i,
+				     spec->given_inputs ? spec->given_inputs + i : NULL, 1,
+				     input_framing(job->input), &input);
 	if (r < 0)
 		return r;
 	inputs->inputs[inputs->n++] = input;
@@ -176,8 +178,6 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 		inputs->n_records += input_total_nbytes(input) / job->layout->record_nbytes;
 		return add_files(job, input, position, runs);
 	}
-	if (i == 0)
-		input_hand_on(job->input, input);
 	r = input_cancel_together(input, job->input);
 	if (r == 0)
 		r = spool(job, input, &inputs->n_records, ret_read, &run);

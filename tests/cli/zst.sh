@@ -53,6 +53,21 @@ gives both input.zst second
 cat input.zst | gives both - second
 cat input | gives both - second.zst
 
+claim 'a descriptor that was looked at is merged from its beginning, and replaced by that'
+zstd -q -f expected -o sorted.zst
+gives expected -m < sorted.zst
+gives expected -m - < sorted.zst
+"$GSORT" expected expected -o twice
+gives twice -m - expected < sorted.zst
+gives twice -m expected - < sorted.zst
+gives twice -m sorted.zst - < sorted.zst
+cp sorted.zst in_place
+succeeds -m -o in_place < in_place
+same expected in_place 'the input replaced by its merge'
+head -c 80000 expected | zstd -q > short.zst
+head -c 80000 expected > short
+gives short -m < short.zst
+
 claim 'nothing compressed is nothing'
 : | zstd -q > nothing.zst
 : > empty
