@@ -154,8 +154,8 @@ int input_cancel_together(struct input *input, const struct input *other);
 /*
  * Of `from` nothing was read, but that its i-th path may have been looked at (input_look_ahead()):
  * then what was read for that is not in a pipe any more, nor ahead in a descriptor, and *ret_to, an
- * input of that path alone, goes on with it. NULL: it was not, and can be opened anew. Returns 0, or
- * a negative errno after a message.
+ * input of that path alone, goes on with it. NULL: it was not, and can be opened anew. Returns 0,
+ * or a negative errno after a message.
  */
 int input_hand_on(struct input *from, size_t i, struct input **ret_to);
 

@@ -17,7 +17,8 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 		.record_nbytes = spec->record_nbytes,
 		.keys = spec->keys,
 		.n_keys = spec->n_keys,
-		.compares = spec->unique || spec->merges || spec->checks || spec->keeps_ties,
+		.compares = spec->unique || spec->merges || spec->checks || spec->keeps_ties ||
+			    spec->parts_at_keys,
 		.keeps_records = spec->limit != SORT_SPEC_UNLIMITED,
 		.count = spec->count,
 		.keys_only = spec->keys_only,

@@ -109,6 +109,24 @@ done
 run --parts=3 --parts-at=keys --stats -R 60 -k 21:b1 long -o out/x
 says 'chunks: .* of the mapped input' stderr
 
+claim "floats that are equal in the order of numpy are one key"
+# -0.0 and 0.0, and two numbers that are none
+printf '\0\0\0\0\0\0\0\200\0\0\300\377\0\0\0\0\0\0\0\200\1\0\300\177' > floats
+for options in '' -r; do
+	# It may be none.
+	# shellcheck disable=SC2086
+	"$GSORT" $options -R 4 -k 0:f32:n floats -o expected
+	# shellcheck disable=SC2086
+	divides 5 --parts-at=keys $options -t f32:n floats
+	# shellcheck disable=SC2086
+	"$GSORT" -u $options -t f32:n floats -o expected
+	for part in out/x.[0-9]*; do
+		# shellcheck disable=SC2086
+		"$GSORT" -u $options -t f32:n "$part"
+	done > found
+	same expected found "$options: keys of parts"
+done
+
 claim "each record once, in ranges that are parts"
 for options in '' '-S 1M --ranges=3' '--count' '--count --keys-only --verify' '--limit=1000' \
 	'--limit=77 --count'; do
