@@ -247,12 +247,25 @@ static int parse(const char *text, size_t nbytes, const char *path, struct parts
 	return parts_list_parse(text, nbytes, path, ret_list);
 }
 
+/* path: what messages call it. */
+static int read_list(const struct file *file, const char *path, struct parts_list *ret_list)
+{
+	char *text = NULL;
+	size_t nbytes = 0;
+	int r = parts_list_read(file, path, &text, &nbytes);
+
+	if (r == 0)
+		r = parse(text, nbytes, path, ret_list);
+	free(text);
+	return r;
+}
+
 int part_files_read_list(const struct part_files *files, const char *name,
 			 struct parts_list *ret_list)
 {
+	const int way_length = (int)(strlen(files->given) - strlen(files->base));
 	struct file file;
-	char *text = NULL;
-	size_t nbytes = 0;
+	char *path;
 	int r = file_open(files->calls, files->directory.fd, name, O_RDONLY | O_NONBLOCK, 0, &file);
 
 	*ret_list = (struct parts_list){ 0 };
@@ -260,10 +273,12 @@ int part_files_read_list(const struct part_files *files, const char *name,
 		return 0;
 	if (r < 0)
 		return fail(r, "%s: %s beside it: %m", files->given, name);
-	r = parts_list_read(&file, name, &text, &nbytes);
-	if (r == 0)
-		r = parse(text, nbytes, name, ret_list);
-	free(text);
+	if (asprintf(&path, "%.*s%s", way_length, files->given, name) < 0) {
+		r = fail(-ENOMEM, "%s: %m", files->given);
+	} else {
+		r = read_list(&file, path, ret_list);
+		free(path);
+	}
 	file_close(&file);
 	return r < 0 ? r : 1;
 }

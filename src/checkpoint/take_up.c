@@ -58,19 +58,6 @@ static int fail_other(const struct checkpoint *checkpoint, const struct differen
 			.text);
 }
 
-/* Which sort's it is can be read, or not: then nothing but the runs is known to be its. */
-static int fail_manifest(const struct checkpoint *checkpoint)
-{
-	const struct manifest *manifest = &checkpoint->files.manifest;
-	const char *output = kept_name(checkpoint);
-
-	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged at byte %" PRIu64
-		    "; to start again, remove it and the %s beside it%s%s%s",
-		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS],
-		    *output ? ", and " : "", output, *output ? " beside its output" : "");
-}
-
 /*
  * Of a name of gsort's beside the output, which may be of the sort that nothing is known of. ""
  * if there is none.
@@ -93,18 +80,47 @@ static void find_unfinished(const char *output_path, char ret_name[static FILE_U
 		closedir(directory);
 }
 
-static int fail_unknown_runs(const struct checkpoint *checkpoint)
+/* What to do about that. */
+static struct advice advise_unfinished(const struct checkpoint *checkpoint)
 {
+	struct advice advice = { .text = "" };
 	char name[FILE_UNIQUE_NAME_SIZE];
 
 	find_unfinished(checkpoint->spec->output_path, name);
+	if (*name)
+		snprintf(advice.text, sizeof advice.text,
+			 "; %s beside the output may be what it had written: if no other gsort is "
+			 "at work there, remove that, too",
+			 name);
+	return advice;
+}
+
+/*
+ * Which sort's it is can be read, or not: then nothing but the runs is known to be its, and what it
+ * had written of an output.
+ */
+static int fail_manifest(const struct checkpoint *checkpoint)
+{
+	const struct manifest *manifest = &checkpoint->files.manifest;
+	const char *output = kept_name(checkpoint);
+	struct advice unfinished = { .text = "" };
+
+	if (!*output && sort_spec_keeps_output(checkpoint->spec))
+		unfinished = advise_unfinished(checkpoint);
 	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged: nothing is known of its runs; %s%s%s%s",
-		    checkpoint->files.path, checkpoint_advise(checkpoint).text, *name ? "; " : "",
-		    name,
-		    *name ? " beside the output may be what it had written: if no other gsort is "
-			    "at work there, remove that, too" :
-			    "");
+		    "%s: the checkpoint is damaged at byte %" PRIu64
+		    "; to start again, remove it and the %s beside it%s%s%s%s",
+		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS],
+		    *output ? ", and " : "", output, *output ? " beside its output" : "",
+		    unfinished.text);
+}
+
+static int fail_unknown_runs(const struct checkpoint *checkpoint)
+{
+	return fail(-EBADMSG,
+		    "%s: the checkpoint is damaged: nothing is known of its runs; %s%s",
+		    checkpoint->files.path, checkpoint_advise(checkpoint).text,
+		    advise_unfinished(checkpoint).text);
 }
 
 /* A new checkpoint: its first record, and its name. */

@@ -107,6 +107,11 @@ for at in 16 21 36 56 116 516 5016 $((nbytes / 2)); do
 done
 says "remove it and the gsort-runs beside it, and $(ls .gsort-*) beside its output" stderr
 
+again
+printf '\377' | dd of=ck/gsort-manifest bs=1 seek=100 conv=notrunc 2> /dev/null
+refuses_to_go_on "gsort-runs beside it; $(ls .gsort-*) beside the output may be what it had" \
+	input -o output
+
 claim 'a manifest that says nothing any more leaves the hidden output to be named'
 again
 truncate -s 16 ck/gsort-manifest

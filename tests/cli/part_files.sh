@@ -236,7 +236,7 @@ leaves 'x.0001 beside it is no regular file' --parts=3 random
 rm out/x.0001
 mv aside out/x.0001
 echo 'a list of mine' > out/x.parts
-leaves 'x.parts: is there, and no list of parts' --parts=3 random
+leaves 'out/x.parts: is there, and no list of parts' --parts=3 random
 rm -r out
 mkdir out
 for wrong in 0 1001 x 1/2; do
