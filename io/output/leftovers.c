@@ -43,13 +43,12 @@ void leftovers_name_beside(const char *target, char name[static LEFTOVERS_NAME_S
 bool leftovers_is_name(const char *name)
 {
 	const char *digits = name + sizeof prefix - 1;
+	size_t n;
 
 	if (strncmp(name, prefix, sizeof prefix - 1) != 0)
 		return false;
-	return file_is_unique_digits(digits) ||
-	       (strlen(digits) == 2 * FILE_UNIQUE_DIGITS &&
-		file_is_unique_digits(digits + FILE_UNIQUE_DIGITS) &&
-		strspn(digits, "0123456789abcdef") == 2 * FILE_UNIQUE_DIGITS);
+	n = strspn(digits, "0123456789abcdef");
+	return !digits[n] && (n == FILE_UNIQUE_DIGITS || n == 2 * FILE_UNIQUE_DIGITS);
 }
 
 /* Of a name of these. */

@@ -9,8 +9,8 @@
 #include "io/output/leftovers.h"
 #include "tests/support/output_fixture.h"
 
-/* A process that has begun an output, and waits to be killed. */
-static pid_t begin_output(void)
+/* A process that has begun something with the file of that name, and waits to be killed. */
+static pid_t begin_process(void (*begin)(const char *name), const char *name)
 {
 	int done[2];
 	pid_t child;
@@ -21,7 +21,7 @@ static pid_t begin_output(void)
 	assert_true(child >= 0);
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		output_write_at(open_output(path_of("f"), N), 0, output_bytes, N);
+		begin(name);
 		close(done[1]);
 		for (;;)
 			pause();
@@ -30,6 +30,16 @@ static pid_t begin_output(void)
 	assert_int_equal(read(done[0], &byte, 1), 0);
 	close(done[0]);
 	return child;
+}
+
+static void write_output(const char *name)
+{
+	output_write_at(open_output(path_of(name), N), 0, output_bytes, N);
+}
+
+static pid_t begin_output(void)
+{
+	return begin_process(write_output, "f");
 }
 
 static void kill_outright(pid_t child)
@@ -172,30 +182,12 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	close(directory.fd);
 }
 
-/* A process that has a file of that name open, as whoever works on it does, and waits. */
-static pid_t hold(const char *name)
+/* As whoever works on it does. */
+static void open_and_hold(const char *name)
 {
-	int done[2];
-	pid_t child;
-	char byte;
+	const struct file file = { .calls = &faulty_calls, .fd = open(path_of(name), O_RDWR) };
 
-	assert_int_equal(pipe(done), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		const struct file file = { .calls = &faulty_calls,
-					   .fd = open(path_of(name), O_RDWR) };
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		leftovers_hold(&file);
-		close(done[1]);
-		for (;;)
-			pause();
-	}
-	close(done[1]);
-	assert_int_equal(read(done[0], &byte, 1), 0);
-	close(done[0]);
-	return child;
+	leftovers_hold(&file);
 }
 
 static bool is_there(const char *name)
@@ -266,7 +258,7 @@ static void owner_removes_nothing_that_somebody_works_on(void **state)
 	(void)state;
 	leftovers_make_name(&owner, name);
 	write_file(path_of(name), output_bytes, N);
-	child = hold(name);
+	child = begin_process(open_and_hold, name);
 	leftovers_remove(&directory, &owner);
 	assert_true(is_there(name));
 	kill_outright(child);
