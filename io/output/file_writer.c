@@ -73,6 +73,13 @@ void file_writer_divide(struct file_writer *writer, uint32_t n)
 		file_writer_to_map(writer);
 }
 
+void file_writer_share(struct file_writer *writer)
+{
+	writer->is_shared = true;
+	file_writer_to_map(writer);
+	ways_together_presume(&writer->together, 1U << mapped);
+}
+
 void file_writer_expect_ready(struct file_writer *writer, bool is_ready)
 {
 	writer->is_ready = is_ready;
@@ -83,8 +90,8 @@ void file_writer_expect_ready(struct file_writer *writer, bool is_ready)
 
 bool file_writer_may_map(const struct file_writer *writer)
 {
-	return (writer->is_divided || writer->is_ready) && !writer->passes_by_cache &&
-	       !atomic_load(&writer->cannot_map);
+	return (writer->is_divided || writer->is_shared || writer->is_ready) &&
+	       !writer->passes_by_cache && !atomic_load(&writer->cannot_map);
 }
 
 uint32_t file_writer_alignment(const struct file_writer *writer)

@@ -24,6 +24,7 @@ struct file_writer {
 	struct file direct;     /* the file, open with O_DIRECT, if it is to be written so */
 	struct io_queue *queue; /* of direct writes; NULL if there is none */
 	bool is_divided;        /* among writers far from each other */
+	bool is_shared;         /* with other processes */
 	bool is_ready;          /* its pages are, or will be when it is their turn */
 	struct file again;      /* open to be mapped, where it is open for writing only */
 	const struct file *to_map;
@@ -51,6 +52,12 @@ void file_writer_pass_by_cache(struct file_writer *writer);
 
 /* writers go on from n places far from each other: mappings may be faster, if there are several. */
 void file_writer_divide(struct file_writer *writer, uint32_t n);
+
+/*
+ * other processes of this machine write to it, too: with write() they would all wait for its one
+ * inode. So mappings are presumed to be faster; processes cannot find out together.
+ */
+void file_writer_share(struct file_writer *writer);
 
 /*
  * its pages are made ready while there is nothing to write yet: mappings are faster, then, as a

@@ -279,6 +279,18 @@ int output_join(const struct syscalls *calls, const char *path, const char *name
 	return open_shared(calls, path, &way, ret_output);
 }
 
+bool output_reserves(const struct output *output)
+{
+	return output->reservation.steps ? output->reservation.is_real :
+					   reservation_is_real(&output->target.file);
+}
+
+void output_share(struct output *output, uint64_t nbytes)
+{
+	reservation_join(&output->reservation, &output->target.file, output->target.base, nbytes);
+	file_writer_share(&output->writer);
+}
+
 const char *output_shared_name(const struct output *output)
 {
 	return replacement_hidden_name(output->target.replacement);

@@ -124,6 +124,17 @@ int output_open_shared(const struct syscalls *calls, const char *path, uint64_t 
 int output_join(const struct syscalls *calls, const char *path, const char *name,
 		struct output **ret_output);
 int output_leave(struct output *output);
+
+/*
+ * Does the file system reserve what it is asked for, of an output that is shared, and of which
+ * nothing is written? Who has opened it tells those who join. Then, if all are processes of this
+ * machine, and before anything is written, each of them that is to write may say how many bytes it
+ * will have: then its space is reserved by all of them, each where it writes, and it is written
+ * through mappings, as of those who write() to one file each waits for all others.
+ */
+bool output_reserves(const struct output *output);
+void output_share(struct output *output, uint64_t nbytes);
+
 const char *output_shared_name(const struct output *output);
 void output_note_others(struct output *output, uint64_t nbytes, uint64_t end);
 

@@ -96,6 +96,21 @@ int reservation_try_behind(const struct file *file, uint64_t end, uint64_t nbyte
 	return *ret_free_nbytes < nbytes && is_real_behind(file, end) ? -ENOSPC : 0;
 }
 
+/* 0, or -ENOMEM: then nothing is reserved. */
+static int begin(struct reservation *reservation, const struct file *file, uint64_t base,
+		 uint64_t total_nbytes)
+{
+	reservation->step_nbytes = step_nbytes(total_nbytes);
+	reservation->steps = calloc((total_nbytes - 1) / reservation->step_nbytes + 1,
+				    sizeof *reservation->steps);
+	if (!reservation->steps)
+		return -ENOMEM;
+	reservation->file = file;
+	reservation->base = base;
+	reservation->total_nbytes = total_nbytes;
+	return 0;
+}
+
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
@@ -107,22 +122,26 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 	*ret_free_nbytes = free_nbytes;
 	if (total_nbytes == 0 || reservation->steps)
 		return 0;
-	reservation->file = file;
-	reservation->base = base;
-	reservation->total_nbytes = total_nbytes;
-	reservation->step_nbytes = step_nbytes(total_nbytes);
-	reservation->steps = calloc((total_nbytes - 1) / reservation->step_nbytes + 1,
-				    sizeof *reservation->steps);
-	if (!reservation->steps) {
-		reservation->total_nbytes = 0; /* nothing is reserved, then */
-		return -ENOMEM;
-	}
+	r = begin(reservation, file, base, total_nbytes);
+	if (r < 0)
+		return r;
 	/* What will not fit must not take a step from others meanwhile: it may be all there is. */
 	r = is_short ? file_preallocate(file, base, 1) : reserve_step(reservation, 0);
 	/* Only a file system that reserved something has to keep what it is given as it is. */
 	reservation->is_real = r == 0 && file_size(file, &nbytes) == 0 &&
 			       nbytes >= base + (is_short ? 1 : reservation->extended_nbytes);
 	return is_short && (reservation->is_real || r < 0) ? -ENOSPC : r;
+}
+
+void reservation_join(struct reservation *reservation, const struct file *file, uint64_t base,
+		      uint64_t total_nbytes)
+{
+	if (total_nbytes == 0)
+		return;
+	if (!reservation->steps && begin(reservation, file, base, total_nbytes) < 0)
+		return;
+	reservation->is_real = true;
+	reservation->extended_nbytes = reservation->total_nbytes;
 }
 
 bool reservation_reach(struct reservation *reservation, uint64_t begin, uint64_t end)

@@ -62,6 +62,13 @@ int reservation_start(struct reservation *reservation, const struct file *file, 
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes);
 
 /*
+ * The same where another process has: it has found that there is room, and that the file system
+ * reserves. Nothing is, before somebody reaches it; the file may be as long already as all of it.
+ */
+void reservation_join(struct reservation *reservation, const struct file *file, uint64_t base,
+		      uint64_t total_nbytes);
+
+/*
  * [begin, end), from the base, will be written now. Returns whether all of it is reserved.
  * Thread-safe.
  */

@@ -66,6 +66,7 @@ struct result {
 	struct leftovers_owner owner; /* of what a killed start of the same sort has left */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];
+		char reserves; /* does its file system? As a number */
 	} * names;    /* n_files, by which they are joined; NULL: none */
 	char **paths; /* n_files, of parts that are, or NULL; NULL: none */
 

@@ -147,10 +147,7 @@ static int begin_compressed(struct result *result, uint32_t i)
 						   setup_n_compressors(result->spec));
 }
 
-/*
- * It has its place, and nothing in it; but what other ranks have written, who may be about to: so
- * space is not reserved. Under the lock.
- */
+/* It has its place, and nothing in it, but what other ranks have written. Under the lock. */
 static int begin_file(struct result *result, uint32_t i)
 {
 	const struct result_file *file = &result->files[i];
@@ -161,7 +158,9 @@ static int begin_file(struct result *result, uint32_t i)
 
 	if (result_has_parts(result) && result->spec->zstd_level)
 		r = begin_compressed(result, i);
-	else if (result_has_parts(result) && n_due != UINT64_MAX && !result->spec->ranks)
+	else if (result_has_parts(result) && n_due != UINT64_MAX && result->spec->ranks)
+		result_share_file(result, i, part_nbytes(result, i, n_due));
+	else if (result_has_parts(result) && n_due != UINT64_MAX)
 		r = output_expect(output, part_nbytes(result, i, n_due));
 	return r < 0 || result->is_joined ? r : around_begin(result->around, output, n_due);
 }
@@ -370,6 +369,8 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 		r = result_open_frames(result);
 	if (r == 0 && result->is_framed)
 		r = result_begin_frames(result, 0);
+	else if (r == 0 && result->spec->ranks)
+		result_share_file(result, 0, result_expected_nbytes(result->spec, result->job));
 	if (r == 0 && !result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);

@@ -26,6 +26,12 @@ int result_open_shared(struct result *result, uint64_t nbytes);
 int result_join_parts(struct result *result);
 
 /*
+ * Before anything is written to the file, by this rank: it will have nbytes. Their space is
+ * reserved, if that can be done while others write to it.
+ */
+void result_share_file(struct result *result, uint32_t i, uint64_t nbytes);
+
+/*
  * Of what is written at `offset` of a file, *ret_kept bytes at the front are another rank's to
  * write, and are kept for it; and, when all has been written, pass them on. Every rank calls the
  * second. The same returns.

@@ -28,10 +28,12 @@ static int begin_one(struct result *result, uint32_t i, const char *path, uint64
 	const int r = output_open_shared(result->job->io, path, nbytes, i == 0, &result->owner,
 					 &result->outputs[i]);
 
-	if (r == 0)
-		memcpy(result->names[i].name, output_shared_name(result->outputs[i]),
-		       sizeof result->names[i].name);
-	return r;
+	if (r < 0)
+		return r;
+	memcpy(result->names[i].name, output_shared_name(result->outputs[i]),
+	       sizeof result->names[i].name);
+	result->names[i].reserves = output_reserves(result->outputs[i]);
+	return 0;
 }
 
 /* And the list, which is the first rank's alone. */
@@ -154,6 +156,19 @@ int result_join_parts(struct result *result)
 }
 
 /* --- written --- */
+
+/* Of another machine's page cache it is not known what a mapping does to it. */
+void result_share_file(struct result *result, uint32_t i, uint64_t nbytes)
+{
+	const struct result_file *file = &result->files[i];
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || !result->names[i].reserves)
+		return;
+	if (result_has_parts(result) && result_count_own(result, file) == file->end - file->begin)
+		output_expect_late(result->outputs[i], nbytes);
+	else if (result_is_on_one_machine(result->spec->ranks))
+		output_share(result->outputs[i], nbytes);
+}
 
 /* Of a file that has n records in the end, and n_own of this rank. */
 static void note_others(struct result *result, uint32_t i, uint64_t n, uint64_t n_own)

@@ -784,6 +784,96 @@ static void several_may_write_one_output(void **state)
 	assert_int_equal(count_names(), 1);
 }
 
+/* A half each, by two who have opened it apart. Returns how much of it went through mappings. */
+static uint64_t check_shared(uint64_t told_nbytes)
+{
+	const char *path = path_of("shared");
+	struct output *outputs[2];
+	struct writer writers[2];
+	uint64_t mapped_nbytes = 0;
+
+	fill_pattern(divided_data, DIVIDED, 2);
+	assert_int_equal(output_open_shared(&faulty_calls, path, told_nbytes, true, NULL,
+					    &outputs[0]),
+			 0);
+	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(outputs[0]),
+				     &outputs[1]),
+			 0);
+	for (unsigned i = 0; i < 2; i++) {
+		if (output_reserves(outputs[0]))
+			output_share(outputs[i], told_nbytes);
+		writers[i] = (struct writer){ .output = outputs[i], .first = i };
+		assert_int_equal(thread_start(write_half, &writers[i], 0, &writers[i].thread), 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(writers[i].thread, NULL);
+		assert_int_equal(writers[i].r, 0);
+		mapped_nbytes += output_ways(outputs[i]).mapped_nbytes;
+	}
+	assert_int_equal(output_leave(outputs[1]), 0);
+	output_note_others(outputs[0], HALF, DIVIDED);
+	assert_int_equal(output_commit(outputs[0], OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, divided_data, DIVIDED));
+	return mapped_nbytes;
+}
+
+static void what_several_have_opened_is_mapped(void **state)
+{
+	(void)state;
+	assert_int_equal(check_shared(DIVIDED), DIVIDED);
+}
+
+/* Also what only the one who has joined has reserved, behind the last that it writes. */
+static void excess_reservation_of_who_has_joined_is_cut(void **state)
+{
+	const size_t nbytes = MAPPED_PIECE_NBYTES + LONG_PIECE;
+	const char *path = path_of("f");
+	struct output *output, *joined;
+
+	(void)state;
+	fill_pattern(divided_data, DIVIDED, 2);
+	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
+	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	output_share(output, DIVIDED);
+	output_share(joined, DIVIDED);
+	assert_int_equal(output_write_at(output, 0, divided_data, MAPPED_PIECE_NBYTES), 0);
+	assert_int_equal(output_write_at(joined, MAPPED_PIECE_NBYTES,
+					 divided_data + MAPPED_PIECE_NBYTES, LONG_PIECE),
+			 0);
+	assert_int_equal(output_leave(joined), 0);
+	output_note_others(output, LONG_PIECE, nbytes);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(file_holds(path, divided_data, nbytes));
+}
+
+static void shared_output_is_written_where_nothing_can_be_reserved(void **state)
+{
+	(void)state;
+	faults.preallocate_errno = EOPNOTSUPP;
+	assert_int_equal(check_shared(DIVIDED), 0);
+}
+
+/* Space that is promised to nobody may be gone when it is written. */
+static void shared_output_is_written_where_no_more_is_reserved(void **state)
+{
+	const char *path = path_of("f");
+	struct output *output, *joined;
+
+	(void)state;
+	fill_pattern(divided_data, DIVIDED, 2);
+	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
+	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(output), &joined), 0);
+	output_share(joined, DIVIDED);
+	faults.preallocate_errno = ENOSPC;
+	assert_int_equal(output_write_at(joined, HALF, divided_data + HALF, HALF), 0);
+	assert_int_equal(output_ways(joined).mapped_nbytes, 0);
+	faults.transfer_errno = ENOSPC;
+	assert_int_equal(output_write_at(joined, 0, divided_data, HALF), -ENOSPC);
+	output_abort(joined);
+	output_abort(output);
+	assert_int_equal(count_names(), 0);
+}
+
 /* The one that has begun it may be killed before it can. */
 static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
 {
@@ -916,6 +1006,10 @@ int main(void)
 		FIXTURE(permissions_are_what_a_user_expects),
 		FIXTURE(owner_is_kept_where_we_may),
 		FIXTURE(several_may_write_one_output),
+		FIXTURE(what_several_have_opened_is_mapped),
+		FIXTURE(excess_reservation_of_who_has_joined_is_cut),
+		FIXTURE(shared_output_is_written_where_nothing_can_be_reserved),
+		FIXTURE(shared_output_is_written_where_no_more_is_reserved),
 		FIXTURE(who_has_joined_an_output_removes_it_when_it_fails),
 		FIXTURE(output_that_who_has_joined_it_cannot_close_goes_for_all),
 		FIXTURE(output_that_others_have_not_finished_is_not_committed),
