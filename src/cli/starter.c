@@ -54,3 +54,12 @@ void starter_warn(const struct gsort *sort)
 		return;
 	}
 }
+
+void starter_look_for_no_network(void)
+{
+	const char *n = getenv("OMPI_COMM_WORLD_SIZE");
+	const char *n_here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+	if (n && n_here && strcmp(n, n_here) == 0)
+		setenv("OMPI_MCA_pml", "^cm,ucx", 0);
+}

@@ -15,6 +15,7 @@
 #include "src/cli/program.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
+#include "src/cli/starter.h"
 #include "src/lib/company.h"
 #include "src/ranks/mpi/ranks_mpi.h"
 #include "src/ranks/ranks.h"
@@ -135,6 +136,7 @@ static int run(int argc, char **argv)
 
 	messages_init(&messages, hear, NULL);
 	messages_enter(&messages);
+	starter_look_for_no_network();
 	r = ranks_open(&settings, ranks_mpi_open, &mpi, &ranks);
 	return r < 0 ? EXIT_TROUBLE : run_rank(ranks, argc, argv);
 }

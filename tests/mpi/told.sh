@@ -42,4 +42,21 @@ ranks 2 --stats-json=nowhere/x random -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
 [ ! -e out/y ] || broken "there is an output"
+
+case $("$MPIRUN" --version) in
+*'Open MPI'*)
+	claim "on one machine Open MPI looks for no network, unless it is told to"
+	for chosen in '' '^ucx'; do
+		export OMPI_MCA_pml_base_verbose=10 ${chosen:+"OMPI_MCA_pml=$chosen"}
+		ranks 2 random -o out/x
+		[ "$status" -eq 0 ] || broken "status $status"
+		grep -q 'component ob1 selected' stdout stderr || broken "$(cat stderr)"
+		looked=$(cat stdout stderr | grep -c 'component cm ')
+		expected=${chosen:+1}
+		[ $((looked > 0)) -eq "${expected:-0}" ] ||
+			broken "with '$chosen' it looks $looked times"
+	done
+	unset OMPI_MCA_pml OMPI_MCA_pml_base_verbose
+	;;
+esac
 finish
