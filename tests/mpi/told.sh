@@ -15,6 +15,9 @@ for part in roles throughput space; do
 	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Only of rank 0, on ' ||
 		broken "whose pictures those of $part are is not said"
 done
+if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mapped$' stderr; then
+	broken "ranks of one machine wait for each other"
+fi
 ls out > names
 printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
 
