@@ -21,6 +21,12 @@ struct place {
 
 enum { PLACE_WORDS = sizeof(struct place) / sizeof(uint64_t) };
 
+/*
+ * Places drawn for each splitter in a round: with many splitters fewer, as a message has those of
+ * all (rank_loads.c counts with that).
+ */
+enum { MOST_DRAWS = 16, MOST_ROWS = 1024 };
+
 /* Above those of all blocks: none is left. */
 #define NO_LOT UINT64_MAX
 
@@ -30,33 +36,40 @@ struct range_cut {
 	struct run *const *runs;
 	struct resident_cuts residents;
 	uint32_t n_runs, n; /* splitters */
+	uint32_t n_draws;   /* places drawn for each in a round */
 	unsigned rank;
 	bool at_keys;
 	uint64_t seed;
 	/* For each splitter n_runs: it is one of these blocks of the run. */
 	uint64_t *lo, *hi;
-	uint64_t *before;     /* as many: before the one that was drawn */
 	uint64_t *n_wanted;   /* n: items before a splitter, at most */
-	uint64_t *n_before;   /* n: items before those that were drawn */
-	struct place *places; /* n: that were drawn */
+	uint64_t *n_before;   /* n * n_draws: items before those that were drawn */
+	struct place *places; /* as many: that were drawn */
 	struct place *found;  /* n */
 	void *key;            /* layout_key_nbytes() */
 };
 
+static uint32_t find_n_draws(uint32_t n_splitters)
+{
+	const uint32_t n = n_splitters ? MOST_ROWS / n_splitters : 1;
+
+	return n < 1 ? 1 : n < MOST_DRAWS ? n : MOST_DRAWS;
+}
+
 static int open_search(struct range_cut *search)
 {
 	const size_t n = search->n + UINT64_C(1), n_blocks = n * (search->n_runs + UINT64_C(1));
+	const size_t n_rows = n * search->n_draws;
 
 	search->lo = calloc(n_blocks, sizeof *search->lo);
 	search->hi = calloc(n_blocks, sizeof *search->hi);
-	search->before = calloc(n_blocks, sizeof *search->before);
 	search->n_wanted = calloc(n, sizeof *search->n_wanted);
-	search->n_before = calloc(n, sizeof *search->n_before);
-	search->places = calloc(n, sizeof *search->places);
+	search->n_before = calloc(n_rows, sizeof *search->n_before);
+	search->places = calloc(n_rows, sizeof *search->places);
 	search->found = calloc(n, sizeof *search->found);
 	search->key = malloc(layout_key_nbytes(search->layout));
-	if (search->lo && search->hi && search->before && search->n_wanted && search->n_before &&
-	    search->places && search->found && search->key)
+	if (search->lo && search->hi && search->n_wanted && search->n_before && search->places &&
+	    search->found && search->key)
 		return 0;
 	return fail(-ENOMEM, "no memory for %u ranges", search->n + 1);
 }
@@ -66,7 +79,6 @@ static void close_search(struct range_cut *search)
 	resident_cuts_close(&search->residents);
 	free(search->lo);
 	free(search->hi);
-	free(search->before);
 	free(search->n_wanted);
 	free(search->n_before);
 	free(search->places);
@@ -116,7 +128,7 @@ static uint64_t draw_lot(struct range_cut *search, uint64_t n)
 }
 
 /* Of a splitter, block number `at` of those that this rank has left. */
-static void draw_place(struct range_cut *search, uint32_t s, uint64_t lot, uint64_t at)
+static struct place find_place(const struct range_cut *search, uint32_t s, uint64_t at)
 {
 	const uint64_t *lo = search->lo + (size_t)s * search->n_runs;
 	const uint64_t *hi = search->hi + (size_t)s * search->n_runs;
@@ -128,42 +140,53 @@ static void draw_place(struct range_cut *search, uint32_t s, uint64_t lot, uint6
 		i++;
 	}
 	key = run_first_key(search->runs[i], lo[i] + at);
-	search->places[s] = (struct place){ .lot = lot,
-					    .key_high = (uint64_t)(key >> 64),
-					    .key_low = (uint64_t)key,
-					    .rank = search->rank,
-					    .run = i,
-					    .block = lo[i] + at };
+	return (struct place){ .key_high = (uint64_t)(key >> 64),
+			       .key_low = (uint64_t)key,
+			       .rank = search->rank,
+			       .run = i,
+			       .block = lo[i] + at };
 }
 
-/* Of the blocks that this rank has left for a splitter, one. */
-static void draw_one(struct range_cut *search, uint32_t s)
+/* Those that are drawn for a splitter. */
+static struct place *places_of(const struct range_cut *search, uint32_t s)
 {
+	return search->places + (size_t)s * search->n_draws;
+}
+
+/* Of the blocks that this rank has left for a splitter, some, each with a lot of its own. */
+static void draw_some(struct range_cut *search, uint32_t s)
+{
+	struct place *places = places_of(search, s);
 	uint64_t n_left = 0, lot;
 
 	for (uint32_t i = 0; i < search->n_runs; i++)
 		n_left += search->hi[(size_t)s * search->n_runs + i] -
 			  search->lo[(size_t)s * search->n_runs + i];
-	search->places[s] = (struct place){ .lot = NO_LOT };
-	if (n_left == 0)
-		return;
-	lot = draw_lot(search, n_left);
-	draw_place(search, s, lot, next_random(search) % n_left);
+	for (uint32_t i = 0; i < search->n_draws; i++) {
+		places[i] = (struct place){ .lot = NO_LOT };
+		if (n_left == 0)
+			continue;
+		lot = draw_lot(search, n_left);
+		places[i] = find_place(search, s, next_random(search) % n_left);
+		places[i].lot = lot;
+	}
 }
 
+/* While any block is left each draw has one. */
 static bool is_drawn(const struct range_cut *search, uint32_t s)
 {
-	return search->places[s].lot != NO_LOT;
+	return places_of(search, s)->lot != NO_LOT;
 }
 
-/* For each splitter a place is drawn, any that is left; *ret_any: if any is. */
+/* For each splitter places are drawn, any that are left; *ret_any: if any are. */
 static int draw(struct range_cut *search, bool *ret_any)
 {
 	int r;
 
 	for (uint32_t s = 0; s < search->n; s++)
-		draw_one(search, s);
-	r = ranks_least(search->ranks, (uint64_t *)search->places, search->n, PLACE_WORDS);
+		draw_some(search, s);
+	r = ranks_least(search->ranks, (uint64_t *)search->places,
+			(size_t)search->n * search->n_draws, PLACE_WORDS);
 	*ret_any = false;
 	for (uint32_t s = 0; s < search->n && r == 0; s++)
 		*ret_any = *ret_any || is_drawn(search, s);
@@ -193,41 +216,78 @@ static uint32_t n_earlier(const struct range_cut *search, const struct place *pl
 	return search->rank < place->rank ? search->n_runs : 0;
 }
 
-/* Of the own runs: how many items are in blocks before the place. */
-static uint64_t count_before(struct range_cut *search, uint32_t s)
+/* Of those of the own run that the splitter can still be, how many blocks are before the place. */
+static uint64_t blocks_before(const struct range_cut *search, uint32_t s, uint32_t run,
+			      const struct place *place)
 {
-	const struct place *place = &search->places[s];
-	const size_t at = (size_t)s * search->n_runs;
+	const size_t at = (size_t)s * search->n_runs + run;
+
+	return is_its_run(search, run, place) ?
+		       place->block :
+		       run_n_blocks_before(search->runs[run], search->lo[at], search->hi[at],
+					   key_of(place), is_earlier(search, run, place));
+}
+
+/* Of the own runs: how many items are in blocks before the place. */
+static uint64_t items_before(const struct range_cut *search, uint32_t s, const struct place *place)
+{
 	uint64_t n_items = 0;
 
-	for (uint32_t i = 0; i < search->n_runs; i++) {
-		const struct run *run = search->runs[i];
-
-		search->before[at + i] =
-			is_its_run(search, i, place) ?
-				place->block :
-				run_n_blocks_before(run, search->lo[at + i], search->hi[at + i],
-						    key_of(place), is_earlier(search, i, place));
-		n_items += run_block_start(run, search->before[at + i]);
-	}
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		n_items += run_block_start(search->runs[i], blocks_before(search, s, i, place));
 	return n_items;
 }
 
-/* The splitter is before the place; or it is that one, or behind it. */
-static void narrow(struct range_cut *search, uint32_t s)
+static void count(struct range_cut *search, uint32_t s)
 {
-	const struct place *place = &search->places[s];
-	const size_t at = (size_t)s * search->n_runs;
-	const size_t nbytes = search->n_runs * sizeof *search->before;
+	const struct place *places = places_of(search, s);
+	uint64_t *n_before = search->n_before + (size_t)s * search->n_draws;
 
-	if (search->n_before[s] > search->n_wanted[s]) {
-		memcpy(search->hi + at, search->before + at, nbytes);
-		return;
-	}
-	memcpy(search->lo + at, search->before + at, nbytes);
+	for (uint32_t i = 0; i < search->n_draws; i++)
+		n_before[i] = is_drawn(search, s) ? items_before(search, s, &places[i]) : 0;
+}
+
+/* It is one of the blocks from the place on, as far as is known; */
+static void take_from(struct range_cut *search, uint32_t s, const struct place *place)
+{
+	const size_t at = (size_t)s * search->n_runs;
+
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		search->lo[at + i] = blocks_before(search, s, i, place);
 	if (place->rank == search->rank)
 		search->lo[at + place->run]++;
 	search->found[s] = *place;
+}
+
+/* or one before it. */
+static void take_up_to(struct range_cut *search, uint32_t s, const struct place *place)
+{
+	const size_t at = (size_t)s * search->n_runs;
+
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		search->hi[at + i] = blocks_before(search, s, i, place);
+}
+
+/* The splitter is the last of the places that are not behind it, or between that and the next. */
+static void narrow(struct range_cut *search, uint32_t s)
+{
+	const struct place *places = places_of(search, s);
+	const uint64_t *n_before = search->n_before + (size_t)s * search->n_draws;
+	const uint32_t n = search->n_draws;
+	uint32_t first = n, next = n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const bool is_behind = n_before[i] > search->n_wanted[s];
+
+		if (is_behind && (next == n || n_before[i] < n_before[next]))
+			next = i;
+		if (!is_behind && (first == n || n_before[i] > n_before[first]))
+			first = i;
+	}
+	if (next < n)
+		take_up_to(search, s, &places[next]);
+	if (first < n)
+		take_from(search, s, &places[first]);
 }
 
 static int find_places(struct range_cut *search)
@@ -237,8 +297,9 @@ static int find_places(struct range_cut *search)
 
 	while (r == 0 && (r = draw(search, &any)) == 0 && any) {
 		for (uint32_t s = 0; s < search->n; s++)
-			search->n_before[s] = is_drawn(search, s) ? count_before(search, s) : 0;
-		r = ranks_sum(search->ranks, search->n_before, search->n);
+			count(search, s);
+		r = ranks_sum(search->ranks, search->n_before,
+			      (size_t)search->n * search->n_draws);
 		for (uint32_t s = 0; s < search->n && r == 0; s++)
 			if (is_drawn(search, s))
 				narrow(search, s);
@@ -294,6 +355,7 @@ int range_cut(struct ranks *ranks, const struct job *job, struct run *const *run
 		.runs = runs,
 		.n_runs = n_runs,
 		.n = wish->n - 1,
+		.n_draws = find_n_draws(wish->n - 1),
 		.rank = ranks_rank(ranks),
 		.at_keys = wish->at_keys,
 		.seed = digest_mix64(ranks_rank(ranks)),

@@ -6,9 +6,11 @@
  * sequence, which nobody has as a whole, the last block is selected before which there are at most
  * so many items: each rank draws one of its own blocks that it can still be, and a lot with it, the
  * least lot wins, such that all blocks are as likely; each rank counts what comes before that block
- * in its own runs, and the sums say which blocks are left. All splitters are looked for at once, so
- * each of some dozens of rounds is two collectives with a few bytes for each splitter, and nobody
- * has what all others have. Then every rank cuts its own runs.
+ * in its own runs, and the sums say which blocks are left. Up to 16 blocks are drawn so at once,
+ * and what is between two of them is left, a ninth or so: a round waits for messages, and for
+ * nothing else. All splitters are looked for at once, so each of half a dozen rounds is two
+ * collectives with some hundred bytes for each splitter, and nobody has what all others have. Then
+ * every rank cuts its own runs.
  *
  *	Varman, Scheufler, Iyer, Ricard, "Merging multiple lists on hierarchical-memory
  *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in selection.h

@@ -4,6 +4,8 @@
  */
 #include "src/measure/rank_loads.h"
 
+#include <math.h>
+
 #include "io/store/block_writer.h"
 #include "io/store/run_file.h"
 
@@ -13,8 +15,10 @@ enum {
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_UNEVEN_PART = 100,  /* of a range, by which it may be longer than others */
 	MOST_OVERHEAD_PART = 50, /* of what comes that are items: the rest */
-	CUT_ROW_NBYTES = 48,     /* of a splitter in a round (range_cut.c): what is drawn, */
-	CUT_SUM_NBYTES = 8,      /* and what is before it */
+	CUT_ROW_NBYTES = 48,     /* of a draw for a splitter (range_cut.c): what is drawn, */
+	CUT_SUM_NBYTES = 8,      /* and what is before it; in a round of each splitter so many, */
+	CUT_MOST_DRAWS = 16,     /* and of all splitters */
+	CUT_MOST_ROWS = 1024,
 };
 
 static const struct {
@@ -133,17 +137,28 @@ static uint32_t log2_up(uint64_t n)
 }
 
 /*
- * A splitter that is drawn leaves half of the blocks at best, and a little more on average; of many
- * splitters the unluckiest counts. Both collectives of a round go up a tree of ranks and down.
+ * Of d places that are drawn two are next to the splitter, between which two of d + 2 parts are, on
+ * average; of many splitters the unluckiest counts, and the last round finds nothing. Both
+ * collectives of a round go up a tree of ranks and down.
  */
 static void find_cut(const struct plan *plan, uint64_t n_items, struct rank_loads *loads)
 {
 	const uint64_t n_blocks = quotient_up(n_items, block_items(plan)) + loads->n_runs;
 	const uint32_t n_ranks = loads->n_ranks;
+	const uint32_t n_splitters = n_ranks - 1;
+	uint32_t n_draws;
+	double n_rounds;
 
-	loads->n_cut_rounds = n_ranks > 1 ? 2 * (log2_up(n_blocks) + log2_up(n_ranks)) : 0;
+	loads->n_cut_rounds = 0;
+	loads->cut_nbytes = 0;
+	if (n_splitters == 0)
+		return;
+	n_draws = (uint32_t)least_of(CUT_MOST_ROWS / n_splitters, CUT_MOST_DRAWS);
+	n_draws += n_draws == 0;
+	n_rounds = 1.3 * (log2_up(n_blocks) + log2_up(n_ranks)) / log2((n_draws + 2) / 2.0);
+	loads->n_cut_rounds = (uint32_t)ceil(n_rounds) + 1;
 	loads->cut_nbytes = (uint64_t)loads->n_cut_rounds * 2 * (CUT_ROW_NBYTES + CUT_SUM_NBYTES) *
-			    (n_ranks - 1);
+			    n_draws * n_splitters;
 }
 
 static void find_wire(const struct plan *plan, const struct plan_request *request, uint64_t n_items,
