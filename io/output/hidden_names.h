@@ -2,11 +2,13 @@
  * hidden_names - the names of unfinished files, for whoever has to remove them in a hurry
  *
  * An output that is being written can have a hidden name (replacement.h), which goes when the
- * output is complete or given up. A signal that ends the process leaves no time for that: a front
- * end that handles signals lends a table (struct syscalls), and its handler removes what is in it.
+ * output is complete or given up; and a lock of part files is a file (part_files_lock.c). A signal
+ * that ends the process leaves no time for that: a front end that handles signals lends a table
+ * (struct syscalls), and its handler removes what is in it.
  */
 #pragma once
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +25,7 @@ struct hidden_name {
 	atomic_bool is_being_made;
 	pthread_t maker;
 	int directory;
-	char name[LEFTOVERS_NAME_SIZE];
+	char name[NAME_MAX + 1];
 };
 
 /* Of a process. Zeroed: none. Any thread. */
@@ -43,7 +45,10 @@ struct hidden_name *hidden_names_take(struct hidden_names *names, int directory,
 /* It has been created, or could not be. */
 void hidden_names_made(struct hidden_name *name);
 
-/* The same of a name that somebody else has created, who may be ended before it is removed. */
+/*
+ * The same of a name that is there: somebody else has created it, who may be ended before it is
+ * removed, or it has just become ours.
+ */
 struct hidden_name *hidden_names_share(struct hidden_names *names, int directory, const char *name,
 				       struct hidden_name *own);
 

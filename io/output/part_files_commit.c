@@ -228,6 +228,7 @@ int part_files_commit(struct part_files *files, struct output **outputs, const c
 		r = part_files_begin(files, list);
 	if (r == 0) {
 		is_first = commitment_make(files->calls->commitment);
+		part_files_keep_lock(files);
 		r = name_all(files, outputs, is_durable);
 		if (r < 0)
 			put_all_back(files);

@@ -15,6 +15,7 @@
 
 #include "io/file/file_state.h"
 #include "io/input/parts_list.h"
+#include "io/output/hidden_names.h"
 #include "io/output/part_files.h"
 
 #define LIST_NUMBER UINT32_MAX
@@ -52,6 +53,8 @@ struct part_files {
 
 	struct file lock;  /* .NAME.parts.newer, while nobody else may do anything; or closed */
 	bool lock_is_left; /* it holds a list, and not the one that is given names now */
+	/* Its name, while it is nothing but the lock; NULL: it is more. And where that is. */
+	struct hidden_name *lock_name, own_lock_name;
 
 	/* While names are given. */
 	uint32_t n_aside; /* of stale, behind the n, that are */
@@ -113,6 +116,12 @@ int part_files_look_at_list(const struct part_files *files, const char *name);
  * who do. 0, or a negative errno after a message.
  */
 int part_files_lock(struct part_files *files);
+/*
+ * From now on no signal removes the file that is locked: it tells who comes next what has a name.
+ * Due when names are about to be given.
+ */
+void part_files_keep_lock(struct part_files *files);
+
 /* If it was locked; .NAME.parts.newer goes, unless it is left there by others. */
 void part_files_unlock(struct part_files *files);
 

@@ -6,8 +6,9 @@
  * it, since that is not long: not while there is only written. The second that comes to give names
  * then finds that what it looked at has changed.
  *
- * The file goes with the lock. Who has waited for one that has gone looks for the next. Where a
- * file system has no locks, nobody waits.
+ * The file goes with the lock, also if a signal ends the process before anything has a name. Who
+ * has waited for one that has gone looks for the next. Where a file system has no locks, nobody
+ * waits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,9 +79,19 @@ int part_files_lock(struct part_files *files)
 	do
 		r = try_to_lock(files, name);
 	while (r == 0);
+	if (r > 0 && !files->lock_is_left)
+		files->lock_name = hidden_names_share(files->calls->names, files->directory.fd,
+						      name, &files->own_lock_name);
 	return r > 0 || is_want_of_rights(r) ?
 		       0 :
 		       fail(r, "%s: %s beside it cannot be locked: %m", files->given, name);
+}
+
+void part_files_keep_lock(struct part_files *files)
+{
+	if (files->lock_name)
+		hidden_names_give_up(files->lock_name);
+	files->lock_name = NULL;
 }
 
 void part_files_unlock(struct part_files *files)
@@ -90,6 +101,7 @@ void part_files_unlock(struct part_files *files)
 
 	if (files->lock.fd < 0)
 		return;
+	part_files_keep_lock(files);
 	part_files_make_newer_name(files->base, name);
 	if (!files->lock_is_left)
 		r = file_remove(files->calls, files->directory.fd, name, 0);

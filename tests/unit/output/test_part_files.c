@@ -60,6 +60,18 @@ static int fail_linkat(int from, const char *name, int to, const char *as, int f
 	return fails() ? -1 : linkat(from, name, to, as, flags);
 }
 
+static void (*before_list)(void); /* is written into the lock; once; or NULL */
+
+static ssize_t tell_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	if (before_list && memcmp(data, "{\"gsort_parts\"", 14) == 0 &&
+	    access(path_of(".x.parts.newer"), F_OK) == 0) {
+		before_list();
+		before_list = NULL;
+	}
+	return faulty_calls.pwrite(fd, data, nbytes, offset);
+}
+
 static void (*while_written)(void); /* or NULL */
 
 static int start(void **state)
@@ -70,7 +82,8 @@ static int start(void **state)
 	calls.renameat2 = fail_renameat2;
 	calls.linkat = fail_linkat;
 	n_names = failing_name = 0;
-	before_moving = while_written = NULL;
+	calls.pwrite = tell_pwrite;
+	before_moving = before_list = while_written = NULL;
 	fails_for_good = is_durable = has_no_memory = false;
 	return 0;
 }
@@ -469,6 +482,50 @@ static void who_begins_while_others_give_names_waits_for_them(void **state)
 	assert_parts(2, 'b');
 }
 
+static void end_before_naming(void)
+{
+	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), 0);
+	hidden_names_remove(&process_lent()->names);
+	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), -1);
+}
+
+static void end_while_naming(void)
+{
+	hidden_names_remove(&process_lent()->names);
+	assert_int_equal(access(path_of(".x.parts.newer"), F_OK), 0);
+}
+
+/* From the first name on it tells what is whose, and a signal that comes then ends nothing. */
+static void signal_handler_removes_the_lock_while_nothing_has_a_name(void **state)
+{
+	(void)state;
+	before_list = end_before_naming;
+	assert_int_equal(write_parts(2, 'a'), 0);
+	assert_null(before_list);
+	assert_parts(2, 'a');
+	before_moving = end_while_naming;
+	assert_int_equal(write_parts(3, 'b'), 0);
+	assert_null(before_moving);
+	assert_parts(3, 'b');
+}
+
+/* Another was killed as it gave names to its parts, while ours were written. */
+static void leave_a_list(void)
+{
+	while_written = NULL;
+	write_text(".x.parts.newer", "{\"gsort_parts\": 1");
+}
+
+/* What a killed process has left is not the lock's alone. */
+static void signal_handler_leaves_a_list_that_is_left(void **state)
+{
+	(void)state;
+	while_written = leave_a_list;
+	assert_int_equal(write_parts(2, 'a'), -EBUSY);
+	hidden_names_remove(&process_lent()->names);
+	assert_string_equal(text_of(".x.parts.newer"), "{\"gsort_parts\": 1");
+}
+
 static void commit_at_the_same_time(void)
 {
 	while_written = NULL;
@@ -484,13 +541,6 @@ static void the_second_to_give_names_is_refused(void **state)
 		assert_parts(2, 'c');
 		messages_reset(true);
 	}
-}
-
-/* Another was killed as it gave names to its parts, while ours were written. */
-static void leave_a_list(void)
-{
-	while_written = NULL;
-	write_text(".x.parts.newer", "{\"gsort_parts\": 1");
 }
 
 static void what_is_left_meanwhile_is_not_overwritten(void **state)
@@ -685,6 +735,8 @@ int main(void)
 		FIXTURE(part_that_others_have_changed_is_not_replaced),
 		FIXTURE(who_begins_while_others_give_names_waits_for_them),
 		FIXTURE(the_second_to_give_names_is_refused),
+		FIXTURE(signal_handler_removes_the_lock_while_nothing_has_a_name),
+		FIXTURE(signal_handler_leaves_a_list_that_is_left),
 		FIXTURE(what_is_left_meanwhile_is_not_overwritten),
 		FIXTURE(what_no_list_says_was_left_is_refused_and_stays),
 		FIXTURE(what_is_not_of_the_size_that_was_left_is_refused),
