@@ -63,6 +63,7 @@ struct result {
 	bool frames_are_made;         /* by all */
 	enum page_cache_use use;      /* that ranks of this machine have chosen together */
 	bool is_joined;               /* another rank has begun it, and gives it its name */
+	uint64_t shared_nbytes;       /* of the one file, at most; or OUTPUT_SIZE_UNKNOWN */
 	struct leftovers_owner owner; /* of what a killed start of the same sort has left */
 	struct shared_name {
 		char name[LEFTOVERS_NAME_SIZE];

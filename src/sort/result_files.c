@@ -370,7 +370,7 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 	if (r == 0 && result->is_framed)
 		r = result_begin_frames(result, 0);
 	else if (r == 0 && result->spec->ranks)
-		result_share_file(result, 0, result_expected_nbytes(result->spec, result->job));
+		result_share_file(result, 0, result->shared_nbytes);
 	if (r == 0 && !result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);

@@ -90,6 +90,7 @@ int result_open_shared(struct result *result, uint64_t nbytes)
 	int r = 0, told;
 
 	result->is_joined = ranks_rank(spec->ranks) != 0;
+	result->shared_nbytes = nbytes; /* later the job has the own part of the limit */
 	result->names = calloc(result->n_files, sizeof *result->names);
 	if (!result->names)
 		r = fail(-ENOMEM, "no memory for the names of %u files", result->n_files);

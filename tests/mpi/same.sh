@@ -69,6 +69,9 @@ agrees 2 -S 1M --temp-limit=1G random few random
 claim "records that are equal stay in their order, between ranks, too"
 agrees 4 -R 24 -k 3:b10 records --index
 
+claim "of what is limited each rank writes its part, and reserves no more"
+agrees 3 --limit=150001 random few
+
 claim "parts, and the list of them, are those of one process"
 agrees_in_parts 3 --parts=5 -S1M --verify random few
 agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
