@@ -70,7 +70,9 @@ claim "records that are equal stay in their order, between ranks, too"
 agrees 4 -R 24 -k 3:b10 records --index
 
 claim "of what is limited each rank writes its part, and reserves no more"
-agrees 3 --limit=150001 random few
+generate -n 600000 -t u64 -o large
+agrees 3 --limit=450001 large
+rm large
 
 claim "parts, and the list of them, are those of one process"
 agrees_in_parts 3 --parts=5 -S1M --verify random few
