@@ -2,23 +2,13 @@
  * output - a file that appears complete or not at all, or a pipe in order (see output.h)
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/file/size_limit.h"
 #include "io/output/commitment.h"
 #include "io/output/output_inside.h"
 #include "src/base/messages.h"
-#include "src/base/multiples.h"
-
-/* Only if the file then ends where the output does. */
-static bool can_reserve(const struct output *output, uint64_t nbytes)
-{
-	return nbytes != OUTPUT_SIZE_UNKNOWN && !output->target.is_ordered &&
-	       output->target.ends_at_base;
-}
 
 /* What is written behind the end of a file that others have opened goes again if it fails. */
 static void note_where_it_begins(struct output *output)
@@ -37,94 +27,12 @@ static void forget_where_it_begins(struct output *output)
 	output->cut = NULL;
 }
 
-static int fail_no_room(const struct output *output, int r, uint64_t nbytes, uint64_t free_nbytes)
-{
-	char advice[SIZE_LIMIT_NBYTES];
-
-	if (r == -EFBIG)
-		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->target.name,
-			    nbytes, size_limit_advice(r, advice));
-	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
-		    output->target.name, nbytes, free_nbytes);
-}
-
-/*
- * In a file that has something already, which is gone, or behind which a part would stay, when
- * there is not enough space in the end: what can be known of that is looked at before.
- */
-static int check_in_place(const struct output *output, uint64_t nbytes)
-{
-	const struct target *target = &output->target;
-	const uint64_t end = target->base + nbytes;
-	uint64_t more_nbytes, free_nbytes;
-	int r;
-
-	if (end <= target->end)
-		return 0;
-	more_nbytes = end - target->end;
-	r = reservation_try_behind(&target->file, target->end, more_nbytes, &free_nbytes);
-	return r < 0 ? fail_no_room(output, r, more_nbytes, free_nbytes) : 0;
-}
-
-/* Reserve space ahead of the writers, or see at least whether there is some. */
-static int reserve(struct output *output, uint64_t nbytes)
-{
-	uint64_t free_nbytes;
-	int r;
-
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_file)
-		return 0;
-	/* What is kept goes on from where it has come to, when the limit is higher. */
-	r = output->is_kept ? 0 : size_limit_check(output->target.base + nbytes);
-	if (r < 0)
-		return fail_no_room(output, r, nbytes, 0);
-	if (!can_reserve(output, nbytes))
-		return check_in_place(output, nbytes);
-	if (output->cut)
-		cut_back_reach(output->cut, output->target.base + nbytes);
-	r = reservation_start(&output->reservation, &output->target.file, output->target.base,
-			      nbytes, &free_nbytes);
-	if (r == 0)
-		return 0;
-	file_truncate(&output->target.file, output->is_kept ? output->end : output->target.base);
-	return fail_no_room(output, r, nbytes, free_nbytes);
-}
-
-int output_expect(struct output *output, uint64_t nbytes)
-{
-	return reserve(output, nbytes);
-}
-
-void output_expect_late(struct output *output, uint64_t nbytes)
-{
-	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
-
-	if (!can_reserve(output, nbytes) || free_nbytes < nbytes)
-		return;
-	if (output->cut)
-		cut_back_reach(output->cut, output->target.base + nbytes);
-	reservation_start(&output->reservation, &output->target.file, output->target.base, nbytes,
-			  &free_nbytes);
-}
-
-int output_check_room(const struct output *output, uint64_t nbytes)
-{
-	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
-
-	if (output->target.is_ordered || nbytes <= free_nbytes ||
-	    !reservation_is_real(&output->target.file))
-		return 0;
-	return fail(-ENOSPC,
-		    "%s: %m: %" PRIu64 " bytes are needed for all parts, %" PRIu64 " are available",
-		    output->target.name, nbytes, free_nbytes);
-}
-
 size_t output_memory_nbytes(void)
 {
 	return sizeof(struct output);
 }
 
-static struct output *output_make(const struct syscalls *calls, const char *name)
+struct output *output_make(const struct syscalls *calls, const char *name)
 {
 	struct output *output = calloc(1, sizeof *output);
 
@@ -162,7 +70,7 @@ int output_open_given(const struct syscalls *calls, const char *name, struct giv
 		file_enlarge_pipe(&output->target.file);
 	if (r == 0) {
 		note_where_it_begins(output);
-		r = reserve(output, expected_nbytes);
+		r = output_expect(output, expected_nbytes);
 	}
 	if (r < 0) {
 		output_abort(output);
@@ -227,7 +135,7 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 	if (r == 0)
 		r = restore(output, kept);
 	if (r == 0)
-		r = reserve(output, expected_nbytes);
+		r = output_expect(output, expected_nbytes);
 	if (r < 0) {
 		output->is_kept = output->is_kept && kept->nbytes > 0;
 		output_abort(output);
@@ -237,89 +145,7 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 	return 0;
 }
 
-static int open_shared(const struct syscalls *calls, const char *path, const struct target_way *way,
-		       struct output **ret_output)
-{
-	struct output *output = output_make(calls, path);
-	int r;
-
-	if (!output)
-		return -ENOMEM;
-	r = target_open(calls, path, way, &output->target);
-	if (r == 0 && !output->target.replacement)
-		r = fail(-EINVAL, "%s: is no regular file, which several ranks could write to",
-			 path);
-	if (r < 0) {
-		output_abort(output);
-		return r;
-	}
-	*ret_output = output;
-	return 0;
-}
-
-int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool tells, const struct leftovers_owner *owner, struct output **ret_output)
-{
-	struct target_way way = { .kind = TARGET_SHARED, .is_silent = !tells };
-	int r;
-
-	if (owner)
-		way.owner = *owner;
-	r = open_shared(calls, path, &way, ret_output);
-	if (r == 0)
-		r = reserve(*ret_output, expected_nbytes);
-	return r;
-}
-
-int output_join(const struct syscalls *calls, const char *path, const char *name,
-		struct output **ret_output)
-{
-	const struct target_way way = { .kind = TARGET_JOINED, .name = name };
-
-	return open_shared(calls, path, &way, ret_output);
-}
-
-bool output_reserves(const struct output *output)
-{
-	return output->reservation.steps ? output->reservation.is_real :
-					   reservation_is_real(&output->target.file);
-}
-
-void output_share(struct output *output, uint64_t nbytes)
-{
-	reservation_join(&output->reservation, &output->target.file, output->target.base, nbytes);
-	file_writer_share(&output->writer);
-}
-
-const char *output_shared_name(const struct output *output)
-{
-	return replacement_hidden_name(output->target.replacement);
-}
-
-uint64_t output_stripe_nbytes(const struct output *output)
-{
-	const uint64_t least = 1 << 20, most = 16 << 20;
-	struct stat status;
-	uint64_t nbytes;
-
-	if (fstat(output->target.file.fd, &status) < 0 || status.st_blksize < 0)
-		return least;
-	nbytes = (uint64_t)status.st_blksize;
-	if (nbytes < least) /* whole ones of it */
-		nbytes = nbytes ? round_up(least, nbytes) : least;
-	return nbytes < most ? nbytes : most;
-}
-
-void output_note_others(struct output *output, uint64_t nbytes, uint64_t end)
-{
-	pthread_mutex_lock(&output->lock);
-	output->written_nbytes += nbytes;
-	if (output->end < end)
-		output->end = end;
-	pthread_mutex_unlock(&output->lock);
-}
-
-static void output_free(struct output *output)
+void output_free(struct output *output)
 {
 	zst_writer_close(output->zst_writer);
 	zst_reader_close(output->zst_reader);
@@ -330,88 +156,6 @@ static void output_free(struct output *output)
 	pthread_cond_destroy(&output->turn);
 	pthread_mutex_destroy(&output->lock);
 	free(output);
-}
-
-void output_try_both_ways(struct output *output)
-{
-	if (!output_is_ordered(output) && !output->target.is_null)
-		file_writer_try_both_ways(&output->writer);
-}
-
-void output_write_behind(struct output *output)
-{
-	output_stop_readying(output);
-	file_writer_pass_by_cache(&output->writer);
-}
-
-void output_pass_by_cache(struct output *output)
-{
-	output_stop_readying(output);
-	file_writer_pass_by_cache(&output->writer);
-	output_try_both_ways(output);
-}
-
-void output_divide(struct output *output, uint32_t n_writers)
-{
-	file_writer_divide(&output->writer, n_writers);
-}
-
-/* Room for what it takes, and three times as much for what its sort may store meanwhile. */
-enum { AMPLE_TIMES = 4 };
-
-bool output_has_ample_room(const struct output *output, uint64_t nbytes)
-{
-	return reservation_free_nbytes(&output->target.file) / AMPLE_TIMES >= nbytes;
-}
-
-static bool can_be_made_ready(const struct output *output)
-{
-	return output->reservation.is_real && !output->early;
-}
-
-void output_make_ready(struct output *const *outputs, uint32_t n, uint32_t n_writers,
-		       unsigned n_threads)
-{
-	struct early_file *files = calloc(n, sizeof *files);
-	struct early_pages *early;
-	uint32_t n_files = 0;
-
-	while (files && n_files < n && can_be_made_ready(outputs[n_files])) {
-		files[n_files] = (struct early_file){
-			file_writer_to_map(&outputs[n_files]->writer),
-			&outputs[n_files]->reservation,
-		};
-		n_files++;
-	}
-	if (n_files == n && early_pages_start(files, n, n_writers, n_threads, &early) == 0)
-		for (uint32_t i = 0; i < n; i++) {
-			outputs[i]->early = early;
-			file_writer_expect_ready(&outputs[i]->writer, true);
-		}
-	free(files);
-}
-
-void output_stop_readying(struct output *output)
-{
-	if (!output || !output->early)
-		return;
-	early_pages_stop(output->early);
-	output->early = NULL;
-	file_writer_expect_ready(&output->writer, false);
-}
-
-struct file_writer_ways output_ways(const struct output *output)
-{
-	return file_writer_ways(&output->writer);
-}
-
-uint32_t output_alignment(const struct output *output, uint64_t *ret_base)
-{
-	const uint32_t nbytes = file_writer_alignment(&output->writer);
-
-	if (nbytes)
-		*ret_base = output->target.base;
-	return nbytes;
 }
 
 const char *output_name(const struct output *output)
@@ -572,21 +316,6 @@ void output_abort(struct output *output)
 	else
 		replacement_drop(output->target.replacement);
 	output_free(output);
-}
-
-int output_leave(struct output *output)
-{
-	/* What a file system of several machines could not write it may say only now. */
-	const int r = target_close(&output->target);
-
-	if (r < 0) {
-		fail(r, "%s: close: %m", output->target.name);
-		output_abort(output);
-		return r;
-	}
-	replacement_leave(output->target.replacement);
-	output_free(output);
-	return 0;
 }
 
 void output_forget(struct output *output)

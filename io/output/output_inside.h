@@ -2,6 +2,9 @@
  * output_inside - what the files of an output's implementation share
  *
  *	output.c	its life: opened, given its name, or dropped
+ *	output_shared.c	that of one that several processes have
+ *	output_room.c	is there space for it?
+ *	output_ways.c	which way its bytes go
  *	output_bytes.c	what is written, and read back
  */
 #pragma once
@@ -48,6 +51,13 @@ struct output {
 	uint64_t written_nbytes;
 	uint64_t end; /* of the last byte written */
 };
+
+/*
+ * One that is to be opened, all zeros where there is nothing; output_abort() is due if that fails,
+ * and output_free() when the target is closed. NULL after a message.
+ */
+struct output *output_make(const struct syscalls *calls, const char *name);
+void output_free(struct output *output);
 
 /*
  * Wait for all that was written; content that is compressed is complete then, and can be read. 0,
