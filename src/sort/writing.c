@@ -81,11 +81,11 @@ int writing_commit(struct sort *sort)
 
 	if (sort->checkpoint && !sort_spec_keeps_output(sort->spec))
 		r = checkpoint_end_saving(sort->checkpoint);
-	if (!is_shared)
-		return r < 0 ? r : result_commit(&sort->result);
-	if (r == 0)
+	if (r == 0 && is_shared)
 		r = share_complete(sort);
-	if (r == 0 && !sort->result.is_joined)
+	if (r < 0)
+		return r; /* and ends others that wait for this rank */
+	if (!is_shared || !sort->result.is_joined)
 		r = result_commit(&sort->result);
-	return share_end(sort, r);
+	return is_shared ? share_end(sort, r) : r;
 }

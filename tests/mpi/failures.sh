@@ -134,6 +134,19 @@ in_time all_stopped 1 sorted || broken "it has not come so far"
 wait_for_end sorted
 ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 
+claim "an input that one rank finds changed at last ends all, and is all that is said"
+cp random changing
+timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_STOPS" changing -o out/x : \
+	-np 1 env GSORT_STOP=checked "$GSORT_MPI_STOPS" changing -o out/x : \
+	-np 1 "$GSORT_MPI_STOPS" changing -o out/x > stdout 2> stderr < /dev/null &
+launcher=$!
+in_time all_stopped 1 checked || broken "it has not come so far"
+touch changing
+signal_stopped CONT 1 checked
+ends "changed" 'rank 3, on [^:]*: changing: changed after it was read'
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "changed: $(cat stderr)"
+rm changing
+
 claim "a rank that is killed ends all"
 begin "" written random -o out/x
 signal_stopped KILL 1 written
