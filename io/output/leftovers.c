@@ -94,38 +94,50 @@ static const char *time_of(const struct stat *status, char text[static 32])
 	return text;
 }
 
-/* what: it was to be. */
-static void tell_one(const struct file *directory, const char *path, const char *name,
-		     const char *what)
+/* What may not be opened is somebody else's, who will be told. */
+static bool look_at(const struct file *directory, const char *name, struct stat *ret_status)
 {
-	struct stat status;
 	struct file file;
-	char text[32];
+	bool left;
 
-	/* What may not be opened is somebody else's, who will be told. */
 	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
-		return;
-	if (fstat(file.fd, &status) == 0 && is_left(&file, &status))
-		warn("%s: %s beside it was left by a gsort that was killed after %s, while it "
-		     "wrote %s: remove it, it takes %" PRIu64 " bytes",
-		     path, name, time_of(&status, text), what, (uint64_t)status.st_blocks * 512);
+		return false;
+	left = fstat(file.fd, ret_status) == 0 && is_left(&file, ret_status);
 	file_close(&file);
+	return left;
+}
+
+static uint64_t taken_nbytes(const struct stat *status)
+{
+	return (uint64_t)status->st_blocks * 512;
+}
+
+/* what: it was to be. */
+static void tell_one(const char *path, const char *name, const struct stat *status,
+		     const char *what)
+{
+	char text[32];
+
+	warn("%s: %s beside it was left by a gsort that was killed after %s, while it wrote %s: "
+	     "remove it, it takes %" PRIu64 " bytes",
+	     path, name, time_of(status, text), what, taken_nbytes(status));
 }
 
 void leftovers_tell_beside(const struct file *directory, const char *path, const char *target)
 {
 	char name[LEFTOVERS_NAME_SIZE];
+	struct stat status;
 
 	leftovers_name_beside(target, name);
-	tell_one(directory, path, name, "the same output");
+	if (look_at(directory, name, &status))
+		tell_one(path, name, &status, "the same output");
 }
 
 /* Call one() for each file of such a name. What goes wrong here is not told. */
 static void find_all(const struct file *directory,
-		     void (*one)(const struct file *directory, const char *name,
-				 const void *context),
-		     const void *context)
+		     void (*one)(const struct file *directory, const char *name, void *context),
+		     void *context)
 {
 	const struct dirent *entry;
 	struct file readable;
@@ -145,15 +157,37 @@ static void find_all(const struct file *directory,
 	closedir(names);
 }
 
-static void tell_found(const struct file *directory, const char *name, const void *path)
+/* A sort into many part files leaves as many: of the first some each is told, and then their sum. */
+enum { MOST_TOLD = 3 };
+
+struct telling {
+	const char *path;
+	uint64_t n, more_nbytes;
+};
+
+static void tell_found(const struct file *directory, const char *name, void *context)
 {
-	tell_one(directory, path, name, "this or another output there");
+	struct telling *telling = context;
+	struct stat status;
+
+	if (!look_at(directory, name, &status))
+		return;
+	if (++telling->n <= MOST_TOLD)
+		tell_one(telling->path, name, &status, "this or another output there");
+	else
+		telling->more_nbytes += taken_nbytes(&status);
 }
 
 /* Not more than a hint. */
 void leftovers_tell(const struct file *directory, const char *path)
 {
-	find_all(directory, tell_found, path);
+	struct telling telling = { .path = path };
+
+	find_all(directory, tell_found, &telling);
+	if (telling.n > MOST_TOLD)
+		warn("%s: %" PRIu64 " more such files are beside it, which take %" PRIu64
+		     " bytes: remove them",
+		     path, telling.n - MOST_TOLD, telling.more_nbytes);
 }
 
 /* Does the name still lead to it, and is it this user's? */
@@ -167,8 +201,9 @@ static bool is_own(const struct file *directory, const char *name, const struct 
 }
 
 /* Nobody but the owner makes such a file: none was only just made. */
-static void remove_found(const struct file *directory, const char *name, const void *owner)
+static void remove_found(const struct file *directory, const char *name, void *context)
 {
+	const struct leftovers_owner *owner = context;
 	struct stat status;
 	struct file file;
 
@@ -183,6 +218,8 @@ static void remove_found(const struct file *directory, const char *name, const v
 
 void leftovers_remove(const struct file *directory, const struct leftovers_owner *owner)
 {
-	if (*owner->digits)
-		find_all(directory, remove_found, owner);
+	struct leftovers_owner own = *owner;
+
+	if (*own.digits)
+		find_all(directory, remove_found, &own);
 }

@@ -48,7 +48,10 @@ void leftovers_hold(const struct file *file);
 /* Warn of the file with leftovers_name_beside(target), if nobody works on it. */
 void leftovers_tell_beside(const struct file *directory, const char *path, const char *target);
 
-/* Warn of each file of such a name in `directory`, that of `path`, that nobody works on. */
+/*
+ * Warn of the files of such names in `directory`, that of `path`, that nobody works on: of each of
+ * the first three, and then of all others at once.
+ */
 void leftovers_tell(const struct file *directory, const char *path);
 
 /*

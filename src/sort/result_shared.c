@@ -408,14 +408,12 @@ static int leave_file(struct result *result, uint32_t i)
 
 int result_leave(struct result *result)
 {
-	int r = 0;
+	int r = input_check_state(result->job->input); /* who has left a file removes it no more */
 
 	cancellation_leave(result->spec->cancellation);
 	result_add_ways(result);
 	for (uint32_t i = 0; i < result->n_files && r == 0; i++)
 		r = result->outputs[i] ? leave_file(result, i) : 0;
-	if (r == 0)
-		r = input_check_state(result->job->input);
 	result->is_committed = r == 0;
 	return r;
 }

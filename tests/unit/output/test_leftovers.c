@@ -182,6 +182,29 @@ static void file_that_was_only_just_made_is_not_named(void **state)
 	close(directory.fd);
 }
 
+/* As many as a sort into part files leaves. */
+static void of_many_the_first_are_told_and_then_their_sum(void **state)
+{
+	const struct file directory = { .calls = &faulty_calls,
+					.fd = open(fixture_directory, O_PATH) };
+	char name[LEFTOVERS_NAME_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		leftovers_make_name(NULL, name);
+		write_file(path_of(name), output_bytes, 1);
+	}
+	leftovers_tell(&directory, "here");
+	assert_non_null(strstr(messages_last_warning(), " was left by a gsort"));
+	for (int i = 0; i < 4; i++) {
+		leftovers_make_name(NULL, name);
+		write_file(path_of(name), output_bytes, 1);
+	}
+	leftovers_tell(&directory, "here");
+	assert_non_null(strstr(messages_last_warning(), "here: 4 more such files are beside it"));
+	close(directory.fd);
+}
+
 /* As whoever works on it does. */
 static void open_and_hold(const char *name)
 {
@@ -294,6 +317,7 @@ int main(void)
 		FIXTURE(file_that_is_about_to_be_renamed_is_not_named),
 		FIXTURE(file_of_who_was_killed_at_the_rename_is_named_at_the_next_start),
 		FIXTURE(file_that_was_only_just_made_is_not_named),
+		FIXTURE(of_many_the_first_are_told_and_then_their_sum),
 		FIXTURE(owner_removes_what_it_has_left),
 		FIXTURE(owner_removes_nothing_of_others),
 		FIXTURE(owner_removes_nothing_that_somebody_works_on),
