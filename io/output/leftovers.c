@@ -157,7 +157,7 @@ static void find_all(const struct file *directory,
 	closedir(names);
 }
 
-/* A sort into many part files leaves as many: of the first some each is told, and then their sum. */
+/* A sort into many part files leaves as many: some are told one by one, and then their sum. */
 enum { MOST_TOLD = 3 };
 
 struct telling {

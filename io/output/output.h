@@ -84,6 +84,9 @@ int output_expect(struct output *output, uint64_t nbytes);
 void output_expect_late(struct output *output, uint64_t nbytes);
 int output_check_room(const struct output *output, uint64_t nbytes);
 
+/* And may it have so many, by the process's limit on the size of files? */
+int output_check_limit(const struct output *output, uint64_t nbytes);
+
 /*
  * What only one of several machines should write to at a time: 1 MiB, or what the file system
  * prefers if that is more, but 16 MiB at most.

@@ -197,6 +197,11 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 	r = file_read_at(&output->target.file, output->target.base + offset, buffer, nbytes);
 	if (r == -EBADF) /* `> file` is open for writing only */
 		return -ESPIPE;
+	if (r == -ENODATA)
+		return fail(r,
+			    "%s: ends before byte %" PRIu64
+			    ", which was written: somebody else has cut it",
+			    output->target.name, output->target.base + offset + nbytes);
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->target.name,
 			    nbytes, output->target.base + offset) :
 		       0;

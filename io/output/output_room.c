@@ -44,6 +44,13 @@ static int check_in_place(const struct output *output, uint64_t nbytes)
 	return r < 0 ? fail_no_room(output, r, more_nbytes, free_nbytes) : 0;
 }
 
+int output_check_limit(const struct output *output, uint64_t nbytes)
+{
+	const int r = size_limit_check(output->target.base + nbytes);
+
+	return r < 0 ? fail_no_room(output, r, nbytes, 0) : 0;
+}
+
 /* Reserve space ahead of the writers, or see at least whether there is some. */
 int output_expect(struct output *output, uint64_t nbytes)
 {
@@ -53,9 +60,9 @@ int output_expect(struct output *output, uint64_t nbytes)
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || !output->target.is_file)
 		return 0;
 	/* What is kept goes on from where it has come to, when the limit is higher. */
-	r = output->is_kept ? 0 : size_limit_check(output->target.base + nbytes);
+	r = output->is_kept ? 0 : output_check_limit(output, nbytes);
 	if (r < 0)
-		return fail_no_room(output, r, nbytes, 0);
+		return r;
 	if (!can_reserve(output, nbytes))
 		return check_in_place(output, nbytes);
 	if (output->cut)

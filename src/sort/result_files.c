@@ -159,7 +159,7 @@ static int begin_file(struct result *result, uint32_t i)
 	if (result_has_parts(result) && result->spec->zstd_level)
 		r = begin_compressed(result, i);
 	else if (result_has_parts(result) && n_due != UINT64_MAX && result->spec->ranks)
-		result_share_file(result, i, part_nbytes(result, i, n_due));
+		r = result_share_file(result, i, part_nbytes(result, i, n_due));
 	else if (result_has_parts(result) && n_due != UINT64_MAX)
 		r = output_expect(output, part_nbytes(result, i, n_due));
 	return r < 0 || result->is_joined ? r : around_begin(result->around, output, n_due);
@@ -370,7 +370,7 @@ int result_begin(struct result *result, const struct around *around, uint64_t n_
 	if (r == 0 && result->is_framed)
 		r = result_begin_frames(result, 0);
 	else if (r == 0 && result->spec->ranks)
-		result_share_file(result, 0, result->shared_nbytes);
+		r = result_share_file(result, 0, result->shared_nbytes);
 	if (r == 0 && !result->is_joined)
 		r = around_begin(around, result->outputs[0], n_records);
 	atomic_store(&result->files[0].is_begun, r == 0);

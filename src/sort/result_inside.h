@@ -27,9 +27,10 @@ int result_join_parts(struct result *result);
 
 /*
  * Before anything is written to the file, by this rank: it will have nbytes. Their space is
- * reserved, if that can be done while others write to it.
+ * reserved, if that can be done while others write to it. The same returns: a file may not be so
+ * large.
  */
-void result_share_file(struct result *result, uint32_t i, uint64_t nbytes);
+int result_share_file(struct result *result, uint32_t i, uint64_t nbytes);
 
 /*
  * Of what is written at `offset` of a file, *ret_kept bytes at the front are another rank's to

@@ -159,16 +159,22 @@ int result_join_parts(struct result *result)
 /* --- written --- */
 
 /* Of another machine's page cache it is not known what a mapping does to it. */
-void result_share_file(struct result *result, uint32_t i, uint64_t nbytes)
+int result_share_file(struct result *result, uint32_t i, uint64_t nbytes)
 {
 	const struct result_file *file = &result->files[i];
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || !result->names[i].reserves)
-		return;
+	int r;
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN)
+		return 0;
+	r = output_check_limit(result->outputs[i], nbytes);
+	if (r < 0 || !result->names[i].reserves)
+		return r;
 	if (result_has_parts(result) && result_count_own(result, file) == file->end - file->begin)
 		output_expect_late(result->outputs[i], nbytes);
 	else if (result_is_on_one_machine(result->spec->ranks))
 		output_share(result->outputs[i], nbytes);
+	return 0;
 }
 
 /* Of a file that has n records in the end, and n_own of this rank. */

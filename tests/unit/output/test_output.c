@@ -3,6 +3,7 @@
  */
 #include <linux/magic.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 #include "io/file/direct.h"
@@ -874,6 +875,42 @@ static void shared_output_is_written_where_no_more_is_reserved(void **state)
 	assert_int_equal(count_names(), 0);
 }
 
+static void output_that_somebody_cuts_cannot_be_read_back(void **state)
+{
+	static unsigned char back[N];
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(output_open_shared(&faulty_calls, path_of("f"), N, true, NULL, &output),
+			 0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
+	assert_int_equal(truncate(path_of(output_shared_name(output)), N / 2), 0);
+	assert_int_equal(output_read_at(output, 0, back, N), -ENODATA);
+	assert_non_null(strstr(messages_last(), "which was written: somebody else has cut it"));
+	output_abort(output);
+}
+
+/* Of several parts it is not known how long they are before they are begun. */
+static void output_that_may_not_be_so_large_is_refused_before_it_is_written(void **state)
+{
+	struct rlimit before, small;
+	struct output *output;
+
+	(void)state;
+	assert_int_equal(output_open_shared(&faulty_calls, path_of("f"), OUTPUT_SIZE_UNKNOWN, true,
+					    NULL, &output),
+			 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = N;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(output_check_limit(output, N), 0);
+	assert_int_equal(output_check_limit(output, N + 1), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(messages_last(), "ulimit -f"));
+	output_abort(output);
+}
+
 /* The one that has begun it may be killed before it can. */
 static void who_has_joined_an_output_removes_it_when_it_fails(void **state)
 {
@@ -1010,6 +1047,8 @@ int main(void)
 		FIXTURE(excess_reservation_of_who_has_joined_is_cut),
 		FIXTURE(shared_output_is_written_where_nothing_can_be_reserved),
 		FIXTURE(shared_output_is_written_where_no_more_is_reserved),
+		FIXTURE(output_that_somebody_cuts_cannot_be_read_back),
+		FIXTURE(output_that_may_not_be_so_large_is_refused_before_it_is_written),
 		FIXTURE(who_has_joined_an_output_removes_it_when_it_fails),
 		FIXTURE(output_that_who_has_joined_it_cannot_close_goes_for_all),
 		FIXTURE(output_that_others_have_not_finished_is_not_committed),
