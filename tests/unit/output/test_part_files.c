@@ -64,7 +64,7 @@ static void (*before_list)(void); /* is written into the lock; once; or NULL */
 
 static ssize_t tell_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (before_list && memcmp(data, "{\"gsort_parts\"", 14) == 0 &&
+	if (before_list && nbytes > 14 && memcmp(data, "{\"gsort_parts\"", 14) == 0 &&
 	    access(path_of(".x.parts.newer"), F_OK) == 0) {
 		before_list();
 		before_list = NULL;
