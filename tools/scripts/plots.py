@@ -117,8 +117,11 @@ class Scale:
         return self.at + self.length * math.log(value / self.least) / math.log(self.most / self.least)
 
 
-def ticks_of_seconds(least, most):
-    return [t for e in range(-3, 4) for t in (10.0 ** e, 3 * 10.0 ** e) if least <= t <= most]
+def ticks_of_seconds(values):
+    """1 and 3 of each decade: the last one below all values, those between, the first one above."""
+    ticks = [t for e in range(-4, 6) for t in (10.0 ** e, 3 * 10.0 ** e)]
+    return [t for t, following in zip(ticks, ticks[1:]) if following > min(values) and t < max(values)] + \
+        [next(t for t in ticks if t >= max(values))]
 
 
 def spread(places, distance):
@@ -135,9 +138,10 @@ def lines(title, files, where, label_of):
     names = [name for name in COLOURS if any(case['name'] == name for case in cases)]
     height = 300
     x = Scale([where(case) for case in cases], 70, WIDTH - 70 - RIGHT)
-    y = Scale([case['median_s'] for case in cases], 46 + height - 34, 34 + 10 - height)
+    ticks = ticks_of_seconds([case['median_s'] for case in cases])
+    y = Scale(ticks, 46 + height - 34, 34 + 10 - height)
     body = []
-    for tick in ticks_of_seconds(y.least, y.most):
+    for tick in ticks:
         body += [f'<line class="grid" x1="70" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>',
                  text(62, y(tick) + 4, f'{tick:g} s', 'note', 'end')]
     for at in sorted({where(case) for case in cases}):
