@@ -1,8 +1,9 @@
 /*
  * reclaim - give ranges of files back to the file system (see reclaim.h)
  *
- * Runs are discarded from their beginning to their end, so there is about one range for each run of
- * the merge at a time: a short list, searched from one end to the other.
+ * Runs are discarded from their beginning to their end, so at a time there is about one range for
+ * each run that is merged, and for each range of the merge: a list that is searched from one end to
+ * the other.
  */
 #include "io/store/reclaim.h"
 
@@ -12,7 +13,8 @@
 
 #include "src/base/thread.h"
 
-enum { MOST_RANGES = 256 };
+/* If there are more, holes become smaller than they could be. */
+enum { MOST_RANGES = 1024 };
 
 struct range {
 	uint32_t file;
@@ -29,8 +31,8 @@ struct reclaim {
 	/* Under the lock. */
 	struct range ranges[MOST_RANGES];
 	size_t n_ranges;
-	size_t n_punching; /* ranges that were taken off the list, and are not given back yet */
-	uint64_t pending_nbytes, lag_nbytes;
+	uint64_t pending_nbytes; /* those being punched, too */
+	struct reclaim_lag lag;
 	bool has_thread, closing;
 	pthread_t thread;
 };
@@ -76,13 +78,11 @@ static void punch_largest(struct reclaim *reclaim)
 			largest = &reclaim->ranges[i];
 	range = *largest;
 	*largest = reclaim->ranges[--reclaim->n_ranges];
-	reclaim->n_punching++;
 
 	pthread_mutex_unlock(&reclaim->lock);
 	reclaim->punch(reclaim->context, range.file, range.offset, range.nbytes);
 	pthread_mutex_lock(&reclaim->lock);
 
-	reclaim->n_punching--;
 	reclaim->pending_nbytes -= range.nbytes;
 	pthread_cond_broadcast(&reclaim->changed);
 }
@@ -93,7 +93,7 @@ static void *reclaim_main(void *argument)
 
 	pthread_mutex_lock(&reclaim->lock);
 	while (!reclaim->closing) {
-		if (reclaim->n_ranges > 0 && reclaim->pending_nbytes > reclaim->lag_nbytes)
+		if (reclaim->n_ranges > 0 && reclaim->pending_nbytes > reclaim->lag.usual_nbytes)
 			punch_largest(reclaim);
 		else
 			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
@@ -123,38 +123,41 @@ static void enter_range(struct reclaim *reclaim, struct range range)
 	reclaim->ranges[reclaim->n_ranges++] = range;
 }
 
+/* Under the lock. */
+static void punch_until(struct reclaim *reclaim, uint64_t nbytes)
+{
+	while (reclaim->pending_nbytes > nbytes) {
+		if (reclaim->n_ranges > 0)
+			punch_largest(reclaim);
+		else
+			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
+	}
+}
+
 void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 uint64_t lag_nbytes)
+		 struct reclaim_lag lag)
 {
 	pthread_mutex_lock(&reclaim->lock);
 	while (reclaim->n_ranges == MOST_RANGES)
 		punch_largest(reclaim);
 	enter_range(reclaim, (struct range){ .file = file, .offset = offset, .nbytes = nbytes });
 	reclaim->pending_nbytes += nbytes;
-	reclaim->lag_nbytes = lag_nbytes;
+	reclaim->lag = lag;
 	if (!reclaim->has_thread)
 		reclaim->has_thread = thread_start(reclaim_main, reclaim, 0, &reclaim->thread) == 0;
-	if (reclaim->pending_nbytes > lag_nbytes)
+	if (reclaim->pending_nbytes > lag.usual_nbytes)
 		pthread_cond_broadcast(&reclaim->changed);
-	while (reclaim->pending_nbytes > (reclaim->has_thread ? 2 : 1) * lag_nbytes) {
-		if (reclaim->n_ranges > 0)
-			punch_largest(reclaim);
-		else
-			pthread_cond_wait(&reclaim->changed, &reclaim->lock);
-	}
+	punch_until(reclaim, reclaim->has_thread ? lag.most_nbytes : lag.usual_nbytes);
 	pthread_mutex_unlock(&reclaim->lock);
 }
 
-bool reclaim_drain(struct reclaim *reclaim)
+bool reclaim_until(struct reclaim *reclaim, uint64_t nbytes)
 {
-	bool any;
+	bool is_more;
 
 	pthread_mutex_lock(&reclaim->lock);
-	any = reclaim->pending_nbytes > 0;
-	while (reclaim->n_ranges > 0)
-		punch_largest(reclaim);
-	while (reclaim->n_punching > 0)
-		pthread_cond_wait(&reclaim->changed, &reclaim->lock);
+	is_more = reclaim->pending_nbytes > nbytes;
+	punch_until(reclaim, nbytes);
 	pthread_mutex_unlock(&reclaim->lock);
-	return any;
+	return is_more;
 }

@@ -6,9 +6,10 @@
  * passed spends more time on that than on reading. So ranges are collected, neighbours become one
  * range, and a thread punches the largest one as soon as more than a little is pending.
  *
- * The lag is how much that is: a bound on space that is no longer needed and still taken. Who adds
- * faster than the thread can punch has to punch as well, or to wait for it, so twice the lag is the
- * most.
+ * The lag is how much that is, and how much may be pending at most: a bound on space that is no
+ * longer needed and still taken. Who adds faster than the thread can punch has to punch as well, or
+ * to wait for it. A merge in many ranges has a place in each run for each range, so a small lag
+ * means small holes: the more may be pending, the larger they become, until the thread keeps up.
  *
  * Nothing here prints. Thread-safe.
  */
@@ -28,9 +29,14 @@ int reclaim_open(reclaim_punch *punch, void *context, struct reclaim **ret_recla
 /* What is still pending is dropped: the files are closed anyway. NULL is fine. */
 void reclaim_close(struct reclaim *reclaim);
 
-/* The range is no longer needed; from now on at most lag_nbytes or so may be pending. */
-void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64_t nbytes,
-		 uint64_t lag_nbytes);
+struct reclaim_lag {
+	uint64_t usual_nbytes; /* the thread punches as long as more is pending */
+	uint64_t most_nbytes;  /* so does who adds; not less */
+};
 
-/* Give back everything that is pending. Returns whether there was anything. */
-bool reclaim_drain(struct reclaim *reclaim);
+/* The range is no longer needed; from now on so much may be pending. */
+void reclaim_add(struct reclaim *reclaim, uint32_t file, uint64_t offset, uint64_t nbytes,
+		 struct reclaim_lag lag);
+
+/* Give back until no more than that is pending. Returns whether there was more. */
+bool reclaim_until(struct reclaim *reclaim, uint64_t nbytes);

@@ -11,14 +11,6 @@
 #include "io/store/spill_inside.h"
 #include "src/base/messages.h"
 
-/*
- * Space that is discarded and not yet given back may come to about this part of the most that was
- * stored, and to twice that at worst. Some MiB are nothing to any disk, and more than some hundred
- * save no time any more.
- */
-enum { LAG_PART = 128 };
-static const uint64_t least_lag_nbytes = UINT64_C(4) << 20, most_lag_nbytes = UINT64_C(256) << 20;
-
 static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
 {
 	struct spill *spill = context;
@@ -175,7 +167,7 @@ void spill_close(struct spill *spill)
 	if (!spill)
 		return;
 	if (spill->is_kept)
-		reclaim_drain(spill->reclaim);
+		reclaim_until(spill->reclaim, 0);
 	reclaim_close(spill->reclaim);
 	io_queue_close(spill->queue);
 	for (size_t i = 0; i < spill->n_files; i++)
@@ -246,15 +238,6 @@ struct spill_traffic spill_traffic(const struct spill *spill)
 				       .read_nbytes = atomic_load(&spill->read_nbytes) };
 }
 
-uint64_t spill_lag_nbytes(uint64_t peak_nbytes)
-{
-	const uint64_t lag = peak_nbytes / LAG_PART;
-
-	if (lag < least_lag_nbytes)
-		return least_lag_nbytes;
-	return lag < most_lag_nbytes ? lag : most_lag_nbytes;
-}
-
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
 	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
@@ -266,7 +249,7 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 		return;
 	}
 	reclaim_add(spill->reclaim, extent.file, extent.offset, extent.nbytes,
-		    spill_lag_nbytes(spill_peak_nbytes(spill)));
+		    spill_lag(spill, &spill->files[extent.file], extent.nbytes));
 }
 
 size_t spill_n_places(const struct spill *spill)
@@ -304,7 +287,7 @@ uint64_t spill_taken_nbytes(struct spill *spill)
 
 uint64_t spill_used_nbytes(struct spill *spill)
 {
-	reclaim_drain(spill->reclaim);
+	reclaim_until(spill->reclaim, 0);
 	return spill_taken_nbytes(spill);
 }
 

@@ -27,6 +27,8 @@ struct spill_file {
 	uint64_t written_nbytes;   /* ever */
 	uint64_t busy_ns;          /* that it took */
 	int full;                  /* since the last discard: why, a negative errno; 0: it is not */
+	uint64_t room_nbytes;      /* that there was when that was looked at last ... */
+	uint64_t trusted_nbytes;   /* ... which is done again when so much has been discarded */
 };
 
 /* It is not created yet. The directory's name must outlive it. */

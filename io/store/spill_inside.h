@@ -3,6 +3,7 @@
  *
  *	spill.c		the face: what is opened, stored, read, given back, and noted
  *	spill_room.c	which file has room for an extent, and what if none has
+ *	spill_lag.c	how much of what was given back may still be taken
  */
 #pragma once
 
@@ -42,6 +43,21 @@ struct spill {
 static inline uint64_t spill_pages_up(uint64_t nbytes)
 {
 	return (nbytes + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
+}
+
+/* With nbytes of the file that are given back now: how much of all that may still be taken. */
+struct reclaim_lag spill_lag(struct spill *spill, struct spill_file *f, uint64_t nbytes);
+
+/*
+ * Under the lock, which is let go while there is something to wait for: what may wait to be given
+ * back only because there is room does not make the peak higher when nbytes are taken.
+ */
+void spill_spare_peak(struct spill *spill, uint64_t nbytes);
+
+/* Of the limit, which a spill that is taken up may have passed already. */
+static inline uint64_t spill_left_nbytes(const struct spill *spill, uint64_t used_nbytes)
+{
+	return spill->limit_nbytes > used_nbytes ? spill->limit_nbytes - used_nbytes : 0;
 }
 
 /* As spill_write(), in a file. */

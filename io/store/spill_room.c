@@ -36,12 +36,6 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 	return best;
 }
 
-/* Of the limit, which a spill that is taken up may have passed already. */
-static uint64_t left_nbytes(const struct spill *spill, uint64_t used_nbytes)
-{
-	return spill->limit_nbytes > used_nbytes ? spill->limit_nbytes - used_nbytes : 0;
-}
-
 /* A disk that is full says more than a file that may not grow. */
 static int why_full(const struct spill *spill)
 {
@@ -98,13 +92,13 @@ static int find_room(struct spill *spill, uint64_t nbytes, struct spill_file **r
 	bool any_discarded;
 
 	do {
-		const bool within_limit = left_nbytes(spill, spill->used_nbytes) >= nbytes;
+		const bool within_limit = spill_left_nbytes(spill, spill->used_nbytes) >= nbytes;
 
 		*ret_file = choose_file(spill, nbytes);
 		if (within_limit && *ret_file)
 			return 0;
 		pthread_mutex_unlock(&spill->lock);
-		any_discarded = reclaim_drain(spill->reclaim);
+		any_discarded = reclaim_until(spill->reclaim, 0);
 		pthread_mutex_lock(&spill->lock);
 		/* It may be that what was discarded came back before there was nothing to drain. */
 	} while (any_discarded || (!*ret_file && choose_file(spill, nbytes)));
@@ -116,8 +110,10 @@ static int reserve(struct spill *spill, size_t nbytes, struct spill_extent *ret_
 {
 	const uint64_t taken_nbytes = spill_pages_up(nbytes);
 	struct spill_file *f;
-	int r = find_room(spill, taken_nbytes, &f);
+	int r;
 
+	spill_spare_peak(spill, taken_nbytes);
+	r = find_room(spill, taken_nbytes, &f);
 	if (r < 0)
 		return r;
 	if (f->file.fd < 0)
@@ -199,7 +195,7 @@ static bool shares_file_system(const struct spill *spill, size_t i, dev_t device
 
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 {
-	const uint64_t allowed = left_nbytes(spill, spill_used_nbytes(spill));
+	const uint64_t allowed = spill_left_nbytes(spill, spill_used_nbytes(spill));
 	uint64_t nbytes = 0;
 
 	for (size_t i = 0; i < spill->n_directories; i++) {

@@ -83,6 +83,8 @@ static int faulty_fallocate(int fd, int mode, off_t offset, off_t nbytes)
 {
 	const bool is_punch = mode & FALLOC_FL_PUNCH_HOLE;
 
+	if (is_punch && faults.at_punch)
+		faults.at_punch();
 	if (is_punch)
 		atomic_fetch_add(&faults.n_punches, 1);
 	else if ((uint64_t)nbytes > atomic_load(&faults.most_preallocated_nbytes))

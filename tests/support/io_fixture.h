@@ -40,6 +40,7 @@ extern struct io_faults {
 	int unlink_errno, setxattr_errno;
 	int first_fsync_errno;  /* of the first alone */
 	void (*at_fsync)(void); /* called before each; NULL: nothing */
+	void (*at_punch)(void); /* the same */
 
 	/* What was seen. */
 	atomic_uint n_transfers;

@@ -31,6 +31,12 @@ static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes
 	atomic_fetch_add(&disk->punched_nbytes, nbytes);
 }
 
+/* As many bytes may be pending, and twice that. */
+static struct reclaim_lag lag_of(uint64_t nbytes)
+{
+	return (struct reclaim_lag){ .usual_nbytes = nbytes, .most_nbytes = 2 * nbytes };
+}
+
 static struct reclaim *open_reclaim(struct disk *disk)
 {
 	struct reclaim *reclaim;
@@ -52,9 +58,9 @@ static void *use(void *argument)
 	struct user *user = argument;
 
 	if (user->drains)
-		reclaim_drain(user->reclaim);
+		reclaim_until(user->reclaim, 0);
 	else
-		reclaim_add(user->reclaim, 0, 1000, 10, 1);
+		reclaim_add(user->reclaim, 0, 1000, 10, lag_of(1));
 	user->seen_nbytes = atomic_load(&user->disk->punched_nbytes);
 	return NULL;
 }
@@ -66,7 +72,7 @@ static void assert_waits_for_the_disk(bool drains, uint64_t expected_nbytes)
 	struct user user = { .reclaim = open_reclaim(&disk), .disk = &disk, .drains = drains };
 	pthread_t thread;
 
-	reclaim_add(user.reclaim, 0, 0, 10, 5);
+	reclaim_add(user.reclaim, 0, 0, 10, lag_of(5));
 	assert_true(gate_pass(&disk.begun));
 	assert_int_equal(pthread_create(&thread, NULL, use, &user), 0);
 	gate_open(&disk.gate, 2);
@@ -87,6 +93,42 @@ static void adding_waits_when_too_much_is_pending(void **state)
 	assert_waits_for_the_disk(false, 20);
 }
 
+/* The thread is at the first ten bytes all the while, so waiting would be without an end. */
+static void adding_does_not_wait_for_less_than_the_most(void **state)
+{
+	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
+	struct reclaim *reclaim = open_reclaim(&disk);
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++) {
+		const struct reclaim_lag lag = { .usual_nbytes = 1, .most_nbytes = 100 };
+
+		reclaim_add(reclaim, 0, i * 20, 10, lag);
+		assert_true(i > 0 || gate_pass(&disk.begun));
+	}
+	assert_int_equal(disk.punched_nbytes, 0);
+	gate_open(&disk.gate, 10);
+	reclaim_until(reclaim, 0);
+	assert_int_equal(disk.punched_nbytes, 100);
+	reclaim_close(reclaim);
+}
+
+static void no_more_is_given_back_than_asked_for(void **state)
+{
+	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
+	struct reclaim *reclaim = open_reclaim(&disk);
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		reclaim_add(reclaim, 0, i * 20, 10, lag_of(1000));
+	gate_open(&disk.gate, 10);
+	assert_true(reclaim_until(reclaim, 65));
+	assert_int_equal(disk.punched_nbytes, 40);
+	assert_false(reclaim_until(reclaim, 60));
+	assert_int_equal(disk.punched_nbytes, 40);
+	reclaim_close(reclaim);
+}
+
 static void neighbours_are_given_back_as_one(void **state)
 {
 	struct disk disk = { .begun = GATE_CLOSED, .gate = GATE_CLOSED };
@@ -94,17 +136,17 @@ static void neighbours_are_given_back_as_one(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
-		reclaim_add(reclaim, 0, i * 10, 10, 1000);
+		reclaim_add(reclaim, 0, i * 10, 10, lag_of(1000));
 	gate_open(&disk.gate, 1);
-	assert_true(reclaim_drain(reclaim));
+	assert_true(reclaim_until(reclaim, 0));
 	assert_int_equal(disk.punched_nbytes, 100);
-	assert_false(reclaim_drain(reclaim));
+	assert_false(reclaim_until(reclaim, 0));
 	reclaim_close(reclaim);
 	reclaim_close(NULL);
 }
 
 /* Which of many ranges of ten bytes have been given back. */
-enum { MANY = 1000, DISTANCE = 20 };
+enum { MANY = 4000, MOST = 1024, DISTANCE = 20 };
 
 struct ranges {
 	atomic_uint n_punched;
@@ -121,7 +163,7 @@ static void count_range(void *context, uint32_t file, uint64_t offset, uint64_t 
 	atomic_fetch_add(&ranges->n_punched, 1);
 }
 
-/* The list has room for 256: for each one more, another is given back at once. */
+/* The list has room for MOST: for each one more, another is given back at once. */
 static void ranges_without_neighbours_are_no_more_than_the_list_holds(void **state)
 {
 	struct ranges ranges = { 0 };
@@ -130,10 +172,10 @@ static void ranges_without_neighbours_are_no_more_than_the_list_holds(void **sta
 	(void)state;
 	assert_int_equal(reclaim_open(count_range, &ranges, &reclaim), 0);
 	for (uint64_t i = 0; i < MANY; i++) {
-		reclaim_add(reclaim, 7, i * DISTANCE, 10, UINT64_C(1) << 40);
-		assert_int_equal(ranges.n_punched, i < 256 ? 0 : i - 255);
+		reclaim_add(reclaim, 7, i * DISTANCE, 10, lag_of(UINT64_C(1) << 40));
+		assert_int_equal(ranges.n_punched, i < MOST ? 0 : i - MOST + 1);
 	}
-	assert_true(reclaim_drain(reclaim));
+	assert_true(reclaim_until(reclaim, 0));
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(ranges.times[i], 1);
 	reclaim_close(reclaim);
@@ -144,6 +186,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drain_waits_for_what_is_being_given_back),
 		cmocka_unit_test(adding_waits_when_too_much_is_pending),
+		cmocka_unit_test(adding_does_not_wait_for_less_than_the_most),
+		cmocka_unit_test(no_more_is_given_back_than_asked_for),
 		cmocka_unit_test(neighbours_are_given_back_as_one),
 		cmocka_unit_test(ranges_without_neighbours_are_no_more_than_the_list_holds),
 	};

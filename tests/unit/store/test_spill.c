@@ -2,9 +2,12 @@
  * test_spill - temporary space is nameless, bounded, spread, and given back
  */
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 
 #include "src/base/thread.h"
+#include "tests/support/gate.h"
 #include "tests/support/spill_fixture.h"
 
 static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)
@@ -335,6 +338,113 @@ static void little_of_what_is_discarded_stays(void **state)
 	spill_close(spill);
 }
 
+/* How much is free on every disk. */
+static uint64_t free_nbytes = UINT64_MAX;
+
+int __real_fstatvfs64(int fd, struct statvfs *space);
+int __wrap_fstatvfs64(int fd, struct statvfs *space);
+int __wrap_fstatvfs64(int fd, struct statvfs *space)
+{
+	const int r = __real_fstatvfs64(fd, space);
+
+	space->f_frsize = 1;
+	space->f_bavail = free_nbytes;
+	return r;
+}
+
+/* The first hole takes until the gate is open, the others no time. */
+static struct gate hole;
+static atomic_bool is_punching;
+
+static void punch_slowly_once(void)
+{
+	if (!atomic_exchange(&is_punching, true) && !gate_pass(&hole))
+		abort();
+}
+
+/* Of so many extents, how many bytes may wait where room may be short, and extents where not. */
+enum { N_MANY = 1000, ALL = N_MANY * N_IN_PAGES, LITTLE = 8 << 20, MUCH = N_MANY / 8 };
+
+/* A spill of so many extents, with so much room on the disk; a hole is about to be punched. */
+static struct spill *open_busy_spill(uint64_t limit_nbytes, uint64_t room_nbytes,
+				     struct spill_extent *ret_extents)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, limit_nbytes);
+
+	for (int i = 0; i < N_MANY; i++)
+		ret_extents[i] = store_bytes(spill, N);
+	hole = (struct gate)GATE_CLOSED;
+	is_punching = false;
+	faults.at_punch = punch_slowly_once;
+	free_nbytes = room_nbytes;
+	return spill;
+}
+
+/* Of every two extents one, so that none has a neighbour; and the thread is at the first hole. */
+static void discard_many(struct spill *spill, const struct spill_extent *extents)
+{
+	for (int i = 0; i < MUCH; i++)
+		spill_discard(spill, extents[2 * i]);
+	while (!is_punching)
+		sched_yield();
+}
+
+static void nobody_waits_for_holes_where_there_is_plenty_of_room(void **state)
+{
+	static struct spill_extent extents[N_MANY];
+	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL, extents);
+
+	(void)state;
+	discard_many(spill, extents);
+	gate_open(&hole, 1);
+	assert_int_equal(spill_used_nbytes(spill), (N_MANY - MUCH) * N_IN_PAGES);
+	spill_close(spill);
+}
+
+/* So much is there at any time, when one has said that it is given back. */
+static void assert_little_waits(struct spill *spill, const struct spill_extent *extents)
+{
+	gate_open(&hole, 1);
+	for (int i = 0; i < MUCH; i++) {
+		spill_discard(spill, extents[2 * i]);
+		assert_true(spill_taken_nbytes(spill) <=
+			    (uint64_t)(N_MANY - 1 - i) * N_IN_PAGES + LITTLE);
+	}
+	spill_close(spill);
+}
+
+static void little_waits_where_there_is_less_room(void **state)
+{
+	static struct spill_extent extents[N_MANY];
+
+	(void)state;
+	assert_little_waits(open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL - 1, extents),
+			    extents);
+}
+
+static void little_waits_where_the_limit_is_near(void **state)
+{
+	static struct spill_extent extents[N_MANY];
+
+	(void)state;
+	assert_little_waits(open_busy_spill(UINT64_C(3) * ALL - 1, UINT64_MAX, extents), extents);
+}
+
+static void what_waits_does_not_make_the_most_that_is_taken_more(void **state)
+{
+	static struct spill_extent extents[N_MANY];
+	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_MAX, extents);
+
+	(void)state;
+	discard_many(spill, extents);
+	for (int i = 0; i < MUCH - LITTLE / N_IN_PAGES - 1; i++)
+		store_bytes(spill, N);
+	assert_int_equal(spill_peak_nbytes(spill), ALL);
+	gate_open(&hole, 1);
+	spill_close(spill);
+}
+
 static void neighbours_are_given_back_together(void **state)
 {
 	const char *const directories[] = { fixture_directory };
@@ -404,6 +514,10 @@ int main(void)
 		FIXTURE(what_is_discarded_is_given_back_before_the_limit_is_passed),
 		FIXTURE(discarded_space_returns_to_the_disk),
 		FIXTURE(little_of_what_is_discarded_stays),
+		FIXTURE(nobody_waits_for_holes_where_there_is_plenty_of_room),
+		FIXTURE(little_waits_where_there_is_less_room),
+		FIXTURE(little_waits_where_the_limit_is_near),
+		FIXTURE(what_waits_does_not_make_the_most_that_is_taken_more),
 		FIXTURE(neighbours_are_given_back_together),
 		FIXTURE(space_that_cannot_be_given_back_stays_in_use),
 		FIXTURE(directories_of_one_disk_count_once),
