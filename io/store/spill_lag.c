@@ -45,7 +45,7 @@ static void find_room(struct spill *spill, struct spill_file *f)
 	const uint64_t there = free_nbytes(&f->file);
 
 	pthread_mutex_lock(&spill->lock);
-	f->room_nbytes = spill_left_nbytes(spill, spill->used_nbytes);
+	f->room_nbytes = spill_left_nbytes(spill, spill->peak_nbytes);
 	if (f->room_nbytes > there)
 		f->room_nbytes = there;
 	f->trusted_nbytes = trusted_nbytes;
