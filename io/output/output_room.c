@@ -77,7 +77,7 @@ int output_expect(struct output *output, uint64_t nbytes)
 
 void output_expect_late(struct output *output, uint64_t nbytes)
 {
-	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
+	uint64_t free_nbytes = reservation_free_nbytes(&output->target.file, 0);
 
 	if (!can_reserve(output, nbytes) || free_nbytes < nbytes)
 		return;
@@ -89,7 +89,7 @@ void output_expect_late(struct output *output, uint64_t nbytes)
 
 int output_check_room(const struct output *output, uint64_t nbytes)
 {
-	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file);
+	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file, nbytes);
 
 	if (output->target.is_ordered || nbytes <= free_nbytes ||
 	    !reservation_is_real(&output->target.file))
@@ -104,5 +104,5 @@ enum { AMPLE_TIMES = 4 };
 
 bool output_has_ample_room(const struct output *output, uint64_t nbytes)
 {
-	return reservation_free_nbytes(&output->target.file) / AMPLE_TIMES >= nbytes;
+	return reservation_free_nbytes(&output->target.file, 0) / AMPLE_TIMES >= nbytes;
 }

@@ -8,6 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/file/free_space.h"
+
 enum {
 	STEPS = 512,
 	MOST_STEPS = 64 << 10, /* of the largest files: each is remembered */
@@ -56,13 +58,24 @@ static int reserve_step(struct reservation *reservation, uint64_t step)
 	return 0;
 }
 
-uint64_t reservation_free_nbytes(const struct file *file)
+static uint64_t free_nbytes_now(const struct file *file)
 {
 	struct statvfs space;
 
 	if (fstatvfs(file->fd, &space) < 0 || space.f_blocks == 0)
 		return UINT64_MAX;
 	return (uint64_t)(geteuid() == 0 ? space.f_bfree : space.f_bavail) * space.f_frsize;
+}
+
+uint64_t reservation_free_nbytes(const struct file *file, uint64_t wanted_nbytes)
+{
+	struct free_space_looks looks = { 0 };
+	uint64_t nbytes;
+
+	do
+		nbytes = free_nbytes_now(file);
+	while (free_space_may_grow(&looks, nbytes, wanted_nbytes));
+	return nbytes;
 }
 
 /* Of a file that is empty. */
@@ -92,7 +105,7 @@ static bool is_real_behind(const struct file *file, uint64_t end)
 int reservation_try_behind(const struct file *file, uint64_t end, uint64_t nbytes,
 			   uint64_t *ret_free_nbytes)
 {
-	*ret_free_nbytes = reservation_free_nbytes(file);
+	*ret_free_nbytes = reservation_free_nbytes(file, nbytes);
 	return *ret_free_nbytes < nbytes && is_real_behind(file, end) ? -ENOSPC : 0;
 }
 
@@ -114,7 +127,7 @@ static int begin(struct reservation *reservation, const struct file *file, uint6
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
-	const uint64_t free_nbytes = reservation_free_nbytes(file);
+	const uint64_t free_nbytes = reservation_free_nbytes(file, total_nbytes);
 	const bool is_short = free_nbytes < total_nbytes;
 	uint64_t nbytes;
 	int r;

@@ -35,8 +35,11 @@ struct reservation {
 	uint64_t extended_nbytes; /* what the file has been extended to, from the base */
 };
 
-/* Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. */
-uint64_t reservation_free_nbytes(const struct file *file);
+/*
+ * Bytes that we may still write to the file's disk; UINT64_MAX if it does not say. If that is less
+ * than is wanted, it is looked at again for a while (free_space.h).
+ */
+uint64_t reservation_free_nbytes(const struct file *file, uint64_t wanted_nbytes);
 
 /* Can the file system of an empty file reserve? Then it keeps what it is given as it is. */
 bool reservation_is_real(const struct file *file);

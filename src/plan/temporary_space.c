@@ -5,17 +5,22 @@
 
 #include <errno.h>
 
+#include "io/file/free_space.h"
 #include "src/base/messages.h"
 #include "src/base/size.h"
 #include "src/plan/job.h"
 #include "src/plan/spec.h"
 
-/* Bytes that can be stored, with those that are. */
+/* Bytes that can be stored, with those that are: if that is not enough, not only for a moment. */
 static int find_available(const struct job *job, uint64_t *ret_nbytes)
 {
-	int r = spill_free_nbytes(job->spill, ret_nbytes);
+	struct free_space_looks looks = { 0 };
+	int r;
 
-	*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(job->spill);
+	do {
+		r = spill_free_nbytes(job->spill, ret_nbytes);
+		*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(job->spill);
+	} while (r == 0 && free_space_may_grow(&looks, *ret_nbytes, job->plan.temporary_nbytes));
 	return r;
 }
 

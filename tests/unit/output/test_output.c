@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 #include "io/file/direct.h"
@@ -224,6 +225,42 @@ static void output_by_both_ways_is_the_same(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_holds(path_of("long"), long_data, LONG));
 	free(long_data);
+}
+
+/* What is free at the first looks, and afterwards. */
+static struct {
+	unsigned n_looks, n_before;
+	uint64_t before_nbytes, nbytes;
+} disk;
+
+int __real_fstatvfs64(int fd, struct statvfs *space);
+int __wrap_fstatvfs64(int fd, struct statvfs *space);
+int __wrap_fstatvfs64(int fd, struct statvfs *space)
+{
+	const int r = __real_fstatvfs64(fd, space);
+
+	if (disk.nbytes == 0)
+		return r;
+	space->f_frsize = 1;
+	space->f_bfree = space->f_bavail =
+		disk.n_looks++ < disk.n_before ? disk.before_nbytes : disk.nbytes;
+	return r;
+}
+
+/* As XFS does with that of files that were just removed. */
+static void space_may_come_a_moment_later(void **state)
+{
+	struct output *output;
+
+	(void)state;
+	disk.n_before = 2;
+	disk.before_nbytes = N - 1;
+	disk.nbytes = N;
+	output = open_output(path_of("new"), N);
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	assert_true(disk.n_looks >= 3);
+	disk.nbytes = 0;
 }
 
 static void excess_reservation_is_cut(void **state)
@@ -1016,6 +1053,7 @@ int main(void)
 		FIXTURE(large_writes_are_direct_if_memory_lies_as_the_file),
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 		FIXTURE(output_by_both_ways_is_the_same),
+		FIXTURE(space_may_come_a_moment_later),
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(what_several_write_may_go_through_mappings),
 		FIXTURE(other_output_does_not_go_through_mappings),
