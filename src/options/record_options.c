@@ -41,9 +41,21 @@ static int refuse_type(const char *option, const char *argument, const char *typ
 		option, begin, of, end, type);
 }
 
+static bool is_descending(const char *type)
+{
+	const size_t n = strlen(type);
+
+	return n > 2 && strcmp(type + n - 2, ":r") == 0;
+}
+
 /* What stands behind a type that there is. */
 static int refuse_order(const char *option, const char *argument, const char *type, size_t n)
 {
+	if (type == argument && is_descending(type))
+		return fail(-EINVAL,
+			    "%s: '%s': :r is for keys: -r, --reverse sorts all of it in descending "
+			    "order",
+			    option, argument);
 	return fail(-EINVAL,
 		    "%s: '%s': %s cannot follow %.*s: what can is :n or :t, the order of floats, "
 		    "complex numbers and times, numpy's or the total one, and then, for a key, :r, "
@@ -169,7 +181,7 @@ static int parse_place(const struct option_spec *spec, const char *argument, str
 		return fail(-EINVAL, "%s: '%s': the order of numbers stands before :r, %.*s:%c:r",
 			    option_spell(spec, spelling), argument, (int)(type - argument - 1),
 			    argument, type[2]);
-	descending = n > 2 && strcmp(type + n - 2, ":r") == 0;
+	descending = is_descending(type);
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)
 		return r;

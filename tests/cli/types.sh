@@ -42,6 +42,7 @@ for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
 done
 refuses ':n cannot follow u64' -t u64:n input
 refuses ':x cannot follow f64' -t f64:x input
+refuses '-r, --reverse sorts all of it' -t f64:r input
 
 claim 'le may be written out'
 generate -n 100 -t i32 -o input
