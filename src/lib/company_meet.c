@@ -64,21 +64,6 @@ static int say(const struct ranks *ranks, const struct difference *difference)
 		    option, difference->is, difference->was, host);
 }
 
-/* Of several that differ the first one says so, and the others wait to be ended. */
-static int tell_once(struct ranks *ranks, const struct difference *difference)
-{
-	const unsigned none = ranks_size(ranks);
-	uint64_t first = difference ? ranks_rank(ranks) : none;
-	int r = ranks_least(ranks, &first, 1, 1);
-
-	if (r < 0 || first == none)
-		return r;
-	if (first == ranks_rank(ranks))
-		return say(ranks, difference);
-	ranks_barrier(ranks);
-	return -ECANCELED;
-}
-
 static int compare(struct ranks *ranks, const struct description *own)
 {
 	struct description first;
@@ -89,7 +74,8 @@ static int compare(struct ranks *ranks, const struct description *own)
 	if (r < 0)
 		return r;
 	differs = description_differs(&first, own, ACCEPT_NONE, &difference);
-	r = tell_once(ranks, differs ? &difference : NULL);
+	r = share_speak_first(ranks, differs);
+	r = r > 0 ? say(ranks, &difference) : r;
 	free(first.text);
 	return r;
 }

@@ -36,6 +36,20 @@ int share_agree_with_first(struct ranks *ranks, int r)
 	return failed ? -ECANCELED : 0;
 }
 
+int share_speak_first(struct ranks *ranks, bool complains)
+{
+	const uint64_t none = ranks_size(ranks);
+	uint64_t first = complains ? ranks_rank(ranks) : none;
+	int r = ranks_least(ranks, &first, 1, 1);
+
+	if (r < 0 || first == none)
+		return r;
+	if (first == ranks_rank(ranks))
+		return 1;
+	ranks_barrier(ranks);
+	return -ECANCELED;
+}
+
 static int agree_with_first(const struct sort *sort, int r)
 {
 	return share_agree_with_first(ranks_of(sort), r);
@@ -114,27 +128,34 @@ int share_receive_description(struct ranks *ranks, const struct description *own
 	return r;
 }
 
-static int compare_descriptions(const struct sort_spec *spec, const struct description *first,
-				const struct description *own)
+static int say_difference(const struct sort_spec *spec, const struct difference *it)
 {
 	const char *host = ranks_host(spec->ranks, 0);
-	struct difference difference;
 
-	if (!description_differs(first, own, ACCEPT_NONE, &difference))
-		return 0;
-	if (difference.input)
+	if (it->input)
 		return fail(-EINVAL,
 			    "%s is another file here than the first rank's, on %s, or has changed: "
 			    "here '%s', there '%s'; all ranks must see the same inputs",
-			    difference.input, host, difference.is, difference.was);
-	if (difference.is_place)
+			    it->input, host, it->is, it->was);
+	if (it->is_place)
 		return fail(-EINVAL,
 			    "%s is in another directory here than the first rank's, on %s: here "
 			    "'%s', there '%s'; all ranks must see the same directory",
-			    spec->output_path, host, difference.is, difference.was);
+			    spec->output_path, host, it->is, it->was);
 	return fail(-EINVAL,
-		    "sorts something else than the first rank, on %s: its %s is '%s', and not '%s'",
-		    host, difference.name, difference.is, difference.was);
+		    "sorts something else than the first rank, on %s: %s: here '%s', there '%s'; "
+		    "all ranks must be asked for the same",
+		    host, it->name, it->is, it->was);
+}
+
+static int compare_descriptions(const struct sort_spec *spec, const struct description *first,
+				const struct description *own)
+{
+	struct difference difference;
+	const bool differs = description_differs(first, own, ACCEPT_NONE, &difference);
+	const int r = share_speak_first(spec->ranks, differs);
+
+	return r > 0 ? say_difference(spec, &difference) : r;
 }
 
 static int check_same(const struct sort_spec *spec)

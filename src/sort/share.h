@@ -32,6 +32,12 @@ struct description;
  */
 int share_agree_with_first(struct ranks *ranks, int r);
 
+/*
+ * Of ranks that all have something to complain of the first one is to say so: 1 if this is it, 0 if
+ * there is none. -ECANCELED if it is another; that one ends all, and has had the time to speak.
+ */
+int share_speak_first(struct ranks *ranks, bool complains);
+
 /* The first rank's description, where each has its own; for free(). */
 int share_receive_description(struct ranks *ranks, const struct description *own,
 			      struct description *ret_first);

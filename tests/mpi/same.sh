@@ -284,10 +284,11 @@ claim "ranks that are not asked for the same, or see other files, say so"
 for other in 'few -o out/x' 'random -r -o out/x'; do
 	# They are words.
 	# shellcheck disable=SC2086
-	launch -np 2 "$GSORT_MPI" random -o out/x : -np 1 "$GSORT_MPI" $other
+	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
 	grep -q '^gsort: rank 2, .* sorts something else than the first rank' stderr ||
 		broken "$other"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
 	all_gone "$other"
 done
 for job in check merge; do
@@ -297,7 +298,7 @@ for job in check merge; do
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
 	[ "$status" -eq 2 ] || broken "$job: status $status"
-	grep -q "its job is 'sort', and not '$job'" stderr || broken "$job: $(cat stderr)"
+	grep -q "job: here 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
 	all_gone "$job"
 done
 finish
