@@ -134,6 +134,7 @@ int output_open_kept(const struct syscalls *calls, const char *path, uint64_t ex
 	output->is_kept = output->target.replacement;
 	if (r == 0)
 		r = restore(output, kept);
+	output->reservation.to_come_nbytes = output_space_to_come(output, &kept->to_come);
 	if (r == 0)
 		r = output_expect(output, expected_nbytes);
 	if (r < 0) {

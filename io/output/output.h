@@ -82,7 +82,13 @@ int output_expect(struct output *output, uint64_t nbytes);
  * now is not missing yet. Then, and where space cannot be reserved, it is written without.
  */
 void output_expect_late(struct output *output, uint64_t nbytes);
-int output_check_room(const struct output *output, uint64_t nbytes);
+
+/* What will be given back on a device, as stat() names it, while an output is written. */
+struct output_space_to_come {
+	uint64_t device, nbytes;
+};
+int output_check_room(const struct output *output, uint64_t nbytes,
+		      const struct output_space_to_come *to_come);
 
 /* And may it have so many, by the process's limit on the size of files? */
 int output_check_limit(const struct output *output, uint64_t nbytes);
@@ -101,6 +107,7 @@ struct output_kept {
 	const char *name; /* hidden, beside the target; must outlive the output */
 	uint64_t nbytes;  /* that an earlier process has written of it, in one piece or several, */
 	uint64_t end;     /* and where the last of them ends; or 0 */
+	struct output_space_to_come to_come;
 };
 
 /*

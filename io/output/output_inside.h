@@ -59,6 +59,9 @@ struct output {
 struct output *output_make(const struct syscalls *calls, const char *name);
 void output_free(struct output *output);
 
+/* Of it, what comes on the output's device. */
+uint64_t output_space_to_come(const struct output *output, const struct output_space_to_come *it);
+
 /*
  * Wait for all that was written; content that is compressed is complete then, and can be read. 0,
  * or the first failure, which stays.

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "io/file/size_limit.h"
 #include "io/output/output_inside.h"
@@ -87,11 +88,23 @@ void output_expect_late(struct output *output, uint64_t nbytes)
 			  &free_nbytes);
 }
 
-int output_check_room(const struct output *output, uint64_t nbytes)
+uint64_t output_space_to_come(const struct output *output, const struct output_space_to_come *it)
 {
-	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file, nbytes);
+	struct stat status;
 
-	if (output->target.is_ordered || nbytes <= free_nbytes ||
+	return fstat(output->target.file.fd, &status) == 0 && status.st_dev == it->device ?
+		       it->nbytes :
+		       0;
+}
+
+int output_check_room(const struct output *output, uint64_t nbytes,
+		      const struct output_space_to_come *to_come)
+{
+	const uint64_t coming = output_space_to_come(output, to_come);
+	const uint64_t free_nbytes = reservation_free_nbytes(&output->target.file,
+							     nbytes > coming ? nbytes - coming : 0);
+
+	if (output->target.is_ordered || nbytes <= coming || nbytes - coming <= free_nbytes ||
 	    !reservation_is_real(&output->target.file))
 		return 0;
 	return fail(-ENOSPC,

@@ -124,10 +124,33 @@ static int begin(struct reservation *reservation, const struct file *file, uint6
 	return 0;
 }
 
+/* What the file has from the base on: a sort that was killed has left it. */
+static uint64_t own_nbytes(const struct file *file, uint64_t base)
+{
+	struct stat status;
+	uint64_t nbytes;
+
+	if (fstat(file->fd, &status) < 0)
+		return 0;
+	nbytes = (uint64_t)status.st_blocks * 512;
+	return nbytes > base ? nbytes - base : 0;
+}
+
+/* What is free for it, what will be, and what it has. */
+static uint64_t find_room(const struct reservation *reservation, const struct file *file,
+			  uint64_t base, uint64_t total_nbytes)
+{
+	const uint64_t own = own_nbytes(file, base) + reservation->to_come_nbytes;
+	const uint64_t wanted = total_nbytes > own ? total_nbytes - own : 0;
+	const uint64_t free_nbytes = reservation_free_nbytes(file, wanted);
+
+	return free_nbytes < UINT64_MAX - own ? free_nbytes + own : UINT64_MAX;
+}
+
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,
 		      uint64_t total_nbytes, uint64_t *ret_free_nbytes)
 {
-	const uint64_t free_nbytes = reservation_free_nbytes(file, total_nbytes);
+	const uint64_t free_nbytes = find_room(reservation, file, base, total_nbytes);
 	const bool is_short = free_nbytes < total_nbytes;
 	uint64_t nbytes;
 	int r;

@@ -24,8 +24,9 @@
 struct reservation {
 	/* Set at creation. */
 	const struct file *file;
-	uint64_t base;         /* where in the file the first byte goes */
-	uint64_t total_nbytes; /* the most that will be reserved; 0: nothing is */
+	uint64_t to_come_nbytes; /* what others give back of the disk while it is written */
+	uint64_t base;           /* where in the file the first byte goes */
+	uint64_t total_nbytes;   /* the most that will be reserved; 0: nothing is */
 	uint64_t step_nbytes;
 	bool is_real; /* the file system has reserved what it was asked for */
 
@@ -58,7 +59,8 @@ void reservation_destroy(struct reservation *reservation);
 
 /*
  * Prepare for total_nbytes from `base` on, where the file ends; if that has been done before, it
- * stays as it is. Returns 0, or -ENOSPC, without a message, and the number of free bytes: they
+ * stays as it is. What the file has from there on, and to_come_nbytes, which may be set before,
+ * count as free. Returns 0, or -ENOSPC, without a message, and the number of free bytes: they
  * cannot suffice; or -ENOMEM.
  */
 int reservation_start(struct reservation *reservation, const struct file *file, uint64_t base,

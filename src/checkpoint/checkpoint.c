@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "src/base/messages.h"
 #include "src/base/size.h"
@@ -168,18 +169,31 @@ static int note_output(struct checkpoint *checkpoint, const struct output *outpu
 	return checkpoint_append(&checkpoint->files.manifest, RECORD_OUTPUT, &part, 1);
 }
 
+void checkpoint_space_to_come(const struct checkpoint *checkpoint,
+			      struct output_space_to_come *ret_to_come)
+{
+	struct stat runs;
+
+	*ret_to_come = (struct output_space_to_come){ 0 };
+	if (fstat(checkpoint->files.runs.fd, &runs) == 0)
+		*ret_to_come = (struct output_space_to_come){ runs.st_dev,
+							      (uint64_t)runs.st_blocks * 512 };
+}
+
 int checkpoint_open_output(struct checkpoint *checkpoint, uint64_t expected_nbytes,
 			   struct output **ret_output)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	const struct output_kept kept = {
+	struct output_kept kept = {
 		.name = state->header.output_name,
 		.nbytes = checkpoint_state_nbytes(state),
 		.end = checkpoint->spec->header_nbytes + checkpoint_state_end(state),
 	};
-	int r = output_open_kept(checkpoint->io, checkpoint->spec->output_path, expected_nbytes,
-				 &kept, ret_output);
+	int r;
 
+	checkpoint_space_to_come(checkpoint, &kept.to_come);
+	r = output_open_kept(checkpoint->io, checkpoint->spec->output_path, expected_nbytes, &kept,
+			     ret_output);
 	if (r == 0)
 		r = check_output(checkpoint, *ret_output);
 	return r < 0 ? r : note_output(checkpoint, *ret_output);

@@ -34,6 +34,10 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 /* The output is complete and has its name: there is nothing to do but checkpoint_remove(). */
 bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 
+/* What its runs take, which is given back while the output is written. */
+void checkpoint_space_to_come(const struct checkpoint *checkpoint,
+			      struct output_space_to_come *ret_to_come);
+
 /*
  * The output, with what is written of it, which is read again to see that it still is what was
  * written. Returns 0, or a negative errno after a message.

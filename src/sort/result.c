@@ -66,14 +66,17 @@ static int open_parts(struct result *result)
 {
 	const struct sort_spec *spec = result->spec;
 	const uint64_t nbytes = result_expected_nbytes(spec, result->job);
+	struct output_space_to_come to_come = { 0 };
 	int r = part_files_open(result->job->io, spec->output_path, spec->n_part_files,
 				&result->part_files);
 
 	for (uint32_t i = 0; i <= result->n_files && r == 0; i++)
 		r = output_open(result->job->io, part_files_path(result->part_files, i),
 				OUTPUT_SIZE_UNKNOWN, &result->outputs[i]);
+	if (result->checkpoint)
+		checkpoint_space_to_come(result->checkpoint, &to_come);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_room(result->outputs[0], nbytes) :
+		       output_check_room(result->outputs[0], nbytes, &to_come) :
 		       r;
 }
 

@@ -40,6 +40,7 @@ static int begin_one(struct result *result, uint32_t i, const char *path, uint64
 static int begin_parts(struct result *result)
 {
 	const uint64_t nbytes = result_expected_nbytes(result->spec, result->job);
+	const struct output_space_to_come nothing = { 0 }; /* ranks give nothing back */
 	int r = part_files_open(result->job->io, result->spec->output_path, result->n_files,
 				&result->part_files);
 
@@ -51,7 +52,7 @@ static int begin_parts(struct result *result)
 				part_files_path(result->part_files, result->n_files),
 				OUTPUT_SIZE_UNKNOWN, &result->outputs[result->n_files]);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_room(result->outputs[0], nbytes) :
+		       output_check_room(result->outputs[0], nbytes, &nothing) :
 		       r;
 }
 

@@ -718,7 +718,7 @@ static void limit_that_is_passed_already_allows_nothing(void **state)
 
 static struct output *open_kept(uint64_t nbytes)
 {
-	const struct output_kept kept = { ".gsort-kept", nbytes, nbytes };
+	const struct output_kept kept = { .name = ".gsort-kept", .nbytes = nbytes, .end = nbytes };
 	struct output *output;
 
 	assert_int_equal(output_open_kept(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN,
@@ -758,7 +758,7 @@ static void kept_output_is_removed_when_it_is_of_no_use(void **state)
 
 static void kept_output_is_not_what_somebody_put_there(void **state)
 {
-	const struct output_kept kept = { ".gsort-kept", 0, 0 };
+	const struct output_kept kept = { .name = ".gsort-kept" };
 	struct output *output;
 
 	(void)state;
@@ -801,7 +801,7 @@ static void failed_commit_removes_a_kept_output_that_is_of_no_use(void **state)
 /* The time is in the checkpoint, and says whether somebody has changed the output since. */
 static void settled_output_keeps_its_time_of_modification(void **state)
 {
-	const struct output_kept kept = { ".gsort-kept", 0, 0 };
+	const struct output_kept kept = { .name = ".gsort-kept" };
 	struct output *output;
 	struct stat settled, named;
 	struct timespec now;

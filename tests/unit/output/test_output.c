@@ -242,8 +242,8 @@ int __wrap_fstatvfs64(int fd, struct statvfs *space)
 	if (disk.nbytes == 0)
 		return r;
 	space->f_frsize = 1;
-	space->f_bfree = space->f_bavail =
-		disk.n_looks++ < disk.n_before ? disk.before_nbytes : disk.nbytes;
+	space->f_bfree = space->f_bavail = disk.n_looks++ < disk.n_before ? disk.before_nbytes :
+									    disk.nbytes;
 	return r;
 }
 
@@ -260,6 +260,42 @@ static void space_may_come_a_moment_later(void **state)
 	write_data(output);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(disk.n_looks >= 3);
+	disk.nbytes = 0;
+}
+
+/* A kept output of which HAD bytes are written, where a bit less is free than is missing. */
+enum { WANTED = 8 << 20, HAD = 6 << 20 };
+
+static int take_up(struct output_space_to_come to_come)
+{
+	const struct output_kept kept = {
+		.name = ".gsort-kept", .nbytes = HAD, .end = HAD, .to_come = to_come
+	};
+	struct output *output;
+	const int r = output_open_kept(&faulty_calls, path_of("new"), WANTED, &kept, &output);
+
+	if (r == 0)
+		output_abort(output);
+	return r;
+}
+
+static void what_is_taken_up_needs_room_for_the_rest(void **state)
+{
+	static const unsigned char had[HAD];
+	struct stat status;
+
+	(void)state;
+	write_file(path_of(".gsort-kept"), had, HAD);
+	assert_int_equal(stat(path_of(".gsort-kept"), &status), 0);
+	assert_true((uint64_t)status.st_blocks * 512 >= HAD);
+	disk.n_before = 0;
+	disk.nbytes = WANTED - (uint64_t)status.st_blocks * 512;
+	assert_int_equal(take_up((struct output_space_to_come){ 0 }), 0);
+	disk.nbytes--;
+	assert_int_equal(take_up((struct output_space_to_come){ 0 }), -ENOSPC);
+	/* What will be given back is room if it is there, and not elsewhere. */
+	assert_int_equal(take_up((struct output_space_to_come){ status.st_dev, 1 }), 0);
+	assert_int_equal(take_up((struct output_space_to_come){ status.st_dev + 1, 1 }), -ENOSPC);
 	disk.nbytes = 0;
 }
 
@@ -831,12 +867,10 @@ static uint64_t check_shared(uint64_t told_nbytes)
 	uint64_t mapped_nbytes = 0;
 
 	fill_pattern(divided_data, DIVIDED, 2);
-	assert_int_equal(output_open_shared(&faulty_calls, path, told_nbytes, true, NULL,
-					    &outputs[0]),
-			 0);
-	assert_int_equal(output_join(&faulty_calls, path, output_shared_name(outputs[0]),
-				     &outputs[1]),
-			 0);
+	assert_int_equal(
+		output_open_shared(&faulty_calls, path, told_nbytes, true, NULL, &outputs[0]), 0);
+	assert_int_equal(
+		output_join(&faulty_calls, path, output_shared_name(outputs[0]), &outputs[1]), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		if (output_reserves(outputs[0]))
 			output_share(outputs[i], told_nbytes);
@@ -1054,6 +1088,7 @@ int main(void)
 		FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 		FIXTURE(output_by_both_ways_is_the_same),
 		FIXTURE(space_may_come_a_moment_later),
+		FIXTURE(what_is_taken_up_needs_room_for_the_rest),
 		FIXTURE(excess_reservation_is_cut),
 		FIXTURE(what_several_write_may_go_through_mappings),
 		FIXTURE(other_output_does_not_go_through_mappings),
