@@ -147,6 +147,16 @@ static int begin_compressed(struct result *result, uint32_t i)
 						   setup_n_compressors(result->spec));
 }
 
+/* Whether there is room for all parts was looked at before; runs have some of it by now. */
+static int expect_part(struct output *output, uint64_t nbytes)
+{
+	const int r = output_check_limit(output, nbytes);
+
+	if (r == 0)
+		output_expect_late(output, nbytes);
+	return r;
+}
+
 /* It has its place, and nothing in it, but what other ranks have written. Under the lock. */
 static int begin_file(struct result *result, uint32_t i)
 {
@@ -161,7 +171,7 @@ static int begin_file(struct result *result, uint32_t i)
 	else if (result_has_parts(result) && n_due != UINT64_MAX && result->spec->ranks)
 		r = result_share_file(result, i, part_nbytes(result, i, n_due));
 	else if (result_has_parts(result) && n_due != UINT64_MAX)
-		r = output_expect(output, part_nbytes(result, i, n_due));
+		r = expect_part(output, part_nbytes(result, i, n_due));
 	return r < 0 || result->is_joined ? r : around_begin(result->around, output, n_due);
 }
 

@@ -143,6 +143,16 @@ for kib in 4 4000 7808; do
 	is_full 'small/output.000[0-2].*No space' "parts of unique records, $kib KiB"
 done
 
+claim 'parts have room that runs will give back'
+generate -n 8000000 -o large
+"$GSORT" large -o large.expected
+# Words for the other shell.
+# shellcheck disable=SC2016
+on size=84M sh -c '"$0" -S 16M --compress=none -T small --parts=2 large -o small/output &&
+	cat small/output.0000 small/output.0001 > large.parts && rm small/output.*' "$GSORT"
+[ "$(cat code)" -eq 0 ] || broken "status $(cat code): $(cat stderr)"
+same large.expected large.parts 'parts beside runs'
+
 claim 'no space for the new file beside the input that it would replace'
 on size=12000k --within "$GSORT" -S 64M small/output -o small/output
 is_full 'small/output.*No space' 'in place'
