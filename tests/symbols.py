@@ -13,7 +13,7 @@ import sys
 
 ALLOWED = {
     # Whose messages the calling thread's are: each thread has its own.
-    ('messages.c', '.tbss', 'current'),
+    ('diagnostics.c', '.tbss', 'current'),
     # What the processor can do, found out once and the same for ever.
     ('vqsort.cc', '.bss', '_ZZ13vqsort_usableE6usable'),
     ('vqsort.cc', '.bss', '_ZGVZ13vqsort_usableE6usable'),

@@ -15,7 +15,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* As many as there are readers of a file: each has an edge in common with the next. */
 enum { MOST_SLOTS = 8 };

@@ -12,7 +12,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 struct zst_stream {
 	const char *name;

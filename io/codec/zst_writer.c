@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "io/codec/codec.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
 enum { FRAME_NBYTES = ZST_WRITER_FRAME_NBYTES, MAX_THREADS = 64 };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/header/npy_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/record/record.h"
 
 enum { MAGIC_NBYTES = 6, VERSION_NBYTES = 2 };

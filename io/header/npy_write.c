@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "io/header/npy_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 enum {
 	MAGIC_NBYTES = 6,

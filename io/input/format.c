@@ -8,7 +8,7 @@
 
 #include "io/input/format_looks.h"
 #include "io/header/npy.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Of a path as a word of the shell's. */
 enum { WORD_NBYTES = 160 };

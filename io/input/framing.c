@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 int framing_fail_short(const struct framing *framing, const char *name, uint64_t header_nbytes,
 		       uint64_t nbytes)

@@ -22,9 +22,9 @@
 #include "io/file/direct.h"
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
-#include "src/base/begins.h"
-#include "src/base/handover.h"
-#include "src/base/messages.h"
+#include "src/base/interval_search.h"
+#include "src/base/rendezvous.h"
+#include "src/base/diagnostics.h"
 
 void input_stop(struct input *input, int r)
 {

@@ -12,7 +12,7 @@
 
 #include "io/input/inside.h"
 #include "io/header/npy.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static int fail_memory(const struct placed_source *placed)
 {

@@ -7,7 +7,7 @@
 
 #include "io/file/direct.h"
 #include "io/input/inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* --- opening --- */
 

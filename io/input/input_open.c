@@ -14,7 +14,7 @@
 #include "io/input/input_stream.h"
 #include "io/input/inside.h"
 #include "io/header/npy.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static int read_header(struct input *input, struct placed_source *placed, void *buffer,
 		       size_t nbytes)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 int input_make_tail(struct placed_source *placed, size_t nbytes)
 {

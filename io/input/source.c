@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "io/file/direct.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* A sixth of the descriptors, so that outputs, their locks and temporary files find some. */
 static size_t max_idle_files(void)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "io/input/source_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 uint64_t source_end(const struct source *source)
 {

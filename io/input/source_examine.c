@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "io/input/source_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * Files that the kernel makes up (/proc) are regular and say 0, but have something to read. 1, 0,

@@ -8,7 +8,7 @@
 
 #include "io/codec/zst_frame.h"
 #include "io/input/parts_list.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static int read_at(void *context, uint64_t offset, void *buffer, size_t nbytes)
 {

@@ -6,7 +6,7 @@
 
 #include "io/file/direct.h"
 #include "io/input/source_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */
 enum { LEAST_COLD_NBYTES = (1 << 20) + 1 };

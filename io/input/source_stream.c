@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "io/input/source_inside.h"
-#include "src/base/handover.h"
-#include "src/base/messages.h"
+#include "src/base/rendezvous.h"
+#include "src/base/diagnostics.h"
 
 uint64_t source_window_nbytes(const void *header, size_t nbytes)
 {

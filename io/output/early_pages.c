@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "src/base/begins.h"
+#include "src/base/interval_search.h"
 #include "src/base/thread.h"
 
 enum { MOST_THREADS = 8 };

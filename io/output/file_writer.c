@@ -14,7 +14,7 @@ enum { LEAST_DIRECT_NBYTES = 1 << 20 };
 /* Nor this a mapping. */
 enum { LEAST_MAPPED_NBYTES = 64 << 10 };
 
-/* What the ways of src/base/ways.h are here. */
+/* What the ways of src/base/adaptive.h are here. */
 static const enum way through_cache = WAY_USUAL, past_cache = WAY_OTHER, mapped = WAY_THIRD;
 
 void file_writer_init(struct file_writer *writer, const struct file *file,

@@ -1,7 +1,7 @@
 /*
  * file_writer - writing to places of a file: through the page cache, past it, or through a mapping
  *
- * Which of these is the fastest shows only when they are tried (ways.h), and depends on who else
+ * Which of these is the fastest shows only when they are tried (adaptive.h), and depends on who else
  * writes to the file at the time. What a way cannot do another one does: what does not lie as its
  * place in the file does, or is short, goes through the cache.
  */
@@ -15,7 +15,7 @@
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
 #include "io/file/mapped_pieces.h"
-#include "src/base/ways_together.h"
+#include "src/base/adaptive_group.h"
 
 struct file_writer {
 	/* Constant once anything is written. */

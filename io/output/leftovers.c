@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "io/codec/checksum.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static const char prefix[] = ".gsort-unfinished-";
 

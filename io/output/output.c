@@ -8,7 +8,7 @@
 
 #include "io/output/commitment.h"
 #include "io/output/output_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* What is written behind the end of a file that others have opened goes again if it fails. */
 static void note_where_it_begins(struct output *output)

@@ -184,7 +184,7 @@ void output_pass_by_cache(struct output *output);
 /* Or only the latter, where nothing else is to be opened for it. */
 void output_write_behind(struct output *output);
 
-/* Or it will be much, and goes through the cache or past it, whichever is faster (ways.h). */
+/* Or it will be much, and goes through the cache or past it, whichever is faster (adaptive.h). */
 void output_try_both_ways(struct output *output);
 
 /*

@@ -11,8 +11,8 @@
 
 #include "io/file/size_limit.h"
 #include "io/output/output_inside.h"
-#include "src/base/handover.h"
-#include "src/base/messages.h"
+#include "src/base/rendezvous.h"
+#include "src/base/diagnostics.h"
 
 /*
  * Wait until all before `offset` is written. Returns 0, or the failure that keeps it from ever

@@ -7,7 +7,7 @@
 
 #include "io/file/size_limit.h"
 #include "io/output/output_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Only if the file then ends where the output does. */
 static bool can_reserve(const struct output *output, uint64_t nbytes)

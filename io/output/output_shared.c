@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "io/output/output_inside.h"
-#include "src/base/messages.h"
-#include "src/base/multiples.h"
+#include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 static int open_shared(const struct syscalls *calls, const char *path, const struct target_way *way,
 		       struct output **ret_output)

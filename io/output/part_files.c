@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "io/input/parts_list.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Of what is put behind a name, and of the dot in front of one that is moved aside. */
 enum { MOST_ADDED = 32 };

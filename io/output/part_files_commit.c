@@ -9,7 +9,7 @@
 
 #include "io/output/commitment.h"
 #include "io/output/part_files_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* --- since they were opened --- */
 

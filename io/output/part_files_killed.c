@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "io/output/part_files_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static const struct listed_part *find(const struct part_files *files, const struct parts_list *list,
 				      uint32_t number)

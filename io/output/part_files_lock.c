@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include "io/output/part_files_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static bool is_want_of_locks(int error)
 {

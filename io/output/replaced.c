@@ -12,7 +12,7 @@
 #include "io/file/file_state.h"
 #include "io/file/place.h"
 #include "io/output/attributes.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Open the directory part of `path` and keep the rest as the target's name. */
 static int open_directory(struct replaced *replaced, char *path)

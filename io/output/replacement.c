@@ -18,7 +18,7 @@
 #include "io/output/hidden_names.h"
 #include "io/output/leftovers.h"
 #include "io/output/replaced.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 struct replacement {
 	const struct syscalls *calls;

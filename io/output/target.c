@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "io/file/place.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * A duplicate of what is open: it can be closed, which reports what the file system kept back.

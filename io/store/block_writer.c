@@ -5,7 +5,7 @@
 
 #include "io/codec/checksum.h"
 #include "src/base/clock.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * Encoded blocks are transferred as many together as the scratch holds: so many bytes at least, and

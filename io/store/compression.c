@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "io/codec/codec_pool.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Raw windows from one trial to the next. */
 enum { TRIAL_INTERVAL = 16 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {

@@ -12,7 +12,7 @@
 
 #include "io/codec/checksum.h"
 #include "io/store/run_file_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * The longest group of blocks from `first` on, below `end`, that are neighbours in the file.

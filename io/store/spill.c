@@ -9,7 +9,7 @@
 
 #include "io/file/direct.h"
 #include "io/store/spill_inside.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static void punch(void *context, uint32_t file, uint64_t offset, uint64_t nbytes)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/file/direct.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
 /* What is worth a direct transfer, and how much is read ahead of other reads. */

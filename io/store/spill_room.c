@@ -16,7 +16,7 @@
 #include "io/file/size_limit.h"
 #include "io/store/spill_inside.h"
 #include "src/base/clock.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* The file for the next extent, NULL if all directories are full. Under the lock. */
 static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)

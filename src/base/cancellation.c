@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 void cancellation_init(struct cancellation *cancellation)
 {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 
 /* Position p stands for a factor of 2^(10 p). */
 static const char suffixes[] = "bKMGTPE";

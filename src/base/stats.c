@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/base/messages.h"
-#include "src/base/standing.h"
+#include "src/base/diagnostics.h"
+#include "src/base/phase_progress.h"
 #include "src/base/timeline.h"
 
 struct phase_counters {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * Nothing of ours has much on its stack. What the system has for a default may be 8 MiB of

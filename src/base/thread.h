@@ -2,7 +2,7 @@
  * thread - threads that work for the same job as whoever starts them
  *
  * All threads are started here, so that what is said in them comes to the messages of their job.
- * Those that outlive a job, or work for several, enter the messages of what they do (crew.c,
+ * Those that outlive a job, or work for several, enter the messages of what they do (thread_pool.c,
  * lane_pool.c).
  */
 #pragma once

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 
 /* After so many samples, each in the interval, the interval is twice as long. */
 enum { SAMPLES_EACH = 1000, FIRST_INTERVAL_NS = 5000000 };

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "src/base/history.h"
+#include "src/base/time_series.h"
 #include "src/base/trace.h"
 
 struct timeline;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/crew.h"
-#include "src/base/messages.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
 #include "src/check/order.h"
 
 enum { MAX_THREADS = 64 };

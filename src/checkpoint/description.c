@@ -15,7 +15,7 @@
 
 #include "config.h"
 #include "io/file/place.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 
 /* To be raised when what a manifest or a run consists of changes. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "io/file/size_limit.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 #define RANK_FORMAT "rank-%04u"
 

@@ -17,7 +17,7 @@
 
 #include "io/codec/checksum.h"
 #include "io/file/size_limit.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 #define HEAD_MAGIC UINT32_C(0x67736d72)
 

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "src/base/crew.h"
-#include "src/base/messages.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
 
 /* What a thread reads at once, and how many there are: they have memory beside the plan's. */
 enum { PIECE_NBYTES = 256 << 10, MOST_THREADS = 8 };

@@ -9,7 +9,7 @@
 
 #include "io/codec/checksum.h"
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/merge/forecast.h"
 
 static int compare_offsets(const void *a, const void *b)

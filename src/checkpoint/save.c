@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Runs that another one replaces. */
 struct replaced {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "io/file/place.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/inside.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 void written_parts_free(struct written_parts *written)
 {

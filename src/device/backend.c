@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 #if HAVE_CUDA
 /*

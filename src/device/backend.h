@@ -57,7 +57,7 @@ struct device_info {
 	char name[128]; /* as a person knows it: "CPU, 2 threads", "NVIDIA H200" */
 	bool unified;
 	uint64_t memory_nbytes; /* device memory to use; 0: bounded by the host limit only */
-	int node;               /* of the host's memory, that is near (src/base/nodes.h) */
+	int node;               /* of the host's memory, that is near (src/base/numa.h) */
 	unsigned n_lanes;       /* lanes that keep the device busy */
 	uint64_t chunk_nbytes;  /* elements of a chunk, in bytes, that it sorts best */
 	uint64_t window_nbytes; /* output of one merge, in bytes, that it likes best */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/begins.h"
-#include "src/base/messages.h"
+#include "src/base/interval_search.h"
+#include "src/base/diagnostics.h"
 #include "src/exchange/depot_inside.h"
 
 struct row depot_make_row(const struct depot *depot, unsigned rank, uint64_t run)

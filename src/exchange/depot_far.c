@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/exchange/depot_inside.h"
 #include "src/ranks/tags.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/exchange/depot_inside.h"
 #include "src/ranks/tags.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/begins.h"
-#include "src/base/messages.h"
+#include "src/base/interval_search.h"
+#include "src/base/diagnostics.h"
 
 struct near_store {
 	const struct near *near;

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/crew.h"
-#include "src/base/messages.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/tags.h"
 
 enum { N_SENDING = 8 }; /* parts under way: the next one is there when one has gone */

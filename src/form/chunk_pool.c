@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 void *chunk_records(const struct chunk *chunk, uint64_t n)
 {

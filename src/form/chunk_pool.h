@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "src/base/ring.h"
+#include "src/base/bounded_queue.h"
 #include "src/plan/job.h"
 #include "src/record/ledger.h"
 

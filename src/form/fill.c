@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "io/input/input_mapped.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
 struct slot {

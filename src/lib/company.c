@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/memory_limit.h"
+#include "src/base/system_limits.h"
 #include "src/lib/inside.h"
 #include "src/ranks/ranks.h"
 

@@ -19,9 +19,9 @@
 
 #include "include/gsort.h"
 #include "src/base/cancellation.h"
-#include "src/base/handover.h"
-#include "src/base/legible.h"
-#include "src/base/messages.h"
+#include "src/base/rendezvous.h"
+#include "src/base/quote.h"
+#include "src/base/diagnostics.h"
 #include "src/base/stats.h"
 #include "src/lib/company.h"
 #include "src/lib/process.h"

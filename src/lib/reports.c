@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/report/page.h"
 
 bool reports_are_wanted(const struct options *options)

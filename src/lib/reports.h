@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "src/base/history.h"
+#include "src/base/time_series.h"
 #include "src/base/trace.h"
 #include "src/options/options.h"
 #include "src/report/report.h"

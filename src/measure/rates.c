@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/crew.h"
-#include "src/base/messages.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/measure/device_rates.h"
 #include "src/plan/page_cache.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 struct entry {
 	code_t key; /* first key of the block, or its first 16 bytes */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static int open_home(const struct job *job, uint32_t worker, struct homes *homes)
 {

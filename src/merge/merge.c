@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
-#include "src/base/ring.h"
+#include "src/base/diagnostics.h"
+#include "src/base/bounded_queue.h"
 #include "src/base/thread.h"
 #include "src/merge/placement.h"
 #include "src/merge/slices.h"

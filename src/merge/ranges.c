@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/crew.h"
-#include "src/base/messages.h"
-#include "src/base/nodes.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
+#include "src/base/numa.h"
 #include "src/merge/merge.h"
 #include "src/merge/range.h"
 #include "src/merge/splitters.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 enum {
 	/* Blocks of resident runs that are looked at: of all together, and of each at least. */

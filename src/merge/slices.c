@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 struct slices {
 	const struct job *job;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/merge/supply_inside.h"
 
 /* Is what is read of it unpacked by the device? */

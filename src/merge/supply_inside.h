@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "src/base/crew.h"
+#include "src/base/thread_pool.h"
 #include "src/merge/homes.h"
 #include "src/merge/supply.h"
 #include "src/merge/unpacking.h"

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Which block of which run it is. */
 struct unpacking_origin {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "io/input/input_mapped.h"
-#include "src/base/messages.h"
-#include "src/base/ring.h"
+#include "src/base/diagnostics.h"
+#include "src/base/bounded_queue.h"
 
 /* Is what was merged elements, of which records are made for the sink? */
 static bool decodes(const struct window_pool *pool)

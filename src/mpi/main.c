@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/command_line.h"
 #include "src/cli/deadly_signals.h"
 #include "src/cli/exit_status.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/options/options.h"
 #include "src/options/options_settle.h"

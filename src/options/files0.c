@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* A device that never ends is no list, and is not read until all memory is full. */
 enum { MOST_NBYTES = 256 << 20 };

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* What the options of the command line have to do with a message: around its text. */
 struct message_words {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "io/file/place.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 int options_add_temp_dir(struct options *options, const char *path)
 {

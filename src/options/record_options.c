@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
 /* Of TYPE:n; what is longer is none. */

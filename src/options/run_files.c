@@ -11,7 +11,7 @@
 
 #include "io/output/leftovers.h"
 #include "io/output/part_files.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/checkpoint/files.h"
 #include "src/options/roles.h"
 

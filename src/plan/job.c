@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/device/device.h"
 
 enum { NAME_NBYTES = sizeof(struct device_info) };

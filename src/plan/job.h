@@ -20,7 +20,7 @@
 struct worker {
 	struct device *device;
 	unsigned number;               /* of the back end's devices */
-	int node;                      /* of the host memory that it is near (src/base/nodes.h) */
+	int node;                      /* of the host memory that it is near (src/base/numa.h) */
 	uint32_t place;                /* among those that were wanted, from 1; 0: the only one */
 	struct window_memory *windows; /* of one merge after the other */
 	uint64_t reaches;              /* bit i: it may read the memory of worker i, as its own */

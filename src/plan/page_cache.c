@@ -3,7 +3,7 @@
  */
 #include "src/plan/page_cache.h"
 
-#include "src/base/memory_limit.h"
+#include "src/base/system_limits.h"
 
 /* So much that it pays to find out which way is faster. */
 static const uint64_t least_either_way_nbytes = UINT64_C(256) << 20;

@@ -8,7 +8,7 @@
 
 enum page_cache_use {
 	PAGE_CACHE_HOLDS,       /* it takes them */
-	PAGE_CACHE_MAY_HOLD,    /* so do they fit, but to write past it may be faster (ways.h) */
+	PAGE_CACHE_MAY_HOLD,    /* so do they fit, but to write past it may be faster (adaptive.h) */
 	PAGE_CACHE_IS_TOO_SMALL /* for them, beside what the plan takes: they are to pass it by */
 };
 

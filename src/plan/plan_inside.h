@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "src/base/multiples.h"
+#include "src/base/int_math.h"
 #include "src/plan/plan.h"
 
 static inline uint64_t at_least(uint64_t value, uint64_t least)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 {

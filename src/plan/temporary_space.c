@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "io/file/free_space.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/plan/job.h"
 #include "src/plan/spec.h"

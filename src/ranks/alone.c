@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/transport.h"
 
 /* Nobody is there to send anything: what a rank sends to itself no transport sees. */

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "src/base/clock.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/ranks/ranks_inside.h"
 

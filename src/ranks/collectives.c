@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 #include "src/ranks/tags.h"
 

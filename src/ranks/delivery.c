@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/message.h"
 #include "src/ranks/tags.h"
 #include "src/ranks/transport.h"

@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 #include "src/ranks/tags.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "src/base/clock.h"
-#include "src/base/messages.h"
-#include "src/base/standing.h"
+#include "src/base/diagnostics.h"
+#include "src/base/phase_progress.h"
 #include "src/base/thread.h"
 #include "src/ranks/tags.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks_inside.h"
 
 enum { PIECE_NBYTES = 16 << 20, VERSION_NBYTES = 48 };

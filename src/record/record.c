@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/record/kinds.h"
 
 /* A row for each kind; of a request, the first that suits makes a layout. */

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "src/base/history.h"
+#include "src/base/time_series.h"
 #include "src/report/html.h"
 
 /* Units of the pictures that stand below each other: where they begin, how wide they are. */

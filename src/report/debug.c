@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Of so many records, so many bytes at most; a multiple of 8. */
 enum { SHOWN_RECORDS = 5, SHOWN_NBYTES = 32, HEX_NBYTES = 2 * SHOWN_NBYTES + 4 };

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/report/explain.h"
 
 /* What is being made, and whether all of it could be. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/legible.h"
+#include "src/base/quote.h"
 
 /* Elements that hold nothing and have no end. */
 static bool is_void(const char *element)

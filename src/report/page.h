@@ -3,13 +3,13 @@
  *
  * All is in the one file: no scripts, nothing is loaded. Pictures are SVG, each with its numbers in
  * a table beside it, a title and a description; colours follow the reader's choice of light or
- * dark. The size does not grow with the sort (history.h): well below 300 KB.
+ * dark. The size does not grow with the sort (time_series.h): well below 300 KB.
  */
 #pragma once
 
 #include <time.h>
 
-#include "src/base/history.h"
+#include "src/base/time_series.h"
 #include "src/report/report.h"
 
 struct page {

@@ -8,7 +8,7 @@
 
 #include "io/file/size_limit.h"
 #include "io/output/output.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 struct report_file {
 	const char *path;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 
 struct input_runs {

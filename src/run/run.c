@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/run/run_kind.h"
 
 int run_set_stride(struct run *run, uint64_t stride, struct run_strides *strides)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "io/store/run_file.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 #include "src/run/run_kind.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/run/run_kind.h"
 
 /* So much goes back at once; of a part, which is short, a quarter of it, but not too little. */

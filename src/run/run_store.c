@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
 int run_store_add(struct run_store *store, struct run *run)

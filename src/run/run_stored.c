@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "io/store/run_file.h"
-#include "src/base/begins.h"
-#include "src/base/messages.h"
+#include "src/base/interval_search.h"
+#include "src/base/diagnostics.h"
 #include "src/run/run_kind.h"
 
 struct stored_run {

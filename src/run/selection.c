@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/record/digest.h"
 
 int selection_open(uint32_t n, struct selection *ret_selection)

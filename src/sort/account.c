@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /* Records that were left in their files, and looked at twice, may not have been the same. */
 static int fail_changed(const struct job *job)

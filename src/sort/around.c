@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 uint64_t around_nbytes(const struct input *input, uint64_t header_nbytes)
 {

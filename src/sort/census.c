@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/tags.h"
 
 /* A number of an entry, or one for each phase, or for each stage of each phase. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/device/device.h"
 #include "src/ranks/ranks.h"
 

@@ -13,7 +13,7 @@
 
 #include "io/output/output.h"
 #include "io/output/part_files.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/sort/inside.h"
 #include "src/sort/setup_inside.h"
 #include "src/sort/share.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 
 /* Where the keys stand in what is written: behind a count, or alone, one after the other. */

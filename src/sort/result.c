@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "io/input/format.h"
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/plan/page_cache.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/account.h"

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
-#include "src/base/multiples.h"
+#include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/ranks/ranks.h"
 #include "src/ranks/tags.h"
 #include "src/sort/result_inside.h"

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "src/base/begins.h"
-#include "src/base/messages.h"
+#include "src/base/interval_search.h"
+#include "src/base/diagnostics.h"
 #include "src/sort/account.h"
 #include "src/sort/result_inside.h"
 #include "src/sort/setup.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/result_inside.h"
 #include "src/sort/setup.h"

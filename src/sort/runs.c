@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/form/chunk_pool.h"
 #include "src/form/form_runs.h"
 #include "src/merge/passes.h"

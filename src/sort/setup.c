@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "io/input/input_mapped.h"
-#include "src/base/attempt.h"
-#include "src/base/messages.h"
+#include "src/base/message_capture.h"
+#include "src/base/diagnostics.h"
 #include "src/form/chunk_pool.h"
 #include "src/plan/page_cache.h"
 #include "src/sort/around.h"

@@ -5,8 +5,8 @@
 
 #include "io/codec/zst_stream.h"
 #include "io/codec/zst_writer.h"
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/result.h"

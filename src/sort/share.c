@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/checkpoint/description.h"
 #include "src/plan/page_cache.h"
 #include "src/ranks/ranks.h"

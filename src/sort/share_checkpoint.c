@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/base/attempt.h"
-#include "src/base/messages.h"
+#include "src/base/message_capture.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/ranks/ranks.h"
 #include "src/sort/share.h"

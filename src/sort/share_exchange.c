@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/exchange/range_cut.h"
 #include "src/form/chunk_pool.h"
 #include "src/ranks/ranks.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/merge/splitters.h"
 #include "src/ranks/ranks.h"
 #include "src/ranks/tags.h"

@@ -11,7 +11,7 @@
  */
 #include "src/sort/sort.h"
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/sort/inside.h"
 #include "src/sort/setup.h"
 #include "src/sort/share.h"

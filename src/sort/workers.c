@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/attempt.h"
-#include "src/base/messages.h"
+#include "src/base/message_capture.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/merge/window_memory.h"
 

@@ -1,7 +1,7 @@
 /*
  * writing - runs become the output, which is checked, and gets its name (see inside.h)
  */
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/merge/ranges.h"
 #include "src/merge/window_memory.h"
 #include "src/sort/inside.h"

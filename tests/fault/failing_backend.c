@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "tests/fault/points.h"
 #include "tests/support/owned_memory.h"
 

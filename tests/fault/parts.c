@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "io/input/parts_list.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/record/digest.h"
 #include "tests/fault/modes.h"
 

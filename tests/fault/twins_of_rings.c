@@ -9,7 +9,7 @@
 
 #include "config.h"
 #include "io/file/direct.h"
-#include "src/base/ways.h"
+#include "src/base/adaptive.h"
 #include "src/plan/page_cache.h"
 #include "tests/fault/points.h"
 

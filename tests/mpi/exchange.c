@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/ranks/mpi/ranks_mpi.h"
 #include "src/ranks/ranks.h"
 #include "tests/support/ranks_exchange.h"

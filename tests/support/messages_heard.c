@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static struct {
 	struct messages messages;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * Hear the calling thread, and forget what was heard before: nothing has failed, there was no

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/foreign_options.h"
 #include "src/options/files0.h"
 #include "src/options/options_settle.h"

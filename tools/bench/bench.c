@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
 #include "tools/tool/messages_print.h"
 #include "tools/bench/bench.h"

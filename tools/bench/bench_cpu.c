@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/sort.h"

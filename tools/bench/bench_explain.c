@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
 #include "src/record/record.h"
 #include "tools/bench/bench.h"

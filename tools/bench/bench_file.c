@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"

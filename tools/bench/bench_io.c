@@ -22,8 +22,8 @@
 
 #include "config.h"
 #include "io/file/io_queue.h"
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/base/trace.h"
 #include "src/cli/exit_status.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "src/base/memory_limit.h"
+#include "src/base/system_limits.h"
 
 enum { NUMBER_NBYTES = 32 };
 

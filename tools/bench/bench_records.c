@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
 #include "src/device/cpu/cut.h"
 #include "src/device/cpu/records.h"

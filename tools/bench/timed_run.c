@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/trace.h"
 
 static uint64_t ns_of(struct timeval time)

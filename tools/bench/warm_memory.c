@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/base/memory_limit.h"
+#include "src/base/system_limits.h"
 
 static void touch(uint64_t nbytes)
 {

@@ -20,9 +20,9 @@
 
 #include "io/input/input.h"
 #include "config.h"
-#include "src/base/legible.h"
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/quote.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process.h"

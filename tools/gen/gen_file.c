@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "io/output/output.h"
-#include "src/base/crew.h"
-#include "src/base/messages.h"
+#include "src/base/thread_pool.h"
+#include "src/base/diagnostics.h"
 #include "tools/tool/tool.h"
 
 /* A block stays in a core's second-level cache from making to writing. */

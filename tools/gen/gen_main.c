@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/base/memory_limit.h"
-#include "src/base/messages.h"
+#include "src/base/system_limits.h"
+#include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process.h"

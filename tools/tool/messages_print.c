@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "src/base/legible.h"
+#include "src/base/quote.h"
 #include "src/options/hint_words.h"
 
 static struct {

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 /*
  * From now on what the calling thread says, and those say that it starts, is printed to standard

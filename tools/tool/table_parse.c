@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 static const char *word_of(const void *context, unsigned i, unsigned n, char *text)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "config.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/cli/completion.h"
 #include "tools/tool/messages_print.h"
 #include "src/cli/process.h"

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/device/cpu/cut.h"
 #include "src/device/cpu/lane_pool.h"
 #include "src/device/cpu/merge.h"

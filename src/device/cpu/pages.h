@@ -5,13 +5,13 @@
  * a virtual machine gives large free blocks back to its host, and has to get them from there again,
  * page by page, when they are touched; small pages come from what was in use lately. There huge
  * pages were seen to take as long as the whole sort. So both are tried, and timed, with the first
- * 2 MiB of each piece of memory (src/base/ways.h).
+ * 2 MiB of each piece of memory (src/base/adaptive.h).
  */
 #pragma once
 
 #include <stddef.h>
 
-#include "src/base/ways.h"
+#include "src/base/adaptive.h"
 
 struct pages {
 	struct ways ways;

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "kernels/kernels.h"
-#include "src/base/messages.h"
-#include "src/base/nodes.h"
+#include "src/base/diagnostics.h"
+#include "src/base/numa.h"
 
 enum {
 	LANES = 2, /* chunks sorted at a time: one computes while another's input comes */

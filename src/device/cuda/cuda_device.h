@@ -15,7 +15,7 @@
 struct cuda_device {
 	struct device handle;
 	int gpu;
-	int node; /* that it is near (src/base/nodes.h) */
+	int node; /* that it is near (src/base/numa.h) */
 	char name[128];
 	uint64_t memory_nbytes; /* that may be used */
 	struct stats *stats;    /* may be NULL */

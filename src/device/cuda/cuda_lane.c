@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 
 enum {
 	LEAST_ARENA_NBYTES = 64 << 10,

@@ -1,7 +1,7 @@
 /*
  * test_stats - spans add up to the right times, and the reports say so
  */
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/report/figures.h"
 #include "src/report/report.h"
 #include "tests/support/captured.h"

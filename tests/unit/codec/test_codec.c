@@ -10,7 +10,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/record/code.h"
 #include "src/record/delta.h"
 #include "tests/support/guarded.h"

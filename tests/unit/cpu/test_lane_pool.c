@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "tests/support/gate.h"
 #include "tests/support/messages_heard.h"

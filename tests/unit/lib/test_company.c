@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "tests/support/ranks_double.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

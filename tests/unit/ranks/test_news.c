@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/base/standing.h"
+#include "src/base/phase_progress.h"
 #include "tests/support/ranks_double.h"
 
 #include <cmocka.h>

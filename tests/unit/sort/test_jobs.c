@@ -1,7 +1,7 @@
 /*
  * test_jobs - several sorts in one process, at the same time, each of which says its own
  */
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/sort/sort.h"
 #include "tests/support/io_fixture.h"

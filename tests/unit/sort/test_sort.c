@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "src/sort/setup_inside.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/messages_heard.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/messages.h"
+#include "src/base/diagnostics.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/messages_heard.h"
 #include "tests/support/owned_memory.h"

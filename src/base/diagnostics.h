@@ -1,0 +1,98 @@
+/*
+ * diagnostics - the error vocabulary, and who hears what is said
+ *
+ * Every function that can fail returns 0 (or a count) or a negative errno. What is to be said of it
+ * is said once, by the function that knows the facts, through fail(); everyone above passes the
+ * number on.
+ *
+ *	main            struct messages           a thread has messages, of the job that it
+ *	  sort          fail(), warn(), tell()    works for; so have the threads that it starts
+ *	    threads     fail(), warn(), tell()    (thread.h), and nobody hands them down
+ *
+ * So jobs in one process hear nothing of each other. Only the first failure of a job counts: what
+ * follows it (rings that close, stages that drain) is its consequence, and the user gets one line,
+ * as from any other tool. What becomes of a message is for whoever began the job to say: a front
+ * end prints it, another program may want the text.
+ *
+ * A text is as it was made; names of files in it can hold anything (quote.h). It says what is the
+ * matter, not how a front end is asked for something else: that is a hint (hints.h).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/base/hints.h"
+
+/* Of a text with its end: two of the longest names, and what is said of them. */
+enum { MESSAGE_NBYTES = 9216 };
+
+enum message_kind {
+	MESSAGE_FAILURE, /* the job cannot be done */
+	MESSAGE_WARNING, /* it can, but somebody should see to it */
+	MESSAGE_NOTE,    /* good to know, and nothing need be done about it */
+	MESSAGE_DETAIL,  /* a line of what was asked for, such as how keys were understood */
+};
+
+struct message {
+	enum message_kind kind;
+	int code; /* of a failure: the negative errno */
+	const char *text;
+	enum hint hint;  /* what can be done about it, which the text does not say */
+	uint64_t number; /* of the hint */
+};
+
+/*
+ * Is given every message of a job but failures after the first, one at a time, by the thread that
+ * has said it. The text is gone when it returns. It must say nothing itself.
+ */
+typedef void messages_listener(void *context, const struct message *message);
+
+/* Of one job. All but messages_init() and messages_destroy() is done by the functions here. */
+struct messages {
+	messages_listener *listener; /* NULL: only the first failure is kept */
+	void *context;
+	pthread_mutex_t lock;
+	bool failed;
+	int code; /* of the first failure, as the rest */
+	enum hint hint;
+	uint64_t number;
+	char text[MESSAGE_NBYTES]; /* "" if none */
+};
+
+void messages_init(struct messages *messages, messages_listener *listener, void *context);
+
+/* No thread that has them is left. */
+void messages_destroy(struct messages *messages);
+
+/*
+ * From now on the calling thread, and those that it starts, say what they say to `messages`; NULL,
+ * as in the beginning: to nobody. Returns those before, which are to be entered again at the end.
+ */
+struct messages *messages_enter(struct messages *messages);
+
+/* Of the calling thread; NULL: none. */
+struct messages *messages_current(void);
+
+/*
+ * Say why the job cannot go on, unless somebody has said so before. r: a negative errno, which is
+ * returned; %m in the format means it. Any thread, as all below.
+ */
+int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* The same, with what can be done about it. number: 0 if the hint has none. */
+int fail_hint(int r, enum hint hint, uint64_t number, const char *format, ...)
+	__attribute__((format(printf, 4, 5), cold));
+
+/* Say what the user should see to, although the job goes on. */
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+void warn_hint(enum hint hint, uint64_t number, const char *format, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
+/* Say what the user should know and need not do anything about. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* Say a line of a text that the user has asked for. */
+void detail(const char *format, ...) __attribute__((format(printf, 1, 2), cold));

@@ -1,0 +1,152 @@
+/*
+ * test_numa - which node a device is near, in a tree that is made up, and threads that go there
+ */
+#include "src/base/numa.h"
+
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+/* A file of the tree, and the folders that it is in. */
+static void write_line(const char *path, const char *line)
+{
+	char whole[256], folder[256];
+	FILE *file;
+
+	strcpy(whole, path_of(path));
+	for (char *slash = strchr(whole + strlen(fixture_directory) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		snprintf(folder, sizeof folder, "%.*s", (int)(slash - whole), whole);
+		mkdir(folder, 0700);
+	}
+	file = fopen(whole, "w");
+	assert_non_null(file);
+	fprintf(file, "%s\n", line);
+	assert_int_equal(fclose(file), 0);
+}
+
+static const char *make_tree(const char *online)
+{
+	write_line("sys/devices/system/node/online", online);
+	write_line("sys/bus/pci/devices/0000:65:00.0/numa_node", "1");
+	write_line("sys/bus/pci/devices/0000:66:00.0/numa_node", "-1");
+	return path_of("sys");
+}
+
+static void a_device_is_near_a_node_where_there_are_several(void **state)
+{
+	static const char *const several[] = { "0-1", "0,1", "0-3,8" };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof several / sizeof several[0]; i++) {
+		char sysfs[128];
+
+		strcpy(sysfs, make_tree(several[i]));
+		assert_int_equal(nodes_of_pci(sysfs, "0000:65:00.0"), 2);
+		assert_int_equal(nodes_of_pci(sysfs, "0000:66:00.0"), NODE_ANY);
+		assert_int_equal(nodes_of_pci(sysfs, "0000:67:00.0"), NODE_ANY);
+	}
+}
+
+static void where_there_is_one_node_nothing_is_near(void **state)
+{
+	char sysfs[128];
+
+	(void)state;
+	strcpy(sysfs, make_tree("0"));
+	assert_int_equal(nodes_of_pci(sysfs, "0000:65:00.0"), NODE_ANY);
+	assert_int_equal(nodes_of_pci(path_of("nowhere"), "0000:65:00.0"), NODE_ANY);
+}
+
+static cpu_set_t processors(void)
+{
+	cpu_set_t set;
+
+	assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+	return set;
+}
+
+/* Of node 1: the first that this thread may use, and one that no machine has. */
+static void a_thread_stays_on_the_processors_of_a_node(void **state)
+{
+	const cpu_set_t before = processors();
+	struct nodes_stay stay;
+	char list[64], sysfs[128];
+	cpu_set_t there, after;
+	int first = 0;
+
+	(void)state;
+	while (!CPU_ISSET(first, &before))
+		first++;
+	snprintf(list, sizeof list, "%d,1022-1023", first);
+	write_line("sys/devices/system/node/node1/cpulist", list);
+	write_line("sys/devices/system/node/node2/cpulist", "1022-1023");
+	strcpy(sysfs, path_of("sys"));
+
+	stay = nodes_enter(sysfs, 2);
+	there = processors();
+	nodes_leave(&stay);
+	after = processors();
+	assert_int_equal(CPU_COUNT(&there), 1);
+	assert_true(CPU_ISSET(first, &there));
+	assert_true(CPU_EQUAL(&before, &after));
+
+	for (int i = 0; i < 3; i++) {
+		static const int others[] = { NODE_ANY, 1, 3 };
+
+		stay = nodes_enter(sysfs, others[i]);
+		there = processors();
+		nodes_leave(&stay);
+		assert_true(CPU_EQUAL(&before, &there));
+	}
+}
+
+/* Wherever it comes from. */
+static void preferred_memory_is_memory(void **state)
+{
+	enum { NBYTES = 1 << 16 };
+	char *memory =
+		mmap(NULL, NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	nodes_prefer(memory, NBYTES, NODE_ANY);
+	nodes_prefer(memory, NBYTES / 2, 1);
+	nodes_prefer(memory + NBYTES / 2, NBYTES / 2, 64);
+	memset(memory, 1, NBYTES);
+	assert_int_equal(memory[NBYTES - 1], 1);
+	munmap(memory, NBYTES);
+}
+
+static int forget(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status, (void)kind, (void)place;
+	return remove(path);
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	return nftw(fixture_directory, forget, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(a_device_is_near_a_node_where_there_are_several),
+		FIXTURE(where_there_is_one_node_nothing_is_near),
+		FIXTURE(a_thread_stays_on_the_processors_of_a_node),
+		cmocka_unit_test(preferred_memory_is_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

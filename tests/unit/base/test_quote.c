@@ -1,0 +1,90 @@
+/*
+ * test_quote - one line is one line, and no escape sequence reaches a terminal
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/quote.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+static const char *shown(const char *text)
+{
+	static char line[512];
+
+	return legible(text, line, sizeof line);
+}
+
+static void text_stays_as_it_is(void **state)
+{
+	static const char *const texts[] = { "",
+					     "a b: c",
+					     "it's",
+					     "caf\303\251",
+					     "\342\202\254",
+					     "\360\237\230\200",
+					     "\302\240",
+					     "\357\277\275" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_string_equal(shown(texts[i]), texts[i]);
+}
+
+static void control_characters_are_escaped_as_gnu_does(void **state)
+{
+	(void)state;
+	assert_string_equal(shown("a\nb"), "a$'\\n'b");
+	assert_string_equal(shown("'a\nb'"), "'a'$'\\n''b'");
+	assert_string_equal(shown("'\n' \n"), "''$'\\n''' $'\\n'");
+	assert_string_equal(shown("\a\b\t\v\f\r\033[2J\177"),
+			    "$'\\a\\b\\t\\v\\f\\r\\033'[2J$'\\177'");
+}
+
+static void what_is_no_character_is_escaped(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "\377", "$'\\377'" },
+		{ "\200", "$'\\200'" },
+		{ "\303", "$'\\303'" },
+		{ "\303a", "$'\\303'a" },
+		{ "\300\201", "$'\\300\\201'" },                   /* more bytes than needed */
+		{ "\340\201\201", "$'\\340\\201\\201'" },          /* the same */
+		{ "\355\240\200", "$'\\355\\240\\200'" },          /* half a pair */
+		{ "\364\220\200\200", "$'\\364\\220\\200\\200'" }, /* beyond the last */
+		{ "\302\233m", "$'\\302\\233'm" },                 /* begins an escape sequence */
+		{ "\342\200\250", "$'\\342\\200\\250'" },          /* ends a line */
+		{ "\342\200\256", "$'\\342\\200\\256'" },          /* turns the line round */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_string_equal(shown(texts[i][0]), texts[i][1]);
+}
+
+static void long_text_is_cut_and_the_worst_fits(void **state)
+{
+	char text[] = "\n'\n'\n'\n'", line[LEGIBLE_NBYTES(sizeof text)], small[8];
+
+	(void)state;
+	assert_int_equal(strlen(legible("123456789", small, sizeof small)), sizeof small - 1);
+	assert_int_equal(strlen(legible("123456\n", small, sizeof small)), sizeof small - 1);
+	legible(text, line, sizeof line);
+	assert_string_equal(line, "$'\\n'''$'\\n'''$'\\n'''$'\\n'''");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_stays_as_it_is),
+		cmocka_unit_test(control_characters_are_escaped_as_gnu_does),
+		cmocka_unit_test(what_is_no_character_is_escaped),
+		cmocka_unit_test(long_text_is_cut_and_the_worst_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

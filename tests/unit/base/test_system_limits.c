@@ -1,0 +1,295 @@
+/*
+ * test_system_limits - each limit alone decides when it is the least one
+ *
+ * Every test makes a tree of files as /proc and /sys show them, below a directory of its own.
+ */
+#include "src/base/system_limits.h"
+
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static char root[64];
+
+static int make_root(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/test_memory_limit.XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static int remove_root(void **state)
+{
+	(void)state;
+	return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Write a file of the tree, and the directories on the way to it. */
+static void give(const char *path, const char *text)
+{
+	char full[512];
+	FILE *file;
+
+	snprintf(full, sizeof full, "%s%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	file = fopen(full, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void give_meminfo(void)
+{
+	give("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n"
+			      "MemAvailable:    4194304 kB\nBuffers:               4 kB\n");
+}
+
+static void assert_available(uint64_t nbytes)
+{
+	assert_int_equal(memory_available_nbytes(root), nbytes);
+}
+
+static void without_limits_free_memory_decides(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/\n");
+	give("/proc/self/limits",
+	     "Limit                     Soft Limit           Hard Limit           Units\n"
+	     "Max data size             unlimited            unlimited            bytes\n"
+	     "Max address space         unlimited            unlimited            bytes\n");
+	assert_available(4096 * MIB);
+	assert_int_equal(memory_free_nbytes(root), UINT64_C(1000000) << 10);
+}
+
+static void nothing_known_is_little_memory(void **state)
+{
+	(void)state;
+	assert_available(64 * MIB);
+	assert_int_equal(memory_free_nbytes(root), 0);
+}
+
+static void cgroup_v2_limit_less_usage_decides(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/user.slice/job\n");
+	give("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
+	give("/sys/fs/cgroup/user.slice/job/memory.current", "104857600\n");
+	assert_available(200 * MIB);
+	assert_int_equal(memory_free_nbytes(root), 200 * MIB);
+}
+
+static void group_above_limits_too(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/a/b/c\n");
+	give("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
+	give("/sys/fs/cgroup/a/b/memory.max", "1073741824\n");
+	give("/sys/fs/cgroup/a/memory.max", "536870912\n");
+	give("/sys/fs/cgroup/a/memory.current", "0\n");
+	assert_available(512 * MIB);
+}
+
+static void root_of_a_container_limits_although_the_path_is_not_there(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
+	give("/sys/fs/cgroup/memory.max", "104857600\n");
+	give("/sys/fs/cgroup/memory.current", "4194304\n");
+	assert_available(96 * MIB);
+}
+
+static void page_cache_that_can_go_is_not_in_use(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/job\n");
+	give("/sys/fs/cgroup/job/memory.max", "314572800\n");
+	give("/sys/fs/cgroup/job/memory.current", "304087040\n");
+	give("/sys/fs/cgroup/job/memory.stat", "anon 10\nfile 209715200\nactive_file 1\n"
+					       "inactive_file 199229440\n");
+	assert_available(200 * MIB);
+}
+
+static void throttling_limit_counts(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/job\n");
+	give("/sys/fs/cgroup/job/memory.max", "max\n");
+	give("/sys/fs/cgroup/job/memory.high", "209715200\n");
+	assert_available(200 * MIB);
+	give("/sys/fs/cgroup/job/memory.high", "99614720\n");
+	assert_available(95 * MIB);
+}
+
+static void overdrawn_group_leaves_nothing(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "0::/job\n");
+	give("/sys/fs/cgroup/job/memory.max", "1048576\n");
+	give("/sys/fs/cgroup/job/memory.current", "2097152\n");
+	assert_available(0);
+}
+
+static void cgroup_v1_limit_less_usage_decides(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup",
+	     "12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
+	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "314572800\n");
+	give("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "314572800\n");
+	give("/sys/fs/cgroup/memory/job/memory.stat",
+	     "inactive_file 1\ntotal_inactive_file 104857600\n");
+	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	assert_available(100 * MIB);
+}
+
+static void groups_that_are_not_ours_limit_nothing(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/cgroup", "12:cpu:/job\n0::/job\n");
+	give("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+	give("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "104857600\n");
+	assert_available(4096 * MIB);
+}
+
+/* AddressSanitizer sees a byte too many. */
+static void longer_text_than_there_is_room_for_is_cut(void **state)
+{
+	char *text = malloc(100001);
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', 100000);
+	text[100000] = '\0';
+	memcpy(text, "0::/job\n", 8);
+	give_meminfo();
+	give("/proc/self/cgroup", text);
+	give("/sys/fs/cgroup/job/memory.max", "104857600\n");
+	assert_available(100 * MIB);
+	free(text);
+}
+
+static void address_space_and_data_rlimits_decide(void **state)
+{
+	(void)state;
+	give_meminfo();
+	give("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
+	give("/proc/self/limits",
+	     "Max data size             unlimited            unlimited            bytes\n"
+	     "Max address space         209715200            unlimited            bytes\n");
+	assert_available(100 * MIB);
+	give("/proc/self/limits",
+	     "Max data size             34603008             34603008             bytes\n"
+	     "Max address space         209715200            unlimited            bytes\n");
+	assert_available(32 * MIB);
+}
+
+static void real_rlimit_is_seen(void **state)
+{
+	const struct rlimit limit = { .rlim_cur = 1 << 20, .rlim_max = RLIM_INFINITY };
+	struct rlimit before;
+
+	(void)state;
+	assert_true(memory_available_nbytes("") > 0);
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	assert_true(memory_available_nbytes("") <= 1 << 20);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+}
+
+static void cpus_are_those_of_the_affinity(void **state)
+{
+	(void)state;
+	give("/proc/self/status", "Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
+	assert_int_equal(cpus_available(root), 10);
+}
+
+static void cpu_quota_limits_and_is_rounded_up(void **state)
+{
+	(void)state;
+	give("/proc/self/status", "Cpus_allowed:\tff\n");
+	give("/proc/self/cgroup", "0::/job\n");
+	give("/sys/fs/cgroup/job/cpu.max", "max 100000\n");
+	assert_int_equal(cpus_available(root), 8);
+	give("/sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+	assert_int_equal(cpus_available(root), 3);
+	give("/sys/fs/cgroup/job/cpu.max", "1000 100000\n");
+	assert_int_equal(cpus_available(root), 1);
+}
+
+static void cpu_quota_of_cgroup_v1_limits(void **state)
+{
+	(void)state;
+	give("/proc/self/status", "Cpus_allowed:\tff\n");
+	give("/proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/job\n");
+	give("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
+	give("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+	assert_int_equal(cpus_available(root), 8);
+	give("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "200000\n");
+	assert_int_equal(cpus_available(root), 2);
+}
+
+static void there_is_always_one_cpu(void **state)
+{
+	(void)state;
+	assert_int_equal(cpus_available(root), 1);
+	assert_true(cpus_available("") >= 1);
+}
+
+#define LIMIT_TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIMIT_TEST(without_limits_free_memory_decides),
+		LIMIT_TEST(nothing_known_is_little_memory),
+		LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
+		LIMIT_TEST(group_above_limits_too),
+		LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
+		LIMIT_TEST(longer_text_than_there_is_room_for_is_cut),
+		LIMIT_TEST(root_of_a_container_limits_although_the_path_is_not_there),
+		LIMIT_TEST(page_cache_that_can_go_is_not_in_use),
+		LIMIT_TEST(throttling_limit_counts),
+		LIMIT_TEST(overdrawn_group_leaves_nothing),
+		LIMIT_TEST(cgroup_v1_limit_less_usage_decides),
+		LIMIT_TEST(address_space_and_data_rlimits_decide),
+		LIMIT_TEST(real_rlimit_is_seen),
+		LIMIT_TEST(cpus_are_those_of_the_affinity),
+		LIMIT_TEST(cpu_quota_limits_and_is_rounded_up),
+		LIMIT_TEST(cpu_quota_of_cgroup_v1_limits),
+		LIMIT_TEST(there_is_always_one_cpu),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
