@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 #include "src/record/digest.h"
-#include "src/record/key_word.h"
+#include "src/record/normalised_key.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,7 +141,7 @@ size_t kernel_record_scratch_nbytes(uint64_t n);
 
 /*
  * Sorted codes as blocks of block_n each (the last may have fewer), of at most 2^30 bytes of codes,
- * packed as src/record/delta.h says, one behind the other without gaps; a block that does not
+ * packed as src/record/delta_pack.h says, one behind the other without gaps; a block that does not
  * shrink is its codes. packed: room for the n codes, aligned as they are. packed_nbytes: assigned,
  * for each block.
  */
@@ -178,7 +178,7 @@ struct delta_unpack_task {
 size_t kernel_delta_unpack_nbytes(uint32_t n_blocks);
 int launch_delta_unpack(const struct delta_unpack_task *task, struct CUstream_st *stream);
 
-/* --- Records (record.h): items, their keys, and elements of a key prefix and a number --- */
+/* --- Records (layout.h): items, their keys, and elements of a key prefix and a number --- */
 
 /* A slice of items on the device: where it begins, and the number of its first item. */
 struct item_slice {

@@ -9,7 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "src/record/delta.h"
+#include "src/record/delta_pack.h"
 
 enum { PAGE_NBYTES = 4096 };
 

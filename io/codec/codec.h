@@ -5,7 +5,7 @@
  * block that does not shrink is stored raw, as it is, straight from where its items lie.
  *
  *	raw	the items
- *	delta	differences of neighbours (delta.h); items must be codes of 4, 8 or 16 bytes
+ *	delta	differences of neighbours (delta_pack.h); items must be codes of 4, 8 or 16 bytes
  *	zstd	a frame of Zstandard; any items
  *
  * What encoding and decoding need besides the items, a context has: one for each thread at work.

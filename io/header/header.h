@@ -22,7 +22,7 @@ struct header {
 	size_t count_at; /* where it begins */
 };
 
-/* What is written in the place of records (src/record/record.h). */
+/* What is written in the place of records (src/record/layout.h). */
 struct header_wish {
 	const struct key *keys; /* n_keys, within the record */
 	uint32_t n_keys;

@@ -11,7 +11,7 @@
 
 #include "io/header/npy_inside.h"
 #include "src/base/diagnostics.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 enum { MAGIC_NBYTES = 6, VERSION_NBYTES = 2 };
 

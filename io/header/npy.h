@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "io/header/header.h"
-#include "src/record/fields.h"
+#include "src/record/schema.h"
 
 struct npy {
 	uint64_t header_nbytes;

@@ -19,7 +19,7 @@
 #include "io/input/parts_list.h"
 #include "io/input/source.h"
 #include "src/record/digest.h"
-#include "src/record/fields.h"
+#include "src/record/schema.h"
 
 /* The files that one path stands for. */
 struct input_group {

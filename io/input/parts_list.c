@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 #define MARK "gsort_parts"
 enum { VERSION = 1 };

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 /* The index entry of a block: 64 bytes. */
 struct run_block {

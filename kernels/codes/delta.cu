@@ -1,5 +1,5 @@
 /*
- * delta - sorted codes to packed blocks and back (src/record/delta.h has the format)
+ * delta - sorted codes to packed blocks and back (src/record/delta_pack.h has the format)
  *
  * A warp has a few miniblocks that are neighbours, and no other warp anything to do with them: it
  * adds up the widths before its first one to know where that is. These are a byte for each

@@ -6,7 +6,7 @@
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
 #include "src/device/co_rank.h"
-#include "src/record/bytes.h"
+#include "src/record/load_bytes.h"
 
 static constexpr unsigned NUMBER_BITS = 32;
 

@@ -5,7 +5,7 @@
  *	pair     | code of the key | before, behind |		(element.cuh)
  *
  * A pair holds all of its record, so there is nothing to gather after the sort: records are put
- * together again in order, one trip from side to side. Codes are those of src/record/code.h.
+ * together again in order, one trip from side to side. Codes are those of src/record/key_encoding.h.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/sort/element.cuh"

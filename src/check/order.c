@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-#include "src/record/codes.h"
-#include "src/record/hash.h"
+#include "src/record/key_encode.h"
+#include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_rest.h"
+#include "src/record/key_tail.h"
 
 /* --- Codes --- */
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 struct order_op {
 	const struct layout *layout;

@@ -18,7 +18,7 @@
 #include "io/input/input.h"
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 struct verify_options {
 	const struct layout *layout;

@@ -21,7 +21,7 @@
  * in which these hold all of the key (codes, references). Elements are made of records by encode
  * before they are sorted, and become records by decode after they are merged; where the records of
  * references are is said to these two. To sort and merge items a back end uses what elements it
- * likes: what the job sees is items (record.h), in order.
+ * likes: what the job sees is items (layout.h), in order.
  *
  * "Device memory" is what elements live in while they are sorted and merged. When the device is
  * unified (device_info.unified), host pointers and device pointers are the same thing: callers then
@@ -31,7 +31,7 @@
 
 #include "src/base/stats.h"
 #include "src/device/lane_urgency.h"
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 
 /* What is opened of a back end (device.h), which calls the functions of its table. */
 struct device;
@@ -200,7 +200,7 @@ struct sample_op {
 };
 
 /*
- * Sorted elements to the blocks that a run stores: packed as delta.h says, or, where that does not
+ * Sorted elements to the blocks that a run stores: packed as delta_pack.h says, or, where that does not
  * make them smaller, as they are. They lie one behind the other, without gaps.
  */
 struct pack_op {

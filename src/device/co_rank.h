@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 /* Narrow [lo, hi) to the first i that is `after`: all past the answer are, none before it is. */
 #define CO_RANK_NARROW(index, lo, hi, i, after)                                                    \

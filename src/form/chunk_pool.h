@@ -19,7 +19,7 @@
 
 #include "src/base/bounded_queue.h"
 #include "src/plan/job.h"
-#include "src/record/ledger.h"
+#include "src/record/record_totals.h"
 
 struct chunk_pool;
 

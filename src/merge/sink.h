@@ -9,7 +9,7 @@
 
 #include "src/base/stats.h"
 #include "src/merge/forecast.h"
-#include "src/record/ledger.h"
+#include "src/record/record_totals.h"
 
 /* A merged window on its way out. */
 struct merged {
@@ -18,7 +18,7 @@ struct merged {
 	uint32_t range;           /* that it is of; 0 if there is one */
 	const void *items;        /* as the sink takes them; in host memory */
 	uint64_t n_items;         /* > 0 */
-	struct digest digest;     /* of their bodies (record.h); if the sink takes records */
+	struct digest digest;     /* of their bodies (layout.h); if the sink takes records */
 	const code_t *first_keys; /* of each block of sink.block_n_items, if the sink wants them */
 	const uint32_t *packed_nbytes; /* of each block, if the sink takes them packed */
 };
@@ -26,7 +26,7 @@ struct merged {
 struct merge_result {
 	uint64_t n_items; /* written */
 	uint64_t n_windows;
-	uint64_t n_counted;   /* the sum of their counts (record.h) */
+	uint64_t n_counted;   /* the sum of their counts (layout.h) */
 	uint64_t n_disorders; /* neighbours out of order; of codes only if it takes records */
 	/* Read from input runs (-m); written, if the sink takes records; dropped */
 	struct ledger ledger;

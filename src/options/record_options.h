@@ -18,8 +18,8 @@
 #pragma once
 
 #include "src/options/option_table.h"
-#include "src/record/fields.h"
-#include "src/record/record.h"
+#include "src/record/schema.h"
+#include "src/record/layout.h"
 
 struct record_options {
 	/* Complete after record_options_settle(). */

@@ -17,7 +17,7 @@
 #include "io/store/compression.h"
 #include "src/base/cancellation.h"
 #include "src/device/backend.h"
-#include "src/record/fields.h"
+#include "src/record/schema.h"
 
 struct sort_spec {
 	/* What is read. */

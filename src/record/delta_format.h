@@ -1,5 +1,5 @@
 /*
- * delta_format - the geometry of packed codes (see delta.h); host and device
+ * delta_format - the geometry of packed codes (see delta_pack.h); host and device
  *
  * All that the two back ends have to agree on but the bits themselves: where in a block something
  * stands, and how many bytes it takes. A block holds n codes of code_nbytes; its codes take at most
@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 enum {
 	DELTA_MINIBLOCK_N = 256, /* codes that share a width */

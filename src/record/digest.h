@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 struct digest {
 	uint64_t n_records;

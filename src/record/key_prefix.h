@@ -12,12 +12,12 @@
  *	shift down to its place in the key
  *
  * Records shorter than 16 bytes are loaded as a whole, so that nothing past them is read. What is
- * not made of bits (key_word.h) is left to key_field_load(), and put in its place.
+ * not made of bits (normalised_key.h) is left to key_field_load(), and put in its place.
  */
 #pragma once
 
-#include "src/record/key_word.h"
-#include "src/record/load.h"
+#include "src/record/normalised_key.h"
+#include "src/record/load_upto16.h"
 
 enum { KEY_PREFIX_NBYTES = 16 };
 

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "src/plan/job.h"
-#include "src/record/ledger.h"
+#include "src/record/record_totals.h"
 
 struct run;
 

@@ -41,7 +41,7 @@ int part_notes_open(const struct sort_spec *spec, const struct layout *layout,
 void part_notes_close(struct part_notes *notes);
 
 /*
- * n records from number `position` of the part on. digest: of their bodies (record.h); NULL: not
+ * n records from number `position` of the part on. digest: of their bodies (layout.h); NULL: not
  * known. Any thread.
  */
 void part_notes_add(struct part_notes *notes, uint32_t part, uint64_t position, const void *records,

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 /* What an item is to be made of besides, or instead of, the record. */
 enum record_wish { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX = 4 };

@@ -12,7 +12,7 @@
 #include "src/device/cpu/records.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 #include "tests/support/elements.h"
 
 static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, code_t element)

@@ -3,7 +3,7 @@
  *
  * A table of functions that take the arguments of the operations (backend.h; of elements those of
  * the CPU back end's functions), in host memory, and do them at once. The plain one is made of the
- * definitions in record.h and digest.h, qsort and linear searches: slow, and simple enough to be
+ * definitions in layout.h and digest.h, qsort and linear searches: slow, and simple enough to be
  * right. The CPU back end is held against it, and is in turn the reference for other back ends.
  */
 #pragma once

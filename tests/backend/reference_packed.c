@@ -1,5 +1,5 @@
 /*
- * reference_packed - the bytes of packed elements, bit by bit (src/record/delta.h has the format)
+ * reference_packed - the bytes of packed elements, bit by bit (src/record/delta_pack.h has the format)
  */
 #include <stdlib.h>
 #include <string.h>

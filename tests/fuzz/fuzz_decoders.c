@@ -16,7 +16,7 @@
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
-#include "src/record/delta.h"
+#include "src/record/delta_pack.h"
 #include "tests/support/messages_heard.h"
 
 enum { MOST_CONTENT_NBYTES = 1 << 20 };

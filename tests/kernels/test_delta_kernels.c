@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "kernels/kernels.h"
-#include "src/record/delta.h"
-#include "src/record/record.h"
+#include "src/record/delta_pack.h"
+#include "src/record/layout.h"
 #include "tests/kernels/device.h"
 
 enum { CODES_EQUAL, CODES_CLOSE, CODES_ANY_WIDTH, CODES_MIXED, CODES_UNSORTED, N_KINDS };

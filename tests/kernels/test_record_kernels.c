@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/kernels.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tests/kernels/device.h"
 #include "tests/support/key_lists.h"
 #include "tools/bench/kernel_keys.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tests/support/guarded.h"
 #include "tools/gen/gen.h"
 

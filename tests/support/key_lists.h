@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 enum { MOST_LISTED_KEYS = 16 };
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tests/support/elements.h"
 #include "tests/support/key_lists.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 enum { MOST_RANDOM_KEYS = 5 };
 

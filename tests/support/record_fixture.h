@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tests/support/guarded.h"
 #include "tests/support/random_keys.h"
 

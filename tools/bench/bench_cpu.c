@@ -16,7 +16,7 @@
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_threads.h"

@@ -17,7 +17,7 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
 #include "tools/bench/bench_request.h"

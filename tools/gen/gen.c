@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 #include "tools/gen/gen_record.h"
 
 enum {

@@ -2,7 +2,7 @@
  * gen - test data: record i as a pure function of (i, n, seed, distribution)
  *
  * What follows a distribution is the record's key: its keys as one string of bytes, in the order of
- * their weight (key_word.h). Bytes of the record that belong to no key are random.
+ * their weight (normalised_key.h). Bytes of the record that belong to no key are random.
  *
  * Only integer arithmetic is used, so the bytes are the same on every machine. They are the same in
  * every version of gsort, too: checksums of generated files stand in tests and in benchmark
@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 #include "tools/gen/data_set.h"
 
 enum gen_dist {

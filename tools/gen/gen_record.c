@@ -1,7 +1,7 @@
 /*
  * gen_record - records with keys, made of fractions (see gen_record.h)
  *
- * The normalised key (key_word.h) is made first, and its fields are then put in their places, the
+ * The normalised key (normalised_key.h) is made first, and its fields are then put in their places, the
  * way back of what a sort does:
  *
  *	prefix		the fraction	what is left of the key
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "src/record/load.h"
+#include "src/record/load_upto16.h"
 
 /* What the streams of random words are for. */
 enum { STREAM_PREFIX = 1, STREAM_REST, STREAM_FILLER };

@@ -28,7 +28,7 @@
 
 #include <string.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 #define WIDE(hi, lo) ((uint128_t)UINT64_C(hi) << 64 | UINT64_C(lo))
 #define MULTIPLIER WIDE(0x2360ed051fc65da4, 0x4385df649fccf645)

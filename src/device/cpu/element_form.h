@@ -15,7 +15,7 @@
 #pragma once
 
 #include "src/record/key_prefix.h"
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 enum { ELEMENT_SAMPLE_N = 128, MOST_SKIPPED_BITS = 64 };
 

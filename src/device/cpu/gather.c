@@ -20,9 +20,9 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "src/record/hash.h"
+#include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_rest.h"
+#include "src/record/key_tail.h"
 
 enum {
 	AHEAD_N = 16, /* items asked for, a power of 2 */

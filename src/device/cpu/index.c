@@ -3,7 +3,7 @@
  */
 #include "src/device/cpu/index.h"
 
-#include "src/record/hash.h"
+#include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
 
 /* The slices of a window are short: the processor's prefetcher comes to know them too late. */

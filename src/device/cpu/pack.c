@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "src/record/delta.h"
+#include "src/record/delta_pack.h"
 
 /* Returns the bytes that it takes. */
 static uint32_t pack_block(const void *elements, uint32_t n, uint32_t element_nbytes, void *packed)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 enum {
 	N_DIGITS = 256,

@@ -27,7 +27,7 @@
 #include "src/device/cpu/refine.h"
 
 #include "src/device/cpu/sort.h"
-#include "src/record/key_rest.h"
+#include "src/record/key_tail.h"
 
 enum {
 	SMALL_N = 16, /* the largest group that is sorted by insertion */

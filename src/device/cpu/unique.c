@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 
 enum { DROPPED_NBYTES = 4096 };
 

@@ -11,8 +11,8 @@
 #include <zstd_errors.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/code.h"
-#include "src/record/delta.h"
+#include "src/record/key_encoding.h"
+#include "src/record/delta_pack.h"
 #include "tests/support/guarded.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

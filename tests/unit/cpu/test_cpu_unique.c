@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 #include "tests/support/plain_layouts.h"
 
 static void check_unique(const struct layout *layout, uint64_t n)

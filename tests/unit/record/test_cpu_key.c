@@ -1,9 +1,9 @@
 /*
  * test_cpu_key - the fast ways to load keys and to hash against their definitions
  */
-#include "src/record/hash.h"
+#include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
-#include "src/record/key_rest.h"
+#include "src/record/key_tail.h"
 #include "tests/support/record_fixture.h"
 
 static void prefixes_are_the_first_words_of_any_key(void **state)

@@ -1,7 +1,7 @@
 /*
  * test_run_file_packed - what a device packs is stored as it is, and read as it is stored
  */
-#include "src/record/delta.h"
+#include "src/record/delta_pack.h"
 #include "tests/support/run_file_fixture.h"
 
 /* A window like those of write_window(), packed as a device would. */

@@ -19,7 +19,7 @@
 
 #include "src/device/cpu/x86/network_avx512.h"
 #include "src/device/cpu/x86/partition_avx512.h"
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 enum {
 	NETWORK_N = 128,     /* as many as are sorted in registers */

@@ -1,7 +1,7 @@
 /*
- * test_codes - codes_encode() and codes_decode() against the definition, for every type
+ * test_key_encode - codes_encode() and codes_decode() against the definition, for every type
  */
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static void decode_counts_every_disorder_and_keeps_the_edges(void **state)
 	for_all_layouts(check_disorders);
 }
 
-/* A layout that the definition, the normalised key (key_word.h), is known of. */
+/* A layout that the definition, the normalised key (normalised_key.h), is known of. */
 static void check_definition(const char *list, bool reversed)
 {
 	struct layout layout;

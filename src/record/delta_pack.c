@@ -1,5 +1,5 @@
 /*
- * delta - sorted codes as the differences of neighbours (see delta.h)
+ * delta_pack - sorted codes as the differences of neighbours (see delta_pack.h)
  *
  * Encoding takes two passes over a block, which stays in the cache: one for the widths, after which
  * the exact size is known, and one that packs.
@@ -8,7 +8,7 @@
  * shifts and masks are constants; that doubles the speed of packing. For 16 bytes, whose words are
  * pairs of registers, it does not pay for its size.
  */
-#include "src/record/delta.h"
+#include "src/record/delta_pack.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static unsigned bit_length(uint128_t value)
 #define WORD uint64_t
 #define NAME(stem) stem##_4
 #define EACH_WIDTH(x) SIXTEEN_WIDTHS(x, 1) SIXTEEN_WIDTHS(x, 17)
-#include "src/record/delta.inc"
+#include "src/record/delta_pack.inc"
 
 #define CODE uint64_t
 #define WORD uint64_t
@@ -61,13 +61,13 @@ static unsigned bit_length(uint128_t value)
 #define EACH_WIDTH(x)                                                                              \
 	SIXTEEN_WIDTHS(x, 1)                                                                       \
 	SIXTEEN_WIDTHS(x, 17) SIXTEEN_WIDTHS(x, 33) FOUR_WIDTHS(x, 49) FOUR_WIDTHS(x, 53)
-#include "src/record/delta.inc"
+#include "src/record/delta_pack.inc"
 
 #define CODE uint128_t
 #define WORD uint128_t
 #define NAME(stem) stem##_16
 #define EACH_WIDTH(x)
-#include "src/record/delta.inc"
+#include "src/record/delta_pack.inc"
 
 size_t delta_encode(const void *codes, size_t n, uint32_t code_nbytes, void *stored,
 		    size_t capacity)

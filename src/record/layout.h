@@ -1,16 +1,16 @@
 /*
- * record - the layout of a record, and what the sort moves in its place
+ * layout - the layout of a record, and what the sort moves in its place
  *
  * A file is a sequence of records of record_nbytes, each with one key or more. There are three
  * layouts.
  *
  *	codes	The record is its keys: one of at most 16 bytes, or several that together have each
  *		of its bytes once. It is mapped to an unsigned integer that sorts the same way, its
- *		code (code.h), and back: nothing else moves. What a run consists of is elements, the
+ *		code (key_encoding.h), and back: nothing else moves. What a run consists of is elements, the
  *		codes, or records where these are narrower.
  *
  *	records	Everything else. A run consists of items: the records, or what stands for them.
- *		Elements are made of the first bytes of the normalised key (key_word.h) and the
+ *		Elements are made of the first bytes of the normalised key (normalised_key.h) and the
  *		record's number in the chunk or the window, are sorted or merged, refined where they
  *		tie, and then the items are gathered in their order.
  *
@@ -37,10 +37,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 #include "src/record/digest.h"
 #include "src/record/key_type.h"
-#include "src/record/key_word.h"
+#include "src/record/normalised_key.h"
 
 /* An element of any size, widened: what splitters and samples are made of. */
 typedef uint128_t code_t;
@@ -132,7 +132,7 @@ int layout_make_plain(const struct key *key, struct layout *ret_layout);
  */
 bool layout_refer(const struct layout *records, struct layout *ret_layout);
 
-/* --- What every kind of layout can do (kinds.h) --- */
+/* --- What every kind of layout can do (layout_ops.h) --- */
 
 /* Does the record become another item when it is read? Else it is the item, or an element of it. */
 static inline bool layout_makes_items(const struct layout *layout)

@@ -1,9 +1,9 @@
 /*
- * code_map - how keys that are all of a record become a code
+ * key_encoding_plan - how keys that are all of a record become a code
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 /* Do the keys have each byte of a record of record_nbytes <= 16 once? */
 bool code_map_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);

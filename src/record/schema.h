@@ -1,5 +1,5 @@
 /*
- * fields - the named parts of a record, and the keys that they make
+ * schema - the named parts of a record, and the keys that they make
  *
  * Some records are known by more than their size: a file says of its items what is in them
  * (io/header/npy.h), or the user does (--fields). A field has a name, a place, and the type of what

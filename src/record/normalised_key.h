@@ -1,9 +1,9 @@
 /*
- * key_word - the keys of a record as one normalised key, eight bytes at a time; host and device
+ * normalised_key - the keys of a record as one normalised key, eight bytes at a time; host and device
  *
  * The keys of a record, most significant first, become one string of bytes that sorts as memcmp
  * does: integers most significant byte first with the sign bit flipped, floats in IEEE 754's total
- * order (see code.h), descending keys complemented, one after the other without gaps. It has
+ * order (see key_encoding.h), descending keys complemented, one after the other without gaps. It has
  * key_nbytes, is never stored, and is looked at in words:
  *
  *	keys		8:i16  0:b3:r
@@ -27,14 +27,14 @@
 
 #include <string.h>
 
-#include "src/record/bytes.h"
-#include "src/record/code.h"
+#include "src/record/load_bytes.h"
+#include "src/record/key_encoding.h"
 
 /* What the bytes of a field are made of. */
 enum key_form {
 	KEY_FORM_BITS,    /* its bits */
 	KEY_FORM_NUMERIC, /* the value of a float of at most 8 bytes */
-	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them (code.h) */
+	KEY_FORM_REFINED, /* the same, but of values that are equal as its code has them (key_encoding.h) */
 	KEY_FORM_TIME,    /* that of an integer of at most 8 bytes, of which the least comes last */
 	KEY_FORM_NANS,    /* which of the two floats there are NaN, in one byte */
 };

@@ -1,5 +1,5 @@
 /*
- * code - from the bits of a key to the code that sorts like it, and back; host and device
+ * key_encoding - from the bits of a key to the code that sorts like it, and back; host and device
  *
  * A plain record is its keys and nothing else: one key of 1 to 16 bytes, or several that together
  * have each byte of it once. Its code is the unsigned integer, of an element of 4, 8 or 16 bytes,
@@ -26,7 +26,7 @@
  *	-NaN  -inf ... +inf  +NaN	becomes		-inf ... +inf  +NaN  -NaN
  *
  * It is as good as the numeric order, in which all NaN are equal, and both zeros: which of two that
- * are equal comes first is left open there, unless the record says more (key_word.h).
+ * are equal comes first is left open there, unless the record says more (normalised_key.h).
  *
  * From raw to bits bytes change places, as do those of a number that stands most significant byte
  * first. Any change of places is made of moves: words of 8 bytes (of 4 in elements of 4), whose
@@ -100,7 +100,7 @@ struct code_fold {
 /* A byte can be moved in one way only, and floats of five widths have 15 bytes. */
 enum { CODE_MOST_MOVES = 16, CODE_MOST_FOLDS = 5 };
 
-/* Plain data, passed by value to kernels; code_map.h makes it. */
+/* Plain data, passed by value to kernels; key_encoding_plan.h makes it. */
 struct code_map {
 	uint8_t record_nbytes;  /* 1..16 */
 	uint8_t element_nbytes; /* 4, 8 or 16; the smallest that holds the record */

@@ -1,10 +1,10 @@
 /*
- * kind_references - layouts of records that stay where they are
+ * layout_indirect - layouts of records that stay where they are
  *
  * Elements are as those of records, but numbered through the whole input: they hold all of the key,
  * and no two are equal, so to runs and merges they are codes.
  */
-#include "src/record/kinds.h"
+#include "src/record/layout_ops.h"
 
 /*
  * Of a random place in memory at least a cache line or two are fetched. Of 400 MB on two cores,

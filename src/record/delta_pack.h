@@ -1,5 +1,5 @@
 /*
- * delta - sorted codes as the differences of neighbours, in as few bits as these need
+ * delta_pack - sorted codes as the differences of neighbours, in as few bits as these need
  *
  * n codes of 4, 8 or 16 bytes are cut into miniblocks of 256, the last of which may be shorter.
  * A miniblock has the number of bits of its largest difference, and is independent of all others:

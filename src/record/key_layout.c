@@ -1,11 +1,11 @@
 /*
- * key_fields - keys as fields of the normalised key (see key_word.h), and as codes (see code.h)
+ * key_layout - keys as fields of the normalised key (see normalised_key.h), and as codes (see key_encoding.h)
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/kinds.h"
+#include "src/record/layout_ops.h"
 
 /* --- Codes --- */
 
@@ -54,7 +54,7 @@ struct code_map key_field_code_map(const struct key_field *field)
 
 /* --- Keys to fields --- */
 
-/* Complex numbers are three fields: see key_word.h. */
+/* Complex numbers are three fields: see normalised_key.h. */
 enum { MOST_FIELDS_OF_KEY = 3 };
 
 /* Of a key that is one field. */

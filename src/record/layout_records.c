@@ -1,5 +1,5 @@
 /*
- * kind_records - layouts of which items are sorted and merged
+ * layout_records - layouts of which items are sorted and merged
  *
  * A whole key is a normalised key, with zeros up to 8 bytes, or to 16 if it is shorter, so that its
  * beginning is always there. An edge is an item.
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/kinds.h"
+#include "src/record/layout_ops.h"
 
 /* Anything can be sorted as records. */
 static bool records_suit(const struct layout_request *request)

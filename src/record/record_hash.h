@@ -1,12 +1,12 @@
 /*
- * hash - digest_record(), with loads as wide as there are bytes
+ * record_hash - digest_record(), with loads as wide as there are bytes
  *
  * The same sum as its definition in digest.h.
  */
 #pragma once
 
 #include "src/record/digest.h"
-#include "src/record/load.h"
+#include "src/record/load_upto16.h"
 
 /* The hash of nbytes <= 16, loaded. */
 static inline uint64_t hash_words(uint128_t words, uint64_t nbytes)

@@ -1,7 +1,7 @@
 /*
- * fields - the named parts of a record (see fields.h)
+ * schema - the named parts of a record (see schema.h)
  */
-#include "src/record/fields.h"
+#include "src/record/schema.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * ledger - what has become of records
+ * record_totals - what has become of records
  *
  * Every record is entered where it is read, and again where it is written or dropped. In between it
  * lives in a run, a chunk, a window; when the sort is done nothing may be left there:

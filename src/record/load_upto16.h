@@ -1,5 +1,5 @@
 /*
- * load - up to 16 bytes as an integer, without reading or writing past them
+ * load_upto16 - up to 16 bytes as an integer, without reading or writing past them
  *
  * A loop over single bytes costs a misprediction and several cycles for each. Two loads that
  * overlap, each as wide as the bytes allow, cost what one does:
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 static inline uint32_t load_4(const unsigned char *from)
 {

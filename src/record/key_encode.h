@@ -1,12 +1,12 @@
 /*
- * codes - records to codes and back, many at a time, and what is learnt on the way
+ * key_encode - records to codes and back, many at a time, and what is learnt on the way
  *
  * For layouts in which a record is a code (layout_is_plain()); of one record alone, see
  * layout_encode(). What sorts and what verifies both use it: it is the definition, only faster.
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 /* What decode found out while it wrote records. */
 struct decode_result {

@@ -1,5 +1,5 @@
 /*
- * field_choice - the keys that are asked for, of the fields that there are (see fields.h)
+ * key_resolve - the keys that are asked for, of the fields that there are (see schema.h)
  *
  * A key is asked for by a name, with an order behind it, or by its place and type. The names of a
  * file are its own: x:r may be one, or 8:u8, and both x and x:r. So everything that a text can mean
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/fields.h"
+#include "src/record/schema.h"
 
 /* What can stand behind a name. */
 static const struct order {

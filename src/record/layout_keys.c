@@ -1,5 +1,5 @@
 /*
- * kind_codes - layouts of which a record is a code
+ * layout_keys - layouts of which a record is a code
  *
  * What a run consists of is elements, the codes. A whole key is a code, and so is an edge: so it is
  * with all layouts of which elements hold all of the key (key_ops_codes).
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "src/record/code_map.h"
-#include "src/record/kinds.h"
-#include "src/record/load.h"
+#include "src/record/key_encoding_plan.h"
+#include "src/record/layout_ops.h"
+#include "src/record/load_upto16.h"
 
 /* The layout of records that these keys cover; what it allocates is not touched. */
 static void set_codes(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes,

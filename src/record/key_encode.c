@@ -1,5 +1,5 @@
 /*
- * codes - records to codes and back, many at a time (see codes.h)
+ * key_encode - records to codes and back, many at a time (see key_encode.h)
  *
  * One loop does it all while the data is in the first-level cache: a block of records is loaded
  * into an array of raw values, the array is hashed, and mapped to elements. The array makes the
@@ -18,7 +18,7 @@
  * to a block of records with several keys has an instance for each size of element: one for each
  * length, too, took the compiler half as long again, and was no faster.
  */
-#include "src/record/codes.h"
+#include "src/record/key_encode.h"
 
 #include <string.h>
 
@@ -45,21 +45,21 @@ struct batch {
 #define CODE(stem) stem##_4
 #define NAME(stem) stem##_4
 #define TARGET
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
 #define CODE(stem) stem##_8
 #define NAME(stem) stem##_8
 #define TARGET
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
 #define CODE(stem) stem##_16
 #define NAME(stem) stem##_16
 #define TARGET
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 
 #ifdef __x86_64__
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -69,21 +69,21 @@ struct batch {
 #define CODE(stem) stem##_4
 #define NAME(stem) stem##_4_avx512
 #define TARGET AVX512
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 
 #define ELEMENT uint64_t
 #define WORD uint64_t
 #define CODE(stem) stem##_8
 #define NAME(stem) stem##_8_avx512
 #define TARGET AVX512
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 
 #define ELEMENT uint128_t
 #define WORD uint64_t
 #define CODE(stem) stem##_16
 #define NAME(stem) stem##_16_avx512
 #define TARGET AVX512
-#include "src/record/codes.inc"
+#include "src/record/key_encode.inc"
 #endif
 
 /* stem and target (batch, n) for the n that is record_nbytes, as a constant. */

@@ -1,5 +1,5 @@
 /*
- * bytes - integers from bytes at any address, for a GPU
+ * load_bytes - integers from bytes at any address, for a GPU
  *
  * A GPU loads words from multiples of their size only. Bytes that lie anywhere are loaded as the
  * aligned words that hold them, and shifted: a load of 8 bytes is two or three loads of 4, not
@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "src/record/code.h"
+#include "src/record/key_encoding.h"
 
 /* n <= 8 bytes, the first one lowest. */
 static inline GSORT_HD uint64_t bytes_load(const unsigned char *bytes, uint32_t n)

@@ -1,15 +1,15 @@
 /*
- * code_map - how keys that are all of a record become a code (see code_map.h)
+ * key_encoding_plan - how keys that are all of a record become a code (see key_encoding_plan.h)
  *
  * The places of the bytes are worked out one by one. What that amounts to is then looked at: bytes
  * that stay where they are, or stand in the opposite order, need no moves; others go the same way
  * as one before them, if they can.
  */
-#include "src/record/code_map.h"
+#include "src/record/key_encoding_plan.h"
 
 #include <assert.h>
 
-#include "src/record/kinds.h"
+#include "src/record/layout_ops.h"
 
 enum { MOST_NBYTES = 16 };
 

@@ -1,13 +1,13 @@
 /*
- * key_rest - words of normalised keys behind their beginning
+ * key_tail - words of normalised keys behind their beginning
  *
  * Long keys are mostly a single string of bytes, and what is looked at behind the first bytes of
  * those is just eight bytes of the record. Everything else is left to key_word().
  */
 #pragma once
 
-#include "src/record/key_word.h"
-#include "src/record/load.h"
+#include "src/record/normalised_key.h"
+#include "src/record/load_upto16.h"
 
 /* Are the words of the key, but for the first, words of the record, or their complement? */
 static inline bool key_rest_is_bytes(const struct key_fields *keys)

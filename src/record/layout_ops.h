@@ -1,15 +1,15 @@
 /*
- * kinds - what differs between the kinds of layouts: a table of functions for each
+ * layout_ops - what differs between the kinds of layouts: a table of functions for each
  *
- * For src/record/ only: everybody else calls the layout_...() of record.h, which go through the
+ * For src/record/ only: everybody else calls the layout_...() of layout.h, which go through the
  * table, and does not ask which kind it is. The back ends have tables of their own, of how items of
  * a kind are sorted and merged (src/device/backend.h).
  */
 #pragma once
 
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
-/* What a splitter is, and what is remembered of the edges of a window. As record.h says of the
+/* What a splitter is, and what is remembered of the edges of a window. As layout.h says of the
  * function layout_NAME(). */
 struct key_ops {
 	size_t (*key_nbytes)(const struct layout *layout);
@@ -38,13 +38,13 @@ struct layout_ops {
 	bool has_elements, refers, is_plain;
 };
 
-extern const struct layout_ops layout_ops_codes;      /* kind_codes.c */
-extern const struct layout_ops layout_ops_references; /* kind_references.c */
-extern const struct layout_ops layout_ops_records;    /* kind_records.c */
+extern const struct layout_ops layout_ops_codes;      /* layout_keys.c */
+extern const struct layout_ops layout_ops_references; /* layout_indirect.c */
+extern const struct layout_ops layout_ops_records;    /* layout_records.c */
 
-/* Keys that are codes: for kinds of which elements hold all of the key; kind_codes.c */
+/* Keys that are codes: for kinds of which elements hold all of the key; layout_keys.c */
 extern const struct key_ops key_ops_codes;
-/* Keys that are layout.item_keys of items; kind_records.c */
+/* Keys that are layout.item_keys of items; layout_records.c */
 extern const struct key_ops key_ops_records;
 /* An item by layout.intake; the same */
 void record_make_item(const struct layout *layout, const void *record, uint64_t position,

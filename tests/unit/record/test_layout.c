@@ -1,5 +1,5 @@
 /*
- * test_record - keys, normalised keys, layouts and items
+ * test_layout - keys, normalised keys, layouts and items
  */
 #include <errno.h>
 

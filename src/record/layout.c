@@ -1,14 +1,14 @@
 /*
- * record - layouts (see record.h)
+ * layout - layouts (see layout.h)
  */
-#include "src/record/record.h"
+#include "src/record/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/record/kinds.h"
+#include "src/record/layout_ops.h"
 
 /* A row for each kind; of a request, the first that suits makes a layout. */
 static const struct layout_ops *const kinds[N_LAYOUT_KINDS] = {
