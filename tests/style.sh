@@ -42,7 +42,7 @@ grep -nE '\brun_stored_file\(' $sources | grep -vE '^(src/(run|checkpoint|exchan
 
 # What a process has once is a front end's: its standard streams, environment, signals and end. Of
 # the signals, thread.c holds back those of the calling thread; and in the handler of one that ends
-# the process, cut_back.c keeps its files from growing.
+# the process, truncate_on_abort.c keeps its files from growing.
 process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)?getenv|(un)?setenv'
 process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alarm|mallopt|umask"
 process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"

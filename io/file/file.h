@@ -55,8 +55,8 @@ struct syscalls {
 	/*
 	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
 	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else
-	 * (hidden_names.h), nor is what is written in place (cut_back.h), and a signal ends the
-	 * process at any moment (commitment.h).
+	 * (temp_names.h), nor is what is written in place (truncate_on_abort.h), and a signal ends the
+	 * process at any moment (commit_point.h).
 	 */
 	struct mapping_guards *guards;
 	struct hidden_names *names;

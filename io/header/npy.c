@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/header/npy_inside.h"
+#include "io/header/npy_internal.h"
 #include "src/base/diagnostics.h"
 #include "src/record/layout.h"
 

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/header/header.h"
+#include "io/header/output_header.h"
 #include "src/record/schema.h"
 
 struct npy {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/header/npy_inside.h"
+#include "io/header/npy_internal.h"
 
 enum { MOST_DEPTH = 16 }; /* of structures within structures */
 

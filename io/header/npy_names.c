@@ -1,11 +1,11 @@
 /*
- * npy_names - what the fields of a structure are called, and their titles (see npy_inside.h)
+ * npy_names - what the fields of a structure are called, and their titles (see npy_internal.h)
  */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/header/npy_inside.h"
+#include "io/header/npy_internal.h"
 
 static int compare_names(const void *a, const void *b)
 {

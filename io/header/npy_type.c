@@ -1,11 +1,11 @@
 /*
- * npy_type - a type of numpy, '<f8', and the field that it makes (see npy_inside.h)
+ * npy_type - a type of numpy, '<f8', and the field that it makes (see npy_internal.h)
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/header/npy_inside.h"
+#include "io/header/npy_internal.h"
 
 /* Names of numpy (of Linux on 64 bits) that it reads, and does not write. */
 static const struct {

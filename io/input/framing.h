@@ -4,13 +4,13 @@
  *	[ header ][ record ][ record ] ... [ record ][ tail: part of a record ]
  *
  * The header has skip_nbytes, or is that of a format that says itself what its records are (.npy,
- * format.h); then all inputs are of that format, with the same records, and have no tails.
+ * format_detect.h); then all inputs are of that format, with the same records, and have no tails.
  */
 #pragma once
 
 #include <stdint.h>
 
-#include "io/input/format.h"
+#include "io/input/format_detect.h"
 
 /* What becomes of the tail of a file. */
 enum partial {
@@ -25,7 +25,7 @@ struct framing {
 	uint64_t record_nbytes; /* if is_open: unless a header says something else */
 	uint64_t skip_nbytes;
 	enum partial partial;
-	/* What else a file may be, and whether that would be a mistake (format.h). */
+	/* What else a file may be, and whether that would be a mistake (format_detect.h). */
 	enum format_choice format;
 	bool is_untyped;     /* nobody has said what a record is, */
 	bool is_open;        /* or how many bytes it has; */

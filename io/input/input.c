@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file/direct.h"
+#include "io/file/direct_io.h"
 #include "io/input/input_stream.h"
-#include "io/input/inside.h"
+#include "io/input/input_internal.h"
 #include "src/base/interval_search.h"
 #include "src/base/rendezvous.h"
 #include "src/base/diagnostics.h"

@@ -11,7 +11,7 @@
  * as a pipe.
  *
  * Regular files are looked at when the input is opened, and what is wrong with them is said then:
- * missing, unreadable, a directory, of another format (format.h), not framed as it should be. Of a
+ * missing, unreadable, a directory, of another format (format_detect.h), not framed as it should be. Of a
  * pipe the format shows when it is started. Later, a short read shows a file that has shrunk;
  * whoever reads a file's last byte looks at its size again and finds one that has grown.
  *
@@ -26,7 +26,7 @@
 
 #include "io/file/file.h"
 #include "io/input/framing.h"
-#include "io/header/header.h"
+#include "io/header/output_header.h"
 #include "src/record/digest.h"
 
 struct fields;
@@ -219,7 +219,7 @@ int input_check_state(const struct input *input);
 uint64_t input_nbytes_before(const struct input *input, struct file_identity identity);
 
 /*
- * What is a sorted sequence each: a file, or all parts of a list (parts_list.h), which lie one
+ * What is a sorted sequence each: a file, or all parts of a list (part_manifest.h), which lie one
  * behind the other. Only when the total size is known.
  */
 size_t input_n_groups(const struct input *input);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/inside.h"
+#include "io/input/input_internal.h"
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
 

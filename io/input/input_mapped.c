@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "io/file/direct.h"
-#include "io/input/inside.h"
+#include "io/file/direct_io.h"
+#include "io/input/input_internal.h"
 #include "src/base/diagnostics.h"
 
 /* --- opening --- */

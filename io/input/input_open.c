@@ -12,7 +12,7 @@
 
 #include "io/input/input_mapped.h"
 #include "io/input/input_stream.h"
-#include "io/input/inside.h"
+#include "io/input/input_internal.h"
 #include "io/header/npy.h"
 #include "src/base/diagnostics.h"
 

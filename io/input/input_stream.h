@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "io/input/inside.h"
+#include "io/input/input_internal.h"
 
 /* input_read(), under the claim lock. */
 int input_read_serial(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,

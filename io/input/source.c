@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "io/file/direct.h"
+#include "io/file/direct_io.h"
 #include "src/base/diagnostics.h"
 
 /* A sixth of the descriptors, so that outputs, their locks and temporary files find some. */

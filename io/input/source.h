@@ -9,11 +9,11 @@
  *
  * What is compressed by Zstandard contributes its content. A file with an index of its frames
  * (zst_index.h) has a size and can be read anywhere; every other one is a stream. What is of
- * another format (format.h), compressed or not, is refused.
+ * another format (format_detect.h), compressed or not, is refused.
  *
  * A large source is not left in the page cache by being read: parts that are not there yet are read
- * directly (direct.h), or, where little is read at a time (inputs of -m, chunks in little memory),
- * with what the kernel reads ahead, and are forgotten then (cold_range.h). What is there stays.
+ * directly (direct_io.h), or, where little is read at a time (inputs of -m, chunks in little memory),
+ * with what the kernel reads ahead, and are forgotten then (drop_behind.h). What is there stays.
  *
  * All functions print their message, but may be used by several threads only where it says so.
  */
@@ -28,11 +28,11 @@
 #include "io/codec/zst_index.h"
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
-#include "io/file/cold_range.h"
+#include "io/file/drop_behind.h"
 #include "io/file/file.h"
-#include "io/file/file_state.h"
-#include "io/file/given.h"
-#include "io/input/format.h"
+#include "io/file/file_change.h"
+#include "io/file/endpoint.h"
+#include "io/input/format_detect.h"
 
 struct parts_list;
 
@@ -55,7 +55,7 @@ struct source {
 	uint64_t base;    /* where in the file it starts: what is given may have been read from */
 	uint64_t nbytes;  /* from there; 0 for a stream */
 	uint64_t n_after; /* bytes behind them, which are not read here */
-	uint64_t header_nbytes; /* that it says of itself (format.h); 0: nothing */
+	uint64_t header_nbytes; /* that it says of itself (format_detect.h); 0: nothing */
 	/* Of a compressed file with an index; the three above are then of its content. NULL: not */
 	struct zst_reader *zst_reader;
 	uint64_t zst_end;       /* of a compressed file; 0: it is none */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "io/input/source_inside.h"
+#include "io/input/source_internal.h"
 #include "src/base/diagnostics.h"
 
 uint64_t source_end(const struct source *source)

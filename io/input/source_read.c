@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "io/file/direct.h"
-#include "io/input/source_inside.h"
+#include "io/file/direct_io.h"
+#include "io/input/source_internal.h"
 #include "src/base/diagnostics.h"
 
 /* With less than this the kernel's read-ahead is better than asking for no more than is wanted. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/source_inside.h"
+#include "io/input/source_internal.h"
 #include "src/base/rendezvous.h"
 #include "src/base/diagnostics.h"
 

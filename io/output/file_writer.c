@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "io/file/direct.h"
+#include "io/file/direct_io.h"
 #include "src/base/clock.h"
 
 /* Less than that is not worth a direct transfer. */

@@ -14,7 +14,7 @@
 
 #include "io/file/file.h"
 #include "io/file/io_queue.h"
-#include "io/file/mapped_pieces.h"
+#include "io/file/mmap_writer.h"
 #include "src/base/adaptive_group.h"
 
 struct file_writer {

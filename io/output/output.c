@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "io/output/commitment.h"
-#include "io/output/output_inside.h"
+#include "io/output/commit_point.h"
+#include "io/output/output_internal.h"
 #include "src/base/diagnostics.h"
 
 /* What is written behind the end of a file that others have opened goes again if it fails. */

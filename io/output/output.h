@@ -28,9 +28,9 @@
 
 #include "io/codec/zst_writer.h"
 #include "io/file/file.h"
-#include "io/file/given.h"
+#include "io/file/endpoint.h"
 #include "io/output/file_writer.h"
-#include "io/output/leftovers.h"
+#include "io/output/orphans.h"
 
 struct output;
 
@@ -51,7 +51,7 @@ enum output_durability {
 /*
  * path: NULL is standard output; /dev/fd/3 and its like are what the process was given open, and
  * written from where that stands. expected_nbytes: the size that it will have at most, whose space
- * is reserved ahead of what is written (reservation.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an
+ * is reserved ahead of what is written (preallocate.h), or OUTPUT_SIZE_UNKNOWN. Returns 0 and an
  * output to commit or abort, or a negative errno: a directory, no permission, no space for
  * expected_nbytes, or a terminal that was given open.
  */
@@ -177,7 +177,7 @@ int output_read_compressed(struct output *output, struct zst_index index);
 
 /*
  * Before anything is written: it will be more than the page cache holds. What can be written
- * directly then is (direct.h), and the rest goes to the disk at once (file_write_behind()).
+ * directly then is (direct_io.h), and the rest goes to the disk at once (file_write_behind()).
  */
 void output_pass_by_cache(struct output *output);
 
@@ -190,13 +190,13 @@ void output_try_both_ways(struct output *output);
 /*
  * Before anything is written: each of n writers goes on from a place of its own, which are all far
  * from each other. If that is more than one, what is reserved may also be written through mappings
- * (mapped_pieces.h), where that is faster.
+ * (mmap_writer.h), where that is faster.
  */
 void output_divide(struct output *output, uint32_t n_writers);
 
 /*
  * Before anything is written: n > 0 outputs of known sizes, to which n_writers will write as if
- * they were one behind the other, are made ready (early_pages.h) by threads of their own, from now
+ * they were one behind the other, are made ready (prefault.h) by threads of their own, from now
  * on, also while others are at it already, until one of them is stopped or complete. They are then
  * written through mappings, until another way is tried in its turn. It stops, too, when one of them
  * is to pass the cache by. To stop, before anything is written or behind all, NULL is fine. Where

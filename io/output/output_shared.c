@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "io/output/output_inside.h"
+#include "io/output/output_internal.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 

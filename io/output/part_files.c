@@ -3,7 +3,7 @@
  *
  * Here the names are found, and what has them.
  */
-#include "io/output/part_files_inside.h"
+#include "io/output/part_files_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/input/parts_list.h"
+#include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 
 /* Of what is put behind a name, and of the dot in front of one that is moved aside. */

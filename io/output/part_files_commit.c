@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "io/output/commitment.h"
-#include "io/output/part_files_inside.h"
+#include "io/output/commit_point.h"
+#include "io/output/part_files_internal.h"
 #include "src/base/diagnostics.h"
 
 /* --- since they were opened --- */

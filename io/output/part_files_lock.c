@@ -16,7 +16,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "io/output/part_files_inside.h"
+#include "io/output/part_files_internal.h"
 #include "src/base/diagnostics.h"
 
 static bool is_want_of_locks(int error)

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "io/file/place.h"
+#include "io/file/path_identity.h"
 #include "src/base/diagnostics.h"
 
 /*

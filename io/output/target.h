@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "io/file/given.h"
-#include "io/output/replacement.h"
+#include "io/file/endpoint.h"
+#include "io/output/atomic_file.h"
 
 struct target {
 	const char *name; /* for messages */
@@ -26,12 +26,12 @@ struct target {
 	struct file_identity identity;
 };
 
-/* A replacement is the process's own, or of several that write to it (replacement.h). */
+/* A replacement is the process's own, or of several that write to it (atomic_file.h). */
 struct target_way {
 	enum { TARGET_OWN, TARGET_SHARED, TARGET_JOINED } kind;
 	/* Own: of a file that outlives the process, or NULL. Joined: of the one that is there. */
 	const char *name;
-	bool is_silent; /* Shared: nothing is told of what was left beside it (leftovers.h), ... */
+	bool is_silent; /* Shared: nothing is told of what was left beside it (orphans.h), ... */
 	struct leftovers_owner owner; /* ... and whose it is */
 };
 

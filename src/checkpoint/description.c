@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "io/file/place.h"
+#include "io/file/path_identity.h"
 #include "src/base/diagnostics.h"
 #include "src/ranks/ranks.h"
 

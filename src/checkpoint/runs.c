@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "io/codec/checksum.h"
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/merge/forecast.h"
 

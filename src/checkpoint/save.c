@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 
 /* Runs that another one replaces. */

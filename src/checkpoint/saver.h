@@ -13,7 +13,7 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "io/store/spill.h"
+#include "io/spill/spill.h"
 #include "src/checkpoint/state.h"
 
 struct saver;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/interval_search.h"
 #include "src/base/diagnostics.h"
 

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "io/store/run_format.h"
+#include "io/spill/run_format.h"
 #include "src/checkpoint/manifest.h"
 #include "src/merge/merge.h"
 
@@ -33,7 +33,7 @@ enum checkpoint_record {
 struct saved_header {
 	/*
 	 * Hidden, beside the output. Where nothing of that is kept there is no such file, but the
-	 * digits are in the names of what is unfinished (leftovers.h).
+	 * digits are in the names of what is unfinished (orphans.h).
 	 */
 	char output_name[FILE_UNIQUE_NAME_SIZE];
 };

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file/place.h"
+#include "io/file/path_identity.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/inside.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/interval_search.h"
 #include "src/base/diagnostics.h"
 #include "src/exchange/depot_inside.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/exchange/depot_inside.h"
 #include "src/ranks/tags.h"

@@ -21,7 +21,7 @@
 
 #include "io/codec/zst_writer.h"
 #include "io/output/output.h"
-#include "io/store/spill.h"
+#include "io/spill/spill.h"
 #include "src/ranks/ranks.h"
 
 struct frames;

@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "io/store/memory_tier.h"
-#include "io/store/spill.h"
+#include "io/spill/memory_tier.h"
+#include "io/spill/spill.h"
 #include "src/ranks/near.h"
 
 struct near_store;

@@ -9,9 +9,9 @@
 
 #include "include/gsort.h"
 #include "io/file/mapping.h"
-#include "io/output/commitment.h"
-#include "io/output/cut_back.h"
-#include "io/output/hidden_names.h"
+#include "io/output/commit_point.h"
+#include "io/output/truncate_on_abort.h"
+#include "io/output/temp_names.h"
 
 struct gsort_process {
 	struct mapping_guards guards;

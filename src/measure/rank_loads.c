@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "io/store/block_writer.h"
-#include "io/store/run_file.h"
+#include "io/spill/block_writer.h"
+#include "io/spill/run_file.h"
 
 enum {
 	INDEX_PART = 4,       /* of the memory, which the index of runs has at most (plan.h), */

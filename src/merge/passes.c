@@ -3,7 +3,7 @@
  */
 #include "src/merge/passes.h"
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/merge/keeper.h"
 #include "src/merge/ranges.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file/place.h"
+#include "io/file/path_identity.h"
 #include "src/base/diagnostics.h"
 
 int options_add_temp_dir(struct options *options, const char *path)

@@ -6,7 +6,7 @@
  * two of these roles, of which one writes, would be read as something else than it was, or be
  * replaced by something else than it should be, and nobody would be told. And a pipe that is read
  * twice would have nothing left the second time, or nobody who writes, so that it is waited for. So
- * before anything is written all files are found (io/file/place.h, so that neither links nor other
+ * before anything is written all files are found (io/file/path_identity.h, so that neither links nor other
  * spellings hide one), and two that are one are refused. What may be:
  *
  * - an input is the output: it is replaced when the sort is done (sort.c sees to that);
@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "io/file/place.h"
+#include "io/file/path_identity.h"
 #include "io/input/input.h"
 
 enum role_kind {
@@ -74,7 +74,7 @@ int roles_add_stream(struct roles *roles, enum role_kind kind, int fd);
 void roles_free(struct roles *roles);
 
 /*
- * The inputs are open: a list of parts (io/input/input_lists.h) is more files than its name says.
+ * The inputs are open: a list of parts (io/input/part_inputs.h) is more files than its name says.
  * Does that standard stream lead to one of them? And may none: 0, or a negative errno after a
  * message, or in silence where that would be written over it.
  */

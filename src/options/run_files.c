@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/output/leftovers.h"
+#include "io/output/orphans.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/files.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "io/file/given.h"
+#include "io/file/endpoint.h"
 #include "io/input/input.h"
 #include "src/options/options.h"
 

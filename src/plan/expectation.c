@@ -3,14 +3,14 @@
  * (see expectation.h)
  *
  * The space that is taken is more than what is stored: an extent takes whole pages, and while runs
- * are merged to a longer one, what has been passed is given back late (io/store/reclaim.h).
+ * are merged to a longer one, what has been passed is given back late (io/spill/hole_punch.h).
  */
 #include "src/plan/expectation.h"
 
 #include "io/codec/zst_writer.h"
-#include "io/store/block_writer.h"
-#include "io/store/run_file.h"
-#include "io/store/spill.h"
+#include "io/spill/block_writer.h"
+#include "io/spill/run_file.h"
+#include "io/spill/spill.h"
 #include "src/plan/plan_inside.h"
 
 static uint64_t plus(uint64_t a, uint64_t b)

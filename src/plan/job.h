@@ -9,8 +9,8 @@
 #pragma once
 
 #include "io/input/input.h"
-#include "io/store/compression.h"
-#include "io/store/spill.h"
+#include "io/spill/compression_policy.h"
+#include "io/spill/spill.h"
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/plan/plan.h"

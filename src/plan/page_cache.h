@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "io/store/spill.h"
+#include "io/spill/spill.h"
 #include "src/plan/job.h"
 
 enum page_cache_use {

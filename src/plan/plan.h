@@ -47,7 +47,7 @@
  */
 #pragma once
 
-#include "io/store/compression.h"
+#include "io/spill/compression_policy.h"
 #include "src/device/device.h"
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX

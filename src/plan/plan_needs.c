@@ -3,8 +3,8 @@
  */
 #include "src/plan/plan_inside.h"
 
-#include "io/store/block_writer.h"
-#include "io/store/run_format.h"
+#include "io/spill/block_writer.h"
+#include "io/spill/run_format.h"
 
 enum {
 	STREAMS_PART = 2,    /* of the memory, at most */

@@ -12,9 +12,9 @@
 #pragma once
 
 #include "io/file/file.h"
-#include "io/file/given.h"
+#include "io/file/endpoint.h"
 #include "io/input/input.h"
-#include "io/store/compression.h"
+#include "io/spill/compression_policy.h"
 #include "src/base/cancellation.h"
 #include "src/device/backend.h"
 #include "src/record/schema.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "io/store/compression.h"
+#include "io/spill/compression_policy.h"
 #include "src/base/stats.h"
 
 static inline double figures_s(uint64_t ns)

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 

@@ -2,7 +2,7 @@
  * run - a sorted sequence of items, wherever it lives
  *
  *	resident   a sorted chunk in device memory: elements, or items of records
- *	stored     a run in the temporary space (io/store/run_file.h): items
+ *	stored     a run in the temporary space (io/spill/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
  * To a merge all are lists of blocks, of each of which it knows the first key and the place. Blocks

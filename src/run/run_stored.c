@@ -1,7 +1,7 @@
 /*
  * run_stored - a run in the temporary space, spilled or kept from before (see run.h)
  *
- * It is a run file (io/store/run_file.h), which knows its blocks. With -m, what comes through a
+ * It is a run file (io/spill/run_file.h), which knows its blocks. With -m, what comes through a
  * pipe is stored as it came, and is another row here.
  */
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/base/interval_search.h"
 #include "src/base/diagnostics.h"
 #include "src/run/run_kind.h"

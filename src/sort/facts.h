@@ -6,7 +6,7 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "io/store/compression.h"
+#include "io/spill/compression_policy.h"
 #include "src/base/stats.h"
 #include "src/plan/plan.h"
 #include "src/record/key_type.h"

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "io/input/parts_list.h"
+#include "io/input/part_manifest.h"
 #include "src/plan/spec.h"
 
 /* Of a part. Zeroed: nothing is there yet. */

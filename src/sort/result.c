@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/format.h"
+#include "io/input/format_detect.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/plan/page_cache.h"

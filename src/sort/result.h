@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#include "io/output/leftovers.h"
+#include "io/output/orphans.h"
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"

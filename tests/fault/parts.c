@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/input/parts_list.h"
+#include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 #include "src/record/digest.h"
 #include "tests/fault/modes.h"

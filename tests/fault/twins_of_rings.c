@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "io/file/direct.h"
+#include "io/file/direct_io.h"
 #include "src/base/adaptive.h"
 #include "src/plan/page_cache.h"
 #include "tests/fault/points.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/codec/zst_frame.h"
-#include "io/input/format.h"
+#include "io/input/format_detect.h"
 #include "io/header/npy.h"
 #include "tests/support/messages_heard.h"
 

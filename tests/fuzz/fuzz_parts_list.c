@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/input/parts_list.h"
+#include "io/input/part_manifest.h"
 #include "tests/support/messages_heard.h"
 
 static void check(bool holds)

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/merge/merge.h"
 #include "src/merge/ranges.h"
 #include "src/merge/window_memory.h"

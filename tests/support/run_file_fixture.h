@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "io/store/spill.h"
+#include "io/spill/spill.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
 

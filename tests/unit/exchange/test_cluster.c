@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/store/run_file.h"
+#include "io/spill/run_file.h"
 #include "src/exchange/range_cut.h"
 #include "src/measure/rank_loads.h"
 #include "src/merge/forecast.h"

@@ -1,7 +1,7 @@
 /*
  * test_mapping - a mapping shows the file, and a file that is cut ends no process
  */
-#include "io/file/mapped_pieces.h"
+#include "io/file/mmap_writer.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
-#include "io/file/direct.h"
+#include "io/file/direct_io.h"
 #include "tests/support/output_fixture.h"
 
 static unsigned char divided_data[24 << 20];

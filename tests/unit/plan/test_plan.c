@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "io/store/run_format.h"
+#include "io/spill/run_format.h"
 #include "src/base/size.h"
 #include "src/report/explain.h"
 #include "tests/support/captured.h"

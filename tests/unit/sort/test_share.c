@@ -16,7 +16,7 @@
 
 #include "io/output/output.h"
 #include "io/output/part_files.h"
-#include "io/store/spill.h"
+#include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/exchange/frames.h"
 #include "src/exchange/range_cut.h"

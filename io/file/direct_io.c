@@ -1,0 +1,178 @@
+/*
+ * direct_io - past the page cache (see direct_io.h)
+ */
+#include "io/file/direct_io.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static uint64_t align_down(uint64_t value)
+{
+	return value - value % DIRECT_ALIGN_NBYTES;
+}
+
+static uint64_t align_up(uint64_t value)
+{
+	return align_down(value + DIRECT_ALIGN_NBYTES - 1);
+}
+
+/* Count pages of a mapping that are in the cache. */
+static uint64_t count_cached(char *mapped, uint64_t nbytes)
+{
+	unsigned char pages[1024];
+	const uint64_t at_a_time = sizeof pages * DIRECT_ALIGN_NBYTES;
+	uint64_t n_cached = 0;
+
+	for (uint64_t at = 0; at < nbytes; at += at_a_time) {
+		const uint64_t n = nbytes - at < at_a_time ? nbytes - at : at_a_time;
+
+		memset(pages, 1, sizeof pages);
+		mincore(mapped + at, n, pages);
+		for (uint64_t i = 0; i < n / DIRECT_ALIGN_NBYTES; i++)
+			n_cached += pages[i] & 1;
+	}
+	return n_cached;
+}
+
+/*
+ * By mincore(), since it alone reads nothing ahead: a read that must not wait (RWF_NOWAIT) does. Of
+ * a file that is not ours it says that everything is there.
+ */
+bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
+{
+	const uint64_t begin = align_down(offset);
+	const uint64_t mapped_nbytes = align_up(offset + nbytes) - begin;
+	char *mapped = mmap(NULL, mapped_nbytes, PROT_READ, MAP_SHARED, file->fd, (off_t)begin);
+	uint64_t n_cached;
+
+	if (mapped == MAP_FAILED)
+		return true;
+	n_cached = count_cached(mapped, mapped_nbytes);
+	munmap(mapped, mapped_nbytes);
+	return 2 * n_cached >= mapped_nbytes / DIRECT_ALIGN_NBYTES;
+}
+
+/*
+ * Pieces of a transfer that are under way together. Fewer and larger ones leave the disk idle
+ * between two transfers; smaller ones cost more than they bring.
+ */
+enum { MOST_PIECES = 8, LEAST_PIECE_NBYTES = 1 << 20 };
+
+/* All aligned. */
+static int transfer(struct io_queue *queue, const struct file *file, bool is_write, uint64_t offset,
+		    unsigned char *memory, size_t nbytes)
+{
+	const size_t share = align_up(nbytes / MOST_PIECES + 1);
+	const size_t piece = share < LEAST_PIECE_NBYTES ? LEAST_PIECE_NBYTES : share;
+	struct io_request requests[MOST_PIECES];
+	size_t n = 0;
+	int r = 0;
+
+	if (!queue)
+		return is_write ? file_write_at(file, offset, memory, nbytes) :
+				  file_read_at(file, offset, memory, nbytes);
+	for (size_t at = 0; at < nbytes; at += piece)
+		requests[n++] = (struct io_request){
+			.file = file,
+			.is_write = is_write,
+			.offset = offset + at,
+			.buffer = memory + at,
+			.nbytes = nbytes - at < piece ? nbytes - at : piece,
+		};
+	io_queue_submit(queue, requests, n);
+	for (size_t i = 0; i < n; i++) {
+		const int one = io_queue_wait(queue, &requests[i]);
+
+		r = r < 0 ? r : one;
+	}
+	return r;
+}
+
+/* Read bytes that lie in one block. */
+static int read_in_block(const struct file *direct, uint64_t offset, void *to, size_t nbytes)
+{
+	_Alignas(DIRECT_ALIGN_NBYTES) unsigned char block[DIRECT_ALIGN_NBYTES];
+	const size_t in_block = offset % DIRECT_ALIGN_NBYTES;
+	ssize_t n;
+
+	/* The last block of a file is short: file_read_at() would not tell by how much. */
+	do
+		n = direct->calls->pread(direct->fd, block, sizeof block,
+					 (off_t)align_down(offset));
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return -errno;
+	if (n < (ssize_t)(in_block + nbytes))
+		return -EINVAL;
+	memcpy(to, block + in_block, nbytes);
+	return 0;
+}
+
+static int read_in_blocks(const struct file *direct, uint64_t offset, uint64_t end,
+			  unsigned char *to)
+{
+	int r = 0;
+
+	while (offset < end && r == 0) {
+		const uint64_t next = align_down(offset) + DIRECT_ALIGN_NBYTES;
+		const size_t n = (size_t)((next < end ? next : end) - offset);
+
+		r = read_in_block(direct, offset, to, n);
+		offset += n;
+		to += n;
+	}
+	return r;
+}
+
+/*
+ *	file	|   .  offset   | begin                 end |    . offset + nbytes
+ *	memory	       buffer     wanted                            buffer + nbytes
+ *	                        | aligned			where [begin, end) is read to
+ */
+int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
+		   size_t nbytes)
+{
+	unsigned char *const to = buffer, *wanted, *aligned;
+	const uint64_t begin = align_up(offset);
+	uint64_t end = align_down(offset + nbytes);
+	int r;
+
+	if (begin >= end)
+		return read_in_blocks(direct, offset, offset + nbytes, to);
+	wanted = to + (begin - offset);
+	aligned = wanted - (uintptr_t)wanted % DIRECT_ALIGN_NBYTES;
+	if (aligned < to)
+		aligned += DIRECT_ALIGN_NBYTES;
+	if (aligned + (end - begin) > to + nbytes)
+		end -= DIRECT_ALIGN_NBYTES;
+	r = transfer(queue, direct, false, begin, aligned, (size_t)(end - begin));
+	if (r == 0 && aligned != wanted)
+		memmove(wanted, aligned, (size_t)(end - begin));
+	if (r == 0)
+		r = read_in_blocks(direct, offset, begin, to);
+	if (r == 0)
+		r = read_in_blocks(direct, end, offset + nbytes, to + (end - offset));
+	return r == -ENODATA ? -EINVAL : r;
+}
+
+int direct_write_at(struct io_queue *queue, const struct file *direct, const struct file *cached,
+		    uint64_t offset, const void *data, size_t nbytes)
+{
+	const unsigned char *const from = data;
+	const uint64_t begin = align_up(offset), end = align_down(offset + nbytes);
+	int r;
+
+	if (!direct_lies_alike(data, offset) || begin >= end)
+		return file_write_at(cached, offset, data, nbytes);
+	r = transfer(queue, direct, true, begin, (unsigned char *)from + (begin - offset),
+		     (size_t)(end - begin));
+	if (r == -EINVAL)
+		return file_write_at(cached, offset, data, nbytes);
+	if (r == 0)
+		r = file_write_at(cached, offset, from, (size_t)(begin - offset));
+	if (r == 0)
+		r = file_write_at(cached, end, from + (end - offset),
+				  (size_t)(offset + nbytes - end));
+	return r;
+}

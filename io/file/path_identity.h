@@ -1,0 +1,42 @@
+/*
+ * path_identity - which file a path leads to, whether it is there or not
+ *
+ * A file that is there is known by device and inode, so neither links nor other spellings hide it.
+ * One that is not there yet is known by the nearest directory that is, and by the way from there to
+ * it: "./o" and "o" are the same place before either exists.
+ *
+ * Nothing here prints.
+ */
+#pragma once
+
+#include "io/file/file.h"
+
+struct place {
+	bool exists;
+	mode_t mode;                   /* of the file, if it does */
+	struct file_identity identity; /* of the file; else of the nearest directory that exists */
+	char *rest;                    /* NULL; else the way from there, "a/b", without dots */
+};
+
+/* Where does the path lead? Returns 0 and a place to place_free(), or a negative errno. */
+int place_of_path(const char *path, struct place *ret_place);
+
+/* The file that is open there. Needs no place_free(). 0, or a negative errno. */
+int place_of_descriptor(int fd, struct place *ret_place);
+
+bool place_is_same(const struct place *a, const struct place *b);
+
+/* A zeroed place is fine. */
+void place_free(struct place *place);
+
+/*
+ * The name at the end of all symbolic links, which need not exist. Returns 0 and a path to free(),
+ * -ELOOP or -ENOMEM.
+ */
+int place_follow_links(const char *path, char **ret_path);
+
+/*
+ * The descriptor of this process that the path stands for, itself or through links: 1 of
+ * /dev/stdout, 3 of /dev/fd/3. -1: none, or only the end of the path is an open file.
+ */
+int place_descriptor(const char *path);

@@ -1,0 +1,91 @@
+/*
+ * part_inputs - inputs that are lists of parts (part_manifest.h): one sorted sequence in several files
+ *
+ * A list among the paths of an input stands for its parts, one behind the other. What it says of
+ * them is not taken on trust: each has as many bytes as it says when it is opened, and when all of
+ * its records have been read, their checksum. So parts of another run, or such as somebody has
+ * changed, are named and not used.
+ *
+ *	paths	a.parts		   b	    c.parts
+ *	files	a.0000  a.0001	   b	    c.0000  c.0001  c.0002	the input's sources
+ *	groups	[            ]	  [ ]	   [                      ]	each a sorted sequence
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "io/file/endpoint.h"
+#include "io/input/framing.h"
+#include "io/input/part_manifest.h"
+#include "io/input/source.h"
+#include "src/record/digest.h"
+#include "src/record/schema.h"
+
+/* The files that one path stands for. */
+struct input_group {
+	const char *path;
+	size_t first, n; /* files */
+	bool is_list;
+	struct file_identity identity; /* of the list */
+	struct parts_list list;
+};
+
+/* A file of a list, and what has been read of it. */
+struct listed_file {
+	const struct input_group *group;
+	const struct listed_part *part;
+	struct digest read; /* under the lock */
+};
+
+struct input_lists {
+	struct input_group *groups; /* n_groups, in the order of the files */
+	size_t n_groups;
+	char **paths;              /* n_files; allocated where they are not among those given */
+	struct given *given;       /* n_files */
+	struct listed_file *files; /* n_files; part NULL: it is in no list */
+	size_t n_files;
+	struct fields fields; /* of plain records: what the first list says of them */
+	pthread_mutex_t lock;
+};
+
+/*
+ * Of the n paths (given: as for input_open_given(); or NULL), those that are_lists are read, and
+ * replaced by their parts. Returns 0 and lists to input_lists_close(), or a negative errno after a
+ * message.
+ */
+int input_lists_open(const struct syscalls *calls, const char *const *paths,
+		     const struct given *given, const bool *are_lists, size_t n,
+		     struct input_lists **ret_lists);
+/* NULL is fine. */
+void input_lists_close(struct input_lists *lists);
+
+/* The first list; there is one. */
+const struct input_group *input_lists_first(const struct input_lists *lists);
+
+/* Is the file, which was examined, as long as its list says? 0, or a negative errno: a message. */
+int input_lists_check(const struct input_lists *lists, size_t file, const struct source *source);
+
+/*
+ * How many of the nbytes behind its header are records? As many as the list says; behind those of
+ * the last part may be what was no record of the inputs that were sorted. is_counted: false if the
+ * file is in no list. Returns 0, or a negative errno after a message: it has others.
+ */
+int input_lists_measure(const struct input_lists *lists, size_t file, uint64_t nbytes,
+			const struct framing *framing, uint64_t *ret_records_nbytes,
+			bool *ret_is_counted);
+
+/*
+ * Its first or last record, is it the one that the list says, as far as its keys tell? So a part of
+ * another run is found before anything is done. 0, or -EIO after a message.
+ */
+int input_lists_check_key(const struct input_lists *lists, size_t file, const void *record,
+			  bool is_last);
+
+/*
+ * Records of the file were read, each once in all. 0, or -EIO after a message: that was all of
+ * them, and they are others than the list says. Any thread.
+ */
+int input_lists_note(struct input_lists *lists, size_t file, struct digest digest);
+
+/* All that was noted of the file. */
+struct digest input_lists_read(struct input_lists *lists, size_t file);

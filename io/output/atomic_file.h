@@ -1,0 +1,99 @@
+/*
+ * atomic_file - a new file that takes the name of a target when it is complete
+ *
+ *	start -> (write the file) -> finish     the target's name leads to the new file
+ *	                         \-> drop       the target is as it was
+ *
+ * The new file is made in the target's directory, so that a rename can put it in place. It has no
+ * name until finish (O_TMPFILE), when it is linked under its own, or, since a link cannot replace a
+ * file, under a hidden one for the moment that the rename takes. Where the system does not know
+ * nameless files, or has no /proc to link them by, it has the hidden name from the start; a process
+ * that is killed outright then leaves it behind, which the next one tells (orphans.h), and a
+ * handler of signals can remove it (temp_names.h). From the moment in which it gets its name
+ * signals do not end the process (commit_point.h).
+ *
+ * What it replaces must be what was there at first: a file that has changed since, or is another
+ * one, stays. Between looking at it and the rename are two calls of the system, and no kernel has
+ * one for both; who writes to the old file just then, or has it open and writes to it later,
+ * writes to what is gone.
+ *
+ * Symbolic links are followed: the target is the file at their end, there or not.
+ *
+ * All functions print their message.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "io/output/orphans.h"
+
+struct replacement;
+
+/* How a new file is made. Zeroed: by this process, for itself. */
+struct replacement_way {
+	/*
+	 * NULL, or the hidden name that it has from the start, and keeps when the process ends
+	 * before it is finished; a file of that name may be there and is then taken up as it is.
+	 * The string must outlive the replacement.
+	 */
+	const char *kept_name;
+	/* It has a hidden name from the start, by which other processes join (below). */
+	bool is_shared;
+	/* Of what is shared: nothing is told of what others have left beside it. */
+	bool is_silent;
+	/* And whose it is, who removes what was left of it by an earlier start. */
+	struct leftovers_owner owner;
+};
+
+/*
+ * Make the new file, open for reading and writing. old: what stat() said about the target, whose
+ * owner, permissions and other attributes (file_attributes.h) the new file will get; NULL if it does not
+ * exist: permissions then come from the umask. On success the file is the caller's to close, the
+ * replacement to finish or drop.
+ */
+int replacement_start(const struct syscalls *calls, const char *path, const struct stat *old,
+		      const struct replacement_way *way, struct file *ret_file,
+		      struct replacement **ret_replacement);
+
+/*
+ * Join one that is shared: until it is finished its processes write to it, too. `name` is its
+ * hidden one. The file is theirs to close, the replacement to leave, and what becomes of it is for
+ * the first to say; or to drop, which removes the file for all.
+ */
+int replacement_join(const struct syscalls *calls, const char *path, const struct stat *old,
+		     const char *name, struct file *ret_file, struct replacement **ret_replacement);
+
+/* The hidden name; NULL: it has none. As long as the replacement. */
+const char *replacement_hidden_name(const struct replacement *replacement);
+
+/*
+ * All of the file is written, and it has its size: nobody changes it any more. Again, later: has
+ * nobody? 0, or -EBUSY after a message, as replacement_finish() would fail. Of a file without a
+ * name, which nobody else can open, nothing is noted.
+ */
+int replacement_note_written(struct replacement *replacement, const struct file *file);
+
+/*
+ * Put the file, which has nbytes, under the target's name; closes it. -EBUSY if somebody else has
+ * changed its size, or anything since replacement_note_written(), put another one under its name,
+ * or made the path lead elsewhere; -ENOENT if its name is gone. sync_name: and bring the name to
+ * stable storage. Frees the replacement, whether it succeeds or not; on failure nothing is left of
+ * the new file, unless it has a kept name and `keeps`.
+ */
+int replacement_finish(struct replacement *replacement, struct file *file, uint64_t nbytes,
+		       bool sync_name, bool keeps);
+
+/*
+ * Is what has the target's name still what was there at first, or nothing, and does the path lead
+ * there? 0, or -EBUSY after a message, as replacement_finish() would fail.
+ */
+int replacement_check(const struct replacement *replacement);
+
+/*
+ * Remove the name, if it has one, and free. The space comes back when the file is closed. NULL is
+ * fine.
+ */
+void replacement_drop(struct replacement *replacement);
+
+/* Free it and leave a file with a kept name as it is. */
+void replacement_leave(struct replacement *replacement);

@@ -1,0 +1,279 @@
+/*
+ * memory_tier - extents of bytes in host memory, up to a limit (see memory_tier.h)
+ *
+ * Offsets only grow, so the table of extents is sorted as it is made, and a binary search finds the
+ * extent of a part. Entries are small and are kept after their extent is gone.
+ *
+ * Memory is taken under the lock, but mapped, filled and read outside of it: copying is what takes
+ * the time, and several threads are needed for the full bandwidth of the memory.
+ */
+#include "io/spill/memory_tier.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/base/interval_search.h"
+
+enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
+
+struct extent {
+	uint64_t offset;
+	char *memory;
+	uint64_t mapped_nbytes; /* whole pages */
+	uint64_t held_nbytes;   /* of these, not given back yet */
+};
+
+struct memory_tier {
+	pthread_mutex_t lock;
+	/* Under the lock. */
+	uint64_t limit_nbytes;
+	struct extent *extents; /* by offset */
+	size_t n_extents, n_allocated;
+	uint64_t end; /* the offset of the next extent */
+	uint64_t used_nbytes, peak_nbytes;
+};
+
+static uint64_t pages_down(uint64_t nbytes)
+{
+	return nbytes / PAGE_NBYTES * PAGE_NBYTES;
+}
+
+static uint64_t pages_up(uint64_t nbytes)
+{
+	return pages_down(nbytes + PAGE_NBYTES - 1);
+}
+
+int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
+{
+	struct memory_tier *tier = calloc(1, sizeof *tier);
+
+	if (!tier)
+		return -ENOMEM;
+	tier->limit_nbytes = limit_nbytes;
+	pthread_mutex_init(&tier->lock, NULL);
+	*ret_tier = tier;
+	return 0;
+}
+
+void memory_tier_allow(struct memory_tier *tier, uint64_t limit_nbytes)
+{
+	pthread_mutex_lock(&tier->lock);
+	if (tier->limit_nbytes < limit_nbytes)
+		tier->limit_nbytes = limit_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+}
+
+void memory_tier_close(struct memory_tier *tier)
+{
+	if (!tier)
+		return;
+	for (size_t i = 0; i < tier->n_extents; i++)
+		if (tier->extents[i].held_nbytes)
+			munmap(tier->extents[i].memory, tier->extents[i].mapped_nbytes);
+	free(tier->extents);
+	pthread_mutex_destroy(&tier->lock);
+	free(tier);
+}
+
+static int reserve(struct memory_tier *tier, uint64_t nbytes)
+{
+	int r = -ENOSPC;
+
+	pthread_mutex_lock(&tier->lock);
+	if (tier->limit_nbytes - tier->used_nbytes >= nbytes) {
+		tier->used_nbytes += nbytes;
+		if (tier->peak_nbytes < tier->used_nbytes)
+			tier->peak_nbytes = tier->used_nbytes;
+		r = 0;
+	}
+	pthread_mutex_unlock(&tier->lock);
+	return r;
+}
+
+static void unreserve(struct memory_tier *tier, uint64_t nbytes)
+{
+	pthread_mutex_lock(&tier->lock);
+	tier->used_nbytes -= nbytes;
+	pthread_mutex_unlock(&tier->lock);
+}
+
+/* Under the lock. */
+static int grow_table(struct memory_tier *tier)
+{
+	const size_t n = tier->n_allocated ? 2 * tier->n_allocated : 64;
+	struct extent *extents;
+
+	if (tier->n_extents < tier->n_allocated)
+		return 0;
+	extents = realloc(tier->extents, n * sizeof *extents);
+	if (!extents)
+		return -ENOMEM;
+	tier->extents = extents;
+	tier->n_allocated = n;
+	return 0;
+}
+
+/* Enter the extent into the table, at the next offset. */
+static int append(struct memory_tier *tier, struct extent extent, uint64_t *ret_offset)
+{
+	int r;
+
+	pthread_mutex_lock(&tier->lock);
+	r = grow_table(tier);
+	if (r == 0) {
+		extent.offset = tier->end;
+		tier->end += extent.mapped_nbytes + PAGE_NBYTES;
+		tier->extents[tier->n_extents++] = extent;
+		*ret_offset = extent.offset;
+	}
+	pthread_mutex_unlock(&tier->lock);
+	return r;
+}
+
+/* With huge pages where the system gives them: fewer faults, and zeroed faster. */
+static char *map(uint64_t nbytes)
+{
+	void *memory =
+		mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (nbytes >= HUGE_PAGE_NBYTES)
+		madvise(memory, nbytes, MADV_HUGEPAGE);
+	return memory;
+}
+
+int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
+		      uint64_t *ret_offset)
+{
+	const uint64_t mapped_nbytes = pages_up(nbytes);
+	struct extent extent = { .mapped_nbytes = mapped_nbytes, .held_nbytes = mapped_nbytes };
+	int r = reserve(tier, mapped_nbytes);
+
+	if (r < 0)
+		return r;
+	extent.memory = map(mapped_nbytes);
+	if (extent.memory) {
+		memcpy(extent.memory, data, nbytes);
+		r = append(tier, extent, ret_offset);
+		if (r < 0)
+			munmap(extent.memory, mapped_nbytes);
+	} else {
+		r = -ENOMEM;
+	}
+	if (r < 0)
+		unreserve(tier, mapped_nbytes);
+	return r;
+}
+
+/* The extent that `offset` lies in. Under the lock; the pointer is good until it is let go. */
+static struct extent *find(struct memory_tier *tier, uint64_t offset)
+{
+	const size_t i = begins_find(tier->extents, sizeof *tier->extents,
+				     offsetof(struct extent, offset), tier->n_extents, offset);
+
+	assert(i < tier->n_extents && tier->extents[i].offset <= offset);
+	return &tier->extents[i];
+}
+
+bool memory_tier_has(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
+{
+	bool has = false;
+
+	pthread_mutex_lock(&tier->lock);
+	if (tier->n_extents > 0 && tier->extents[0].offset <= offset) {
+		const struct extent *extent = find(tier, offset);
+		const uint64_t begin = offset - extent->offset;
+
+		has = extent->held_nbytes > 0 && begin <= extent->mapped_nbytes &&
+		      nbytes <= extent->mapped_nbytes - begin;
+	}
+	pthread_mutex_unlock(&tier->lock);
+	return has;
+}
+
+void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const struct extent *extent;
+	const char *from;
+
+	pthread_mutex_lock(&tier->lock);
+	extent = find(tier, offset);
+	assert(offset + nbytes <= extent->offset + extent->mapped_nbytes);
+	from = extent->memory + (offset - extent->offset);
+	pthread_mutex_unlock(&tier->lock);
+	memcpy(buffer, from, nbytes);
+}
+
+void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
+{
+	struct extent *extent;
+
+	assert(offset % PAGE_NBYTES == 0 && nbytes % PAGE_NBYTES == 0);
+	pthread_mutex_lock(&tier->lock);
+	extent = find(tier, offset);
+	assert(nbytes <= extent->held_nbytes);
+	extent->held_nbytes -= nbytes;
+	if (extent->held_nbytes)
+		madvise(extent->memory + (offset - extent->offset), nbytes, MADV_DONTNEED);
+	else
+		munmap(extent->memory, extent->mapped_nbytes);
+	tier->used_nbytes -= nbytes;
+	pthread_mutex_unlock(&tier->lock);
+}
+
+size_t memory_tier_n_places(struct memory_tier *tier)
+{
+	size_t n;
+
+	pthread_mutex_lock(&tier->lock);
+	n = tier->n_extents;
+	pthread_mutex_unlock(&tier->lock);
+	return n;
+}
+
+void memory_tier_get_places(struct memory_tier *tier, size_t n, struct memory_place *ret_places)
+{
+	pthread_mutex_lock(&tier->lock);
+	assert(n <= tier->n_extents);
+	for (size_t i = 0; i < n; i++)
+		ret_places[i] =
+			(struct memory_place){ .offset = tier->extents[i].offset,
+					       .nbytes = tier->extents[i].mapped_nbytes,
+					       .address = (uintptr_t)tier->extents[i].memory };
+	pthread_mutex_unlock(&tier->lock);
+}
+
+uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
+{
+	uint64_t nbytes;
+
+	pthread_mutex_lock(&tier->lock);
+	nbytes = tier->limit_nbytes - tier->used_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+	return nbytes;
+}
+
+uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
+{
+	uint64_t nbytes;
+
+	pthread_mutex_lock(&tier->lock);
+	nbytes = tier->used_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+	return nbytes;
+}
+
+uint64_t memory_tier_peak_nbytes(struct memory_tier *tier)
+{
+	uint64_t nbytes;
+
+	pthread_mutex_lock(&tier->lock);
+	nbytes = tier->peak_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+	return nbytes;
+}

@@ -1,0 +1,435 @@
+/*
+ * test_format_detect - what is something else is told from records, and records from everything else
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/input/format_detect.h"
+#include "tests/support/messages_heard.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+/* A file of these bytes, of which everything can be seen. */
+struct bytes {
+	const void *data;
+	size_t nbytes;
+};
+
+static int read_bytes(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	const struct bytes *bytes = context;
+
+	assert_true(offset + nbytes <= bytes->nbytes);
+	memcpy(buffer, (const char *)bytes->data + offset, nbytes);
+	return 0;
+}
+
+static struct format_view view_of(struct bytes *bytes, bool is_pipe)
+{
+	const size_t n = bytes->nbytes;
+
+	return (struct format_view){
+		.head = bytes->data,
+		.n_head = n < FORMAT_HEAD_NBYTES ? n : FORMAT_HEAD_NBYTES,
+		.nbytes = is_pipe ? FORMAT_SIZE_UNKNOWN : n,
+		.context = bytes,
+		.read_at = is_pipe ? NULL : read_bytes,
+	};
+}
+
+/* The name of the format; NULL: records. */
+static const char *look(const void *data, size_t nbytes, bool is_pipe, struct format_rules rules)
+{
+	struct bytes bytes = { data, nbytes };
+	const struct format_view view = view_of(&bytes, is_pipe);
+	const struct format *format;
+
+	assert_int_equal(format_recognise(&view, &rules, &format), 0);
+	return format ? format_name(format) : NULL;
+}
+
+static void assert_format(const char *name, const void *data, size_t nbytes)
+{
+	const struct format_rules automatic = { 0 };
+
+	for (unsigned is_pipe = 0; is_pipe < 2; is_pipe++) {
+		const char *found = look(data, nbytes, is_pipe, automatic);
+
+		if (!name)
+			assert_null(found);
+		else
+			assert_string_equal(found ? found : "records", name);
+	}
+	assert_null(look(data, nbytes, false, (struct format_rules){ .choice = FORMAT_RAW }));
+}
+
+/* The beginning of a file, and zeros behind it. */
+struct sample {
+	const char *name;
+	const char *bytes;
+	size_t n;
+};
+#define SAMPLE(name, bytes)                                                                        \
+	{                                                                                          \
+		name, bytes, sizeof(bytes) - 1                                                     \
+	}
+
+static const struct sample samples[] = {
+	SAMPLE("compressed by gzip", "\x1f\x8b\x08\x08\x11\x22\x33\x44\x02\x03name\0"),
+	SAMPLE("compressed by gzip", "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63"),
+	SAMPLE("compressed by xz", "\xfd\x37zXZ\0\0\4"),
+	SAMPLE("compressed by bzip2", "BZh9\x31\x41\x59\x26\x53\x59"),
+	SAMPLE("compressed by bzip2", "BZh1\x17\x72\x45\x38\x50\x90"),
+	SAMPLE("compressed by lz4", "\x04\x22\x4d\x18\x64\x40\xa7"),
+	SAMPLE("compressed by Zstandard", "\x28\xb5\x2f\xfd\x24\x09"),
+	SAMPLE("a zip archive", "PK\3\4\x14\0\0\0\x08\0.........\0\0\0\0\0\0\0\x05\0\0\0a.npy"),
+	SAMPLE("a 7z archive", "7z\xbc\xaf\x27\x1c\0\4"),
+	SAMPLE("an Arrow file", "ARROW1\0\0\xff\xff\xff\xff"),
+	SAMPLE("a SQLite database", "SQLite format 3\0\x10\0"),
+	SAMPLE("an HDF5 file", "\x89HDF\r\n\x1a\n\0"),
+	SAMPLE("a file of numpy", "\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, "),
+};
+
+static void other_formats_are_recognised_in_files_and_pipes(void **state)
+{
+	static char file[3 * FORMAT_HEAD_NBYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+		memset(file, 0, sizeof file);
+		memcpy(file, samples[i].bytes, samples[i].n);
+		assert_format(samples[i].name, file, sizeof file);
+		assert_format(samples[i].name, file, 64);
+	}
+}
+
+/* What a signature is followed by is not that of a file: numbers begin so. */
+static void signatures_alone_are_numbers(void **state)
+{
+	static const struct sample numbers[] = {
+		SAMPLE(NULL, "\x1f\x8b\x08\xe0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), /* flags */
+		SAMPLE(NULL, "\x1f\x8b\x08\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0"),   /* extra flags */
+		SAMPLE(NULL, "\x1f\x8b\x08\0\0\0\0\0\0\x77\0\0\0\0\0\0\0\0\0\0"), /* system */
+		SAMPLE(NULL, "\x1f\x8b\x08\0\0\0\0\0\0\3\7\0\0\0\0\0\0\0\0\0"),   /* block */
+		SAMPLE(NULL, "\xfd\x37zXZ\0\1\4"),                                /* flags */
+		SAMPLE(NULL, "\xfd\x37zXZ\0\0\x14"),
+		SAMPLE(NULL, "BZh9\0\0\0\0\0\0\0\0\0\0\0\0"),
+		SAMPLE(NULL, "\x04\x22\x4d\x18\0\0\0\0"),
+		SAMPLE(NULL, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+		SAMPLE(NULL, "PAR1\0\0\0\0\0\0\0\0\0\0\0\0"),
+		SAMPLE(NULL, "ARROW1\1\0"),
+		SAMPLE(NULL, "\x93NUMP"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		assert_format(NULL, numbers[i].bytes, numbers[i].n);
+}
+
+static void parquet_is_seen_at_both_ends(void **state)
+{
+	static char file[3 * FORMAT_HEAD_NBYTES] = "PAR1\x15\4\x15";
+	char *const end = file + sizeof file - 8;
+
+	(void)state;
+	/* Of a pipe nobody sees the end. */
+	assert_string_equal(look(file, sizeof file, true, (struct format_rules){ 0 }),
+			    "a Parquet file");
+	assert_null(look(file, sizeof file, false, (struct format_rules){ 0 }));
+	memcpy(end, "\0\1\0\0PAR1", 8);
+	assert_format("a Parquet file", file, sizeof file);
+	memcpy(end, "\0\1\1\1PAR1", 8); /* more than there is */
+	assert_null(look(file, sizeof file, false, (struct format_rules){ 0 }));
+}
+
+static void hdf5_may_begin_behind_a_block_of_somebody_elses(void **state)
+{
+	static char file[3 * FORMAT_HEAD_NBYTES];
+
+	(void)state;
+	for (size_t at = 512; at < FORMAT_HEAD_NBYTES; at *= 2) {
+		memset(file, 0, sizeof file);
+		memcpy(file + at, "\x89HDF\r\n\x1a\n", 8);
+		assert_format("an HDF5 file", file, sizeof file);
+	}
+	memset(file, 0, sizeof file);
+	memcpy(file + 520, "\x89HDF\r\n\x1a\n", 8);
+	assert_format(NULL, file, sizeof file);
+}
+
+static void random_numbers_are_records(void **state)
+{
+	static uint64_t numbers[FORMAT_HEAD_NBYTES / 8];
+	uint64_t x = 88172645463325252;
+
+	(void)state;
+	for (size_t i = 0; i < 200000; i++) {
+		const size_t n = i % 16 ? 2 + i % 6 : FORMAT_HEAD_NBYTES / 8;
+
+		for (size_t k = 0; k < (n < 8 ? n : 8); k++) {
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			numbers[k] = x;
+		}
+		assert_null(
+			look(numbers, n * 8, false, (struct format_rules){ .is_untyped = true }));
+	}
+}
+
+/* --- Zstandard --- */
+
+enum { SKIPPABLE = 0x184d2a50, CONTENT = (int)0xfd2fb528 };
+
+/* One flag of these: what is all that can be seen, and what is not seen yet. */
+static bool is_zstandard(const void *data, size_t nbytes, bool is_pipe)
+{
+	const char *name = look(data, nbytes, is_pipe, (struct format_rules){ 0 });
+
+	return name && strcmp(name, "compressed by Zstandard") == 0;
+}
+
+static void numbers_that_begin_as_skippable_frames_are_records(void **state)
+{
+	static uint32_t numbers[5000];
+
+	(void)state;
+	for (uint32_t magic = SKIPPABLE; magic < SKIPPABLE + 16; magic++) {
+		for (unsigned i = 0; i < 5000; i++)
+			numbers[i] = magic + i;
+		for (uint32_t nbytes = 0; nbytes < 20100; nbytes += 100) {
+			numbers[1] = nbytes;
+			assert_false(is_zstandard(numbers, sizeof numbers, false));
+			assert_false(is_zstandard(numbers, 4000, true));
+		}
+		numbers[1] = UINT32_MAX;
+		assert_false(is_zstandard(numbers, sizeof numbers, false));
+	}
+}
+
+static void skippable_frames_alone_are_records(void **state)
+{
+	static uint64_t numbers[2000];
+
+	(void)state;
+	for (size_t i = 0; i < 2000; i++)
+		numbers[i] = SKIPPABLE; /* of no bytes */
+	for (size_t n = 1; n < 600; n += 7) {
+		assert_false(is_zstandard(numbers, n * 8, false));
+		if (n * 8 < FORMAT_HEAD_NBYTES)
+			assert_false(is_zstandard(numbers, n * 8, true));
+	}
+	/* There may be something else at the end: who decompresses it will see. */
+	assert_true(is_zstandard(numbers, sizeof numbers, true));
+	assert_true(is_zstandard(numbers, sizeof numbers, false));
+}
+
+static void content_behind_skippable_frames_is_found(void **state)
+{
+	static uint32_t file[5000] = { SKIPPABLE + 1, 4, 7, SKIPPABLE + 15, 16000 };
+
+	(void)state;
+	assert_false(is_zstandard(file, sizeof file, false));
+	assert_true(is_zstandard(file, sizeof file, true)); /* nobody knows yet */
+	file[3 + 2 + 4000] = (uint32_t)CONTENT;
+	assert_true(is_zstandard(file, sizeof file, false));
+	assert_true(is_zstandard(file, 4 * (3 + 2 + 4000 + 1), false));
+	assert_false(is_zstandard(file, 4 * (3 + 2 + 4000), false));
+}
+
+static int cannot_read(void *context, uint64_t offset, void *buffer, size_t nbytes)
+{
+	(void)context, (void)offset, (void)buffer, (void)nbytes;
+	return -EIO;
+}
+
+static void what_cannot_be_read_is_not_taken_for_anything(void **state)
+{
+	static uint32_t file[5000] = { SKIPPABLE, 16000 };
+	const struct format_view view = { .head = (const unsigned char *)file,
+					  .n_head = FORMAT_HEAD_NBYTES,
+					  .nbytes = sizeof file,
+					  .read_at = cannot_read };
+	const struct format_rules rules = { 0 };
+	const struct format *format;
+
+	(void)state;
+	assert_int_equal(format_recognise(&view, &rules, &format), -EIO);
+}
+
+/* --- text --- */
+
+static const char *look_untyped(const char *text, size_t n)
+{
+	return look(text, n, false, (struct format_rules){ .is_untyped = true });
+}
+
+static void text_is_recognised_if_nobody_said_what_a_record_is(void **state)
+{
+	static const char *const texts[] = {
+		"1\n22\n333\n4444\n55\n", "name,place\r\nx,y\r\nsome,where\r\n",
+		"\xef\xbb\xbfz\xc3\xa4hl\xe2\x82\xac\xf0\x9f\x98\x80\n....\n",
+		"a long line of text, longer than sixty-four bytes, without any end\nbut for one"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		assert_string_equal(look_untyped(texts[i], strlen(texts[i])), "text");
+		assert_format(NULL, texts[i], strlen(texts[i]));
+	}
+}
+
+static void keys_of_letters_are_no_text(void **state)
+{
+	static const char *const keys[] = { "ABCDEFGHIJKLMNOP",
+					    "AAAA0001AAAA0002AAAA0003",
+					    "1\n2\n3\n4",
+					    "ABCDEFGH\nJKLMNOP",
+					    "two lines\nand a byte\x01 of none\n",
+					    "not UTF-8: \xc3(\n..........\n",
+					    "\xe2\x82\n.............\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		assert_null(look_untyped(keys[i], strlen(keys[i])));
+	assert_null(look_untyped("zero\n\0..........\n", 17));
+}
+
+static void long_text_may_be_cut_within_a_character(void **state)
+{
+	static char text[2 * FORMAT_HEAD_NBYTES];
+
+	(void)state;
+	for (size_t first = 0; first < 4; first++) {
+		memset(text, 'x', first);
+		for (size_t i = first; i + 4 <= sizeof text; i += 4)
+			memcpy(text + i, i % 64 < 4 ? "...\n" : "\xf0\x9f\x98\x80", 4);
+		assert_string_equal(look_untyped(text, sizeof text - 4), "text");
+	}
+}
+
+/* --- headers that are known of --- */
+
+static size_t make_npy(char file[static 256], const char *description, const char *shape)
+{
+	memset(file, ' ', 256);
+	memcpy(file, "\x93NUMPY\1\0\xf6\0", 10);
+	file[10 + sprintf(file + 10, "{'descr': %s, 'fortran_order': False, 'shape': %s, }",
+			  description, shape)] = ' ';
+	return 256;
+}
+
+static void header_of_known_size_is_no_reason_to_refuse(void **state)
+{
+	const struct format_rules known = { .skip_nbytes = 256 }, wrong = { .skip_nbytes = 128 };
+	const struct format_rules untyped = { .skip_nbytes = 256, .is_untyped = true };
+	char file[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+		const char *name = look(samples[i].bytes, samples[i].n, false, known);
+
+		if (strcmp(samples[i].name, "compressed by Zstandard") != 0 &&
+		    strcmp(samples[i].name, "a file of numpy") != 0)
+			assert_null(name);
+		else
+			assert_string_equal(name, samples[i].name);
+	}
+	make_npy(file, "'<f8'", "(5,)");
+	assert_null(look(file, 256, false, known));
+	assert_string_equal(look(file, 256, false, wrong), "a file of numpy");
+	/* Floats as u64, because nobody said a word. */
+	assert_string_equal(look(file, 256, false, untyped), "a file of numpy");
+	make_npy(file, "'<u8'", "(5,)");
+	assert_null(look(file, 256, false, untyped));
+}
+
+/* An output in the place of such a file would be what is left of it. */
+static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
+{
+	static const char cut[] = "\x93NUMPY\1\0v\0{'", other[] = "\x93NUMPY\4\0v\0{'descr'";
+	const struct format_rules known = { .skip_nbytes = 256 };
+
+	(void)state;
+	for (size_t n = 6; n < sizeof cut - 1; n++)
+		assert_format("a file of numpy", cut, n);
+	assert_format("a file of numpy", other, sizeof other - 1);
+	assert_null(look(other, sizeof other - 1, false, known));
+}
+
+/* Its header would be copied in front of what it does not fit. */
+static void header_of_numpy_that_would_not_fit_is_refused(void **state)
+{
+	static char file[3 * FORMAT_HEAD_NBYTES];
+	struct format_rules rules = { .skip_nbytes = 256 };
+
+	(void)state;
+	make_npy(file, "'<f8'", "(5,)");
+	assert_null(look(file, 256, false, rules));
+	rules.counts_anew = true;
+	assert_string_equal(look(file, 256, false, rules), "a file of numpy");
+}
+
+/* --- messages --- */
+
+static void assert_refused(const char *message, const char *data, size_t nbytes, bool is_content,
+			   const char *path)
+{
+	struct bytes bytes = { data, nbytes };
+	struct format_view view = view_of(&bytes, false);
+	const struct format_rules rules = { .is_untyped = true };
+	const struct format *format;
+
+	view.is_content = is_content;
+	messages_reset(true);
+	assert_int_equal(format_recognise(&view, &rules, &format), 0);
+	assert_int_equal(format_refuse(format, &view, &rules, path ? path : "standard input", path),
+			 -EINVAL);
+	if (!strstr(messages_last(), message))
+		assert_string_equal(messages_last(), message);
+}
+
+static void message_says_what_to_do(void **state)
+{
+	static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63........";
+	static const char text[] = "only a few words\nand a line\n";
+
+	(void)state;
+	assert_refused("t.gz: is compressed by gzip: gzip -dc t.gz | gsort ...", gzip, 18, false,
+		       "t.gz");
+	assert_refused("standard input: is compressed by gzip: gzip -dc | gsort ...", gzip, 18,
+		       false, NULL);
+	assert_refused("zstd -dc t.zst | gzip -dc | gsort ...", gzip, 18, true, "t.zst");
+	assert_int_equal(messages_last_hint(), HINT_TAKE_AS_RECORDS);
+	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,
+		       "x");
+	assert_refused("t: is text: ", text, strlen(text), false, "t");
+	assert_int_equal(messages_last_hint(), HINT_SAY_RECORDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
+		cmocka_unit_test(signatures_alone_are_numbers),
+		cmocka_unit_test(parquet_is_seen_at_both_ends),
+		cmocka_unit_test(hdf5_may_begin_behind_a_block_of_somebody_elses),
+		cmocka_unit_test(random_numbers_are_records),
+		cmocka_unit_test(numbers_that_begin_as_skippable_frames_are_records),
+		cmocka_unit_test(skippable_frames_alone_are_records),
+		cmocka_unit_test(content_behind_skippable_frames_is_found),
+		cmocka_unit_test(what_cannot_be_read_is_not_taken_for_anything),
+		cmocka_unit_test(text_is_recognised_if_nobody_said_what_a_record_is),
+		cmocka_unit_test(keys_of_letters_are_no_text),
+		cmocka_unit_test(long_text_may_be_cut_within_a_character),
+		cmocka_unit_test(header_of_known_size_is_no_reason_to_refuse),
+		cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
+		cmocka_unit_test(header_of_numpy_that_would_not_fit_is_refused),
+		cmocka_unit_test(message_says_what_to_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

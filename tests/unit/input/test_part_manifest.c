@@ -1,0 +1,234 @@
+/*
+ * test_part_manifest - lists of parts are what was written, and nothing is taken on trust
+ */
+#include "io/input/part_manifest.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/messages_heard.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+static int parse(const char *text, struct parts_list *ret_list)
+{
+	messages_reset(true);
+	return parts_list_parse(text, strlen(text), "l.parts", ret_list);
+}
+
+static void list_that_is_written_is_read(void **state)
+{
+	struct key keys[] = { { .offset = 8, .nbytes = 4, .kind = KEY_SIGNED, .descending = true },
+			      { .offset = 0, .nbytes = 8, .kind = KEY_FLOAT, .numeric = true } };
+	struct listed_part parts[] = {
+		{ .name = "a \"b\" \xc3\xa4.0000",
+		  .n_records = 3,
+		  .nbytes = 51,
+		  .checksum = ~UINT64_C(0),
+		  .first_key = "00ff",
+		  .last_key = "0100" },
+		{ .name = "b.0001", .nbytes = 15, .checksum = 1 },
+	};
+	const struct parts_list list = { .content = PARTS_NPY,
+					 .is_zstd = true,
+					 .record_nbytes = 12,
+					 .header_nbytes = 15,
+					 .keys = keys,
+					 .n_keys = 2,
+					 .unique = true,
+					 .n_records = 3,
+					 .parts = parts,
+					 .n_parts = 2 };
+	struct parts_list read;
+	char *text;
+
+	(void)state;
+	assert_int_equal(parts_list_format(&list, &text), 0);
+	assert_true(parts_list_begins(text, strlen(text)));
+	assert_int_equal(parse(text, &read), 0);
+	free(text);
+	assert_int_equal(read.content, PARTS_NPY);
+	assert_int_equal(read.record_nbytes, 12);
+	assert_int_equal(read.header_nbytes, 15);
+	assert_true(read.unique && !read.at_keys && read.is_zstd);
+	assert_int_equal(read.n_keys, 2);
+	assert_int_equal(read.keys[0].offset, 8);
+	assert_int_equal(read.keys[0].kind, KEY_SIGNED);
+	assert_true(read.keys[0].descending && !read.keys[1].descending && read.keys[1].numeric);
+	assert_int_equal(read.n_parts, 2);
+	assert_string_equal(read.parts[0].name, parts[0].name);
+	assert_true(read.parts[0].checksum == ~UINT64_C(0));
+	assert_string_equal(read.parts[0].last_key, "0100");
+	assert_null(read.parts[1].first_key);
+	parts_list_free(&read);
+}
+
+static int parse_ends(const char *last, const char *next, bool at_keys, uint32_t key_nbytes)
+{
+	struct key keys[] = { { .nbytes = key_nbytes, .kind = KEY_BYTES } };
+	char first_key[] = "00", *last_key = strdup(last), *next_key = strdup(next);
+	struct listed_part parts[] = {
+		{ .name = "b.0000",
+		  .n_records = 1,
+		  .nbytes = 8,
+		  .first_key = first_key,
+		  .last_key = last_key },
+		{ .name = "b.0001" },
+		{ .name = "b.0002",
+		  .n_records = 1,
+		  .nbytes = 8,
+		  .first_key = next_key,
+		  .last_key = next_key },
+	};
+	const struct parts_list list = { .record_nbytes = 8,
+					 .keys = keys,
+					 .n_keys = 1,
+					 .at_keys = at_keys,
+					 .n_records = 2,
+					 .parts = parts,
+					 .n_parts = 3 };
+	struct parts_list read;
+	char *text;
+	int r;
+
+	assert_int_equal(parts_list_format(&list, &text), 0);
+	r = parse(text, &read);
+	parts_list_free(&read);
+	free(last_key);
+	free(next_key);
+	free(text);
+	return r;
+}
+
+static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_ends("01", "01", true, 1), -EINVAL);
+	assert_int_equal(parse_ends("01", "02", true, 1), 0);
+	assert_int_equal(parse_ends("01", "01", false, 1), 0);
+	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* of which more is not there */
+}
+
+static void list_is_told_by_how_it_begins(void **state)
+{
+	static const char *const lists[] = { "{\"gsort_parts\":1", "{\n \"gsort_parts\" : 1",
+					     " \t{ \"gsort_parts\":" };
+	static const char *const others[] = { "",
+					      "{",
+					      "{\"gsort_parts\"",
+					      "{\"gsort_part\": 1",
+					      "[\"gsort_parts\":",
+					      "{\"a\": 1, \"gsort_parts\": 1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		assert_true(parts_list_begins(lists[i], strlen(lists[i])));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(parts_list_begins(others[i], strlen(others[i])));
+	assert_false(parts_list_begins("{\"gsort_parts\":", 5));
+	assert_false(parts_list_begins("{\0\"gsort_parts\":", 16));
+}
+
+#define BEGIN                                                                                      \
+	"{\"gsort_parts\": 1, \"content\": \"records\", \"record_bytes\": 8, \"header_bytes\": 0, "
+#define KEYS "\"keys\": [\"0:u64\"], "
+#define PART(number, name, records)                                                                \
+	"{\"part\": " number ", \"name\": \"" name "\", \"records\": " records                     \
+	", \"bytes\": 8, \"checksum\": \"0123456789abcdef\"}"
+
+static void list_that_contradicts_itself_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} wrong[] = {
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "1"), "no JSON" },
+		{ "{\"gsort_parts\": 7}", "version 7, not 1" },
+		{ "{\"gsort_parts\": \"1\"}", "no version" },
+		{ "{\"gsort_parts\": 1, \"gsort_parts\": 1}", "no JSON" },
+		{ "{\"gsort_parts\": 1}", "what its parts consist of" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": []}", "names no parts" },
+		{ BEGIN KEYS "\"records\": 1}", "names no parts" },
+		{ BEGIN KEYS "\"records\": 2, \"parts\": [" PART("0", "a", "1") "]}",
+		  "not those of all" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("1", "a", "1") "]}", "order" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "../a", "1") "]}",
+		  "no name" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "", "1") "]}", "no name" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "..", "1") "]}", "no name" },
+		{ BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "-1") "]}",
+		  "without its" },
+		{ BEGIN KEYS
+		  "\"records\": 1, \"parts\": [{\"part\": 0, \"name\": \"a\", \"records\": 1,"
+		  " \"bytes\": 8, \"checksum\": \"0123456789ABCDEF\"}]}",
+		  "without its" },
+		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"parts\": []}", "a key is none" },
+		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"parts\": []}", "a key is none" },
+		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"parts\": []}", "a key is none" },
+		{ BEGIN "\"keys\": [8], \"records\": 0, \"parts\": []}", "a key is none" },
+	};
+	struct parts_list list;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_int_equal(parse(wrong[i].text, &list), -EINVAL);
+		if (!strstr(messages_last(), wrong[i].message))
+			print_error("%s: %s\n", wrong[i].text, messages_last());
+		assert_non_null(strstr(messages_last(), wrong[i].message));
+		assert_non_null(strstr(messages_last(), "l.parts"));
+		parts_list_free(&list);
+	}
+	assert_int_equal(parse(BEGIN KEYS "\"records\": 1, \"parts\": [" PART("0", "a", "1") "]}",
+			       &list),
+			 0);
+	parts_list_free(&list);
+}
+
+static void names_that_lead_elsewhere_or_are_no_text_cannot_be_listed(void **state)
+{
+	(void)state;
+	assert_true(parts_list_can_name("a.0000"));
+	assert_true(parts_list_can_name("\xc3\xa4"));
+	assert_false(parts_list_can_name("\xe4"));
+	assert_false(parts_list_can_name("a/b"));
+	assert_false(parts_list_can_name(".."));
+	assert_false(parts_list_can_name(""));
+}
+
+/* A file of that size without a block on the disk. */
+static void list_that_is_too_long_is_not_read(void **state)
+{
+	FILE *stream = tmpfile();
+	struct file file = { .calls = &syscalls_plain, .fd = fileno(stream) };
+	char *text = NULL;
+	size_t nbytes;
+
+	(void)state;
+	messages_reset(true);
+	assert_int_equal(ftruncate(file.fd, (64 << 20) + 1), 0);
+	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), -EFBIG);
+	assert_null(text);
+	assert_int_equal(ftruncate(file.fd, 3), 0);
+	assert_int_equal(parts_list_read(&file, "l.parts", &text, &nbytes), 0);
+	assert_int_equal(nbytes, 3);
+	free(text);
+	fclose(stream);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(list_that_is_written_is_read),
+		cmocka_unit_test(key_in_two_parts_is_refused_where_there_is_to_be_none),
+		cmocka_unit_test(list_is_told_by_how_it_begins),
+		cmocka_unit_test(list_that_contradicts_itself_is_refused),
+		cmocka_unit_test(list_that_is_too_long_is_not_read),
+		cmocka_unit_test(names_that_lead_elsewhere_or_are_no_text_cannot_be_listed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

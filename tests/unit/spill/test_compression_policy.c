@@ -1,0 +1,127 @@
+/*
+ * test_compression_policy - which codec takes what is spilled, as it was asked for and as the disk is
+ */
+#include "io/spill/compression_policy.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void modes_are_parsed(void **state)
+{
+	static const char *const wrong[] = {
+		"",        "Auto",  "raw",     "delta:1", "zstd:",   "zstd:0",          "zstd:x",
+		"zstd:-1", "zstd3", "zstd:99", "zstd: 3", "zstd:3 ", "zstd:99999999999"
+	};
+	struct compression_choice choice;
+
+	(void)state;
+	assert_int_equal(compression_parse("auto", &choice), 0);
+	assert_int_equal(choice.mode, COMPRESS_AUTO);
+	assert_int_equal(compression_parse("none", &choice), 0);
+	assert_int_equal(choice.mode, COMPRESS_NONE);
+	assert_int_equal(compression_parse("zstd", &choice), 0);
+	assert_int_equal(choice.mode, COMPRESS_ZSTD);
+	assert_int_equal(choice.zstd_level, 3);
+	assert_int_equal(compression_parse("zstd:19", &choice), 0);
+	assert_int_equal(choice.zstd_level, 19);
+	assert_int_equal(compression_parse("delta", &choice), 0);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		assert_int_equal(compression_parse(wrong[i], &choice), -EINVAL);
+	assert_int_equal(choice.mode, COMPRESS_DELTA);
+}
+
+static struct compression *open_mode(const char *mode, bool are_codes)
+{
+	struct compression_choice choice;
+	struct compression *compression;
+
+	assert_int_equal(compression_parse(mode, &choice), 0);
+	assert_int_equal(compression_open(&choice, are_codes, &compression), 0);
+	return compression;
+}
+
+static void assert_codec(const char *mode, bool are_codes, enum codec_id codec)
+{
+	struct compression *compression = open_mode(mode, are_codes);
+	const struct compression_plan plan = compression_plan_window(compression);
+
+	assert_int_equal(plan.codec, codec);
+	assert_int_equal(plan.trial, CODEC_RAW);
+	compression_close(compression);
+}
+
+static void delta_of_records_is_zstd(void **state)
+{
+	(void)state;
+	assert_codec("none", true, CODEC_RAW);
+	assert_codec("delta", true, CODEC_DELTA);
+	assert_codec("delta", false, CODEC_ZSTD);
+	assert_codec("zstd", true, CODEC_ZSTD);
+	assert_int_equal(compression_plan_window(NULL).codec, CODEC_RAW);
+}
+
+/* 1 MiB in each sample: half of it is left, after 100 us; writing takes write_ns a byte. */
+static void note_windows(struct compression *compression, unsigned n, uint64_t write_ns)
+{
+	for (unsigned i = 0; i < n; i++)
+		compression_note(compression, &(struct compression_sample){
+						      .tried_nbytes = 1 << 20,
+						      .encoded_nbytes = 1 << 19,
+						      .encode_ns = 100000,
+						      .items_nbytes = 1 << 20,
+						      .stored_nbytes = 1 << 20,
+						      .write_ns = write_ns << 20,
+					      });
+}
+
+static void auto_follows_the_disk(void **state)
+{
+	struct compression *compression = open_mode("auto", true);
+	struct compression_plan plan = compression_plan_window(compression);
+
+	(void)state;
+	/* Nothing is known: raw, but it looks what delta would do. */
+	assert_int_equal(plan.codec, CODEC_RAW);
+	assert_int_equal(plan.trial, CODEC_DELTA);
+	assert_int_equal(compression_plan_window(compression).trial, CODEC_RAW);
+	note_windows(compression, 1, 10); /* a slow disk */
+	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);
+	note_windows(compression, 1000, 0); /* none at all */
+	assert_int_equal(compression_plan_window(compression).codec, CODEC_RAW);
+	note_windows(compression, 1000, 10);
+	assert_int_equal(compression_plan_window(compression).codec, CODEC_DELTA);
+	compression_close(compression);
+}
+
+static void auto_tries_now_and_then(void **state)
+{
+	struct compression *compression = open_mode("auto", false);
+	unsigned n_trials = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 160; i++) {
+		const struct compression_plan plan = compression_plan_window(compression);
+
+		note_windows(compression, 1, 0);
+		assert_int_equal(plan.codec, CODEC_RAW);
+		n_trials += plan.trial == CODEC_ZSTD;
+	}
+	assert_int_equal(n_trials, 10);
+	compression_close(compression);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(modes_are_parsed),
+		cmocka_unit_test(delta_of_records_is_zstd),
+		cmocka_unit_test(auto_follows_the_disk),
+		cmocka_unit_test(auto_tries_now_and_then),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
