@@ -14,7 +14,7 @@
 #include "src/base/size.h"
 #include "src/checkpoint/description.h"
 #include "src/checkpoint/run_origins.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 static int open_files(struct checkpoint *checkpoint)
 {

@@ -16,7 +16,7 @@
 #include "config.h"
 #include "io/file/path_identity.h"
 #include "src/base/diagnostics.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 /* To be raised when what a manifest or a run consists of changes. */
 #define FORMAT_VERSION 7

@@ -10,7 +10,7 @@
 
 #include "src/base/system_limits.h"
 #include "src/lib/inside.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 /* All that ranks cannot do, but what is `allowed`; NULL: nothing is. */
 static int check_options(const struct gsort *sort, const char *allowed)

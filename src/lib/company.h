@@ -1,7 +1,7 @@
 /*
  * company - a sort that several processes do together
  *
- * Not for programs that use the library: who has ranks (src/ranks/ranks.h) is a program of ours.
+ * Not for programs that use the library: who has ranks (src/comm/comm.h) is a program of ours.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 
 #include "src/checkpoint/description.h"
 #include "src/lib/inside.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/share.h"
 
 /* No argument is empty: that is an option that was not given. */

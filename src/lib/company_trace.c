@@ -12,8 +12,8 @@
 
 #include "src/base/clock.h"
 #include "src/lib/inside.h"
-#include "src/ranks/ranks.h"
-#include "src/ranks/tags.h"
+#include "src/comm/comm.h"
+#include "src/comm/tags.h"
 
 enum { N_QUESTIONS = 8 };
 

@@ -29,7 +29,7 @@
 #include "src/options/hint_words.h"
 #include "src/options/options.h"
 #include "src/options/run_files.h"
-#include "src/ranks/news.h"
+#include "src/comm/rank_progress.h"
 #include "src/sort/sort.h"
 
 /* Of a text with the words of its hint around it. */

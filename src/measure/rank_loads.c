@@ -15,7 +15,7 @@ enum {
 	LEAST_BLOCK_NBYTES = 4 << 10,
 	MOST_UNEVEN_PART = 100,  /* of a range, by which it may be longer than others */
 	MOST_OVERHEAD_PART = 50, /* of what comes that are items: the rest */
-	CUT_ROW_NBYTES = 48,     /* of a draw for a splitter (range_cut.c): what is drawn, */
+	CUT_ROW_NBYTES = 48,     /* of a draw for a splitter (global_splitters.c): what is drawn, */
 	CUT_SUM_NBYTES = 8,      /* and what is before it; in a round of each splitter so many, */
 	CUT_MOST_DRAWS = 16,     /* and of all splitters */
 	CUT_MOST_ROWS = 1024,

@@ -17,8 +17,8 @@
 #include "src/cli/say.h"
 #include "src/cli/starter.h"
 #include "src/lib/company.h"
-#include "src/ranks/mpi/ranks_mpi.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/mpi/transport_mpi.h"
+#include "src/comm/comm.h"
 
 /* While ranks meet, before the command line is read (--stall). */
 static const uint64_t meeting_stall_ns = UINT64_C(60) * 1000000000;

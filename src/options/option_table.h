@@ -23,7 +23,7 @@ struct option_choice {
 
 enum { OPTION_WORD_NBYTES = 32, OPTION_MOST_ROWS = 64 };
 
-/* Who can do what it asks for: a process by itself, several ranks (src/ranks/), or both. */
+/* Who can do what it asks for: a process by itself, several ranks (src/comm/), or both. */
 enum option_company {
 	COMPANY_CANNOT, /* ranks refuse it */
 	COMPANY_CAN,

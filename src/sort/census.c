@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/ranks/tags.h"
+#include "src/comm/tags.h"
 
 /* A number of an entry, or one for each phase, or for each stage of each phase. */
 struct row {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/facts.h"
 
 /* What one rank has done, or all of them. */

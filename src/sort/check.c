@@ -6,7 +6,7 @@
  */
 #include "io/input/input.h"
 #include "src/check/verify.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/setup.h"
 #include "src/sort/share.h"
 #include "src/sort/sort.h"

@@ -14,7 +14,7 @@
 #include "io/codec/checksum.h"
 #include "src/base/diagnostics.h"
 #include "src/device/device.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 /* The same of those that see the same: the back end, and its devices in their order. */
 static int identify_seen(const struct backend *backend, uint64_t *ret_identity)

@@ -7,7 +7,7 @@
 
 #include "src/form/chunk_pool.h"
 #include "src/measure/rates.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/inside.h"
 
 static void ask_volumes(void *context, struct stats_volumes *ret_volumes)

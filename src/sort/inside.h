@@ -13,8 +13,8 @@
 #pragma once
 
 #include "src/run/input_runs.h"
-#include "src/exchange/depot.h"
-#include "src/exchange/trade.h"
+#include "src/exchange/remote_runs.h"
+#include "src/exchange/all_to_all.h"
 #include "src/sort/account.h"
 #include "src/sort/result.h"
 #include "src/sort/setup.h"

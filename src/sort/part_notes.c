@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 /* Where the keys stand in what is written: behind a count, or alone, one after the other. */
 static void place_keys(struct part_notes *notes)

@@ -12,7 +12,7 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/plan/page_cache.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/account.h"
 #include "src/sort/setup.h"
 

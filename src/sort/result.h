@@ -17,7 +17,7 @@
 #include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
-#include "src/exchange/frames.h"
+#include "src/exchange/collective_zst.h"
 #include "src/merge/sink.h"
 #include "src/plan/page_cache.h"
 #include "src/sort/around.h"

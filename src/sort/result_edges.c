@@ -11,7 +11,7 @@
  * rank that writes the rest. The page with a header in front of the records is the first rank's.
  *
  * Of what is compressed a stripe is a frame, and where that is in the file has edges again, of
- * stored bytes (src/exchange/frames.h).
+ * stored bytes (src/exchange/collective_zst.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/ranks/ranks.h"
-#include "src/ranks/tags.h"
+#include "src/comm/comm.h"
+#include "src/comm/tags.h"
 #include "src/sort/result_inside.h"
 
 /* As it is sent. */

@@ -8,7 +8,7 @@
  *
  * A rank compresses one file after the other: one is done when the next has begun, but the last,
  * whose last frame may have content of ranks behind this one. When all have merged, that comes, and
- * who has frames of which file is told to all (src/exchange/frames.h). Nobody has records of an
+ * who has frames of which file is told to all (src/exchange/collective_zst.h). Nobody has records of an
  * empty file, and what is in front of the records is the first rank's, who then makes these frames.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/result_inside.h"
 #include "src/sort/setup.h"
 

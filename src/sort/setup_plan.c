@@ -8,7 +8,7 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/result.h"
 #include "src/sort/setup_inside.h"
 

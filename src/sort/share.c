@@ -11,7 +11,7 @@
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/description.h"
 #include "src/plan/page_cache.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/setup.h"
 
 static struct ranks *ranks_of(const struct sort *sort)

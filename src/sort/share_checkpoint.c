@@ -11,7 +11,7 @@
 #include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/share.h"
 
 /* As without ranks, but nobody hears why not. */

@@ -1,17 +1,17 @@
 /*
  * share_exchange - each rank gets its range of the runs of all (see share.h)
  *
- *	who can be read where it is					near.h
- *	all have theirs in memory, and room for what comes of others	trade.h
- *	else all store what they have, in memory as far as it goes	depot.h
+ *	who can be read where it is					peer_memory.h
+ *	all have theirs in memory, and room for what comes of others	all_to_all.h
+ *	else all store what they have, in memory as far as it goes	remote_runs.h
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/exchange/range_cut.h"
+#include "src/exchange/global_splitters.h"
 #include "src/form/chunk_pool.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/setup.h"
 #include "src/sort/share.h"
 

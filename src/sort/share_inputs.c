@@ -12,8 +12,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/merge/splitters.h"
-#include "src/ranks/ranks.h"
-#include "src/ranks/tags.h"
+#include "src/comm/comm.h"
+#include "src/comm/tags.h"
 #include "src/run/rank.h"
 #include "src/sort/share.h"
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "src/ranks/mpi/ranks_mpi.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/mpi/transport_mpi.h"
+#include "src/comm/comm.h"
 #include "tests/support/ranks_exchange.h"
 #include "tools/tool/messages_print.h"
 

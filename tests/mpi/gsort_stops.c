@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 #include "src/sort/share.h"
 
 static void stop_at(const char *point)

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/ranks/message.h"
-#include "src/ranks/transport.h"
+#include "src/comm/message_header.h"
+#include "src/comm/transport.h"
 #include "tests/support/messages_heard.h"
 
 #include <cmocka.h>

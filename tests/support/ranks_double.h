@@ -3,7 +3,7 @@
  * there
  *
  * Each rank is a child of the test, so it can be killed, hang, or fall silent as a rank of MPI
- * can. A fault befalls one message of the transport (src/ranks/transport.h), which the sender
+ * can. A fault befalls one message of the transport (src/comm/transport.h), which the sender
  * counts from 0. With a seed, messages of different pairs or tags overtake each other, and arrive
  * late; the same seed gives the same choices.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 enum ranks_fault {
 	RANKS_FINE,

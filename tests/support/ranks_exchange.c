@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/ranks/ranks.h"
+#include "src/comm/comm.h"
 
 enum { N_TAGS = 3 };
 

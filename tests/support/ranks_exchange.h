@@ -11,6 +11,6 @@ struct ranks;
 
 /*
  * long_nbytes: how long messages are at most. Returns 0, or a negative errno: the first of
- * ranks.h, or -EILSEQ after fail() if something else arrived than was sent.
+ * comm.h, or -EILSEQ after fail() if something else arrived than was sent.
  */
 int ranks_exchange(struct ranks *ranks, size_t long_nbytes);

@@ -1,0 +1,243 @@
+/*
+ * transport_mpi - ranks that MPI has started (see transport_mpi.h)
+ */
+#include "src/comm/mpi/transport_mpi.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "src/base/diagnostics.h"
+#include "src/comm/transport_single.h"
+#include "src/comm/transport.h"
+
+/* What is under way stands at the same place of each array. */
+struct mpi {
+	struct transport transport;
+	MPI_Comm comm;
+	int n, capacity;
+	MPI_Request *under_way;
+	struct transport_request **requests;
+	/* Done, and not taken yet: of the arrays the places that are free then. */
+	int n_done, next_done;
+	int *done;
+	MPI_Status *statuses;
+};
+
+static int fail_mpi(int code, const char *what)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int n;
+
+	MPI_Error_string(code, text, &n);
+	return fail(-EIO, "MPI cannot %s: %s", what, text);
+}
+
+static struct mpi *mpi_of(struct transport *transport)
+{
+	return (struct mpi *)transport;
+}
+
+static int grow(void *array, size_t size, int capacity)
+{
+	void **at = array;
+	void *grown = reallocarray(*at, (size_t)capacity, size);
+
+	if (!grown)
+		return -ENOMEM;
+	*at = grown;
+	return 0;
+}
+
+/* Room for one more that is under way. */
+static int make_room(struct mpi *mpi)
+{
+	const int capacity = mpi->capacity ? mpi->capacity * 2 : 64;
+
+	if (mpi->n < mpi->capacity)
+		return 0;
+	if (grow(&mpi->under_way, sizeof *mpi->under_way, capacity) < 0 ||
+	    grow(&mpi->requests, sizeof(void *), capacity) < 0 ||
+	    grow(&mpi->done, sizeof *mpi->done, capacity) < 0 ||
+	    grow(&mpi->statuses, sizeof *mpi->statuses, capacity) < 0)
+		return fail(-ENOMEM, "no memory for %d messages of MPI", capacity);
+	mpi->capacity = capacity;
+	return 0;
+}
+
+static int mpi_send(struct transport *transport, int to, int tag, const void *data, size_t nbytes,
+		    struct transport_request *request)
+{
+	struct mpi *mpi = mpi_of(transport);
+	int r = make_room(mpi), code;
+
+	if (r < 0)
+		return r;
+	code = MPI_Isend(data, (int)nbytes, MPI_BYTE, to, tag, mpi->comm, &mpi->under_way[mpi->n]);
+	if (code != MPI_SUCCESS)
+		return fail_mpi(code, "send a message");
+	mpi->requests[mpi->n++] = request;
+	return 0;
+}
+
+static int mpi_receive(struct transport *transport, int from, int tag, void *data, size_t capacity,
+		       struct transport_request *request)
+{
+	struct mpi *mpi = mpi_of(transport);
+	int r = make_room(mpi), code;
+
+	if (r < 0)
+		return r;
+	code = MPI_Irecv(data, (int)capacity, MPI_BYTE,
+			 from == TRANSPORT_ANY ? MPI_ANY_SOURCE : from, tag, mpi->comm,
+			 &mpi->under_way[mpi->n]);
+	if (code != MPI_SUCCESS)
+		return fail_mpi(code, "receive a message");
+	mpi->requests[mpi->n++] = request;
+	return 0;
+}
+
+/* All that were done have been taken: their places are closed up. */
+static void close_up(struct mpi *mpi)
+{
+	int n = 0;
+
+	for (int i = 0; i < mpi->n; i++)
+		if (mpi->requests[i]) {
+			mpi->under_way[n] = mpi->under_way[i];
+			mpi->requests[n++] = mpi->requests[i];
+		}
+	mpi->n = n;
+	mpi->n_done = mpi->next_done = 0;
+}
+
+/* What of those under way is done now. */
+static int look(struct mpi *mpi)
+{
+	int n_done, code;
+
+	if (mpi->n_done > 0)
+		close_up(mpi);
+	code = MPI_Testsome(mpi->n, mpi->under_way, &n_done, mpi->done, mpi->statuses);
+	if (code == MPI_ERR_IN_STATUS)
+		for (int i = 0; i < n_done; i++)
+			if (mpi->statuses[i].MPI_ERROR != MPI_SUCCESS &&
+			    mpi->statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+				return fail_mpi(mpi->statuses[i].MPI_ERROR, "carry a message");
+	if (code != MPI_SUCCESS)
+		return fail_mpi(code, "carry messages");
+	mpi->n_done = n_done == MPI_UNDEFINED ? 0 : n_done;
+	return 0;
+}
+
+static int mpi_take(struct transport *transport, struct transport_request **ret_request)
+{
+	struct mpi *mpi = mpi_of(transport);
+	int at, nbytes = 0, r = 0;
+
+	if (mpi->next_done == mpi->n_done)
+		r = look(mpi);
+	if (r < 0)
+		return r;
+	*ret_request = NULL;
+	if (mpi->next_done == mpi->n_done)
+		return 0;
+	at = mpi->done[mpi->next_done];
+	*ret_request = mpi->requests[at];
+	mpi->requests[at] = NULL;
+	/* Of a send there is nothing to be known. */
+	(*ret_request)->peer = mpi->statuses[mpi->next_done].MPI_SOURCE;
+	MPI_Get_count(&mpi->statuses[mpi->next_done], MPI_BYTE, &nbytes);
+	(*ret_request)->nbytes = nbytes < 0 ? 0 : (size_t)nbytes;
+	mpi->next_done++;
+	return 0;
+}
+
+/* Where there are no others to be ended nothing is to be said of it. */
+static void mpi_end_all(struct transport *transport, int status)
+{
+	int is_own = 0;
+
+	if (transport->size > 1)
+		MPI_Abort(mpi_of(transport)->comm, status);
+	else if (MPI_Is_thread_main(&is_own) == MPI_SUCCESS && is_own)
+		MPI_Finalize();
+}
+
+static void free_mpi(struct mpi *mpi)
+{
+	free(mpi->under_way);
+	free(mpi->requests);
+	free(mpi->done);
+	free(mpi->statuses);
+	free(mpi);
+}
+
+/* What is still under way then is receives. */
+static int mpi_close(struct transport *transport)
+{
+	struct mpi *mpi = mpi_of(transport);
+	int code = MPI_SUCCESS;
+
+	close_up(mpi);
+	for (int i = 0; i < mpi->n && code == MPI_SUCCESS; i++) {
+		code = MPI_Cancel(&mpi->under_way[i]);
+		if (code == MPI_SUCCESS)
+			code = MPI_Wait(&mpi->under_way[i], MPI_STATUS_IGNORE);
+	}
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_free(&mpi->comm);
+	if (code == MPI_SUCCESS)
+		code = MPI_Finalize();
+	free_mpi(mpi);
+	return code == MPI_SUCCESS ? 0 : fail(-EIO, "MPI cannot be ended");
+}
+
+static int open_comm(struct mpi *mpi)
+{
+	int code = MPI_Comm_dup(MPI_COMM_WORLD, &mpi->comm);
+
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_set_errhandler(mpi->comm, MPI_ERRORS_RETURN);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_rank(mpi->comm, &mpi->transport.rank);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_size(mpi->comm, &mpi->transport.size);
+	return code == MPI_SUCCESS ? 0 : fail_mpi(code, "say who this rank is");
+}
+
+static const struct transport_ops ops = {
+	.name = "MPI",
+	.send = mpi_send,
+	.receive = mpi_receive,
+	.take = mpi_take,
+	.end_all = mpi_end_all,
+	.close = mpi_close,
+};
+
+int ranks_mpi_open(void *argument, struct transport **ret_transport)
+{
+	const struct ranks_mpi_settings *settings = argument;
+	struct mpi *mpi = calloc(1, sizeof *mpi);
+	int granted, r;
+
+	if (!mpi)
+		return fail(-ENOMEM, "no memory for MPI");
+	mpi->transport.ops = &ops;
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &granted) != MPI_SUCCESS) {
+		free(mpi);
+		return fail(-EIO, "MPI cannot be started");
+	}
+	r = open_comm(mpi);
+	if (r == 0)
+		r = alone_check((unsigned)mpi->transport.size, settings->get_environment);
+	if (r == 0 && granted < MPI_THREAD_FUNNELED)
+		r = fail(-ENOTSUP, "this MPI library cannot be used where there are threads");
+	if (r < 0) {
+		MPI_Finalize();
+		free(mpi);
+		return r;
+	}
+	*ret_transport = &mpi->transport;
+	return 0;
+}

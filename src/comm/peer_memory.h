@@ -1,0 +1,58 @@
+/*
+ * peer_memory - memory of other ranks that are on the same machine, read where it is
+ *
+ * A message between two processes of one machine is two announcements, two checksums and a copy by
+ * a thread that has slept in between; memory of another process is a copy, by whoever wants it
+ * (process_vm_readv()). The system allows that where one may trace the other: processes of one
+ * user that see each other's numbers, unless that is forbidden (seccomp). So it is tried: each rank
+ * reads a number from every other one that is on a machine of the same name. Two ranks are near if
+ * both could; all others have messages. As long as it is open any process of this user may read
+ * this one.
+ *
+ * What is read has no checksum, as nothing of it has left the machine's memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct near;
+struct ranks;
+
+/*
+ * Find out who is near. Every rank calls it. is_wanted: else this rank is near to nobody. The ranks
+ * must outlive it. Returns 0 or a negative errno, said by fail(); to be closed in both cases.
+ */
+int near_open(struct ranks *ranks, bool is_wanted, struct near **ret_near);
+/* NULL is fine. */
+void near_close(struct near *near);
+
+/*
+ * This rank has failed: before anything that others read is freed. Who reads of it then, or has
+ * just done so, waits for its end. NULL is fine.
+ */
+void near_withdraw(struct near *near);
+
+/* Is it near, and another one? And are all others? */
+bool near_has(const struct near *near, unsigned rank);
+bool near_has_all(const struct near *near);
+
+/*
+ * Read nbytes at an address of a rank that is near, which must leave them there until it is told
+ * otherwise. Any thread. Returns 0 or a negative errno, said by fail(). If the rank is gone, or
+ * has withdrawn, that is for the watch to say, as if a message of it were awaited (comm.h).
+ */
+int near_read(const struct near *near, unsigned rank, uint64_t address, void *to, size_t nbytes);
+
+/*
+ * What was read of a rank that is near in another way, as from its files: did it stand until now?
+ * Returns 0, or as near_read() if the rank is gone, or has withdrawn.
+ */
+int near_confirm(const struct near *near, unsigned rank);
+
+/* A name by which this process can open a file that a rank which is near has open. */
+struct near_path {
+	char text[48];
+};
+struct near_path near_path(const struct near *near, unsigned rank, int descriptor);

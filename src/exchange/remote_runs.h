@@ -1,0 +1,54 @@
+/*
+ * remote_runs - the stored runs of all ranks, of which each merges a part
+ *
+ *	rank 0   [ run 0 |    run 1   ]		every run lies with the rank that has made it, and
+ *	rank 1   [    run 0   | run 1 ]		is cut at the same splitters (global_splitters.h)
+ *	           ^ range of rank 0 ^ range of rank 1
+ *
+ * What lies between two cuts is a part of a run, and a part is a run (run_open_part()), also if
+ * the run is another rank's: that is a run file in a spill which is elsewhere (spill.h). Its index
+ * comes once, and its blocks when the merge wants them, as they are stored: packed and compressed,
+ * to be checked and decoded by who reads them. So nothing in a merge knows of ranks.
+ *
+ *	reader of the merge --- request ---> a server thread of the run's rank, which reads
+ *	                    <-- bytes ------ from its spill
+ *
+ * Of a rank that is near bytes are not asked for: they are read from its memory, or its files
+ * (peer_spill.h).
+ *
+ * A rank that cannot read what another one wants ends them all (ranks_abort()), after a message.
+ */
+#pragma once
+
+#include "src/comm/peer_memory.h"
+#include "src/comm/comm.h"
+#include "src/run/run_store.h"
+
+struct depot;
+
+/*
+ * Offer the own runs, all stored, to the other ranks: of each, [cuts[q * n], cuts[(q + 1) * n]) is
+ * rank q's, for n runs. Every rank calls it, and waits for all others. Near, the store, the cuts
+ * and the job must outlive the depot. Returns 0 or a negative errno after a message; to be closed
+ * in both cases.
+ */
+int depot_open(struct ranks *ranks, const struct near *near, const struct job *job,
+	       const struct run_store *own, const uint64_t *cuts, struct depot **ret_depot);
+
+/* Append the own range's parts of all ranks' runs, in the order of ties. As above. */
+int depot_take(struct depot *depot, struct run_store *store);
+
+/*
+ * Every rank calls it when its parts are not read any more, and waits for all others: serve them
+ * until then. 0, or a negative errno after a message.
+ */
+int depot_finish(struct depot *depot);
+
+/*
+ * It is finished, or the ranks have failed (ranks_give_up()): others are served no more when it
+ * returns. Parts that were taken must be closed before. NULL is fine.
+ */
+void depot_close(struct depot *depot);
+
+/* Bytes that have come from other ranks. */
+uint64_t depot_received_nbytes(const struct depot *depot);
