@@ -3,7 +3,7 @@
  *
  * All threads are started here, so that what is said in them comes to the messages of their job.
  * Those that outlive a job, or work for several, enter the messages of what they do (thread_pool.c,
- * lane_pool.c).
+ * queue_pool.c).
  */
 #pragma once
 

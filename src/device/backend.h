@@ -30,7 +30,7 @@
 #pragma once
 
 #include "src/base/stats.h"
-#include "src/device/lane_urgency.h"
+#include "src/device/queue_priority.h"
 #include "src/record/key_encode.h"
 
 /* What is opened of a back end (device.h), which calls the functions of its table. */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cpu/cut.h"
+#include "src/device/cpu/split.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/pack.h"
-#include "src/device/cpu/records.h"
+#include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
 #include "src/record/key_encode.h"

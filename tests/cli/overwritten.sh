@@ -2,7 +2,7 @@
 # overwritten - mapped records are sorted while somebody overwrites one; run by hand, as it races
 #
 # GSORT_SORTS sorts (default 300), each of which must be refused, or come out in order. What the
-# race can come to, tests/unit/cpu/test_cpu_references.c does without one.
+# race can come to, tests/unit/cpu/test_cpu_indirect.c does without one.
 . "$(dirname "$0")/prelude.sh"
 
 sorts=${GSORT_SORTS:-300}

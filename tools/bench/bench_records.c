@@ -14,8 +14,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
-#include "src/device/cpu/cut.h"
-#include "src/device/cpu/records.h"
+#include "src/device/cpu/split.h"
+#include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/sort.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"

@@ -1,11 +1,11 @@
 /*
  * backend_cpu - sorting and merging on CPU threads, in plain memory; the reference
  *
- * A lane is a queue on a pool of threads (lane_pool.h), an operation is one function of this folder
+ * A lane is a queue on a pool of threads (queue_pool.h), an operation is one function of this folder
  * run as one task: chunks and windows are many and small, so the parallelism is between them. The
  * device is unified: its memory is the host's.
  *
- * Memory comes from mmap (pages.h), so that it goes back to the system when it is released and the
+ * Memory comes from mmap (page_alloc.h), so that it goes back to the system when it is released and the
  * process stays within its limit. Parts can go back early: what a merge has passed becomes the page
  * cache of what it writes, which need not find as many pages that nobody has used for long (on a
  * virtual machine these may have to come from its host first).
@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "src/device/cpu/cut.h"
-#include "src/device/cpu/lane_pool.h"
+#include "src/device/cpu/split.h"
+#include "src/device/cpu/queue_pool.h"
 #include "src/device/cpu/merge.h"
 #include "src/device/cpu/pack.h"
-#include "src/device/cpu/pages.h"
-#include "src/device/cpu/records.h"
-#include "src/device/cpu/references.h"
+#include "src/device/cpu/page_alloc.h"
+#include "src/device/cpu/record_sort.h"
+#include "src/device/cpu/indirect.h"
 #include "src/device/cpu/sort.h"
 #include "src/device/cpu/unique.h"
 

@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "src/device/cpu/element_form.h"
-#include "src/device/cpu/sequence.h"
+#include "src/device/cpu/element_format.h"
+#include "src/device/cpu/item_lookup.h"
 
 struct gather_op {
 	const struct layout *layout;

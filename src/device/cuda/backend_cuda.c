@@ -3,12 +3,12 @@
  *
  * The table of backend.h: an operation is a launch_* of kernels/kernels.h in a lane's stream.
  * The device and its memory are in cuda_device.c; lanes, marks, and how results come to the host,
- * in cuda_lane.c. Nothing else in the job knows CUDA.
+ * in cuda_queue.c. Nothing else in the job knows CUDA.
  */
 #include "src/device/backend.h"
 
 #include "kernels/kernels.h"
-#include "src/device/cuda/cuda_lane.h"
+#include "src/device/cuda/cuda_queue.h"
 #include "src/device/cuda/cuda_records.h"
 
 static enum stage copy_stage(const void *to, const void *from)

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/device/cuda/cuda_refine.h"
-#include "src/device/cuda/cuda_work.h"
+#include "src/device/cuda/cuda_tie_break.h"
+#include "src/device/cuda/cuda_record_op.h"
 
 size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n)
 {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "src/device/cuda/cuda_lane.h"
+#include "src/device/cuda/cuda_queue.h"
 
 size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 int cuda_sort_records(struct lane *lane, const struct sort_op *op);

@@ -1,0 +1,19 @@
+/*
+ * make_elements - the elements of items
+ */
+#pragma once
+
+#include "src/device/backend.h"
+#include "src/device/cpu/element_format.h"
+
+struct index_op {
+	const struct layout *layout;
+	const struct element_form *form;
+	struct slice items;
+	uint64_t first_number; /* of the first of them */
+	void *elements;
+	struct digest *digest; /* added to: that of the items' bodies; may be NULL */
+};
+
+/* Returns the bits in which the prefixes of the keys are not all the same. */
+uint128_t cpu_index(const struct index_op *op);

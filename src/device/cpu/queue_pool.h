@@ -1,0 +1,64 @@
+/*
+ * queue_pool - lanes and marks on a pool of CPU threads
+ *
+ * A lane is a FIFO of tasks that run one after the other, each on whichever thread of the pool is
+ * free; the tasks of different lanes run at the same time. It is to the CPU back end what streams
+ * are to CUDA.
+ *
+ *	lane a   [sort] [mark m]              threads take the first of the most urgent lanes that
+ *	lane b   [follow m] [merge] [mark n]  are ready, run one task of it, and put it back
+ *	lane c   (empty)
+ *
+ *	ready:   a -> ...                     b is parked on m until m is reached
+ *
+ * A lane is in exactly one place: idle (no task), ready (in the queue), running (a thread has it)
+ * or parked (its next task follows a mark that is not reached). Because a parked lane holds no
+ * thread, any number of lanes can follow each other's marks on any number of threads; only a cycle
+ * of marks would hang.
+ *
+ * All functions are thread-safe, except that a lane is filled by one thread at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "src/device/queue_priority.h"
+
+struct lane_pool;
+struct lane;
+struct mark;
+
+/* A task gets the pool's context and a pointer to the copy of the arguments it was queued with. */
+typedef void lane_task(void *context, const void *arguments);
+
+enum { LANE_ARGUMENTS_NBYTES = 128 };
+
+/*
+ * Start n_threads (at least 1) threads. Returns 0, -ENOMEM without a message, or another negative
+ * errno after one.
+ */
+int lane_pool_open(unsigned n_threads, void *context, struct lane_pool **ret_pool);
+/* Waits for the threads to end; every lane must be closed. NULL is fine. */
+void lane_pool_close(struct lane_pool *pool);
+
+/* -ENOMEM without a message. */
+int lane_pool_lane_open(struct lane_pool *pool, enum lane_urgency urgency, struct lane **ret_lane);
+/* Waits until all its tasks have run. NULL is fine. */
+void lane_pool_lane_close(struct lane *lane);
+
+/* Queue task(copy of arguments). nbytes <= LANE_ARGUMENTS_NBYTES. -ENOMEM after a message. */
+int lane_pool_queue(struct lane *lane, lane_task *task, const void *arguments, size_t nbytes);
+
+/* -ENOMEM without a message. */
+int lane_pool_mark_open(struct lane_pool *pool, struct mark **ret_mark);
+/* Not while a lane may still reach or follow it. NULL is fine. */
+void lane_pool_mark_close(struct mark *mark);
+/* Move `mark` to the present end of `lane`. -ENOMEM after a message. */
+int lane_pool_mark(struct lane *lane, struct mark *mark);
+/* Block until the last position given to mark() is reached; at once if there was none. */
+void lane_pool_wait(struct mark *mark);
+/*
+ * What is queued in `lane` from now on runs after the mark's present position was reached. -ENOMEM
+ * after a message.
+ */
+int lane_pool_follow(struct lane *lane, struct mark *mark);

@@ -1,0 +1,87 @@
+/*
+ * top_k - the elements that can be among the first (see top_k.h)
+ *
+ * When only the first few are wanted, most elements need not be sorted: one sweep puts aside what
+ * is above a bound. The bound is an element of a sample, a little higher in it than the limit is in
+ * the whole, so that nearly always enough are below it. Should there be too few, all are sorted:
+ * a misleading sample costs time.
+ *
+ * The bound is compared without the elements' numbers. So what ties with it is below it, and
+ * refining (tie_break.h) never has to look at what was put aside.
+ */
+#include "src/device/cpu/top_k.h"
+
+#include <stdlib.h>
+
+enum {
+	SAMPLE_N = 256,
+	MARGIN_N = 8,    /* of the sample: more than chance adds where few are wanted ... */
+	MARGIN_PART = 4, /* ... and where many are */
+	LEAST_PART = 4,  /* of more than n / LEAST_PART all are sorted */
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const uint128_t x = *(const uint128_t *)a, y = *(const uint128_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Where in the sample the bound is to be. */
+static uint64_t choose_rank(const struct select_op *op)
+{
+	const uint64_t expected = (uint64_t)((uint128_t)op->limit * SAMPLE_N / op->n);
+
+	return expected + expected / MARGIN_PART + MARGIN_N;
+}
+
+static uint128_t choose_bound(const struct select_op *op)
+{
+	uint128_t keys[SAMPLE_N];
+
+	for (uint64_t i = 0; i < SAMPLE_N; i++)
+		keys[i] = element_key(op->form, op->elements, i * (op->n / SAMPLE_N));
+	qsort(keys, SAMPLE_N, sizeof keys[0], compare_keys);
+	return keys[choose_rank(op)];
+}
+
+/* The form is a constant where it is called. */
+__attribute__((always_inline)) static inline uint64_t
+move_below(const struct select_op *op, struct element_form form, uint128_t bound)
+{
+	char *const elements = op->elements;
+	uint64_t n_below = 0;
+
+	for (uint64_t i = 0; i < op->n; i++) {
+		char *const from = elements + i * form.element_nbytes;
+		char *const to = elements + n_below * form.element_nbytes;
+		char element[16];
+
+		if (element_key(&form, elements, i) > bound)
+			continue;
+		__builtin_memcpy(element, from, form.element_nbytes);
+		__builtin_memmove(from, to, form.element_nbytes);
+		__builtin_memcpy(to, element, form.element_nbytes);
+		n_below++;
+	}
+	return n_below;
+}
+
+uint64_t cpu_select(const struct select_op *op)
+{
+	struct element_form form = *op->form;
+	uint128_t bound;
+	uint64_t n_below;
+
+	if (op->n < SAMPLE_N || op->limit > op->n / LEAST_PART)
+		return op->n;
+	bound = choose_bound(op);
+	if (form.element_nbytes == 8) {
+		form.element_nbytes = 8;
+		n_below = move_below(op, form, bound);
+	} else {
+		form.element_nbytes = 16;
+		n_below = move_below(op, form, bound);
+	}
+	return n_below < op->limit ? op->n : n_below;
+}

@@ -1,0 +1,163 @@
+/*
+ * test_cpu_element_format - which elements are chosen for which keys
+ */
+#include "src/device/cpu/element_format.h"
+#include "src/device/cpu/record_sort.h"
+#include "tests/support/record_fixture.h"
+
+enum { N = 5000, RECORD_NBYTES = 20, NUMBER_BITS = 13 };
+
+/* The form for N records with a key. */
+static struct element_form form_of(const unsigned char *records, const char *key)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS(key));
+	struct element_sample sample;
+	struct key_prefix prefix;
+	struct element_form form;
+
+	key_prefix_make(&layout.item_keys, RECORD_NBYTES, &prefix);
+	element_sample_take(&prefix, records, N, &sample);
+	form = element_form_choose(&layout, &sample, element_sample_common_bits(&sample), N);
+	layout_free(&layout);
+	return form;
+}
+
+static void keys_that_differ_early_get_narrow_elements(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	const struct element_form form = form_of(records, "0:b20");
+
+	(void)state;
+	assert_int_equal(form.element_nbytes, 8);
+	assert_int_equal(form.number_bits, NUMBER_BITS);
+	assert_int_equal(form.skipped_bits, 0);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+static void what_keys_begin_with_is_skipped(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+	struct element_form form;
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		memset(records + i * RECORD_NBYTES, 7, 5);
+	form = form_of(records, "0:b20");
+	assert_int_equal(form.element_nbytes, 8);
+	assert_int_equal(form.skipped_bits, 40);
+	assert_int_equal(element_form_tied_nbytes(&form), (40 + 64 - NUMBER_BITS) / 8);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+static void keys_with_equals_get_wide_elements(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
+	assert_int_equal(form_of(records, "0:b20").element_nbytes, 16);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+static void short_keys_with_equals_get_narrow_elements(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
+	assert_int_equal(form_of(records, "0:b6").element_nbytes, 8);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+/* The first of N records by all of their bytes, as many as `limit` says. */
+static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
+{
+	struct layout layout =
+		layout_of((struct layout_request){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
+	const size_t scratch_nbytes = cpu_records_scratch_nbytes(&layout, 0, N);
+	void *scratch = guarded_alloc(scratch_nbytes);
+	unsigned char *items = guarded_alloc(N * RECORD_NBYTES);
+	struct arranged arranged;
+	struct digest read;
+
+	cpu_sort_records(&(struct sort_op){ .layout = &layout,
+					    .records = records,
+					    .items = items,
+					    .n = N,
+					    .limit = limit,
+					    .scratch = scratch,
+					    .ret_read = &read,
+					    .ret = &arranged });
+	assert_int_equal(arranged.n, limit < N ? limit : N);
+	digest_add(&arranged.digest, arranged.dropped);
+	assert_true(digest_equal(read, arranged.digest));
+	guarded_free(scratch, scratch_nbytes);
+	layout_free(&layout);
+	return items;
+}
+
+/* Sort the records; are they in order, and do as many as are wanted come first? */
+static void assert_sorted(const unsigned char *records)
+{
+	enum { LIMIT = N / 10 }; /* little enough for the rest to be left unsorted */
+	unsigned char *all = sort_first(records, UINT64_MAX), *first = sort_first(records, LIMIT);
+
+	for (unsigned i = 1; i < N; i++)
+		assert_true(memcmp(all + (i - 1) * RECORD_NBYTES, all + i * RECORD_NBYTES,
+				   RECORD_NBYTES) <= 0);
+	assert_memory_equal(first, all, LIMIT * RECORD_NBYTES);
+	guarded_free(all, N * RECORD_NBYTES);
+	guarded_free(first, N * RECORD_NBYTES);
+}
+
+/* Is the i-th of N records one that element_sample_take() looks at? */
+static bool is_sampled(uint64_t i)
+{
+	for (uint64_t j = 0; j < ELEMENT_SAMPLE_N; j++)
+		if (j * N / ELEMENT_SAMPLE_N == i)
+			return true;
+	return false;
+}
+
+/* The records that are looked at begin with what the others do not begin with. */
+static void a_sample_may_promise_too_much_in_common(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		if (is_sampled(i))
+			memset(records + i * RECORD_NBYTES, 7, 6);
+	assert_sorted(records);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+/* The records that are looked at differ, and all others tie. */
+static void a_sample_may_promise_too_few_ties(void **state)
+{
+	unsigned char *records = random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		if (!is_sampled(i))
+			memset(records + i * RECORD_NBYTES, 7, 15);
+	assert_sorted(records);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
+		cmocka_unit_test(what_keys_begin_with_is_skipped),
+		cmocka_unit_test(keys_with_equals_get_wide_elements),
+		cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
+		cmocka_unit_test(a_sample_may_promise_too_much_in_common),
+		cmocka_unit_test(a_sample_may_promise_too_few_ties),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
