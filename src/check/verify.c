@@ -12,7 +12,7 @@
 
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
-#include "src/check/order.h"
+#include "src/check/order_check.h"
 
 enum { MAX_THREADS = 64 };
 
@@ -20,7 +20,7 @@ enum { MAX_THREADS = 64 };
 struct verify {
 	/* Fixed before the threads start. */
 	const struct verify_options *options;
-	bool are_items; /* see order.h */
+	bool are_items; /* see order_check.h */
 	uint64_t record_nbytes;
 	verify_read_fn *read_at;
 	void *file;

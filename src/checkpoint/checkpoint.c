@@ -3,7 +3,7 @@
  *
  * What is there when the sort begins: all of this is done by one thread before the others start.
  */
-#include "src/checkpoint/inside.h"
+#include "src/checkpoint/checkpoint_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/checkpoint/description.h"
-#include "src/checkpoint/run_origins.h"
+#include "src/checkpoint/fingerprint.h"
+#include "src/checkpoint/input_check.h"
 #include "src/comm/comm.h"
 
 static int open_files(struct checkpoint *checkpoint)

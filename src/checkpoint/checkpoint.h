@@ -14,10 +14,10 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "src/merge/keeper.h"
+#include "src/merge/checkpoint_hooks.h"
 #include "src/plan/job.h"
-#include "src/plan/spec.h"
-#include "src/run/run_store.h"
+#include "src/plan/sort_spec.h"
+#include "src/run/run_list.h"
 
 struct checkpoint;
 

@@ -8,7 +8,7 @@
  * before it is an error. So whoever reads a manifest knows a state that was true once, and that
  * everything that was made durable before that state is there.
  *
- * What the records say is the business of state.h.
+ * What the records say is the business of manifest_records.h.
  */
 #pragma once
 

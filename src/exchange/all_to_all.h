@@ -15,7 +15,7 @@
 
 #include "src/comm/peer_memory.h"
 #include "src/comm/comm.h"
-#include "src/run/run_store.h"
+#include "src/run/run_list.h"
 
 struct trade;
 

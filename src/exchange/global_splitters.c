@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/merge/resident_cuts.h"
+#include "src/merge/resident_split.h"
 #include "src/record/digest.h"
 
 /* A block, as its owner tells it. Of those that are drawn for a splitter the least lot counts. */
@@ -23,7 +23,7 @@ enum { PLACE_WORDS = sizeof(struct place) / sizeof(uint64_t) };
 
 /*
  * Places drawn for each splitter in a round: with many splitters fewer, as a message has those of
- * all (rank_loads.c counts with that).
+ * all (cluster_estimate.c counts with that).
  */
 enum { MOST_DRAWS = 16, MOST_ROWS = 1024 };
 

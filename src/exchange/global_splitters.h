@@ -13,7 +13,7 @@
  * every rank cuts its own runs.
  *
  *	Varman, Scheufler, Iyer, Ricard, "Merging multiple lists on hierarchical-memory
- *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in selection.h
+ *	multiprocessors", JPDC 1991 (exact splitting); Hoare's quickselect, as in multiseq_selection.h
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/checkpoint/description.h"
+#include "src/checkpoint/fingerprint.h"
 #include "src/lib/inside.h"
 #include "src/comm/comm.h"
 #include "src/sort/share.h"

@@ -13,7 +13,7 @@
 #include "src/base/bounded_queue.h"
 #include "src/base/thread.h"
 #include "src/merge/placement.h"
-#include "src/merge/slices.h"
+#include "src/merge/window_input.h"
 #include "src/merge/window.h"
 
 struct merge {

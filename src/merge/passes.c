@@ -5,8 +5,8 @@
 
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
-#include "src/merge/keeper.h"
-#include "src/merge/ranges.h"
+#include "src/merge/checkpoint_hooks.h"
+#include "src/merge/partitions.h"
 
 /* Of all windows of a merge: ranges first, there are fewer of them than 2^24. */
 static uint64_t sequence_of(const struct merged *merged)

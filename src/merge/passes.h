@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "src/run/run_store.h"
+#include "src/run/run_list.h"
 
 /*
  * Merge the n runs from `first` on into one spilled run that takes their place, with windows in

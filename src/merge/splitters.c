@@ -2,7 +2,7 @@
  * splitters - where the ranges of a merge begin (see splitters.h)
  *
  * The blocks of all runs are in the order of (first key, run, number in the run), though nobody has
- * put them into it. Of this sequence the last block is selected (selection.h) before which there
+ * put them into it. Of this sequence the last block is selected (multiseq_selection.h) before which there
  * are at most so many items.
  */
 #include "src/merge/splitters.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/merge/resident_cuts.h"
-#include "src/run/selection.h"
+#include "src/merge/resident_split.h"
+#include "src/run/multiseq_selection.h"
 
 /* A block by its place in the order of all blocks. */
 struct place {

@@ -1,5 +1,5 @@
 /*
- * splitters - where the ranges of a merge begin (see ranges.h)
+ * splitters - where the ranges of a merge begin (see partitions.h)
  *
  * A splitter is chosen among the blocks of all runs, and then every run is cut there: resident ones
  * by the device, others by reading the block that the cut is in.

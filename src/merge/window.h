@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "src/merge/sink.h"
-#include "src/merge/window_memory.h"
+#include "src/merge/window_buffers.h"
 
 struct ring;
 

@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "src/measure/rank_loads.h"
+#include "src/cost/cluster_estimate.h"
 #include "src/options/option_table.h"
 #include "src/options/record_options.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 
 enum mode {
 	MODE_SORT,
@@ -76,7 +76,7 @@ struct options {
 	const char *stats_json_path; /* NULL: none */
 	const char *trace_path;      /* NULL: none */
 	const char *report_path;     /* NULL: none */
-	int by_messages;             /* what ranks exchange: spec.h */
+	int by_messages;             /* what ranks exchange: sort_spec.h */
 	uint64_t stall_s;            /* a rank that is silent for so long is given up; 0: never */
 
 	/* Taken apart when the sort begins; nobody else reads these. */
@@ -98,7 +98,7 @@ extern const struct option_table options_table;
 void options_free(struct options *options);
 
 /*
- * What is to be sorted, and how (spec.h); it borrows what the options point to. What is of the
+ * What is to be sorted, and how (sort_spec.h); it borrows what the options point to. What is of the
  * process (spec.io) is for the front end to add.
  */
 struct sort_spec options_spec(const struct options *options);

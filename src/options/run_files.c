@@ -12,7 +12,7 @@
 #include "io/output/orphans.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
-#include "src/checkpoint/files.h"
+#include "src/checkpoint/checkpoint_dir.h"
 #include "src/options/roles.h"
 
 /* Files whose names are made: the roles outlive these, but what may be said is said before. */

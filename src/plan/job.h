@@ -14,7 +14,7 @@
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
 #include "src/plan/plan.h"
-#include "src/plan/temporary_space.h"
+#include "src/plan/temp_space_check.h"
 
 /* A device that sorts and merges, in its own memory. Those of a job are of one back end. */
 struct worker {

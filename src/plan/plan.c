@@ -3,14 +3,14 @@
  *
  * What is here divides the memory, and has the parts of the plan made in turn: chunks
  * (plan_chunks.c), blocks (plan_blocks.c), windows and ranges of merges (plan_windows.c,
- * plan_ranges.c), what is to be expected of all that (expectation.c), and what it needs
- * (plan_needs.c).
+ * plan_partitions.c), what is to be expected of all that (plan_passes.c), and what it needs
+ * (plan_memory.c).
  */
-#include "src/plan/plan_inside.h"
+#include "src/plan/plan_internal.h"
 
 #include <stdio.h>
 
-#include "src/plan/expectation.h"
+#include "src/plan/plan_passes.h"
 
 enum {
 	MOST_WRITERS = 2, /* a file has one lock for writes: more only wait for it */

@@ -156,7 +156,7 @@ struct plan {
 	 */
 	uint32_t n_expected_ranges;
 
-	/* What is to be expected (expectation.h) of an input of expected_nbytes. */
+	/* What is to be expected (plan_passes.h) of an input of expected_nbytes. */
 	uint64_t expected_nbytes; /* the input's size, or what is assumed of a pipe, or 0 */
 	bool is_endless;          /* and this is a part in the middle of it */
 	uint64_t n_spilled_runs;

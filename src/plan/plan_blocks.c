@@ -2,9 +2,9 @@
  * plan_blocks - how long blocks of stored runs are, and how many runs are merged at once (see
  * plan.h)
  */
-#include "src/plan/plan_inside.h"
+#include "src/plan/plan_internal.h"
 
-#include "src/plan/expectation.h"
+#include "src/plan/plan_passes.h"
 
 enum {
 	LEAST_BLOCK_NBYTES = 4 << 10,

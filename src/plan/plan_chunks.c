@@ -1,7 +1,7 @@
 /*
  * plan_chunks - how long chunks are, how many there are, and whether all of them stay (see plan.h)
  */
-#include "src/plan/plan_inside.h"
+#include "src/plan/plan_internal.h"
 
 enum {
 	CHUNK_ALIGN_NBYTES = 8 << 10,

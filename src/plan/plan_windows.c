@@ -1,7 +1,7 @@
 /*
  * plan_windows - how long the windows of a merge are, and what they take (see plan.h)
  */
-#include "src/plan/plan_inside.h"
+#include "src/plan/plan_internal.h"
 
 enum {
 	LEAST_WINDOW_NBYTES = 64 << 10,

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "io/input/input.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 
 /*
  * Tell, line by line (detail()), each key's offset, type and direction, what is sorted in the place

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "src/plan/spec.h"
-#include "src/run/run_store.h"
+#include "src/plan/sort_spec.h"
+#include "src/run/run_list.h"
 
 struct input_runs;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/run/run_kind.h"
+#include "src/run/run_ops.h"
 
 int run_set_stride(struct run *run, uint64_t stride, struct run_strides *strides)
 {

@@ -7,7 +7,7 @@
  *
  * To a merge all are lists of blocks, of each of which it knows the first key and the place. Blocks
  * of a resident run are a view: every so many elements. The others are read by blocks, one after
- * the other. What differs between them is in a table of functions for each kind (run_kind.h).
+ * the other. What differs between them is in a table of functions for each kind (run_ops.h).
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/check/verify.h"
-#include "src/run/run_kind.h"
+#include "src/run/run_ops.h"
 
 _Static_assert((int)PLAN_INPUT_BATCH_NBYTES >= (int)LAYOUT_MOST_RECORD_NBYTES,
 	       "there is room for one");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/run/run_kind.h"
+#include "src/run/run_ops.h"
 
 /* So much goes back at once; of a part, which is short, a quarter of it, but not too little. */
 enum { DISCARD_NBYTES = 2 << 20, LEAST_DISCARD_NBYTES = 256 << 10 };

@@ -12,7 +12,7 @@
 #include "io/spill/run_file.h"
 #include "src/base/interval_search.h"
 #include "src/base/diagnostics.h"
-#include "src/run/run_kind.h"
+#include "src/run/run_ops.h"
 
 struct stored_run {
 	struct run run;

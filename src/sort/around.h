@@ -9,7 +9,7 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 #include "src/run/input_runs.h"
 
 /* The inputs, and the output. */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "src/form/chunk_pool.h"
-#include "src/measure/rates.h"
+#include "src/rungen/chunk_pool.h"
+#include "src/cost/calibrate.h"
 #include "src/comm/comm.h"
 #include "src/sort/inside.h"
 

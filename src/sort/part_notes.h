@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "io/input/part_manifest.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 
 /* Of a part. Zeroed: nothing is there yet. */
 struct part_note {

@@ -11,7 +11,7 @@
 #include "io/input/format_detect.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
-#include "src/plan/page_cache.h"
+#include "src/plan/cache_policy.h"
 #include "src/comm/comm.h"
 #include "src/sort/account.h"
 #include "src/sort/setup.h"

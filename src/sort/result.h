@@ -19,7 +19,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/exchange/collective_zst.h"
 #include "src/merge/sink.h"
-#include "src/plan/page_cache.h"
+#include "src/plan/cache_policy.h"
 #include "src/sort/around.h"
 #include "src/sort/part_notes.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/form/chunk_pool.h"
-#include "src/form/form_runs.h"
+#include "src/rungen/chunk_pool.h"
+#include "src/rungen/run_generation.h"
 #include "src/merge/passes.h"
-#include "src/run/rank.h"
+#include "src/run/multiseq_partition.h"
 #include "src/sort/around.h"
 #include "src/sort/inside.h"
 #include "src/sort/share.h"

@@ -9,7 +9,7 @@
 
 #include "src/checkpoint/checkpoint.h"
 #include "src/plan/job.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 #include "src/sort/device_share.h"
 #include "src/sort/sort.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/checkpoint/description.h"
-#include "src/plan/page_cache.h"
+#include "src/checkpoint/fingerprint.h"
+#include "src/plan/cache_policy.h"
 #include "src/comm/comm.h"
 #include "src/sort/setup.h"
 

@@ -10,7 +10,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/exchange/global_splitters.h"
-#include "src/form/chunk_pool.h"
+#include "src/rungen/chunk_pool.h"
 #include "src/comm/comm.h"
 #include "src/sort/setup.h"
 #include "src/sort/share.h"

@@ -2,7 +2,7 @@
  * share_inputs - of a merge by several ranks, what of the inputs is one's (see share.h)
  *
  * All ranks see all inputs, so nothing is exchanged but where ranges begin. That each finds by
- * itself, as a process does that merges one part of many (src/run/rank.h), and tells it to the rank
+ * itself, as a process does that merges one part of many (src/run/multiseq_partition.h), and tells it to the rank
  * before, whose range ends there. So every record of the inputs is in one range, whatever they are
  * like; and of inputs that are not in order some range ends before it begins, or a record shows it
  * when it is read, be it the first of a range.
@@ -14,7 +14,7 @@
 #include "src/merge/splitters.h"
 #include "src/comm/comm.h"
 #include "src/comm/tags.h"
-#include "src/run/rank.h"
+#include "src/run/multiseq_partition.h"
 #include "src/sort/share.h"
 
 static int fail_memory(const struct sort *sort)

@@ -3,9 +3,9 @@
  */
 #pragma once
 
-#include "src/measure/estimate.h"
-#include "src/measure/rank_loads.h"
-#include "src/plan/spec.h"
+#include "src/cost/estimate.h"
+#include "src/cost/cluster_estimate.h"
+#include "src/plan/sort_spec.h"
 #include "src/sort/facts.h"
 
 /* Who wants to know more than the result. A zeroed struct is nobody. */

@@ -16,7 +16,7 @@
 #include "src/base/message_capture.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/merge/window_memory.h"
+#include "src/merge/window_buffers.h"
 
 /* What of a device's memory another must have at least to be worth it, since chunks are alike. */
 enum { LEAST_MEMORY_PART = 2 };

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "src/plan/job.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 #include "src/sort/device_share.h"
 
 /* What is known of the sort, beside its spec. */

@@ -2,8 +2,8 @@
  * writing - runs become the output, which is checked, and gets its name (see inside.h)
  */
 #include "src/base/diagnostics.h"
-#include "src/merge/ranges.h"
-#include "src/merge/window_memory.h"
+#include "src/merge/partitions.h"
+#include "src/merge/window_buffers.h"
 #include "src/sort/inside.h"
 #include "src/sort/share.h"
 

@@ -10,7 +10,7 @@
 #include "config.h"
 #include "io/file/direct_io.h"
 #include "src/base/adaptive.h"
-#include "src/plan/page_cache.h"
+#include "src/plan/cache_policy.h"
 #include "tests/fault/points.h"
 
 #if HAVE_URING

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/checkpoint/state.h"
+#include "src/checkpoint/manifest_records.h"
 #include "tests/support/messages_heard.h"
 
 static void check(bool holds)

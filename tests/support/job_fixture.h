@@ -13,10 +13,10 @@
 
 #include "io/spill/run_file.h"
 #include "src/merge/merge.h"
-#include "src/merge/ranges.h"
-#include "src/merge/window_memory.h"
+#include "src/merge/partitions.h"
+#include "src/merge/window_buffers.h"
 #include "src/plan/job.h"
-#include "src/run/run_store.h"
+#include "src/run/run_list.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/owned_memory.h"
 

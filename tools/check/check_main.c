@@ -30,7 +30,7 @@
 #include "src/options/framing_options.h"
 #include "src/options/roles.h"
 #include "tools/tool/tool.h"
-#include "src/plan/spec.h"
+#include "src/plan/sort_spec.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */
 enum { BENCHMARK_RECORD_NBYTES = 100 };

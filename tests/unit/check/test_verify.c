@@ -1,7 +1,7 @@
 /*
  * test_verify - the first disorder is found exactly, and the digest is that of the records
  */
-#include "src/check/order.h"
+#include "src/check/order_check.h"
 #include "src/check/verify.h"
 #include "tests/support/messages_heard.h"
 

@@ -1,17 +1,17 @@
 /*
  * test_checkpoint - the parts of a checkpoint: its state, what is written, and who waits for what
  */
-#include "src/checkpoint/state.h"
+#include "src/checkpoint/manifest_records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "src/checkpoint/description.h"
-#include "src/checkpoint/files.h"
-#include "src/checkpoint/inside.h"
-#include "src/checkpoint/saver.h"
-#include "src/checkpoint/written_parts.h"
+#include "src/checkpoint/fingerprint.h"
+#include "src/checkpoint/checkpoint_dir.h"
+#include "src/checkpoint/checkpoint_internal.h"
+#include "src/checkpoint/sync_thread.h"
+#include "src/checkpoint/written_extents.h"
 #include "tests/support/io_fixture.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */

@@ -16,11 +16,11 @@
 
 #include "io/spill/run_file.h"
 #include "src/exchange/global_splitters.h"
-#include "src/measure/rank_loads.h"
+#include "src/cost/cluster_estimate.h"
 #include "src/merge/forecast.h"
-#include "src/merge/homes.h"
+#include "src/merge/run_devices.h"
 #include "src/record/digest.h"
-#include "src/run/run_kind.h"
+#include "src/run/run_ops.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 
@@ -394,7 +394,7 @@ static void thousand_ranks_find_even_ranges(void **state)
 		before = n;
 	}
 	assert_int_equal(before, n_blocks * ITEMS_OF_BLOCK);
-	/* What rank_loads.c takes them for, of four draws for each. */
+	/* What cluster_estimate.c takes them for, of four draws for each. */
 	print_message("%u rounds\n", meeting.n_rounds);
 	assert_true(meeting.n_rounds <= 1 + 1.3 * 16 / 1.58);
 	free(all);

@@ -1,11 +1,11 @@
 /*
  * test_merge_points - a merge that is taken up at one of its points writes what is left
  */
-#include "src/merge/ranges.h"
+#include "src/merge/partitions.h"
 
 #include <errno.h>
 
-#include "src/merge/keeper.h"
+#include "src/merge/checkpoint_hooks.h"
 #include "tests/support/job_fixture.h"
 
 enum {

@@ -20,7 +20,7 @@
 #include "src/base/diagnostics.h"
 #include "src/exchange/collective_zst.h"
 #include "src/exchange/global_splitters.h"
-#include "src/plan/page_cache.h"
+#include "src/plan/cache_policy.h"
 #include "src/comm/tags.h"
 #include "src/sort/census.h"
 #include "tests/support/io_fixture.h"

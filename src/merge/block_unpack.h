@@ -1,0 +1,36 @@
+/*
+ * block_unpack - the blocks of spilled runs that a device unpacks together for a window
+ *
+ * They are collected run by run, with where they lie and where their elements go, unpacked by one
+ * operation, and, once that is done, asked whether they could be. Used by one thread.
+ */
+#pragma once
+
+#include "src/run/run.h"
+
+/* Made by {0}. */
+struct unpacking {
+	struct packed_block *blocks; /* n_blocks, with room for n_allocated; as the next */
+	struct unpacking_origin *origins;
+	uint32_t n_blocks, n_allocated;
+	uint32_t damaged; /* by the device: see unpack_op */
+};
+
+/* What was allocated. */
+void unpacking_free(struct unpacking *unpacking);
+
+/* Those collected so far are done with. */
+void unpacking_restart(struct unpacking *unpacking);
+
+/*
+ * Add the blocks [first, first + n) of a run. They lie in device memory as run_read_packed()
+ * has read them, and their elements, of element_nbytes, become neighbours. -ENOMEM after a message.
+ */
+int unpacking_add(struct unpacking *unpacking, const struct run *run, uint64_t first, uint64_t n,
+		  const char *packed, char *elements, uint32_t element_nbytes);
+
+/* Queue the operation, if there are any blocks. 0, or a negative errno after a message. */
+int unpacking_queue(struct unpacking *unpacking, const struct job *job, struct lane *lane);
+
+/* After a mark behind it: 0, or -EBADMSG after a message that names the first damaged block. */
+int unpacking_check(const struct unpacking *unpacking);

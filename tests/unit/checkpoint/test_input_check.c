@@ -1,0 +1,181 @@
+/*
+ * test_input_check - an input that is not what runs were made of is found, whatever its times say
+ */
+#include "src/checkpoint/input_check.h"
+
+#include "tests/support/messages_heard.h"
+#include "tests/support/record_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N_RUNS = 3, RECORD_NBYTES = 24, N_RECORDS = 50000 };
+
+static char path[2][32];
+static unsigned char *records;
+static struct checkpoint_run runs[N_RUNS];
+static struct layout layout;
+static struct run_origins origins = { .runs = runs, .n_runs = N_RUNS, .n_threads = 3 };
+
+/* Runs as they are made of the records, each of a third of them, more or less. */
+static void describe_runs(void)
+{
+	static const uint64_t ends[] = { 0, 20001, 20002, N_RECORDS };
+	void *items = malloc(N_RECORDS * layout.item_nbytes);
+
+	assert_non_null(items);
+	for (int i = 0; i < N_RUNS; i++) {
+		const uint64_t n = ends[i + 1] - ends[i];
+		const unsigned char *first = records + ends[i] * RECORD_NBYTES;
+		struct digest digest = { 0 };
+
+		if (layout.kind == LAYOUT_RECORDS)
+			layout_make_items(&layout, first, n, ends[i], items, &digest);
+		runs[i].run.origin.read = digest;
+	}
+	free(items);
+}
+
+static void write_part(const char *to, size_t offset, size_t nbytes)
+{
+	const int fd = open(to, O_WRONLY | O_TRUNC);
+
+	assert_int_equal(write(fd, records + offset, nbytes), nbytes);
+	close(fd);
+}
+
+/* The records in two files, of which the second begins within a run. */
+static void open_input(void)
+{
+	static const char *const paths[] = { path[0], path[1] };
+	const size_t first_nbytes = 30000 * RECORD_NBYTES;
+
+	write_part(path[0], 0, first_nbytes);
+	write_part(path[1], first_nbytes, N_RECORDS * RECORD_NBYTES - first_nbytes);
+	assert_int_equal(input_open(&syscalls_plain, paths, 2, RECORD_NBYTES, &origins.input), 0);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	records = malloc(N_RECORDS * RECORD_NBYTES);
+	if (!records)
+		return -1;
+	for (size_t i = 0; i < N_RECORDS * RECORD_NBYTES; i++)
+		records[i] = (unsigned char)(i * 7 + i / 1000);
+	for (int i = 0; i < 2; i++) {
+		strcpy(path[i], "/tmp/gsort-test.XXXXXX");
+		close(mkstemp(path[i]));
+	}
+	return 0;
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		unlink(path[i]);
+	free(records);
+	return 0;
+}
+
+static void with_layout(struct layout_request request)
+{
+	request.record_nbytes = RECORD_NBYTES;
+	layout = layout_of(request, KEYS("3:u32"));
+	origins.layout = &layout;
+	describe_runs();
+}
+
+static int check(size_t *ret_bad)
+{
+	int r;
+
+	open_input();
+	r = run_origins_check(&origins, ret_bad);
+	input_close(origins.input);
+	return r;
+}
+
+static void inputs_that_are_the_same_are_fine(void **state)
+{
+	const struct layout_request requests[] = { { 0 },
+						   { .index = true },
+						   { .keys_only = true } };
+	size_t bad;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		with_layout(requests[i]);
+		assert_int_equal(check(&bad), 0);
+		layout_free(&layout);
+	}
+}
+
+/* First and last bytes of each run. */
+static void byte_that_has_changed_is_found_in_its_run(void **state)
+{
+	static const size_t places[N_RUNS][2] = { { 0, 20001 },
+						  { 20001, 20002 },
+						  { 20002, N_RECORDS } };
+	size_t bad;
+
+	(void)state;
+	with_layout((struct layout_request){ 0 });
+	for (size_t i = 0; i < N_RUNS; i++)
+		for (int j = 0; j < 2; j++) {
+			unsigned char *byte = &records[places[i][j] * RECORD_NBYTES - (j == 1)];
+
+			*byte ^= 1;
+			assert_int_equal(check(&bad), -EBADMSG);
+			assert_int_equal(bad, i);
+			*byte ^= 1;
+		}
+	assert_int_equal(check(&bad), 0);
+	layout_free(&layout);
+}
+
+static void input_that_cannot_be_read_is_not_taken_for_a_changed_one(void **state)
+{
+	size_t bad;
+	int r;
+
+	(void)state;
+	with_layout((struct layout_request){ 0 });
+	open_input();
+	assert_int_equal(truncate(path[1], 0), 0);
+	messages_reset(true);
+	r = run_origins_check(&origins, &bad);
+	input_close(origins.input);
+	assert_true(r < 0);
+	assert_int_not_equal(r, -EBADMSG);
+	assert_non_null(strstr(messages_last(), path[1]));
+	layout_free(&layout);
+}
+
+static void part_of_what_is_not_at_hand_is_read(void **state)
+{
+	const uint64_t mib = UINT64_C(1) << 20;
+
+	(void)state;
+	assert_int_equal(run_origins_budget(0), 64 * mib);
+	assert_int_equal(run_origins_budget(1024 * mib), 64 * mib);
+	assert_int_equal(run_origins_budget(64 * 1024 * mib), 2 * 1024 * mib);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inputs_that_are_the_same_are_fine),
+		cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
+		cmocka_unit_test(input_that_cannot_be_read_is_not_taken_for_a_changed_one),
+		cmocka_unit_test(part_of_what_is_not_at_hand_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, start, finish);
+}

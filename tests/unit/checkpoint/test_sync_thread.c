@@ -1,0 +1,211 @@
+/*
+ * test_sync_thread - what a checkpoint says is durable, is, and what is left when that fails
+ */
+#include "src/checkpoint/sync_thread.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "io/spill/run_file.h"
+#include "src/checkpoint/checkpoint_dir.h"
+#include "src/run/run.h"
+#include "tests/support/io_fixture.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+static struct checkpoint_files files;
+static struct spill *spill;
+static struct output *output;
+static struct saver *saver;
+
+static int start(void **state)
+{
+	int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	checkpoint_files_init(&files, &faulty_calls, fixture_directory);
+	r = checkpoint_files_open(&files);
+	if (r == 0)
+		r = spill_open_kept(&files.runs, &files.path, 0, 0, SPILL_UNLIMITED, &spill);
+	files.runs.fd = -1;
+	if (r == 0)
+		r = output_open(&faulty_calls, path_of("output"), OUTPUT_SIZE_UNKNOWN, &output);
+	faults.n_syncs = 0;
+	return r < 0 ? r : saver_open(&files.manifest, spill, output, &saver);
+}
+
+static int finish(void **state)
+{
+	output_abort(output);
+	spill_close(spill);
+	checkpoint_files_close(&files);
+	return fixture_finish(state);
+}
+
+static unsigned n_durable, n_lost;
+
+static void count_end(void *context, bool durable)
+{
+	(void)context;
+	n_durable += durable;
+	n_lost += !durable;
+}
+
+static struct save *make_save(bool needs_runs, bool needs_output)
+{
+	struct save *save = calloc(1, sizeof *save);
+
+	assert_non_null(save);
+	*save = (struct save){ .type = RECORD_RUN,
+			       .needs_runs = needs_runs,
+			       .needs_output = needs_output,
+			       .payload = strdup("payload"),
+			       .nbytes = 8,
+			       .finish = count_end };
+	return save;
+}
+
+/* How often something is brought to stable storage for one record. */
+static unsigned syncs_for(bool needs_runs, bool needs_output)
+{
+	n_durable = 0;
+	assert_int_equal(saver_add(saver, make_save(needs_runs, needs_output)), 0);
+	assert_int_equal(saver_close(saver, true), 0);
+	assert_int_equal(n_durable, 1);
+	return faults.n_syncs;
+}
+
+static void record_alone_costs_one_sync(void **state)
+{
+	(void)state;
+	assert_int_equal(syncs_for(false, false), 1);
+}
+
+static void record_of_runs_is_not_before_the_runs(void **state)
+{
+	struct spill_extent extent;
+
+	(void)state;
+	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
+	assert_int_equal(syncs_for(true, false), 2);
+}
+
+static void record_of_output_is_not_before_the_output(void **state)
+{
+	(void)state;
+	assert_int_equal(output_write_at(output, 0, "items", 5), 0);
+	assert_int_equal(syncs_for(false, true), 2);
+}
+
+/* Only the first sync fails, that of the runs: the others do not make up for it. */
+static void runs_that_are_lost_are_not_made_up_for_by_the_output(void **state)
+{
+	struct spill_extent extent;
+
+	(void)state;
+	n_lost = 0;
+	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
+	faults.first_fsync_errno = EIO;
+	assert_int_equal(saver_add(saver, make_save(true, true)), 0);
+	assert_int_equal(saver_close(saver, true), -EIO);
+	assert_int_equal(n_lost, 1);
+	assert_int_equal(files.manifest.end, files.manifest.begin);
+}
+
+/* In the saver's thread, before it has noted that it failed. */
+static void add_another(void *context, bool durable)
+{
+	(void)context;
+	assert_false(durable);
+	faults.fsync_errno = 0;
+	assert_int_equal(saver_add(saver, make_save(false, false)), 0);
+}
+
+/* What is saved later may speak of what was lost. */
+static void nothing_is_saved_behind_what_is_lost(void **state)
+{
+	struct save *first = make_save(false, false);
+
+	(void)state;
+	n_durable = n_lost = 0;
+	first->finish = add_another;
+	faults.fsync_errno = EIO;
+	assert_int_equal(saver_add(saver, first), 0);
+	assert_int_equal(saver_close(saver, true), -EIO);
+	assert_int_equal(n_durable, 0);
+	assert_int_equal(n_lost, 1);
+}
+
+/* A process that finishes takes the manifest's name away while another one has just opened it. */
+static int openat_and_unlink(int directory, const char *path, int flags, mode_t mode)
+{
+	const int fd = faulty_openat(directory, path, flags, mode);
+
+	if (fd >= 0 && strcmp(path, checkpoint_file_names[CHECKPOINT_MANIFEST]) == 0)
+		unlinkat(directory, path, 0);
+	return fd;
+}
+
+static void manifest_that_lost_its_name_is_not_gone_on_with(void **state)
+{
+	struct syscalls job = faulty_calls;
+	struct checkpoint_files late;
+
+	(void)state;
+	assert_int_equal(saver_close(saver, true), 0);
+	job.openat = openat_and_unlink;
+	checkpoint_files_init(&late, &job, path_of("other"));
+	assert_int_equal(checkpoint_files_open(&late), -EBUSY);
+	assert_non_null(strstr(messages_last(), "another gsort is using this checkpoint"));
+	checkpoint_files_close(&late);
+}
+
+/* A run of 8 pages in the spill that is kept. */
+static struct run *make_run(void)
+{
+	enum { N = 8 * SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
+	static const uint64_t items[N];
+	const code_t first_keys[1] = { 0 };
+	struct run_file *file;
+	struct run *run;
+
+	assert_int_equal(run_file_open(spill, NULL, sizeof *items, N, &file), 0);
+	assert_int_equal(run_file_write(file, 0, items, N, first_keys), 0);
+	assert_int_equal(run_file_finish(file), 0);
+	assert_int_equal(run_open_stored(file, STORED_ITEMS, &run), 0);
+	return run;
+}
+
+/* Only what a record has replaced is given back of a spill that is kept. */
+static void run_that_is_replaced_gives_its_space_back(void **state)
+{
+	struct run *kept, *replaced;
+
+	(void)state;
+	assert_int_equal(saver_close(saver, true), 0);
+	kept = make_run();
+	replaced = make_run();
+	assert_int_equal(spill_used_nbytes(spill), 16 * SPILL_ALIGN_NBYTES);
+	run_remove(replaced);
+	assert_int_equal(spill_used_nbytes(spill), 8 * SPILL_ALIGN_NBYTES);
+	run_close(kept);
+	assert_int_equal(spill_used_nbytes(spill), 8 * SPILL_ALIGN_NBYTES);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(record_alone_costs_one_sync),
+		FIXTURE(record_of_runs_is_not_before_the_runs),
+		FIXTURE(record_of_output_is_not_before_the_output),
+		FIXTURE(runs_that_are_lost_are_not_made_up_for_by_the_output),
+		FIXTURE(nothing_is_saved_behind_what_is_lost),
+		FIXTURE(manifest_that_lost_its_name_is_not_gone_on_with),
+		FIXTURE(run_that_is_replaced_gives_its_space_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

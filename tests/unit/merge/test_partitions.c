@@ -1,0 +1,491 @@
+/*
+ * test_partitions - a merge in ranges gives the same bytes, for any data, tier and number of ranges
+ */
+#include "src/merge/splitters.h"
+
+#include "tests/support/numbered_runs.h"
+
+/* Enough for the windows of all ranges. */
+enum { WINDOWS_NBYTES = 64 << 20 };
+
+static code_t one_number(uint64_t i, uint64_t n, uint64_t run)
+{
+	(void)i, (void)n, (void)run;
+	return 77;
+}
+
+static code_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
+{
+	(void)n, (void)run;
+	return i / 3000;
+}
+
+static code_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
+{
+	return (1000 - run) * n + i;
+}
+
+static void start_job(const char *type, enum kind_of_memory memory, uint32_t n_ranges)
+{
+	job_start(type, false, memory);
+	job.request.n_ranges = job.plan.n_ranges = n_ranges;
+	fixture_windows_nbytes = WINDOWS_NBYTES;
+}
+
+/*
+ * A race is one for most numbers of ranges, and ThreadSanitizer takes as long for each: it gets the
+ * last of them. All are compared in the other builds.
+ */
+#ifdef __SANITIZE_THREAD__
+enum { FIRST_NUMBER = 2 };
+#else
+enum { FIRST_NUMBER = 0 };
+#endif
+
+static void check_type(const char *type, enum kind_of_memory memory, number_fn *number,
+		       uint64_t n_runs, uint64_t n)
+{
+	static const uint32_t n_ranges[] = { 2, 3, 8 };
+
+	for (int tiers = 0; tiers < N_TIERS; tiers++)
+		for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges; i++) {
+			start_job(type, memory, n_ranges[i]);
+			for (uint64_t run = 0; run < n_runs; run++)
+				add_numbers(tier_of((enum tiers)tiers, run), number, n + run, run);
+			check_output((struct digest){ 0 }, NULL);
+			if (n_all >= LONG_RUN)
+				assert_int_equal(fixture_n_ranges, n_ranges[i]);
+			job_stop();
+		}
+}
+
+static void bytes_do_not_depend_on_the_number_of_ranges(void **state)
+{
+	(void)state;
+	check_type("u64", MEMORY_UNIFIED, random_number, 1, LONG_RUN);
+	check_type("u64", MEMORY_UNIFIED, random_number, 7, LONG_RUN);
+	check_type("u64", MEMORY_UNIFIED, descending_runs, 5, LONG_RUN);
+	check_type("b5", MEMORY_UNIFIED, random_number, 5, LONG_RUN);
+	check_type("f64be", MEMORY_APART, random_number, 5, LONG_RUN);
+}
+
+/* A range begins and ends within blocks, of which the device unpacks whole ones only. */
+static void what_a_device_unpacks_is_merged_in_ranges(void **state)
+{
+	(void)state;
+	check_type("u64", MEMORY_PACKING, random_number, 5, LONG_RUN);
+	check_type("u32", MEMORY_PACKING, few_numbers, 3, LONG_RUN);
+	check_type("u128", MEMORY_PACKING, one_number, 3, LONG_RUN);
+}
+
+static void equal_keys_may_be_in_several_ranges(void **state)
+{
+	(void)state;
+	check_type("u64", MEMORY_UNIFIED, one_number, 5, LONG_RUN);
+	check_type("u128", MEMORY_UNIFIED, few_numbers, 5, LONG_RUN);
+	check_type("u32", MEMORY_APART, few_numbers, 3, LONG_RUN);
+}
+
+static void what_is_short_is_merged_as_ever(void **state)
+{
+	(void)state;
+	check_type("u64", MEMORY_UNIFIED, random_number, 1, 2);
+	check_type("u64", MEMORY_UNIFIED, random_number, 3, 1);
+}
+
+/* Resident runs are with each of them in turn; none may touch what another has. */
+static void check_devices(const char *type, enum kind_of_memory memory, bool reach,
+			  number_fn *number)
+{
+	static const uint32_t n_ranges[] = { 1, 2, 5 };
+
+	owned_memory_set(1, reach);
+	for (fixture_n_workers = 2; fixture_n_workers <= 3; fixture_n_workers++)
+		for (int tiers = 0; tiers < N_TIERS; tiers++)
+			for (unsigned i = FIRST_NUMBER; i < sizeof n_ranges / sizeof *n_ranges;
+			     i++) {
+				start_job(type, memory, n_ranges[i]);
+				for (uint64_t run = 0; run < 5; run++)
+					add_numbers(tier_of((enum tiers)tiers, run), number,
+						    LONG_RUN, run);
+				check_output((struct digest){ 0 }, NULL);
+				assert_int_equal(fixture_n_ranges, n_ranges[i]);
+				job_stop();
+			}
+	fixture_n_workers = 1;
+	owned_memory_set(1, false);
+}
+
+static void bytes_do_not_depend_on_the_number_of_devices(void **state)
+{
+	const unsigned long n_reached = owned_memory_n_reached();
+
+	(void)state;
+	check_devices("u64", MEMORY_APART, false, random_number);
+	check_devices("b5", MEMORY_APART, false, few_numbers);
+	check_devices("u32", MEMORY_PACKING, false, random_number);
+	assert_int_equal(owned_memory_n_reached(), n_reached);
+}
+
+static void what_another_device_has_is_merged_there_where_it_can_be_reached(void **state)
+{
+	const unsigned long n_reached = owned_memory_n_reached();
+
+	(void)state;
+	check_devices("f64be", MEMORY_APART, true, random_number);
+	check_devices("u128", MEMORY_PACKING, true, one_number);
+	assert_true(owned_memory_n_reached() > n_reached);
+}
+
+static code_t code_at(const struct run *run, uint64_t i)
+{
+	return element_get(run_memory(run), layout.element_nbytes, i);
+}
+
+/* What lies between the cuts: as many in each range, and none that belongs into another. */
+static void check_cuts(number_fn *number, uint32_t n_ranges)
+{
+	enum { N_RUNS = 5 };
+	uint64_t cuts[9 * N_RUNS], n_each;
+	code_t most = 0;
+
+	start_job("u64", MEMORY_UNIFIED, n_ranges);
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		add_numbers(RESIDENT, number, LONG_RUN, run);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, n_ranges, false, NULL, cuts), 0);
+	n_each = n_all / n_ranges;
+	for (uint32_t range = 0; range < n_ranges; range++) {
+		code_t highest = most;
+		uint64_t n = 0;
+
+		for (uint32_t i = 0; i < N_RUNS; i++) {
+			const uint64_t begin = cuts[range * N_RUNS + i];
+			const uint64_t end = cuts[(range + 1) * N_RUNS + i];
+
+			assert_true(begin <= end);
+			n += end - begin;
+			if (begin == end)
+				continue;
+			assert_true(code_at(store.runs[i], begin) >= most);
+			if (code_at(store.runs[i], end - 1) > highest)
+				highest = code_at(store.runs[i], end - 1);
+		}
+		most = highest;
+		assert_in_range(n, n_each - n_each / 20, n_each + n_each / 20);
+	}
+	job_stop();
+}
+
+static void ranges_are_of_the_same_length(void **state)
+{
+	(void)state;
+	check_cuts(random_number, 2);
+	check_cuts(random_number, 8);
+	check_cuts(descending_runs, 3);
+}
+
+static void a_single_key_is_divided_evenly(void **state)
+{
+	(void)state;
+	check_cuts(one_number, 4);
+	check_cuts(few_numbers, 4);
+}
+
+/* Cut at keys: what is equal is in one range, wherever its runs are. */
+static void check_cuts_at_keys(number_fn *number)
+{
+	enum { N_RUNS = 5, N_RANGES = 8 };
+	uint64_t cuts[(N_RANGES + 1) * N_RUNS];
+	code_t before = 0;
+	bool has_any = false;
+
+	start_job("u64", MEMORY_UNIFIED, N_RANGES);
+	for (uint64_t run = 0; run < N_RUNS; run++)
+		add_numbers(RESIDENT, number, LONG_RUN, run);
+	assert_int_equal(splitters_cut(&job, store.runs, N_RUNS, N_RANGES, true, NULL, cuts), 0);
+	for (uint32_t range = 0; range < N_RANGES; range++) {
+		code_t highest = before;
+
+		for (uint32_t i = 0; i < N_RUNS; i++) {
+			const uint64_t begin = cuts[range * N_RUNS + i];
+			const uint64_t end = cuts[(range + 1) * N_RUNS + i];
+
+			assert_true(begin <= end);
+			if (begin == end)
+				continue;
+			assert_true(!has_any || code_at(store.runs[i], begin) > before);
+			if (code_at(store.runs[i], end - 1) >= highest)
+				highest = code_at(store.runs[i], end - 1);
+		}
+		has_any = has_any || cuts[(range + 1) * N_RUNS] > 0;
+		before = highest;
+	}
+	job_stop();
+}
+
+static void ranges_at_keys_divide_none(void **state)
+{
+	(void)state;
+	check_cuts_at_keys(few_numbers);
+	check_cuts_at_keys(random_number);
+	check_cuts_at_keys(one_number);
+}
+
+/* A part of a part of a run, from `begin` to `end`, is what a whole run with these items is. */
+static void check_part(enum tier tier, uint64_t begin, uint64_t end)
+{
+	struct run *whole, *part;
+
+	start_job("u64", MEMORY_UNIFIED, 1);
+	add_numbers(tier, random_number, 3000, 0);
+	whole = store.runs[0];
+	assert_int_equal(run_open_part(&layout, whole, begin, end, &part), 0);
+	store.runs[0] = part;
+	memmove(all, all + begin, (end - begin) * sizeof *all);
+	n_all = end - begin;
+	assert_int_equal(run_n_items(part), n_all);
+	if (tier == SPILLED) {
+		assert_true(run_first_key(part, 0) == all[0]);
+		assert_true(run_block_start(part, run_n_blocks(part)) == n_all);
+	}
+	check_output((struct digest){ 0 }, NULL);
+	run_close(part);
+	store.runs[0] = whole;
+	job_stop();
+}
+
+/* Blocks hold 512. */
+static void a_part_is_a_run(void **state)
+{
+	static const uint64_t ends[][2] = { { 0, 1 },      { 0, 512 },     { 511, 512 },
+					    { 511, 513 },  { 512, 1024 },  { 700, 800 },
+					    { 700, 2999 }, { 2999, 3000 }, { 0, 3000 } };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++) {
+		check_part(RESIDENT, ends[i][0], ends[i][1]);
+		check_part(SPILLED, ends[i][0], ends[i][1]);
+	}
+}
+
+/* All items of the part, which gives its space back meanwhile. */
+static void read_through(struct run *part, uint64_t begin)
+{
+	struct digest digest = { 0 };
+
+	for (uint64_t i = 0; i < run_n_blocks(part); i++) {
+		const uint64_t n = run_block_start(part, i + 1) - run_block_start(part, i);
+		uint64_t *items = malloc(n * sizeof *items);
+
+		assert_non_null(items);
+		assert_int_equal(run_read(part, i, 1, items, &digest), 0);
+		for (uint64_t j = 0; j < n; j++)
+			assert_true(items[j] == all[begin + run_block_start(part, i) + j]);
+		run_discard_before(part, i + 1);
+		free(items);
+	}
+}
+
+/*
+ * Of blocks that share pages. Each part ends within a block, or not, which the next one begins
+ * with.
+ */
+static void check_discards(uint32_t block_n_items)
+{
+	code_t *codes = malloc(9000 * sizeof *codes);
+	struct run *parts[3];
+
+	assert_non_null(codes);
+	start_job("u64", MEMORY_UNIFIED, 1);
+	for (uint64_t i = 0; i < 9000; i++)
+		codes[i] = i;
+	remember_input(codes, 9000);
+	assert_int_equal(run_store_add(&store, make_spilled_in_blocks(codes, 9000, block_n_items)),
+			 0);
+	free(codes);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(run_open_part(&layout, store.runs[0], i * 3000, (i + 1) * 3000,
+					       &parts[i]),
+				 0);
+	read_through(parts[1], 3000);
+	read_through(parts[2], 6000);
+	read_through(parts[0], 0);
+	for (uint64_t i = 0; i < 3; i++)
+		run_close(parts[i]);
+	assert_in_range(spill_used_nbytes(job.spill), 1, 6 * 4096);
+	run_store_free(&store);
+	assert_int_equal(spill_used_nbytes(job.spill), 0);
+	job_stop();
+}
+
+static void a_part_leaves_what_others_need(void **state)
+{
+	(void)state;
+	check_discards(100);
+	check_discards(113);
+	check_discards(512);
+}
+
+static void check_is_there(struct run *run, uint64_t i)
+{
+	const uint64_t begin = run_block_start(run, i), n = run_block_start(run, i + 1) - begin;
+	struct digest digest = { 0 };
+	uint64_t items[512];
+
+	assert_int_equal(run_read(run, i, 1, items, &digest), 0);
+	for (uint64_t j = 0; j < n; j++)
+		assert_true(items[j] == all[begin + j]);
+}
+
+/* As ranges do that are under way at the same time: in between there is what they still need. */
+static void what_ranges_have_passed_goes_back_and_nothing_else(void **state)
+{
+	enum { N = 9000, BLOCK = 113, N_BLOCKS = (N + BLOCK - 1) / BLOCK };
+	static const uint64_t passed[][2] = { { 40, 45 }, { 0, 7 },   { 40, 60 },
+					      { 7, 7 },   { 40, 60 }, { 0, 20 } };
+	code_t codes[N];
+	struct run *run;
+	uint64_t before, n_passed = 40;
+
+	(void)state;
+	start_job("u64", MEMORY_UNIFIED, 1);
+	for (uint64_t i = 0; i < N; i++)
+		codes[i] = i;
+	remember_input(codes, N);
+	run = make_spilled_in_blocks(codes, N, BLOCK);
+	assert_int_equal(run_store_add(&store, run), 0);
+	before = spill_used_nbytes(job.spill);
+	for (unsigned i = 0; i < sizeof passed / sizeof *passed; i++)
+		run_discard_between(run, passed[i][0], passed[i][1]);
+	for (uint64_t i = 20; i < N_BLOCKS; i++)
+		if (i < 40 || i >= 60)
+			check_is_there(run, i);
+	/* But for a page or two at each end. */
+	assert_in_range(before - spill_used_nbytes(job.spill), (n_passed - 20) * BLOCK * 8,
+			n_passed * BLOCK * 8);
+	run_store_free(&store);
+	assert_int_equal(spill_used_nbytes(job.spill), 0);
+	job_stop();
+}
+
+/* Record number 100 of the file, from 1, is smaller than the one before it. */
+static struct run *open_unsorted(void)
+{
+	static const char *path;
+	uint64_t numbers[1000];
+	struct run *run;
+
+	for (uint64_t i = 0; i < 1000; i++)
+		numbers[i] = i == 99 ? 0 : i + 1;
+	path = path_of("unsorted");
+	write_file(path, numbers, sizeof numbers);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
+	assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, 0), 0, &run),
+			 0);
+	assert_int_equal(run_store_add(&store, run), 0);
+	return run;
+}
+
+/* Wherever it is cut: between the two records, too. */
+static void disorder_between_parts_of_an_input_is_found(void **state)
+{
+	uint64_t items[1000];
+	struct digest digest = { 0 };
+
+	(void)state;
+	for (uint64_t cut = 98; cut <= 101; cut++) {
+		struct run *parts[2], *run;
+		struct input *input;
+		int r;
+
+		start_job("u64", MEMORY_UNIFIED, 1);
+		run = open_unsorted();
+		assert_int_equal(run_open_part(&layout, run, 0, cut, &parts[0]), 0);
+		assert_int_equal(run_open_part(&layout, run, cut, 1000, &parts[1]), 0);
+		r = run_read(parts[0], 0, run_n_blocks(parts[0]), items, &digest);
+		assert_int_equal(r, cut > 99 ? -EINVAL : 0);
+		if (r == 0)
+			r = run_read(parts[1], 0, run_n_blocks(parts[1]), items, &digest);
+		assert_int_equal(r, -EINVAL);
+		assert_non_null(strstr(messages_last(), "record 100: disorder"));
+		run_close(parts[0]);
+		run_close(parts[1]);
+		input = job.input;
+		job_stop();
+		input_close(input);
+		messages_reset(true);
+	}
+}
+
+/* Resident runs that are in order up to the last item of the first range. */
+static void disorder_between_ranges_is_counted(void **state)
+{
+	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct merge_result result;
+	code_t *codes = malloc(LONG_RUN * sizeof *codes);
+
+	(void)state;
+	start_job("u64", MEMORY_UNIFIED, 4);
+	for (uint64_t i = 0; i < LONG_RUN; i++)
+		codes[i] = LONG_RUN - i;
+	assert_int_equal(run_store_add(&store, make_resident(codes, LONG_RUN)), 0);
+	assert_int_equal(merge_store(&output, &result), 0);
+	assert_int_equal(fixture_n_ranges, 4);
+	assert_int_equal(result.n_disorders, LONG_RUN - 1);
+	free(codes);
+	free(output.records);
+}
+
+static void a_range_that_cannot_be_written_ends_all(void **state)
+{
+	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = 1 };
+	struct merge_result result;
+
+	(void)state;
+	start_job("u64", MEMORY_UNIFIED, 3);
+	for (uint64_t run = 0; run < 5; run++)
+		add_numbers(tier_of(MIXED, run), random_number, LONG_RUN, run);
+	assert_int_equal(merge_store(&output, &result), -EDOM);
+	assert_true(output.cancelled);
+	free(output.records);
+}
+
+static void ranges_are_as_many_as_memory_has_room_for(void **state)
+{
+	struct output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .fails_at = UINT64_MAX };
+	struct merge_result result;
+
+	(void)state;
+	start_job("u64", MEMORY_UNIFIED, 8);
+	fixture_windows_nbytes = 1 << 20;
+	for (uint64_t run = 0; run < 20; run++)
+		add_numbers(SPILLED, random_number, LONG_RUN, run);
+	assert_int_equal(merge_store(&output, &result), 0);
+	assert_int_equal(fixture_n_ranges, 1);
+	free(output.records);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(bytes_do_not_depend_on_the_number_of_ranges),
+		FIXTURE(what_a_device_unpacks_is_merged_in_ranges),
+		FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
+		FIXTURE(what_another_device_has_is_merged_there_where_it_can_be_reached),
+		FIXTURE(equal_keys_may_be_in_several_ranges),
+		FIXTURE(what_is_short_is_merged_as_ever),
+		FIXTURE(ranges_are_of_the_same_length),
+		FIXTURE(a_single_key_is_divided_evenly),
+		FIXTURE(ranges_at_keys_divide_none),
+		FIXTURE(a_part_is_a_run),
+		FIXTURE(a_part_leaves_what_others_need),
+		FIXTURE(what_ranges_have_passed_goes_back_and_nothing_else),
+		FIXTURE(disorder_between_parts_of_an_input_is_found),
+		FIXTURE(disorder_between_ranges_is_counted),
+		FIXTURE(a_range_that_cannot_be_written_ends_all),
+		FIXTURE(ranges_are_as_many_as_memory_has_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,429 @@
+/*
+ * test_sort_records - records through runs and merges, on a device with memory of its own, too
+ *
+ * The reference is a stable sort of the input's records by their whole keys. Memory is the least
+ * possible, so that runs are spilled and windows are many.
+ */
+#include "src/rungen/run_generation.h"
+#include "src/merge/passes.h"
+#include "src/merge/partitions.h"
+
+#include "tests/support/job_fixture.h"
+
+struct shape {
+	uint64_t record_nbytes;
+	struct key keys[3];
+	uint32_t n_keys;
+	bool unique, count, keys_only, index;
+	uint64_t limit;
+	uint64_t n_values; /* of each byte that is random */
+	uint64_t n_equal;  /* bytes that all records share, at their beginning */
+};
+
+#define BYTES(at, n)                                                                               \
+	{                                                                                          \
+		.offset = (at), .nbytes = (n), .kind = KEY_BYTES, .big_endian = true               \
+	}
+#define UNSIGNED(at, n)                                                                            \
+	{                                                                                          \
+		.offset = (at), .nbytes = (n), .kind = KEY_UNSIGNED                                \
+	}
+
+static unsigned char *records;
+static size_t n_records;
+static struct key_fields *sorted_by;
+
+static int by_key_then_place(const void *a, const void *b)
+{
+	const unsigned char *x = *(unsigned char *const *)a, *y = *(unsigned char *const *)b;
+	const int order = key_compare(sorted_by, x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static void make_records(const struct shape *shape, size_t n)
+{
+	n_records = n;
+	records = malloc(n * shape->record_nbytes + 1);
+	assert_non_null(records);
+	for (size_t i = 0; i < n * shape->record_nbytes; i++)
+		records[i] = i % shape->record_nbytes < shape->n_equal ?
+				     7 :
+				     (unsigned char)(scramble(i, 5) % shape->n_values);
+}
+
+static void start_job(const struct shape *shape, enum kind_of_memory memory)
+{
+	const struct layout_request request = {
+		.record_nbytes = shape->record_nbytes,
+		.keys = shape->keys,
+		.n_keys = shape->n_keys,
+		.keeps_records = true,
+		.count = shape->count,
+		.keys_only = shape->keys_only,
+		.index = shape->index,
+	};
+	const char *path = path_of("input");
+
+	job_start("u64", shape->unique, memory);
+	assert_int_equal(layout_make(&request, &layout), 0);
+	job.limit = shape->limit ? shape->limit : UINT64_MAX;
+	write_file(path, records, n_records * shape->record_nbytes);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input), 0);
+	job_plan(input_total_nbytes(job.input), 0);
+	assert_int_equal(chunk_pool_open(&job, &job.pool), 0);
+}
+
+static void stop_job(void)
+{
+	struct input *input = job.input;
+
+	run_store_free(&store);
+	chunk_pool_close(job.pool);
+	job_stop();
+	input_close(input);
+	layout_free(&layout);
+	free(records);
+}
+
+/* What must come out, as items; returns how many. */
+static uint64_t make_expected(const struct shape *shape, unsigned char **ret_items)
+{
+	unsigned char **order = malloc((n_records + 1) * sizeof *order);
+	unsigned char *items = malloc(n_records * layout.item_nbytes + 1);
+	uint64_t n = 0;
+
+	assert_non_null(order);
+	assert_non_null(items);
+	for (size_t i = 0; i < n_records; i++)
+		order[i] = records + i * layout.record_nbytes;
+	sorted_by = &layout.record_keys;
+	qsort(order, n_records, sizeof *order, by_key_then_place);
+	for (size_t i = 0; i < n_records; i++) {
+		const uint64_t position = (uint64_t)(order[i] - records) / layout.record_nbytes;
+		unsigned char *last = items + (n - 1) * layout.item_nbytes;
+
+		if (shape->unique && i > 0 && key_compare(sorted_by, order[i - 1], order[i]) == 0) {
+			if (shape->count)
+				layout_set_item_count(&layout, last,
+						      layout_item_count(&layout, last) + 1);
+			continue;
+		}
+		layout_make_item(&layout, order[i], position, items + n++ * layout.item_nbytes);
+	}
+	free(order);
+	*ret_items = items;
+	return n < job.limit ? n : job.limit;
+}
+
+static int write_items(void *context, const struct merged *merged)
+{
+	memcpy((char *)context + merged->position * layout.output_nbytes, merged->items,
+	       merged->n_items * layout.output_nbytes);
+	return 0;
+}
+
+static void assert_output(const unsigned char *output, const unsigned char *items, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (memcmp(output + i * layout.output_nbytes,
+			   items + i * layout.item_nbytes + layout.output_offset,
+			   layout.output_nbytes) != 0)
+			fail_msg("record %llu of %llu is wrong", (unsigned long long)i,
+				 (unsigned long long)n);
+}
+
+static void check(const struct shape *shape, enum kind_of_memory memory, size_t n)
+{
+	struct ledger ledger = { 0 };
+	struct merge_result result;
+	unsigned char *expected, *output;
+	uint64_t n_expected;
+	uint32_t n_passes;
+	struct sink sink = { .takes_records = true, .stage = STAGE_WRITE, .write = write_items };
+
+	make_records(shape, n);
+	start_job(shape, memory);
+	n_expected = make_expected(shape, &expected);
+	output = malloc(n * layout.output_nbytes + 1);
+	assert_non_null(output);
+	sink.context = output;
+	sink.item_nbytes = layout.output_nbytes;
+
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
+	assert_int_equal(ledger.read.n_records, n);
+	assert_int_equal(merge_passes(&job, &store, 0, &ledger, &n_passes), 0);
+	chunk_pool_trim(job.pool);
+	assert_int_equal(merge_runs(&job, store.runs, (uint32_t)store.n, 0, &sink, &result), 0);
+	assert_int_equal(result.n_items, n_expected);
+	assert_int_equal(result.n_disorders, 0);
+	if (shape->count && !shape->limit)
+		assert_int_equal(result.n_counted, n);
+	assert_output(output, expected, n_expected);
+	ledger_add(&ledger, result.ledger);
+	assert_true(ledger_balances(ledger));
+
+	free(expected);
+	free(output);
+	stop_job();
+}
+
+/* The last point of a merge, copied. */
+struct kept_point {
+	unsigned char key[64], first[64], last[64];
+	struct merge_result result;
+};
+
+struct pointed {
+	unsigned char *output;
+	struct kept_point kept;
+	size_t n_points;
+};
+
+static int write_pointed(void *context, const struct merged *merged)
+{
+	return write_items(((struct pointed *)context)->output, merged);
+}
+
+static int note_ranges(void *context, const struct merge_range *ranges, uint32_t n)
+{
+	(void)context, (void)ranges;
+	assert_int_equal(n, 1);
+	return 0;
+}
+
+static int keep_point(void *context, uint32_t range, const struct merge_point *point)
+{
+	struct pointed *pointed = context;
+
+	assert_int_equal(range, 0);
+	memcpy(pointed->kept.key, point->key, layout_key_nbytes(&layout));
+	memcpy(pointed->kept.first, point->first, layout_edge_nbytes(&layout));
+	memcpy(pointed->kept.last, point->last, layout_edge_nbytes(&layout));
+	pointed->kept.result = point->result;
+	pointed->n_points++;
+	return 0;
+}
+
+/* Form runs, and merge them from `start` on. */
+static void merge_from(const struct merge_point *start, struct pointed *pointed,
+		       struct merge_result *ret_result)
+{
+	const struct merge_range range = { .start = start };
+	const struct sink sink = { .context = pointed,
+				   .takes_records = true,
+				   .stage = STAGE_WRITE,
+				   .item_nbytes = layout.output_nbytes,
+				   .write = write_pointed,
+				   .point = keep_point,
+				   .note_ranges = note_ranges,
+				   .point_interval = job.limit / 10,
+				   .ranges = start ? &range : NULL,
+				   .n_ranges = 1 };
+	struct ledger ledger = { 0 };
+
+	pointed->n_points = 0;
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), 0);
+	chunk_pool_trim(job.pool);
+	assert_int_equal(merge_in_ranges(&job, store.runs, (uint32_t)store.n, 0, &sink, ret_result),
+			 0);
+}
+
+/* A merge that is taken up ends where the first would have: at the limit, by all that is written.
+ */
+static void limit_counts_what_was_written_before(void **state)
+{
+	enum { N = 150001, LIMIT = 50000 };
+	const struct shape shape = { 16, { UNSIGNED(4, 4) }, 1, .limit = LIMIT, .n_values = 20 };
+	struct pointed first = { 0 }, again = { 0 };
+	struct merge_result whole, rest;
+	struct merge_point start;
+	size_t nbytes;
+
+	(void)state;
+	make_records(&shape, N);
+	start_job(&shape, MEMORY_UNIFIED);
+	first.output = malloc(N * layout.output_nbytes);
+	again.output = malloc(N * layout.output_nbytes);
+	merge_from(NULL, &first, &whole);
+	assert_int_equal(whole.n_items, LIMIT);
+	assert_true(first.n_points > 0);
+	start = (struct merge_point){ first.kept.key, first.kept.first, first.kept.last,
+				      first.kept.result };
+	assert_in_range(start.result.n_items, 1, LIMIT - 1);
+	stop_job();
+
+	make_records(&shape, N);
+	start_job(&shape, MEMORY_UNIFIED);
+	merge_from(&start, &again, &rest);
+	assert_int_equal(rest.n_items, LIMIT);
+	nbytes = start.result.n_items * layout.output_nbytes;
+	assert_memory_equal(again.output + nbytes, first.output + nbytes,
+			    LIMIT * layout.output_nbytes - nbytes);
+	stop_job();
+	free(first.output);
+	free(again.output);
+}
+
+/* As the CPU back end, but it says of every chunk that it could not sort it. */
+static int sort_and_lie(struct lane *lane, const struct sort_op *op)
+{
+	const int r = backend_cpu.kinds[op->layout->kind]->sort(lane, op);
+	struct mark *mark;
+
+	if (r < 0 || backend_cpu.mark_open(job_device(&job), &mark) < 0)
+		return -EIO;
+	backend_cpu.mark(lane, mark);
+	backend_cpu.mark_wait(mark);
+	backend_cpu.mark_close(mark);
+	op->ret->n_disorders = 1;
+	return 0;
+}
+
+static void chunk_that_is_out_of_order_ends_the_sort(void **state)
+{
+	const struct shape shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
+	struct backend_kind lying = *backend_cpu.kinds[LAYOUT_RECORDS];
+	const struct backend_kind *const kinds[N_LAYOUT_KINDS] = { [LAYOUT_RECORDS] = &lying };
+	struct ledger ledger = { 0 };
+
+	(void)state;
+	make_records(&shape, 1000);
+	start_job(&shape, MEMORY_APART);
+	lying.sort = sort_and_lie;
+	backend_apart.kinds = kinds;
+	assert_int_equal(form_runs(&job, job.pool, &store, &ledger), -EIO);
+	assert_non_null(strstr(messages_last(), "1 records of a chunk are out of order"));
+	stop_job();
+}
+
+static void check_both(const struct shape *shape, size_t n)
+{
+	check(shape, MEMORY_UNIFIED, n);
+	check(shape, MEMORY_APART, n);
+}
+
+static void equal_keys_stay_in_the_order_of_the_input(void **state)
+{
+	(void)state;
+	check_both(&(struct shape){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
+	check_both(&(struct shape){ 100, { BYTES(0, 10) }, 1, .n_values = 2 }, 40009);
+}
+
+static void several_keys_decide_one_after_the_other(void **state)
+{
+	(void)state;
+	check_both(
+		&(struct shape){
+			31, { UNSIGNED(20, 4), BYTES(0, 7), UNSIGNED(2, 2) }, 3, .n_values = 3 },
+		60013);
+}
+
+static void long_keys_decide_where_their_beginnings_tie(void **state)
+{
+	(void)state;
+	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 40009);
+	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 },
+		   40009);
+	check_both(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 1 }, 40009);
+	check_both(
+		&(struct shape){
+			64, { BYTES(0, 64) }, 1, .unique = true, .n_values = 2, .n_equal = 54 },
+		40009);
+}
+
+static void several_devices_decide_ties_as_one_does(void **state)
+{
+	(void)state;
+	fixture_n_workers = 2;
+	check(&(struct shape){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, MEMORY_APART, 100003);
+	check(&(struct shape){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
+	      MEMORY_APART, 20011);
+	check(
+		&(struct shape){
+			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
+		MEMORY_APART, 100003);
+	fixture_n_workers = 1;
+}
+
+static void wide_records_are_sorted_in_little_memory(void **state)
+{
+	(void)state;
+	check_both(&(struct shape){ 65536, { BYTES(1, 1) }, 1, .n_values = 200 }, 150);
+	check_both(
+		&(struct shape){ 65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
+		100);
+	check_both(&(struct shape){ 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 }, 2003);
+}
+
+static void equal_records_are_counted(void **state)
+{
+	(void)state;
+	check_both(
+		&(struct shape){
+			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
+		200003);
+	check_both(
+		&(struct shape){
+			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 1 },
+		200003);
+}
+
+static void positions_and_keys_are_written_instead_of_records(void **state)
+{
+	(void)state;
+	check_both(
+		&(struct shape){
+			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .index = true, .n_values = 5 },
+		100003);
+	check_both(
+		&(struct shape){
+			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .keys_only = true, .n_values = 5 },
+		100003);
+	check_both(&(struct shape){ 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 },
+		   100003);
+}
+
+static void limit_keeps_the_first(void **state)
+{
+	static const uint64_t limits[] = { 1, 1000, 100000, 1000000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		struct shape shape = {
+			16, { UNSIGNED(4, 4) }, 1, .limit = limits[i], .n_values = 20
+		};
+
+		check_both(&shape, 150001);
+		shape.unique = true;
+		check_both(&shape, 150001);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(equal_keys_stay_in_the_order_of_the_input,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(several_keys_decide_one_after_the_other,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(long_keys_decide_where_their_beginnings_tie,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(several_devices_decide_ties_as_one_does,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(equal_records_are_counted, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
+						fixture_start, fixture_finish),
+		cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(limit_counts_what_was_written_before, fixture_start,
+						fixture_finish),
+		cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort,
+						fixture_start, fixture_finish),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
