@@ -12,7 +12,7 @@
 #include "src/checkpoint/fingerprint.h"
 #include "src/lib/inside.h"
 #include "src/comm/comm.h"
-#include "src/sort/share.h"
+#include "src/sort/distributed_sort.h"
 
 /* No argument is empty: that is an option that was not given. */
 static void add_option(FILE *stream, const struct gsort *sort, unsigned row)

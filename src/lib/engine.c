@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "src/lib/inside.h"
-#include "src/report/debug.h"
+#include "src/report/debug_keys.h"
 
 static void end(struct gsort *sort, int r)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "src/base/diagnostics.h"
-#include "src/report/page.h"
+#include "src/report/html_report.h"
 
 bool reports_are_wanted(const struct options *options)
 {

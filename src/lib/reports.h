@@ -11,7 +11,7 @@
 #include "src/base/time_series.h"
 #include "src/base/trace.h"
 #include "src/options/options.h"
-#include "src/report/report.h"
+#include "src/report/stats_report.h"
 #include "src/report/report_file.h"
 
 /* A zeroed struct has nothing open. */

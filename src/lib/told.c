@@ -9,7 +9,7 @@
 
 #include "src/lib/inside.h"
 #include "src/report/progress_line.h"
-#include "src/report/report.h"
+#include "src/report/stats_report.h"
 
 /* --- messages --- */
 

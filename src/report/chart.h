@@ -8,7 +8,7 @@
  *		0      1 s     2 s     3 s
  *
  * Inline SVG, made of bins: the same number of bytes for a second and for a day. Colours are those
- * of classes (page_style.c). A picture has a title and a description for those who do not see it.
+ * of classes (html_report_style.c). A picture has a title and a description for those who do not see it.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "src/base/size.h"
-#include "src/report/plan_rows.h"
+#include "src/report/plan_text.h"
 
 static void print_row(void *context, const char *name, const char *value)
 {

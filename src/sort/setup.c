@@ -12,10 +12,10 @@
 #include "src/base/diagnostics.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/plan/cache_policy.h"
-#include "src/sort/around.h"
-#include "src/sort/result.h"
-#include "src/sort/setup_inside.h"
-#include "src/sort/workers.h"
+#include "src/sort/output_framing.h"
+#include "src/sort/sort_output.h"
+#include "src/sort/setup_internal.h"
+#include "src/sort/open_devices.h"
 
 /* With less device memory than this it is not worth trying. */
 static const uint64_t least_device_nbytes = UINT64_C(16) << 20;
@@ -126,7 +126,7 @@ static uint64_t taken_nbytes(void *spill)
 	return spill_taken_nbytes(spill);
 }
 
-/* Of other ranks' runs, too, what fits stays in memory: see runs.c. */
+/* Of other ranks' runs, too, what fits stays in memory: see prepare_runs.c. */
 static uint64_t memory_of_spill(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;

@@ -10,14 +10,14 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/plan/job.h"
 #include "src/plan/sort_spec.h"
-#include "src/sort/device_share.h"
+#include "src/sort/device_assignment.h"
 #include "src/sort/sort.h"
 
 /* What is sorted, as far as it is known: an input may say itself what its records are. */
 struct settled {
 	struct sort_spec spec; /* complete once is_done */
 	struct key *keys;      /* of it; NULL: they were given */
-	struct header header;  /* of the output, as far as it is known (around.h) */
+	struct header header;  /* of the output, as far as it is known (output_framing.h) */
 	bool is_done;
 	const struct sort_observer *observer;
 };

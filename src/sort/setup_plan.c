@@ -9,8 +9,8 @@
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/comm/comm.h"
-#include "src/sort/result.h"
-#include "src/sort/setup_inside.h"
+#include "src/sort/sort_output.h"
+#include "src/sort/setup_internal.h"
 
 /* A limit beyond what the machine has would only be planned with as if it had it. */
 static uint64_t memory_limit(const struct sort_spec *spec)

@@ -2,19 +2,19 @@
  * sort - the whole sort on one page
  *
  *	open inputs, output, back end	what there is, and what to do with it (setup.c)
- *	make runs			sorted: resident, spilled, or the inputs; and fewer (runs.c)
- *	write				merge them into the output (writing.c, result.c)
- *	check				what was read is what was written, in order (account.c)
+ *	make runs			sorted: resident, spilled, or the inputs; and fewer (prepare_runs.c)
+ *	write				merge them into the output (final_merge.c, sort_output.c)
+ *	check				what was read is what was written, in order (integrity.c)
  *	commit				only now the output has its name
  *
- * Of several ranks each does that of its share (share.c).
+ * Of several ranks each does that of its share (distributed_sort.c).
  */
 #include "src/sort/sort.h"
 
 #include "src/base/diagnostics.h"
-#include "src/sort/inside.h"
+#include "src/sort/sort_internal.h"
 #include "src/sort/setup.h"
-#include "src/sort/share.h"
+#include "src/sort/distributed_sort.h"
 
 static int tell_devices(const struct sort *sort)
 {

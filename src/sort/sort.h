@@ -6,7 +6,7 @@
 #include "src/cost/estimate.h"
 #include "src/cost/cluster_estimate.h"
 #include "src/plan/sort_spec.h"
-#include "src/sort/facts.h"
+#include "src/sort/sort_summary.h"
 
 /* Who wants to know more than the result. A zeroed struct is nobody. */
 struct sort_observer {

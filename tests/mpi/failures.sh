@@ -1,7 +1,7 @@
 #!/bin/sh
 # failures - what befalls one rank is said once, with its number, all end, and nothing is left
 #
-# What is wrong with messages, tests/unit/comm and tests/unit/sort/test_share.c say of all moments;
+# What is wrong with messages, tests/unit/comm and tests/unit/sort/test_distributed_sort.c say of all moments;
 # this is that of true processes. GSORT_MPI_STOPS is gsort_stops.c.
 . "$(dirname "$0")/ranks.sh"
 

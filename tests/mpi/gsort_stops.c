@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/comm/comm.h"
-#include "src/sort/share.h"
+#include "src/sort/distributed_sort.h"
 
 static void stop_at(const char *point)
 {

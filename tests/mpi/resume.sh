@@ -1,7 +1,7 @@
 #!/bin/sh
 # resume - ranks with --checkpoint that are killed go on from what each has finished
 #
-# What is kept where, and what is refused, tests/unit/sort/test_share.c says of all moments; this is
+# What is kept where, and what is refused, tests/unit/sort/test_distributed_sort.c says of all moments; this is
 # that of true processes.
 . "$(dirname "$0")/ranks.sh"
 

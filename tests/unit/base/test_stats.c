@@ -2,8 +2,8 @@
  * test_stats - spans add up to the right times, and the reports say so
  */
 #include "src/base/diagnostics.h"
-#include "src/report/figures.h"
-#include "src/report/report.h"
+#include "src/report/format_numbers.h"
+#include "src/report/stats_report.h"
 #include "tests/support/captured.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "src/base/diagnostics.h"
-#include "src/sort/setup_inside.h"
+#include "src/sort/setup_internal.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/messages_heard.h"
 

@@ -1,0 +1,420 @@
+/*
+ * html_report - a sort as one page of HTML (see html_report.h)
+ *
+ * Here is the frame: what was sorted and how, first in a sentence, then in numbers, then the plan.
+ * The pictures are html_report_phases.c, html_report_activity.c and html_report_throughput.c.
+ */
+#include "src/report/html_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "src/base/size.h"
+#include "src/report/format_numbers.h"
+#include "src/report/html_report_internal.h"
+#include "src/report/plan_text.h"
+
+/* Names of inputs that are shown; of the others it is said how many they are. */
+enum { SHOWN_INPUTS = 10, CELL_NBYTES = 256 };
+
+const char *page_class(enum stage stage, char text[static PAGE_CLASS_NBYTES])
+{
+	snprintf(text, PAGE_CLASS_NBYTES, "work of-%s", stage_name(stage));
+	return text;
+}
+
+void page_open_table(struct html *html, const char *caption, const struct page_column *columns,
+		     unsigned n)
+{
+	html_open_of(html, "div", "table");
+	html_attribute(html, "role", "region");
+	html_attribute(html, "tabindex", "0");
+	html_attribute(html, "aria-label", "%s", caption);
+	html_open_of(html, "table", n == 2 ? "pairs" : "sums");
+	html_element(html, "caption", "%s", caption);
+	html_open(html, "thead");
+	html_open(html, "tr");
+	for (unsigned i = 0; i < n; i++) {
+		html_open(html, "th");
+		html_attribute(html, "scope", "col");
+		if (columns[i].is_number)
+			html_attribute(html, "class", "number");
+		html_text(html, "%s", columns[i].name);
+		html_close(html);
+	}
+	html_close(html);
+	html_close(html);
+	html_open(html, "tbody");
+}
+
+static void put_cell(struct html *html, const char *element, const char *class, const char *format,
+		     va_list args)
+{
+	char text[CELL_NBYTES];
+
+	vsnprintf(text, sizeof text, format, args);
+	html_open(html, element);
+	if (!strcmp(element, "th"))
+		html_attribute(html, "scope", "row");
+	if (class)
+		html_attribute(html, "class", "%s", class);
+	html_text(html, "%s", text);
+	html_close(html);
+}
+
+void page_head_cell(struct html *html, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_cell(html, "th", NULL, format, args);
+	va_end(args);
+}
+
+void page_cell(struct html *html, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_cell(html, "td", NULL, format, args);
+	va_end(args);
+}
+
+void page_number(struct html *html, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_cell(html, "td", "number", format, args);
+	va_end(args);
+}
+
+void page_open_section(struct html *html, const char *id, const char *heading)
+{
+	html_open(html, "section");
+	html_attribute(html, "aria-labelledby", "%s", id);
+	html_open(html, "h2");
+	html_attribute(html, "id", "%s", id);
+	html_text(html, "%s", heading);
+	html_close(html);
+}
+
+void page_open_figure(struct html *html, const char *label)
+{
+	html_open(html, "figure");
+	html_attribute(html, "role", "region");
+	html_attribute(html, "tabindex", "0");
+	html_attribute(html, "aria-label", "%s", label);
+}
+
+static bool is_check(const struct writer *writer)
+{
+	return !writer->facts->backend[0];
+}
+
+static const char *what_was_done(const struct writer *writer)
+{
+	return is_check(writer) ? "checked" : writer->facts->plan.n_chunks ? "sorted" : "merged";
+}
+
+static uint64_t input_nbytes(const struct writer *writer)
+{
+	return writer->facts->n_records_in * writer->facts->record_nbytes;
+}
+
+/* "134,217,728 records sorted in 2.27 s" */
+static void put_headline(struct writer *writer)
+{
+	const struct sort_facts *facts = writer->facts;
+	const double s = figures_s(writer->totals.elapsed_ns);
+	char count[32], time[32], size[32], rate[40];
+
+	figures_count(facts->n_records_in, count);
+	figures_time(s, time);
+	size_format(input_nbytes(writer), size);
+	figures_rate(input_nbytes(writer), s, rate);
+	if (facts->record_nbytes == 0) { /* an earlier process has done it all */
+		html_element(&writer->html, "h1", "Nothing was left to be done");
+		return;
+	}
+	html_element(&writer->html, "h1", "%s records %s in %s", count, what_was_done(writer),
+		     time);
+	html_open_of(&writer->html, "p", "lead");
+	if (is_check(writer))
+		html_element(&writer->html, "strong", "%s",
+			     writer->page->found_disorder ? "Not in order. " : "In order. ");
+	html_text(&writer->html, "%s of %s, %s", size, facts->type, rate);
+	if (!is_check(writer))
+		html_text(&writer->html, ", on %s. Every record was counted and compared.",
+			  facts->backend);
+	html_close(&writer->html);
+}
+
+static void put_header(struct writer *writer)
+{
+	static const struct {
+		const char *id, *name;
+	} parts[] = { { "figures", "In numbers" },    { "phases", "Phases" },
+		      { "links", "Links" },           { "ranks", "Ranks" },
+		      { "roles", "Who was at work" }, { "lanes", "GPU lanes" },
+		      { "throughput", "Throughput" }, { "space", "Memory and space" },
+		      { "plan", "Files and plan" } };
+	struct html *html = &writer->html;
+
+	html_open(html, "header");
+	html_element_of(html, "p", "brand", "gsort report");
+	put_headline(writer);
+	html_open(html, "nav");
+	html_attribute(html, "aria-label", "Parts of the report");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		if (!strcmp(parts[i].id, "lanes") && !page_has_lanes(writer))
+			continue;
+		if (!strcmp(parts[i].id, "ranks") && !page_has_ranks(writer))
+			continue;
+		html_open(html, "a");
+		html_attribute(html, "href", "#%s", parts[i].id);
+		html_text(html, "%s", parts[i].name);
+		html_close(html);
+	}
+	html_close(html);
+	html_close(html);
+}
+
+/* A number with its name, and what is to be said of it. */
+__attribute__((format(printf, 4, 5))) static void
+put_figure(struct html *html, const char *name, const char *value, const char *format, ...)
+{
+	char note[CELL_NBYTES];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(note, sizeof note, format, args);
+	va_end(args);
+	html_open(html, "div");
+	html_element(html, "dt", "%s", name);
+	html_open(html, "dd");
+	html_element(html, "strong", "%s", value);
+	html_element(html, "span", "%s", note);
+	html_close(html);
+	html_close(html);
+}
+
+static void put_process(struct writer *writer)
+{
+	const struct stats_totals *totals = &writer->totals;
+	const double cpu_s = figures_s(totals->usage.user_ns) + figures_s(totals->usage.system_ns);
+	const double s = figures_s(totals->elapsed_ns);
+	char value[32], limit[32];
+
+	size_format(totals->usage.peak_rss_nbytes, value);
+	size_format(writer->facts->buffer_nbytes, limit);
+	if (is_check(writer))
+		put_figure(&writer->html, "Memory", value, "resident at most");
+	else
+		put_figure(&writer->html, "Memory", value, "resident at most; -S %s", limit);
+	figures_time(cpu_s, value);
+	put_figure(&writer->html, "Processor time", value, "%.1f processors busy; %.0f %% system",
+		   s > 0 ? cpu_s / s : 0,
+		   cpu_s > 0 ? 100 * figures_s(totals->usage.system_ns) / cpu_s : 0);
+}
+
+static void put_spilled(struct writer *writer)
+{
+	const struct sort_facts *facts = writer->facts;
+	char value[32], stored[32];
+
+	size_format(facts->peak_temp_nbytes, value);
+	if (!facts->spilled.items_nbytes) {
+		put_figure(&writer->html, "Temporary space", value, "nothing was spilled");
+		return;
+	}
+	size_format(facts->spilled.stored_nbytes, stored);
+	put_figure(&writer->html, "Temporary space", value,
+		   "at most; %s were stored, %.1f %% of what was spilled, with %s", stored,
+		   figures_percent_stored(&facts->spilled), facts->spilled.codec);
+}
+
+static void put_sort(struct writer *writer)
+{
+	const struct sort_facts *facts = writer->facts;
+	char value[32], cached[32], direct[32], mapped[32];
+
+	put_spilled(writer);
+	figures_count(facts->n_runs, value);
+	put_figure(&writer->html, "Runs", value, "%" PRIu64 " of them spilled",
+		   facts->n_runs_spilled);
+	figures_count(facts->n_passes, value);
+	put_figure(&writer->html, "Passes", value,
+		   "merges of a record; the last one in %" PRIu64 " range%s, %" PRIu64 " windows",
+		   facts->n_ranges, facts->n_ranges == 1 ? "" : "s", facts->n_windows);
+	figures_count(facts->n_records_out, value);
+	size_format(facts->written.cached_nbytes, cached);
+	size_format(facts->written.direct_nbytes, direct);
+	size_format(facts->written.mapped_nbytes, mapped);
+	put_figure(&writer->html, "Records written", value,
+		   "%s through the page cache, %s past it, %s mapped", cached, direct, mapped);
+}
+
+static void put_figures(struct writer *writer)
+{
+	struct html *html = &writer->html;
+	const unsigned depth = html->depth;
+	char value[32], rate[40], size[32];
+
+	page_open_section(html, "figures", "In numbers");
+	html_open_of(html, "dl", "figures");
+	figures_count(writer->facts->n_records_in, value);
+	size_format(input_nbytes(writer), size);
+	put_figure(html, "Records read", value, "%s, each of %" PRIu64 " bytes", size,
+		   writer->facts->record_nbytes);
+	figures_time(figures_s(writer->totals.elapsed_ns), value);
+	figures_rate(input_nbytes(writer), figures_s(writer->totals.elapsed_ns), rate);
+	put_figure(html, "Time", value, "%s of input", rate);
+	put_process(writer);
+	if (!is_check(writer))
+		put_sort(writer);
+	html_close_to(html, depth);
+}
+
+static void put_plan_row(void *context, const char *name, const char *value)
+{
+	struct html *html = context;
+
+	html_open(html, "tr");
+	page_head_cell(html, "%s", name);
+	page_cell(html, "%s", value);
+	html_close(html);
+}
+
+/* A name may be of any length. */
+__attribute__((format(printf, 3, 4))) static void put_file(struct html *html, const char *role,
+							   const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	html_open(html, "tr");
+	page_head_cell(html, "%s", role);
+	html_element(html, "td", "%s", text);
+	html_close(html);
+	free(text);
+}
+
+static void put_output(struct html *html, const struct page *page)
+{
+	if (page->n_part_files)
+		put_file(html, "output", "%s.parts, a list of %zu files", page->output,
+			 page->n_part_files);
+	else
+		put_file(html, "output", "%s", page->output ? page->output : "standard output");
+}
+
+static void put_files(struct writer *writer)
+{
+	static const struct page_column columns[] = { { "Role", false }, { "File", false } };
+	const struct page *page = writer->page;
+	struct html *html = &writer->html;
+	const unsigned depth = html->depth;
+
+	page_open_table(html, "Files", columns, 2);
+	for (size_t i = 0; i < page->n_inputs && i < SHOWN_INPUTS; i++)
+		put_file(html, "input", "%s",
+			 strcmp(page->inputs[i], "-") ? page->inputs[i] : "standard input");
+	if (page->n_inputs > SHOWN_INPUTS)
+		put_file(html, "inputs", "and %zu more", page->n_inputs - SHOWN_INPUTS);
+	if (!is_check(writer))
+		put_output(html, page);
+	html_close_to(html, depth);
+}
+
+static void put_plan(struct writer *writer)
+{
+	static const struct page_column columns[] = { { "What", false }, { "Planned", false } };
+	struct html *html = &writer->html;
+	const unsigned depth = html->depth;
+
+	page_open_section(html, "plan", is_check(writer) ? "Files" : "Files and plan");
+	put_files(writer);
+	if (!is_check(writer)) {
+		page_open_table(html, "Plan, as --explain has it", columns, 2);
+		plan_tell(&writer->facts->plan, put_plan_row, html);
+	}
+	html_close_to(html, depth);
+}
+
+static void put_head(struct html *html)
+{
+	html_raw(html, "<!DOCTYPE html>\n");
+	html_open(html, "html");
+	html_attribute(html, "lang", "en");
+	html_open(html, "head");
+	html_open(html, "meta");
+	html_attribute(html, "charset", "utf-8");
+	html_close(html);
+	html_open(html, "meta");
+	html_attribute(html, "name", "viewport");
+	html_attribute(html, "content", "width=device-width, initial-scale=1");
+	html_close(html);
+	html_open(html, "meta");
+	html_attribute(html, "name", "color-scheme");
+	html_attribute(html, "content", "light dark");
+	html_close(html);
+	html_element(html, "title", "gsort report");
+	html_open(html, "style");
+	html_raw(html, page_style);
+	html_close(html);
+	html_close(html);
+}
+
+static void put_footer(struct writer *writer)
+{
+	struct html *html = &writer->html;
+	char text[64] = "";
+	struct tm at;
+
+	if (gmtime_r(&writer->page->written_at, &at))
+		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &at);
+	html_open(html, "footer");
+	html_element(html, "p",
+		     "Stages work at the same time, each on several threads: busy adds these up, "
+		     "running is the time in which at least one was at work. The stage that ran "
+		     "longest, and for half of a phase at least, held the others up.");
+	html_element(html, "p", "gsort %s, %s", GSORT_VERSION, text);
+	html_close(html);
+}
+
+void page_write(const struct page *page, FILE *stream)
+{
+	struct writer writer = { .html = { .stream = stream },
+				 .page = page,
+				 .facts = report_facts(page->report),
+				 .history = page->history };
+	struct html *html = &writer.html;
+
+	report_totals(page->report, &writer.totals);
+	put_head(html);
+	html_open(html, "body");
+	put_header(&writer);
+	html_open(html, "main");
+	put_figures(&writer);
+	page_write_phases(&writer);
+	page_write_links(&writer);
+	page_write_ranks(&writer);
+	page_write_roles(&writer);
+	page_write_lanes(&writer);
+	page_write_throughput(&writer);
+	page_write_space(&writer);
+	put_plan(&writer);
+	html_close(html);
+	put_footer(&writer);
+	html_close_to(html, 0);
+}

@@ -1,0 +1,30 @@
+/*
+ * open_devices - the devices that a sort is done on
+ *
+ * All are of one back end. Those that were asked for are wanted, each of them; else there are as
+ * many as pay for their start, and one that cannot be had is done without, as long as nothing has
+ * been read. Of several ranks each has its own of them.
+ */
+#pragma once
+
+#include "src/plan/job.h"
+#include "src/plan/sort_spec.h"
+#include "src/sort/device_assignment.h"
+
+/* What is known of the sort, beside its spec. */
+struct workers_wish {
+	unsigned n_threads;    /* of the CPU */
+	uint64_t input_nbytes; /* that this process sorts; INPUT_SIZE_UNKNOWN: nobody knows */
+	struct device_share share;
+};
+
+/*
+ * Open the devices, and fill in job.workers and job.info. Returns 0; -ENOMEM without a message:
+ * none has memory left; or another negative errno after a message: none can be had, or not one that
+ * is wanted. workers_close() is due in both cases.
+ */
+int workers_open(struct job *job, const struct backend *backend, const struct sort_spec *spec,
+		 const struct workers_wish *wish);
+
+/* None may be open. */
+void workers_close(struct job *job);

@@ -1,0 +1,303 @@
+/*
+ * test_open_devices - as many devices as are wanted, or as pay and can be had
+ */
+#include "src/sort/open_devices.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/diagnostics.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/messages_heard.h"
+#include "tests/support/owned_memory.h"
+
+#include <cmocka.h> /* last: it makes a macro of fail */
+
+enum { N_DEVICES = 4, NONE = -1 };
+
+static struct backend backend; /* N_DEVICES, one of which is as a test wants it */
+static int missing = NONE, small = NONE;
+static unsigned opened[8], sharing[8], elsewhere[8], n_opened;
+static struct device_share share;
+static struct job job;
+static const struct layout layout = { .record_nbytes = 8, .resident_nbytes = 8 };
+
+static int open_some(const struct backend_config *config, struct device **ret_device)
+{
+	if ((int)config->number == missing)
+		return (fail)(-EIO, "it is busy");
+	opened[n_opened] = config->number;
+	sharing[n_opened] = config->n_sharing;
+	elsewhere[n_opened++] = config->n_elsewhere;
+	return backend_owning.open(config, ret_device);
+}
+
+static void describe_some(const struct device *device, struct device_info *ret_info)
+{
+	backend_owning.describe(device, ret_info);
+	ret_info->unified = false;
+	ret_info->memory_nbytes = 1 << 30;
+	if (small >= 0 && job.n_workers > (unsigned)small && job.workers[small].device == device)
+		ret_info->memory_nbytes = 100 << 20;
+}
+
+static int start(void **state)
+{
+	const int r = fixture_start(state);
+
+	messages_reset(true);
+	backend = backend_owning;
+	backend.open = open_some;
+	backend.describe = describe_some;
+	missing = small = NONE;
+	n_opened = 0;
+	share = DEVICE_SHARE_ALONE;
+	owned_memory_set(N_DEVICES, false);
+	return r;
+}
+
+/* An input of so much, of which nothing is there. */
+static int open_on(uint64_t nbytes, const struct sort_spec *spec)
+{
+	const char *path = path_of("input");
+
+	write_file(path, "", 1);
+	assert_int_equal(truncate(path, (off_t)nbytes), 0);
+	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
+	job.layout = &layout;
+	job.limit = UINT64_MAX;
+	return workers_open(&job, &backend, spec,
+			    &(struct workers_wish){ .n_threads = 1,
+						    .input_nbytes = nbytes,
+						    .share = share });
+}
+
+static void close_them(void)
+{
+	workers_close(&job);
+	input_close(job.input);
+	n_opened = 0;
+	job = (struct job){ 0 };
+}
+
+/* All that there are, of which n can be had. */
+static void check_all(uint32_t n)
+{
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(job.n_workers, n);
+	close_them();
+}
+
+/* So many for an input of so much, if nothing is asked for; each has 1 GiB. */
+static void check_usual(uint32_t n, uint64_t nbytes, const struct sort_spec *spec)
+{
+	assert_int_equal(open_on(nbytes, spec), 0);
+	assert_int_equal(job.n_workers, n);
+	close_them();
+}
+
+static void there_are_as_many_as_hold_the_input(void **state)
+{
+	const uint64_t gib = UINT64_C(1) << 30;
+
+	(void)state;
+	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_usual(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
+	check_usual(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
+	check_usual(1, gib << 10, &(struct sort_spec){ .merges = true });
+	check_usual(1, gib << 10, &(struct sort_spec){ .gpus = &(unsigned){ 1 }, .n_gpus = 1 });
+	missing = N_DEVICES - 1;
+	check_usual(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
+	owned_memory_set(1, false);
+	missing = NONE;
+	check_usual(1, gib << 10, &(struct sort_spec){ 0 });
+}
+
+static void there_are_all_that_are_wanted(void **state)
+{
+	(void)state;
+	check_all(N_DEVICES);
+	assert_string_equal(messages_last_warning(), "");
+}
+
+static void one_that_cannot_be_had_is_left_out_with_a_warning(void **state)
+{
+	(void)state;
+	for (missing = 0; missing < N_DEVICES; missing++) {
+		messages_reset(true);
+		check_all(N_DEVICES - 1);
+		assert_non_null(strstr(messages_last_warning(), "it is busy; sorting without it"));
+		assert_false(messages_failed());
+	}
+}
+
+static void none_that_can_be_had_is_an_error(void **state)
+{
+	(void)state;
+	missing = 0;
+	owned_memory_set(1, false);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), -EIO);
+	assert_string_equal(messages_last(), "it is busy");
+	close_them();
+}
+
+static void one_that_is_wanted_must_be_had(void **state)
+{
+	static const unsigned gpus[] = { 2, 1 };
+
+	(void)state;
+	missing = 1;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), -EIO);
+	close_them();
+	assert_string_equal(messages_last_warning(), "");
+}
+
+static void those_that_are_wanted_are_had_in_that_order(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(job.n_workers, 3);
+	assert_memory_equal(opened, gpus, sizeof gpus);
+	close_them();
+}
+
+static void the_plan_says_which_devices(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+	struct device_info info;
+	char expected[sizeof info.name + 32];
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	device_describe(job_device(&job), &info);
+	snprintf(expected, sizeof expected, "3 x %s (2, 0, 2)", info.name);
+	assert_string_equal(job.info.name, expected);
+	close_them();
+}
+
+static void whose_device_is_shared_has_a_part_of_its_memory(void **state)
+{
+	static const unsigned gpus[] = { 2, 0, 2 };
+
+	(void)state;
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(sharing[0], 2);
+	assert_int_equal(sharing[1], 1);
+	assert_int_equal(sharing[2], 2);
+	close_them();
+}
+
+/* What is had at that place of n; each is also opened so many times elsewhere. */
+static void check_place(unsigned place, unsigned n, const struct sort_spec *spec,
+			const unsigned *numbers, unsigned n_numbers, unsigned n_elsewhere)
+{
+	share = (struct device_share){ place, n };
+	assert_int_equal(open_on(8, spec), 0);
+	assert_int_equal(job.n_workers, n_numbers);
+	for (unsigned i = 0; i < n_numbers; i++) {
+		assert_int_equal(opened[i], numbers[i]);
+		assert_int_equal(elsewhere[i], n_elsewhere);
+	}
+	close_them();
+}
+
+static void several_ranks_share_them_out(void **state)
+{
+	static const unsigned gpus[] = { 3, 1, 3, 0 };
+	const struct sort_spec usual = { 0 }, all = { .all_gpus = true },
+			       list = { .gpus = gpus, .n_gpus = 4 };
+
+	(void)state;
+	check_place(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
+	check_place(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
+	check_place(0, 2, &all, (unsigned[]){ 0, 1 }, 2, 0);
+	check_place(1, 2, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_place(2, 3, &all, (unsigned[]){ 2, 3 }, 2, 0);
+	check_place(3, 8, &all, &(unsigned){ 1 }, 1, 1);
+	check_place(8, 9, &all, &(unsigned){ 3 }, 1, 1);
+	check_place(0, 9, &all, &(unsigned){ 0 }, 1, 2);
+	check_place(0, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_place(1, 4, &list, &(unsigned){ 1 }, 1, 0);
+	check_place(2, 4, &list, &(unsigned){ 3 }, 1, 1);
+	check_place(3, 5, &list, &(unsigned){ 3 }, 1, 2);
+}
+
+static void a_rank_takes_as_many_of_its_own_as_hold_its_part(void **state)
+{
+	const uint64_t gib = UINT64_C(1) << 30;
+
+	(void)state;
+	share = (struct device_share){ 1, 2 };
+	check_usual(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
+	check_usual(2, gib << 10, &(struct sort_spec){ 0 });
+}
+
+static void it_is_said_which_one_of_those_that_ranks_share(void **state)
+{
+	struct device_info info;
+	char expected[sizeof info.name + 32];
+
+	(void)state;
+	share = (struct device_share){ 1, 2 };
+	assert_int_equal(open_on(8, &(struct sort_spec){ 0 }), 0);
+	device_describe(job_device(&job), &info);
+	snprintf(expected, sizeof expected, "%s (2)", info.name);
+	assert_string_equal(job.info.name, expected);
+	close_them();
+}
+
+static void all_have_the_memory_of_the_least_but_it_is_not_far_too_little(void **state)
+{
+	static const unsigned gpus[] = { 0, 1 };
+
+	(void)state;
+	small = 1;
+	check_all(N_DEVICES - 1);
+	assert_non_null(strstr(messages_last_warning(), ": it has only 100"));
+	messages_reset(true);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), 0);
+	assert_int_equal(job.n_workers, 2);
+	assert_int_equal(job.info.memory_nbytes, 100 << 20);
+	close_them();
+}
+
+static void it_is_known_who_reaches_whom(void **state)
+{
+	(void)state;
+	owned_memory_set(3, true);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(job.workers[0].reaches, 7);
+	assert_int_equal(job.workers[1].reaches, 7);
+	assert_int_equal(job.workers[2].reaches, 7);
+	close_them();
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(there_are_as_many_as_hold_the_input),
+		FIXTURE(there_are_all_that_are_wanted),
+		FIXTURE(one_that_cannot_be_had_is_left_out_with_a_warning),
+		FIXTURE(none_that_can_be_had_is_an_error),
+		FIXTURE(one_that_is_wanted_must_be_had),
+		FIXTURE(those_that_are_wanted_are_had_in_that_order),
+		FIXTURE(the_plan_says_which_devices),
+		FIXTURE(whose_device_is_shared_has_a_part_of_its_memory),
+		FIXTURE(several_ranks_share_them_out),
+		FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
+		FIXTURE(it_is_said_which_one_of_those_that_ranks_share),
+		FIXTURE(all_have_the_memory_of_the_least_but_it_is_not_far_too_little),
+		FIXTURE(it_is_known_who_reaches_whom),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
