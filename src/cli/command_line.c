@@ -11,9 +11,9 @@
 
 #include "config.h"
 #include "src/cli/completion.h"
-#include "src/cli/foreign_options.h"
+#include "src/cli/unsupported_options.h"
 #include "src/cli/option_parse.h"
-#include "src/cli/say.h"
+#include "src/cli/print_message.h"
 
 /* How the library knows what the caller has open as 1. */
 static const char standard_output[] = "/dev/fd/1";

@@ -3,9 +3,9 @@
  */
 #include <stddef.h>
 
-#include "src/cli/process.h"
-#include "src/cli/program.h"
-#include "src/cli/starter.h"
+#include "src/cli/process_setup.h"
+#include "src/cli/cli_main.h"
+#include "src/cli/launcher_check.h"
 
 static int taken(void *context, struct gsort *sort, int r)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "io/output/part_files.h"
-#include "src/options/answers.h"
-#include "src/options/arguments.h"
+#include "src/options/builtin_options.h"
+#include "src/options/value_parsers.h"
 #include "src/options/framing_options.h"
 #include "src/options/option_table.h"
 #include "src/options/record_options.h"

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "io/file/file.h"
-#include "src/cli/process.h"
-#include "src/lib/process.h"
+#include "src/cli/process_setup.h"
+#include "src/lib/signal_hooks.h"
 #include "tests/support/messages_heard.h"
 
 extern struct io_faults {

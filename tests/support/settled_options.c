@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/cli/foreign_options.h"
+#include "src/cli/unsupported_options.h"
 #include "src/options/files0.h"
-#include "src/options/options_settle.h"
+#include "src/options/options_finalize.h"
 #include "tools/tool/table_parse.h"
 
 static int take_operands(struct options *options, const struct option_result *given)

@@ -25,10 +25,10 @@
 #include "src/base/diagnostics.h"
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
-#include "src/cli/process.h"
+#include "src/cli/process_setup.h"
 #include "src/options/files0.h"
 #include "src/options/framing_options.h"
-#include "src/options/roles.h"
+#include "src/options/file_conflicts.h"
 #include "tools/tool/tool.h"
 #include "src/plan/sort_spec.h"
 

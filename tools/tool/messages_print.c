@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "src/base/quote.h"
-#include "src/options/hint_words.h"
+#include "src/options/hint_text.h"
 
 static struct {
 	struct messages messages;

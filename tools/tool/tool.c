@@ -9,8 +9,8 @@
 #include "src/base/diagnostics.h"
 #include "src/cli/completion.h"
 #include "tools/tool/messages_print.h"
-#include "src/cli/process.h"
-#include "src/lib/process.h"
+#include "src/cli/process_setup.h"
+#include "src/lib/signal_hooks.h"
 
 static void print_help(const struct tool *tool, const struct option_list *options)
 {

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "src/options/answers.h"
+#include "src/options/builtin_options.h"
 #include "src/options/record_options.h"
 #include "tools/tool/table_parse.h"
 

@@ -2,7 +2,7 @@
  * test_messages_print - one line a message, with the options that help
  */
 #include "tools/tool/messages_print.h"
-#include "src/options/hint_words.h"
+#include "src/options/hint_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

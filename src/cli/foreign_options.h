@@ -1,9 +1,0 @@
-/*
- * foreign_options - what users of GNU sort will try, and what gsort has instead
- */
-#pragma once
-
-#include "src/cli/option_parse.h"
-
-/* Ends with a name of NULL. */
-extern const struct foreign_option foreign_options[];

@@ -1,0 +1,178 @@
+/*
+ * options_finalize - what options mean together (see options_finalize.h)
+ *
+ * Pairs that are refused whatever their values are rows of a table in options.c; here are the
+ * rules that ask for more than whether an option was given.
+ */
+#include "src/options/options_finalize.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/file/path_identity.h"
+#include "src/base/diagnostics.h"
+
+int options_add_temp_dir(struct options *options, const char *path)
+{
+	const char **dirs =
+		reallocarray(options->temp_dirs, options->n_temp_dirs + 1, sizeof *dirs);
+
+	if (!dirs)
+		return fail(-ENOMEM, "%s: %m", path);
+	options->temp_dirs = dirs;
+	dirs[options->n_temp_dirs++] = path;
+	return 0;
+}
+
+static int check_inputs(const struct options *options)
+{
+	size_t n_stdin = 0;
+
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK)
+		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
+		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
+			    options->inputs[1]);
+	for (size_t i = 0; i < options->n_inputs; i++)
+		n_stdin += !strcmp(options->inputs[i], "-");
+	if (n_stdin > 1)
+		return fail(-EINVAL, "'-', standard input, can be read only once, not %zu times",
+			    n_stdin);
+	return 0;
+}
+
+/* What is written in the place of records, and what cannot stand beside it. */
+static int check_shape(const struct options *options)
+{
+	const struct {
+		const char *option;
+		bool given;
+	} shapes[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
+		       { "--count", options->count },
+		       { "--keys-only", options->keys_only },
+		       { "--index", options->index } };
+
+	if (options->n_parts && options->mode != MODE_MERGE)
+		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
+				     "which records are in a part");
+	if (options->parts_at_keys && !options->n_part_files)
+		return fail(-EINVAL, "--parts-at needs --parts, which are to end there");
+	if (options->format == FORMAT_NPY && options->skip_nbytes)
+		return fail(-EINVAL,
+			    "--skip-bytes and --format=npy cannot be used together: the header of "
+			    "a file of numpy says itself how long it is");
+	if (options->count && !options->unique)
+		return fail(-EINVAL,
+			    "--count needs -u, --unique: it counts the records that are equal");
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+		if (shapes[i].given && options->partial == PARTIAL_KEEP)
+			return fail(-EINVAL,
+				    "--partial=keep and %s cannot be used together: the output "
+				    "has no place for a part of a record",
+				    shapes[i].option);
+	return 0;
+}
+
+/* An output that is called x.zst is one. */
+static void settle_zstd(struct options *options)
+{
+	const char *path = options->output_path;
+	const size_t n = path ? strlen(path) : 0;
+
+	if (!options->zstd_level && n > 4 && !strcmp(path + n - 4, ".zst"))
+		options->zstd_level = DEFAULT_ZSTD_LEVEL;
+}
+
+/* By whatever name: what the caller has open is written from where it stands. */
+static void settle_standard_output(struct options *options)
+{
+	if (options->output_path && place_descriptor(options->output_path) == STDOUT_FILENO)
+		options->output_path = NULL;
+}
+
+/* What the caller has open as the output, for messages; NULL: the output has a name of its own. */
+static const char *find_open_output(const struct options *options)
+{
+	const char *path = options->output_path;
+
+	if (!path)
+		return options->unnamed_output ? options->unnamed_output : "standard output";
+	return place_descriptor(path) >= 0 ? path : NULL;
+}
+
+static int check_needs_output(const struct options *options)
+{
+	const char *open = find_open_output(options);
+
+	if (options->verify && open)
+		return fail(-EINVAL,
+			    "--verify needs -o with the name of a file: %s cannot be read "
+			    "back",
+			    open);
+	if (options->checkpoint_path && open)
+		return fail(-EINVAL,
+			    "--checkpoint needs -o with the name of a file: %s cannot be "
+			    "taken up again",
+			    open);
+	if (options->n_part_files && open)
+		return fail(-EINVAL,
+			    "--parts needs -o with the name of a file, by which parts are called: "
+			    "%s has none",
+			    open);
+	if (options->fsync && open)
+		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
+			    open);
+	return 0;
+}
+
+static bool has_rates(const struct options *options)
+{
+	for (enum rank_link link = 0; link < N_RANK_LINKS; link++)
+		if (options->rank_rates.per_s[link])
+			return true;
+	return false;
+}
+
+static bool names_gpus(const struct options *options)
+{
+	return options->n_gpus || options->all_gpus;
+}
+
+int options_settle(struct options *options, const char *temp_dir)
+{
+	int r;
+
+	r = record_options_settle(&options->record);
+	if (r < 0)
+		return r;
+	settle_zstd(options);
+	settle_standard_output(options);
+	r = check_inputs(options);
+	if (r < 0)
+		return r;
+	if (names_gpus(options) && options->backend == BACKEND_CPU)
+		return fail(-EINVAL,
+			    "--gpus and --backend=cpu cannot be used together: the CPU back end "
+			    "uses no GPU");
+	if (options->assumed_nbytes && !options->explain)
+		return fail(-EINVAL, "--assume-size needs --explain: a sort takes what comes");
+	if (has_rates(options) && !options->explain)
+		return fail(-EINVAL,
+			    "--assume-rates needs --explain: a sort takes what time it takes");
+	if (options->n_ranks && !options->explain)
+		return fail(-EINVAL, "--ranks needs --explain: ranks that sort are those that MPI "
+				     "has started");
+	if (names_gpus(options)) /* who does that does not mean: or else the CPU */
+		options->backend = BACKEND_CUDA;
+	r = check_shape(options);
+	if (r < 0)
+		return r;
+	r = check_needs_output(options);
+	if (r < 0 || options->n_temp_dirs)
+		return r;
+	return options_add_temp_dir(options,
+				    options->checkpoint_path ? options->checkpoint_path : temp_dir);
+}

@@ -1,0 +1,444 @@
+/*
+ * test_fatal_signals - a signal that ends the process leaves no unfinished file, and does end it
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "src/cli/fatal_signals.h"
+#include "tests/support/output_fixture.h"
+
+enum { SURVIVED = 99 };
+
+/* What ends a process by default, but that nobody can catch, in the order of their numbers. */
+static const int deadly[] = { SIGHUP,    SIGINT,  SIGQUIT, SIGILL,    SIGTRAP, SIGABRT, SIGBUS,
+			      SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2,   SIGPIPE, SIGALRM, SIGTERM,
+			      SIGSTKFLT, SIGXCPU, SIGIO,   SIGVTALRM, SIGPROF, SIGPWR,  SIGSYS };
+
+static int passed_over; /* a signal that is not the program's business; 0: none */
+
+/* A sort in small: an unfinished output that has a name. */
+static void be_killed_by(int signal_number)
+{
+	const struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+		if (deadly[i] != passed_over)
+			signal(deadly[i], SIG_DFL); /* cmocka has handlers of its own */
+	deadly_signals_handle();
+	faults.refuses_nameless = true;
+	open_output(path_of("f"), N);
+	if (count_names() > 0)
+		raise(signal_number);
+	_exit(SURVIVED);
+}
+
+/* The status of a child that `signal_number` met. */
+static int status_after(int signal_number)
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		be_killed_by(signal_number);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void assert_dies_clean(int signal_number)
+{
+	const int status = status_after(signal_number);
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != signal_number || count_names() > 0)
+		fail_msg("signal %d: status %#x, %u names left", signal_number, (unsigned)status,
+			 count_names());
+}
+
+static void every_deadly_signal_leaves_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+		assert_dies_clean(deadly[i]);
+	assert_dies_clean(SIGRTMIN);
+	assert_dies_clean(SIGRTMAX);
+}
+
+static void signals_that_end_nothing_still_do_not(void **state)
+{
+	static const int harmless[] = { SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+		const int status = status_after(harmless[i]);
+
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), SURVIVED);
+	}
+}
+
+static void signal_that_was_to_be_passed_over_is(void **state)
+{
+	int status;
+
+	(void)state;
+	signal(SIGHUP, SIG_IGN);
+	passed_over = SIGHUP;
+	status = status_after(SIGHUP);
+	passed_over = 0;
+	signal(SIGHUP, SIG_DFL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SURVIVED);
+}
+
+static int raise_and_rename(int from, const char *name, int to, const char *as)
+{
+	raise(SIGTERM);
+	return renameat(from, name, to, as);
+}
+
+static int raise_and_fail(int from, const char *name, int to, const char *as)
+{
+	(void)from, (void)name, (void)to, (void)as;
+	raise(SIGTERM);
+	errno = EACCES;
+	return -1;
+}
+
+/* A sort in small: whose output takes the place of another, and `after` that. */
+static int status_of_commit(int (*rename_it)(int, const char *, int, const char *),
+			    void (*after)(void))
+{
+	struct syscalls calls = faulty_calls;
+	struct output *output;
+	int status = -1;
+	pid_t child;
+
+	calls.renameat = rename_it;
+	write_file(path_of("f"), "older", 5);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++)
+			signal(deadly[i], SIG_DFL);
+		deadly_signals_handle();
+		if (output_open(&calls, path_of("f"), N, &output) == 0 &&
+		    output_write_at(output, 0, output_bytes, N) == 0 &&
+		    output_commit(output, OUTPUT_UNSYNCED) == 0)
+			after();
+		deadly_signals_make_up();
+		_exit(SURVIVED);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(count_names(), 1);
+	return status;
+}
+
+static void raise_some(void)
+{
+	raise(SIGTERM);
+	raise(SIGHUP);
+	raise(SIGPIPE);
+}
+
+static void raise_while_reporting(void)
+{
+	process_leave_reports(process_lent());
+	raise(SIGPIPE);
+	freopen("/dev/null", "w", stderr);
+	raise(SIGINT);
+}
+
+static void raise_a_fault(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	raise(SIGSEGV);
+}
+
+/* Else who is told that it was killed would sort its own result again. */
+static void signal_after_the_rename_is_not_told_as_killed(void **state)
+{
+	int status = status_of_commit(raise_and_rename, raise_some);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), SURVIVED);
+	assert_true(file_holds(path_of("f"), output_bytes, N));
+	status = status_of_commit(renameat, raise_while_reporting);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 2);
+	status = status_of_commit(renameat, raise_a_fault);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
+static void signal_during_a_rename_that_fails_kills(void **state)
+{
+	const int status = status_of_commit(raise_and_fail, raise_some);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+	assert_true(file_holds(path_of("f"), "older", 5));
+}
+
+/* In a child, whose children are then those of a new container; the first of them is process 1. */
+static void be_a_container(int signal_number)
+{
+	int status;
+
+	if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		_exit(77);
+	status = status_after(signal_number);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void first_process_of_a_container_ends_with_128_and_the_signal(void **state)
+{
+	static const int some[] = { SIGTERM, SIGINT, SIGQUIT };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+		const pid_t child = fork();
+		int status = -1;
+
+		assert_true(child >= 0);
+		if (child == 0)
+			be_a_container(some[i]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		if (WEXITSTATUS(status) == 77)
+			skip();
+		assert_int_equal(WEXITSTATUS(status), 128 + some[i]);
+		assert_int_equal(count_names(), 0);
+	}
+}
+
+enum { GROWN_NBYTES = 32 << 20, GROWN_PIECE = 64 << 10 };
+
+/* As `(echo; gsort) > file` is open, where there is something already. */
+static struct output *open_behind_older(uint64_t nbytes)
+{
+	const int fd = open(path_of("f"), O_WRONLY);
+	const struct given given = { .kind = GIVEN_DESCRIPTOR, .fd = fd };
+	struct output *output;
+
+	assert_true(lseek(fd, 0, SEEK_END) == 5);
+	assert_int_equal(output_open_given(&faulty_calls, "f", given, nbytes, &output), 0);
+	return output;
+}
+
+static atomic_uint n_grown;
+
+static void *grow(void *argument)
+{
+	static const unsigned char piece[GROWN_PIECE];
+	struct writer *w = argument;
+
+	for (uint64_t at = w->first * GROWN_PIECE; at < GROWN_NBYTES; at += w->n * GROWN_PIECE) {
+		if (output_write_at(w->output, at, piece, GROWN_PIECE) < 0)
+			break;
+		atomic_fetch_add(&n_grown, 1);
+	}
+	pause();
+	return NULL;
+}
+
+/* While threads write, one of which is not the one that handles it. */
+static void be_killed_while_it_grows(int signal_number)
+{
+	struct writer writers[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		writers[i] = (struct writer){ .first = i, .n = 3 };
+		writers[i].output = i ? writers[0].output : open_behind_older(GROWN_NBYTES);
+		thread_start(grow, &writers[i], 0, &writers[i].thread);
+	}
+	while (atomic_load(&n_grown) < 9)
+		sched_yield();
+	raise(signal_number);
+}
+
+/* What others have written behind us would go as well. */
+static void be_killed_when_others_have_written_behind(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+	const int fd = open(path_of("f"), O_WRONLY | O_APPEND);
+
+	output_write_at(output, 0, output_bytes, N);
+	if (write(fd, "more", 4) == 4)
+		raise(signal_number);
+}
+
+static off_t nbytes_after(void (*be_killed)(int), int signal_number)
+{
+	struct stat status;
+	int how = -1;
+	pid_t child;
+
+	write_file(path_of("f"), "older", 5);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		signal(signal_number, SIG_DFL);
+		signal(SIGSEGV, SIG_DFL); /* cmocka has a handler of its own */
+		deadly_signals_handle();
+		be_killed(signal_number);
+		_exit(SURVIVED);
+	}
+	assert_int_equal(waitpid(child, &how, 0), child);
+	assert_true(WIFSIGNALED(how) && WTERMSIG(how) == signal_number);
+	assert_int_equal(stat(path_of("f"), &status), 0);
+	return status.st_size;
+}
+
+static void signal_cuts_what_grows_in_place_back_to_where_it_began(void **state)
+{
+	static const int some[] = { SIGTERM, SIGHUP, SIGINT, SIGTERM, SIGTERM, SIGTERM };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		assert_int_equal(nbytes_after(be_killed_while_it_grows, some[i]), 5);
+	assert_int_equal(nbytes_after(be_killed_when_others_have_written_behind, SIGTERM),
+			 5 + N + 4);
+}
+
+static void (*before_cut)(void); /* in the handler; NULL: nothing */
+
+/* In place of the C library's, so that something can happen while a file is cut. */
+int ftruncate(int fd, off_t nbytes)
+{
+	void (*const act)(void) = before_cut;
+
+	before_cut = NULL;
+	if (act)
+		act();
+	return (int)syscall(SYS_ftruncate, fd, nbytes);
+}
+
+static void raise_more(void)
+{
+	raise(SIGTERM);
+	raise(SIGINT);
+}
+
+static atomic_int faulty_thread; /* its number, or of another that is to stop; 0: not yet */
+
+static void *have_a_fault(void *argument)
+{
+	atomic_store(&faulty_thread, gettid());
+	raise(SIGSEGV);
+	return argument;
+}
+
+/* Is the thread of that number waiting for something? */
+static bool sleeps(int thread)
+{
+	char path[64], state = '?';
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (file)
+		fclose(file);
+	return state == 'S';
+}
+
+/* As one that reads what was mapped of a file that has been cut. */
+static void fault_elsewhere(void)
+{
+	pthread_t thread;
+
+	thread_start(have_a_fault, NULL, 0, &thread);
+	while (!atomic_load(&faulty_thread) || !sleeps(atomic_load(&faulty_thread)))
+		sched_yield();
+}
+
+static void be_killed_when_it_has_grown(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+
+	output_write_at(output, 0, output_bytes, N);
+	raise(signal_number);
+}
+
+/* timeout(1) signals the command, and then the group that it is in. */
+static void signals_that_follow_do_not_end_it_before_the_file_is_cut(void **state)
+{
+	static void (*const all[])(void) = { raise_more, fault_elsewhere };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		before_cut = all[i];
+		assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGTERM), 5);
+	}
+	before_cut = raise_a_fault; /* of its own, when it cannot go on */
+	assert_int_equal(nbytes_after(be_killed_when_it_has_grown, SIGSEGV), 5 + N);
+	before_cut = NULL;
+}
+
+static atomic_bool may_begin, has_begun;
+
+/* A sort's thread, to which nobody has said that the process is ending. */
+static void *begin_another(void *argument)
+{
+	while (!atomic_load(&may_begin))
+		sched_yield();
+	atomic_store(&faulty_thread, gettid());
+	open_output(path_of("g"), N);
+	atomic_store(&has_begun, true);
+	return argument;
+}
+
+/* All names have been removed. */
+static void let_another_begin(void)
+{
+	atomic_store(&may_begin, true);
+	while (!atomic_load(&has_begun) &&
+	       (!atomic_load(&faulty_thread) || !sleeps(atomic_load(&faulty_thread))))
+		sched_yield();
+}
+
+static void be_killed_when_another_is_to_begin(int signal_number)
+{
+	struct output *output = open_behind_older(N);
+	pthread_t thread;
+
+	output_write_at(output, 0, output_bytes, N);
+	faults.refuses_nameless = true;
+	thread_start(begin_another, NULL, 0, &thread);
+	before_cut = let_another_begin;
+	raise(signal_number);
+}
+
+static void nothing_is_begun_when_all_names_are_removed(void **state)
+{
+	(void)state;
+	assert_int_equal(nbytes_after(be_killed_when_another_is_to_begin, SIGTERM), 5);
+	assert_int_equal(count_names(), 1);
+}
+
+int main(void)
+{
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+	const struct CMUnitTest tests[] = {
+		FIXTURE(every_deadly_signal_leaves_nothing),
+		FIXTURE(signals_that_end_nothing_still_do_not),
+		FIXTURE(signal_that_was_to_be_passed_over_is),
+		FIXTURE(signal_after_the_rename_is_not_told_as_killed),
+		FIXTURE(signal_during_a_rename_that_fails_kills),
+		FIXTURE(signal_cuts_what_grows_in_place_back_to_where_it_began),
+		FIXTURE(signals_that_follow_do_not_end_it_before_the_file_is_cut),
+		FIXTURE(nothing_is_begun_when_all_names_are_removed),
+		FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/*
+ * test_progress_display - the line says how far the sort is, when it should and not otherwise
+ */
+#include "src/cli/progress_display.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+
+#include <cmocka.h>
+
+enum { GIVE_UP_MS = 10000 };
+
+static char text[4096];
+
+static atomic_uint percent; /* of the sort that is asked */
+static sem_t asked;
+
+static void ask(void *context, struct gsort_progress *ret_progress)
+{
+	(void)context;
+	*ret_progress = (struct gsort_progress){ .phase = "forming runs",
+						 .done_nbytes = atomic_load(&percent),
+						 .total_nbytes = 100,
+						 .all_done_nbytes = atomic_load(&percent),
+						 .all_total_nbytes = 100,
+						 .phase_elapsed_ns = 1000000 };
+	sem_post(&asked);
+}
+
+/* A sort whose progress is reported to a standard error that the test reads. */
+struct session {
+	int real_stderr, reader, writer;
+	struct progress *progress;
+};
+
+/* 42 % of the first phase are done. */
+static struct session start(enum progress_mode mode, int reader, int writer)
+{
+	struct session session = { .real_stderr = dup(STDERR_FILENO),
+				   .reader = reader,
+				   .writer = writer };
+
+	assert_true(session.real_stderr >= 0 && dup2(writer, STDERR_FILENO) >= 0);
+	atomic_store(&percent, 42);
+	assert_int_equal(progress_open(mode, ask, NULL, &session.progress), 0);
+	return session;
+}
+
+static struct session start_with_pipe(enum progress_mode mode)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	return start(mode, ends[0], ends[1]);
+}
+
+static struct session start_with_terminal(enum progress_mode mode)
+{
+	const int controller = posix_openpt(O_RDWR | O_NOCTTY);
+
+	assert_true(controller >= 0 && grantpt(controller) == 0 && unlockpt(controller) == 0);
+	return start(mode, controller, open(ptsname(controller), O_RDWR | O_NOCTTY));
+}
+
+/* What has been written, waiting for it up to a time; "" if nothing came. */
+static const char *arrived(struct session session, int wait_ms)
+{
+	struct pollfd pollfd = { .fd = session.reader, .events = POLLIN };
+	ssize_t n = 0;
+
+	if (poll(&pollfd, 1, wait_ms) == 1)
+		n = read(session.reader, text, sizeof text - 1);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+/* Stop reporting; what that wrote is what arrives. */
+static const char *last_words(struct session session)
+{
+	progress_close(session.progress);
+	return arrived(session, 0);
+}
+
+static void stop(struct session session)
+{
+	dup2(session.real_stderr, STDERR_FILENO);
+	close(session.real_stderr);
+	close(session.reader);
+	close(session.writer);
+}
+
+static void sigusr1_prints_the_line_once(void **state)
+{
+	const struct session session = start_with_pipe(PROGRESS_NEVER);
+
+	(void)state;
+	kill(getpid(), SIGUSR1);
+	arrived(session, GIVE_UP_MS);
+	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_string_equal(strchr(text, '\n'), "\n");
+	assert_string_equal(arrived(session, 50), "");
+	assert_string_equal(last_words(session), "");
+	stop(session);
+}
+
+static void sigusr1_leaves_its_line_on_a_terminal(void **state)
+{
+	const struct session session = start_with_terminal(PROGRESS_NEVER);
+
+	(void)state;
+	kill(getpid(), SIGUSR1);
+	arrived(session, GIVE_UP_MS);
+	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	assert_string_equal(last_words(session), "");
+	stop(session);
+}
+
+/* It ended the process, where a library had started a thread before. */
+static void sigusr1_before_the_first_thread_is_kept(void **state)
+{
+	struct session session;
+	sigset_t usr1;
+
+	(void)state;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	progress_hold_signal();
+	kill(getpid(), SIGUSR1);
+	session = start_with_pipe(PROGRESS_NEVER);
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	last_words(session);
+	stop(session);
+}
+
+static void always_prints_lines_and_how_it_ended(void **state)
+{
+	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
+
+	(void)state;
+	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "forming runs: 42 %"));
+	atomic_store(&percent, 100);
+	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	stop(session);
+}
+
+/* A line each second while the last pages went to the disk, and the same once more at the end. */
+static void what_says_that_all_is_done_is_said_once(void **state)
+{
+	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
+
+	(void)state;
+	while (sem_trywait(&asked) == 0)
+		;
+	atomic_store(&percent, 100);
+	assert_int_equal(sem_wait(&asked), 0);
+	assert_non_null(strstr(last_words(session), "forming runs: 100 %"));
+	assert_string_equal(strchr(text, '\n'), "\n");
+	stop(session);
+}
+
+static void auto_is_quiet_where_there_is_no_terminal(void **state)
+{
+	const struct session session = start_with_pipe(PROGRESS_AUTO);
+
+	(void)state;
+	assert_string_equal(arrived(session, 1200), "");
+	assert_string_equal(last_words(session), "");
+	stop(session);
+}
+
+static void line_on_a_terminal_is_removed_at_the_end(void **state)
+{
+	const struct session session = start_with_terminal(PROGRESS_AUTO);
+
+	(void)state;
+	assert_string_equal(arrived(session, 300), ""); /* not before a second */
+	arrived(session, GIVE_UP_MS);
+	assert_int_equal(text[0], '\r');
+	assert_non_null(strstr(text, "forming runs: 42 %"));
+	assert_null(strchr(text, '\n'));
+	last_words(session);
+	assert_string_equal(text + strlen(text) - 4, "\r\033[K");
+	stop(session);
+}
+
+static void short_sorts_end_without_delay(void **state)
+{
+	struct progress *progress;
+	const uint64_t begin_ns = clock_now_ns();
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(progress_open(PROGRESS_NEVER, ask, NULL, &progress), 0);
+		progress_close(progress);
+	}
+	assert_true(clock_now_ns() - begin_ns < UINT64_C(5000000000));
+	progress_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sigusr1_prints_the_line_once),
+		cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
+		cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
+		cmocka_unit_test(always_prints_lines_and_how_it_ended),
+		cmocka_unit_test(what_says_that_all_is_done_is_said_once),
+		cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
+		cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
+		cmocka_unit_test(short_sorts_end_without_delay),
+	};
+
+	sem_init(&asked, 0, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
