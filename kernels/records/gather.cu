@@ -1,8 +1,8 @@
 /*
  * gather - the items of sorted elements, in their order, checked on the way
  *
- * The one trip that moves whole items, from anywhere to one place behind the other (gathered.cuh
- * says where). They are staged in shared memory (rows.cuh), and there digests are taken and the
+ * The one trip that moves whole items, from anywhere to one place behind the other (gather_output.cuh
+ * says where). They are staged in shared memory (staged_rows.cuh), and there digests are taken and the
  * keys of neighbours compared, so that both ends see loads and stores that neighbouring threads do
  * side by side, and what is checked is what is written. Three kernels share the work:
  *
@@ -14,13 +14,13 @@
  *	gather_wide	items too long to be staged
  *
  * gather_rows is the general one: a block stages a tile and the item before it, and writes what the
- * output takes of each as one stretch of bytes (stretch.cuh). What has to be looked up for that
+ * output takes of each as one stretch of bytes (packed_store.cuh). What has to be looked up for that
  * makes it slower for short items. Where counts are added up, a last kernel writes them into the
  * items.
  */
-#include "kernels/records/gathered.cuh"
+#include "kernels/records/gather_output.cuh"
 #include "kernels/records/short_rows.cuh"
-#include "kernels/records/stretch.cuh"
+#include "kernels/records/packed_store.cuh"
 
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */

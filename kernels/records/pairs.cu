@@ -9,7 +9,7 @@
  */
 #include "kernels/records/items.cuh"
 #include "kernels/sort/element.cuh"
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 static constexpr unsigned KEY_BITS = 64;
 

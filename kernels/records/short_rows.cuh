@@ -5,7 +5,7 @@
  * warp works alone, at its own pace, on tiles of 32 items:
  *
  *	memory	A, B and C, anywhere
- *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	as rows.cuh says
+ *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	as staged_rows.cuh says
  *	packed	|..AAAAAAAAABBBBBBBBBCCCCCCCCC|				as in the output
  *
  * The lanes load side by side, a unit of 16 bytes each, past the registers. Then each lane moves a
@@ -23,8 +23,8 @@
  */
 #pragma once
 
-#include "kernels/records/gathered.cuh"
-#include "kernels/records/moved_row.cuh"
+#include "kernels/records/gather_output.cuh"
+#include "kernels/records/row_copy.cuh"
 
 template <unsigned THREADS, unsigned BLOCKS, unsigned RUN> struct short_rows_block {
 	static constexpr unsigned n_threads = THREADS;
@@ -73,7 +73,7 @@ static inline bool shape_short_rows(const struct gather_task *task,
 	shape.slot_nbytes = slot_nbytes(n_units);
 	shape.n_loaders = row_loaders(n_units);
 	shape.n_loaded = WARP / shape.n_loaders;
-	/* A unit more: of what is behind the last row, a word is read, too (moved_row.cuh). */
+	/* A unit more: of what is behind the last row, a word is read, too (row_copy.cuh). */
 	shape.packed_at = WARP * shape.slot_nbytes + UNIT;
 	/* And here: the rows begin where units of the output do. */
 	shape.warp_nbytes = shape.packed_at + WARP * shape.nbytes + UNIT;

@@ -24,7 +24,7 @@
 #pragma once
 
 #include "kernels/sort/element.cuh"
-#include "kernels/sort/network.cuh"
+#include "kernels/sort/sorting_network.cuh"
 #include "src/device/co_rank.h"
 
 /* Positions [begin, begin + n) of a tile: n_a values that ascend, then a segment that descends. */

@@ -30,26 +30,26 @@
 
 #include "kernels/sort/merge.cu"
 
-#include "kernels/codes/encode.cu"
+#include "kernels/keys/encode.cu"
 
-#include "kernels/codes/decode.cu"
+#include "kernels/keys/decode.cu"
 
-#include "kernels/codes/unique.cu"
+#include "kernels/keys/unique.cu"
 
-#include "kernels/sort/cut.cu"
+#include "kernels/sort/split.cu"
 
 #include "kernels/records/items.cu"
 
-#include "kernels/records/intake.cu"
+#include "kernels/records/project.cu"
 
-#include "kernels/records/index.cu"
+#include "kernels/records/make_elements.cu"
 
-#include "kernels/records/refine.cu"
+#include "kernels/records/tie_break.cu"
 
-#include "kernels/records/firsts.cu"
+#include "kernels/records/head_flags.cu"
 
 #include "kernels/records/gather.cu"
 
 #include "kernels/records/pairs.cu"
 
-#include "kernels/codes/delta.cu"
+#include "kernels/keys/delta.cu"

@@ -1,5 +1,5 @@
 /*
- * sweep - what the kernels that go through all records once have in common: encode, decode, unique
+ * stream_pass - what the kernels that go through all records once have in common: encode, decode, unique
  *
  * A fixed number of blocks goes through tiles of records. Where writing may hit what another block
  * has yet to read (records that expand or shrink in place), tiles are handed out in order, every

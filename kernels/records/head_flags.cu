@@ -1,12 +1,12 @@
 /*
- * firsts - which sorted elements are the first of those with equal keys, and how many before each
+ * head_flags - which sorted elements are the first of those with equal keys, and how many before each
  *
  * Elements that differ in their part of the key differ; of others the items are looked at, if the
- * key goes further. The answer is a bit for each element and a count for every 32 (ties.cuh), from
+ * key goes further. The answer is a bit for each element and a count for every 32 (tie_flags.cuh), from
  * which gather knows where an item goes.
  */
 #include "kernels/records/items.cuh"
-#include "kernels/records/ties.cuh"
+#include "kernels/records/tie_flags.cuh"
 
 struct firsts_memory {
 	uint32_t *equal, *before; /* a word for each row */

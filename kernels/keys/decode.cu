@@ -4,7 +4,7 @@
  * The element before each tile is copied first (copy_edges): when records take the elements' place,
  * it may be gone when the tile is checked.
  */
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 template <class E> struct decode_memory : sweep_memory {
 	E elements[sweep::n];

@@ -1,5 +1,5 @@
 /*
- * moved_row - a row copied within shared memory, and hashed on the way
+ * row_copy - a row copied within shared memory, and hashed on the way
  *
  * One thread takes a row word by word from where it was staged to where it is packed. Either may be
  * at any address, so a word is cut out of two neighbours as it is read, and put together of two as
@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 /* Four bytes from bit `shift` of two words on, shift <= 24. */
 __device__ __forceinline__ uint32_t cut_word(uint32_t low, uint32_t high, uint32_t shift)

@@ -1,5 +1,5 @@
 /*
- * stretch - rows of shared memory to one stretch of bytes
+ * packed_store - rows of shared memory to one stretch of bytes
  *
  * What the output takes of the rows of a tile that are kept, one behind the other: bytes of one row
  * or of several make a unit that is stored, and neighbouring threads store neighbouring units. Only
@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "kernels/records/rows.cuh"
+#include "kernels/records/staged_rows.cuh"
 
 struct staged_rows : sweep_memory {
 	uint16_t kept[rows::n_rows + 1]; /* places in slots, in the order of the output */

@@ -4,7 +4,7 @@
  * Records as wide as their elements are loaded as they are. Others go through shared memory as
  * bytes, and every thread puts its records together from there.
  */
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 template <class E> struct encode_memory : sweep_memory {
 	alignas(16) unsigned char bytes[sweep::n * sizeof(E) + 4];

@@ -1,11 +1,11 @@
 /*
- * intake - records to the items that stand for them, where these are not the records themselves
+ * project - records to the items that stand for them, where these are not the records themselves
  *
  * An item is put together byte by byte: which piece of the record a byte is from must be looked up
  * anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
-#include "kernels/sweep.cuh"
-#include "kernels/table.cuh"
+#include "kernels/stream_pass.cuh"
+#include "kernels/kernel_args_table.cuh"
 #include "src/device/co_rank.h"
 
 size_t kernel_intake_nbytes(uint32_t n_pieces)

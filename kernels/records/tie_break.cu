@@ -1,5 +1,5 @@
 /*
- * refine - elements that tie in their part of the key are put in order by the rest of it
+ * tie_break - elements that tie in their part of the key are put in order by the rest of it
  *
  * Round by round, eight bytes at a time, and only where there are ties. The tied elements of a list
  * are copied out, each with its group and the next bytes of its item's key:
@@ -16,7 +16,7 @@
  * list ties the host asks how far keys agree, and goes on there.
  */
 #include "kernels/records/items.cuh"
-#include "kernels/records/ties.cuh"
+#include "kernels/records/tie_flags.cuh"
 
 /* In the scratch of ties. */
 struct tie_marks {

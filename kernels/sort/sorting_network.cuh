@@ -1,5 +1,5 @@
 /*
- * network - sorting and merging the elements that one thread holds in registers
+ * sorting_network - sorting and merging the elements that one thread holds in registers
  *
  * Registers cannot be indexed by a variable, so what a thread does to its own elements must be the
  * same for all data: a network of compare-exchange steps, laid out at compile time. For 32-bit

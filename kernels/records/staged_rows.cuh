@@ -1,5 +1,5 @@
 /*
- * rows - items from anywhere in device memory, staged in shared memory
+ * staged_rows - items from anywhere in device memory, staged in shared memory
  *
  * An item is read once, whole, and then looked at several times: for its digest, its key, its
  * neighbour's comparison, and to be written. A block stages a tile of items, each in a slot of its
@@ -17,7 +17,7 @@
 #pragma once
 
 #include "kernels/records/items.cuh"
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 static constexpr unsigned UNIT = 16;
 

@@ -1,5 +1,5 @@
 /*
- * cut - where one splitter cuts sorted slices, and samples to find splitters with
+ * split - where one splitter cuts sorted slices, and samples to find splitters with
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"

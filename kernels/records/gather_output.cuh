@@ -1,5 +1,5 @@
 /*
- * gathered - where an item goes when it is gathered, and what is found out about it
+ * gather_output - where an item goes when it is gathered, and what is found out about it
  *
  * Element i goes to place i, or, if only the first of equal ones are kept, to the number of firsts
  * before it; nowhere from the limit on. An item that is not kept is digested all the same. Counts
@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "kernels/records/rows.cuh"
+#include "kernels/records/staged_rows.cuh"
 
 static constexpr uint32_t NOWHERE = UINT32_MAX;
 

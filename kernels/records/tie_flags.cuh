@@ -1,5 +1,5 @@
 /*
- * ties - which neighbours of a sorted list agree, as bits, and how many do before each
+ * tie_flags - which neighbours of a sorted list agree, as bits, and how many do before each
  *
  * A warp goes through a stretch of 1024 elements, 32 rows of 32, and votes row by row: bit i says
  * that element i agrees with the one before it. Lane r then holds the word of row r, and whatever
@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 static constexpr unsigned STRETCH = WARP * WARP;
 

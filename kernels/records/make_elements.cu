@@ -1,10 +1,10 @@
 /*
- * index - items to elements: the beginning of the key, and the item's number
+ * make_elements - items to elements: the beginning of the key, and the item's number
  *
- * When the bodies are digested too, all of every item is read, so items are staged (rows.cuh).
+ * When the bodies are digested too, all of every item is read, so items are staged (staged_rows.cuh).
  * Else only the keys are looked at, where they are.
  */
-#include "kernels/records/rows.cuh"
+#include "kernels/records/staged_rows.cuh"
 
 struct index_memory : sweep_memory {
 	const unsigned char *from[rows::n_rows];

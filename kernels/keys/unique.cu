@@ -9,7 +9,7 @@
  * Compacting in place is safe because of the same order: a block writes after all before it have
  * published, hence loaded, and never past its own tile. The element before a tile is copied first.
  */
-#include "kernels/sweep.cuh"
+#include "kernels/stream_pass.cuh"
 
 /* Rows of a tile are counted warp by warp: one lane of the first warp for each count. */
 static constexpr unsigned N_COUNTS = sweep::items * sweep::n_warps;
