@@ -6,7 +6,7 @@
  * What a kernel's blocks need is found out by launching it: here is the kernels' own source with
  * its own geometry, and in place of launches a list of them. No GPU is needed, and no compiler for
  * one. With an architecture (75) the list is printed: kernel, threads of a block, and bytes of
- * shared memory; tools/scripts/architectures.py puts registers beside it, which a compiler tells.
+ * shared memory; tools/scripts/check_kernel_resources.py puts registers beside it, which a compiler tells.
  */
 #include "tests/kernels/cuda_on_cpu.h"
 

@@ -19,7 +19,7 @@
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 #include "tests/support/ranks_exchange.h"
-#include "tools/tool/messages_print.h"
+#include "tools/cli/print_diagnostics.h"
 
 static bool is_known(const char *word)
 {

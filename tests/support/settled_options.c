@@ -11,7 +11,7 @@
 #include "src/cli/unsupported_options.h"
 #include "src/options/files0.h"
 #include "src/options/options_finalize.h"
-#include "tools/tool/table_parse.h"
+#include "tools/cli/parse_options.h"
 
 static int take_operands(struct options *options, const struct option_result *given)
 {

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "src/base/diagnostics.h"
 #include "src/cli/exit_status.h"
-#include "tools/tool/messages_print.h"
+#include "tools/cli/print_diagnostics.h"
 #include "tools/bench/bench.h"
 #if HAVE_KERNELS
 #include "tools/bench/bench_kernels.h"

@@ -29,7 +29,7 @@
 #include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_median.h"
-#include "tools/bench/bench_request.h"
+#include "tools/bench/bench_options.h"
 
 enum { MOST_DEPTH = 32 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench_reference.h"
+#include "tools/bench/bench_cub.h"
 
 enum { BLOCK_NBYTES = 1 << 20, WINDOW_LOG2_NBYTES = 23, LONG_LOG2_NBYTES = 30 };
 

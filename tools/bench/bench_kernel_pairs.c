@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench_reference.h"
+#include "tools/bench/bench_cub.h"
 
 enum { PAIR_NBYTES = 16 };
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench_reference.h"
+#include "tools/bench/bench_cub.h"
 
 enum { ELEMENT_NBYTES = 16, KEY_NBYTES = 10, N_SLICES = 16 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench_reference.h"
+#include "tools/bench/bench_cub.h"
 
 struct sort_bench {
 	uint32_t element_nbytes;

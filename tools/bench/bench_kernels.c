@@ -18,8 +18,8 @@
 #include "tools/bench/bench_kernel_pairs.h"
 #include "tools/bench/bench_kernel_records.h"
 #include "tools/bench/bench_kernel_sort.h"
-#include "tools/bench/bench_merge_steps.h"
-#include "tools/bench/bench_reference.h"
+#include "tools/bench/bench_merge_variants.h"
+#include "tools/bench/bench_cub.h"
 #include "tools/bench/bench_splitters.h"
 
 /* Merging k equal runs that lie side by side. */

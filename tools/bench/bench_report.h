@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tools/bench/bench_request.h"
+#include "tools/bench/bench_options.h"
 #include "tools/bench/timed_run.h"
 
 /* One program on one input. */

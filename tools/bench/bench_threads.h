@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tools/bench/bench_request.h"
+#include "tools/bench/bench_options.h"
 
 /*
  * Run `run` for each of n workers, of worker_nbytes each, on a thread of its own; returns the time

@@ -29,7 +29,7 @@
 #include "src/options/files0.h"
 #include "src/options/framing_options.h"
 #include "src/options/file_conflicts.h"
-#include "tools/tool/tool.h"
+#include "tools/cli/tool_main.h"
 #include "src/plan/sort_spec.h"
 
 /* Of the sort benchmark, whose checksum is the sum of zlib's crc32 of each record. */

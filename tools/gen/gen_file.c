@@ -13,7 +13,7 @@
 #include "io/output/output.h"
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
-#include "tools/tool/tool.h"
+#include "tools/cli/tool_main.h"
 
 /* A block stays in a core's second-level cache from making to writing. */
 enum { BLOCK_NBYTES = 512 << 10 };

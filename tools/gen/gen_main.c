@@ -16,7 +16,7 @@
 #include "tools/gen/gen.h"
 #include "tools/gen/gen_file.h"
 #include "tools/gen/gensort.h"
-#include "tools/tool/tool.h"
+#include "tools/cli/tool_main.h"
 
 #define DEFAULT_N_RECORDS UINT64_C(1048576)
 

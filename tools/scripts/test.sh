@@ -22,7 +22,7 @@ cd "$(dirname "$0")/../.." || exit 1
 builds=${1:-build-test}
 passed=0 failed=0 skipped=0
 
-sh tools/scripts/setup.sh test || exit 1
+sh tools/scripts/install_deps.sh test || exit 1
 
 # count RESULT LOG: how many tests of a testlog.json (one object per line) ended so
 count() {
@@ -252,7 +252,7 @@ imitated='cpu_element_form cpu_gather cpu_key cpu_references cpu_sequence foreca
 targets="src/gsort src/libgsort.a tools/gsort-gen tools/gsort-check
 	$(printf 'tests/unit/test_%s ' $imitated)"
 imitate() {
-	sh tools/scripts/aarch64.sh "$builds/aarch64-root" || return
+	sh tools/scripts/setup_aarch64.sh "$builds/aarch64-root" || return
 	compile aarch64 gcc --cross-file "$builds/aarch64-root/cross.ini" "$@"
 }
 linked_here=$linked
@@ -261,7 +261,7 @@ linked=''
 begin aarch64 imitate $plain
 if [ "$clang" = 0 ]; then
 	# shellcheck disable=SC2086
-	CC=clang CXX=clang++ $linked_here sh tools/scripts/elsewhere.sh "$builds/clang" $plain
+	CC=clang CXX=clang++ $linked_here sh tools/scripts/check_reproducible.sh "$builds/clang" $plain
 	case $? in
 	0) passed=$((passed + 1)) ;;
 	77) skipped=$((skipped + 1)) ;;

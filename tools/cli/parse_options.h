@@ -1,0 +1,33 @@
+/*
+ * parse_options - command lines described by a table (src/options/option_table.h)
+ *
+ * What a command line is says src/cli/option_parse.h. An option with an argument that is given
+ * twice with different values is refused, unless its row says that each adds something.
+ */
+#pragma once
+
+#include "src/cli/option_parse.h"
+#include "src/options/option_table.h"
+
+/* The operands of a command line, and bit i of `given` if row i of the table was there. */
+struct option_result {
+	char **operands;
+	unsigned n_operands;
+	uint64_t given;
+};
+
+static inline bool option_is_given(const struct option_result *result, unsigned row)
+{
+	return result->given >> row & 1;
+}
+
+/* The rows, as a command line has them. The table must outlive them. */
+void table_list(const struct option_table *table, struct option_list *ret_options);
+
+/*
+ * Parse the command line into the struct at `target`. argv is permuted: operands last. foreign: as
+ * of option_parse(). Returns 0, a negative errno after fail(), or what a take() returned that
+ * stopped the parsing.
+ */
+int table_parse(const struct option_table *table, const struct foreign_option *foreign, int argc,
+		char **argv, void *target, struct option_result *ret_result);

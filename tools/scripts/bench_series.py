@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""bench_series - measure all that plot_benchmarks.py draws, in one call
+
+usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...] [--threads-size=BYTES] [--rounds=N]
+
+PROGRAMS is a directory with gsort, gsort-gen and gsort-check, and, for the kernels, gsort-bench-kernels, as
+`run_gpu_tests.sh --pack` makes it. Into the directory OUTPUT go files.json, threads.json and kernels.json; those
+of docs/data are replaced by them, and tools/scripts/plot_benchmarks.py draws the pictures. Files to sort go to
+DIRECTORY (default: here). It needs three times the largest size on the disk, and with the sizes that it has by
+default (16 MiB to 8 GiB) less than 4 minutes on 16 processors and a GPU.
+
+Everybody takes turns, round after round, with the input in the page cache and no output there; medians are
+told. Each output is looked at once: gsort's by gsort-check, the others' size. From 2 GiB on there is one
+round of numpy and cupy. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+from series_file import case, write
+
+MIB = 1 << 20
+SIZES = [16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB, 4096 * MIB, 8192 * MIB]
+LARGE = 2048 * MIB
+COMMAND = 'tools/scripts/bench_series.py'
+
+PYTHON = '''
+import numpy, {0} as m
+a = m.asarray(numpy.fromfile('in', dtype=numpy.uint64))
+a.sort()
+(a.get() if hasattr(a, 'get') else a).tofile('out')'''
+
+ROW = re.compile(r'^(\S.*?) +(\d+) B +(\d+) +([\d.]+) ms ')
+
+
+def works(*command):
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def seconds_of(command):
+    pathlib.Path('out').unlink(missing_ok=True)
+    begin = time.monotonic()
+    subprocess.run(command, check=True)
+    return time.monotonic() - begin
+
+
+def make_input(nbytes):
+    subprocess.run(['gsort-gen', '-b', str(nbytes), '-o', 'in'], check=True)
+    with open('in', 'rb') as file:  # into the page cache
+        while file.read(8 * MIB):
+            pass
+
+
+def look_at_output(name, nbytes):
+    if os.path.getsize('out') != nbytes:
+        sys.exit(f'{name}: the output has another size than the input')
+    if name.startswith('gsort') and not (works('gsort-check', 'out') and
+                                         works('gsort-check', '--same', 'in', 'out')):
+        sys.exit(f'{name}: the output is wrong')
+
+
+def measure(commands, nbytes, rounds):
+    """name -> the seconds of each round, of a dict of commands"""
+    times = {name: [] for name in commands}
+    for number in range(rounds):
+        for name, command in commands.items():
+            if number and nbytes >= LARGE and name in ('numpy', 'cupy'):
+                continue
+            times[name].append(seconds_of(command))
+            if not number:
+                look_at_output(name, nbytes)
+    return times
+
+
+def gsort(*options):
+    return ['gsort', *options, 'in', '-o', 'out']
+
+
+def who_is_there():
+    commands = {'cp': ['cp', 'in', 'out']}
+    make_input(MIB)
+    if works(*gsort('--backend=cuda')):
+        commands['gsort, GPU'] = gsort('--backend=cuda')
+    commands['gsort, CPU'] = gsort('--backend=cpu')
+    for module in ('numpy', 'cupy'):
+        if works(sys.executable, '-c', f'import {module}; {module}.zeros(1)'):
+            commands[module] = [sys.executable, '-c', PYTHON.format(module)]
+    return commands
+
+
+def measure_files(options):
+    commands, cases = who_is_there(), []
+    for nbytes in options.sizes:
+        make_input(nbytes)
+        times = measure(commands, nbytes, options.rounds)
+        cases += [case(name, nbytes, seconds) for name, seconds in times.items()]
+    return {'series': 'files', 'data': 'random u64', 'cases': cases}
+
+
+def measure_threads(options):
+    n = [1 << i for i in range(10) if 1 << i <= len(os.sched_getaffinity(0))]
+    nbytes = options.threads_size
+    make_input(nbytes)
+    times = measure({f'gsort {k}': gsort('--backend=cpu', f'--parallel={k}') for k in n}, nbytes, 1)
+    return {'series': 'threads', 'data': 'random u64',
+            'cases': [case('gsort, CPU', nbytes, times[f'gsort {k}'], threads=k) for k in n]}
+
+
+def measure_kernels():
+    """None where they cannot be run. These are medians already."""
+    try:
+        told = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    rows = [found.groups() for found in map(ROW.match, told.stdout.splitlines()) if found]
+    if told.returncode or not rows:
+        return None
+    return {'series': 'kernels', 'data': 'random elements in device memory',
+            'cases': [case(name, int(nbytes) * int(n), [float(ms) / 1000], element_bytes=int(nbytes))
+                      for name, nbytes, n, ms in rows]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('programs', type=pathlib.Path)
+    parser.add_argument('output', type=pathlib.Path)
+    parser.add_argument('--dir', default='.')
+    parser.add_argument('--sizes', type=lambda text: [int(n) for n in text.split(',')], default=SIZES)
+    parser.add_argument('--threads-size', type=int, default=4096 * MIB)
+    parser.add_argument('--rounds', type=int, default=3)
+    options = parser.parse_args()
+    output = options.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    # Libraries are beside the programs where these were packed.
+    for name in ('PATH', 'LD_LIBRARY_PATH'):
+        os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
+    os.chdir(options.dir)
+    try:
+        write(output, measure_files(options), COMMAND)
+        write(output, measure_threads(options), COMMAND)
+    finally:
+        for name in ('in', 'out'):
+            pathlib.Path(name).unlink(missing_ok=True)
+    kernels = measure_kernels()
+    if kernels:
+        write(output, kernels, COMMAND)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""check_kernel_resources - what the kernels take on every GPU that they can be compiled for, and what these have
+
+usage: check_kernel_resources.py NVCC LAUNCHES [ARCHITECTURE]...
+
+NVCC is the toolkit's compiler, LAUNCHES the program tests/kernels/launches, which knows how many threads
+and how much shared memory each kernel is launched with. ARCHITECTUREs are numbers such as 75; by default
+all that the compiler knows. All kernels are compiled for all of these, which takes minutes, so it is no
+test: meson test --benchmark architectures.
+
+Printed are, for each architecture, the kernels that a multiprocessor has room for the fewest of. The
+status is 1 if there is one that could not be launched at all, has not been compiled, or is not known to
+LAUNCHES; spilled registers are told.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Registers of a multiprocessor and of a thread are the same in all. By architecture: KiB of shared memory
+# of a block and of a multiprocessor, and its threads (CUDA C++ Programming Guide, compute capabilities).
+# Of what is not here, the least that any has.
+REGISTERS, REGISTERS_OF_THREAD, THREADS_OF_BLOCK = 65536, 255, 1024
+LIMITS = {
+    75: (64, 64, 1024), 80: (163, 164, 2048), 87: (163, 164, 1536),
+    90: (227, 228, 2048), 100: (227, 228, 2048), 103: (227, 228, 2048), 110: (227, 228, 1536),
+}
+LEAST = (99, 100, 1536)
+
+
+def known_architectures(nvcc):
+    listed = subprocess.run([nvcc, '--list-gpu-arch'], check=True, capture_output=True, text=True)
+    return sorted(int(name.removeprefix('compute_')) for name in listed.stdout.split())
+
+
+def compile_one(nvcc, source, architecture, directory):
+    """name -> registers, bytes of static shared memory, bytes spilled; of each kernel in the file"""
+    made = directory / f'{source.stem}.{architecture}.cubin'
+    command = [nvcc, '-std=c++17', '-O3', '-cubin', '--resource-usage', f'-I{ROOT}',
+               f'-arch=sm_{architecture}', str(source), '-o', str(made)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f'{source}: sm_{architecture}:\n{done.stderr}')
+    made.unlink()
+    used = {}
+    for text in re.split(r"Compiling entry function '", done.stdout + done.stderr)[1:]:
+        name = text[:text.index("'")]
+        registers = re.search(r'Used (\d+) registers', text)
+        shared = re.search(r'(\d+) bytes smem', text)
+        spilled = re.findall(r'(\d+) bytes spill stores', text)
+        used[name] = (int(registers[1]), int(shared[1]) if shared else 0, sum(map(int, spilled)))
+    return used
+
+
+def launches(program, architecture):
+    """name, mangled or a plain one of a kernel that only its file knows -> threads, bytes"""
+    told = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
+    rows = (line.split() for line in told.stdout.splitlines())
+    return {name: (int(threads), int(nbytes)) for name, threads, nbytes in rows}
+
+
+def launch_of(name, known):
+    if name in known:
+        return known[name]
+    inner = [plain for plain in known if f'{len(plain)}{plain}' in name]
+    return known[inner[0]] if inner else None
+
+
+def round_up(n, to):
+    return -(-n // to) * to
+
+
+def blocks_at_once(limits, registers, threads, nbytes):
+    of_block, of_all, most_threads = limits
+    taken = 1024 if of_all > 64 else 0  # of each block, by the system
+    if registers > REGISTERS_OF_THREAD or threads > THREADS_OF_BLOCK or nbytes > of_block << 10:
+        return 0
+    warps = round_up(threads, 32) // 32
+    return min(REGISTERS // (warps * round_up(registers * 32, 256)), most_threads // round_up(threads, 32),
+               (of_all << 10) // (nbytes + taken) if nbytes else 32)
+
+
+def judge(architecture, used, known):
+    """The offences of an architecture; prints what it has least room for."""
+    limits, offences, rows = LIMITS.get(architecture, LEAST), [], []
+    for name, (registers, static, spilled) in used.items():
+        launch = launch_of(name, known)
+        if not launch:
+            if 'any_kernel' not in name:
+                offences.append(f'{name}: nobody has launched it')
+            continue
+        threads, nbytes = launch[0], launch[1] + static
+        blocks = blocks_at_once(limits, registers, threads, nbytes)
+        rows.append((blocks * threads, name, registers, threads, nbytes, blocks))
+        if not blocks:
+            offences.append(f'{name}: {registers} registers x {threads} threads, {nbytes} bytes')
+        if spilled:
+            print(f'sm_{architecture}: {demangled(name)}: {spilled} bytes of registers are spilled')
+    for _, name, registers, threads, nbytes, blocks in sorted(rows)[:4]:
+        print(f'sm_{architecture:<4} {demangled(name):40} {registers:3} registers x {threads:3} threads, '
+              f'{nbytes:6} bytes: {blocks} blocks')
+    print(f'sm_{architecture:<4} {len(rows)} kernels', flush=True)
+    return [f'sm_{architecture}: {offence}' for offence in offences]
+
+
+def demangled(name):
+    plain = subprocess.run(['c++filt', name], capture_output=True, text=True).stdout.strip() or name
+    return re.sub(r'^void |\(.*|.*::', '', plain)
+
+
+def main():
+    nvcc, program, *wanted = sys.argv[1:]
+    sources = sorted((ROOT / 'kernels').rglob('*.cu'))
+    offences = []
+    with tempfile.TemporaryDirectory() as temporary, \
+            concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for architecture in map(int, wanted or known_architectures(nvcc)):
+            parts = pool.map(lambda source: compile_one(nvcc, source, architecture, pathlib.Path(temporary)),
+                             sources)
+            used = {name: use for part in parts for name, use in part.items()}
+            offences += judge(architecture, used, launches(program, architecture))
+    print('\n'.join(offences))
+    return bool(offences)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

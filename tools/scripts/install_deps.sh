@@ -1,0 +1,83 @@
+#!/bin/sh
+# install_deps - install what gsort is built from, on Debian, Fedora, Arch or Alpine
+#
+# usage: sh tools/scripts/install_deps.sh [test]
+#
+# Only packages that are missing are installed; when none is, nothing is done and no rights are
+# needed. With "test", what only the tests need comes as well.
+#
+# Debian 12 is what it is tried on, each time that the tests run. The other lists are what those
+# systems call the same things.
+set -eu
+
+# What builds it, and what the tests need beside that.
+debian='meson ninja-build pkg-config gcc g++
+	libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev liburing-dev libhwy-dev'
+debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mandoc zsh fish
+	python3-numpy libopenmpi-dev openmpi-bin libmpich-dev mpich'
+debian_test_amd64='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
+
+fedora='meson ninja-build pkgconf-pkg-config gcc gcc-c++
+	xxhash-devel libzstd-devel zlib-devel jansson-devel liburing-devel highway-devel'
+fedora_test='clang libcmocka-devel acl strace /usr/bin/xxd qemu-user musl-gcc pandoc mandoc
+	zsh fish python3-numpy openmpi-devel mpich-devel'
+
+arch='meson ninja pkgconf gcc xxhash zstd zlib jansson liburing highway'
+arch_test='clang cmocka acl strace xxd qemu-user musl pandoc-cli mandoc zsh fish python-numpy
+	openmpi'
+
+# The tests compare with GNU sort.
+alpine='meson samurai pkgconf gcc g++ musl-dev linux-headers
+	xxhash-dev zstd-dev zlib-dev jansson-dev liburing-dev highway-dev'
+alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64 pandoc mandoc bash zsh fish
+	coreutils diffutils findutils gawk grep sed util-linux python3 py3-numpy openmpi-dev'
+
+if command -v apt-get >/dev/null; then
+	packages=$debian
+	packages_test=$debian_test
+	[ "$(dpkg --print-architecture)" != amd64 ] ||
+		packages_test="$packages_test $debian_test_amd64"
+	is_installed() {
+		dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
+	}
+	install() {
+		$as_root apt-get update -qq &&
+			DEBIAN_FRONTEND=noninteractive $as_root \
+				apt-get install -qq -y --no-install-recommends "$@"
+	}
+elif command -v dnf >/dev/null; then
+	packages=$fedora packages_test=$fedora_test
+	is_installed() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
+	install() { $as_root dnf install -q -y "$@"; }
+elif command -v pacman >/dev/null; then
+	packages=$arch packages_test=$arch_test
+	is_installed() { pacman -T "$1" >/dev/null; }
+	# A system that is not up to date is not one that packages are made for.
+	install() { $as_root pacman -Syu --needed --noconfirm "$@"; }
+elif command -v apk >/dev/null; then
+	packages=$alpine packages_test=$alpine_test
+	is_installed() { apk info -q -e "$1"; }
+	install() { $as_root apk add -q "$@"; }
+else
+	echo "install_deps.sh: this system is not known here; README.md says what is needed" >&2
+	exit 1
+fi
+[ "${1:-}" != test ] || packages="$packages $packages_test"
+
+missing=
+for package in $packages; do
+	is_installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo >/dev/null || {
+		echo "install_deps.sh: become root, or install sudo, to install:$missing" >&2
+		exit 1
+	}
+	as_root=sudo
+fi
+# $missing is a list of words.
+# shellcheck disable=SC2086
+install $missing

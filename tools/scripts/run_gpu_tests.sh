@@ -1,0 +1,121 @@
+#!/bin/sh
+# run_gpu_tests.sh - test and time the CUDA back end on a machine that has a GPU but no build tools
+#
+# usage: run_gpu_tests.sh FOLDER [bench]
+#
+# FOLDER holds what `run_gpu_tests.sh --pack BUILD FOLDER` has put there on the machine that builds: the
+# programs, scripts of tests/cli, and the libraries that they need besides the driver.
+#
+# All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
+# they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
+# FAULTS=--all has every call of CUDA's runtime fail, not some; compute-sanitizer is cut off after
+# SANITIZER_SECONDS (120). What docs/pictures show is measured
+# by FOLDER/series.py.
+set -eu
+
+kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
+	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
+programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
+	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
+	tools/gsort-check tools/gsort-bench-kernels"
+
+pack() {
+	build=$1 folder=$2 source=$(dirname "$0")/../..
+	mkdir -p "$folder/cli"
+	for program in $programs; do
+		cp "$build/$program" "$folder"
+		ldd "$build/$program" |
+			awk '/lib(cmocka|hwy|zstd|xxhash|uring|z\.|jansson)/ { print $3 }'
+	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
+	cp "$source"/tests/cli/*.sh "$folder/cli"
+	cp "$0" "$source"/tools/scripts/series.py "$source"/tools/scripts/devices.py \
+		"$source"/tools/scripts/series_file.py "$folder"
+	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
+}
+
+# job NAME SECONDS COMMAND...: in the background.
+job() {
+	name=$1 seconds=$2
+	shift 2
+	(
+		began=$(date +%s) status=0
+		timeout "$seconds" "$@" > "$logs/$name.log" 2>&1 || status=$?
+		echo "$name: status $status after $(($(date +%s) - began)) s"
+		echo "$status" > "$logs/$name.status"
+	) &
+}
+
+cli_script() {
+	job "$1" 400 sh "$folder/cli/$1.sh"
+}
+
+# gpu_script N NAME: on that GPU, the others unseen: a process then starts in half of the time.
+gpu_script() {
+	CUDA_VISIBLE_DEVICES=$1 cli_script "$2"
+}
+
+# What is too slow under compute-sanitizer is cut off, which is no failure.
+sanitized() {
+	job "$1-$2" 200 sh -c '
+		timeout "${SANITIZER_SECONDS:-120}" \
+			compute-sanitizer --tool "$1" --error-exitcode 1 "$2"
+		status=$?
+		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
+}
+
+# Wait for the jobs, and show what they have said last.
+finish_jobs() {
+	wait
+	for log in "$logs"/*.log; do
+		job_name=$(basename "$log" .log)
+		case $job_name in
+		*-memcheck | *-racecheck) summary=$(grep 'SUMMARY' "$log" || tail -3 "$log") ;;
+		*) summary=$(tail -12 "$log") ;;
+		esac
+		printf -- '--- %s\n%s\n' "$job_name" "$summary"
+		[ "$(cat "$logs/$job_name.status")" -eq 0 ] || failed="$failed $job_name"
+		mv "$log" "$logs/$job_name.status" "$logs/done"
+	done
+}
+
+if [ "$1" = --pack ]; then
+	pack "$2" "$3"
+	exit
+fi
+
+folder=$(cd "$1" && pwd)
+logs=$folder/logs
+failed=
+mkdir -p "$logs/done"
+export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$folder:$PATH"
+export GSORT="$folder/gsort" GSORT_GEN="$folder/gsort-gen" KEY_LINES="$folder/key_lines"
+export TAKE_GPU_MEMORY="$folder/take_gpu_memory" CUDA_FAULTS="$folder/sort_under_cuda_faults"
+export GSORT_BACKENDS='cpu cuda' GSORT_SECONDS="${GSORT_SECONDS:-60}"
+
+for program in $kernels; do
+	program=$(basename "$program")
+	job "$program" 120 "$folder/$program"
+	KERNEL_TESTS=short sanitized "$program" memcheck
+	KERNEL_TESTS=short sanitized "$program" racecheck
+done
+job check_backend 250 "$folder/check_backend" cuda
+job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
+last=$(($(nvidia-smi -L | grep -c '^GPU ') - 1))
+gpu_script 0 backends
+gpu_script $last backend_records
+gpu_script $last random
+gpu_script 0 records
+cli_script gpu_devices
+finish_jobs
+cli_script gpu_faults
+finish_jobs
+echo "failed:${failed:- none}"
+if [ "${2:-}" = bench ]; then
+	for bench in sort merge merge-steps splitters delta pairs records; do
+		echo "== $bench"
+		timeout 120 "$folder/gsort-bench-kernels" "$bench" --runs=5
+	done
+	echo "== distributions"
+	timeout 120 "$folder/gsort-bench-kernels" distributions --runs=3 --element=8
+fi
+[ -z "$failed" ]
