@@ -14,7 +14,7 @@
 #include "tests/backend/bench.h"
 #include "tests/backend/check.h"
 #include "tests/support/elements.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 enum { EXIT_SKIPPED = 77 };
 

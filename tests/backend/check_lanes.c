@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/backend/check.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 #include "tools/gen/gen.h"
 
 enum { N_CHAINED = 4, CHAINED_RECORDS = 200000 };

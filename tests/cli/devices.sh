@@ -1,7 +1,7 @@
 #!/bin/sh
 # devices - two devices, which are imitated, give the same bytes as the CPU, whatever is asked for
 #
-# Their memories must not mix (tests/support/owned_memory.h). What pick.sh says makes it longer, or
+# Their memories must not mix (tests/support/separate_memory_backend.h). What random_config.sh says makes it longer, or
 # repeats it.
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/pick.sh"

@@ -2,7 +2,7 @@
 # gpu_faults - a GPU that is not there, has no memory, or breaks while it sorts
 #
 # Skipped (77) where there is no GPU. TAKE_GPU_MEMORY and CUDA_FAULTS say where two more programs
-# are: tests/kernels/take_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
+# are: tests/kernels/hold_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
 . "$(dirname "$0")/prelude.sh"
 . "$(dirname "$0")/agree.sh"
 

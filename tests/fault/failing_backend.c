@@ -1,5 +1,5 @@
 /*
- * failing_backend - the CPU back end, whose every call passes a fault point (see points.h)
+ * failing_backend - the CPU back end, whose every call passes a fault point (see fault_points.h)
  *
  * A call that fails does so as a GPU's would: an allocation for want of memory says nothing and
  * returns -ENOMEM; everything else is a GPU error, which is -EIO after a message. Waiting for a
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "tests/fault/points.h"
-#include "tests/support/owned_memory.h"
+#include "tests/fault/fault_points.h"
+#include "tests/support/separate_memory_backend.h"
 
 /* Device memory that a device of the shape "apart" says it has without --device-memory. */
 enum { APART_MEMORY_NBYTES = 64 << 20 };

@@ -5,7 +5,7 @@
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
- * After SQLite's habit: for each way to run gsort (scene.h) and each fault point (points.h) the
+ * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point (fault_points.h) the
  * calls that pass it are counted in a run without a fault. Then it is run again with the first of
  * them failing, with the second, and so on; once and from then on; for each errno that the system
  * may give there. By default n is the first, the last and one at random (or only that), and the
@@ -28,8 +28,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/fault/kinds.h"
-#include "tests/fault/scene.h"
+#include "tests/fault/fault_kinds.h"
+#include "tests/fault/test_dir.h"
 
 static struct {
 	/* From the arguments. */

@@ -2,8 +2,8 @@
  * trial - one run of gsort, and what it must come to (see trial.h)
  */
 #include "tests/fault/trial.h"
-#include "tests/fault/parts.h"
-#include "tests/support/messages_heard.h"
+#include "tests/fault/part_files_check.h"
+#include "tests/support/captured_messages.h"
 
 #include <stdarg.h>
 #include <stdio.h>

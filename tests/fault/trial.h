@@ -6,11 +6,11 @@
  *	both		no file, descriptor, thread, mapping or device memory left behind
  *
  * But a checkpoint is left by a run that is refused, and what cannot be removed, which a warning
- * names; what another run makes of them is judged too (scene.c).
+ * names; what another run makes of them is judged too (test_dir.c).
  */
 #pragma once
 
-#include "tests/fault/modes.h"
+#include "tests/fault/sort_scenarios.h"
 
 /* What a run must come to. */
 enum demand {

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/messages_heard.h"
-#include "tests/support/settled_options.h"
+#include "tests/support/captured_messages.h"
+#include "tests/support/final_options.h"
 
 enum { MOST_WORDS = 32 };
 

@@ -17,7 +17,7 @@
 #include "io/codec/zst_reader.h"
 #include "io/codec/zst_stream.h"
 #include "src/record/delta_pack.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 enum { MOST_CONTENT_NBYTES = 1 << 20 };
 

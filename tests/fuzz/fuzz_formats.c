@@ -12,7 +12,7 @@
 #include "io/codec/zst_frame.h"
 #include "io/input/format_detect.h"
 #include "io/header/npy.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 enum { IS_PIPE = 1, IS_CONTENT = 2, IS_UNTYPED = 4, HAS_HEADER = 8 };
 

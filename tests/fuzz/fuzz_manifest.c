@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/checkpoint/manifest_records.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 static void check(bool holds)
 {

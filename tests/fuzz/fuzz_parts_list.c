@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "io/input/part_manifest.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 static void check(bool holds)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # devices - ranks of a machine share its devices, and write the same with and without
 #
-# There are two, which are imitated (tests/cli/gsort_apart.c); GSORT_MPI_APART has them.
+# There are two, which are imitated (tests/cli/gsort_two_devices.c); GSORT_MPI_APART has them.
 . "$(dirname "$0")/ranks.sh"
 
 GSORT_MPI=$GSORT_MPI_APART

@@ -21,7 +21,7 @@
 #include "io/file/file.h"
 #include "src/cli/process_setup.h"
 #include "src/lib/signal_hooks.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 extern struct io_faults {
 	size_t most_nbytes;       /* that a transfer moves; 0: all */

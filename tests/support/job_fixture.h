@@ -18,7 +18,7 @@
 #include "src/plan/job.h"
 #include "src/run/run_list.h"
 #include "tests/support/io_fixture.h"
-#include "tests/support/owned_memory.h"
+#include "tests/support/separate_memory_backend.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "src/options/options.h"
-#include "tests/support/messages_heard.h"
-#include "tests/support/settled_options.h"
+#include "tests/support/captured_messages.h"
+#include "tests/support/final_options.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

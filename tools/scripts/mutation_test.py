@@ -17,7 +17,7 @@
 # fails must also be seen to pass without a mutant, and what runs the programs or did not end must
 # do so twice: a busy machine kills nothing. A mutant that compiles to the same object file is
 # equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
-# tests/mutants.txt with the reason: equivalents are not counted either, nor are those that only
+# tests/mutation_survivors.txt with the reason: equivalents are not counted either, nor are those that only
 # change how long it takes; accepted survivors are, but apart from new ones.
 #
 # Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
@@ -43,7 +43,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-REVIEWED = os.path.join(TOP, 'tests', 'mutants.txt')
+REVIEWED = os.path.join(TOP, 'tests', 'mutation_survivors.txt')
 SOURCES = ('io', 'kernels', 'src')
 SUITES = 'unit,kernels,library,fault,cli'
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tests/support/gate.h"
+#include "tests/support/thread_gate.h"
 
 #include <cmocka.h>
 

@@ -2,7 +2,7 @@
  * test_size - sizes are parsed as GNU sort parses them, and mistakes are told apart
  */
 #include "src/base/size.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <errno.h>
 #include <setjmp.h>

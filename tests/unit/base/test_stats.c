@@ -4,7 +4,7 @@
 #include "src/base/diagnostics.h"
 #include "src/report/format_numbers.h"
 #include "src/report/stats_report.h"
-#include "tests/support/captured.h"
+#include "tests/support/capture_output.h"
 
 #include <errno.h>
 #include <pthread.h>

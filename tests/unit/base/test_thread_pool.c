@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/gate.h"
+#include "tests/support/thread_gate.h"
 
 enum { N_PARTS = 1000 };
 

@@ -2,7 +2,7 @@
  * test_trace - the file is JSON that a trace viewer takes, however long the sort is
  */
 #include "src/base/trace.h"
-#include "tests/support/captured.h"
+#include "tests/support/capture_output.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  */
 #include "src/check/order_check.h"
 #include "src/check/verify.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  */
 #include "src/checkpoint/input_check.h"
 
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 #include "tests/support/record_fixture.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@
 
 #include "src/comm/transport_single.h"
 #include "src/comm/message_header.h"
-#include "tests/support/messages_heard.h"
-#include "tests/support/ranks_double.h"
+#include "tests/support/captured_messages.h"
+#include "tests/support/fake_ranks.h"
 #include "tests/support/ranks_exchange.h"
 
 #include <cmocka.h>

@@ -12,7 +12,7 @@
 
 #include "src/comm/message_header.h"
 #include "src/comm/transport.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h>
 

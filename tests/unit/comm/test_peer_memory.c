@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "tests/support/ranks_double.h"
+#include "tests/support/fake_ranks.h"
 
 #include <cmocka.h>
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "src/base/phase_progress.h"
-#include "tests/support/ranks_double.h"
+#include "tests/support/fake_ranks.h"
 
 #include <cmocka.h>
 

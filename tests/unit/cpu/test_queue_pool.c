@@ -15,8 +15,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
-#include "tests/support/gate.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/thread_gate.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h>
 

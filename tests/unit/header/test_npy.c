@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

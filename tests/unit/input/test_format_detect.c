@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "io/input/format_detect.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

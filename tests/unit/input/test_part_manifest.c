@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "tests/support/ranks_double.h"
+#include "tests/support/fake_ranks.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

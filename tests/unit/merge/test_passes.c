@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "tests/support/job_fixture.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 static struct ledger in_passes;
 

@@ -12,7 +12,7 @@
 #include "io/spill/run_format.h"
 #include "src/base/size.h"
 #include "src/report/explain.h"
-#include "tests/support/captured.h"
+#include "tests/support/capture_output.h"
 
 #include <cmocka.h>
 

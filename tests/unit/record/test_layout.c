@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "tests/support/key_lists.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 #include "tests/support/record_fixture.h"
 
 /* A NaN, by the number of bits of the fraction; bytes: most significant first */

@@ -3,8 +3,8 @@
  */
 #include "io/file/file.h"
 #include "src/report/report_file.h"
-#include "tests/support/captured.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/capture_output.h"
+#include "tests/support/captured_messages.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -24,7 +24,7 @@
 #include "src/comm/tags.h"
 #include "src/sort/rank_stats.h"
 #include "tests/support/io_fixture.h"
-#include "tests/support/ranks_double.h"
+#include "tests/support/fake_ranks.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

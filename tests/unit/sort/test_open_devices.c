@@ -12,8 +12,8 @@
 
 #include "src/base/diagnostics.h"
 #include "tests/support/io_fixture.h"
-#include "tests/support/messages_heard.h"
-#include "tests/support/owned_memory.h"
+#include "tests/support/captured_messages.h"
+#include "tests/support/separate_memory_backend.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

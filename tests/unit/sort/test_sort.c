@@ -10,7 +10,7 @@
 #include "src/base/diagnostics.h"
 #include "src/sort/setup_internal.h"
 #include "tests/support/io_fixture.h"
-#include "tests/support/messages_heard.h"
+#include "tests/support/captured_messages.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

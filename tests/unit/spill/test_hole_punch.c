@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "tests/support/gate.h"
+#include "tests/support/thread_gate.h"
 
 #include <cmocka.h> /* last: it makes a macro of fail */
 

@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "src/base/thread.h"
-#include "tests/support/gate.h"
+#include "tests/support/thread_gate.h"
 #include "tests/support/spill_fixture.h"
 
 static struct spill *open_spill(const char *const *directories, size_t n, uint64_t limit_nbytes)

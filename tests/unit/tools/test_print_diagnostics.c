@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "tests/support/captured.h"
+#include "tests/support/capture_output.h"
 
 #include <cmocka.h>
 #undef fail /* cmocka's: here it is the one that is printed */

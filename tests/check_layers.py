@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""check_layers - every include points down, and every folder is one that a reader can take in
+
+usage: check_layers.py SOURCE_ROOT
+
+The order of the folders stands in meson.build, once: a file may include what is in its own folder and in
+those above it in that list; a folder that is not in the list belongs to the listed folder that holds it.
+docs/design.md shows the same folders in the same order. tools/ and tests/ are front ends: they may
+include anything, and nothing may include them. Nothing but a back end knows what is inside of one, and the command line
+knows nothing but itself and the header of the library.
+An offence is a line.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+MOST_MODULES = 25
+SOURCES = {'.c', '.h', '.cc', '.cu', '.cuh', '.inc'}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+GENERATED = {'config.h'}
+FRONT_ENDS = ('tools', 'tests')
+# The program is a client of its library: it knows what anybody can know.
+CLIENT = 'src/cli'
+CLIENT_KNOWS = ('src/cli', 'include')
+# What sorts: it is reached through src/device/backend.h, and what verifies shares no code with it.
+BACK_ENDS = ('src/device/cpu', 'src/device/cuda', 'kernels')
+
+
+def ordered_folders(root):
+    text = (root / 'meson.build').read_text()
+    listed = re.search(r'foreach folder : \[(.*?)\]', text, re.S)
+    return re.findall(r"'([^']+)'", listed.group(1))
+
+
+def documented_folders(root):
+    text = (root / 'docs/design.md').read_text()
+    return re.findall(r'^\| `((?:include|src|io|kernels)[a-z0-9_/]*)/` \|', text, re.M)
+
+
+def folder_of(path, folders):
+    """The listed folder that holds the file, or None."""
+    for parent in pathlib.PurePosixPath(path).parents:
+        if str(parent) in folders:
+            return str(parent)
+    return None
+
+
+def includes(root):
+    """file -> the files of ours that it includes"""
+    graph = {}
+    for top in ('include', 'src', 'io', 'kernels', 'tools', 'tests'):
+        for file in sorted((root / top).rglob('*')):
+            if file.suffix in SOURCES:
+                name = file.relative_to(root).as_posix()
+                graph[name] = [i for i in INCLUDE.findall(file.read_text())
+                             if i not in GENERATED]
+    return graph
+
+
+def offending_arrows(graph, folders):
+    rank = {folder: i for i, folder in enumerate(folders)}
+    for name, included in graph.items():
+        here = folder_of(name, folders)
+        if not here and not name.startswith(FRONT_ENDS):
+            yield f'{name}: is in no folder of the list in meson.build'
+            continue
+        for other in included:
+            there = folder_of(other, folders)
+            if other not in graph and not other.startswith('config'):
+                yield f'{name}: includes {other}, which is not written from the root'
+            elif here and not there:
+                yield f'{name}: includes {other}, which is a front end'
+            elif here and there in BACK_ENDS and here not in BACK_ENDS:
+                yield f'{name}: includes {other}, which is inside of a back end'
+            elif here == CLIENT and there not in CLIENT_KNOWS:
+                yield f'{name}: includes {other}, which is not of the library\'s face'
+            elif here and rank[there] > rank[here]:
+                yield f'{name}: includes {other}, which is above it'
+
+
+def circles(graph):
+    """Files that include each other; a file is met again on the path that leads to it."""
+    done, path = set(), []
+
+    def walk(name):
+        if name in path:
+            yield ' -> '.join(path[path.index(name):] + [name])
+        elif name not in done:
+            path.append(name)
+            for other in graph.get(name, []):
+                yield from walk(other)
+            path.pop()
+            done.add(name)
+
+    for name in graph:
+        yield from walk(name)
+
+
+def crowded(graph):
+    modules = collections.defaultdict(set)
+    for name in graph:
+        path = pathlib.PurePosixPath(name)
+        modules[str(path.parent)].add(path.stem)
+    for folder, names in sorted(modules.items()):
+        if len(names) > MOST_MODULES:
+            yield f'{folder}: {len(names)} modules; {MOST_MODULES} can be taken in'
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    folders = ordered_folders(root)
+    graph = includes(root)
+    offences = list(offending_arrows(graph, folders))
+    offences += [f'circle of includes: {circle}' for circle in circles(graph)]
+    offences += crowded(graph)
+    if documented_folders(root) != folders:
+        offences.append('docs/design.md: its folders are not those of meson.build, in that order')
+    print('\n'.join(offences))
+    return 1 if offences else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,33 @@
+#!/bin/sh
+# check_musl_build - the programs' sources compile against another C library than glibc
+#
+# usage: check_musl_build.sh SOURCE_ROOT
+#
+# Only musl's headers are here, and those of other libraries, which are the same for any: so nothing
+# is linked. Without io_uring, Highway and CUDA. Needs musl-gcc.
+set -eu
+cd "$1"
+command -v musl-gcc > /dev/null || {
+	echo 'no musl-gcc: skipped'
+	exit 77
+}
+headers=$(mktemp -d)
+trap 'rm -rf "$headers"' EXIT
+for name in asm asm-generic linux xxhash.h zstd.h zstd_errors.h zlib.h zconf.h jansson.h \
+	jansson_config.h; do
+	for directory in /usr/include /usr/include/"$(gcc -print-multiarch)"; do
+		[ ! -e "$directory/$name" ] || ln -sfn "$directory/$name" "$headers/$name"
+	done
+done
+mkdir "$headers/own"
+cat > "$headers/own/config.h" << END
+#define GSORT_VERSION "0"
+#define GSORT_PROGRAM "gsort"
+#define HAVE_CUDA 0
+#define HAVE_HIGHWAY 0
+#define HAVE_URING 0
+END
+# shellcheck disable=SC2046
+musl-gcc -std=gnu17 -fsyntax-only -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE \
+	-D_FILE_OFFSET_BITS=64 -DHAVE_KERNELS=0 -I. -I"$headers/own" -idirafter "$headers" \
+	$(find io src tools -name '*.c' | grep -v -e /cuda -e /mpi/ -e 'bench_\(device\|kernel\)')

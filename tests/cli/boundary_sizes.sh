@@ -1,0 +1,29 @@
+#!/bin/sh
+# boundary_sizes - around every size at which something begins: a record, a block, a chunk, a spill
+. "$(dirname "$0")/prelude.sh"
+
+# Small ones against GNU sort, in memory and through pipes.
+for n in 0 1 2 3 255 256 257 511 512 513 8191 8192 8193 65537; do
+	for type in u64 b3; do
+		claim "$n records of $type"
+		generate -n $n -t $type --seed=$n -o input
+		oracle $type < input > expected
+		gives expected -t $type input
+		gives expected -t $type -S 1M input
+		"$GSORT" -t $type < input > output 2> stderr || broken "status $? through a pipe"
+		same expected output "through a pipe"
+	done
+done
+
+# Large ones by order and digest. Chunks are powers of two or fractions of -S and of the input.
+for n in 131071 131072 131073 262143 262145 524287 524288 524289 1000003 2097153; do
+	for size in 1M 3M 5000K 64M; do
+		claim "$n records, -S $size"
+		generate -n $n --seed=$n -o input
+		succeeds -S $size input -o output
+		"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
+		"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+	done
+done
+
+finish

@@ -1,0 +1,175 @@
+# common - what every test through the binary begins with; sourced, not run
+#
+# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES, PEAK_MEMORY, PEAK_SPACE REAL_FIGURES and
+# AT_TERMINAL say where the programs are.
+# A test works in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is
+# one line.
+#
+#	claim "old output is untouched"		what the next lines are about
+#	gives EXPECTED ARGUMENT...		these bytes, in silence, and nothing left behind
+#	refuses REGEX ARGUMENT...		one line that says why, status 2, nothing changed
+#
+# A test ends with `finish`.
+set -u
+export LC_ALL=C
+work=$(mktemp -d "${GSORT_TEST_DIR:-${TMPDIR:-/tmp}}/gsort-test.XXXXXX") || exit 99
+trap 'cd /; rm -rf "$work" "$work.broken"' EXIT
+trap 'exit 99' HUP INT TERM
+cd "$work" || exit 99
+mkdir tmp
+export TMPDIR="$work/tmp"
+export PYTHONDONTWRITEBYTECODE=1
+claim=
+
+claim() {
+	claim=$*
+}
+
+# broken WHAT: the claim does not hold. What stands behind a pipe is a process of its own, which
+# could not count for the others.
+broken() {
+	echo "BROKEN: $claim: $*"
+	[ ! -s stderr ] || sed 's/^/	stderr: /' stderr | head -5
+	echo "$claim" >> "$work.broken"
+}
+
+finish() {
+	[ ! -e "$work.broken" ] || echo "$(wc -l < "$work.broken") broken"
+	[ ! -e "$work.broken" ]
+	exit
+}
+
+# run ARGUMENT...: gsort, with standard input as it is; sets $status.
+run() {
+	"$GSORT" "$@" > stdout 2> stderr
+	status=$?
+}
+
+# run_for MILLISECONDS ARGUMENT...: the same, but killed then; sets $moment, too. If that was in
+# time, the status is 137.
+run_for() {
+	moment=$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))
+	shift
+	"$GSORT" "$@" > stdout 2> stderr &
+	process=$!
+	sleep "$moment"
+	kill -9 $process 2> /dev/null
+	wait $process 2> /dev/null
+	status=$?
+}
+
+generate() {
+	"$GSORT_GEN" "$@" || {
+		echo "gsort-gen $* failed"
+		exit 99
+	}
+}
+
+# sorted_lines SPEC [SORT OPTION]... < records: as key_lines.c says; SPEC is its arguments.
+sorted_lines() {
+	sorted_spec=$1
+	shift
+	"$KEY_LINES" $sorted_spec | sort -s -k1,1 "$@"
+}
+
+# column N < lines > bytes
+column() {
+	cut -d' ' -f"$1" | xxd -r -p
+}
+
+# oracle SPEC [SORT OPTION]... < records > sorted
+oracle() {
+	sorted_lines "$@" | column 2
+}
+
+# counted le|be COLUMN < sorted lines > of equal keys, how many, and the first one's column
+counted() {
+	awk -v order="$1" -v column="$2" '
+	function write_count(    hex, digits, i) {
+		hex = sprintf("%016x", n)
+		digits = hex
+		if (order == "le") {
+			digits = ""
+			for (i = 15; i >= 1; i -= 2)
+				digits = digits substr(hex, i, 2)
+		}
+		print digits text
+	}
+	$1 "" == key "" && NR > 1 { n++; next } # as text: 0e1 and 0e2 are no numbers
+	{ if (NR > 1) write_count(); key = $1; n = 1; text = $column }
+	END { if (NR > 0) write_count() }' | xxd -r -p
+}
+
+same() {
+	difference=$(cmp "$1" "$2" 2>&1) || broken "$3: $difference"
+}
+
+# ThreadSanitizer has a file of its own there while a program begins, which a kill then leaves.
+nothing_left() {
+	rm -f tmp/tsan.rodata.*
+	[ -z "$(ls -A tmp)" ] || broken "$1: left behind: $(ls -A tmp)"
+}
+
+# succeeds ARGUMENT...: status 0 and not a word.
+succeeds() {
+	run "$@"
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	[ ! -s stderr ] || broken "gsort $*: not silent"
+	nothing_left "gsort $*"
+}
+
+gives() {
+	gives_expected=$1
+	shift
+	rm -f output
+	succeeds -o output "$@"
+	same "$gives_expected" output "gsort $*"
+}
+
+# one_line REGEX WHAT: standard error is one line of gsort's that matches.
+one_line() {
+	if [ "$(wc -l < stderr)" -ne 1 ] || ! grep -q '^gsort: ' stderr; then
+		broken "$2: not one line of gsort's"
+	elif ! grep -qE -e "$1" stderr; then
+		broken "$2: the message does not match '$1'"
+	fi
+}
+
+refuses() {
+	refuses_regex=$1
+	shift
+	echo 'what was there before' > output
+	cp output before
+	: > stdout
+	: > stderr
+	names_before=$(ls -A)
+	run -o output "$@"
+	[ "$status" -eq 2 ] || broken "gsort $*: status $status, not 2"
+	one_line "$refuses_regex" "gsort $*"
+	[ ! -s stdout ] || broken "gsort $*: wrote to standard output"
+	same before output "gsort $*: the older output"
+	[ "$(ls -A)" = "$names_before" ] || broken "gsort $*: new files"
+	rm -f before output
+	nothing_left "gsort $*"
+}
+
+# says REGEX FILE
+says() {
+	grep -qE -e "$1" "$2" || broken "$2 does not say '$1'"
+}
+
+# is_json FILE: brackets match outside of strings, and there is nothing but one object or array.
+is_json() {
+	awk '
+	{ text = text $0 "\n" }
+	END {
+		gsub(/\\./, "", text)
+		gsub(/"[^"]*"/, "s", text)
+		gsub(/-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null/, "s", text)
+		gsub(/[ \t\n]/, "", text)
+		do {
+			n = gsub(/\{(s:s(,s:s)*)?\}|\[(s(,s)*)?\]/, "s", text)
+		} while (n)
+		exit text != "s"
+	}' "$1" || broken "$1 is not JSON"
+}

@@ -1,0 +1,133 @@
+#!/bin/sh
+# concurrent_changes - inputs and outputs that others change while they are sorted: nothing of theirs is lost
+. "$(dirname "$0")/prelude.sh"
+mkfifo pipe
+
+generate -n 50000 -o first
+generate -n 500000 --seed=2 -o second
+# What is changed within a tick of the clock of files, of up to 10 ms, has no other time for it.
+touch -d 2001-01-01 first second
+
+# while_sorted COMMAND ARGUMENT...: gsort ARGUMENT... with `pipe` as its last input. COMMAND runs
+# when all inputs before that have been read: then so much has gone through the pipe that it cannot
+# be in it any more.
+while_sorted() {
+	command=$1
+	shift
+	"$GSORT" "$@" pipe > stdout 2> stderr &
+	process=$!
+	exec 3> pipe
+	cat second >&3 2> /dev/null
+	eval "$command"
+	exec 3>&-
+	wait $process
+	status=$?
+}
+
+# lost WHAT FILE COMMAND ARGUMENT...: what COMMAND leaves in FILE stays, and the message names it.
+lost() {
+	what=$1
+	file=$2
+	shift 2
+	cp -p first x
+	cp -p second y
+	while_sorted "$@"
+	[ "$status" -eq 2 ] || broken "$what: status $status"
+	one_line "^gsort: $file: " "$what"
+	same expected "$file" "$what"
+	[ ! -e new ] || broken "$what: there is an output"
+	[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "$what: left $(ls -d .gsort-*)"
+	nothing_left "$what"
+}
+
+for memory in 1M 64M; do
+	claim "in place, -S $memory: what was written to the input after it was read is not lost"
+	cat first first > expected
+	lost 'appended to' x 'cat first >> x' -S "$memory" x -o x
+	{
+		echo 1234567
+		tail -c +9 first
+	} > expected
+	lost 'overwritten in place' x 'echo 1234567 | dd of=x conv=notrunc status=none' \
+		-S "$memory" x -o x
+	cp second expected
+	lost 'another file took its name' x 'mv y x' -S "$memory" x -o x
+	: > expected
+	lost 'cut' x ': > x' -S "$memory" x -o x
+done
+
+claim 'an input that is not replaced'
+cat first first > expected
+lost 'appended to' x 'cat first >> x' x -o new
+lost 'appended to, and to standard output' x 'cat first >> x' x
+
+claim 'an output that others have changed, or made, stays as it is'
+cp second expected
+lost 'changed' y 'cat second > y' first -o y
+lost 'another took its name' y 'cp second z; mv z y' first -o y
+lost 'made meanwhile' z 'cp second z' first -o z
+rm z
+
+claim 'one input of many, of which only some are open at a time'
+cp first x
+: > names
+for i in $(seq 40); do
+	cp first "part$i"
+	printf 'part%d\0' "$i" >> names
+done
+printf 'pipe\0' >> names
+"$GSORT" --files0-from=names -o new 2> stderr &
+process=$!
+exec 3> pipe
+cat second >&3
+cat first >> part3
+exec 3>&-
+wait $process
+[ $? -eq 2 ] || broken 'it was sorted'
+one_line '^gsort: part3: changed' 'part3'
+rm -f part* names
+
+claim 'what is done to names and rights of inputs does not matter'
+cat first second > both
+"$GSORT" both -o expected
+for harmless in 'chmod 600 x' 'ln x x2' 'rm x' 'mv x x3; cp second x'; do
+	rm -f x x2 x3 new
+	cp first x
+	while_sorted "$harmless" x -o new
+	[ "$status" -eq 0 ] || broken "$harmless: status $status"
+	same expected new "$harmless"
+done
+
+claim 'standard input that stands behind the beginning of the output'
+cp first x
+(
+	dd bs=80 count=1 of=/dev/null 2> /dev/null
+	run -o x -
+	[ "$status" -eq 2 ] || broken "status $status"
+) < x
+one_line '^gsort: x: standard input stands at byte 80 of it' 'it'
+same first x 'it'
+(
+	dd bs=80 count=1 of=/dev/null 2> /dev/null
+	run -o new -
+	[ "$status" -eq 0 ] || broken "elsewhere: status $status"
+) < x
+
+claim 'what is only looked at, and is changed meanwhile'
+"$GSORT" first second -o sorted
+for change in 'echo 1234567 | dd of=x conv=notrunc status=none' 'cat first >> x'; do
+	"$GSORT" first -o x
+	touch -d 2001-01-01 x
+	"$GSORT_CHECK" --same sorted x pipe > stdout 2> stderr &
+	process=$!
+	exec 3> pipe
+	cat second >&3
+	eval "$change"
+	exec 3>&-
+	wait $process
+	status=$?
+	[ $status -eq 2 ] || broken "$change: status $status"
+	says '^gsort-check: x: changed' stderr
+done
+
+finish

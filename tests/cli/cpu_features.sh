@@ -1,0 +1,59 @@
+#!/bin/sh
+# cpu_features - the same bytes on processors with other vector instructions, or with none
+#
+# Needs qemu-user, which has no AVX-512: that of the machine at hand, if it has it, is in what the
+# others are compared with.
+. "$(dirname "$0")/prelude.sh"
+
+command -v qemu-x86_64 > /dev/null && [ "$(uname -m)" = x86_64 ] || {
+	echo 'no qemu-x86_64: skipped'
+	exit 77
+}
+
+# on MODEL ARGUMENT...: gsort, on such a processor, without what qemu says of it.
+on() {
+	on_model=$1
+	shift
+	qemu-x86_64 -cpu "$on_model" "$GSORT" "$@" > stdout 2> stderr.qemu
+	status=$?
+	grep -v '^qemu-x86_64: warning' stderr.qemu > stderr
+	[ "$status" -eq 0 ] || broken "$on_model: gsort $*: status $status"
+	[ ! -s stderr ] || broken "$on_model: gsort $*: not silent"
+}
+
+# agrees ARGUMENT...: here, and on every model.
+agrees() {
+	succeeds -o expected "$@"
+	for model in qemu64 Nehalem Haswell Skylake-Server; do
+		rm -f output
+		on $model -o output "$@"
+		same expected output "$model: gsort $*"
+	done
+	nothing_left "gsort $*"
+}
+
+claim 'codes of every width'
+generate -t u32 -n 30000 -o u32
+generate -t f64 -d nan -n 30000 -o f64
+generate -t b16 -n 30000 -o b16
+agrees -t u32 u32
+agrees -t f64 f64
+agrees -t b16 b16
+agrees -t b16 -u --compress=delta -S 1M b16 b16 b16
+
+claim 'runs of a merge'
+generate -t u64 -n 200000 -o u64
+agrees -S 1M --compress=none u64
+agrees -S 1M --compress=delta -r u64
+
+claim 'records, by short keys and by long ones'
+generate -R 24 -k 0:u64 -d few -n 20000 -o short
+generate -R 40 -k 4:b30 -n 20000 -o long
+agrees -R 24 -k 0:u64 -k 8:i32:r short
+agrees -R 40 -k 4:b30 -S 1M long
+
+claim 'records that stay where they are'
+generate -R 100 -k 0:b10 -n 20000 -o mapped
+agrees -R 100 -k 0:b10 mapped
+
+finish

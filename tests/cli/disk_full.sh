@@ -1,0 +1,161 @@
+#!/bin/sh
+# disk_full - a disk without space: known before it starts if it can be, and nothing is lost
+#
+# The small disks are file systems in memory, mounted in a namespace of their own.
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000000 -o input
+cp input untouched
+"$GSORT" input -o expected
+echo 'an older output' > older
+mkdir small second
+
+if ! unshare -m mount -t tmpfs -o size=1M none small 2> /dev/null; then
+	echo 'full: skipped: no right to mount a file system'
+	exit 77
+fi
+
+# on OPTIONS ARGUMENT...: gsort where `small` is a file system with these mount options. What is in
+# small/output afterwards is copied to `found`.
+on() {
+	options=$1
+	shift
+	cp older output
+	rm -f found
+	unshare -m sh -c 'mount -t tmpfs -o "$1" none small && shift &&
+		if [ "$1" = --within ]; then cp input small/output; shift; fi && "$@"
+		status=$?
+		[ ! -e small/output ] || cp small/output found
+		[ "$(ls -A small)" = output ] || [ -z "$(ls -A small)" ] || echo litter >&2
+		exit $status' sh "$options" "$@" > stdout 2> stderr
+	echo $? > code # this may be a part of a pipe
+}
+
+# is_full REGEX WHAT: it was refused with a message.
+is_full() {
+	status=$(cat code)
+	[ "$status" -eq 2 ] || broken "$2: status $status"
+	one_line "$1" "$2"
+	same older output "$2: older output"
+	same untouched input "$2: input"
+}
+
+claim 'too little temporary space is known before it starts, and how much is missing'
+for kib in 100 4000; do
+	on size=${kib}k "$GSORT" -S 2M --compress=none -T small input -o output
+	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "$kib KiB"
+done
+
+on size=64M "$GSORT" -S 2M --compress=none --temp-limit=4M -T small input -o output
+is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
+
+claim 'what fits because it shrinks is not refused'
+generate -n 1000000 -d few -o shrinks
+"$GSORT" shrinks -o shrunk
+for mode in auto delta zstd; do
+	on size=4000k "$GSORT" -S 2M --compress=$mode -T small shrinks -o output
+	[ "$(cat code)" -eq 0 ] || broken "$mode: status $(cat code)"
+	same shrunk output $mode
+done
+
+claim 'nor what loses records on its way'
+on size=400k "$GSORT" -S 2M --compress=none -u -T small shrinks -o output
+[ "$(cat code)" -eq 0 ] || broken "-u: status $(cat code)"
+on size=400k "$GSORT" -S 2M --compress=none --limit=10 -T small input -o output
+[ "$(cat code)" -eq 0 ] || broken "--limit: status $(cat code)"
+
+claim 'what could have shrunk and does not is refused after the first run'
+for mode in auto zstd; do
+	on size=4000k "$GSORT" -S 2M --compress=$mode -R 64 -k 0:u64 -T small input -o output
+	is_full '^gsort: small: No space.*does not shrink.* are missing' $mode
+done
+
+claim 'from a pipe it is known when it happens'
+for kib in 100 1000 4000; do
+	cat input | on size=${kib}k "$GSORT" -S 2M --compress=none -T small -o output
+	is_full 'small.*(space|limit)' "$kib KiB"
+done
+
+claim 'a directory that is full is passed over for another'
+cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T second -o output
+[ "$(cat code)" -eq 0 ] || broken "status $(cat code)"
+same expected output 'two directories'
+
+claim 'when all directories are full, they are named'
+cat input | on size=1M "$GSORT" -S 2M --compress=none -T small -T small -o output
+is_full 'small, small' 'twice the same'
+
+claim 'a checkpoint is not told to use -T, which it does not take'
+on size=4M "$GSORT" -S 2M --compress=none --checkpoint=small/ck input -o output
+is_full '^gsort: small/ck: No space.*; use a larger -S, or --checkpoint in another dir' before
+# As much again, and the same command: in one namespace, where the file system stays.
+cp older output
+unshare -m sh -c 'mount -t tmpfs -o size=400k none small
+	set -- "$1" -S 1M --compress=delta --checkpoint=small/ck shrinks -o output
+	"$@"
+	echo $? > code
+	cmp output older || echo changed >&2
+	mount -o remount,size=64M small
+	"$@" 2> again' sh "$GSORT" 2> stderr
+[ "$(cat code)" -eq 2 ] || broken "status $(cat code)"
+says '^gsort: small/ck: No space.*; make room there$' stderr
+says '^gsort: small/ck keeps what is finished: the same command goes on from there$' stderr
+[ "$(wc -l < stderr)" -eq 2 ] || broken 'not two lines'
+says '^gsort: resuming: [1-9][0-9]* runs' again
+same shrunk output 'with more room'
+
+claim "the output's disk is full: at once, half way, at the last block"
+for kib in 4 4000 7808; do
+	on size=${kib}k "$GSORT" -S 64M input -o small/output
+	[ ! -e found ] || broken "$kib KiB: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+	on size=${kib}k "$GSORT" -S 64M - -o small/output < input
+	[ ! -e found ] || broken "$kib KiB, from a file as standard input: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+	cat input | on size=${kib}k "$GSORT" -S 64M - -o small/output
+	[ ! -e found ] || broken "$kib KiB, from a pipe: an output"
+	is_full 'small/output.*No space' "$kib KiB"
+done
+on size=7816k "$GSORT" -S 64M input -o small/output
+[ "$(cat code)" -eq 0 ] || broken "just enough: status $(cat code)"
+same expected found 'just enough'
+
+claim 'a full disk is known before anything is written behind or over what is there'
+on size=4000k sh -c 'cat older > small/output; "$0" -S 64M input >> small/output' "$GSORT"
+is_full '^gsort: standard output: No space.* 8000000 bytes are needed, ' '>>'
+same older found '>>'
+head -c 2000000 input > first
+on size=4000k sh -c 'cat first > small/output; "$0" -S 64M input 1<> small/output' "$GSORT"
+is_full '^gsort: standard output: No space.* 6000000 bytes are needed, ' '1<>'
+same first found '1<>'
+on size=10000k sh -c 'cat older > small/output; "$0" -S 64M input >> small/output' "$GSORT"
+[ "$(cat code)" -eq 0 ] || broken "with room: status $(cat code)"
+cat older expected > appended
+same appended found 'with room'
+
+claim "the disk of an output's parts is full: at once, half way, at the last block"
+for kib in 4 4000 7808; do
+	on size=${kib}k "$GSORT" -S 64M --parts=3 input -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts, $kib KiB"
+	cat input | on size=${kib}k "$GSORT" -S 64M --parts=3 --parts-at=keys - -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts at keys, from a pipe, $kib KiB"
+	on size=${kib}k "$GSORT" -S 64M -u --parts=3 input -o small/output
+	is_full 'small/output.000[0-2].*No space' "parts of unique records, $kib KiB"
+done
+
+claim 'parts have room that runs will give back'
+generate -n 8000000 -o large
+"$GSORT" large -o large.expected
+# Words for the other shell.
+# shellcheck disable=SC2016
+on size=84M sh -c '"$0" -S 16M --compress=none -T small --parts=2 large -o small/output &&
+	cat small/output.0000 small/output.0001 > large.parts && rm small/output.*' "$GSORT"
+[ "$(cat code)" -eq 0 ] || broken "status $(cat code): $(cat stderr)"
+same large.expected large.parts 'parts beside runs'
+
+claim 'no space for the new file beside the input that it would replace'
+on size=12000k --within "$GSORT" -S 64M small/output -o small/output
+is_full 'small/output.*No space' 'in place'
+same untouched found 'in place'
+
+finish

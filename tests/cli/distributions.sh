@@ -1,0 +1,57 @@
+#!/bin/sh
+# distributions - every shape of data, in memory and spilled, gives the bytes of GNU sort
+. "$(dirname "$0")/prelude.sh"
+
+# all_ways TYPE: every way that a sort can go gives what GNU sort makes of `input`.
+all_ways() {
+	sorted_lines "$1" < input > lines
+	column 2 < lines > expected
+	gives expected -t "$1" input
+	gives expected -t "$1" -S 1M input
+	gives expected -t "$1" -S 1M --batch-size=2 input
+	gives expected -t "$1" -S 1M --parallel=1 input
+	awk 'NR == 1 || $1 "" != key "" { print; key = $1 }' lines | column 2 > unique
+	gives unique -t "$1" -u input
+	gives unique -t "$1" -u -S 1M input
+}
+
+# 2 MiB and more: several runs in 1 MiB of memory.
+for dist in random sorted reversed equal two zipf few nearly sawtooth organ gaps nan; do
+	claim "$dist u64"
+	generate -n 270001 -d $dist -o input
+	all_ways u64
+done
+for type in f32be b13 i128; do
+	claim "zipf $type"
+	generate -b 2500000 -t $type -d zipf -o input
+	all_ways $type
+done
+claim "zipf u8" # of 4 bytes each, as elements
+generate -n 700000 -t u8 -d zipf -o input
+all_ways u8
+
+claim 'all bits 0'
+head -c 2500000 /dev/zero > input
+all_ways u64
+
+claim 'all bits 1'
+head -c 2500000 /dev/zero | tr '\0' '\377' > input
+all_ways u64
+
+claim 'one run with all the small keys'
+generate -n 150000 -d sorted -o sorted
+tail -c 600000 sorted > input
+head -c 600000 sorted >> input
+all_ways u64
+
+claim 'runs with disjoint ranges, the last first'
+tail -c 400000 sorted > input
+tail -c 800000 sorted | head -c 400000 >> input
+head -c 400000 sorted >> input
+all_ways u64
+
+claim 'equal in the first 8 bytes'
+generate -n 100000 -t b8 -d random | xxd -p -c8 | sed 's/^/0123456789abcdef/' | xxd -r -p > input
+all_ways b16
+
+finish

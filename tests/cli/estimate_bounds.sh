@@ -1,0 +1,104 @@
+#!/bin/sh
+# estimate_bounds - a sort takes no more temporary space than --explain says, and as many passes
+. "$(dirname "$0")/prelude.sh"
+
+generate -t u8 -b 4M -o u8
+generate -t u64 -b 12M -o u64
+generate -t b3 -b 4M -o b3
+generate -R 24 -k 0:u64 -b 12M -o wide
+generate -R 12 -k 0:u32 -d few -b 8M -o few
+for seed in 1 2 3 4 5; do
+	generate -b 2M --seed=$seed -o unsorted
+	"$GSORT" unsorted -o part$seed
+done
+
+# kept ARGUMENT...: it is not more than that; sets $taken and $passes.
+kept() {
+	rm -rf output checkpoint
+	"$GSORT" --explain "$@" -o output > plan || broken "gsort --explain $*: status $?"
+	run "$@" -o output --stats-json=stats
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	taken=$(sed -n 's/.*"peak_temporary_bytes": *\([0-9]*\).*/\1/p' stats)
+	passes=$(sed -n 's/.*"passes": *\([0-9]*\).*/\1/p' stats)
+	awk -v taken="$taken" '
+	BEGIN { unit["B"] = 1; unit["KiB"] = 2 ^ 10; unit["MiB"] = 2 ^ 20; unit["GiB"] = 2 ^ 30 }
+	/^temporary space/ { found = 1; good = $3 * unit[$4] >= taken }
+	END { exit !(found && good) }' plan || broken \
+		"gsort $*: $taken bytes taken, promised: $(grep 'temporary space' plan)"
+}
+
+# passes N: it was that many, and they were foretold.
+foretold() {
+	[ "$passes" -eq "$1" ] || broken "$passes passes, not $1"
+	says "^merge passes  *$1\$" plan
+}
+
+claim 'what is stored of a record counts, not what it is in the input'
+kept -S 1M -t u8 --index u8
+[ "$taken" -gt 20000000 ] || broken "only $taken bytes taken"
+kept -S 1M -t u8 --index --compress=none u8
+kept -S 1M -t b3 --index b3
+kept -S 2M -R 24 -k 0:u64 --index wide
+kept -S 2M -R 24 -k 0:u64 --keys-only --compress=none wide
+kept -S 2M -R 24 -k 0:u64 -u --count wide
+
+claim 'types and codecs'
+kept -S 1M -t u8 u8
+kept -S 1M -t b3 b3
+kept -S 2M -R 24 -k 0:u64 --compress=none wide
+for mode in none auto delta zstd; do
+	kept -S 2M --compress=$mode u64
+done
+
+claim 'of what is left out nothing is stored'
+kept -S 2M -u u64
+kept -S 1M -R 12 -k 0:u32 -u few
+kept -S 2M --limit=1000 u64
+kept -S 8M --limit=200000 --compress=none u64
+foretold 1
+[ "$taken" -gt 4000000 ] || broken "only $taken bytes taken"
+kept -S 8M --limit=300000 --compress=none -t u8 --index u8
+kept -S 1M --limit=20000 --batch-size=2 --compress=none u64
+
+claim 'passes are counted as what they are, and take space, too'
+kept -S 1M --batch-size=2 --compress=none u64
+[ "$passes" -gt 3 ] || broken "$passes passes"
+says "^merge passes  *$passes\$" plan
+kept -S 1M --batch-size=4 u64
+kept -m -S 1M part1 part2 part3 part4 part5
+foretold 1
+kept -m -S 1M --batch-size=3 --compress=none part1 part2 part3 part4 part5
+foretold 2
+kept -m -S 1M --batch-size=2 part1 part2 part3 part4 part5
+foretold 3
+kept -S 64M u64
+foretold 1
+for n in 1 2 3 4 5; do
+	rm -f pipe$n
+	mkfifo pipe$n
+done
+"$GSORT" --explain -m --assume-size=10M -S 1M pipe1 pipe2 pipe3 pipe4 pipe5 > plan
+says '^temporary space  *1[0-9.]* MiB$' plan
+
+claim 'a number that stands in front of what -u leaves is that of a run'
+{
+	printf '\223NUMPY\001\000\166\000'
+	printf '%-117s\n' "{'descr': '<u8', 'fortran_order': False, 'shape': (1572864,), }"
+	cat u64
+} > u64.npy
+kept -S 64M --compress=none u64.npy
+[ "$taken" -eq 0 ] || broken "$taken bytes taken"
+kept -S 64M --compress=none -u --zstd u64.npy
+foretold 2
+[ "$taken" -gt 12000000 ] || broken "only $taken bytes taken"
+kept -S 4M -u --zstd u64.npy
+foretold "$passes"
+kept -S 1M -u --zstd --compress=none --batch-size=2 u64.npy
+kept -S 1M -u --count --limit=100000 --zstd u64.npy
+
+claim 'a checkpoint keeps what has been merged for a while'
+kept -S 1M --checkpoint=checkpoint --compress=none u64
+kept -S 1M --checkpoint=checkpoint --batch-size=3 u64
+kept -S 1M --checkpoint=checkpoint -u u64
+
+finish

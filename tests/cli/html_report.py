@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""html_report - is that a page of HTML that stands by itself, and does it say what the statistics say?
+
+usage: html_report.py PAGE STATS
+"""
+import html.parser
+import json
+import re
+import sys
+
+import claims
+from claims import claim
+
+VOID = {'meta', 'br', 'hr', 'col', 'link', 'img', 'input'}
+
+
+class Page(html.parser.HTMLParser):
+    """What is in it; what is not closed in order is said at once."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.headings, self.text = [], [], [], ''
+        self.ids, self.references = [], []
+        self.pictures, self.tables = [], []
+        self.declarations = []
+
+    def handle_decl(self, declaration):
+        self.declarations.append(declaration)
+
+    def handle_starttag(self, name, attributes):
+        attributes = dict(attributes)
+        self.elements.append((name, attributes))
+        if 'id' in attributes:
+            self.ids.append(attributes['id'])
+        for key in ('aria-labelledby', 'aria-describedby'):
+            self.references += attributes.get(key, '').split()
+        if attributes.get('href', '').startswith('#'):
+            self.references.append(attributes['href'][1:])
+        if name == 'svg':
+            self.pictures.append(set())
+        if name == 'table':
+            self.tables.append(set())
+        if self.pictures and 'svg' in self.open:
+            self.pictures[-1].add(name)
+        if self.tables and 'table' in self.open:
+            self.tables[-1].add(name)
+        if re.fullmatch('h[1-6]', name):
+            self.headings.append(int(name[1]))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        if not self.open or self.open.pop() != name:
+            claim(False, f'</{name}> at {self.getpos()} closes nothing that is open')
+
+    def handle_data(self, text):
+        if 'style' not in self.open:
+            self.text += text
+
+
+def check_structure(page):
+    claim(not page.open, f'never closed: {page.open}')
+    claim(page.declarations == ['DOCTYPE html'], 'a doctype')
+    names = [name for name, _ in page.elements]
+    claim(names[0] == 'html' and page.elements[0][1].get('lang') == 'en', 'a language')
+    claim(names.count('title') > 1 and names.count('main') == 1, 'a title, and one main part')
+    claim(len(set(page.ids)) == len(page.ids), 'an id is there twice')
+    claim(set(page.references) <= set(page.ids),
+          f'leads nowhere: {set(page.references) - set(page.ids)}')
+    claim(page.headings[0] == 1 and page.headings.count(1) == 1, 'one first heading')
+    claim(all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])),
+          f'a heading is left out: {page.headings}')
+
+
+def check_pictures(page):
+    for name, attributes in page.elements:
+        if name == 'svg':
+            claim(attributes.get('role') == 'img' and 'aria-labelledby' in attributes,
+                  f'a picture that nobody hears of: {attributes}')
+        if name == 'figure':
+            claim('tabindex' in attributes and 'aria-label' in attributes,
+                  'a figure that cannot be scrolled by keys')
+        if name == 'th':
+            claim('scope' in attributes, 'a heading of nobody knows what')
+        claim(not any(key.startswith('on') for key in attributes), f'a script: {attributes}')
+    for inside in page.pictures:
+        claim({'title', 'desc'} <= inside, 'a picture without a title and a description')
+    for inside in page.tables:
+        claim({'caption', 'thead', 'tbody', 'th'} <= inside, 'a table without a caption or heads')
+    claim(len(page.tables) >= len(page.pictures), 'a picture without a table')
+
+
+def check_alone(page, text):
+    names = {name for name, _ in page.elements}
+    claim(not names & {'script', 'link', 'img', 'iframe', 'object', 'image', 'use'},
+          f'something that is loaded: {names}')
+    claim(not re.search(r'https?:|url\(|@import|src=', text), 'something from elsewhere')
+    claim('prefers-color-scheme:dark' in text and '@media print' in text, 'themes, and paper')
+    claim(len(text.encode()) < 300000, f'{len(text.encode())} bytes')
+    claim(not re.search(r'[\x00-\x09\x0b-\x1f\x7f]', text), 'a control character')
+    claim(not re.search(r'="[^"]*\b(nan|inf)\b', text), 'a number that is none')
+
+
+def time_text(s):
+    whole = int(s + 0.5)
+    if whole >= 60:
+        return f'{whole // 60}:{whole % 60:02} min'
+    return f'{s:.{3 if s < 1 else 2 if s < 10 else 1}f} s'
+
+
+def says_time(page, s):
+    """The statistics have microseconds, so one more or less may be meant."""
+    return any(time_text(s + more) in page.text for more in (0, -1e-6, 1e-6))
+
+
+def check_figures(page, stats):
+    claim(f'{stats["records_in"]:,} records' in page.text, 'how many records there were')
+    claim(says_time(page, stats['elapsed_s']), 'how long it took')
+    claim(stats['version'] in page.text, 'the version')
+    for phase in stats['phases']:
+        claim(says_time(page, phase['elapsed_s']), f'how long {phase["name"]} took')
+        if phase['bottleneck']:
+            claim(f'{phase["bottleneck"]} held the others up' in page.text, phase['bottleneck'])
+
+
+def main():
+    with open(sys.argv[1], 'rb') as file:
+        text = file.read().decode('utf-8')
+    with open(sys.argv[2]) as file:
+        stats = json.load(file)
+    page = Page()
+    page.feed(text)
+    page.close()
+    page.text = re.sub(r'\s+', ' ', page.text)
+    check_structure(page)
+    check_pictures(page)
+    check_alone(page, text)
+    check_figures(page, stats)
+    return claims.status()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

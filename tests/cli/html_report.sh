@@ -1,0 +1,82 @@
+#!/bin/sh
+# html_report - what --report writes is one page that anybody can read: see html_report.py
+. "$(dirname "$0")/prelude.sh"
+
+here=$(dirname "$0")
+
+# paged CLAIM ARGUMENT...: runs that, and looks at the page and at the statistics of it.
+paged() {
+	claim "$1"
+	shift
+	rm -f output stats page.html
+	run --report=page.html --stats-json=stats --parallel=2 "$@"
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	[ ! -s stderr ] || broken 'not silent'
+	python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+	nothing_left "gsort $*"
+}
+
+generate -n 300000 -o input
+"$GSORT" input -o sorted
+: > empty
+odd=$(printf 'a <b>&amp; "c" \047d\047\n\377\033[31m')
+ln input "$odd"
+ln -s input ./--report
+
+paged 'of a sort in memory' -S 64M input -o output
+paged 'of a sort in several passes' -S 1M --verify input -o output
+says 'merging runs' page.html
+says 'of-verify' page.html
+paged 'of ranges, beside a trace' -S 64M --ranges=3 --trace=trace input -o output
+python3 "$here/timeline.py" trace stats output > findings 2>&1 || broken "$(cat findings)"
+paged 'of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
+paged 'of a merge' -m sorted sorted -o output
+says 'records merged in' page.html
+paged 'of a check' -c sorted
+says 'records checked in' page.html
+says '>In order' page.html
+claim 'of a check that finds disorder'
+run -C --report=page.html --stats-json=stats input
+[ "$status" -eq 1 ] || broken "status $status"
+python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+says '>Not in order' page.html
+paged 'of nothing' empty -o output
+paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
+paged 'of an output in parts' -S 64M --parts=3 input -o divided
+says 'divided.parts, a list of 3 files' page.html
+claim 'of a pipe'
+cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
+python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+says 'standard input' page.html
+
+claim 'it is a file like every report'
+refuses 'input.*--report|--report.*input' --report=input input
+refuses '-o.*--report|--report.*-o' --report=output input
+refuses '--report.*--trace|--trace.*--report' --report=x --trace=x input
+refuses '--explain.*--report' --explain --report=x input
+refuses '--explain.*--stats-json' --explain --stats-json=x input
+refuses '--explain.*--trace' --explain --trace=x input
+refuses 'nowhere/page' --report=nowhere/page input
+echo before > page.html
+refuses 'none.bin' --report=page.html none.bin
+[ "$(cat page.html)" = before ] || broken 'a sort that failed has left a report'
+"$GSORT" input -o output --report=/dev/full 2> stderr
+[ $? -eq 2 ] || broken 'a page that was not written is no failure'
+same sorted output 'and the output is there'
+
+claim 'a browser has nothing to say against it'
+"$GSORT" -S 1M input -o output --report=page.html || broken "status $?"
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -n "$browser" ]; then
+	for theme in 0 1; do
+		HOME=$work "$browser" --headless=new --no-sandbox --disable-gpu \
+			--user-data-dir="$work/profile" --enable-logging=stderr \
+			--blink-settings=preferredColorScheme=$theme --window-size=1100,3000 \
+			--screenshot="$work/shot.png" "file://$work/page.html" 2> log
+		[ -s shot.png ] || broken 'no picture'
+		! grep -q CONSOLE log || broken "$(grep CONSOLE log)"
+		rm -rf shot.png profile
+	done
+fi
+
+finish

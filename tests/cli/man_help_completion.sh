@@ -1,0 +1,145 @@
+#!/bin/sh
+# man_help_completion - what is installed, and whether manual, help and completion know the same options
+#
+# usage: man_help_completion.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in common.sh, or GSORT_MPI
+. "$(dirname "$0")/prelude.sh"
+
+build=$1
+root=$work/root
+called=$(basename "$GSORT") # -Dprogram_name
+DESTDIR=$root meson install -C "$build" --no-rebuild > install.log 2>&1 || {
+	claim "it can be installed"
+	broken "$(tail -n 3 install.log)"
+	finish
+}
+# installed [-name PATTERN]...: the files
+installed() {
+	find "$root" -type f "$@" 2> /dev/null
+}
+
+claim "programs, completions and documents lie where a distribution has them"
+for name in bin/$called bin/$called-gen bin/$called-check share/doc/$called/LICENSE \
+		share/bash-completion/completions/$called share/zsh/site-functions/_$called \
+		share/fish/vendor_completions.d/$called.fish; do
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+done
+
+claim "the benchmark is only installed if it is asked for"
+[ -z "$(installed -name "$called-bench")" ] || broken "$called-bench is there"
+
+claim "under another name nothing has this one but the library"
+[ "$called" = gsort ] || {
+	mine=$(installed -name '*gsort*' | grep -vE '/(lib|include)/|man3/gsort\.3$')
+	[ -z "$mine" ] || broken "$mine"
+}
+
+claim "library, header and what pkg-config asks for lie where a distribution has them"
+for name in include/gsort.h libgsort.a libgsort.so.0.* pkgconfig/gsort.pc \
+		share/doc/$called/library.md share/doc/$called/examples/top_k.c; do
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+done
+pc=$(installed -name gsort.pc)
+libraries=$(dirname "$(dirname "$pc")")
+for link in libgsort.so libgsort.so.0; do
+	[ -L "$libraries/$link" ] || broken "$link is no link"
+done
+
+# A program is built of what is installed. What instruments the library is not in a program.
+instrumented=$(nm -D "$libraries/libgsort.so" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
+source=$(installed -name top_k.c)
+built_of() {
+	PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$root \
+		pkg-config "$@" gsort > flags &&
+		cc -O1 "$source" -o top_k $(cat flags) 2> stderr
+}
+if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
+	claim "a program is built with what pkg-config says, and finds the library"
+	generate -n 1000 -o numbers
+	built_of --cflags --libs || broken "it is not built"
+	! grep -qe -D flags || broken "it gets macros: $(cat flags)"
+	LD_LIBRARY_PATH=$libraries ./top_k 3 < numbers > found || broken "status $?"
+	[ "$(wc -l < found)" = 3 ] || broken "$(head found)"
+	claim "a program is built with the archive, and needs no library of ours"
+	mv "$libraries/libgsort.so" away
+	built_of --static --cflags --libs || broken "it is not built"
+	mv away "$libraries/libgsort.so"
+	./top_k 3 < numbers | cmp -s - found || broken "it finds something else"
+fi
+
+# options_of HELP: "--type=TYPE", a line each
+options_of() {
+	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort
+}
+
+for program in "$called" "$called-gen" "$called-check"; do
+	case $program in
+	*-gen) path=$GSORT_GEN ;;
+	*-check) path=$GSORT_CHECK ;;
+	*) path=$GSORT ;;
+	esac
+	"$path" --help > help
+	options_of help > options
+
+	claim "completion of $program knows the options of --help, and no others"
+	"$path" --completion=fish | sed -n 's/.* -l \([a-z0-9-]*\).*/--\1/p' | sort > completed
+	cmp -s options completed || broken "$(diff options completed | head -5)"
+
+	page=$(installed -name "$program.1")
+	[ -n "$page" ] || continue
+	claim "the manual of $program knows the options of --help, and no others"
+	sed 's/\\-/-/g' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > told
+	while read -r option; do
+		case $option in
+		--help | --version | --completion) [ "$program" = "$called" ] || continue ;;
+		esac
+		grep -qxe "$option" told || broken "$option is not in it"
+	done < options
+	sed -n '/^\.TP/{n;s/\\-/-/g;p}' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
+	while read -r option; do
+		grep -qxe "$option" options || broken "$option is in it, and not in --help"
+	done < terms
+done
+
+# It has gsort's options, of which its manual says only what differs. It can ask for help alone.
+if [ -n "${GSORT_MPI-}" ]; then
+	claim "$called-mpi is there, and its manual if there are any"
+	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not"
+	page=$(installed -name "$called-mpi.1")
+	[ -n "$page" ] || [ -z "$(installed -name "$called.1")" ] || broken "it has none"
+fi
+if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
+	claim "the manual of $called-mpi knows what only that can do, and no option that it has not"
+	"$GSORT" --help > help
+	options_of help > options
+	"$GSORT_MPI" --help > help
+	options_of help > options_of_mpi
+	sed 's/\\-/-/g' "$page" > told
+	comm -13 options options_of_mpi > own
+	[ -s own ] || broken "it can do nothing of its own"
+	while read -r option; do
+		grep -qe "$option" told || broken "$option is not in it"
+	done < own
+	sed -n '/^\.TP/{n;p}' told | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
+	[ -s terms ] || broken "it has no terms"
+	while read -r option; do
+		grep -qxe "$option" options_of_mpi || broken "$option is in it, and not in --help"
+	done < terms
+	claim "the manual of $called-mpi has what one looks for there"
+	for part in NAME SYNOPSIS DESCRIPTION STARTING REFUSALS 'EXIT STATUS' ENVIRONMENT; do
+		grep -qx "\.SH \"*$part\"*" told || broken "$part is missing"
+	done
+	! grep -qi '^\.SH.*gsort-gen' told || broken "another program's is in it"
+fi
+
+claim "no page of the manual has a fault that mandoc knows"
+if command -v mandoc > /dev/null; then
+	for page in $(installed -path '*/man/man*'); do
+		mandoc -Tlint -W warning "$page" > lint || broken "$(head -n 3 lint)"
+	done
+fi
+
+claim "what is uninstalled leaves nothing"
+DESTDIR=$root ninja -C "$build" uninstall > uninstall.log 2>&1
+left=$(find "$root" 2> /dev/null | head -n 1)
+[ -z "$left" ] || broken "$left is left"
+finish

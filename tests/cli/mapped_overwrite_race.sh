@@ -1,0 +1,37 @@
+#!/bin/sh
+# mapped_overwrite_race - mapped records are sorted while somebody overwrites one; run by hand, as it races
+#
+# GSORT_SORTS sorts (default 300), each of which must be refused, or come out in order. What the
+# race can come to, tests/unit/cpu/test_cpu_indirect.c does without one.
+. "$(dirname "$0")/prelude.sh"
+
+sorts=${GSORT_SORTS:-300}
+n_refused=0 n_right=0
+size=65536 key=65526
+
+claim 'what is overwritten while it is sorted is refused, or comes out in order'
+generate -R $size -k $key:b10 -n 64 -o changed
+mkfifo until
+"$TOGGLE" changed $((20 * size + key)) < until &
+toggle=$!
+exec 3> until
+for round in $(seq "$sorts"); do
+	run -R $size -k $key:b10 changed -o output
+	case $status in
+	0)
+		n_right=$((n_right + 1))
+		"$GSORT_CHECK" -R $size -k $key:b10 output > stdout 2> stderr ||
+			broken "sort $round: status 0, but $(cat stdout)"
+		;;
+	2)
+		n_refused=$((n_refused + 1))
+		one_line 'changed: changed' "sort $round"
+		;;
+	*) broken "sort $round: status $status" ;;
+	esac
+	nothing_left "sort $round"
+done
+exec 3>&-
+wait $toggle
+echo "$sorts sorts: $n_refused refused, $n_right with status 0"
+finish

@@ -1,0 +1,156 @@
+#!/bin/sh
+# memory_limit - -S is a hard limit: the process takes at most 32 MiB more
+. "$(dirname "$0")/prelude.sh"
+
+overhead_kib=$((32 * 1024))
+
+# within MIB ARGUMENT...: gsort keeps to MIB and the overhead.
+within() {
+	limit_kib=$(($1 * 1024 + overhead_kib))
+	shift
+	"$PEAK_MEMORY" $limit_kib "$GSORT" "$@" -o output > peak 2> stderr ||
+		broken "gsort $*: status $?: $(cat peak)"
+}
+
+generate -b 112M -o input
+
+claim 'spilling'
+within 32 -S 32M input
+"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+
+claim 'from a pipe'
+cat input | within 32 -S 32M -
+
+claim 'hundreds of runs, many passes'
+generate -b 80M -o input
+within 1 -S 1M input
+"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+
+claim 'records narrower than their elements'
+generate -b 48M -t b9 -o input
+within 16 -S 16M -t b9 input
+
+claim 'records'
+for size in 100 4096 65536; do
+	generate -R $size -n $((48 * 1024 * 1024 / size)) -o input
+	within 16 -S 16M -R $size -k0:b10 input
+	within 16 -S 16M -R $size input
+done
+
+claim 'records that stay in the mapped input, which is a part of the memory'
+generate -R 100 -n 900000 -o input
+for memory in 128 112 96; do
+	within $memory -S ${memory}M -R 100 -k0:b10 input
+done
+
+claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
+truncate -s 1G sparse
+within 8 -S 8M sparse
+refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
+enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
+"$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
+rm -f sparse
+
+claim 'the least -S that is said to be enough is, whatever was given'
+truncate -s 300G larger
+for size in 1M 20M 100M; do
+	run --explain -R 65536 -S $size larger
+	[ "$status" -eq 2 ] || broken "-S $size: status $status"
+	sed -n 's/.* -S of at least //p' stderr
+done | sort -u > least
+[ "$(wc -l < least)" -eq 1 ] || broken "it moves: $(tr '\n' ' ' < least)"
+succeeds --explain -R 65536 -S "$(cat least)" larger
+rm larger
+head -c 600M /dev/zero | refuses ' 1 MiB of memory are too little for so long a pipe' -S 1M -
+
+claim 'more threads than the memory has room for'
+generate -b 16M -o input
+for memory in 1 16 64; do
+	within $memory -S ${memory}M --parallel=1024 input
+done
+
+claim 'compressed runs, inputs and outputs'
+generate -b 72M -d nearly -o input
+for mode in delta zstd:1 zstd:5; do
+	within 32 -S 32M --compress=$mode input
+done
+within 32 -S 32M --zstd input
+mv output input.zst
+within 32 -S 32M --zstd=9 input.zst
+"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+within 32 -S 32M --zstd=9 --parallel=32 input.zst
+cat input.zst | within 32 -S 32M -
+
+claim 'many compressed files that are merged'
+generate -b 4M -d sorted -o sorted
+"$GSORT" --zstd sorted -o sorted.zst
+thirty=$(for i in $(seq 30); do printf 'sorted.zst '; done)
+within 64 -S 64M -m $thirty
+within 16 -S 16M $thirty
+refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' -S 1M -m $thirty
+rm -f sorted sorted.zst output
+
+claim 'a seek table that is longer than any'
+printf '\136\052\115\030\000\000\000\020' > table.zst # of 2^28 bytes, which holds
+truncate -s $((8 + 268435456 - 9)) table.zst
+printf '\377\377\377\001\000\261\352\222\217' >> table.zst # 2^25 - 1 frames
+head -c 8000 input | "$GSORT" --zstd | cat - table.zst > with-table.zst
+within 1 -S 1M with-table.zst
+rm -f table.zst with-table.zst
+
+if command -v zstd > zstd-path; then
+	claim 'a window that is larger than the memory'
+	zstd -q --long=27 input -o long.zst
+	refuses ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M long.zst
+	cat long.zst | refuses ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M -
+	mkfifo first second
+	: > broken-pipe
+	head -c 800 input > first &
+	cat long.zst > second 2> broken-pipe &
+	refuses 'window of more than 8 MiB.* zstd -dc --long=27; it needs -S of at least 2048M$' \
+		-S 8M first second
+	wait
+	rm -f first second broken-pipe
+	within 256 -S 256M long.zst
+	rm -f long.zst
+
+	claim 'a window that zstd takes only if it is asked to is no damage'
+	head -c 800000 input > short
+	"$GSORT" short -o sorted
+	for long in 28 31; do
+		zstd -q --long=$long -c < short > long.zst
+		gives sorted -S 5G long.zst
+		cat long.zst | gives sorted -S 5G -
+		"$GSORT_CHECK" --same short long.zst || broken "--long=$long: status $?"
+	done
+	refuses ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
+	mkfifo first second
+	: > broken-pipe
+	head -c 800 input > first &
+	cat long.zst > second 2> broken-pipe &
+	refuses 'window of more than 32 MiB.* zstd -dc --long=31; it needs -S of at least 32768M$' \
+		-S 512M first second
+	wait
+	rm -f first second broken-pipe short sorted long.zst
+fi
+
+claim 'tails and names'
+generate -b 65535 -t u8 -o part
+thousand=$(for i in $(seq 1000); do printf 'part '; done)
+refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' \
+	-S 1M -R 65536 --partial=keep $thousand
+within 128 -S 128M -R 65536 --partial=keep $thousand
+: > none
+yes none | head -n 200000 | tr '\n' '\0' > names
+refuses ' 1 MiB of memory,.* too little: .* for inputs .* -S of at least [0-9]+M$' \
+	-S 1M --files0-from=names
+within 128 -S 128M --files0-from=names
+rm -f part none names
+
+mkdir one two
+within 32 -S 32M -T one -T two --compress=zstd input.zst
+within 32 -S 32M -m input.zst input.zst
+
+finish

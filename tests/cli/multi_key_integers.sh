@@ -1,0 +1,92 @@
+#!/bin/sh
+# multi_key_integers - records that are nothing but several keys, such as the edges of a graph
+#
+# They are sorted as codes, like numbers; with one key more, which decides nothing, as records. What
+# comes out is the same, and what GNU sort makes of it.
+. "$(dirname "$0")/prelude.sh"
+
+# in_every_way: whole, spilled, in several passes, from a pipe, and written past a codec
+in_every_way() {
+	gives expected $options "$@" input
+	gives expected $options -S 1M "$@" input
+	gives expected $options -S 1M --batch-size=2 --compress=none "$@" input
+	cat input | gives expected $options -S 2M "$@" -
+}
+
+# the_same ARGUMENT...: as codes, and as records
+the_same() {
+	succeeds -o expected $options -k 0:u8 "$@"
+	succeeds -o output $options "$@"
+	same expected output "gsort $options $*"
+}
+
+check_keys() {
+	spec="$size $*"
+	options="-R $size"
+	for key; do
+		options="$options -k $key"
+	done
+	run --debug $options -o output input
+	says 'sorted as a code in an element' stderr
+	sorted_lines "$spec" < input > lines
+	column 2 < lines > expected
+	in_every_way
+	gives expected $options --verify --limit=100000000 input
+	cp expected sorted
+	head -c $((77 * size)) sorted > expected
+	gives expected $options --limit=77 input
+	sorted_lines "$spec" -u < input | column 2 > expected
+	in_every_way -u
+	sorted_lines "$spec" -u < input | column 3 > expected
+	gives expected $options -u --keys-only -S 1M input
+	column 4 < lines > expected
+	gives expected $options --index input
+	column 3 < lines > expected
+	gives expected $options --keys-only input
+	the_same -u --count input
+	the_same -r input
+}
+
+check_merge() {
+	head -c $((size * 20001)) input > one
+	tail -c +$((size * 20001 + 1)) input > two
+	for part in one two; do
+		succeeds -o "$part" $options "$part"
+	done
+	cp sorted expected
+	gives expected $options -m one two
+	gives expected $options -m -S 1M one two
+	the_same -m -u one two
+	the_same -m --index one two
+	run -c $options sorted
+	[ $status -eq 0 ] || broken "-c $options of what is sorted: status $status"
+	run -c $options input
+	[ $status -eq 1 ] || broken "-c $options of what is not sorted: status $status"
+	"$GSORT_CHECK" $options sorted > found || broken "gsort-check $options: status $?"
+	"$GSORT_CHECK" $options --same input sorted > found 2>&1 ||
+		broken "gsort-check --same: status $?"
+}
+
+# SIZE DISTRIBUTION KEY...
+while read -r size dist keys; do
+	claim "records of $size bytes, keys $keys"
+	generate -R "$size" -n 60001 -d "$dist" $(printf -- '-k %s ' $keys) -o input
+	check_keys $keys
+	check_merge
+done << 'END'
+8 random 0:u32 4:u32
+8 few 4:u32be 0:i32:r
+3 random 1:u16be:r 0:u8
+12 nan 8:f32be:r 0:f64
+16 few 8:u64 0:i64:r
+16 nan 2:f64 0:f16 10:f32 14:i16be
+END
+
+claim 'what is not all of the record is a record'
+generate -R 8 -n 100 -o input
+for keys in '-k 0:u32 -k 5:u16' '-k 0:u32 -k 0:u32' '-k 0:u32 -k 4:u32 -k 0:u8'; do
+	run --debug -R 8 $keys -o output input
+	says 'sorted as (its code|the first)' stderr
+done
+
+finish

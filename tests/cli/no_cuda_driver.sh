@@ -1,0 +1,38 @@
+#!/bin/sh
+# no_cuda_driver - one program for machines with and without a GPU
+#
+# Of a program with the CUDA back end it is the driver that a machine may lack: it is loaded when it
+# is there. Where there is one, it is hidden here.
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000003 -o input
+succeeds --backend=cpu -o expected input
+
+claim 'neither the driver nor the toolkit is among the libraries that it needs to start'
+needed=$(ldd "$GSORT" 2> /dev/null | grep -iE 'cuda|nvidia' || true)
+[ -z "$needed" ] || broken "$needed"
+
+gsort=$GSORT
+mkdir drivers
+echo 'not a library' > drivers/libcuda.so.1
+cat > hidden << END
+#!/bin/sh
+export LD_LIBRARY_PATH=$work/drivers:\${LD_LIBRARY_PATH:-} CUDA_VISIBLE_DEVICES=
+exec "$gsort" "\$@"
+END
+chmod +x hidden
+GSORT=./hidden
+
+# Of an input of unknown size it is taken that a GPU pays.
+claim 'without a driver the CPU sorts, and not a word is said'
+rm -f output
+cat input | ./hidden -o output 2> stderr || broken "status $?"
+[ ! -s stderr ] || broken 'not silent'
+same expected output 'from a pipe'
+gives expected input
+
+claim 'a GPU that was asked for and cannot be had is an error with the reason'
+refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda input
+refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
+refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
+finish

@@ -1,0 +1,294 @@
+#!/bin/sh
+# option_errors - every mistake has one line that says what, where and what to do, and changes nothing
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000 -o input
+generate -n 1000 -d sorted -o sorted
+
+claim 'an input of no whole number of records is named with what is too much'
+{ cat sorted; printf 'xyz'; } > odd
+refuses 'odd: .*8003.* 3' odd
+refuses 'odd: .*8003.* 3' input odd
+refuses 'odd: .*8003.* 3' -m sorted odd
+refuses 'input: .*8000.* 8' -t b9 input
+cat odd | refuses '3' -
+(cat odd; sleep 0.1) | refuses '3' -S 1M -
+
+claim 'an input that cannot be read is named'
+refuses 'missing' missing
+refuses 'missing' input missing
+refuses 'missing' -m sorted missing
+mkdir directory
+refuses 'directory' directory
+if [ "$(id -u)" -ne 0 ]; then
+	cp input unreadable
+	chmod 0 unreadable
+	refuses 'unreadable' unreadable
+	rm -f unreadable
+fi
+
+claim 'an output that cannot be written is named'
+for path in nowhere/output directory input/output; do
+	run input -o $path
+	[ "$status" -eq 2 ] || broken "$path: status $status"
+	one_line "$path" "-o $path"
+done
+run input -o ''
+[ "$status" -eq 2 ] || broken "an empty name: status $status"
+"$GSORT" input > /dev/full 2> stderr
+[ $? -eq 2 ] || broken '/dev/full: not status 2'
+one_line 'standard output.*No space' '/dev/full'
+"$GSORT" input >&- 2> stderr
+[ $? -eq 2 ] || broken 'closed standard output: not status 2'
+one_line . 'closed standard output'
+"$GSORT" -o output <&- 2> stderr
+[ $? -eq 2 ] || broken 'closed standard input: not status 2'
+one_line . 'closed standard input'
+
+# stays REGEX WHAT COMMAND...: refused before anything else is, and what was there still is.
+stays() {
+	regex=$1
+	what=$2
+	shift 2
+	"$@" -T nowhere input -o bound/file > stdout 2> stderr
+	status=$?
+	[ "$status" -eq 2 ] || broken "$what: status $status"
+	one_line "$regex" "$what"
+	[ "$(ls -A bound)" = file ] || broken "$what: there is more beside it"
+	same older bound/file "$what"
+	same input elsewhere "$what: what is mounted"
+}
+
+claim 'an output that no other file can replace is known before the sort'
+mkdir bound
+echo older | tee older > bound/file
+cp input elsewhere
+export GSORT
+if unshare -rm mount --bind elsewhere bound/file 2> /dev/null; then
+	stays '^gsort: bound/file: is a mount point' 'a mount' unshare -rm sh -c \
+		'mount --bind elsewhere bound/file && "$GSORT" "$@"' sh
+else
+	echo 'no mounts here: skipped'
+fi
+for name in bound/file bound; do
+	if chattr +a $name 2> /dev/null; then
+		stays '^gsort: bound/file: .*is append-only' "append-only $name" "$GSORT"
+		chattr -a $name
+	else
+		echo "no append-only $name here: skipped"
+	fi
+done
+
+if chattr +i bound/file 2> /dev/null; then
+	stays '^gsort: bound/file: .*is immutable \(chattr \+i\)' 'immutable' "$GSORT"
+	chattr -i bound/file
+else
+	echo 'nothing immutable here: skipped'
+fi
+
+claim 'standard output must not be an input'
+cp input file
+"$GSORT" file >> file 2> stderr
+[ $? -eq 2 ] || broken '>> file: not status 2'
+same input file 'a file appended to itself'
+
+claim 'types that are none'
+for type in '' u u7 u65 u256 x64 f24 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
+	refuses "(-t|--type)" -t "$type" input
+done
+refuses "(-t|--type).*65536" -t b65537 input
+
+claim 'records and keys that are none'
+for size in '' 0 x -1 1x 65537 99999999999999999999; do
+	refuses '(-R|--record-size)' -R "$size" input
+done
+for key in '' 0 x u32 :u32 0: 0:u33 0:u32:x 0:u32:rr 0:u32r -1:u32 5:u32 8:u8 0:b9 0:b0 \
+	99999999999999999999:u8; do
+	refuses '(-k|--key)' -R 8 -k "$key" input
+done
+refuses '-k, --key.*-R, --record-size' -k 0:u32 input
+refuses '-t, --type.*-k, --key' -t u64 -k 0:u32 input
+refuses '-R, --record-size.*-t, --type' -R 12 -t u64 input
+refuses 'input: .*8000.* 24 bytes: 8' -R 24 -k 0:u32 input
+
+claim 'shapes that are none'
+refuses '--skip-bytes' --skip-bytes=x input
+refuses '--skip-bytes' --skip-bytes=1T input
+refuses '--partial.*error.keep.drop' --partial=perhaps input
+refuses '--limit' --limit=x input
+refuses '--limit' --limit=-1 input
+refuses '--limit' --limit=18446744073709551616 input
+refuses '--count.*-u' --count input
+refuses '--count.*--index' -u --count --index input
+refuses '--keys-only.*--index' --keys-only --index input
+refuses '--verify.*--index' --verify --index input
+for shape in --limit=3 '-u --count' --keys-only --index; do
+	refuses '--partial=keep' --partial=keep $shape input
+done
+
+claim 'sizes that are none'
+for size in '' x -1 1x 1KiB 1.5G 99999999999999999999 99999999E 0; do
+	refuses '(-S|--buffer-size)' -S "$size" input
+	refuses '(--device-memory)' --device-memory="$size" input
+done
+for size in '' x 1x 99999999999999999999; do
+	refuses '--temp-limit' --temp-limit="$size" input
+done
+
+claim 'numbers that are none'
+for number in '' x -1 0 1x 1.5 99999999999999999999; do
+	refuses '--parallel' --parallel="$number" input
+	refuses '--batch-size' --batch-size="$number" input
+done
+refuses '--batch-size' --batch-size=1 input
+
+claim 'words that are none'
+refuses '--backend' --backend=quantum input
+refuses '--progress' --progress=perhaps input
+refuses '--gpus' --gpus=x input
+refuses '--gpus|GPU' --gpus=99 input
+refuses '--gpus|GPU' --gpus=99 --backend=auto input
+refuses '(-T|--temporary-directory)' -T '' input
+
+claim 'options that are none'
+refuses '--bogus' --bogus input
+refuses "'-Z'" -Z input
+refuses '(-t|--type)' input -t
+refuses '--verify' --verify=yes input
+refuses '--s' --s input
+
+claim 'a letter of more than one byte is shown whole'
+run -é input
+one_line "^gsort: unknown option '-é'" '-é'
+
+claim 'too many open files: what raises the limit is said'
+(
+	exec > stdout 2> stderr # before there are too few
+	ulimit -n 4
+	exec "$GSORT" input -o output
+)
+[ $? -eq 2 ] || broken 'it has files enough'
+one_line 'Too many open files; ulimit -n raises the limit' 'ulimit -n 4'
+
+claim 'an output that ends in a slash'
+run input -o nothing/
+one_line '^gsort: nothing/: is the name of a directory' '-o nothing/'
+
+claim 'two different arguments of one option'
+refuses '-t, --type.*once.*u32.*u64' -t u32 -t u64 input
+refuses '-R, --record-size.*once' -R 8 -R 16 input
+refuses '-S, --buffer-size.*once' -S 1M -S 2M input
+gives sorted -S 1M -S 1M sorted
+
+claim 'bounds are the real ones'
+refuses '--parallel.* 1 to 1024' --parallel=0 input
+refuses '--batch-size.* 2 to 4294967295' --batch-size=1 input
+refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=1T input
+
+claim 'options of GNU sort say why not, and what to use'
+for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --random-source=f \
+	--field-separator=, --compress-program=gzip --numeric-sort; do
+	refuses "^gsort: option '$option': (records|there is no random|gsort compresses)" \
+		$option input
+done
+
+claim 'a check writes nothing, and does not ask for an output'
+for option in -c -C --check=quiet; do
+	run $option --verify sorted
+	one_line 'check.*--verify.*writes nothing' "$option --verify"
+done
+
+claim 'one of several processes that sort the same by themselves says so, and no other'
+for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
+	'SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0'; do
+	# Words.
+	# shellcheck disable=SC2086
+	env $several "$GSORT" input -o output 2> stderr || broken "$several: status $?"
+	one_line "warning: .* several processes \(${several%% *}\), .* gsort-mpi" "$several"
+done
+for others in 'PMI_SIZE=4 PMI_RANK=3 gsort' 'OMPI_COMM_WORLD_SIZE=1 gsort' \
+	'SLURM_NTASKS=4 SLURM_PROCID=0 gsort' 'PMI_SIZE=4 gsort -c' \
+	'PMI_SIZE=4 gsort -m --part=1/4'; do
+	# shellcheck disable=SC2086
+	env ${others%%gsort*} "$GSORT" ${others#*gsort} output > part 2> stderr ||
+		broken "$others: status $?"
+	[ ! -s stderr ] || broken "$others: not silent"
+done
+rm part output
+
+claim 'combinations that make no sense'
+generate -n 10 -o other
+for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other' \
+	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --index'; do
+	run $arguments input
+	[ "$status" -eq 2 ] || broken "gsort $arguments: status $status"
+	one_line . "gsort $arguments"
+done
+run -c -o output input
+[ "$status" -eq 2 ] || broken "-c -o: status $status"
+run --verify input
+[ "$status" -eq 2 ] || broken "--verify to standard output: status $status"
+run --fsync input
+[ "$status" -eq 2 ] || broken "--fsync to standard output: status $status"
+refuses 'output' -o other input
+
+claim 'names of inputs from a file that are wrong'
+refuses 'missing' --files0-from=missing
+refuses '/dev/zero: .*longer' --files0-from=/dev/zero
+: > names
+refuses 'names' --files0-from=names
+printf 'input\0\0' > names
+refuses 'names' --files0-from=names
+printf 'input\0' > names
+refuses 'files0-from' --files0-from=names input
+
+if "$GSORT" --backend=cuda --explain input > /dev/null 2>&1; then
+	:
+else
+	claim 'a back end that is not there'
+	refuses 'cuda|CUDA' --backend=cuda input
+fi
+
+claim 'a report that cannot be written'
+for option in stats-json trace; do
+	run --$option=nowhere/report input -o output
+	[ "$status" -eq 2 ] || broken "--$option: status $status"
+	one_line 'nowhere/report' "--$option"
+done
+
+claim 'names in messages are one line, and reach no terminal as escape sequences'
+odd_name=$(printf 'a\nb\033[2J\377')
+run "$odd_name"
+one_line "^gsort: a[$]'.n'b[$]'.033'\[2J[$]'.377': .*No such file" 'a missing input'
+cp input "$odd_name"
+run -c "$odd_name"
+[ "$status" -eq 1 ] || broken "status $status"
+one_line "^gsort: a[$]'.n'b.*: record [0-9]*: disorder" 'disorder'
+"$GSORT_CHECK" "$odd_name" > stdout
+[ "$(wc -l < stdout)" -eq 1 ] || broken 'gsort-check: not one line'
+says "^a[$]'.n'b[$]'.033'\\[2J[$]'.377': 1000 records" stdout
+run --backend="$odd_name" input
+one_line "^gsort: --backend: 'a'[$]'.n''b'.*is none of" 'a word'
+rm -f "$odd_name"
+long_name=$(printf '%0250d' 0)
+long_name=$long_name/$long_name/$long_name/$long_name/$long_name
+run "$long_name"
+one_line 'No such file' 'a long name'
+run '' -o output
+one_line "^gsort: '': cannot open: No such file" 'an empty name'
+
+claim 'a list of names that are ended by newlines is told from one with NULs'
+printf 'input\nsorted\n' > names
+refuses 'names: .*newlines, not by NULs.*-print0' --files0-from=names
+printf 'input\nsorted\n' | refuses 'newlines, not by NULs' --files0-from=-
+newline_name=$(printf 'in\nput')
+cp sorted "$newline_name"
+printf 'in\nput' > names
+gives sorted --files0-from=names
+rm -f "$newline_name" names
+
+claim 'sources are as they were'
+generate -n 1000 -o again
+same again input input
+
+finish

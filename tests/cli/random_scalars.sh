@@ -1,0 +1,38 @@
+#!/bin/sh
+# random_scalars - random types, data, memory, widths, shapes and ways in and out, against GNU sort
+#
+# What random_config.sh says makes it longer, or repeats it.
+. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/ways.sh"
+
+echo "GSORT_SEED=$seed"
+
+round=0
+while go_on $round; do
+	pick u8 u16be u32 u64 u64be u128 i8 i16 i32be i64 i128 i128be f32 f32be f64 b1 b3 b7 b9 \
+		b16 f16 bf16be u24 i56be i72
+	type=$picked
+	pick random sorted reversed equal two zipf few nearly sawtooth organ gaps nan
+	data="-d $picked"
+	pick 1 100 10000 100000 300000
+	below "$picked"
+	n=$picked
+	pick '' '' -r
+	reverse=$picked
+	spec=$type
+	sort_flags=$reverse
+	nbytes_of_type "$type"
+	size=$nbytes keys_nbytes=$nbytes
+	order_of_type "$type"
+	options="-t $type $reverse"
+	pick_resources
+	pick_shape
+	pick_way
+	generate_inputs "$n" $data -t $type
+	try_way
+	round=$((round + 1))
+done
+echo "$round rounds"
+
+finish

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""rank_stats - what several ranks tell of a sort is of all of them
+
+usage: rank_stats.py STATS [TRACE]
+"""
+import json
+import sys
+
+import claims
+from claims import claim
+
+
+def check_sums(stats):
+    """What is told of the whole is the sum of what is told of the ranks."""
+    ranks = stats['ranks']
+    for name in ('records_in', 'records_out', 'runs', 'stored_bytes', 'disk_read_bytes',
+                 'disk_written_bytes', 'sent_bytes', 'wire_sent_bytes', 'peak_rss_bytes',
+                 'peak_temporary_bytes'):
+        total = sum(rank[name] for rank in ranks)
+        claim(stats[name] == total, f'{name}: {stats[name]}, and of ranks {total}')
+    claim([rank['rank'] for rank in ranks] == list(range(len(ranks))), 'ranks are in order')
+    claim(all(rank['host'] for rank in ranks), 'ranks are somewhere')
+    claim(all(rank['device'] for rank in ranks), 'ranks have something to sort with')
+    most = max(rank['records_out'] for rank in ranks) * len(ranks) / stats['records_out']
+    claim(abs(stats['imbalance_percent'] - 100 * (most - 1)) < 0.01, 'imbalance')
+
+
+def check_phases(stats):
+    """A phase takes as long as with the slowest rank, and has the volumes of all."""
+    for phase in stats['phases']:
+        times = [p['elapsed_s'] for rank in stats['ranks'] for p in rank['phases']
+                 if p['name'] == phase['name']]
+        claim(abs(phase['elapsed_s'] - max(times)) < 1e-5, f'{phase["name"]}: {times}')
+    for name in ('sent_bytes', 'wire_sent_bytes'):
+        total = sum(phase.get(name, 0) for phase in stats['phases'])
+        claim(total == stats[name], f'{name}: {stats[name]}, and of phases {total}')
+
+
+def check_volumes(stats):
+    n = stats['records_in'] * stats['record_bytes']
+    claim(stats['disk_read_bytes'] + stats['disk_written_bytes'] <= 4.05 * n, 'disk')
+    claim(0 < stats['sent_bytes'] < stats['wire_sent_bytes'], 'what is in front of messages')
+
+
+def check_trace(stats, path):
+    """Each rank is a process, and all have one time."""
+    with open(path) as file:
+        events = json.load(file)
+    numbers = list(range(len(stats['ranks'])))
+    for kind in ('process_name', 'process_sort_index'):
+        named = [e for e in events if e['name'] == kind]
+        claim(sorted(e['pid'] for e in named) == numbers, f'{kind}: {named}')
+    for e in events:
+        if e['name'] == 'process_name':
+            claim(e['args']['name'].startswith(f'rank {e["pid"]}, on '), e['args']['name'])
+    for rank in stats['ranks']:
+        phases = [e for e in events if e['pid'] == rank['rank'] and e.get('cat') == 'phase']
+        claim(len(phases) == len(rank['phases']), f'phases of {rank["rank"]}')
+        for event, phase in zip(phases, rank['phases']):
+            claim(abs(event['dur'] / 1e6 - phase['elapsed_s']) < 1e-5, f'{event}')
+    # All have stopped at a barrier: nobody was done before another one had written.
+    begins = [min(e['ts'] for e in events if e['pid'] == n and e.get('cat') == 'work')
+              for n in numbers]
+    ends = [max(e['ts'] + e['dur'] for e in events if e['pid'] == n and e.get('cat') == 'phase')
+            for n in numbers]
+    claim(max(begins) < min(ends), f'clocks: {begins}, {ends}')
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        stats = json.load(file)
+    check_sums(stats)
+    check_phases(stats)
+    check_volumes(stats)
+    if len(sys.argv) > 2:
+        check_trace(stats, sys.argv[2])
+    sys.exit(claims.status())
+
+
+main()

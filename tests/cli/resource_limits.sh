@@ -1,0 +1,304 @@
+#!/bin/sh
+# resource_limits - little memory, few descriptors, closed or blocked ones, inputs that change
+. "$(dirname "$0")/prelude.sh"
+
+generate -n 1000000 -o input
+cp input untouched
+"$GSORT" input -o expected
+
+claim 'a limit on the size of files is no full disk, and is named'
+trap '' XFSZ 2> /dev/null
+(
+	ulimit -f 4000 # blocks of 512 bytes, or of 1 KiB
+	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
+	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
+	cat input | refuses "^gsort: output: write of .*: File too large$named" -S 64M
+	"$GSORT" -S 1M --compress=none input 2> stderr | cat > /dev/null
+	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
+)
+
+# limited COMMAND...: a gsort that runs it first, in ./limited.
+limited() {
+	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$*" "$GSORT" > limited
+	chmod +x limited
+}
+
+# sorts_every_way: ./limited, from and to whatever there is.
+sorts_every_way() {
+	gsort=$GSORT
+	GSORT=./limited
+	gives expected-large large
+	gives expected-large --checkpoint=ck large
+	gives expected-mapped -R 100 -k 0:b10 mapped
+	cat large | "$GSORT" 2> stderr | cmp - expected-large || broken 'pipes'
+	if command -v zstd > zstd-path; then
+		succeeds large.zst -o output.zst
+		zstd -q -d -c output.zst | cmp - expected-large || broken 'compressed'
+	fi
+	GSORT=$gsort
+	rm -f output*
+}
+
+# make_group BYTES: a control group that has so much memory, in $group, if we may make one.
+make_group() {
+	for group in /sys/fs/cgroup/memory /sys/fs/cgroup/unified /sys/fs/cgroup; do
+		group=$group/gsort-test-$$
+		mkdir $group 2> stderr || continue
+		for file in $group/memory.limit_in_bytes $group/memory.max; do
+			[ ! -e $file ] || ! echo "$1" > $file || return 0
+		done
+		rmdir $group
+	done
+	return 1
+}
+
+# A sanitizer takes terabytes of addresses, and much memory.
+if ! grep -q __sanitizer "$GSORT"; then
+	generate -n 7000000 -d few -o large
+	"$GSORT" large -o expected-large
+	generate -n 200000 -R 100 -k 0:b10 -d few -o mapped
+	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
+	! command -v zstd > zstd-path || zstd -q large
+
+	claim 'as many addresses as it may have'
+	limited ulimit -v 120000
+	sorts_every_way
+
+	claim 'as much memory as its control group may have'
+	if [ "$(stat -f -c %T .)" = tmpfs ]; then
+		echo 'skipped: a control group, for files here are memory'
+	elif make_group 80000000; then
+		limited "echo \$\$ > $group/cgroup.procs"
+		sorts_every_way
+		rmdir $group
+	else
+		echo 'skipped: a control group, for none can be made'
+	fi
+	rm -f large* expected-large
+
+	claim 'few addresses are enough for the stacks of threads'
+	limited ulimit -v 30000
+	gsort=$GSORT
+	GSORT=./limited
+	gives expected input
+	gives expected -S 1M --parallel=2 input
+	gives expected -S 4M --parallel=8 input
+	for kib in 40000 45000 50000; do # of which threads and the program are a large part
+		GSORT=$gsort
+		limited ulimit -v $kib
+		GSORT=./limited
+		gives expected input
+		gives expected --parallel=16 input
+	done
+	GSORT=$gsort
+	rm -f output
+
+	claim 'too little memory to do anything is said'
+	rm -f output
+	(
+		ulimit -v 30000
+		"$GSORT" -S 64M input -o output 2> stderr
+		[ $? -eq 2 ]
+	) || broken 'not status 2'
+	one_line 'memory|start' '30 MB'
+	[ ! -e output ] || broken 'an output'
+fi
+
+if ! grep -q __sanitizer "$GSORT"; then
+	claim 'a small stack is enough'
+	for size in 64 128; do
+		limited ulimit -s $size
+		gsort=$GSORT
+		GSORT=./limited
+		# Where the stack begins is different in each process.
+		for i in 1 2 3 4 5 6 7 8; do
+			gives expected input
+		done
+		gives expected -S 1M --checkpoint=ck input
+		GSORT=$gsort
+	done
+	limited ulimit -s 48
+	gsort=$GSORT
+	GSORT=./limited
+	for i in 1 2 3 4 5 6 7 8; do
+		gives expected --parallel=16 --stats-json=/dev/null input
+	done
+	GSORT=$gsort
+	for i in 1 2 3 4 5 6 7 8; do
+		(
+			ulimit -s 48
+			"$GSORT_GEN" -n 1000 -o small && "$GSORT_CHECK" expected > /dev/null
+		) || broken "a tool: status $?"
+	done
+fi
+
+claim 'ten descriptors are enough'
+for i in 1 2 3 4 5 6 7 8 9; do
+	"$GSORT" input -o part$i
+done
+cp part1 one
+cp part2 two
+cat part? | "$GSORT" -o expected-merged
+parts='part1 part2 part3 part4 part5 part6 part7 part8 part9'
+# A shell needs more of them than that.
+limited ulimit -n 10
+gsort=$GSORT
+GSORT=./limited
+gives expected -S 2M input
+gives expected-merged -S 4M $parts
+gives expected-merged -S 4M -m $parts
+GSORT=$gsort
+rm -f $parts
+
+claim 'closed standard descriptors do no harm'
+rm -f output
+"$GSORT" input -o output <&- >&- || broken "status $?"
+same expected output 'closed input and output'
+rm -f output
+"$GSORT" input -o output <&- >&- 2>&- || broken "status $?"
+same expected output 'all closed'
+"$GSORT" missing -o output <&- >&- 2>&-
+[ $? -eq 2 ] || broken 'all closed and an error: not status 2'
+same expected output 'all closed and an error'
+for closed in '>&-' '2>&-' '<&- >&- 2>&-'; do
+	eval '"$GSORT" input - '"$closed"' > /dev/full < input' 2> stderr
+	[ $? -eq 2 ] || broken "$closed: not status 2"
+done
+
+claim 'a full device'
+for option in -S64M -S2M; do
+	"$GSORT" $option input > /dev/full 2> stderr
+	[ $? -eq 2 ] || broken "$option: not status 2"
+	one_line 'standard output: .*No space' "$option"
+	"$GSORT" $option input -o /dev/full 2> stderr
+	[ $? -eq 2 ] || broken "$option -o: not status 2"
+	one_line '/dev/full: .*No space' "$option -o"
+	nothing_left "$option"
+done
+
+claim 'a reader that has enough'
+for option in -S64M '-S2M --batch-size=2' '-u -S2M' '-m'; do
+	{
+		"$GSORT" $option one two 2> stderr
+		echo $? > code
+	} | head -c 8 > output
+	[ "$(cat code)" -eq 141 ] || broken "$option: status $(cat code)"
+	[ ! -s stderr ] || broken "$option: not silent"
+	nothing_left "$option"
+done
+
+# ticks PID: the time on a CPU that it has had, in clock ticks.
+ticks() {
+	sed 's/.*) //' /proc/"$1"/stat | cut -d' ' -f12,13 | tr ' ' '+'
+}
+
+# is_idle PID WHAT: sooner or later there is a second of which it takes no time, not for want of a
+# processor, since all of its threads sleep.
+is_idle() {
+	for attempt in $(seq 60); do
+		before=$(($(ticks "$1")))
+		sleep 1
+		taken=$(($(ticks "$1") - before))
+		running=$(sed 's/.*) //' /proc/"$1"/task/*/stat | grep -c '^[RD]')
+		[ "$taken" -gt $(($(getconf CLK_TCK) / 20)) ] || [ "$running" -gt 0 ] || return 0
+	done
+	broken "$2: $taken ticks while it waits, and $running threads run"
+}
+
+claim 'a blocked output takes no time'
+mkfifo out in
+"$GSORT" -S 2M input > out 2> stderr &
+pid=$!
+exec 3< out
+head -c 8 <&3 > output
+is_idle $pid output
+cat <&3 >> output
+exec 3<&-
+wait $pid || broken "status $?"
+same expected output 'after a pause'
+
+claim 'an input that does not come takes no time'
+"$GSORT" -S 2M - -o output < in 2> stderr &
+pid=$!
+exec 3> in
+head -c 4000000 input >&3
+is_idle $pid input
+tail -c +4000001 input >&3
+exec 3>&-
+wait $pid || broken "status $?"
+same expected output 'after a pause'
+
+# changing REGEX COMMAND...: gsort has looked at `changed`, a copy of $original, waits for a
+# pipe, and meanwhile the command changes it.
+changing() {
+	regex=$1
+	shift
+	cp "$original" changed
+	echo 'what was there before' > output
+	cp output before
+	"$GSORT" -S 2M in changed -o output 2> stderr &
+	pid=$!
+	exec 3> in
+	head -c 4000000 input >&3
+	"$@"
+	exec 3>&-
+	wait $pid
+	status=$?
+	[ $status -eq 2 ] || broken "$*: status $status"
+	one_line "$regex" "$*"
+	same before output "$*: the older output"
+	nothing_left "$*"
+	rm -f changed before output
+}
+
+claim 'an input that changes while it is read is named'
+original=input
+changing 'changed: .* 8000000 bytes.* 4000000' truncate -s 4000000 changed
+changing 'changed: .* 8000000 bytes.* 0' truncate -s 0 changed
+changing 'changed: .* 8000000 bytes.* 16000000' sh -c 'cat untouched >> changed'
+"$GSORT" --zstd input > packed
+original=packed
+changing 'changed: ' truncate -s 0 changed
+changing 'changed: ' truncate -s 4000 changed
+changing 'changed: ' sh -c 'cat packed >> changed'
+
+claim 'sizes that sum up beyond 64 bits are refused'
+# Only a tmpfs has files of 2^63 - 1 bytes, of holes.
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-test.XXXXXX); then
+	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
+	truncate -s 9223372036854775807 "$sparse"
+	head -c 10 /dev/zero > ten
+	refuses 'ten: 10 bytes, .* too many.*2\^64 - 2' -t u8 "$sparse" "$sparse" ten
+	refuses 'ten: 10 bytes, .* too many' -t u8 -m "$sparse" "$sparse" ten
+	refuses 'ten: 10 bytes, .* too many' -t u8 --explain "$sparse" "$sparse" ten
+	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --index "$sparse"
+	refuses ' too many: .*2\^63 - 1' -t u8 "$sparse" ten
+	refuses 'records of 2 bytes .* too many' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
+	"$GSORT_CHECK" -t u8 --same ten "$sparse" "$sparse" ten > stdout 2> stderr
+	[ $? -eq 2 ] || broken 'gsort-check: not status 2'
+	says 'ten: 10 bytes, .* too many' stderr
+	rm -f "$sparse" ten
+else
+	echo 'skipped: files of 2^63 - 1 bytes, for there is no tmpfs'
+fi
+
+same untouched input 'the input'
+
+claim 'limits near 2^64 are planned with'
+head -c 3200000 untouched > input
+"$GSORT" input -o sorted
+cat sorted sorted | "$GSORT" -o expected-twice
+for size in 15E 135107988863057920b 18446744073709551615b 1P; do
+	gives sorted -m -S $size sorted
+	gives expected-twice -m -S $size sorted sorted
+	gives sorted -S $size --device-memory=$size --temp-limit=$size input
+	cat input | gives sorted -S $size -
+	gives sorted -S 2M --limit=18446744073709551614 --temp-limit=$size input
+	"$GSORT" --explain -S $size input > stdout || broken "--explain -S $size: status $?"
+	"$GSORT_GEN" -b $size -o none 2> stderr
+	[ $? -eq 2 ] || broken "gsort-gen -b $size: status $?"
+	says 'more than a file can hold|No space|too large' stderr
+done
+rm -f sorted expected-twice
+
+finish

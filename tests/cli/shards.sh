@@ -1,0 +1,112 @@
+#!/bin/sh
+# shards - of a merge, parts that are made alone; together they are the whole
+. "$(dirname "$0")/prelude.sh"
+
+# parts P ARGUMENT...: one behind the other they are what `whole` holds, and about equally long.
+parts() {
+	n_parts=$1
+	shift
+	: > together
+	least='' most=0
+	for k in $(seq "$n_parts"); do
+		rm -f output
+		succeeds -m --part="$k/$n_parts" "$@" -o output
+		size=$(wc -c < output)
+		[ -n "$least" ] && [ "$size" -ge "$least" ] || least=$size
+		[ "$size" -le "$most" ] || most=$size
+		cat output >> together
+	done
+	same whole together "gsort -m --part=K/$n_parts $*"
+	[ $((most - least)) -le "$record_nbytes" ] ||
+		broken "$n_parts parts are of $least to $most bytes"
+}
+
+# merged RECORD_BYTES ARGUMENT...: of s0, s1 and s2.
+merged() {
+	record_nbytes=$1
+	shift
+	succeeds -m "$@" s0 s1 s2 -o whole
+	for n in 2 7; do
+		parts $n "$@" s0 s1 s2
+	done
+	parts 3 -S 2M --parallel=5 "$@" s0 s1 s2
+	parts 3 -S 64M --ranges=3 "$@" s0 s1 s2
+}
+
+# sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: s0, s1, s2, which share keys
+sorted_inputs() {
+	# They are lists of words.
+	# shellcheck disable=SC2086
+	generate -n 40000 $2 -o input
+	for i in 0 1 2; do
+		tail -c +$((1 + i * 13000 * $1)) input |
+			head -c $(((10000 + i * 2000) * $1)) > piece
+		# shellcheck disable=SC2086
+		"$GSORT" $3 piece -o s$i
+	done
+}
+
+for d in random few equal; do
+	claim "parts of a merge, keys: $d"
+	sorted_inputs 8 "-t u64 -d $d" "-t u64"
+	merged 8
+	claim "parts of records, keys: $d"
+	sorted_inputs 12 "-R 12 -k 2:b3 -d $d" "-R 12 -k 2:b3"
+	merged 12 -R 12 -k 2:b3
+done
+
+claim "parts of records with keys that are the same far beyond what is known of blocks"
+sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d few" "-R 40 -k 0:b32"
+merged 40 -R 40 -k 0:b32
+merged 8 -R 40 -k 0:b32 --index
+
+claim "more parts than records"
+generate -n 2 -t u64 -d sorted -o s0
+"$GSORT" -m s0 -o whole
+record_nbytes=8
+parts 5 s0
+
+claim "which part of how many"
+for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
+	refuses "--part: '$wrong'" -m --part=$wrong s0 -o output
+done
+refuses "needs -m" --part=1/2 s0 -o output
+cp s0 in
+run -m --part=1/2 in s1 -o in
+[ $status -eq 2 ] || broken "a part in the place of an input: status $status"
+one_line '^gsort: in: is an input, and of what is in it only a part' 'in the place of an input'
+same s0 in 'a part in the place of an input'
+refuses "--part.*-u|-u.*--part" -m -u --part=1/2 s0 -o output
+refuses "--part.*--limit|--limit.*--part" -m --limit=5 --part=1/2 s0 -o output
+refuses "needs inputs that are files" -m --part=1/2 - -o output < /dev/null
+refuses "nothing but records" -m --part=1/2 --skip-bytes=8 s0 -o output
+
+claim "what is not in order is named, and where, by the part that it is in, or between"
+generate -n 9000 -t u64 -d sorted -o s0
+printf '\0\0\0\0\0\0\0\0' | dd of=s0 bs=8 seek=4500 conv=notrunc 2> /dev/null
+named=0
+for k in 1 2 3 4; do
+	run -m --part=$k/4 s0 -o output
+	[ "$status" -ne 0 ] || continue
+	named=$((named + 1))
+	one_line "s0: record 4501: disorder; -m merges" "part $k"
+done
+[ "$named" -ge 1 ] || broken "nobody has seen it"
+
+claim "what docs/cluster.md has for make"
+! command -v make > /dev/null || {
+	mkdir cluster
+	for i in 0 1 2; do
+		generate -n 5000 -t u64 --seed=$i -o cluster/p$i.bin
+	done
+	cat cluster/*.bin > input
+	awk '/^```make/ { on = 1; next } /^```/ { on = 0 } on' \
+		"$(dirname "$0")/../../docs/cluster.md" > cluster/Makefile
+	"$GSORT" -t u64 input -o expected
+	(cd cluster && PATH="$(dirname "$GSORT"):$PATH" make -j2 > ../made 2>&1) ||
+		broken "make: $(tail -3 made)"
+	cat cluster/sorted.? > together
+	same expected together "make -j"
+}
+
+finish

@@ -1,0 +1,81 @@
+#!/bin/sh
+# signals_at_commit - the moment in which the output gets its name: done is done, whatever comes then
+. "$(dirname "$0")/prelude.sh"
+export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
+
+generate -d few -n 300000 -o input
+"$GSORT" input -o expected
+"$GSORT" -u --count input -o expected-counts
+
+claim 'a report that nobody reads is a failure, and no signal'
+mkfifo pipe
+exec 4<> pipe 3> pipe 4<&- # 3 is a pipe without a reader now
+run input -o output --stats-json=/dev/fd/3
+[ "$status" -eq 2 ] || broken "--stats-json: status $status"
+says '^gsort: /dev/fd/3: ' stderr
+same expected output '--stats-json'
+rm output
+"$GSORT" input -o output --stats 2>&3
+status=$?
+[ "$status" -eq 2 ] || broken "--stats: status $status"
+same expected output '--stats'
+exec 3>&-
+
+if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
+	echo 'committed: what needs strace is skipped: it may not trace and inject'
+	finish
+fi
+
+# signalled SIGNAL CALL ARGUMENT...: gsort, which gets the signal in the call.
+signalled() {
+	what=$1:$2
+	strace -f -qq -o trace -e trace="$2" -e inject="$2:signal=$1" \
+		"$GSORT" $3 > stdout 2> stderr
+	status=$?
+}
+
+claim 'a signal that comes with the name is too late'
+for signal in TERM INT HUP PIPE; do
+	for call in linkat renameat; do
+		for arguments in 'x -o x' '-u --count x -o x --checkpoint=ck'; do
+			cp input x
+			signalled $signal $call "$arguments"
+			[ "$status" -eq 0 ] || broken "$what, $arguments: status $status"
+			[ ! -s stderr ] || broken "$what, $arguments: not silent"
+			[ ! -e ck ] || broken "$what: the checkpoint is left"
+			case $arguments in
+			-u*) same expected-counts x "$what, $arguments" ;;
+			*) same expected x "$what, $arguments" ;;
+			esac
+		done
+	done
+	rm -f output
+	signalled $signal linkat 'input -o output'
+	[ "$status" -eq 0 ] || broken "$what, a new file: status $status"
+	same expected output "$what, a new file"
+done
+
+claim 'nor is it when the name cannot be had'
+cp input x
+strace -f -qq -o trace -e trace=renameat -e inject=renameat:error=EACCES:signal=TERM \
+	"$GSORT" x -o x > stdout 2> stderr
+[ $? -eq 143 ] || broken "status $?"
+same input x 'it'
+[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left $(ls -d .gsort-*)"
+
+claim 'killed while its checkpoint is removed, in place: the next start knows that all is done'
+for when in 1 2; do
+	cp input x
+	strace -f -qq -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=$when \
+		"$GSORT" -u --count x -o x --checkpoint=ck > stdout 2> stderr
+	[ $? -eq 137 ] || broken "$when: status $?"
+	same expected-counts x "$when: killed"
+	[ -e ck/gsort-manifest ] || break # the second has done it: that is the last moment
+	run -u --count x -o x --checkpoint=ck
+	[ "$status" -eq 0 ] || broken "$when: status $status"
+	one_line 'resuming: x is complete' "$when"
+	same expected-counts x "$when: again"
+	[ ! -e ck ] || broken "$when: the checkpoint is left"
+done
+
+finish

@@ -1,0 +1,104 @@
+#!/bin/sh
+# strace_faults - the kernel itself says no: system calls that strace makes fail
+#
+# What tests/fault does within the process, from outside of it, through the program as it is
+# installed. GSORT_CALLS says how many of each system call fail, one in each run.
+. "$(dirname "$0")/prelude.sh"
+
+calls=${GSORT_CALLS:-4}
+export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
+
+if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
+	echo 'injected: skipped: no strace that may trace and inject'
+	exit 77
+fi
+
+generate -n 200000 -o input
+cp input untouched
+"$GSORT" input -o expected
+cp expected sorted
+echo 'an older output' > older
+n_refused=0 n_survived=0
+
+# one WHAT ARGUMENT...: gsort under strace's `what`; done or refused, as always.
+one() {
+	what=$1
+	shift
+	cp older output
+	strace -f -qq -o trace -e trace="${what%%:*}" -e inject="$what" \
+		"$GSORT" "$@" > stdout 2> stderr
+	status=$?
+	case $status in
+	0)
+		same expected output "$what: status 0"
+		n_survived=$((n_survived + 1))
+		;;
+	2)
+		one_line . "$what"
+		if grep -q 'is complete, but its name' stderr; then
+			same expected output "$what: output"
+		else
+			same older output "$what: older output"
+		fi
+		n_refused=$((n_refused + 1))
+		;;
+	127) same older output "$what: the loader refused, but the older output" ;;
+	*) broken "$what: status $status" ;;
+	esac
+	same untouched input "$what: input"
+	nothing_left "$what"
+}
+
+# each CALL ERRNO FIRST ARGUMENT...: the call fails from its `first` on, in one run each: once, and
+# from then on. Those before are the loader's.
+each() {
+	call=$1
+	error=$2
+	n=$3
+	end=$(($3 + calls))
+	shift 3
+	while [ "$n" -lt $end ]; do
+		one "$call:error=$error:when=$n" "$@"
+		one "$call:error=$error:when=$n+" "$@"
+		n=$((n + 1))
+	done
+}
+
+for mode in '-S64M input' '-S1M --verify --fsync input' '-S1M --batch-size=2 -m sorted'; do
+	claim "gsort $mode"
+	each openat EMFILE 8 $mode -o output
+	each pread64 EIO 5 $mode -o output
+	each pwrite64 ENOSPC 1 $mode -o output
+	each pwrite64 EIO 1 $mode -o output
+	each fallocate ENOSPC 1 $mode -o output
+	each fsync,fdatasync EIO 1 $mode -o output
+	each linkat,renameat,renameat2 EACCES 1 $mode -o output
+	each mmap ENOMEM 40 $mode -o output
+	each clone,clone3 EAGAIN 1 $mode -o output
+	each io_uring_setup ENOSYS 1 $mode -o output
+	each close EIO 12 $mode -o output
+done
+
+# loaders CALL: how many of these are made before there is a program; they depend on the machine
+loaders() {
+	strace -f -qq -o trace -e trace="$1" "$GSORT" --version > stdout
+	grep -c "$1(" trace
+}
+
+claim 'system calls that signals interrupt'
+for call in openat pread64 pwrite64 fallocate; do
+	one "$call:error=EINTR:when=$(($(loaders $call) + 2))+3" -S1M input -o output
+	[ "$status" -eq 0 ] || broken "$call: status $status"
+	grep -q INJECTED trace || broken "$call: none was interrupted"
+done
+
+claim 'a rename that fails, of what was all in memory, leaves no checkpoint and no hidden file'
+one renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
+[ "$status" -eq 2 ] || broken "status $status"
+[ ! -e ck ] || broken 'the checkpoint is left'
+[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left behind: $(ls -d .gsort-*)"
+
+echo "$n_refused refused, $n_survived got over"
+[ "$n_refused" -gt 0 ] || broken 'nothing was refused'
+
+finish

@@ -1,0 +1,187 @@
+/*
+ * fault_points - every place where the system can fail gsort, and a way to make it
+ *
+ * A program that is linked with fault_points.c, wrap_system.c and wrap_files.c, and with `--wrap` for each
+ * function that has a __wrap_ twin there, calls the system by way of these twins. Each call passes
+ * a fault point and is counted there. One fault can be armed at a time: that the nth call that
+ * passes a point fails, or transfers less, or lies, once or from then on. So a test can go through
+ * all n. A device that fails from then on fails in all that it is asked to do, unless it only has
+ * no memory, or cannot be opened; and so do all devices, unless only one is lost: then the others
+ * go on.
+ *
+ * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
+ * that belongs to the test itself exempts itself, and its calls count nothing.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct backend;
+
+enum point {
+	POINT_OPEN,
+	POINT_CLOSE,
+	POINT_EXAMINE, /* stat and its like */
+	POINT_READ,    /* of what is neither output nor temporary */
+	POINT_READ_BACK,
+	POINT_READ_TEMPORARY,
+	POINT_READ_MANIFEST, /* of a checkpoint, whose runs are temporary */
+	POINT_WRITE,
+	POINT_WRITE_TEMPORARY,
+	POINT_WRITE_MANIFEST,
+	POINT_SUBMIT, /* entries of a ring */
+	POINT_COMPLETE,
+	POINT_PREALLOCATE,
+	POINT_PUNCH,
+	POINT_TRUNCATE,
+	POINT_SYNC,
+	POINT_LINK,
+	POINT_RENAME,
+	POINT_PERMISSIONS,
+	POINT_MAKE_DIRECTORY,
+	POINT_REMOVE, /* names of files and directories */
+	POINT_LOCK,
+	POINT_STREAM, /* opening, writing out and closing a stdio stream */
+	POINT_EVENT,  /* making a descriptor to wake somebody by */
+	POINT_ALLOCATION,
+	POINT_THREAD,
+	POINT_DEVICE_OPEN,
+	POINT_DEVICE_ALLOCATION,
+	POINT_DEVICE_PEER, /* of two devices, one by the other's memory */
+	/* What a device is asked to do: see failing_backend.c. */
+	POINT_DEVICE_LANE, /* lanes and marks */
+	POINT_DEVICE_COPY, /* and what else prepares, or looks at, one range */
+	POINT_DEVICE_SORT,
+	POINT_DEVICE_CUT,
+	POINT_DEVICE_MERGE,
+	POINT_DEVICE_WAIT, /* its answer */
+	/* And of CUDA's runtime besides: see wrap_cuda.c. */
+	POINT_DEVICE_CODE, /* whether there is any for it */
+	POINT_DEVICE_USE,
+	POINT_DEVICE_EVENT,
+	POINT_DEVICE_LAUNCH,
+	POINT_DEVICE_CLOCK,
+	POINT_DEVICE_RELEASE,
+	N_POINTS,
+};
+
+#define POINT_FIRST_DEVICE_CALL POINT_DEVICE_LANE
+
+enum effect {
+	EFFECT_NONE,
+	EFFECT_FAIL,  /* -1 and the errno */
+	EFFECT_SHORT, /* a transfer moves only half of the bytes */
+	EFFECT_END,   /* a transfer moves nothing and says so */
+	EFFECT_LOSE,  /* a write says that it is done, but nothing is written */
+	EFFECT_ALTER, /* a write changes a byte on the way */
+	/* Before a read at an offset, somebody else ... */
+	EFFECT_DAMAGE, /* changes a byte of what it will read */
+	EFFECT_CUT,    /* cuts the file within it */
+	EFFECT_DIE,    /* the device itself breaks, for good: see wrap_cuda.c */
+};
+
+struct fault {
+	enum point point;
+	unsigned nth;     /* from 1 */
+	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
+	enum effect effect;
+	int error;       /* of EFFECT_FAIL */
+	bool is_of_one;  /* the device that it befalls is lost for good, and no other */
+	size_t position; /* of ALTER, DAMAGE, CUT: the byte of the transfer, modulo its size */
+};
+
+#define FOR_GOOD UINT_MAX
+#define POSITION_LAST SIZE_MAX
+
+extern const char *const point_names[N_POINTS];
+
+/* Begin to count, with a fault to come, or NULL for none. */
+void points_arm(const struct fault *fault);
+
+/*
+ * Besides any fault that is armed then, every write of the output fails from the nth on, which does
+ * not count as one; 0: none.
+ */
+void points_break_off_at(unsigned nth_write);
+
+/* Stop counting; nothing fails any more. */
+void points_disarm(void);
+
+/* How often the point was passed between arm and disarm. */
+unsigned points_passed(enum point point);
+
+/* The device that was lost, while others go on; -1: none. */
+int points_lost_device(void);
+
+/* How often the fault took effect. */
+unsigned points_n_faults(void);
+
+/* A place in the code that calls a twin, and the first of its calls, as counted at the point. */
+struct site {
+	const void *at;
+	enum point point;
+	unsigned nth;
+};
+
+enum { MOST_SITES = 512 };
+
+/* The places that passed a point since arm, of the twins that know them. How many there are. */
+size_t points_sites(struct site ret_sites[static MOST_SITES]);
+
+/* What was begun and not ended since points_arm(): threads, mapped pages, what a device gave. */
+struct points_balance {
+	int n_threads;
+	int n_pages;
+	int n_device;
+};
+
+struct points_balance points_balance(void);
+
+/* The calling thread is the test's, not gsort's. */
+void points_exempt_thread(void);
+
+/* Files that are opened below here are temporary. */
+void points_set_temporary(const char *prefix);
+
+/* Is it empty, and small? Else there are no rings. Or is it passed by where that can be? */
+void points_set_page_cache(bool is_cold, bool may_be_passed);
+
+/* Does the system give any? */
+bool points_have_rings(void);
+
+/* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
+enum device_shape {
+	SHAPE_CPU,     /* the CPU itself: it fails by its allocations and threads */
+	SHAPE_UNIFIED, /* a device that can fail, on the host's memory */
+	SHAPE_APART,   /* one with memory of its own, or several */
+	SHAPE_REACHED, /* the same; several may copy from each other */
+	SHAPE_CUDA,    /* CUDA's, with fault points below: see wrap_cuda.c */
+};
+
+void points_set_device(enum device_shape shape);
+
+/* How many are there? If none, *ret_why says why. Called once, before anything else. */
+unsigned points_n_devices(const char **ret_why);
+
+/* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
+enum effect point_pass(enum point point);
+
+/* The same of a call that is made on a device of that number; -1: on none of them. */
+enum effect point_pass_on(enum point point, int device);
+
+/* Does the call fail? With errno set. */
+bool point_fails(enum point point);
+
+/* As point_fails(), for a call from that place. */
+bool point_fails_at(enum point point, const void *site);
+
+/* Which byte of a transfer the fault is about. */
+size_t points_fault_position(size_t nbytes);
+
+/* Something of the balance was given to gsort, or taken back. */
+enum thing { THING_THREAD, THING_MAPPED_PAGE, THING_OF_DEVICE, N_THINGS };
+
+void points_gave(enum thing thing, int n);

@@ -1,0 +1,155 @@
+/*
+ * wrap_system - memory, threads and what else of the system can fail: see fault_points.h
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "tests/fault/wrapper.h"
+
+/* Of Linux 5.14 */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+struct io_uring;
+
+TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
+
+/* --- Streams --- */
+
+TWIN(POINT_STREAM, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))
+
+int __real_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream);
+int __wrap_fclose(FILE *stream)
+{
+	const int r = __real_fclose(stream);
+
+	return point_fails(POINT_STREAM) ? EOF : r;
+}
+
+/* --- Memory --- */
+
+/* clang-format off */
+TWIN(POINT_ALLOCATION, void *, NULL, malloc, (size_t nbytes), (nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, calloc, (size_t n, size_t nbytes), (n, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, realloc, (void *memory, size_t nbytes), (memory, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, reallocarray, (void *memory, size_t n, size_t nbytes),
+	(memory, n, nbytes))
+TWIN(POINT_ALLOCATION, void *, NULL, aligned_alloc, (size_t alignment, size_t nbytes),
+	(alignment, nbytes))
+TWIN(POINT_ALLOCATION, char *, NULL, strdup, (const char *text), (text))
+TWIN(POINT_ALLOCATION, FILE *, NULL, open_memstream, (char **ret_text, size_t *ret_nbytes),
+	(ret_text, ret_nbytes))
+TWIN(POINT_ALLOCATION, ZSTD_CCtx *, NULL, ZSTD_createCCtx, (void), ())
+TWIN(POINT_ALLOCATION, ZSTD_DCtx *, NULL, ZSTD_createDCtx, (void), ())
+TWIN(POINT_ALLOCATION, ZSTD_DStream *, NULL, ZSTD_createDStream, (void), ())
+/* clang-format on */
+
+int __wrap_asprintf(char **ret_text, const char *format, ...);
+int __wrap_asprintf(char **ret_text, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
+		return -1;
+	va_start(arguments, format);
+	n = vasprintf(ret_text, format, arguments);
+	va_end(arguments);
+	return n;
+}
+
+/* Parts of a mapping can go alone: pages are what counts. */
+static int pages(size_t nbytes)
+{
+	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (int)((nbytes + page_nbytes - 1) / page_nbytes);
+}
+
+void *__real_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t nbytes, int protection, int flags, int fd, off_t offset)
+{
+	if (point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)))
+		return (void *)-1;
+	points_gave(THING_MAPPED_PAGE, pages(nbytes));
+	return __real_mmap64(address, nbytes, protection, flags, fd, offset);
+}
+
+int __real_munmap(void *address, size_t nbytes);
+int __wrap_munmap(void *address, size_t nbytes);
+int __wrap_munmap(void *address, size_t nbytes)
+{
+	points_gave(THING_MAPPED_PAGE, -pages(nbytes));
+	return __real_munmap(address, nbytes);
+}
+
+/* Pages that are to be written: of memory it is a hint. */
+int __real_madvise(void *address, size_t nbytes, int advice);
+int __wrap_madvise(void *address, size_t nbytes, int advice);
+int __wrap_madvise(void *address, size_t nbytes, int advice)
+{
+	return advice == MADV_POPULATE_WRITE &&
+			       point_fails_at(POINT_ALLOCATION, __builtin_return_address(0)) ?
+		       -1 :
+		       __real_madvise(address, nbytes, advice);
+}
+
+/* --- Threads --- */
+
+static _Thread_local bool is_starting; /* thread_start() is at it, and counts */
+
+int __real_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread);
+int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
+			pthread_t *ret_thread)
+{
+	int r;
+
+	if (point_fails_at(POINT_THREAD, __builtin_return_address(0)))
+		return -errno;
+	is_starting = true;
+	r = __real_thread_start(run, argument, stack_nbytes, ret_thread);
+	is_starting = false;
+	points_gave(THING_THREAD, r == 0);
+	return r;
+}
+
+/* Of the command line, whose threads work for no job. */
+int __real_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *), void *argument)
+{
+	int r;
+
+	if (!is_starting && point_fails_at(POINT_THREAD, __builtin_return_address(0)))
+		return errno;
+	r = __real_pthread_create(ret_thread, attributes, run, argument);
+	if (!is_starting)
+		points_gave(THING_THREAD, r == 0);
+	return r;
+}
+
+int __real_pthread_join(pthread_t thread, void **ret_value);
+int __wrap_pthread_join(pthread_t thread, void **ret_value);
+int __wrap_pthread_join(pthread_t thread, void **ret_value)
+{
+	const int r = __real_pthread_join(thread, ret_value);
+
+	points_gave(THING_THREAD, -(r == 0));
+	return r;
+}

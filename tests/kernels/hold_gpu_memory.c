@@ -1,0 +1,36 @@
+/*
+ * hold_gpu_memory - a program that has most of a GPU's memory
+ *
+ * usage: take_gpu_memory MIB
+ *
+ * It takes all but some MiB, says so in a line, and holds it until standard input ends.
+ */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_AT_ONCE_NBYTES = 1 << 30, LEAST_AT_ONCE_NBYTES = 2 << 20 };
+
+int main(int argc, char **argv)
+{
+	char *end = NULL;
+	const size_t left_nbytes = argc == 2 ? strtoull(argv[1], &end, 10) << 20 : 0;
+	size_t free_nbytes = 0, total_nbytes, nbytes = MOST_AT_ONCE_NBYTES;
+	void *memory;
+
+	if (!end || end == argv[1] || *end) {
+		fprintf(stderr, "usage: take_gpu_memory MIB\n");
+		return 2;
+	}
+	while (nbytes >= LEAST_AT_ONCE_NBYTES) {
+		if (cudaMemGetInfo(&free_nbytes, &total_nbytes) != cudaSuccess)
+			return 1;
+		if (free_nbytes < left_nbytes + nbytes || cudaMalloc(&memory, nbytes))
+			nbytes /= 2;
+	}
+	printf("%zu MiB left\n", free_nbytes >> 20);
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return 0;
+}

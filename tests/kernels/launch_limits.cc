@@ -1,0 +1,341 @@
+/*
+ * launch_limits - how each kernel is launched on each architecture, and whether that can be
+ *
+ * usage: launches [ARCHITECTURE]
+ *
+ * What a kernel's blocks need is found out by launching it: here is the kernels' own source with
+ * its own geometry, and in place of launches a list of them. No GPU is needed, and no compiler for
+ * one. With an architecture (75) the list is printed: kernel, threads of a block, and bytes of
+ * shared memory; tools/scripts/check_kernel_resources.py puts registers beside it, which a compiler tells.
+ */
+#include "tests/kernels/cuda_on_cpu.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <map>
+#include <string>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+/* The most that a block can have without asking for it. */
+static const size_t granted_nbytes = 48 << 10;
+
+struct need {
+	unsigned n_threads;
+	size_t shared_nbytes;
+	size_t asked_nbytes;   /* for the next launch */
+	size_t unasked_nbytes; /* of a launch that had more than was asked for; 0: none had */
+};
+
+static struct {
+	int architecture;
+	std::map<std::string, need> needs;
+} seen;
+
+/* As the compiler calls it, or, of one that only its file knows, as it is written. */
+static std::string name_of(const void *kernel, const char *written)
+{
+	const std::string name = written;
+	Dl_info info;
+
+	if (dladdr(kernel, &info) && info.dli_saddr == kernel)
+		return info.dli_sname;
+	return name.substr(0, name.find('<'));
+}
+
+template <class Kernel, class... Args>
+static void note(Kernel *kernel, const char *written, unsigned n_blocks, unsigned n_threads,
+		 size_t shared_nbytes, const Args &...)
+{
+	struct need *need = &seen.needs[name_of((const void *)kernel, written)];
+
+	assert_true(n_blocks > 0 && n_blocks < 1u << 31);
+	need->n_threads = max(need->n_threads, n_threads);
+	need->shared_nbytes = max(need->shared_nbytes, shared_nbytes);
+	if (shared_nbytes > max(granted_nbytes, need->asked_nbytes))
+		need->unasked_nbytes = shared_nbytes;
+}
+
+template <class Kernel>
+static cudaError_t note_attribute(Kernel *kernel, const char *written, int attribute, int value)
+{
+	if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
+		seen.needs[name_of((const void *)kernel, written)].asked_nbytes = (size_t)value;
+	return cudaSuccess;
+}
+
+#undef LAUNCH
+#define LAUNCH(kernel, n_blocks, n_threads, shared_nbytes, stream, ...)                            \
+	((void)(stream), note(kernel, #kernel, n_blocks, n_threads, shared_nbytes, __VA_ARGS__))
+#define cudaFuncSetAttribute(kernel, attribute, value)                                             \
+	note_attribute(kernel, #kernel, attribute, value)
+
+extern "C" cudaError_t cudaGetLastError()
+{
+	return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaMemsetAsync(void *, int, size_t, CUstream_st *)
+{
+	return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
+{
+	attributes->ptxVersion = seen.architecture;
+	return cudaSuccess;
+}
+
+#include "kernels/architecture.cu"
+
+#include "kernels/sort/tile_sort.cu"
+
+#include "kernels/sort/splitters.cu"
+
+#include "kernels/sort/merge_pass.cu"
+
+#include "kernels/sort/sort.cu"
+
+#include "kernels/sort/merge.cu"
+
+#include "kernels/sort/split.cu"
+
+#include "kernels/keys/encode.cu"
+
+#include "kernels/keys/decode.cu"
+
+#include "kernels/keys/unique.cu"
+
+#include "kernels/keys/delta.cu"
+
+#include "kernels/records/items.cu"
+
+#include "kernels/records/project.cu"
+
+#include "kernels/records/make_elements.cu"
+
+#include "kernels/records/tie_break.cu"
+
+#include "kernels/records/head_flags.cu"
+
+#include "kernels/records/gather.cu"
+
+#include "kernels/records/pairs.cu"
+
+/* Memory of the device, which nothing looks at. */
+alignas(256) static unsigned char memory[4096];
+static const uint64_t many = 1 << 24;
+
+static void launch_codes(uint32_t nbytes)
+{
+	const kernel_slice slices[] = { { memory, many }, { memory, many }, { memory, 1 } };
+	const kernel_packed_block block = { memory, memory, 1000, 4096 };
+	decode_findings findings;
+	unique_findings left;
+	uint32_t numbers[4];
+	encode_task encode = {};
+	decode_task decode = {};
+	unique_task unique = {};
+	delta_pack_task pack = {};
+	delta_unpack_task unpack = {};
+
+	assert_int_equal(launch_sort(memory, many, nbytes, memory, NULL), 0);
+	assert_int_equal(launch_merge(slices, 3, nbytes, memory, memory, NULL), 0);
+	assert_int_equal(launch_cut(slices, 3, nbytes, { 1, 0 }, 1, NULL, NULL), 0);
+	assert_int_equal(launch_sample(memory, many, 1000, nbytes, NULL, NULL), 0);
+	for (uint8_t record_nbytes = nbytes - 1; record_nbytes <= nbytes; record_nbytes++) {
+		encode.map.record_nbytes = record_nbytes;
+		encode.map.element_nbytes = (uint8_t)nbytes;
+		encode.n = decode.n = unique.n = many;
+		encode.records = encode.elements = encode.scratch = memory;
+		decode.elements = decode.records = decode.scratch = memory;
+		unique.elements = unique.scratch = memory;
+		decode.map = unique.map = encode.map;
+		decode.findings = &findings;
+		unique.findings = &left;
+		assert_int_equal(launch_encode(&encode, NULL), 0);
+		assert_int_equal(launch_decode(&decode, NULL), 0);
+		assert_int_equal(launch_unique(&unique, NULL), 0);
+	}
+	pack.codes = pack.packed = pack.scratch = memory;
+	pack.n = many;
+	pack.code_nbytes = unpack.code_nbytes = nbytes;
+	pack.block_n = 4096;
+	pack.packed_nbytes = numbers;
+	unpack.blocks = &block;
+	unpack.n_blocks = 1;
+	unpack.damaged = numbers;
+	unpack.tables = memory;
+	assert_int_equal(launch_delta_pack(&pack, NULL), 0);
+	assert_int_equal(launch_delta_unpack(&unpack, NULL), 0);
+}
+
+static void launch_pairs()
+{
+	const kernel_slice slices[] = { { memory, many }, { memory, many } };
+	unmake_pairs_task unmake = {};
+	gather_findings findings;
+	kernel_items items = {};
+
+	unmake.n = many;
+	unmake.findings = &findings;
+	assert_int_equal(launch_sort_pairs(memory, many, memory, NULL), 0);
+	assert_int_equal(launch_merge_pairs(slices, 2, memory, memory, NULL), 0);
+	assert_int_equal(launch_make_pairs(&items, &unmake.shape, many, memory, NULL, NULL), 0);
+	assert_int_equal(launch_unmake_pairs(&unmake, NULL), 0);
+}
+
+/* Items that are gathered as they are, and such as are kept, cut and counted. */
+static void launch_gathers(const kernel_items *items)
+{
+	gather_findings findings;
+	gather_task task = {};
+
+	task.items = *items;
+	task.elements = task.out = memory;
+	task.element_nbytes = 8;
+	task.n = task.limit = many;
+	task.out_nbytes = items->item_nbytes;
+	task.findings = &findings;
+	assert_int_equal(launch_gather(&task, NULL), 0);
+	task.has_count = true;
+	task.firsts.equal = (const uint32_t *)(const void *)memory;
+	task.counts = (uint64_t *)(void *)memory;
+	assert_int_equal(launch_gather(&task, NULL), 0);
+}
+
+static void launch_items(uint32_t item_nbytes)
+{
+	const kernel_slice slice = { memory, many };
+	key_field field = {};
+	kernel_items items = {};
+	kernel_firsts firsts;
+
+	field.nbytes = 4;
+	items.item_nbytes = items.body_nbytes = item_nbytes;
+	items.keys = { &field, 1, 4 };
+	assert_int_equal(launch_view_items(&items, &slice, 1, memory, NULL), 0);
+	for (uint32_t nbytes = 8; nbytes <= 16; nbytes += 8) {
+		digest digest;
+
+		assert_int_equal(launch_index(&items, many, nbytes, memory, &digest, NULL), 0);
+		assert_int_equal(launch_index(&items, many, nbytes, memory, NULL, NULL), 0);
+		assert_int_equal(
+			launch_find_firsts(&items, memory, nbytes, many, memory, &firsts, NULL), 0);
+	}
+	launch_gathers(&items);
+}
+
+static void launch_records()
+{
+	const kernel_piece piece = { 0, 0, 16 };
+	kernel_items items = {};
+	intake_task intake = {};
+	refine_task refine = {};
+	cut_items_task cut = {};
+
+	intake.n = refine.n = refine.n_ties = cut.n = many;
+	intake.pieces = &piece;
+	intake.n_pieces = items.k = cut.items.k = 1;
+	intake.tables = memory;
+	intake.record_nbytes = intake.item_nbytes = 16;
+	items.keys.key_nbytes = 64;
+	refine.items = &items;
+	refine.sort_scratch = memory;
+	cut.key = memory;
+	cut.scratch = memory;
+	cut.key_nbytes = 8;
+	assert_int_equal(launch_intake(&intake, NULL), 0);
+	assert_int_equal(launch_count_ties(memory, many, memory, NULL, NULL), 0);
+	assert_int_equal(launch_refine(&refine, NULL), 0);
+	assert_int_equal(launch_find_reach(&items, memory, many, 0, NULL, NULL), 0);
+	assert_int_equal(launch_cut_items(&cut, NULL), 0);
+	assert_int_equal(launch_sample_items(&items, many, 1000, NULL, NULL), 0);
+}
+
+/* All that there is. How much memory items take goes by their length; long ones are not staged. */
+static void launch_all(int architecture)
+{
+	seen.architecture = architecture;
+	seen.needs.clear();
+	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
+		launch_codes(nbytes);
+	launch_pairs();
+	for (uint32_t item_nbytes = 1; item_nbytes <= 600; item_nbytes++)
+		launch_items(item_nbytes);
+	launch_items(2048);
+	launch_items(2049);
+	launch_records();
+}
+
+/* Of the least that any has whose code is made for 7.5, or for 8.0 and later. */
+static void blocks_fit_into_every_architecture(void **)
+{
+	for (int architecture : { 75, 80, 86, 90, 100, 120 }) {
+		launch_all(architecture);
+		assert_true(seen.needs.size() > 40);
+		for (const auto &[name, need] : seen.needs) {
+			if (need.n_threads > 1024 ||
+			    need.shared_nbytes > room_nbytes(room_of(architecture)))
+				fail_msg("%d: %s: %u threads, %zu bytes", architecture,
+					 name.c_str(), need.n_threads, need.shared_nbytes);
+		}
+	}
+}
+
+static void blocks_with_much_memory_have_asked_for_it(void **)
+{
+	for (int architecture : { 75, 90 }) {
+		launch_all(architecture);
+		for (const auto &[name, need] : seen.needs) {
+			if (need.unasked_nbytes)
+				fail_msg("%d: %s: %zu bytes", architecture, name.c_str(),
+					 need.unasked_nbytes);
+		}
+	}
+}
+
+/* Without tiles of their own, some would have twice of what 7.5 has. */
+static void tiles_are_smaller_where_there_is_less_memory(void **)
+{
+	size_t most[2] = {};
+
+	for (unsigned i = 0; i < 2; i++) {
+		launch_all(i ? 80 : 75);
+		for (const auto &[name, need] : seen.needs)
+			most[i] = max(most[i], need.shared_nbytes);
+	}
+	assert_true(most[0] <= 64 << 10);
+	assert_true(most[1] > 64 << 10);
+}
+
+static int print(int architecture)
+{
+	launch_all(architecture);
+	for (const auto &[name, need] : seen.needs)
+		printf("%s %u %zu\n", name.c_str(), need.n_threads, need.shared_nbytes);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_fit_into_every_architecture),
+		cmocka_unit_test(blocks_with_much_memory_have_asked_for_it),
+		cmocka_unit_test(tiles_are_smaller_where_there_is_less_memory),
+	};
+
+	if (argc > 2 || (argc == 2 && atoi(argv[1]) == 0)) {
+		fprintf(stderr, "usage: launches [ARCHITECTURE]\n");
+		return 2;
+	}
+	if (argc > 1)
+		return print(atoi(argv[1]));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/*
+ * memory_limit - what is put and got takes no more memory than the limit, and 32 MiB
+ *
+ * 128 MiB are sorted in 24 MiB. A program of its own, as the system counts the memory of processes.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "include/gsort.h"
+
+enum { LIMIT_MIB = 24, BESIDE_MIB = 32, DATA_MIB = 128, N_PIECE = 4096 };
+
+static uint64_t piece[N_PIECE];
+
+static void check(const struct gsort *sort, int r)
+{
+	if (r == 0)
+		return;
+	puts(gsort_message(sort));
+	exit(1);
+}
+
+static uint64_t put_all(struct gsort *sort)
+{
+	uint64_t random = 1, sum = 0;
+
+	for (size_t i = 0; i < (size_t)DATA_MIB * (1 << 20) / sizeof piece; i++) {
+		for (size_t j = 0; j < N_PIECE; j++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			piece[j] = random;
+			sum += random;
+		}
+		check(sort, gsort_put(sort, piece, sizeof piece));
+	}
+	check(sort, gsort_finish(sort));
+	return sum;
+}
+
+static uint64_t get_all(struct gsort *sort, uint64_t *ret_n)
+{
+	uint64_t last = 0, sum = 0, n = 0;
+	size_t got;
+
+	do {
+		check(sort, gsort_get(sort, piece, sizeof piece, &got));
+		for (size_t j = 0; j < got / sizeof *piece; j++) {
+			if (piece[j] < last)
+				exit(1);
+			last = piece[j];
+			sum += last;
+		}
+		n += got / sizeof *piece;
+	} while (got > 0);
+	*ret_n = n;
+	return sum;
+}
+
+int main(void)
+{
+	struct rusage usage;
+	struct gsort *sort;
+	uint64_t sum, n;
+
+	if (gsort_open(&sort) < 0)
+		return 1;
+	check(sort, gsort_set_type(sort, "u64"));
+	check(sort, gsort_set_memory(sort, (uint64_t)LIMIT_MIB << 20));
+	sum = put_all(sort);
+	if (get_all(sort, &n) != sum || n != (uint64_t)DATA_MIB * (1 << 20) / 8)
+		return 1;
+	gsort_close(sort);
+	getrusage(RUSAGE_SELF, &usage);
+	printf("%ld KiB\n", usage.ru_maxrss);
+	return usage.ru_maxrss > (LIMIT_MIB + BESIDE_MIB) * 1024;
+}

@@ -1,0 +1,251 @@
+#!/bin/sh
+# network_namespaces - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
+#
+# MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_STOPS (gsort_mpi_faults.c) say where the
+# programs are; the last two may be unset. Skipped where no namespaces can be made.
+#
+#	namespace  switch: mpirun        node 1          node 2
+#	             bridge ------------ eth0            eth0
+#	             `------------------------------------'
+set -u
+work=$(mktemp -d) || exit 99
+id=gs$$ # of names: those of links are short
+switch=${id}s
+nodes="${id}a ${id}b"
+network=10.83.0
+broken=0
+
+# Nothing but what was started here is in these namespaces.
+clean_up() {
+	for space in $nodes $switch; do
+		for process in $(ip netns pids "$space" 2>/dev/null); do
+			kill -KILL "$process" 2>/dev/null
+		done
+		ip netns delete "$space" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 99' HUP INT TERM
+
+skip() {
+	echo "network_namespaces.sh: no $1"
+	exit 77
+}
+
+make_nodes() {
+	ip netns add "$switch" && ip -n "$switch" link add bridge type bridge &&
+		ip -n "$switch" address add $network.254/24 dev bridge &&
+		ip -n "$switch" link set bridge up && ip -n "$switch" link set lo up || return
+	number=0
+	for node in $nodes; do
+		number=$((number + 1))
+		ip netns add "$node" && ip -n "$node" link set lo up &&
+			ip -n "$node" link add eth0 type veth peer name "$node" netns "$switch" &&
+			ip -n "$switch" link set "$node" master bridge up &&
+			ip -n "$node" address add $network.$number/24 dev eth0 &&
+			ip -n "$node" link set eth0 up || return
+	done
+}
+
+# launch N PROGRAM ARGUMENT...: N ranks on each node
+launch() {
+	n=$1
+	shift
+	ip netns exec "$switch" "$MPIRUN" --mca plm_rsh_agent "$work/agent" \
+		--mca plm_rsh_no_tree_spawn 1 --mca btl self,tcp \
+		--mca oob_tcp_if_include $network.0/24 --mca btl_tcp_if_include $network.0/24 \
+		--host "${id}a:$n,${id}b:$n" "$@" >"$work/said" 2>&1 </dev/null
+}
+
+ranks() {
+	n=$1
+	shift
+	launch "$n" "$EXCHANGE" "$@"
+}
+
+# comm PROGRAM: its name, as the system has it
+comm() {
+	basename "$1" | cut -c1-15
+}
+
+# left NODE...: processes of the program called $name that there are
+left() {
+	for node; do
+		for process in $(ip netns pids "$node"); do
+			[ "$(cat "/proc/$process/comm" 2>/dev/null)" != "$name" ] || echo "$process"
+		done
+	done
+}
+
+# until SECONDS COMMAND...: wait for it to succeed, so long at most
+until_true() {
+	end=$(($(date +%s) + $1))
+	shift
+	while ! "$@"; do
+		[ "$(date +%s)" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+none_left() {
+	# Names.
+	# shellcheck disable=SC2086
+	[ -z "$(left $nodes)" ]
+}
+
+going_on() {
+	grep -q 'going on' "$work/said"
+}
+
+broken() {
+	echo "BROKEN: $*"
+	sed 's/^/	/' "$work/said"
+	broken=1
+}
+
+# befall WHAT TEXT COMMAND...: ranks that exchange messages without end, until something befalls
+# them. All end by themselves, and one of them, that mpirun hears of, says so.
+befall() {
+	what=$1 text=$2
+	shift 2
+	: >"$work/said"
+	ranks 1 forever &
+	launcher=$!
+	if until_true 30 going_on; then
+		"$@"
+		# The stall time, and what ending may take.
+		until_true 30 none_left || broken "$what: some have not ended"
+		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
+	else
+		broken "$what: they have not begun"
+	fi
+	end_launcher
+}
+
+# mpirun itself may wait for a node for ever.
+end_launcher() {
+	for process in $(ip netns pids "$switch"); do
+		kill -KILL "$process" 2>/dev/null
+	done
+	wait "$launcher"
+	for node in $nodes; do
+		for process in $(ip netns pids "$node"); do
+			kill -KILL "$process" 2>/dev/null
+		done
+	done
+}
+
+# signal_one SIGNAL: the rank on the second node gets it
+signal_one() {
+	kill "-$1" "$(left "${id}b")"
+}
+
+# differs WHAT TEXT COMMAND: of what the ranks see the second node mounts something else
+differs() {
+	echo "$3" >"$work/${id}b.mounts"
+	launch 1 "$GSORT_MPI" "$work/random" -o "$work/out/x"
+	is=$?
+	rm "$work/${id}b.mounts"
+	[ $is -eq 2 ] || broken "$1: status $is"
+	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/said" || broken "$1: nobody says $2"
+	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
+}
+
+# Two nodes see the same files, and sort; or they do not.
+sort_on_nodes() {
+	mkdir "$work/out"
+	head -c 800000 /dev/urandom >"$work/random"
+	head -c 80000 "$work/random" >"$work/short"
+	"$GSORT_MPI" "$work/random" -o "$work/expected" || broken 'one rank sorts'
+	launch 2 "$GSORT_MPI" -T "$work" "$work/random" -o "$work/out/x" || broken 'nodes sort'
+	cmp "$work/expected" "$work/out/x" || broken 'nodes sort to something else'
+	rm -f "$work/out/x"
+	differs 'an input' "$work/random is another file here" \
+		"mount --bind $work/short $work/random"
+	differs 'the directory of the output' "$work/out/x is in another directory here" \
+		"mount -t tmpfs none $work/out"
+}
+
+cut_link() {
+	ip -n "$switch" link set "${id}b" down
+}
+
+stopped() {
+	grep -q '^State:.T' "/proc/$(left "${id}b" || echo 0)/status" 2>/dev/null
+}
+
+sort_checkpointed() {
+	program=$1
+	shift
+	launch 1 "$program" "$@" -S 1M --stall=2 --checkpoint="$work/kept" "$work/random" \
+		-o "$work/out/x"
+}
+
+# befall_sort WHAT POINT REGEX COMMAND...: a sort whose second rank has come so far, until something
+# befalls it: then all end, one says why, nothing is left, and the next sort goes on from there.
+befall_sort() {
+	what=$1 point=$2 regex=$3
+	shift 3
+	name=$(comm "$GSORT_MPI_STOPS")
+	echo "export GSORT_STOP=$point" >"$work/${id}b.mounts"
+	: >"$work/said"
+	sort_checkpointed "$GSORT_MPI_STOPS" &
+	launcher=$!
+	until_true 30 stopped || broken "$what: it has not come so far"
+	rm "$work/${id}b.mounts"
+	"$@"
+	until_true 30 none_left || broken "$what: some have not ended"
+	[ -z "$regex" ] || grep -qE "^gsort: $regex" "$work/said" ||
+		broken "$what: nobody says $regex"
+	end_launcher
+	ip -n "$switch" link set "${id}b" up
+	[ -z "$(ls -A "$work/out")" ] || broken "$what leaves $(ls -A "$work/out")"
+	sort_checkpointed "$GSORT_MPI" --debug || broken "$what: the next sort: status $?"
+	grep -q '^gsort: resuming: [12] runs' "$work/said" || broken "$what: nothing is resumed"
+	cmp "$work/expected" "$work/out/x" || broken "$what: then it is something else"
+	rm -f "$work/out/x"
+}
+
+cut_link_of_stopped() {
+	cut_link
+	signal_one CONT
+}
+
+sorts_that_end() {
+	befall_sort 'a rank of a sort that is stopped' written \
+		"rank 1 on ${id}b has not answered for 2" true
+	befall_sort 'a rank of a sort that is killed' checked '' signal_one KILL
+	befall_sort 'a link of a sort that is cut' written \
+		"rank [01] on ${id}[ab] has not answered for 2" cut_link_of_stopped
+}
+
+[ "$(id -u)" = 0 ] || skip 'rights to make namespaces'
+command -v ip >/dev/null && command -v unshare >/dev/null || skip 'iproute2 and unshare'
+make_nodes 2>"$work/why" || skip "namespaces: $(head -1 "$work/why")"
+cat >"$work/agent" <<-'AGENT'
+	#!/bin/sh
+	# agent - in place of ssh: agent HOST COMMAND...
+	node=$1
+	shift
+	mounts=$(dirname "$0")/$node.mounts
+	[ -e "$mounts" ] || mounts=/dev/null
+	exec ip netns exec "$node" unshare -mu sh -c "hostname $node; . $mounts; $*"
+AGENT
+chmod +x "$work/agent"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# Where several ranks end at the same time Open MPI's mpirun dies now and then of what meson has
+# memory filled with.
+unset MALLOC_PERTURB_
+
+ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"
+grep -q '^4 ranks: all arrived' "$work/said" || broken 'ranks on two nodes'
+if [ -n "${GSORT_MPI:-}" ]; then
+	sort_on_nodes
+	sorts_that_end
+fi
+name=$(comm "$EXCHANGE")
+befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" signal_one STOP
+befall 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
+exit $broken

@@ -1,0 +1,65 @@
+#!/bin/sh
+# rank_stats - what gsort-mpi tells of a sort is of all ranks, and told once: see rank_stats.py
+. "$(dirname "$0")/ranks.sh"
+
+generate -n 300000 -t u64 -o random
+
+claim "statistics are those of all ranks, and of each"
+ranks 2 -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/trace random -o out/x
+[ "$status" -eq 0 ] || broken "status $status"
+python3 "$cli/told.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
+[ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not told once"
+[ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
+grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
+for part in roles throughput space; do
+	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Only of rank 0, on ' ||
+		broken "whose pictures those of $part are is not said"
+done
+if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mapped$' stderr; then
+	broken "ranks of one machine wait for each other"
+fi
+ls out > names
+printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
+
+claim "progress is that of all ranks: one may have stopped where another goes on"
+truncate -s 64M disordered
+printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
+ranks 2 -c --progress=always disordered
+done=$(sed -n 's/^checking: \([0-9]*\) %.*/\1/p' stderr | tail -n 1)
+[ "${done:-0}" -ge 40 ] && [ "$done" -lt 100 ] || broken "at the end: $(cat stderr)"
+ranks 3 -S 1M --progress=always random -o out/x
+grep '^merging into' stderr | tail -n 1 > line
+grep -q ': 100 %.*; in all 100 %$' line || broken "at the end: $(cat stderr)"
+rm -f disordered
+
+claim "a rank that fails removes the parts, which no other misses: only what is wrong is said"
+generate -n 400 -R 24 -o records
+run -R 24 -k 7:b8 records -o records
+ranks 5 -m -r --limit=10 --parts=1 -R 24 -k 7:b8 records -o out/y
+[ "$status" -eq 2 ] || broken "status $status"
+grep -q 'records: record .*: disorder' stderr || broken "not said: $(cat stderr)"
+! grep 'another rank has begun' stderr > missed || broken "$(cat missed)"
+
+claim "a report that cannot be written is refused before the sort"
+ranks 2 --stats-json=nowhere/x random -o out/y
+[ "$status" -eq 2 ] || broken "status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
+[ ! -e out/y ] || broken "there is an output"
+
+case $("$MPIRUN" --version) in
+*'Open MPI'*)
+	claim "on one machine Open MPI looks for no network, unless it is told to"
+	for chosen in '' '^ucx'; do
+		export OMPI_MCA_pml_base_verbose=10 ${chosen:+"OMPI_MCA_pml=$chosen"}
+		ranks 2 random -o out/x
+		[ "$status" -eq 0 ] || broken "status $status"
+		grep -q 'component ob1 selected' stdout stderr || broken "$(cat stderr)"
+		looked=$(cat stdout stderr | grep -c 'component cm ')
+		expected=${chosen:+1}
+		[ $((looked > 0)) -eq "${expected:-0}" ] ||
+			broken "with '$chosen' it looks $looked times"
+	done
+	unset OMPI_MCA_pml OMPI_MCA_pml_base_verbose
+	;;
+esac
+finish

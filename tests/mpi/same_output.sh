@@ -1,0 +1,304 @@
+#!/bin/sh
+# same_output - gsort-mpi writes what gsort writes, byte for byte, however many ranks there are
+#
+# Each start of mpirun takes half a second, so there are few.
+# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+. "$(dirname "$0")/ranks.sh"
+
+GSORT_ROUNDS=${GSORT_ROUNDS:-2}
+echo "GSORT_SEED=$seed"
+
+# refuses_all REGEX ARGUMENT...: several ranks do, with one line, and write nothing
+refuses_all() {
+	regex=$1
+	shift
+	ranks 3 "$@" -o out/x
+	[ "$status" -eq 2 ] || broken "$*: status $status"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$*: not one line"
+	grep -qE "^gsort: .*$regex" stderr || broken "$*: does not say $regex"
+	all_gone "$*"
+}
+
+# agrees_in_parts N ARGUMENT...: the parts and their list
+agrees_in_parts() {
+	n=$1
+	shift
+	mkdir expected.d
+	run "$@" -o expected.d/x
+	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+	ranks "$n" "$@" -o out/x
+	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
+	diff -r expected.d out > difference || broken "$n ranks, $*: $(head -1 difference)"
+	rm -rf expected.d out/x.*
+	all_gone "$n ranks, $*"
+}
+
+# agrees_as_asked WORDS: in parts, if they end with so many; but with -u they end somewhere
+agrees_as_asked() {
+	# They are words.
+	# shellcheck disable=SC2086
+	case $1 in
+	*-u*--parts*) agrees ${1%--parts*} ;;
+	*--parts*) agrees_in_parts $1 ;;
+	*) agrees $1 ;;
+	esac
+}
+
+# agrees_together ARGUMENT...: parts that end at keys, one behind the other
+agrees_together() {
+	run "$@" -o expected
+	ranks 3 --parts=4 --parts-at=keys "$@" -o out/x
+	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
+	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
+		broken "in parts, $*: something else was written"
+	run -c out/x.parts
+	[ "$status" -eq 0 ] || broken "in parts, $*: the list is of something else"
+	rm -f out/x.*
+	all_gone "in parts, $*"
+}
+
+generate -n 200000 -t u64 -o random
+generate -n 100000 -t u64 -d few -o few
+generate -n 20000 -R 24 -k 3:b10 -d few -o records
+head -c 24 random > tiny
+
+claim "one rank is a process like any other, and two share what spills"
+agrees 1 random
+agrees 2 -S 1M --temp-limit=1G random few random
+
+claim "records that are equal stay in their order, between ranks, too"
+agrees 4 -R 24 -k 3:b10 records --index
+
+claim "of what is limited each rank writes its part, and reserves no more"
+generate -n 600000 -t u64 -o large
+agrees 3 --limit=450001 large
+rm large
+
+claim "parts, and the list of them, are those of one process"
+agrees_in_parts 3 --parts=5 -S1M --verify random few
+agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
+
+if [ "${1:-}" = briefly ]; then
+	claim "one rank that fails ends all"
+	ranks 3 -T nowhere random -o out/x
+	[ "$status" -ne 0 ] || broken "-T: status $status"
+	grep -q 'nowhere: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
+	all_gone "-T nowhere"
+	finish
+fi
+
+claim "there may be more ranks than records"
+agrees 8 tiny
+
+claim "whatever is asked for"
+for _ in $(seq "$GSORT_ROUNDS"); do
+	asked=
+	pick --exchange=auto --exchange=messages
+	exchange=$picked
+	for choice in '2 3 4' '-S1M -S2M -S64M' '--compress=auto --compress=none --compress=zstd' \
+		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
+		'random few' 'random few tiny' '--stable --parts=1 --parts=3 --parts=8'; do
+		# They are words.
+		# shellcheck disable=SC2086
+		pick $choice
+		asked="$asked $(echo "$picked" | tr , ' ')"
+	done
+	agrees_as_asked "$asked"
+done
+
+exchange=
+
+claim "parts that end at keys, and those of -u, are together what one process writes"
+agrees_together few random
+agrees_together -u few random
+
+claim "files that are sorted already are merged, each rank reading its range of them"
+for _ in $(seq "$GSORT_ROUNDS"); do
+	pick -tu8 -ti16 -tu64 -tf64
+	order=$picked
+	pick --stable -r
+	order="$order $picked"
+	for name in random few tiny; do
+		# They are words.
+		# shellcheck disable=SC2086
+		run $order "$name" -o "$name.sorted"
+	done
+	pick 2 3 5
+	asked="$picked -m $order"
+	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'random few,random tiny,few,few' '--stable --parts=1 --parts=4'; do
+		# They are words.
+		# shellcheck disable=SC2086
+		pick $choice
+		case $picked in
+		[a-z]*) picked=$(echo "$picked" | sed 's/,/.sorted,/g; s/$/.sorted/') ;;
+		esac
+		asked="$asked $(echo "$picked" | tr , ' ')"
+	done
+	agrees_as_asked "$asked"
+done
+run random -o random.sorted
+ranks 3 -m random.sorted few random.sorted -o out/x
+[ "$status" -eq 2 ] || broken "-m of what is not sorted: status $status"
+grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
+	broken "-m of what is not sorted: $(cat stderr)"
+[ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
+rm -f out/.gsort-unfinished-*
+
+# finds N ARGUMENT...: N ranks and one process, the same disorder or none; mpirun may say more
+finds() {
+	n=$1
+	shift
+	run "$@"
+	grep '^gsort: ' stderr > expected
+	found=$status
+	ranks "$n" "$@"
+	[ "$status" -eq "$found" ] || broken "$n ranks, $*: status $status, not $found"
+	grep '^gsort: ' stderr | cmp -s expected - || broken "$n ranks, $*: $(cat stderr)"
+	[ ! -s stdout ] || broken "$n ranks, $*: wrote to standard output"
+}
+
+mkfifo pipe
+claim "the first disorder of all ranks is found, and nothing in what is in order"
+finds 2 -c random.sorted
+finds 3 -c -u random.sorted
+cp random.sorted input
+cat tiny >> input
+finds 4 -c input
+finds 3 -C input
+ranks 3 -c --stats-json=told --trace=times input
+[ "$status" -eq 1 ] || broken "-c --trace: status $status: $(cat stderr)"
+grep -q 'rank 2, on' times || broken "-c --trace: without the third rank"
+grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
+ranks 2 -c pipe
+[ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
+grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat stderr)"
+
+claim "what would be taken for a part is refused, once"
+: > out/x.0007
+ranks 3 --parts=2 random -o out/x
+[ "$status" -eq 2 ] || broken "out/x.0007: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
+grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broken "out/x.0007"
+rm out/x.0007
+all_gone "out/x.0007"
+
+claim "ranks that there are plan as ranks that are assumed, and one of them says it"
+run --explain --ranks=3 --parallel=1 -S 4M random
+mv stdout assumed
+ranks 3 --explain --parallel=1 -S 4M random -o out/x
+[ "$status" -eq 0 ] || broken "--explain: status $status"
+grep -q 'each of 3 ranks' assumed || broken "--ranks=3: $(head -3 assumed)"
+cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
+all_gone "--explain"
+
+claim "what ranks cannot do is refused, once, and before anything is written"
+refuses_all 'incomplete last record' --zstd --partial=keep random
+refuses_all 'cannot be used together' --verify --index random
+refuses_all 'part is not possible with several ranks: they divide a merge' -m --part=1/2 random
+refuses_all 'ranks is not possible with several ranks: leave it out' --explain --ranks=5 random
+refuses_all 'needs -u' --count random
+run --explain --ranks=3 -m random.sorted
+[ "$status" -eq 2 ] || broken "--explain -m: status $status"
+grep -q '^gsort: a merge by several ranks' stderr || broken "--explain -m: $(cat stderr)"
+refuses_all 'inputs that are files' pipe
+refuses_all 'nothing: cannot open' nothing
+refuses_all 'a list that is a file.* pipe is no regular file; write' --files0-from=pipe
+
+claim "a pipe that nobody reads is refused as an output, and not waited for"
+ranks 2 random -o pipe
+[ "$status" -eq 2 ] || broken "-o pipe: status $status"
+grep -q '^gsort: pipe: is no regular file, which several' stderr || broken "-o pipe: $(cat stderr)"
+[ -p pipe ] || broken "-o pipe: it is gone"
+
+claim "several ranks read a list of names that is a file, and one reads any"
+printf 'random\0few\0' > list
+run --files0-from=list -o expected
+ranks 2 --files0-from=list -o out/x
+as_expected "a list"
+printf 'random\0few\0' |
+	timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" --files0-from=- -o out/x > stdout 2> stderr
+status=$?
+as_expected "a list from a pipe"
+
+claim "several ranks do not wait for a list that comes to standard input, or never does"
+timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" --files0-from=- -o out/x <> pipe > stdout 2> stderr
+status=$?
+[ "$status" -eq 2 ] || broken "a list from standard input: status $status"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "a list from standard input: not one line"
+grep -q '^gsort: .* a list that is a file.* standard input is the first rank' stderr ||
+	broken "a list from standard input: $(cat stderr)"
+all_gone "a list from standard input"
+
+claim "the help is that of several ranks, with what only they take, and is printed once"
+ranks 2 --help
+[ "$status" -eq 0 ] || broken "--help: status $status"
+[ "$(grep -c '^ *--stall=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --stall"
+head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
+	broken "--help: $(head -1 stdout)"
+run --help
+! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
+refuses_all "'1000001' is not a number from 0 to 1000000" --stall=1000001 random
+
+claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"
+launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
+[ "$status" -eq 2 ] || broken "status $status"
+[ ! -s stdout ] || broken "answered"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
+grep -q '^gsort: rank 1, .* is not asked for --help, and the first rank' stderr ||
+	broken "$(cat stderr)"
+all_gone "--help"
+
+claim "a compressed output is that of one process, and so is what is read from one"
+agrees 3 --zstd --verify -S8M random few random
+run random -o random.zst
+agrees 4 --zstd=1 random.zst few --skip-bytes=8
+ranks 2 random -o out/x.zst
+[ "$status" -eq 0 ] || broken "-o x.zst: status $status"
+cmp -s random.zst out/x.zst || broken "-o x.zst: something else was written"
+rm -f out/x.zst
+all_gone "-o x.zst"
+
+claim "compressed parts are those of one process; with -u, they are together what that writes"
+agrees_in_parts 3 --zstd=1 --verify -S2M random few --parts=4
+agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --parts=7
+run -u few random -o expected
+ranks 3 -u --zstd=1 few random --parts=3 -o out/x
+run -m out/x.parts -o out/y
+cmp -s out/y expected || broken "-u, in parts: something else was written"
+rm -f out/*
+all_gone "-u, in parts"
+
+claim "what fails everywhere is not blamed on a directory that others do not see"
+ranks 3 -T nowhere random -o out/x
+[ "$status" -eq 2 ] || broken "-T: status $status"
+grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
+	broken "-T: $(cat stderr)"
+! grep -q 'another rank has begun' stderr || broken "-T: $(cat stderr)"
+all_gone "-T nowhere"
+
+claim "ranks that are not asked for the same, or see other files, say so"
+for other in 'few -o out/x' 'random -r -o out/x'; do
+	# They are words.
+	# shellcheck disable=SC2086
+	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
+	[ "$status" -eq 2 ] || broken "$other: status $status"
+	grep -q '^gsort: rank 2, .* sorts something else than the first rank' stderr ||
+		broken "$other"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
+	all_gone "$other"
+done
+for job in check merge; do
+	options="--$job"
+	[ $job = check ] || options="--$job -o out/x"
+	# They are words.
+	# shellcheck disable=SC2086
+	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
+	[ "$status" -eq 2 ] || broken "$job: status $status"
+	grep -q "job: here 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
+	all_gone "$job"
+done
+finish

@@ -1,0 +1,36 @@
+/*
+ * captured_messages - what the code under test says, for the test to look at
+ *
+ * What the calling thread says after messages_reset(), and those say that it starts, is kept and
+ * not printed.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "src/base/diagnostics.h"
+
+/*
+ * Hear the calling thread, and forget what was heard before: nothing has failed, there was no
+ * warning. quiet: true; what is heard is not printed.
+ */
+void messages_reset(bool quiet);
+
+/* The same is said to it by another way, from any thread. */
+void messages_keep(enum message_kind kind, const char *text);
+
+/* Has fail() been called? */
+bool messages_failed(void);
+
+/* The text of the first fail(); "" if none. */
+const char *messages_last(void);
+
+/* The hint of the first fail(), and its number. */
+enum hint messages_last_hint(void);
+uint64_t messages_last_number(void);
+
+/* The text of the last warn(); "" if none. */
+const char *messages_last_warning(void);
+
+/* The hint of the last warn(). */
+enum hint messages_last_warning_hint(void);
