@@ -48,13 +48,13 @@ process="$process|signal|sigaction|sigprocmask|pthread_sigmask|raise|p?kill|alar
 process="$process|chdir|setlocale|setrlimit|prctl)\\(|(stdin|stdout|stderr|environ)[,;)])"
 grep -nE "(^|[^a-z_/])$process" $sources |
 	grep -vE '^(src/cli|examples|tools|tests)/|^src/base/thread\.c:.*pthread_sigmask' |
-	grep -vE '^io/output/cut_back\.c:.*setrlimit' |
+	grep -vE '^io/output/truncate_on_abort\.c:.*setrlimit' |
 	offence 'only a front end prints, exits, or changes what is of the process' || true
 grep -nE 'include <(signal|threads)\.h>' $sources |
 	grep -vE '^(src/cli/|tools/|tests/|src/base/thread\.)' |
 	offence 'only a front end knows signals' || true
 grep -nE '\b(pthread|thrd)_create\b' $sources |
-	grep -vE '^(src/base/thread\.c|src/cli/process\.c|tests/)' |
+	grep -vE '^(src/base/thread\.c|src/cli/process_setup\.c|tests/)' |
 	offence 'a thread whose messages nobody hears: thread_start()' || true
 
 # What a device is, is told in the plan as what follows from it.

@@ -7,6 +7,6 @@
 set -eu
 pandoc=$1 title=$2 section=$3 document=$4
 shift 4
-"$pandoc" --standalone --from=gfm --to=man --lua-filter="$(dirname "$0")/manual.lua" \
+"$pandoc" --standalone --from=gfm --to=man --lua-filter="$(dirname "$0")/manual_to_man.lua" \
 	-M title="$title" -M section="$section" "$@" "$document" |
 	sed -e '/^\.S[HS]/{n;/^\.PP$/d}' -e '/^\.hy$/d'

@@ -1,8 +1,8 @@
 #!/bin/sh
 # backend_records - on a GPU gsort puts records in the order that it puts them in on the CPU
 # Skipped (77) where there is no GPU. As in backends.sh, small limits make the whole path run.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/agree.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/compare_backends.sh"
 
 # in_every_shape ARGUMENT...: in device memory, and spilled
 in_every_shape() {

@@ -2,8 +2,8 @@
 # backends - on a GPU gsort writes the bytes that it writes on the CPU
 # Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks
 # that are spilled to the memory of the host and to disk, and several passes.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/agree.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/compare_backends.sh"
 
 tiny='--device-memory=4M -S 4M'
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # boundary_sizes - around every size at which something begins: a record, a block, a chunk, a spill
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # Small ones against GNU sort, in memory and through pipes.
 for n in 0 1 2 3 255 256 257 511 512 513 8191 8192 8193 65537; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check - -c and -C find the first disorder, exactly, wherever it is
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # finds RECORD ARGUMENT... : the first disorder of `input` is at RECORD, counted from 1.
 finds() {

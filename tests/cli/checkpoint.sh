@@ -1,6 +1,6 @@
 #!/bin/sh
 # checkpoint - what --checkpoint refuses to go on from: another sort, damage, another process's
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 generate -n 2000000 -o input
 generate -n 1000 -o other
 "$GSORT" input -o expected

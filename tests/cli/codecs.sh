@@ -1,6 +1,6 @@
 #!/bin/sh
 # codecs - however runs are stored, the result is the same
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 modes='none delta zstd zstd:1 zstd:7 auto'
 

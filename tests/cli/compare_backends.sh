@@ -1,4 +1,4 @@
-# compare_backends - the CUDA back end against the CPU's; sourced behind common.sh, not run
+# compare_backends - the CUDA back end against the CPU's; sourced behind testlib.sh, not run
 #
 # Where there is no GPU the script that sources it ends here (77: skipped).
 generate -n 1 -o input

@@ -1,6 +1,6 @@
 #!/bin/sh
 # concurrent_changes - inputs and outputs that others change while they are sorted: nothing of theirs is lost
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 mkfifo pipe
 
 generate -n 50000 -o first

@@ -3,7 +3,7 @@
 #
 # Needs qemu-user, which has no AVX-512: that of the machine at hand, if it has it, is in what the
 # others are compared with.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 command -v qemu-x86_64 > /dev/null && [ "$(uname -m)" = x86_64 ] || {
 	echo 'no qemu-x86_64: skipped'

@@ -3,8 +3,8 @@
 #
 # Their memories must not mix (tests/support/separate_memory_backend.h). What random_config.sh says makes it longer, or
 # repeats it.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/random_config.sh"
 
 echo "GSORT_SEED=$seed"
 GSORT_ROUNDS=${GSORT_ROUNDS:-24}
@@ -55,7 +55,7 @@ while go_on $round; do
 	# shellcheck disable=SC2086
 	{
 		sorted_by one "$GSORT" -S 64M $what $records
-		sorted_by two env ${reach:+GSORT_REACH=1} "$GSORT_APART" $on $resources $what \
+		sorted_by two env ${reach:+GSORT_REACH=1} "$GSORT_TWO_DEVICES" $on $resources $what \
 			$records
 	}
 	rm -rf one/state two/state

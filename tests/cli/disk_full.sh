@@ -2,7 +2,7 @@
 # disk_full - a disk without space: known before it starts if it can be, and nothing is lost
 #
 # The small disks are file systems in memory, mounted in a namespace of their own.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 1000000 -o input
 cp input untouched

@@ -1,6 +1,6 @@
 #!/bin/sh
 # distributions - every shape of data, in memory and spilled, gives the bytes of GNU sort
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # all_ways TYPE: every way that a sort can go gives what GNU sort makes of `input`.
 all_ways() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # estimate_bounds - a sort takes no more temporary space than --explain says, and as many passes
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -t u8 -b 4M -o u8
 generate -t u64 -b 12M -o u64

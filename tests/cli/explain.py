@@ -10,8 +10,8 @@ import struct
 import subprocess
 import sys
 
-import claims
-from claims import claim
+import assertions
+from assertions import claim
 
 GSORT, GSORT_GEN = sys.argv[1:3]
 UNITS = {'B': 1, 'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'TiB': 1 << 40}
@@ -263,7 +263,7 @@ def main():
     claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                      '../../docs/cluster.md'))
-    return claims.status()
+    return assertions.status()
 
 
 if __name__ == '__main__':

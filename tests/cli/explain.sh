@@ -1,6 +1,6 @@
 #!/bin/sh
 # explain - the plan for people and the plan for scripts are the same: see explain.py
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 claim 'both forms of --explain agree'
 python3 "$(dirname "$0")/explain.py" "$GSORT" "$GSORT_GEN" > findings 2>&1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # file_conflicts - no file of a run is two things at once, and reports appear when they are complete
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # begin: inputs, a list of names, an older output and an older report, with links to them.
 begin() {

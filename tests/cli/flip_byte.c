@@ -1,7 +1,7 @@
 /*
  * flip_byte - exchange a byte of a file for its complement, and back, again and again
  *
- * usage: toggle FILE OFFSET < PIPE
+ * usage: flip_byte FILE OFFSET < PIPE
  *
  * Through a mapping, some ten million times a second, until standard input ends. The byte is then
  * what it was.
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	volatile unsigned char *bytes;
 
 	if (fd < 0) {
-		fprintf(stderr, "usage: toggle FILE OFFSET < PIPE\n");
+		fprintf(stderr, "usage: flip_byte FILE OFFSET < PIPE\n");
 		return 2;
 	}
 	bytes = mmap(NULL, offset + 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

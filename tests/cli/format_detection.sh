@@ -1,6 +1,6 @@
 #!/bin/sh
 # format_detection - what is no records is refused, with what to do instead, and --format=raw sorts anything
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 2000 -o numbers
 "$GSORT" numbers -o sorted

@@ -1,8 +1,8 @@
 #!/bin/sh
 # gpu_devices - one GPU named twice or more, and all that there are, write the bytes of the CPU
 # Skipped (77) where there is no GPU.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/agree.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/compare_backends.sh"
 
 tiny='--device-memory=4M -S 4M'
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # gpu_faults - a GPU that is not there, has no memory, or breaks while it sorts
 #
-# Skipped (77) where there is no GPU. TAKE_GPU_MEMORY and CUDA_FAULTS say where two more programs
+# Skipped (77) where there is no GPU. HOLD_GPU_MEMORY and CUDA_FAULTS say where two more programs
 # are: tests/kernels/hold_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/agree.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/compare_backends.sh"
 
 gsort=$GSORT
 generate -n 3000001 -o input
@@ -54,10 +54,10 @@ sorts_or_refuses() {
 # take_memory MIB: another program has all but so much.
 take_memory() {
 	mkfifo holding holds
-	"$TAKE_GPU_MEMORY" "$1" < holding > holds &
+	"$HOLD_GPU_MEMORY" "$1" < holding > holds &
 	taker=$!
 	exec 3> holding
-	read -r left < holds || broken 'take_gpu_memory failed'
+	read -r left < holds || broken 'hold_gpu_memory failed'
 	echo "$left"
 }
 

@@ -8,8 +8,8 @@ import json
 import re
 import sys
 
-import claims
-from claims import claim
+import assertions
+from assertions import claim
 
 VOID = {'meta', 'br', 'hr', 'col', 'link', 'img', 'input'}
 
@@ -136,7 +136,7 @@ def main():
     check_pictures(page)
     check_alone(page, text)
     check_figures(page, stats)
-    return claims.status()
+    return assertions.status()
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 #!/bin/sh
 # html_report - what --report writes is one page that anybody can read: see html_report.py
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 here=$(dirname "$0")
 
@@ -12,7 +12,7 @@ paged() {
 	run --report=page.html --stats-json=stats --parallel=2 "$@"
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
 	[ ! -s stderr ] || broken 'not silent'
-	python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+	python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 	nothing_left "gsort $*"
 }
 
@@ -38,7 +38,7 @@ says '>In order' page.html
 claim 'of a check that finds disorder'
 run -C --report=page.html --stats-json=stats input
 [ "$status" -eq 1 ] || broken "status $status"
-python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says '>Not in order' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
@@ -46,7 +46,7 @@ paged 'of an output in parts' -S 64M --parts=3 input -o divided
 says 'divided.parts, a list of 3 files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
-python3 "$here/pictures.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
+python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says 'standard input' page.html
 
 claim 'it is a file like every report'

@@ -2,8 +2,8 @@
 # kill_anytime - whatever ends it leaves the input, the older output and no litter
 #
 # GSORT_SEED repeats a run, GSORT_KILLS says how often each way to run gsort is killed.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/random_config.sh"
 
 kills=${GSORT_KILLS:-5}
 echo "GSORT_SEED=$seed GSORT_KILLS=$kills"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # mapped_input - records that stay where they are in the page cache until they are written
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # refers yes|no ARGUMENT...: does --explain say that records stay in the mapped input? In little
 # memory it measures little.

@@ -3,7 +3,7 @@
 #
 # GSORT_SORTS sorts (default 300), each of which must be refused, or come out in order. What the
 # race can come to, tests/unit/cpu/test_cpu_indirect.c does without one.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 sorts=${GSORT_SORTS:-300}
 n_refused=0 n_right=0
@@ -12,8 +12,8 @@ size=65536 key=65526
 claim 'what is overwritten while it is sorted is refused, or comes out in order'
 generate -R $size -k $key:b10 -n 64 -o changed
 mkfifo until
-"$TOGGLE" changed $((20 * size + key)) < until &
-toggle=$!
+"$FLIP_BYTE" changed $((20 * size + key)) < until &
+writer=$!
 exec 3> until
 for round in $(seq "$sorts"); do
 	run -R $size -k $key:b10 changed -o output
@@ -32,6 +32,6 @@ for round in $(seq "$sorts"); do
 	nothing_left "sort $round"
 done
 exec 3>&-
-wait $toggle
+wait $writer
 echo "$sorts sorts: $n_refused refused, $n_right with status 0"
 finish

@@ -1,7 +1,7 @@
 /*
  * measure_command - run a command and say what it really took, as the kernel saw it from outside
  *
- *	real_figures FILE COMMAND [ARGUMENT]...
+ *	measure_command FILE COMMAND [ARGUMENT]...
  *
  * One line in FILE: processor time in microseconds, the largest resident size in KiB. The exit
  * status is the command's.
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (!file) {
-		fprintf(stderr, "usage: real_figures FILE COMMAND [ARGUMENT]...\n");
+		fprintf(stderr, "usage: measure_command FILE COMMAND [ARGUMENT]...\n");
 		return 127;
 	}
 	pid = fork();
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	if (pid < 0 || wait4(pid, &status, 0, &usage) < 0) {
-		perror("real_figures");
+		perror("measure_command");
 		return 127;
 	}
 	fprintf(file, "%lld %ld\n", us_of(usage.ru_utime) + us_of(usage.ru_stime), usage.ru_maxrss);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # memory_limit - -S is a hard limit: the process takes at most 32 MiB more
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 overhead_kib=$((32 * 1024))
 

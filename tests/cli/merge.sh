@@ -1,6 +1,6 @@
 #!/bin/sh
 # merge - -m merges what is sorted, however many, and names what is not
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 70001 -d few --seed=1 | "$GSORT" -o a
 generate -n 50001 -d two --seed=2 | "$GSORT" -o b

@@ -3,7 +3,7 @@
 #
 # They are sorted as codes, like numbers; with one key more, which decides nothing, as records. What
 # comes out is the same, and what GNU sort makes of it.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # in_every_way: whole, spilled, in several passes, from a pipe, and written past a codec
 in_every_way() {

@@ -3,7 +3,7 @@
 #
 # Of a program with the CUDA back end it is the driver that a machine may lack: it is loaded when it
 # is there. Where there is one, it is hidden here.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 1000003 -o input
 succeeds --backend=cpu -o expected input

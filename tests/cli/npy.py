@@ -9,8 +9,8 @@ import subprocess
 import sys
 import warnings
 
-import claims
-from claims import claim
+import assertions
+from assertions import claim
 
 try:
     import numpy as np
@@ -515,4 +515,4 @@ check_names()
 check_unique_in_order()
 check_merge_of_pipes()
 check_headers()
-sys.exit(claims.status())
+sys.exit(assertions.status())

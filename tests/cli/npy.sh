@@ -1,6 +1,6 @@
 #!/bin/sh
 # npy - arrays of numpy, sorted by gsort and by numpy: see npy.py
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 claim 'gsort sorts arrays as numpy does'
 # The system's Python has the system's numpy, and another one may come first.

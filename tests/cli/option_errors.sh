@@ -1,6 +1,6 @@
 #!/bin/sh
 # option_errors - every mistake has one line that says what, where and what to do, and changes nothing
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 1000 -o input
 generate -n 1000 -d sorted -o sorted

@@ -2,8 +2,8 @@
 # part_files - the output as several files and a list of them: the same bytes, all there or none
 #
 # GSORT_SEED repeats a run, GSORT_ROUNDS or GSORT_SECONDS make it longer.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/random_config.sh"
 
 GSORT_ROUNDS=${GSORT_ROUNDS:-15}
 echo "GSORT_SEED=$seed"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # permissions - the umask, and users who are not root
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # as_user ARGUMENT...: gsort, by somebody who may do only what everybody may; sets $status.
 as_user() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # projections - headers, incomplete records, limits, counts, keys and positions, against GNU sort
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # everywhere EXPECTED ARGUMENT... : in memory, spilled, merged in passes, and with one thread.
 everywhere() {

@@ -2,9 +2,9 @@
 # random_records - random records and keys, data, memory and ways in and out, against GNU sort
 #
 # What random_config.sh says makes it longer, or repeats it.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/pick.sh"
-. "$(dirname "$0")/ways.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/random_config.sh"
+. "$(dirname "$0")/random_io.sh"
 
 echo "GSORT_SEED=$seed"
 

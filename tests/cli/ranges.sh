@@ -1,6 +1,6 @@
 #!/bin/sh
 # ranges - the output in ranges that are merged side by side: the same bytes, however many
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # in_ranges N ARGUMENT...: to the file `output`, in N ranges.
 in_ranges() {

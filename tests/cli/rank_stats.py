@@ -6,8 +6,8 @@ usage: rank_stats.py STATS [TRACE]
 import json
 import sys
 
-import claims
-from claims import claim
+import assertions
+from assertions import claim
 
 
 def check_sums(stats):
@@ -74,7 +74,7 @@ def main():
     check_volumes(stats)
     if len(sys.argv) > 2:
         check_trace(stats, sys.argv[2])
-    sys.exit(claims.status())
+    sys.exit(assertions.status())
 
 
 main()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # reports - what gsort tells about itself, and that telling changes no byte
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 500000 -o input
 "$GSORT" input -o expected
@@ -123,8 +123,8 @@ near() {
 
 claim 'the figures are those of the sort, and it takes no more for the sake of them'
 generate -b 8K -o little
-"$REAL_FIGURES" without "$GSORT" little -o output || broken "status $?"
-"$REAL_FIGURES" with "$GSORT" little -o output --stats-json=stats 2> stderr || broken "status $?"
+"$MEASURE_COMMAND" without "$GSORT" little -o output || broken "status $?"
+"$MEASURE_COMMAND" with "$GSORT" little -o output --stats-json=stats 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent'
 near $(cat without)
 near $(cat with)
@@ -203,10 +203,10 @@ tells
 
 claim 'at a terminal it says that it reads from there, and else nothing'
 printf 'zebras!\naardvark' > typed
-"$AT_TERMINAL" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
+"$RUN_IN_PTY" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
 says '^gsort: reading standard input, which is a terminal' stderr
 printf 'aardvarkzebras!\n' | cmp - output || broken "$(cat output)"
-"$AT_TERMINAL" typed "$GSORT" input -o output 2> stderr || broken "status $?"
+"$RUN_IN_PTY" typed "$GSORT" input -o output 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent, though it reads no terminal'
 same expected output 'at a terminal'
 

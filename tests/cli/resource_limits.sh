@@ -1,6 +1,6 @@
 #!/bin/sh
 # resource_limits - little memory, few descriptors, closed or blocked ones, inputs that change
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 1000000 -o input
 cp input untouched

@@ -3,8 +3,8 @@
 #
 # GSORT_SEED repeats a run, GSORT_KILLS says how often each kind of sort is begun, and then killed
 # until it is done.
-. "$(dirname "$0")/prelude.sh"
-. "$(dirname "$0")/pick.sh"
+. "$(dirname "$0")/testlib.sh"
+. "$(dirname "$0")/random_config.sh"
 kills=${GSORT_KILLS:-1}
 echo "GSORT_SEED=$seed GSORT_KILLS=$kills"
 n_killed=0

@@ -1,7 +1,7 @@
 /*
  * run_in_pty - run a command with standard input and standard error at a terminal
  *
- *	at_terminal FILE COMMAND [ARGUMENT]...
+ *	run_in_pty FILE COMMAND [ARGUMENT]...
  *
  * What FILE holds is typed, and then the end of input. What the terminal shows goes to standard
  * error; the exit status is the command's.
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	if (argc < 3 || terminal < 0 || grantpt(terminal) < 0 || unlockpt(terminal) < 0 ||
 	    !(name = ptsname(terminal)) || (keeper = open(name, O_RDWR | O_NOCTTY)) < 0 ||
 	    be_quiet(keeper) < 0) {
-		fprintf(stderr, "usage: at_terminal FILE COMMAND [ARGUMENT]...\n");
+		fprintf(stderr, "usage: run_in_pty FILE COMMAND [ARGUMENT]...\n");
 		return 127;
 	}
 	pid = fork();

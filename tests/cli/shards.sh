@@ -1,6 +1,6 @@
 #!/bin/sh
 # shards - of a merge, parts that are made alone; together they are the whole
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # parts P ARGUMENT...: one behind the other they are what `whole` holds, and about equally long.
 parts() {

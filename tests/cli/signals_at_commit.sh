@@ -1,6 +1,6 @@
 #!/bin/sh
 # signals_at_commit - the moment in which the output gets its name: done is done, whatever comes then
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
 
 generate -d few -n 300000 -o input

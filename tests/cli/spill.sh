@@ -1,6 +1,6 @@
 #!/bin/sh
 # spill - temporary space: where, how much, how often, and never with a name
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 2000003 -o input
 "$GSORT" -S 256M input -o expected

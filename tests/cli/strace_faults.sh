@@ -3,7 +3,7 @@
 #
 # What tests/fault does within the process, from outside of it, through the program as it is
 # installed. GSORT_CALLS says how many of each system call fail, one in each run.
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 calls=${GSORT_CALLS:-4}
 export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes

@@ -1,6 +1,6 @@
 #!/bin/sh
 # streams - files, pipes, several inputs, and an output that is an input
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 100003 --seed=1 -o a
 generate -n 50001 --seed=2 -o b

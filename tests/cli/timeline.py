@@ -9,8 +9,8 @@ import os
 import re
 import sys
 
-import claims
-from claims import claim
+import assertions
+from assertions import claim
 
 ROLES = ['phases', 'range', 'reader', 'fetcher', 'lane', 'GPU lane', 'writer', 'checker']
 
@@ -109,7 +109,7 @@ def main():
     check_phases(events, stats)
     check_bytes(events, stats)
     check_windows(events)
-    return claims.status()
+    return assertions.status()
 
 
 if __name__ == '__main__':

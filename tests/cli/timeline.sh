@@ -1,6 +1,6 @@
 #!/bin/sh
 # timeline - what --trace writes is what Perfetto reads, and what took place: see timeline.py
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # traced CLAIM ARGUMENT...: sorts `input`, and looks at the trace and the statistics of it.
 traced() {

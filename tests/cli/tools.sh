@@ -1,6 +1,6 @@
 #!/bin/sh
 # tools - gsort-gen, gsort-check and gsort-bench do what the manual says
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 # answers STATUS REGEX PROGRAM ARGUMENT...: exit status, and one line on either stream.
 answers() {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # types - every type in both byte orders and directions, with and without -u, against GNU sort
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be i64 i64be i128 \
 	i128be f16 f16be bf16 bf16be f32 f32be f64 f64be bool u24 u40be u72 i24be i56 i120be \

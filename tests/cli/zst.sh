@@ -1,6 +1,6 @@
 #!/bin/sh
 # zst - compressed inputs and outputs, against the zstd program
-. "$(dirname "$0")/prelude.sh"
+. "$(dirname "$0")/testlib.sh"
 command -v zstd > /dev/null || {
 	echo 'no zstd program: skipped'
 	exit 77

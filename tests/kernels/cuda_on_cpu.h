@@ -46,7 +46,7 @@ static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
 static const int cudaFuncAttributePreferredSharedMemoryCarveout = 1;
 struct CUstream_st;
 
-/* Of runtime_on_cpu/runtime.c, in front of which tests may put others. */
+/* Of cuda_emulation/runtime.c, in front of which tests may put others. */
 extern "C" cudaError_t cudaGetLastError();
 extern "C" void runtime_note_launch(CUstream_st *stream, const void *argument, size_t nbytes);
 extern "C" cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *);

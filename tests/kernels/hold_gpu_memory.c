@@ -1,7 +1,7 @@
 /*
  * hold_gpu_memory - a program that has most of a GPU's memory
  *
- * usage: take_gpu_memory MIB
+ * usage: hold_gpu_memory MIB
  *
  * It takes all but some MiB, says so in a line, and holds it until standard input ends.
  */
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	void *memory;
 
 	if (!end || end == argv[1] || *end) {
-		fprintf(stderr, "usage: take_gpu_memory MIB\n");
+		fprintf(stderr, "usage: hold_gpu_memory MIB\n");
 		return 2;
 	}
 	while (nbytes >= LEAST_AT_ONCE_NBYTES) {

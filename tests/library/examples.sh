@@ -4,7 +4,7 @@
 # usage: examples.sh SOURCE_ROOT
 #
 # With SORT_ARRAY, TOP_K, MERGE_JOIN, LIBGSORT and GSORT_GEN in the environment.
-. "$(dirname "$0")/../cli/prelude.sh"
+. "$(dirname "$0")/../cli/testlib.sh"
 
 root=$1
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # devices - ranks of a machine share its devices, and write the same with and without
 #
-# There are two, which are imitated (tests/cli/gsort_two_devices.c); GSORT_MPI_APART has them.
-. "$(dirname "$0")/ranks.sh"
+# There are two, which are imitated (tests/cli/gsort_two_devices.c); GSORT_MPI_TWO_DEVICES has them.
+. "$(dirname "$0")/testlib.sh"
 
-GSORT_MPI=$GSORT_MPI_APART
+GSORT_MPI=$GSORT_MPI_TWO_DEVICES
 
 # have DEVICE...: the ranks of the last start had these
 have() {

@@ -2,8 +2,8 @@
 # failures - what befalls one rank is said once, with its number, all end, and nothing is left
 #
 # What is wrong with messages, tests/unit/comm and tests/unit/sort/test_distributed_sort.c say of all moments;
-# this is that of true processes. GSORT_MPI_STOPS is gsort_mpi_faults.c.
-. "$(dirname "$0")/ranks.sh"
+# this is that of true processes. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 200000 -t u64 -o random
 run random -o expected
@@ -23,7 +23,7 @@ second() {
 no_process() {
 	for process in /proc/[0-9]*; do
 		case $(readlink "$process/exe") in
-		"$GSORT_MPI" | "$GSORT_MPI_STOPS") ;;
+		"$GSORT_MPI" | "$GSORT_MPI_FAULTS") ;;
 		*) continue ;;
 		esac
 		[ "$(readlink "$process/cwd")" != "$PWD" ] || return 1
@@ -44,8 +44,8 @@ ends() {
 begin() {
 	first=$1 other=$2
 	shift 2
-	timeout 120 "$MPIRUN" -np 1 env GSORT_STOP="$first" "$GSORT_MPI_STOPS" "$@" : \
-		-np 1 env GSORT_STOP="$other" "$GSORT_MPI_STOPS" "$@" \
+	timeout 120 "$MPIRUN" -np 1 env GSORT_STOP="$first" "$GSORT_MPI_FAULTS" "$@" : \
+		-np 1 env GSORT_STOP="$other" "$GSORT_MPI_FAULTS" "$@" \
 		> stdout 2> stderr < /dev/null &
 	launcher=$!
 }
@@ -102,8 +102,8 @@ for wrong in --wrong --part=1/2 nosuch; do
 done
 
 claim "ranks of different versions"
-launch -np 2 "$GSORT_MPI_STOPS" random -o out/x : \
-	-np 1 env GSORT_IS=0.1 "$GSORT_MPI_STOPS" random -o out/x
+launch -np 2 "$GSORT_MPI_FAULTS" random -o out/x : \
+	-np 1 env GSORT_IS=0.1 "$GSORT_MPI_FAULTS" random -o out/x
 ends "0.1" 'ranks of different versions cannot work together: .* on .*rank [0-9].* on .*rank [0-9]'
 
 claim "a rank that is started later is waited for"
@@ -136,9 +136,9 @@ ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 
 claim "an input that one rank finds changed at last ends all, and is all that is said"
 cp random changing
-timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_STOPS" changing -o out/x : \
-	-np 1 env GSORT_STOP=checked "$GSORT_MPI_STOPS" changing -o out/x : \
-	-np 1 "$GSORT_MPI_STOPS" changing -o out/x > stdout 2> stderr < /dev/null &
+timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_FAULTS" changing -o out/x : \
+	-np 1 env GSORT_STOP=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
+	-np 1 "$GSORT_MPI_FAULTS" changing -o out/x > stdout 2> stderr < /dev/null &
 launcher=$!
 in_time all_stopped 1 checked || broken "it has not come so far"
 touch changing

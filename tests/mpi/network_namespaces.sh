@@ -1,7 +1,7 @@
 #!/bin/sh
 # network_namespaces - ranks on several machines, which are network namespaces: messages go over TCP, and are cut
 #
-# MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_STOPS (gsort_mpi_faults.c) say where the
+# MPIRUN, of Open MPI, EXCHANGE, GSORT_MPI and GSORT_MPI_FAULTS (gsort_mpi_faults.c) say where the
 # programs are; the last two may be unset. Skipped where no namespaces can be made.
 #
 #	namespace  switch: mpirun        node 1          node 2
@@ -187,10 +187,10 @@ sort_checkpointed() {
 befall_sort() {
 	what=$1 point=$2 regex=$3
 	shift 3
-	name=$(comm "$GSORT_MPI_STOPS")
+	name=$(comm "$GSORT_MPI_FAULTS")
 	echo "export GSORT_STOP=$point" >"$work/${id}b.mounts"
 	: >"$work/said"
-	sort_checkpointed "$GSORT_MPI_STOPS" &
+	sort_checkpointed "$GSORT_MPI_FAULTS" &
 	launcher=$!
 	until_true 30 stopped || broken "$what: it has not come so far"
 	rm "$work/${id}b.mounts"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # rank_stats - what gsort-mpi tells of a sort is of all ranks, and told once: see rank_stats.py
-. "$(dirname "$0")/ranks.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 300000 -t u64 -o random
 
 claim "statistics are those of all ranks, and of each"
 ranks 2 -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/trace random -o out/x
 [ "$status" -eq 0 ] || broken "status $status"
-python3 "$cli/told.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
+python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
 [ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not told once"
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
 grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"

@@ -3,7 +3,7 @@
 #
 # What is kept where, and what is refused, tests/unit/sort/test_distributed_sort.c says of all moments; this is
 # that of true processes.
-. "$(dirname "$0")/ranks.sh"
+. "$(dirname "$0")/testlib.sh"
 
 generate -n 2000000 -t u64 -o input
 run input -o expected

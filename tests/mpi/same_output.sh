@@ -3,7 +3,7 @@
 #
 # Each start of mpirun takes half a second, so there are few.
 # GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
-. "$(dirname "$0")/ranks.sh"
+. "$(dirname "$0")/testlib.sh"
 
 GSORT_ROUNDS=${GSORT_ROUNDS:-2}
 echo "GSORT_SEED=$seed"

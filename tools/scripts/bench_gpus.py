@@ -29,7 +29,7 @@ import subprocess
 import sys
 import time
 
-from series_file import case as case_of, write
+from bench_data import case as case_of, write
 
 DISK = ['-S', '1G', '--device-memory=1G', '-T', '.', '-o', 'out']
 SHAPES = {

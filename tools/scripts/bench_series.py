@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-from series_file import case, write
+from bench_data import case, write
 
 MIB = 1 << 20
 SIZES = [16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB, 4096 * MIB, 8192 * MIB]

@@ -16,7 +16,7 @@ set -eu
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
 	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
-	tests/kernels/take_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
+	tests/kernels/hold_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
 	tools/gsort-check tools/gsort-bench-kernels"
 
 pack() {
@@ -89,7 +89,7 @@ failed=
 mkdir -p "$logs/done"
 export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" PATH="$folder:$PATH"
 export GSORT="$folder/gsort" GSORT_GEN="$folder/gsort-gen" KEY_LINES="$folder/key_lines"
-export TAKE_GPU_MEMORY="$folder/take_gpu_memory" CUDA_FAULTS="$folder/sort_under_cuda_faults"
+export HOLD_GPU_MEMORY="$folder/hold_gpu_memory" CUDA_FAULTS="$folder/sort_under_cuda_faults"
 export GSORT_BACKENDS='cpu cuda' GSORT_SECONDS="${GSORT_SECONDS:-60}"
 
 for program in $kernels; do

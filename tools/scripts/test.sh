@@ -169,9 +169,9 @@ gcc=$?
 # build (tests/support/guarded.h), and how much goes over wires is the same in all.
 asan_modules() {
 	names_of asan unit kernels fault library |
-		grep -vx -e backend_cpu -e cpu_merge -e share_calls -e share_volumes
+		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls -e distributed_sort_volumes
 }
-asan_scripts='check checkpoint errors full mapped random records reports streams tools zst'
+asan_scripts='check checkpoint option_errors disk_full mapped_input random_scalars random_records reports streams tools zst'
 
 asan_tests() {
 	asan_modules
@@ -185,14 +185,14 @@ asan_tests() {
 # ThreadSanitizer puts a signal that is raised off, so that it ends nothing.
 tsan_modules() {
 	names_of tsan unit kernels |
-		grep -vx -e 'cpu_.*' -e cluster \
-			-e codec -e codes -e gen -e gensort -e mapping -e npy \
-			-e plan_limits -e record -e backend_cpu -e sort_records \
-			-e share_calls -e share_checkpoints -e share_volumes \
-			-e deadly_signals -e sort_kernels_of_75_on_cpu \
+		grep -vx -e 'cpu_.*' -e global_splitters \
+			-e codec -e key_encode -e gen -e gensort -e mapping -e npy \
+			-e plan_limits -e layout -e backend_cpu -e sort_records \
+			-e distributed_sort_calls -e distributed_sort_checkpoints -e distributed_sort_volumes \
+			-e fatal_signals -e sort_kernels_sm75_on_cpu \
 			-e launches -e splitters_on_cpu
 }
-tsan_others='faults_devices library random streams'
+tsan_others='faults_devices library random_scalars streams'
 
 tsan_tests() {
 	tsan_modules
@@ -246,8 +246,8 @@ wrapper=
 built
 clang=$?
 # What depends on the processor, and is quick where each instruction is imitated.
-imitated='cpu_element_form cpu_gather cpu_key cpu_references cpu_sequence forecast io_queue
-	lane_pool mapping record run_file run_file_packed'
+imitated='cpu_element_format cpu_gather cpu_key cpu_indirect cpu_item_lookup forecast io_queue
+	queue_pool mapping layout run_file run_file_packed'
 # shellcheck disable=SC2086
 targets="src/gsort src/libgsort.a tools/gsort-gen tools/gsort-check
 	$(printf 'tests/unit/test_%s ' $imitated)"

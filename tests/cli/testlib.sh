@@ -1,7 +1,7 @@
-# common - what every test through the binary begins with; sourced, not run
+# testlib - what every test through the binary begins with; sourced, not run
 #
-# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES, PEAK_MEMORY, PEAK_SPACE REAL_FIGURES and
-# AT_TERMINAL say where the programs are.
+# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES, PEAK_MEMORY, PEAK_SPACE MEASURE_COMMAND and
+# RUN_IN_PTY say where the programs are.
 # A test works in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is
 # one line.
 #

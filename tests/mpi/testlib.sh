@@ -1,9 +1,9 @@
-# common - what the scripts share that start gsort-mpi; included, not run
+# testlib - what the scripts share that start gsort-mpi; included, not run
 #
 # MPIRUN and GSORT_MPI say where those are; the rest is as for scripts of the command line.
 cli=$(cd "$(dirname "$0")/../cli" && pwd)
-. "$cli/prelude.sh"
-. "$cli/pick.sh"
+. "$cli/testlib.sh"
+. "$cli/random_config.sh"
 
 # Of containers, of root, and of more ranks than cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
