@@ -4,7 +4,7 @@
 # usage: check_musl_build.sh SOURCE_ROOT
 #
 # Only musl's headers are here, and those of other libraries, which are the same for any: so nothing
-# is linked. Without io_uring, Highway and CUDA. Needs musl-gcc.
+# is linked. Without Highway and CUDA. Needs musl-gcc.
 set -eu
 cd "$1"
 command -v musl-gcc > /dev/null || {
@@ -25,7 +25,6 @@ cat > "$headers/own/config.h" << END
 #define GSORT_PROGRAM "gsort"
 #define HAVE_CUDA 0
 #define HAVE_HIGHWAY 0
-#define HAVE_URING 0
 END
 # shellcheck disable=SC2046
 musl-gcc -std=gnu17 -fsyntax-only -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE \

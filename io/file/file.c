@@ -16,16 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
-
 enum { PIPE_NBYTES = 1 << 20 };
-
-#if HAVE_URING
-#include "io/file/uring.h"
-#define RING .ring_init = uring_init, .ring_submit = uring_submit, .ring_take = uring_take
-#else
-#define RING .ring_init = NULL
-#endif
 
 #ifndef RENAME_NOREPLACE /* older libraries have no function of it */
 #define RENAME_NOREPLACE 1
@@ -57,7 +48,6 @@ const struct syscalls syscalls_plain = {
 	.renameat2 = renameat2,
 	.unlinkat = unlinkat,
 	.fsetxattr = fsetxattr,
-	RING,
 };
 
 /* 0 or a negative errno of `call`, which is made again as long as signals interrupt it. */

@@ -21,7 +21,6 @@
 struct commitment;
 struct cut_backs;
 struct hidden_names;
-struct io_uring;
 struct mapping_guards;
 
 /* Each member keeps the contract of the system call of its name: -1 and errno on failure. */
@@ -43,15 +42,6 @@ struct syscalls {
 			 unsigned flags);
 	int (*unlinkat)(int directory, const char *name, int flags);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
-	/*
-	 * A ring for io_queue.h, whose transfers then pass the rest of this table by: make it, hand
-	 * its entries over to the kernel, and take a completion off it: whose it is, and what the
-	 * kernel says. All return 0 (submit: a count) or a negative errno; -EAGAIN of `take`: there
-	 * is none yet. ring_init NULL: there are no rings.
-	 */
-	int (*ring_init)(unsigned n_entries, struct io_uring *ring);
-	int (*ring_submit)(struct io_uring *ring);
-	int (*ring_take)(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
 	/*
 	 * What a process has once, lent by a front end that handles its signals. NULL: it does not;
 	 * then nothing is mapped (mapping.h), names of unfinished files are known to nobody else

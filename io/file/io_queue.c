@@ -1,50 +1,139 @@
 /*
- * io_queue - transfers that happen while the caller does something else (see io_queue.h)
+ * io_queue - asynchronous transfers (see io_queue.h)
+ *
+ * The requests form one list in the order of submission, which up to MAX_THREADS threads work off.
+ * That is enough for any disk: with 8 transfers in flight threads reach the throughput of io_uring.
  */
 #include "io/file/io_queue.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
-int io_queue_open(const struct syscalls *calls, enum io_queue_kind kind, unsigned depth,
-		  struct io_queue **ret_queue)
+#include "src/base/thread.h"
+
+enum { MAX_THREADS = 16 };
+
+struct io_queue {
+	pthread_mutex_t lock;
+	pthread_cond_t submitted, done;
+	/* Under the lock. */
+	struct io_request *first, **end; /* waiting for a thread */
+	bool closing;
+
+	unsigned n_threads;
+	pthread_t threads[];
+};
+
+static int transfer(const struct io_request *request)
 {
-	int r = -ENOSYS;
+	return request->is_write ? file_write_at(request->file, request->offset, request->buffer,
+						 request->nbytes) :
+				   file_read_at(request->file, request->offset, request->buffer,
+						request->nbytes);
+}
+
+/* Return the next request, or NULL when the queue is closing. Requires the lock. */
+static struct io_request *next_request(struct io_queue *queue)
+{
+	struct io_request *request;
+
+	while (!queue->first && !queue->closing)
+		pthread_cond_wait(&queue->submitted, &queue->lock);
+	request = queue->first;
+	if (request)
+		queue->first = request->next;
+	if (!queue->first)
+		queue->end = &queue->first;
+	return request;
+}
+
+static void *thread_main(void *argument)
+{
+	struct io_queue *queue = argument;
+	struct io_request *request;
+
+	pthread_mutex_lock(&queue->lock);
+	while ((request = next_request(queue))) {
+		int r;
+
+		pthread_mutex_unlock(&queue->lock);
+		r = transfer(request);
+		pthread_mutex_lock(&queue->lock);
+		request->r = r;
+		request->is_done = true;
+		pthread_cond_broadcast(&queue->done);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return NULL;
+}
+
+int io_queue_open(unsigned depth, struct io_queue **ret_queue)
+{
+	const unsigned n = depth < MAX_THREADS ? depth : MAX_THREADS;
+	struct io_queue *queue = calloc(1, sizeof *queue + n * sizeof queue->threads[0]);
+	int r = 0;
 
 	assert(depth > 0);
-	/* Whatever keeps the ring from being made, threads need nothing of it. */
-	if (kind == IO_QUEUE_URING)
-		r = io_queue_uring.open(calls, depth, ret_queue);
-	if (r < 0)
-		r = io_queue_threads.open(calls, depth, ret_queue);
-	return r;
+	if (!queue)
+		return -ENOMEM;
+	queue->end = &queue->first;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->submitted, NULL);
+	pthread_cond_init(&queue->done, NULL);
+	for (; queue->n_threads < n && r == 0; queue->n_threads += r == 0)
+		r = thread_start(thread_main, queue, 0, &queue->threads[queue->n_threads]);
+	/* One thread is enough. */
+	if (queue->n_threads == 0) {
+		io_queue_close(queue);
+		return r;
+	}
+	*ret_queue = queue;
+	return 0;
 }
 
 void io_queue_close(struct io_queue *queue)
 {
-	if (queue)
-		queue->engine->close(queue);
-}
-
-const char *io_queue_engine_name(const struct io_queue *queue)
-{
-	return queue->engine->name;
+	if (!queue)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	queue->closing = true;
+	pthread_cond_broadcast(&queue->submitted);
+	pthread_mutex_unlock(&queue->lock);
+	for (unsigned i = 0; i < queue->n_threads; i++)
+		pthread_join(queue->threads[i], NULL);
+	pthread_cond_destroy(&queue->done);
+	pthread_cond_destroy(&queue->submitted);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
 }
 
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n)
 {
+	if (n == 0)
+		return;
 	for (size_t i = 0; i < n; i++) {
 		assert(requests[i].nbytes > 0);
 		requests[i].r = 0;
 		requests[i].is_done = false;
-		requests[i].n_done = 0;
 		requests[i].next = i + 1 < n ? &requests[i + 1] : NULL;
 	}
-	if (n > 0)
-		queue->engine->submit(queue, requests, n);
+	pthread_mutex_lock(&queue->lock);
+	*queue->end = requests;
+	queue->end = &requests[n - 1].next;
+	if (n == 1)
+		pthread_cond_signal(&queue->submitted);
+	else
+		pthread_cond_broadcast(&queue->submitted);
+	pthread_mutex_unlock(&queue->lock);
 }
 
 int io_queue_wait(struct io_queue *queue, struct io_request *request)
 {
-	return queue->engine->wait(queue, request);
+	pthread_mutex_lock(&queue->lock);
+	while (!request->is_done)
+		pthread_cond_wait(&queue->done, &queue->lock);
+	pthread_mutex_unlock(&queue->lock);
+	return request->r;
 }

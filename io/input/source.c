@@ -125,7 +125,7 @@ static int open_source(struct source_table *table, struct source *source)
 	/* Refused or not, it is read. */
 	if (source->is_large && file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct) == 0 &&
 	    !table->queue)
-		io_queue_open(table->calls, IO_QUEUE_URING, DIRECT_DEPTH, &table->queue);
+		io_queue_open(DIRECT_DEPTH, &table->queue);
 	table->n_open++;
 	return 0;
 }

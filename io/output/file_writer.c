@@ -44,7 +44,7 @@ void file_writer_destroy(struct file_writer *writer)
 void file_writer_try_both_ways(struct file_writer *writer)
 {
 	if (file_reopen(writer->file, O_WRONLY | O_DIRECT, &writer->direct) == 0)
-		io_queue_open(writer->file->calls, IO_QUEUE_URING, DIRECT_DEPTH, &writer->queue);
+		io_queue_open(DIRECT_DEPTH, &writer->queue);
 }
 
 void file_writer_pass_by_cache(struct file_writer *writer)

@@ -79,7 +79,7 @@ static void pass_by_cache(struct spill *spill, size_t first)
 	for (size_t i = first; i < spill->n_files; i++)
 		spill_file_pass_by_cache(&spill->files[i]);
 	/* Without a queue transfers are as right. */
-	io_queue_open(spill->calls, IO_QUEUE_URING, DIRECT_DEPTH, &spill->queue);
+	io_queue_open(DIRECT_DEPTH, &spill->queue);
 }
 
 void spill_pass_by_cache(struct spill *spill)

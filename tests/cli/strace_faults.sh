@@ -75,7 +75,6 @@ for mode in '-S64M input' '-S1M --verify --fsync input' '-S1M --batch-size=2 -m 
 	each linkat,renameat,renameat2 EACCES 1 $mode -o output
 	each mmap ENOMEM 40 $mode -o output
 	each clone,clone3 EAGAIN 1 $mode -o output
-	each io_uring_setup ENOSYS 1 $mode -o output
 	each close EIO 12 $mode -o output
 done
 

@@ -32,8 +32,6 @@ enum point {
 	POINT_WRITE,
 	POINT_WRITE_TEMPORARY,
 	POINT_WRITE_MANIFEST,
-	POINT_SUBMIT, /* entries of a ring */
-	POINT_COMPLETE,
 	POINT_PREALLOCATE,
 	POINT_PUNCH,
 	POINT_TRUNCATE,
@@ -146,11 +144,9 @@ void points_exempt_thread(void);
 /* Files that are opened below here are temporary. */
 void points_set_temporary(const char *prefix);
 
-/* Is it empty, and small? Else there are no rings. Or is it passed by where that can be? */
+/* Set whether the page cache is cold and too small, and whether I/O bypasses it where possible. */
 void points_set_page_cache(bool is_cold, bool may_be_passed);
 
-/* Does the system give any? */
-bool points_have_rings(void);
 
 /* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
 enum device_shape {

@@ -38,7 +38,7 @@ struct mode {
 	bool is_zst;          /* the output is compressed */
 	bool has_parts;       /* and a list of them, in place of one output: N_NEW_PARTS */
 	bool measures;        /* also tries how fast files are, which need not succeed */
-	bool is_cold;         /* nothing is in the page cache, and nothing fits in it: rings */
+	bool is_cold;         /* nothing is in the page cache, and nothing fits in it: direct I/O */
 	bool goes_either_way; /* the page cache may be passed by, and is where it can be */
 	bool is_slow;         /* without --all, one call of each kind fails, not three */
 	bool has_choice;      /* a device that cannot be opened need not be: first calls fail */

@@ -18,7 +18,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-struct io_uring;
 
 TWIN(POINT_EVENT, int, -1, eventfd, (unsigned count, int flags), (count, flags))
 

@@ -46,38 +46,36 @@ static const struct io_case {
 	enum work work;
 	enum way way;
 	bool reserves; /* space for what is written, before */
-	enum io_queue_kind kind;
 	unsigned depth;
 } cases[] = {
-	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 1 },
-	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 2 },
-	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 4 },
-	{ WORK_READ, WAY_CACHED, false, IO_QUEUE_THREADS, 8 },
-	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 1 },
-	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 2 },
-	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 4 },
-	{ WORK_READ, WAY_COLD, false, IO_QUEUE_THREADS, 8 },
-	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 1 },
-	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 4 },
-	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 8 },
-	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_URING, 16 },
-	{ WORK_READ, WAY_DIRECT, false, IO_QUEUE_THREADS, 8 },
-	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 1 },
-	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 2 },
-	{ WORK_WRITE, WAY_CACHED, false, IO_QUEUE_THREADS, 4 },
-	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 1 },
-	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
-	{ WORK_WRITE, WAY_CACHED, true, IO_QUEUE_THREADS, 4 },
-	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 1 },
-	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 4 },
-	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
-	{ WORK_WRITE, WAY_DIRECT, true, IO_QUEUE_URING, 16 },
-	{ WORK_COPY, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
-	{ WORK_COPY, WAY_COLD, true, IO_QUEUE_THREADS, 4 },
-	{ WORK_COPY, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
-	{ WORK_COPY_TWICE, WAY_CACHED, true, IO_QUEUE_THREADS, 2 },
-	{ WORK_COPY_TWICE, WAY_COLD, true, IO_QUEUE_THREADS, 4 },
-	{ WORK_COPY_TWICE, WAY_DIRECT, true, IO_QUEUE_URING, 8 },
+	{ WORK_READ, WAY_CACHED, false, 1 },
+	{ WORK_READ, WAY_CACHED, false, 2 },
+	{ WORK_READ, WAY_CACHED, false, 4 },
+	{ WORK_READ, WAY_CACHED, false, 8 },
+	{ WORK_READ, WAY_COLD, false, 1 },
+	{ WORK_READ, WAY_COLD, false, 2 },
+	{ WORK_READ, WAY_COLD, false, 4 },
+	{ WORK_READ, WAY_COLD, false, 8 },
+	{ WORK_READ, WAY_DIRECT, false, 1 },
+	{ WORK_READ, WAY_DIRECT, false, 4 },
+	{ WORK_READ, WAY_DIRECT, false, 8 },
+	{ WORK_READ, WAY_DIRECT, false, 16 },
+	{ WORK_WRITE, WAY_CACHED, false, 1 },
+	{ WORK_WRITE, WAY_CACHED, false, 2 },
+	{ WORK_WRITE, WAY_CACHED, false, 4 },
+	{ WORK_WRITE, WAY_CACHED, true, 1 },
+	{ WORK_WRITE, WAY_CACHED, true, 2 },
+	{ WORK_WRITE, WAY_CACHED, true, 4 },
+	{ WORK_WRITE, WAY_DIRECT, true, 1 },
+	{ WORK_WRITE, WAY_DIRECT, true, 4 },
+	{ WORK_WRITE, WAY_DIRECT, true, 8 },
+	{ WORK_WRITE, WAY_DIRECT, true, 16 },
+	{ WORK_COPY, WAY_CACHED, true, 2 },
+	{ WORK_COPY, WAY_COLD, true, 4 },
+	{ WORK_COPY, WAY_DIRECT, true, 8 },
+	{ WORK_COPY_TWICE, WAY_CACHED, true, 2 },
+	{ WORK_COPY_TWICE, WAY_COLD, true, 4 },
+	{ WORK_COPY_TWICE, WAY_DIRECT, true, 8 },
 };
 
 enum { N_CASES = sizeof cases / sizeof cases[0] };
@@ -230,7 +228,7 @@ static int move(struct bench *bench, const struct io_case *one, const struct fil
 		.request_nbytes = options->request_nbytes,
 		.memory = bench->memory,
 	};
-	int r = io_queue_open(&syscalls_plain, one->kind, n_stages * one->depth, &move.queue);
+	int r = io_queue_open(n_stages * one->depth, &move.queue);
 
 	if (r < 0)
 		return fail(r, "cannot make a queue: %m");
@@ -331,16 +329,15 @@ static double median_s(const struct times *times)
 
 static void print_table(const struct bench *bench)
 {
-	printf("%-12s %-8s %-10s %-10s %6s %10s %8s\n", "", "", "engine", "reserved", "depth",
-	       "seconds", "MB/s");
+	printf("%-12s %-8s %-10s %6s %10s %8s\n", "", "", "reserved", "depth", "seconds",
+	       "MB/s");
 	for (unsigned id = 0; id < N_CASES; id++) {
 		const struct io_case *one = &cases[id];
 		const struct times *times = &bench->times[id];
 
 		if (!is_wanted(bench, id))
 			continue;
-		printf("%-12s %-8s %-10s %-10s %6u ", work_names[one->work], way_names[one->way],
-		       one->kind == IO_QUEUE_URING ? "io_uring" : "threads",
+		printf("%-12s %-8s %-10s %6u ", work_names[one->work], way_names[one->way],
 		       one->reserves ? "yes" : "no", one->depth);
 		if (times->n)
 			printf("%10.4f %8.0f\n", median_s(times),
@@ -356,11 +353,9 @@ static void print_json_case(const struct bench *bench, unsigned id, FILE *stream
 	const struct times *times = &bench->times[id];
 
 	fprintf(stream,
-		"\n    {\"name\": \"%s\", \"way\": \"%s\", \"engine\": \"%s\", "
+		"\n    {\"name\": \"%s\", \"way\": \"%s\", "
 		"\"reserved\": %s, \"depth\": %u, \"seconds\": [",
-		work_names[one->work], way_names[one->way],
-		one->kind == IO_QUEUE_URING ? "io_uring" : "threads",
-		one->reserves ? "true" : "false", one->depth);
+		work_names[one->work], way_names[one->way], one->reserves ? "true" : "false", one->depth);
 	for (unsigned i = 0; i < times->n; i++)
 		fprintf(stream, "%s%.6f", i ? ", " : "", (double)times->ns[i] * 1e-9);
 	fprintf(stream, "]}");

@@ -14,7 +14,7 @@ set -eu
 
 programs='src/gsort src/gsort-mpi tools/gsort-gen tools/gsort-check'
 of_mpi='mpi|open-|pmix|event|hwloc|munge|udev'
-own_libraries="lib($of_mpi|hwy|zstd|xxhash|uring|z\.|jansson)"
+own_libraries="lib($of_mpi|hwy|zstd|xxhash|z\.|jansson)"
 system_libraries='linux-vdso|ld-linux|lib(c|m|stdc\+\+|gcc_s)\.so'
 
 # libraries PATTERN FILE...: those that the files need and whose names match

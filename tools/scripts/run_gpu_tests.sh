@@ -25,7 +25,7 @@ pack() {
 	for program in $programs; do
 		cp "$build/$program" "$folder"
 		ldd "$build/$program" |
-			awk '/lib(cmocka|hwy|zstd|xxhash|uring|z\.|jansson)/ { print $3 }'
+			awk '/lib(cmocka|hwy|zstd|xxhash|z\.|jansson)/ { print $3 }'
 	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
 	cp "$source"/tests/cli/*.sh "$folder/cli"
 	cp "$0" "$source"/tools/scripts/series.py "$source"/tools/scripts/devices.py \

@@ -29,7 +29,7 @@ apt() {
 apt -o APT::Sandbox::User="$(id -un)" update >/dev/null || without 'package lists'
 (cd "$root/packages" &&
 	apt download libxxhash-dev libxxhash0 libzstd-dev libzstd1 zlib1g-dev zlib1g \
-		libjansson-dev libjansson4 liburing-dev liburing2 libhwy-dev libhwy1 \
+		libjansson-dev libjansson4 libhwy-dev libhwy1 \
 		libcmocka-dev libcmocka0) >/dev/null 2>&1 ||
 	without 'packages for arm64'
 for package in "$root"/packages/*.deb; do

@@ -267,19 +267,9 @@ static void what_was_written_long_ago_is_forgotten(void **state)
 	file_close(&file);
 }
 
-static int open_queue(enum io_queue_kind kind, const struct syscalls *calls)
+static int with_queue(void **state)
 {
-	return io_queue_open(calls, kind, 4, &queue);
-}
-
-static int with_uring(void **state)
-{
-	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_URING, &syscalls_plain);
-}
-
-static int with_threads(void **state)
-{
-	return fixture_start(state) < 0 ? -1 : open_queue(IO_QUEUE_THREADS, &faulty_calls);
+	return fixture_start(state) < 0 ? -1 : io_queue_open(4, &queue);
 }
 
 static int finish(void **state)
@@ -292,27 +282,20 @@ static int finish(void **state)
 int main(void)
 {
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-#define URING(name)                                                                                \
+#define QUEUED(name)                                                                               \
 	{                                                                                          \
-#name ", io_uring", name, with_uring, finish, NULL                                 \
-	}
-#define THREADS(name)                                                                              \
-	{                                                                                          \
-#name ", threads", name, with_threads, finish, NULL                                \
+#name ", queued", name, with_queue, finish, NULL                                                      \
 	}
 	const struct CMUnitTest tests[] = {
 		FIXTURE(any_range_is_read_to_any_place),
-		URING(any_range_is_read_to_any_place),
-		THREADS(any_range_is_read_to_any_place),
+		QUEUED(any_range_is_read_to_any_place),
 		FIXTURE(end_of_the_file_is_read),
-		URING(end_of_the_file_is_read),
-		THREADS(end_of_the_file_is_read),
+		QUEUED(end_of_the_file_is_read),
 		FIXTURE(interrupted_and_failing_reads),
-		THREADS(interrupted_and_failing_reads),
-		THREADS(read_of_which_any_piece_fails_fails),
+		QUEUED(interrupted_and_failing_reads),
+		QUEUED(read_of_which_any_piece_fails_fails),
 		FIXTURE(any_range_is_written_from_any_place),
-		URING(any_range_is_written_from_any_place),
-		THREADS(any_range_is_written_from_any_place),
+		QUEUED(any_range_is_written_from_any_place),
 		FIXTURE(what_was_read_is_known_to_be_cached),
 		FIXTURE(large_cold_source_stays_out_of_the_cache),
 		FIXTURE(large_cold_source_stays_out_also_if_little_is_read_at_a_time),

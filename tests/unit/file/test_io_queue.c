@@ -1,5 +1,5 @@
 /*
- * test_io_queue - every engine does the same with the same requests, whatever the kernel does
+ * test_io_queue - requests move their bytes, whatever the kernel does
  */
 #include "io/file/io_queue.h"
 
@@ -16,21 +16,14 @@ enum { PIECE = 3000, N_PIECES = 200, N = PIECE * N_PIECES };
 
 static unsigned char data[N], back[N];
 
-static int refuse_ring(unsigned n_entries, struct io_uring *ring)
-{
-	(void)n_entries, (void)ring;
-	return -EPERM;
-}
-
-/* The kernel's own, and all that can stand in for it. */
+/* Plain calls, and calls that are short and interrupted. */
 static const struct {
 	const struct syscalls *calls;
-	enum io_queue_kind kind;
 	unsigned depth;
 } subjects[] = {
-	{ &syscalls_plain, IO_QUEUE_URING, 1 },   { &syscalls_plain, IO_QUEUE_URING, 7 },
-	{ &syscalls_plain, IO_QUEUE_THREADS, 1 }, { &syscalls_plain, IO_QUEUE_THREADS, 5 },
-	{ &faulty_calls, IO_QUEUE_THREADS, 3 },
+	{ &syscalls_plain, 1 },
+	{ &syscalls_plain, 5 },
+	{ &faulty_calls, 3 },
 };
 
 enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
@@ -39,9 +32,7 @@ static struct io_queue *open_queue(size_t subject)
 {
 	struct io_queue *queue;
 
-	assert_int_equal(io_queue_open(subjects[subject].calls, subjects[subject].kind,
-				       subjects[subject].depth, &queue),
-			 0);
+	assert_int_equal(io_queue_open(subjects[subject].depth, &queue), 0);
 	return queue;
 }
 
@@ -73,7 +64,7 @@ static void assert_all_succeed(struct io_queue *queue, struct io_request *reques
 		assert_int_equal(io_queue_wait(queue, &requests[i]), 0);
 }
 
-static void every_engine_moves_the_same_bytes(void **state)
+static void all_bytes_are_moved(void **state)
 {
 	static struct io_request requests[N_PIECES];
 
@@ -99,7 +90,7 @@ static void every_engine_moves_the_same_bytes(void **state)
 	}
 }
 
-static void end_of_file_is_told_apart_by_every_engine(void **state)
+static void end_of_file_is_an_error_of_its_own(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
@@ -131,8 +122,8 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 		struct io_request requests[2];
 
 		full.fd = open("/dev/full", O_WRONLY);
-		requests[0] = (struct io_request){ &full, true, 0, data, PIECE, 0, 0, 0, NULL };
-		requests[1] = (struct io_request){ &file, true, 0, data, PIECE, 0, 0, 0, NULL };
+		requests[0] = (struct io_request){ &full, true, 0, data, PIECE, 0, 0, NULL };
+		requests[1] = (struct io_request){ &file, true, 0, data, PIECE, 0, 0, NULL };
 		io_queue_submit(queue, requests, 2);
 		assert_int_equal(io_queue_wait(queue, &requests[0]), -ENOSPC);
 		assert_int_equal(io_queue_wait(queue, &requests[1]), 0);
@@ -140,20 +131,6 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 		io_queue_close(queue);
 		file_close(&file);
 		file_close(&full);
-	}
-}
-
-static void refused_ring_is_replaced_by_threads(void **state)
-{
-	struct syscalls calls = syscalls_plain;
-	struct io_queue *queue;
-
-	(void)state;
-	for (int refuses = 0; refuses < 2; refuses++) {
-		calls.ring_init = refuses ? refuse_ring : NULL;
-		assert_int_equal(io_queue_open(&calls, IO_QUEUE_URING, 4, &queue), 0);
-		assert_string_equal(io_queue_engine_name(queue), "threads");
-		io_queue_close(queue);
 	}
 }
 
@@ -166,174 +143,14 @@ void *__wrap_calloc(size_t n, size_t nbytes)
 	return atomic_exchange(&lacks_memory_once, false) ? NULL : __real_calloc(n, nbytes);
 }
 
-static void ring_without_memory_is_replaced_by_threads(void **state)
+static void queue_without_memory_is_an_error(void **state)
 {
 	struct io_queue *queue = NULL;
 
 	(void)state;
 	lacks_memory_once = true;
-	assert_int_equal(io_queue_open(&syscalls_plain, IO_QUEUE_URING, 4, &queue), 0);
-	assert_non_null(queue);
-	assert_string_equal(io_queue_engine_name(queue), "threads");
-	io_queue_close(queue);
-}
-
-/* --- A ring that misbehaves --- */
-
-/* The plain engine, but from the nth call on, and so many times, one of these fails. */
-static struct {
-	unsigned first, n_times;
-	int submit_error; /* of handing entries over */
-	int moved;        /* what a completion says; HALF: that it was short */
-	unsigned n_submits, n_completions, n_faults;
-} ring_faults;
-
-enum { HALF = 1, FOR_GOOD = 1 << 30 };
-
-static bool is_ring_turn(unsigned n)
-{
-	const bool is_turn = n >= ring_faults.first && n - ring_faults.first < ring_faults.n_times;
-
-	ring_faults.n_faults += is_turn;
-	return is_turn;
-}
-
-static int faulty_ring_submit(struct io_uring *ring)
-{
-	return ring_faults.submit_error && is_ring_turn(++ring_faults.n_submits) ?
-		       ring_faults.submit_error :
-		       syscalls_plain.ring_submit(ring);
-}
-
-static int faulty_ring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved)
-{
-	const int r = syscalls_plain.ring_take(ring, waits, ret_owner, ret_moved);
-
-	if (r == 0 && ring_faults.moved && is_ring_turn(++ring_faults.n_completions))
-		*ret_moved = ring_faults.moved == HALF ? (*ret_moved + 1) / 2 : ring_faults.moved;
-	return r;
-}
-
-/*
- * Write and read all pieces through such a ring, and return how many requests failed, all with
- * `error`. Those that did not have moved their bytes.
- */
-static unsigned move_all_by_ring(int error)
-{
-	static struct io_request requests[N_PIECES];
-	struct syscalls calls = syscalls_plain;
-	struct io_queue *queue;
-	struct file file;
-	unsigned n_failed = 0;
-
-	calls.ring_submit = faulty_ring_submit;
-	calls.ring_take = faulty_ring_take;
-	ring_faults.n_submits = ring_faults.n_completions = ring_faults.n_faults = 0;
-	assert_int_equal(io_queue_open(&calls, IO_QUEUE_URING, 7, &queue), 0);
-	assert_int_equal(file_open(&calls, AT_FDCWD, path_of("f"), O_RDWR | O_CREAT | O_TRUNC, 0600,
-				   &file),
-			 0);
-	memset(back, 0, N);
-	for (int is_write = 1; is_write >= 0; is_write--) {
-		make_requests(requests, &file, is_write, is_write ? data : back);
-		io_queue_submit(queue, requests, N_PIECES);
-		for (size_t i = 0; i < N_PIECES; i++) {
-			const int r = io_queue_wait(queue, &requests[i]);
-
-			if (r < 0)
-				assert_int_equal(r, error);
-			else if (!is_write)
-				assert_memory_equal(requests[i].buffer, data + requests[i].offset,
-						    PIECE);
-			n_failed += r < 0;
-		}
-	}
-	io_queue_close(queue);
-	file_close(&file);
-	return n_failed;
-}
-
-static bool has_ring(void)
-{
-	struct io_queue *queue = open_queue(0);
-	const bool has = strcmp(io_queue_engine_name(queue), "io_uring") == 0;
-
-	io_queue_close(queue);
-	return has;
-}
-
-static int start_with_ring(void **state)
-{
-	memset(&ring_faults, 0, sizeof ring_faults);
-	return fixture_start(state);
-}
-
-static void short_completions_are_continued(void **state)
-{
-	(void)state;
-	ring_faults.moved = HALF;
-	for (unsigned first = 1; first < 10; first++) {
-		ring_faults.first = first;
-		ring_faults.n_times = 1;
-		assert_int_equal(move_all_by_ring(0), 0);
-		assert_int_equal(ring_faults.n_faults, 1);
-	}
-	ring_faults.n_times = 5 * N_PIECES;
-	assert_int_equal(move_all_by_ring(0), 0);
-}
-
-static void put_off_completions_are_made_up_for(void **state)
-{
-	/* The last four: the ring knows no transfers, or not these. */
-	static const int errors[] = { -EINTR,  -EAGAIN, -ECANCELED, -EINVAL,
-				      -EACCES, -EPERM,  -EOPNOTSUPP };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-		for (unsigned first = 1; first < 10; first++) {
-			ring_faults.moved = errors[i];
-			ring_faults.first = first;
-			ring_faults.n_times = first % 2 ? 1 : FOR_GOOD;
-			assert_int_equal(move_all_by_ring(0), 0);
-			assert_true(ring_faults.n_faults > 0);
-		}
-}
-
-static void failed_completion_fails_its_request_and_no_other(void **state)
-{
-	(void)state;
-	ring_faults.moved = -EIO;
-	for (unsigned first = N_PIECES + 1; first < N_PIECES + 10; first++) {
-		ring_faults.first = first;
-		ring_faults.n_times = 3;
-		assert_int_equal(move_all_by_ring(-EIO), 3);
-	}
-}
-
-static void ring_that_takes_no_entries_is_done_without(void **state)
-{
-	static const int errors[] = { -EAGAIN, -EBUSY, -ENOMEM, -EBADF };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-		for (unsigned first = 1; first < 20; first++) {
-			ring_faults.submit_error = errors[i];
-			ring_faults.first = first;
-			ring_faults.n_times = FOR_GOOD;
-			assert_int_equal(move_all_by_ring(0), 0);
-			assert_true(ring_faults.n_faults > 0);
-		}
-}
-
-static void interrupted_submission_is_repeated(void **state)
-{
-	(void)state;
-	ring_faults.submit_error = -EINTR;
-	ring_faults.first = 2;
-	ring_faults.n_times = 9;
-	assert_int_equal(move_all_by_ring(0), 0);
-	assert_int_equal(ring_faults.n_faults, 9);
-	assert_true(ring_faults.n_submits > 20);
+	assert_int_equal(io_queue_open(4, &queue), -ENOMEM);
+	assert_null(queue);
 }
 
 /* One of several threads that write their pieces and read them back, through one queue. */
@@ -397,30 +214,15 @@ static void threads_share_a_queue(void **state)
 
 int main(void)
 {
-	int r;
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 	const struct CMUnitTest tests[] = {
-		FIXTURE(every_engine_moves_the_same_bytes),
-		FIXTURE(end_of_file_is_told_apart_by_every_engine),
+		FIXTURE(all_bytes_are_moved),
+		FIXTURE(end_of_file_is_an_error_of_its_own),
 		FIXTURE(full_disk_fails_the_request_and_no_other),
-		FIXTURE(refused_ring_is_replaced_by_threads),
-		FIXTURE(ring_without_memory_is_replaced_by_threads),
+		FIXTURE(queue_without_memory_is_an_error),
 		FIXTURE(threads_share_a_queue),
-	};
-#define WITH_RING(name) cmocka_unit_test_setup_teardown(name, start_with_ring, fixture_finish)
-	const struct CMUnitTest ring_tests[] = {
-		WITH_RING(short_completions_are_continued),
-		WITH_RING(put_off_completions_are_made_up_for),
-		WITH_RING(failed_completion_fails_its_request_and_no_other),
-		WITH_RING(ring_that_takes_no_entries_is_done_without),
-		WITH_RING(interrupted_submission_is_repeated),
 	};
 
 	fill_pattern(data, sizeof data, 1);
-	r = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!has_ring())
-		printf("no io_uring: a ring that misbehaves was skipped\n");
-	else
-		r += cmocka_run_group_tests(ring_tests, NULL, NULL);
-	return r;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

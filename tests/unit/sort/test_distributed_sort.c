@@ -1690,7 +1690,6 @@ static int sort_with_faults(struct ranks *ranks, void *argument)
 	calls.fallocate = counted_fallocate;
 	calls.fsync = counted_fsync;
 	calls.renameat = counted_renameat;
-	calls.ring_init = NULL;
 	asked.spec.io = &calls;
 	return sort_share(ranks, &asked);
 }

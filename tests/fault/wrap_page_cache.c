@@ -1,21 +1,12 @@
 /*
- * wrap_uring - rings that can fail, and the page cache that makes gsort use them: see fault_points.h
- *
- * What rings transfer does not pass the points of other transfers, so there are none but in modes
- * that are about them.
+ * wrap_page_cache - a page cache that is cold, small, or bypassed: see fault_points.h
  */
-#include <errno.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "io/file/direct_io.h"
 #include "src/base/adaptive.h"
 #include "src/plan/cache_policy.h"
 #include "tests/fault/fault_points.h"
-
-#if HAVE_URING
-#include <liburing.h>
-#endif
 
 static bool is_cold, may_be_passed;
 
@@ -68,62 +59,3 @@ long __wrap_sysconf(int name)
 {
 	return is_cold && name == _SC_PHYS_PAGES ? 1 : __real_sysconf(name);
 }
-
-#if HAVE_URING
-
-int __real_uring_init(unsigned n_entries, struct io_uring *ring);
-int __wrap_uring_init(unsigned n_entries, struct io_uring *ring);
-int __wrap_uring_init(unsigned n_entries, struct io_uring *ring)
-{
-	return is_cold ? __real_uring_init(n_entries, ring) : -ENOSYS;
-}
-
-int __real_uring_submit(struct io_uring *ring);
-int __wrap_uring_submit(struct io_uring *ring);
-int __wrap_uring_submit(struct io_uring *ring)
-{
-	return point_fails(POINT_SUBMIT) ? -errno : __real_uring_submit(ring);
-}
-
-int __real_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
-int __wrap_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved);
-int __wrap_uring_take(struct io_uring *ring, bool waits, void **ret_owner, int *ret_moved)
-{
-	const int r = __real_uring_take(ring, waits, ret_owner, ret_moved);
-
-	if (r < 0)
-		return r;
-	switch (point_pass(POINT_COMPLETE)) {
-	case EFFECT_FAIL:
-		*ret_moved = -errno;
-		break;
-	case EFFECT_END:
-		*ret_moved = 0;
-		break;
-	case EFFECT_SHORT:
-		*ret_moved = *ret_moved > 0 ? (*ret_moved + 1) / 2 : *ret_moved;
-		break;
-	default:
-		break;
-	}
-	return 0;
-}
-
-bool points_have_rings(void)
-{
-	struct io_uring ring;
-
-	if (__real_uring_init(1, &ring) < 0)
-		return false;
-	io_uring_queue_exit(&ring);
-	return true;
-}
-
-#else
-
-bool points_have_rings(void)
-{
-	return false;
-}
-
-#endif
