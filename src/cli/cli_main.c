@@ -151,7 +151,7 @@ enum { FILES_OF_A_PART = 4, FILES_BESIDE = 256 };
 
 static int lend_process(struct gsort *sort)
 {
-	const char *n_parts = gsort_get_taken(sort, "parts");
+	const char *n_parts = gsort_get_taken(sort, "split");
 	int r = process_lend();
 
 	if (n_parts)

@@ -148,7 +148,7 @@ static int add_parts(struct roles *roles, const struct options *options, struct 
 	for (uint32_t i = 0; i <= n && r == 0; i++) {
 		r = part_files_make_path(options->output_path, n, i, &made->names[made->n]);
 		if (r == 0)
-			r = roles_add_path(roles, ROLE_PART, "--parts", made->names[made->n++]);
+			r = roles_add_path(roles, ROLE_PART, "--split", made->names[made->n++]);
 	}
 	return r;
 }

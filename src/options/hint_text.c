@@ -68,7 +68,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_ABOUT_VERIFYING] = { .before = "--verify: " },
 	[HINT_ABOUT_PART] = { .before = "--part: " },
 	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--part: ",
-				       .after = "; --parts writes all parts at once, each "
+				       .after = "; --split writes all parts at once, each "
 						"a .npy file" },
 	[HINT_BUILD_FOR_GPU] = { .after = "; a build with -Dsm=",
 				 .has_number = true,

@@ -59,7 +59,7 @@ static int check_shape(const struct options *options)
 		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
 				     "which records are in a part");
 	if (options->parts_at_keys && !options->n_part_files)
-		return fail(-EINVAL, "--parts-at needs --parts, which are to end there");
+		return fail(-EINVAL, "--split-by needs --split, which are to end there");
 	if (options->format == FORMAT_NPY && options->skip_nbytes)
 		return fail(-EINVAL,
 			    "--skip-bytes and --format=npy cannot be used together: the header of "
@@ -119,7 +119,7 @@ static int check_needs_output(const struct options *options)
 			    open);
 	if (options->n_part_files && open)
 		return fail(-EINVAL,
-			    "--parts needs -o with the name of a file, by which parts are called: "
+			    "--split needs -o with the name of a file, by which parts are called: "
 			    "%s has none",
 			    open);
 	if (options->fsync && open)

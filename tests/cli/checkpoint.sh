@@ -243,14 +243,14 @@ same expected here/output 'resumed'
 rm -rf here there link
 
 claim 'parts are begun anew from their runs, and without these from the input'
-"$GSORT" --parts=2 input -o parts
+"$GSORT" --split=2 input -o parts
 for i in $(seq 50); do
-	! kill_after 3 2 -S 1M --parts=2 input || break
+	! kill_after 3 2 -S 1M --split=2 input || break
 done
 refuses_to_go_on "number of parts was '2' and is '0' now" -S 1M input -o output
-refuses_to_go_on "number of parts was '2' and is '3' now" -S 1M --parts=3 input -o output
+refuses_to_go_on "number of parts was '2' and is '3' now" -S 1M --split=3 input -o output
 rm ck/gsort-runs
-run --checkpoint=ck -S 1M --parts=2 input -o output
+run --checkpoint=ck -S 1M --split=2 input -o output
 [ $status -eq 0 ] || broken "status $status"
 says 'ck: of the checkpoint the file of its runs is missing: beginning anew' stderr
 same parts.0000 output.0000 'the first part'

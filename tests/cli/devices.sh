@@ -30,7 +30,7 @@ sorted_by() {
 
 round=0
 while go_on $round; do
-	pick '' '' '-u' '--limit=1000' '--limit=39000' '--parts=3' '--count' '--index' \
+	pick '' '' '-u' '--limit=1000' '--limit=39000' '--split=3' '--count' '--index' \
 		'--keys-only' '--zstd' '--checkpoint=state'
 	what=$picked
 	pick '../numbers' '../few' '-r ../numbers' '-R 16 -k 0:u64 ../numbers' \

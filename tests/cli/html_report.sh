@@ -42,7 +42,7 @@ python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat 
 says '>Not in order' page.html
 paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
-paged 'of an output in parts' -S 64M --parts=3 input -o divided
+paged 'of an output in parts' -S 64M --split=3 input -o divided
 says 'divided.parts, a list of 3 files' page.html
 claim 'of a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"

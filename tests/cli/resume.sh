@@ -122,11 +122,11 @@ survives few
 first=
 later=
 claim 'killed, with an output that is begun anew: parts, or compressed'
-survives -S 3M --parts=3 input
-survives -S 1M --batch-size=3 --parts=2 -R 16 -k 4:u32:r input
+survives -S 3M --split=3 input
+survives -S 1M --batch-size=3 --split=2 -R 16 -k 4:u32:r input
 to=output.zst
 survives -S 3M input
-survives -S 3M --zstd --parts=2 few
+survives -S 3M --zstd --split=2 few
 to=output
 claim 'killed, with everything in memory'
 survives -S 64M input

@@ -43,32 +43,32 @@ const struct mode modes[] = {
 	/* Whose space is reserved when it is known how much came. */
 	{ .name = "ranges-pipe", .arguments = "--ranges=2 -S 64M -o output", .from_pipe = true },
 	{ .name = "parts",
-	  .arguments = "--verify --parts=3 -S 1M -T tmp/a input -o output",
+	  .arguments = "--verify --split=3 -S 1M -T tmp/a input -o output",
 	  .verifies = true,
 	  .has_parts = true },
 	{ .name = "parts-unique",
 	  .answer = ANSWER_UNIQUE,
-	  .arguments = "--parts=3 -u --fsync --ranges=2 -S 8M input -o output",
+	  .arguments = "--split=3 -u --fsync --ranges=2 -S 8M input -o output",
 	  .has_parts = true },
 	/* Parts begin within blocks that a device unpacks. */
 	{ .name = "parts-apart",
-	  .arguments = "--parts=3 --parts-at=keys --compress=delta -S 1M --device-memory=1M "
+	  .arguments = "--split=3 --split-by=keys --compress=delta -S 1M --device-memory=1M "
 		       "-T tmp/a input -o output",
 	  .shape = SHAPE_APART,
 	  .has_parts = true },
 	{ .name = "parts-apart-unique",
 	  .answer = ANSWER_UNIQUE,
-	  .arguments = "--parts=3 -u --compress=delta -S 1M --device-memory=1M -T tmp/a input "
+	  .arguments = "--split=3 -u --compress=delta -S 1M --device-memory=1M -T tmp/a input "
 		       "-o output",
 	  .shape = SHAPE_APART,
 	  .has_parts = true },
 	{ .name = "parts-either-way",
-	  .arguments = "--parts=3 --ranges=2 -S 64M input -o output",
+	  .arguments = "--split=3 --ranges=2 -S 64M input -o output",
 	  .goes_either_way = true,
 	  .has_parts = true },
 	/* Through mappings, each part by two writers. */
 	{ .name = "parts-mapped",
-	  .arguments = "--parts=3 --ranges=6 -S 64M input -o output",
+	  .arguments = "--split=3 --ranges=6 -S 64M input -o output",
 	  .has_parts = true },
 	{ .name = "parts-merge", .arguments = "-m -S 8M -T tmp/a sorted.parts -o output" },
 	{ .name = "parts-check", .arguments = "-c sorted.parts" },
@@ -134,7 +134,7 @@ const struct mode modes[] = {
 	  .has_checkpoint = true,
 	  .taken_up = TAKEN_UP_OUTPUT },
 	{ .name = "resume-parts",
-	  .arguments = "--checkpoint=state --parts=3 -S 1M --batch-size=4 input -o output",
+	  .arguments = "--checkpoint=state --split=3 -S 1M --batch-size=4 input -o output",
 	  .has_checkpoint = true,
 	  .has_parts = true,
 	  .taken_up = TAKEN_UP_RUNS_OF_PARTS },

@@ -196,7 +196,7 @@ claim "a directory for the output that ranks do not share"
 second 'mount -t tmpfs none out' random -o out/x
 ends "a directory of one" 'rank 1, on [^:]*: out/x is in another directory here than the first'
 # Which has the same number with both.
-for parts in '' --parts=3; do
+for parts in '' --split=3; do
 	# shellcheck disable=SC2086
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
 		"$GSORT_MPI" $parts random -o out/x

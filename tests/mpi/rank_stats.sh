@@ -35,7 +35,7 @@ rm -f disordered
 claim "a rank that fails removes the parts, which no other misses: only what is wrong is said"
 generate -n 400 -R 24 -o records
 run -R 24 -k 7:b8 records -o records
-ranks 5 -m -r --limit=10 --parts=1 -R 24 -k 7:b8 records -o out/y
+ranks 5 -m -r --limit=10 --split=1 -R 24 -k 7:b8 records -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
 grep -q 'records: record .*: disorder' stderr || broken "not said: $(cat stderr)"
 ! grep 'another rank has begun' stderr > missed || broken "$(cat missed)"

@@ -38,8 +38,8 @@ agrees_as_asked() {
 	# They are words.
 	# shellcheck disable=SC2086
 	case $1 in
-	*-u*--parts*) agrees ${1%--parts*} ;;
-	*--parts*) agrees_in_parts $1 ;;
+	*-u*--split*) agrees ${1%--split*} ;;
+	*--split*) agrees_in_parts $1 ;;
 	*) agrees $1 ;;
 	esac
 }
@@ -47,7 +47,7 @@ agrees_as_asked() {
 # agrees_together ARGUMENT...: parts that end at keys, one behind the other
 agrees_together() {
 	run "$@" -o expected
-	ranks 3 --parts=4 --parts-at=keys "$@" -o out/x
+	ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
 	cat out/x.0000 out/x.0001 out/x.0002 out/x.0003 | cmp -s - expected ||
 		broken "in parts, $*: something else was written"
@@ -75,8 +75,8 @@ agrees 3 --limit=450001 large
 rm large
 
 claim "parts, and the list of them, are those of one process"
-agrees_in_parts 3 --parts=5 -S1M --verify random few
-agrees_in_parts 4 --parts=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
+agrees_in_parts 3 --split=5 -S1M --verify random few
+agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
 if [ "${1:-}" = briefly ]; then
 	claim "one rank that fails ends all"
@@ -99,7 +99,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
 		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
-		'random few' 'random few tiny' '--stable --parts=1 --parts=3 --parts=8'; do
+		'random few' 'random few tiny' '--stable --split=1 --split=3 --split=8'; do
 		# They are words.
 		# shellcheck disable=SC2086
 		pick $choice
@@ -129,7 +129,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	asked="$picked -m $order"
 	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
-		'random few,random tiny,few,few' '--stable --parts=1 --parts=4'; do
+		'random few,random tiny,few,few' '--stable --split=1 --split=4'; do
 		# They are words.
 		# shellcheck disable=SC2086
 		pick $choice
@@ -179,7 +179,7 @@ grep -q '^gsort: .* inputs that are files' stderr || broken "-c of a pipe: $(cat
 
 claim "what would be taken for a part is refused, once"
 : > out/x.0007
-ranks 3 --parts=2 random -o out/x
+ranks 3 --split=2 random -o out/x
 [ "$status" -eq 2 ] || broken "out/x.0007: status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
 grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broken "out/x.0007"
@@ -263,10 +263,10 @@ rm -f out/x.zst
 all_gone "-o x.zst"
 
 claim "compressed parts are those of one process; with -u, they are together what that writes"
-agrees_in_parts 3 --zstd=1 --verify -S2M random few --parts=4
-agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --parts=7
+agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
+agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
-ranks 3 -u --zstd=1 few random --parts=3 -o out/x
+ranks 3 -u --zstd=1 few random --split=3 -o out/x
 run -m out/x.parts -o out/y
 cmp -s out/y expected || broken "-u, in parts: something else was written"
 rm -f out/*

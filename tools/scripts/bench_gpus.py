@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench_gpus - sort whole files on one GPU, on the same one twice, and on all that there are
 
-usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--parts=P] [--rounds=N]
+usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--split=P] [--rounds=N]
                   [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
                   [--ranks=N,...] [--rank-memory=SIZE] [--data=DIRECTORY]
 
@@ -104,7 +104,7 @@ def commands(nbytes, kind, args):
             if shape == 'spill':
                 command += [f'--device-memory={nbytes * 2 // 3 >> 20}M']
             if shape == 'parts':
-                command += [f'--parts={args.parts}']
+                command += [f'--split={args.parts}']
             yield choice, shape, command + ([] if shape == 'pipe' else ['in'])
 
 
@@ -113,7 +113,7 @@ def commands_of_ranks(kind, args):
     for shape in set(args.only) & {'file', 'parts'}:
         for n in args.ranks:
             command = ['mpirun', '-np', str(n), 'gsort-mpi', '--gpus=all', *memory, *kind, *SHAPES[shape]]
-            yield f'{n} ranks', shape, command + ([f'--parts={args.parts}'] if shape == 'parts' else []) + ['in']
+            yield f'{n} ranks', shape, command + ([f'--split={args.parts}'] if shape == 'parts' else []) + ['in']
 
 
 def keep_logs(cases, prefix):
@@ -158,7 +158,7 @@ def main():
     parser.add_argument('--dir', default='.')
     parser.add_argument('--sizes', default=str(8 << 30))
     parser.add_argument('--records', type=int)
-    parser.add_argument('--parts', type=int, default=8)
+    parser.add_argument('--split', type=int, default=8)
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--logs', type=os.path.abspath)
     parser.add_argument('--only', type=lambda text: text.split(','), default=USUAL)
