@@ -2,7 +2,7 @@
  * part_files_lock - one process at a time gives the names, or looks at what has them
  *
  * Who opens the files takes what is aside for that of a process that was killed; so nobody may be
- * giving names meanwhile. Both hold a lock of .NAME.parts.newer as long as that takes, and wait for
+ * giving names meanwhile. Both hold a lock of .NAME.parts.pending as long as that takes, and wait for
  * it, since that is not long: not while there is only written. The second that comes to give names
  * then finds that what it looked at has changed.
  *

@@ -182,8 +182,8 @@ for report in --trace --stats-json --report; do
 	clash "$report 'to-hidden' is called as 'd/o' would be" \
 		"\$g v -o d/o $report=to-hidden"
 done
-clash "--trace 'd/.gsort-unfinished-0123456789abcdef' is called as the output would be" \
-	'$g v --trace=d/.gsort-unfinished-0123456789abcdef >> o'
+clash "--trace 'd/.gsort-temp-0123456789abcdef' is called as the output would be" \
+	'$g v --trace=d/.gsort-temp-0123456789abcdef >> o'
 clash "-o '$hidden' is called as the output would be" "\$g v -o $hidden"
 
 claim 'what may be one'

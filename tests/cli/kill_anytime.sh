@@ -51,7 +51,7 @@ kill_one() {
 	nothing_left "$what"
 	rm -f output stdout stderr
 	# For the moment of a rename the new file has a name; a start that finds it says so.
-	[ "$signal" != KILL ] || rm -f .gsort-unfinished-*
+	[ "$signal" != KILL ] || rm -f .gsort-temp-*
 	[ "$(ls -A)" = "$names" ] || broken "$what: left $(ls -A)"
 }
 

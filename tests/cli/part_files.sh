@@ -68,8 +68,8 @@ for i in 0 1 2; do
 		"$(tail -c 60 out/x.000$i | head -c 40 | xxd -p -c 40)" ] ||
 		broken "last key of part $i"
 done
-[ "$(listed gsort_parts < out/x.parts)" = 1 ] || broken "version"
-head -c 17 out/x.parts | grep -q gsort_parts || broken "the list does not begin with its mark"
+[ "$(listed gsort_part_manifest < out/x.parts)" = 1 ] || broken "version"
+head -c 17 out/x.parts | grep -q gsort_part_manifest || broken "the list does not begin with its mark"
 
 # keys RECORD_BYTES OFFSET BYTES: no key is in two parts
 undivided() {
@@ -216,16 +216,16 @@ leaves 'odd: .*whole number' --split=3 odd
 leaves 'x.0001.* and input .*x.0001.* are the same file' --split=3 out/x.0001
 leaves 'same file' --split=3 --stats-json=out/x.parts random
 leaves 'same file' --split=3 --trace=out/x.0002 random
-leaves "--report 'out/x.0007' is called as a part of 'out/x'" --split=3 --report=out/x.0007 random
-leaves 'is called as a part' --split=3 --trace=./out/../out/x.0003 random
-leaves 'is called as a part' --split=3 --stats-json=out/.x.0003.older random
-leaves 'is called as a part' --split=3 --stats-json=out/.x.parts.newer random
+leaves "--report 'out/x.0007' has the name of a part file of 'out/x'" --split=3 --report=out/x.0007 random
+leaves 'has the name of a part file' --split=3 --trace=./out/../out/x.0003 random
+leaves 'has the name of a part file' --split=3 --stats-json=out/.x.0003.backup random
+leaves 'has the name of a part file' --split=3 --stats-json=out/.x.parts.pending random
 ln -s out/x.12345 to-part
-leaves 'is called as a part' --split=3 --trace=to-part random
+leaves 'has the name of a part file' --split=3 --trace=to-part random
 leaves '--part.*--split' --split=3 -m --part=1/2 s1
 leaves 'are the same' -m --split=3 out/x.parts
 : > out/x.0003
-leaves 'x.0003 beside it is none of the 3 parts' --split=3 random
+leaves 'x.0003 beside it is none of the 3 part files' --split=3 random
 rm out/x.0003
 mkdir out/x.0007
 leaves 'x.0007 beside it is no regular file' --split=3 random
@@ -236,7 +236,7 @@ leaves 'x.0001 beside it is no regular file' --split=3 random
 rm out/x.0001
 mv aside out/x.0001
 echo 'a list of mine' > out/x.parts
-leaves 'out/x.parts: is there, and no list of parts' --split=3 random
+leaves 'out/x.parts: is there, and no part manifest' --split=3 random
 rm -r out
 mkdir out
 for wrong in 0 1001 x 1/2; do
@@ -259,25 +259,25 @@ fi
 
 claim "what is called as older or newer parts, and no list explains, is refused and stays"
 "$GSORT" --split=2 random -o out/x
-for name in .x.0000.older .x.parts.older .x.parts.newer; do
+for name in .x.0000.backup .x.parts.backup .x.parts.pending; do
 	echo precious > out/$name
-	leaves "$name( beside it is called as|: is there, and no list)" --split=2 random
+	leaves "$name( beside it has the name of|: is there, and no part manifest)" --split=2 random
 	mv out/x.parts kept-list # nor is anything renamed where there is no list
 	mkdir parts
 	mv out/x.0* parts
-	leaves "$name( beside it is called as|: is there, and no list)" --split=2 random
+	leaves "$name( beside it has the name of|: is there, and no part manifest)" --split=2 random
 	mv kept-list out/x.parts
 	mv parts/* out
 	rmdir parts
-	leaves "$name( beside it is called as|: is there, and no list)" --explain --split=2 random
+	leaves "$name( beside it has the name of|: is there, and no part manifest)" --explain --split=2 random
 	rm out/$name
 done
-cp random out/.x.0000.older
-leaves "input 'out/.x.0000.older' is called as a part" --split=2 out/.x.0000.older
-leaves "input 'out/.x.0000.older' is called as a part" --split=2 random out/.x.0000.older
-rm out/.x.0000.older
+cp random out/.x.0000.backup
+leaves "input 'out/.x.0000.backup' has the name of a part file" --split=2 out/.x.0000.backup
+leaves "input 'out/.x.0000.backup' has the name of a part file" --split=2 random out/.x.0000.backup
+rm out/.x.0000.backup
 printf 'random\0' > out/x.0007
-leaves "files0-from 'out/x.0007' is called as a part" --split=2 --files0-from=out/x.0007
+leaves "files0-from 'out/x.0007' has the name of a part file" --split=2 --files0-from=out/x.0007
 rm out/x.0007
 
 mkfifo pipe
@@ -315,12 +315,12 @@ while_sorted 'x.0002 beside it has changed' \
 	'touch -r x.0002 time; printf X | dd of=x.0002 conv=notrunc 2> dd; touch -r time x.0002'
 
 claim "what others call as a part, while it is sorted, stays"
-for name in .x.0000.older .x.parts.older x.0005; do
+for name in .x.0000.backup .x.parts.backup x.0005; do
 	while_sorted "somebody else has made $name beside it" "echo precious > $name"
 done
-while_sorted 'somebody else has made .x.0001.older' 'ln ../second .x.0001.older'
-while_sorted 'somebody else has made .x.parts.newer beside it since it was looked at' \
-	'echo precious > .x.parts.newer'
+while_sorted 'somebody else has made .x.0001.backup' 'ln ../second .x.0001.backup'
+while_sorted 'somebody else has made .x.parts.pending beside it since it was looked at' \
+	'echo precious > .x.parts.pending'
 rm -rf pipe out three
 mkdir out
 
@@ -351,7 +351,7 @@ for i in $(seq "${GSORT_KILLS:-8}"); do
 	run_for "$picked" --split=3 -S 1M random -o out/x
 	rm -f out/.gsort-* # a name for the moment of a rename; the next says that it is there
 	# Nor does a copy of the list that was not followed by any name.
-	if diff -r -x .x.parts.newer older out > /dev/null; then
+	if diff -r -x .x.parts.pending older out > /dev/null; then
 		:
 	elif [ -e out/x.parts ]; then
 		cat out/x.000? > together
@@ -442,14 +442,14 @@ gives expected -m lists/r.parts
 gives expected -m -R 24 -k 3:b10:r lists/r.parts
 run -c -R 24 -k 3:b10 lists/r.parts
 [ "$status" -eq 1 ] || broken "in another order: status $status"
-refuses 'records of its parts have 24 bytes, not 8' -m -t u64 lists/r.parts
-refuses 'r.parts: its parts are of other records' -m lists/a.parts lists/r.parts
+refuses 'records of its part files have 24 bytes, not 8' -m -t u64 lists/r.parts
+refuses 'r.parts: its part files have other records' -m lists/a.parts lists/r.parts
 "$GSORT" -u --count -R 24 -k 3:b10 --split=2 records -o lists/k
 succeeds -c -u lists/k.parts
 "$GSORT" --index --split=2 random -o lists/i
-refuses 'i.parts: its parts are in no order' -m lists/i.parts
-refuses 'a.parts: is a list of parts, which are sorted; gsort -m' lists/a.parts
-cat lists/a.parts | refuses 'standard input: is a list of parts, and parts' -m -
+refuses 'i.parts: its part files are not sorted' -m lists/i.parts
+refuses 'a.parts: is a part manifest of sorted files; gsort -m' lists/a.parts
+cat lists/a.parts | refuses 'standard input: is a part manifest, which is no regular file' -m -
 "$GSORT" -m -t u8 --format=raw lists/a.parts -o output 2> stderr
 one_line 'a.parts: record 2: disorder' 'as records'
 
@@ -483,7 +483,7 @@ for as in 's/"records": 100/"records": 0/; s/"records": 50/"records": 0/' \
 		-m lists/edited.parts
 done
 
-claim "lists of parts with a header"
+claim "part manifests with a header"
 { printf 'HEADER'; head -c 800 random; } > framed
 "$GSORT" --skip-bytes=6 framed -o expected
 "$GSORT" --skip-bytes=6 --split=3 framed -o lists/h
@@ -526,15 +526,15 @@ claim "an output does not take the place of a part of an input"
 cp -a lists kept
 run -m lists/a.parts -o lists/a.0001
 [ "$status" -eq 2 ] || broken "status $status"
-one_line 'a.0001: is a part of an input' 'in the place of a part'
-refuses "stats-json 'lists/a.0002' is a part of an input" -m --stats-json=lists/a.0002 lists/a.parts
-refuses "trace 'lists/a.0002' is a part of an input" -m --trace=lists/a.0002 lists/a.parts
+one_line 'a.0001: is a part file of an input' 'in the place of a part'
+refuses "stats-json 'lists/a.0002' is a part file of an input" -m --stats-json=lists/a.0002 lists/a.parts
+refuses "trace 'lists/a.0002' is a part file of an input" -m --trace=lists/a.0002 lists/a.parts
 run -m lists/a.parts -o lists/a.parts
 [ "$status" -eq 2 ] || broken "in the place of the list: status $status"
-one_line 'a.parts: is a part of an input, or its list' 'in the place of the list'
+one_line 'a.parts: is a part file of an input, or its list' 'in the place of the list'
 "$GSORT" -m lists/a.parts >> lists/a.parts 2> stderr
 [ $? -eq 2 ] || broken 'behind the list: status not 2'
-one_line 'standard output: is a part of an input, or its list' 'behind the list'
+one_line 'standard output: is a part file of an input, or its list' 'behind the list'
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
 claim 'no text goes to a part of an input'
@@ -546,7 +546,7 @@ done
 for command in '"$GSORT" -m lists/a.parts --explain' '"$GSORT_CHECK" lists/a.parts'; do
 	eval "$command" >> lists/a.0001 2> stderr
 	[ $? -eq 2 ] || broken "$command >>: status not 2"
-	says '^gsort.*: standard output is a part of an input; let it go to another file' stderr
+	says '^gsort.*: standard output is a part file of an input; let it go to another file' stderr
 done
 diff -r lists kept > difference || broken "$(head -3 difference)"
 

@@ -74,7 +74,7 @@ refuses "needs -m" --part=1/2 s0 -o output
 cp s0 in
 run -m --part=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"
-one_line '^gsort: in: is an input, and of what is in it only a part' 'in the place of an input'
+one_line '^gsort: in: is an input, and only one shard' 'in the place of an input'
 same s0 in 'a part in the place of an input'
 refuses "--part.*-u|-u.*--part" -m -u --part=1/2 s0 -o output
 refuses "--part.*--limit|--limit.*--part" -m --limit=5 --part=1/2 s0 -o output

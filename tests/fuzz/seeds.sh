@@ -58,14 +58,14 @@ for type in 1 2 3 4 5; do
 done
 
 part() {
-	printf '{ "part": %s, "name": "a.000%s", "records": %s, "bytes": 152, "first_key": "00",' \
+	printf '{ "number": %s, "name": "a.000%s", "records": %s, "bytes": 152, "first_key": "00",' \
 		"$1" "$1" "$2"
 	printf '"last_key": "01", "checksum": "0123456789abcdef" }'
 }
 {
-	printf '{ "gsort_parts": 1, "content": "npy", "zstd": false, "record_bytes": 12,'
+	printf '{ "gsort_part_manifest": 1, "content": "npy", "zstd": false, "record_bytes": 12,'
 	printf '"header_bytes": 128, "keys": ["8:i32:r", "0:f64:n"], "unique": true,'
-	printf '"divided_at_keys": true, "records": 3, "parts": [%s, %s] }' \
+	printf '"split_by_keys": true, "records": 3, "part_files": [%s, %s] }' \
 		"$(part 0 2)" "$(part 1 1)"
 } > parts_list/two
 

@@ -160,11 +160,11 @@ signal_stopped KILL 2 written
 [ "$status" -ne 0 ] || broken "all killed: status 0"
 in_time no_process || broken "a rank has not ended"
 ls -A out > left
-grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 random -o out/x
 [ "$(grep -c 'unfinished.* was left by a gsort that was killed .*: remove it' stderr)" -eq 1 ] ||
 	broken "the next start does not tell"
-rm -f out/.gsort-unfinished-*
+rm -f out/.gsort-temp-*
 as_expected "started again"
 
 claim "what ranks with a checkpoint leave that are all killed goes when it is taken up, untold"
@@ -172,7 +172,7 @@ begin written written -S 1M --checkpoint=ck random -o out/x
 signal_stopped KILL 2 written
 in_time no_process || broken "a rank has not ended"
 ls -A out > left
-grep -q '^\.gsort-unfinished-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
+grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || broken "there is: $(cat left)"
 ranks 2 -S 1M --checkpoint=ck random -o out/x
 says '^gsort: resuming: ' stderr
 ! grep 'was left' stderr > told || broken "$(cat told)"

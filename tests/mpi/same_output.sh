@@ -146,7 +146,7 @@ ranks 3 -m random.sorted few random.sorted -o out/x
 grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
 	broken "-m of what is not sorted: $(cat stderr)"
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
-rm -f out/.gsort-unfinished-*
+rm -f out/.gsort-temp-*
 
 # finds N ARGUMENT...: N ranks and one process, the same disorder or none; mpirun may say more
 finds() {
@@ -182,7 +182,7 @@ claim "what would be taken for a part is refused, once"
 ranks 3 --split=2 random -o out/x
 [ "$status" -eq 2 ] || broken "out/x.0007: status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x.0007: not one line"
-grep -q '^gsort: out/x: x.0007 beside it is none of the 2 parts' stderr || broken "out/x.0007"
+grep -q '^gsort: out/x: x.0007 beside it is none of the 2 part files' stderr || broken "out/x.0007"
 rm out/x.0007
 all_gone "out/x.0007"
 
