@@ -82,7 +82,7 @@ static const struct command_line_face face = {
 		 "Sort fixed-size binary records by N processes, on one machine or several.\n"
 		 "\n"
 		 "Inputs and the output are files, which all of them see. Several files are\n"
-		 "sorted together. What ranks cannot do is refused: --part.\n",
+		 "sorted together. What ranks cannot do is refused: --shard.\n",
 	.get_option = company_get_option,
 	.get_word = company_get_option_word,
 };

@@ -66,9 +66,9 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_ABOUT_GPUS] = { .before = "--gpus: " },
 	[HINT_ABOUT_TRACE] = { .before = "--trace: " },
 	[HINT_ABOUT_VERIFYING] = { .before = "--verify: " },
-	[HINT_ABOUT_PART] = { .before = "--part: " },
-	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--part: ",
-				       .after = "; --split writes all parts at once, each "
+	[HINT_ABOUT_PART] = { .before = "--shard: " },
+	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--shard: ",
+				       .after = "; --split writes all part files at once, each "
 						"a .npy file" },
 	[HINT_BUILD_FOR_GPU] = { .after = "; a build with -Dsm=",
 				 .has_number = true,

@@ -56,10 +56,9 @@ static int check_shape(const struct options *options)
 		       { "--index", options->index } };
 
 	if (options->n_parts && options->mode != MODE_MERGE)
-		return fail(-EINVAL, "--part needs -m, --merge: only of sorted files is it known "
-				     "which records are in a part");
+		return fail(-EINVAL, "--shard needs -m, --merge");
 	if (options->parts_at_keys && !options->n_part_files)
-		return fail(-EINVAL, "--split-by needs --split, which are to end there");
+		return fail(-EINVAL, "--split-by needs --split");
 	if (options->format == FORMAT_NPY && options->skip_nbytes)
 		return fail(-EINVAL,
 			    "--skip-bytes and --format=npy cannot be used together: the header of "
@@ -119,8 +118,7 @@ static int check_needs_output(const struct options *options)
 			    open);
 	if (options->n_part_files && open)
 		return fail(-EINVAL,
-			    "--split needs -o with the name of a file, by which parts are called: "
-			    "%s has none",
+			    "--split needs -o with the name of a file, not %s",
 			    open);
 	if (options->fsync && open)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",

@@ -208,7 +208,7 @@ for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
 done
 for others in 'PMI_SIZE=4 PMI_RANK=3 gsort' 'OMPI_COMM_WORLD_SIZE=1 gsort' \
 	'SLURM_NTASKS=4 SLURM_PROCID=0 gsort' 'PMI_SIZE=4 gsort -c' \
-	'PMI_SIZE=4 gsort -m --part=1/4'; do
+	'PMI_SIZE=4 gsort -m --shard=1/4'; do
 	# shellcheck disable=SC2086
 	env ${others%%gsort*} "$GSORT" ${others#*gsort} output > part 2> stderr ||
 		broken "$others: status $?"

@@ -40,7 +40,7 @@ generate -n 100000 -t u64 -o random
 generate -n 30000 -R 24 -k 3:b10 -d few -o records
 generate -n 30000 -R 60 -k 0:b40 --prefix=20 -o long
 
-claim "parts have the same length, to within a record, and are those of --part"
+claim "parts have the same length, to within a record, and are those of --shard"
 "$GSORT" random -o expected
 for options in '' '-S 1M' '-S 1M --ranges=3 --parallel=3' '--ranges=2'; do
 	# It is a list of words.
@@ -48,7 +48,7 @@ for options in '' '-S 1M' '-S 1M --ranges=3 --parallel=3' '--ranges=2'; do
 	divides 7 $options random
 	[ "$(lengths)" = '114280 114288' ] || broken "$options: of $(lengths) bytes"
 done
-"$GSORT" -m --part=3/7 expected -o part
+"$GSORT" -m --shard=3/7 expected -o part
 same part out/x.0002 'the third of seven'
 "$GSORT" -R 60 -k 0:b40 long -o expected
 divides 4 -R 60 -k 0:b40 long
@@ -222,7 +222,7 @@ leaves 'has the name of a part file' --split=3 --stats-json=out/.x.0003.backup r
 leaves 'has the name of a part file' --split=3 --stats-json=out/.x.parts.pending random
 ln -s out/x.12345 to-part
 leaves 'has the name of a part file' --split=3 --trace=to-part random
-leaves '--part.*--split' --split=3 -m --part=1/2 s1
+leaves '--shard.*--split' --split=3 -m --shard=1/2 s1
 leaves 'are the same' -m --split=3 out/x.parts
 : > out/x.0003
 leaves 'x.0003 beside it is none of the 3 part files' --split=3 random
@@ -427,10 +427,10 @@ says '^lists/b.parts: 100000 records, sorted, 99900 duplicate keys' found
 "$GSORT" -m --split=5 lists/a.parts lists/b.parts -o lists/c
 succeeds -c lists/c.parts
 for k in 1 2 3; do
-	"$GSORT" -m --part=$k/3 lists/a.parts lists/b.parts -o part$k
+	"$GSORT" -m --shard=$k/3 lists/a.parts lists/b.parts -o part$k
 done
 cat part1 part2 part3 > output
-same expected output '--part of lists'
+same expected output '--shard of lists'
 "$GSORT" --limit=12345 random few -o expected
 gives expected -m --limit=12345 lists/a.parts lists/b.parts
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# shards - of a merge, parts that are made alone; together they are the whole
+# shards - shards of a merge, made one by one, are together the whole output
 . "$(dirname "$0")/testlib.sh"
 
 # parts P ARGUMENT...: one behind the other they are what `whole` holds, and about equally long.
@@ -10,13 +10,13 @@ parts() {
 	least='' most=0
 	for k in $(seq "$n_parts"); do
 		rm -f output
-		succeeds -m --part="$k/$n_parts" "$@" -o output
+		succeeds -m --shard="$k/$n_parts" "$@" -o output
 		size=$(wc -c < output)
 		[ -n "$least" ] && [ "$size" -ge "$least" ] || least=$size
 		[ "$size" -le "$most" ] || most=$size
 		cat output >> together
 	done
-	same whole together "gsort -m --part=K/$n_parts $*"
+	same whole together "gsort -m --shard=K/$n_parts $*"
 	[ $((most - least)) -le "$record_nbytes" ] ||
 		broken "$n_parts parts are of $least to $most bytes"
 }
@@ -68,25 +68,25 @@ parts 5 s0
 
 claim "which part of how many"
 for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
-	refuses "--part: '$wrong'" -m --part=$wrong s0 -o output
+	refuses "--shard: '$wrong'" -m --shard=$wrong s0 -o output
 done
-refuses "needs -m" --part=1/2 s0 -o output
+refuses "needs -m" --shard=1/2 s0 -o output
 cp s0 in
-run -m --part=1/2 in s1 -o in
+run -m --shard=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"
 one_line '^gsort: in: is an input, and only one shard' 'in the place of an input'
 same s0 in 'a part in the place of an input'
-refuses "--part.*-u|-u.*--part" -m -u --part=1/2 s0 -o output
-refuses "--part.*--limit|--limit.*--part" -m --limit=5 --part=1/2 s0 -o output
-refuses "needs inputs that are files" -m --part=1/2 - -o output < /dev/null
-refuses "nothing but records" -m --part=1/2 --skip-bytes=8 s0 -o output
+refuses "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
+refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
+refuses "needs inputs that are files" -m --shard=1/2 - -o output < /dev/null
+refuses "does not work with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
 
 claim "what is not in order is named, and where, by the part that it is in, or between"
 generate -n 9000 -t u64 -d sorted -o s0
 printf '\0\0\0\0\0\0\0\0' | dd of=s0 bs=8 seek=4500 conv=notrunc 2> /dev/null
 named=0
 for k in 1 2 3 4; do
-	run -m --part=$k/4 s0 -o output
+	run -m --shard=$k/4 s0 -o output
 	[ "$status" -ne 0 ] || continue
 	named=$((named + 1))
 	one_line "s0: record 4501: disorder; -m merges" "part $k"

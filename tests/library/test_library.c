@@ -589,9 +589,9 @@ static void part_of_what_is_put_is_refused_before_anything_is_begun(void **state
 	struct gsort *sort = open_sort();
 
 	(void)state;
-	good(sort, gsort_set(sort, "part", "1/2"));
+	good(sort, gsort_set(sort, "shard", "1/2"));
 	good(sort, gsort_set(sort, "merge", NULL));
-	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--part needs inputs that are files");
+	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard needs input files");
 	good(sort, gsort_set_descending(sort)); /* it has not begun */
 	gsort_close(sort);
 }

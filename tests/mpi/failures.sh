@@ -94,7 +94,7 @@ status=$?
 ends "PMI_SIZE=4" 'an mpiexec with PMI has started 4 ranks .*MPI sees 1 of them'
 
 claim "what is wrong without a launcher is one line, and no word of MPI's"
-for wrong in --wrong --part=1/2 nosuch; do
+for wrong in --wrong --shard=1/2 nosuch; do
 	"$GSORT_MPI" "$wrong" random -o out/x > stdout 2> stderr
 	status=$?
 	ends "$wrong" ".*${wrong%=*}"

@@ -323,7 +323,7 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 		{ "--gpus=all", "--gpus=all" },
 	};
 
-	struct options options = PARSED("-m", "--part=2/8", "--part=02/8", "-oout");
+	struct options options = PARSED("-m", "--shard=2/8", "--shard=02/8", "-oout");
 
 	(void)state;
 	options_free(&options);
@@ -337,7 +337,7 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 	REFUSED("--gpus: can", "'0,0,1' and as '0,1,1'", "--gpus=0,0,1", "--gpus=0,1,1", "-oout");
 	REFUSED("--gpus: can", "'all' and as '0'", "--gpus=all", "--gpus=0", "-oout");
 	REFUSED("--gpus: 'x'", "is not a list", "--gpus=1", "--gpus=x", "-oout");
-	REFUSED("--part: can", "'1/2' and as '2/2'", "-m", "--part=1/2", "--part=2/2", "-oout");
+	REFUSED("--shard: can", "'1/2' and as '2/2'", "-m", "--shard=1/2", "--shard=2/2", "-oout");
 	REFUSED("--temp-limit: can", "", "--temp-limit=1M", "--temp-limit=1", "-oout");
 	REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
 }
