@@ -16,7 +16,7 @@
 #include "src/options/record_options.h"
 
 /* More threads than any machine of one node has processors are a slip of the finger. */
-enum { MAX_THREADS = 1024, MAX_RANGES = 1024, MAX_RANKS = 1 << 20 };
+enum { MAX_THREADS = 1024, MAX_PARTITIONS = 1024, MAX_RANKS = 1 << 20 };
 
 /* Some eleven days. */
 enum { MOST_STALL_S = 1000000 };
@@ -59,7 +59,7 @@ enum option_row {
 	ROW_COMPRESS,
 	ROW_PARALLEL,
 	ROW_BATCH_SIZE,
-	ROW_RANGES,
+	ROW_PARTITIONS,
 	ROW_BACKEND,
 	ROW_GPUS,
 	ROW_PROGRESS,
@@ -233,8 +233,8 @@ static const struct option_spec specs[N_ROWS] = {
 	[ROW_BATCH_SIZE] = { "batch-size", 0, "N", "merge at most N runs at once", .least = 2,
 			     .take = option_take_count, MEMBER(batch_size),
 			     .company = COMPANY_CAN },
-	[ROW_RANGES] = { "ranges", 0, "N", "merge N ranges of the output side by side",
-			 .most = MAX_RANGES, .take = option_take_count, MEMBER(n_ranges),
+	[ROW_PARTITIONS] = { "partitions", 0, "N", "merge N ranges of the output side by side",
+			 .most = MAX_PARTITIONS, .take = option_take_count, MEMBER(n_ranges),
 			 .company = COMPANY_CAN },
 	[ROW_BACKEND] = { "backend", 0, "auto|cuda|cpu", "what sorts and merges; default auto",
 			  .take = option_take_choice, MEMBER(backend), .choices = backends,

@@ -33,6 +33,6 @@ within 205 -S 2G
 
 # Of 256 MiB a seventh is what eight ranges have taken of the output in advance.
 claim 'with plenty of room'
-within 232 -S 64M --compress=none --ranges=8 --parallel=8
+within 232 -S 64M --compress=none --partitions=8 --parallel=8
 
 finish

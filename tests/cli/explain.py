@@ -214,10 +214,10 @@ def main():
     run('--zstd', 'keys', '-o', 'keys.zst')
     said = agree('compressed', '-S', '64M', 'keys.zst')
     claim(said['input']['compressed_files'] == 1, 'compressed')
-    said = agree('ranges', '--split=3', '--split-by=keys', '--ranges=2', '-S', '256M', 'keys', '-o',
+    said = agree('ranges', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
                  'output')
     claim(said['plan']['ranges'] == 3 and said['plan']['ranges_at_once'] == 2, 'ranges')
-    said = agree('compressed output', '--ranges=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
+    said = agree('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
     claim(said['plan']['ranges'] == 1, 'a compressed output has no ranges')
     said = agree('merge', '-m', 'keys', 'keys', '-S', '64M')
     claim('chunks' not in said['plan'], 'a merge has no chunks')
@@ -246,13 +246,13 @@ def main():
     links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
-    for arguments in ['-u', '--split=4', '--ranges=3'], ['--ranges=3', '--limit=200000'], \
-            ['--index', '--ranges=3'], ['-S', '1M', '-u'], \
+    for arguments in ['-u', '--split=4', '--partitions=3'], ['--partitions=3', '--limit=200000'], \
+            ['--index', '--partitions=3'], ['-S', '1M', '-u'], \
             ['-S', '1M', '--batch-size=2', '--limit=60000'], \
             ['-S', '1M', '--batch-size=3', '--index'], \
             ['-S', '1M', '--limit=1000', '--split=3'], \
-            ['--split=3', '--split-by=keys', '--ranges=2'], \
-            ['--split=3', '--split-by=keys', '--ranges=3', '--limit=400000']:
+            ['--split=3', '--split-by=keys', '--partitions=2'], \
+            ['--split=3', '--split-by=keys', '--partitions=3', '--limit=400000']:
         does_as_said(*arguments, 'keys')
     does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')

@@ -20,7 +20,7 @@ for n in 0 1 65536 3000001; do
 	generate -n $n -d zipf -o input
 	several
 	several -u
-	several --ranges=5
+	several --partitions=5
 	several --device-memory=64M -S 64M
 	several --device-memory=8M -S 16M
 	several $tiny --compress=delta --batch-size=2

@@ -27,7 +27,7 @@ paged 'of a sort in memory' -S 64M input -o output
 paged 'of a sort in several passes' -S 1M --verify input -o output
 says 'merging runs' page.html
 says 'of-verify' page.html
-paged 'of ranges, beside a trace' -S 64M --ranges=3 --trace=trace input -o output
+paged 'of ranges, beside a trace' -S 64M --partitions=3 --trace=trace input -o output
 python3 "$here/timeline.py" trace stats output > findings 2>&1 || broken "$(cat findings)"
 paged 'of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
 paged 'of a merge' -m sorted sorted -o output

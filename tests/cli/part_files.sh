@@ -42,7 +42,7 @@ generate -n 30000 -R 60 -k 0:b40 --prefix=20 -o long
 
 claim "parts have the same length, to within a record, and are those of --shard"
 "$GSORT" random -o expected
-for options in '' '-S 1M' '-S 1M --ranges=3 --parallel=3' '--ranges=2'; do
+for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=3' '--partitions=2'; do
 	# It is a list of words.
 	# shellcheck disable=SC2086
 	divides 7 $options random
@@ -81,7 +81,7 @@ undivided() {
 
 claim "no key is in two parts, where they end at keys"
 "$GSORT" few -o expected
-for options in '' '-S 1M' '-S 1M --ranges=3 --parallel=2 --compress=delta' '--limit=50000'; do
+for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --compress=delta' '--limit=50000'; do
 	# shellcheck disable=SC2086
 	"$GSORT" $options few -o expected
 	# shellcheck disable=SC2086
@@ -89,7 +89,7 @@ for options in '' '-S 1M' '-S 1M --ranges=3 --parallel=2 --compress=delta' '--li
 	undivided 8 0 8
 done
 "$GSORT" -R 24 -k 3:b10 records -o expected
-divides 5 --split-by=keys -R 24 -k 3:b10 --ranges=2 records
+divides 5 --split-by=keys -R 24 -k 3:b10 --partitions=2 records
 undivided 24 3 10
 "$GSORT" -R 60 -k 0:b40 long -o expected
 divides 3 --split-by=keys -R 60 -k 0:b40 long
@@ -100,7 +100,7 @@ claim "no key of records that stay where they are in a mapped file is in two par
 # many.
 for key in 3:b1 21:b1 24:b2 20:b5; do
 	"$GSORT" -R 60 -k $key long -o expected
-	for options in '' --ranges=2 '-S 1M'; do
+	for options in '' --partitions=2 '-S 1M'; do
 		# shellcheck disable=SC2086
 		divides 3 --split-by=keys $options -R 60 -k $key long
 		undivided 60 "${key%%:*}" "${key##*b}"
@@ -128,7 +128,7 @@ for options in '' -r; do
 done
 
 claim "each record once, in ranges that are parts"
-for options in '' '-S 1M --ranges=3' '--count' '--count --keys-only --verify' '--limit=1000' \
+for options in '' '-S 1M --partitions=3' '--count' '--count --keys-only --verify' '--limit=1000' \
 	'--limit=77 --count'; do
 	# shellcheck disable=SC2086
 	"$GSORT" -u $options random few random -o expected
@@ -152,7 +152,7 @@ divides 5 --split-by=keys two
 
 claim "compressed parts are files of their own"
 "$GSORT" few -o expected
-for options in '' '--split-by=keys --ranges=2' '-S 1M --parallel=3'; do
+for options in '' '--split-by=keys --partitions=2' '-S 1M --parallel=3'; do
 	# shellcheck disable=SC2086
 	succeeds --zstd --split=3 --verify $options few -o out/x
 	for i in 0 1 2; do
@@ -179,7 +179,7 @@ claim "a merge, a pipe, several inputs"
 "$GSORT" few -o s2
 "$GSORT" -m s1 s2 -o expected
 divides 4 -m s1 s2
-divides 4 -m --ranges=2 -S 4M --split-by=keys s1 s2
+divides 4 -m --partitions=2 -S 4M --split-by=keys s1 s2
 divides 3 random few
 "$GSORT" random -o expected
 divides 3 < random
@@ -408,7 +408,7 @@ mkdir lists
 
 claim "a list is one sorted input"
 gives expected -m lists/a.parts lists/b.parts
-gives expected -m -S 3M --ranges=2 few-sorted lists/a.parts
+gives expected -m -S 3M --partitions=2 few-sorted lists/a.parts
 gives expected -m --batch-size=2 -S 2M lists/b.parts lists/a.parts
 succeeds -c lists/a.parts
 succeeds -c lists/b.parts

@@ -15,7 +15,7 @@ in_ranges() {
 # divided ARGUMENT...: in three ranges what it is in one.
 divided() {
 	"$GSORT" "$@" -o expected 2> stderr || broken "gsort $*: status $?"
-	in_ranges 3 --ranges=3 "$@" -o output
+	in_ranges 3 --partitions=3 "$@" -o output
 	same expected output "gsort $*"
 }
 
@@ -38,7 +38,7 @@ divided --checkpoint=kept few
 divided --checkpoint=kept -S 5M --compress=none few
 divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
 divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --index records
-in_ranges 1 --ranges=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
+in_ranges 1 --partitions=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
 
 claim "ranges end where a limit does"
 # limited HEADER SIZE N ARGUMENT...: the header, and the first N records of so many bytes.
@@ -47,7 +47,7 @@ limited() {
 	shift 3
 	"$GSORT" "$@" -o whole
 	head -c $nbytes whole > expected
-	in_ranges 3 --ranges=3 --limit="$n" "$@" -o output
+	in_ranges 3 --partitions=3 --limit="$n" "$@" -o output
 	same expected output "--limit=$n $*"
 }
 limited 0 8 299999 few
@@ -64,18 +64,18 @@ done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
 
 claim "one range, where keys are the same as far as is known of blocks"
-in_ranges 1 --ranges=3 -R 60 -k 0:b40 alike -o output
+in_ranges 1 --partitions=3 -R 60 -k 0:b40 alike -o output
 
 claim "one range, where the places of records are not known before"
-in_ranges 1 --ranges=3 -u few -o output
-in_ranges 1 --ranges=3 --limit=10 few -o output
-in_ranges 1 --ranges=3 --zstd few -o output
-in_ranges 1 --ranges=3 few | cat > output
+in_ranges 1 --partitions=3 -u few -o output
+in_ranges 1 --partitions=3 --limit=10 few -o output
+in_ranges 1 --partitions=3 --zstd few -o output
+in_ranges 1 --partitions=3 few | cat > output
 
 claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"
 generate -b 24M -t u64 -o many
 "$GSORT" many -o expected
-cat many | in_ranges 3 --ranges=3 > output
+cat many | in_ranges 3 --partitions=3 > output
 same expected output "from a pipe"
 grep -q '^written: .* [1-9][0-9.]* .iB mapped' stderr || broken "$(grep ^written stderr)"
 
@@ -86,15 +86,15 @@ fi
 [ ! -s output ] || broken "$(wc -c < output) bytes are left"
 
 claim "ranges, where nobody sees in which order they are written"
-in_ranges 3 --ranges=3 few -o /dev/null
-in_ranges 3 --ranges=3 few > /dev/null
+in_ranges 3 --partitions=3 few -o /dev/null
+in_ranges 3 --partitions=3 few > /dev/null
 
 claim "a merge of a file that is not sorted names the record, whatever range it is in"
 generate -n 100000 -t u64 -d sorted -o sorted
 for at in 1 33333 50000 66666 99999; do
 	cp sorted unsorted
 	printf '\0\0\0\0\0\0\0\0' | dd of=unsorted bs=8 seek=$at conv=notrunc 2> /dev/null
-	refuses "unsorted: record $((at + 1)): disorder" -m --ranges=4 unsorted sorted -o output
+	refuses "unsorted: record $((at + 1)): disorder" -m --partitions=4 unsorted sorted -o output
 done
 
 finish

@@ -112,11 +112,11 @@ survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
 survives -S 2M --compress=zstd few
 claim 'killed, in ranges, each of which goes on from where it was'
-first='--ranges=3 --parallel=2 -S 10M --verify'
+first='--partitions=3 --parallel=2 -S 10M --verify'
 later=$first
 survives input
 survives -R 100 -k 0:b10 hundred
-later='--ranges=2 --parallel=1 -S 4M --batch-size=2 --verify'
+later='--partitions=2 --parallel=1 -S 4M --batch-size=2 --verify'
 survives --limit=1400000 input
 survives few
 first=

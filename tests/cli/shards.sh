@@ -30,7 +30,7 @@ merged() {
 		parts $n "$@" s0 s1 s2
 	done
 	parts 3 -S 2M --parallel=5 "$@" s0 s1 s2
-	parts 3 -S 64M --ranges=3 "$@" s0 s1 s2
+	parts 3 -S 64M --partitions=3 "$@" s0 s1 s2
 }
 
 # sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: s0, s1, s2, which share keys

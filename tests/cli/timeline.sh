@@ -18,7 +18,7 @@ traced 'the trace of a sort in memory' -S 64M input
 says '"name":"lane 1"' trace
 traced 'the trace of a sort in several passes' -S 1M --compress=none input
 says '"name":"merging runs"' trace
-traced 'ranges are in the trace' -S 64M --ranges=3 input
+traced 'ranges are in the trace' -S 64M --partitions=3 input
 [ "$(grep -c '"name":"range"' trace)" -eq 3 ] || broken "$(grep -c '"name":"range"' trace) ranges"
 traced 'the trace of a sort that is read back' -S 4M --verify input
 says '"name":"checker 1"' trace

@@ -20,7 +20,7 @@ const struct mode modes[] = {
 	  .is_slow = true },
 	{ .name = "cuda-ranges",
 	  .answer = ANSWER_FEW,
-	  .arguments = "--backend=cuda -S 64M --device-memory=16M --ranges=2 few -o output" },
+	  .arguments = "--backend=cuda -S 64M --device-memory=16M --partitions=2 few -o output" },
 	/* Two devices, and one that is two. */
 	{ .name = "cuda-devices",
 	  .n_devices = 2,

@@ -38,7 +38,7 @@ SHAPES = {
     'null': ['-o', '/dev/null'],
     'spill': ['-o', '/dev/null'],
     'disk': DISK,
-    'disk1': DISK + ['--ranges=1'],
+    'disk1': DISK + ['--partitions=1'],
     'pipe': [],
 }
 USUAL = ('file', 'parts', 'null', 'spill')
