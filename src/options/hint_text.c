@@ -25,7 +25,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_TWICE_THE_MEMORY] = { .after = "; use an -S that is twice as large, or a file" },
 	[HINT_FEWER_THREADS] = { .after = "; try a smaller --parallel" },
 	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
-	[HINT_NO_COMPRESSION] = { .after = "; --compress=none stores it as it is" },
+	[HINT_NO_COMPRESSION] = { .after = "; --temp-compress=none stores it as it is" },
 	[HINT_NO_READING] = { .after = "; --exchange=messages does without" },
 	[HINT_NO_PARTIAL] = { .after = "; in place of --partial=keep use drop or error, or an "
 				       "output without --zstd that is not called .zst" },

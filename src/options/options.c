@@ -56,7 +56,7 @@ enum option_row {
 	ROW_TEMP_DIR,
 	ROW_TEMP_LIMIT,
 	ROW_CHECKPOINT,
-	ROW_COMPRESS,
+	ROW_TEMP_COMPRESS,
 	ROW_PARALLEL,
 	ROW_BATCH_SIZE,
 	ROW_PARTITIONS,
@@ -222,7 +222,7 @@ static const struct option_spec specs[N_ROWS] = {
 			     "command goes on from there",
 			     .take = option_take_text, MEMBER(checkpoint_path),
 			     .company = COMPANY_CAN },
-	[ROW_COMPRESS] = { "compress", 0, "MODE",
+	[ROW_TEMP_COMPRESS] = { "temp-compress", 0, "MODE",
 			   "how spilled runs are stored: auto (default), none, delta, "
 			   "zstd[:LEVEL]",
 			   .words = argument_compress_mode, .take = argument_take_compress,

@@ -34,8 +34,8 @@ claim 'every way to store runs'
 for type in u32 i64be f32 u128; do
 	generate -n 1000003 -t $type -o input
 	for mode in none delta zstd:1; do
-		agree -t $type $tiny --compress=$mode
-		agree -t $type $tiny --compress=$mode --batch-size=2 -u
+		agree -t $type $tiny --temp-compress=$mode
+		agree -t $type $tiny --temp-compress=$mode --batch-size=2 -u
 	done
 done
 generate -n 3000001 -o input

@@ -182,13 +182,13 @@ generate -n 4000000 -d few -o few
 (
 	trap '' XFSZ
 	ulimit -f 22000
-	run --checkpoint=ck -S 4M --compress=delta few -o output
+	run --checkpoint=ck -S 4M --temp-compress=delta few -o output
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: output: .*File too large' stderr
 keep
 again
-run -S 4M --compress=delta --batch-size=2 --checkpoint=ck few -o output
+run -S 4M --temp-compress=delta --batch-size=2 --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 # Runs without what lies before go through passes again.
 says 'resuming: .* and [1-9].* of the output are written' stderr
@@ -198,11 +198,11 @@ claim 'a changed output under construction is refused'
 again
 printf X | dd of="$(ls .gsort-*)" bs=1 seek=100 conv=notrunc 2> /dev/null
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 again
 rm .gsort-*
 refuses_to_go_on 'bytes at 0 of the output under construction, .gsort-[0-9a-f]*, are not' \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 
 claim 'another file, or a file with other names, is not taken for the output under construction'
 again
@@ -210,13 +210,13 @@ name=$(ls .gsort-*)
 mv "$name" elsewhere
 ln -s elsewhere "$name"
 refuses_to_go_on "^gsort: output: $name beside it is a symbolic link now.*remove it" \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 mv elsewhere "$name"
 ln "$name" elsewhere
 refuses_to_go_on "^gsort: output: $name beside it has other names .*remove those" \
-	-S 4M --compress=delta few -o output
+	-S 4M --temp-compress=delta few -o output
 rm elsewhere
-run -S 4M --compress=delta --checkpoint=ck few -o output
+run -S 4M --temp-compress=delta --checkpoint=ck few -o output
 [ $status -eq 0 ] || broken "status $status"
 same expected-few output 'resumed'
 rm -rf ck kept output .gsort-*
@@ -227,7 +227,7 @@ ln -s here/output link
 (
 	trap '' XFSZ
 	ulimit -f 10000
-	run --checkpoint=ck -S 1M --compress=none input -o link
+	run --checkpoint=ck -S 1M --temp-compress=none input -o link
 	[ $status -eq 2 ]
 ) || broken 'not refused'
 says '^gsort: ck: File too large' stderr
@@ -421,7 +421,7 @@ claim 'a window that ends in front of a key leaves the next no more than it has 
 "$GSORT" -t u128 equals -o sorted
 for options in '--limit=15515' ''; do
 	# shellcheck disable=SC2086
-	"$GSORT" -t u128 -S 1M --batch-size=16 --compress=none --parallel=5 $options \
+	"$GSORT" -t u128 -S 1M --batch-size=16 --temp-compress=none --parallel=5 $options \
 		--checkpoint=state equals -o output || broken "status $?"
 	head -c "$(wc -c < output)" sorted | cmp - output || broken "bytes $options"
 done

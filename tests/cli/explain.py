@@ -257,7 +257,7 @@ def main():
     does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')
     does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
-    five = ['-m', '-S', '1M', '--batch-size=2', '--compress=none'] + ['sorted'] * 5
+    five = ['-m', '-S', '1M', '--batch-size=2', '--temp-compress=none'] + ['sorted'] * 5
     does_as_said('--limit=1000', *five)
     space = does_as_said(*five[:3], '--batch-size=3', *five[4:])
     claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')

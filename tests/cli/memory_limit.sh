@@ -74,7 +74,7 @@ done
 claim 'compressed runs, inputs and outputs'
 generate -b 72M -d nearly -o input
 for mode in delta zstd:1 zstd:5; do
-	within 32 -S 32M --compress=$mode input
+	within 32 -S 32M --temp-compress=$mode input
 done
 within 32 -S 32M --zstd input
 mv output input.zst
@@ -150,7 +150,7 @@ within 128 -S 128M --files0-from=names
 rm -f part none names
 
 mkdir one two
-within 32 -S 32M -T one -T two --compress=zstd input.zst
+within 32 -S 32M -T one -T two --temp-compress=zstd input.zst
 within 32 -S 32M -m input.zst input.zst
 
 finish

@@ -9,7 +9,7 @@
 in_every_way() {
 	gives expected $options "$@" input
 	gives expected $options -S 1M "$@" input
-	gives expected $options -S 1M --batch-size=2 --compress=none "$@" input
+	gives expected $options -S 1M --batch-size=2 --temp-compress=none "$@" input
 	cat input | gives expected $options -S 2M "$@" -
 }
 

@@ -81,7 +81,7 @@ undivided() {
 
 claim "no key is in two parts, where they end at keys"
 "$GSORT" few -o expected
-for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --compress=delta' '--limit=50000'; do
+for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --temp-compress=delta' '--limit=50000'; do
 	# shellcheck disable=SC2086
 	"$GSORT" $options few -o expected
 	# shellcheck disable=SC2086

@@ -23,7 +23,7 @@ generate -n 300000 -t u64 -d few -o few
 generate -n 100000 -R 24 -k 3:b10 -d few -o records
 generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
 generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
-for options in "few" "-r few" "-S 5M --compress=none few" "-S 8M --compress=delta few" \
+for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-compress=delta few" \
 	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
 	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
 	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
@@ -35,7 +35,7 @@ done
 
 claim "ranges that a checkpoint keeps begin in front of keys"
 divided --checkpoint=kept few
-divided --checkpoint=kept -S 5M --compress=none few
+divided --checkpoint=kept -S 5M --temp-compress=none few
 divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
 divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --index records
 in_ranges 1 --partitions=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
@@ -51,7 +51,7 @@ limited() {
 	same expected output "--limit=$n $*"
 }
 limited 0 8 299999 few
-limited 0 8 250000 -S 12M --compress=none few
+limited 0 8 250000 -S 12M --temp-compress=none few
 limited 16 8 280000 --skip-bytes=16 --verify few
 limited 0 24 90001 -r -R 24 -k 3:b10 -S 9M records
 limited 0 8 99999 -R 24 -k 3:b10 --index records

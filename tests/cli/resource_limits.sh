@@ -13,7 +13,7 @@ trap '' XFSZ 2> /dev/null
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
 	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
 	cat input | refuses "^gsort: output: write of .*: File too large$named" -S 64M
-	"$GSORT" -S 1M --compress=none input 2> stderr | cat > /dev/null
+	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
 	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
 

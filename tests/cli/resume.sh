@@ -110,7 +110,7 @@ survives -S 3M -R 8 -k 7:u8 -u --count input
 survives -S 3M --limit=1000000 input
 survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
-survives -S 2M --compress=zstd few
+survives -S 2M --temp-compress=zstd few
 claim 'killed, in ranges, each of which goes on from where it was'
 first='--partitions=3 --parallel=2 -S 10M --verify'
 later=$first

@@ -52,13 +52,13 @@ const struct mode modes[] = {
 	  .has_parts = true },
 	/* Parts begin within blocks that a device unpacks. */
 	{ .name = "parts-apart",
-	  .arguments = "--split=3 --split-by=keys --compress=delta -S 1M --device-memory=1M "
+	  .arguments = "--split=3 --split-by=keys --temp-compress=delta -S 1M --device-memory=1M "
 		       "-T tmp/a input -o output",
 	  .shape = SHAPE_APART,
 	  .has_parts = true },
 	{ .name = "parts-apart-unique",
 	  .answer = ANSWER_UNIQUE,
-	  .arguments = "--split=3 -u --compress=delta -S 1M --device-memory=1M -T tmp/a input "
+	  .arguments = "--split=3 -u --temp-compress=delta -S 1M --device-memory=1M -T tmp/a input "
 		       "-o output",
 	  .shape = SHAPE_APART,
 	  .has_parts = true },
@@ -73,12 +73,12 @@ const struct mode modes[] = {
 	{ .name = "parts-merge", .arguments = "-m -S 8M -T tmp/a sorted.parts -o output" },
 	{ .name = "parts-check", .arguments = "-c sorted.parts" },
 	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
-	{ .name = "delta", .arguments = "--compress=delta -S 1M -T tmp/a input -o output" },
-	{ .name = "zstd", .arguments = "--compress=zstd -S 1M -T tmp/a input -o output" },
+	{ .name = "delta", .arguments = "--temp-compress=delta -S 1M -T tmp/a input -o output" },
+	{ .name = "zstd", .arguments = "--temp-compress=zstd -S 1M -T tmp/a input -o output" },
 	{ .name = "records",
 	  .answer = ANSWER_RECORDS,
 	  .arguments =
-		  "-R 16 -k 0:b3 --compress=none --parallel=1 -S 64M -T tmp/a input -o output" },
+		  "-R 16 -k 0:b3 --temp-compress=none --parallel=1 -S 64M -T tmp/a input -o output" },
 	{ .name = "records-limit",
 	  .answer = ANSWER_FIRST_RECORDS,
 	  .arguments = "-R 16 -k 0:b3 --limit=5000 -S 1M -T tmp/a input -o output" },

@@ -30,7 +30,7 @@ seed index -R 20 -k 4:u32 --index --limit=10 --partial=drop in
 seed count -R 20 -k 4:i32 -u --count --skip-bytes=8 in
 seed keys -R 20 -k 4:i128:r --keys-only --partial=keep in
 seed reports --stats --stats-json=j --trace=t --progress=never --debug in
-seed modes -m a b c -o d --compress=zstd:3
+seed modes -m a b c -o d --temp-compress=zstd:3
 seed check -c -C --explain --help --version -- -x
 seed names --files0-from=/dev/null --zstd=3 -o x.zst
 seed checkpoint --checkpoint=dir in -o out

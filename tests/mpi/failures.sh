@@ -207,7 +207,7 @@ done
 claim "a disk for temporary files that is full with one rank"
 mkdir small
 # As it might shrink, that is known when the first run is there.
-second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --compress=zstd random -o out/x
+second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --temp-compress=zstd random -o out/x
 ends "-T" 'rank 1, on [^:]*: small: No space left on device'
 
 claim "a disk for the output that is full when some of it is written"
