@@ -149,7 +149,7 @@ GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 GSORT_API int gsort_finish(struct gsort *sort);
 
 /*
- * Get the next nbytes of the output: records, or what --count, --keys-only, --index write in their
+ * Get the next nbytes of the output: records, or what --count, --keys-only, --argsort write in their
  * place, or with --zstd their compressed form. *ret_nbytes is less only at the end, and 0 from then
  * on. Waits for them. Returns 0, or a negative errno, and *ret_nbytes is not set. Only when the end
  * was reached has everything been checked: what was got before is worth nothing if then there is an

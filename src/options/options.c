@@ -49,7 +49,7 @@ enum option_row {
 	ROW_LIMIT,
 	ROW_COUNT,
 	ROW_KEYS_ONLY,
-	ROW_INDEX,
+	ROW_ARGSORT,
 	ROW_ZSTD,
 	ROW_BUFFER_SIZE,
 	ROW_DEVICE_MEMORY,
@@ -190,7 +190,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.take = option_take_flag, MEMBER(count), .company = COMPANY_CAN },
 	[ROW_KEYS_ONLY] = { "keys-only", 0, NULL, "write the keys, not the records",
 			    .take = option_take_flag, MEMBER(keys_only), .company = COMPANY_CAN },
-	[ROW_INDEX] = { "index", 0, NULL,
+	[ROW_ARGSORT] = { "argsort", 0, NULL,
 			"write the records' positions in the input, from 0, as u64; not the "
 			"records",
 			.take = option_take_flag, MEMBER(index), .company = COMPANY_CAN },
@@ -287,7 +287,7 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_KEYS_ONLY, "a check writes nothing" },
-	{ ROW_CHECK, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECK, ROW_ARGSORT, "a check writes nothing" },
 	{ ROW_CHECK, ROW_ZSTD, "a check writes nothing" },
 	{ ROW_CHECK, ROW_SPLIT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_SPLIT, "a check writes nothing" },
@@ -301,7 +301,7 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_CHECK_QUIET, ROW_LIMIT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_COUNT, "a check writes nothing" },
 	{ ROW_CHECK_QUIET, ROW_KEYS_ONLY, "a check writes nothing" },
-	{ ROW_CHECK_QUIET, ROW_INDEX, "a check writes nothing" },
+	{ ROW_CHECK_QUIET, ROW_ARGSORT, "a check writes nothing" },
 	{ ROW_EXPLAIN, ROW_REPORT, "nothing is sorted, so there is nothing to report of" },
 	{ ROW_EXPLAIN, ROW_STATS_JSON, "nothing is sorted, so there is nothing to report of" },
 	{ ROW_EXPLAIN, ROW_TRACE, "nothing is sorted, so there is nothing to report of" },
@@ -310,9 +310,9 @@ static const struct option_conflict conflicts[] = {
 	{ ROW_SHARD, ROW_SPLIT, "a shard has no part manifest" },
 	{ ROW_SHARD, ROW_UNIQUE, "equal records could be in two shards" },
 	{ ROW_SHARD, ROW_LIMIT, "shards are made of all records" },
-	{ ROW_COUNT, ROW_INDEX, "positions are written without counts" },
-	{ ROW_KEYS_ONLY, ROW_INDEX, "choose what is written" },
-	{ ROW_VERIFY, ROW_INDEX, "positions are no records whose order could be checked" },
+	{ ROW_COUNT, ROW_ARGSORT, "positions are written without counts" },
+	{ ROW_KEYS_ONLY, ROW_ARGSORT, "choose what is written" },
+	{ ROW_VERIFY, ROW_ARGSORT, "positions are no records whose order could be checked" },
 };
 
 const struct option_table options_table = {

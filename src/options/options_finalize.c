@@ -53,7 +53,7 @@ static int check_shape(const struct options *options)
 	} shapes[] = { { "--limit", options->limit != SORT_SPEC_UNLIMITED },
 		       { "--count", options->count },
 		       { "--keys-only", options->keys_only },
-		       { "--index", options->index } };
+		       { "--argsort", options->index } };
 
 	if (options->n_parts && options->mode != MODE_MERGE)
 		return fail(-EINVAL, "--shard needs -m, --merge");

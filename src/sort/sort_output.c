@@ -40,7 +40,7 @@ uint64_t result_expected_nbytes(const struct sort_spec *spec, const struct job *
 	       n_records_out(spec, job) * job->layout->output_nbytes;
 }
 
-/* What is written for a record can be longer than it is: --index, keys that overlap. */
+/* What is written for a record can be longer than it is: --argsort, keys that overlap. */
 int result_check_size(const struct sort_spec *spec, const struct job *job)
 {
 	const size_t nbytes_each = job->layout->output_nbytes;

@@ -55,15 +55,15 @@ done
 
 claim 'other results'
 generate -R 24 -n 300007 -k 4:u32 -d zipf -o input
-for more in '-u --count' --index --keys-only '--limit=1' '--limit=1000' '-u --limit=100' \
-	'-u --index' '--keys-only -u --limit=77'; do
+for more in '-u --count' --argsort --keys-only '--limit=1' '--limit=1000' '-u --limit=100' \
+	'-u --argsort' '--keys-only -u --limit=77'; do
 	in_every_shape -R24 -k4:u32 $more
 	in_every_shape -R24 -k4:b20 $more
 done
 
 claim 'merging sorted files, and pipes'
 succeeds --backend=cpu -o sorted -R24 -k4:u32 input
-for more in '' -u '-u --count' --index; do
+for more in '' -u '-u --count' --argsort; do
 	succeeds --backend=cpu -m -o expected -R24 -k4:u32 $more sorted sorted
 	succeeds --backend=cuda -m -o output -R24 -k4:u32 $more sorted sorted
 	same expected output "gsort --backend=cuda -m $more"

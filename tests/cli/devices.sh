@@ -30,7 +30,7 @@ sorted_by() {
 
 round=0
 while go_on $round; do
-	pick '' '' '-u' '--limit=1000' '--limit=39000' '--split=3' '--count' '--index' \
+	pick '' '' '-u' '--limit=1000' '--limit=39000' '--split=3' '--count' '--argsort' \
 		'--keys-only' '--zstd' '--checkpoint=state'
 	what=$picked
 	pick '../numbers' '../few' '-r ../numbers' '-R 16 -k 0:u64 ../numbers' \
@@ -39,7 +39,7 @@ while go_on $round; do
 		'-R 48 -k 40:u64 ../numbers'
 	records=$picked
 	case "$what $records" in
-	--count*-m* | --index*-m* | --checkpoint*-m*) what= ;;
+	--count*-m* | --argsort*-m* | --checkpoint*-m*) what= ;;
 	--keys-only*) what='--keys-only' records='-R 16 -k 0:u64 ../numbers' ;;
 	esac
 	case $what in

@@ -34,11 +34,11 @@ foretold() {
 }
 
 claim 'what is stored of a record counts, not what it is in the input'
-kept -S 1M -t u8 --index u8
+kept -S 1M -t u8 --argsort u8
 [ "$taken" -gt 20000000 ] || broken "only $taken bytes taken"
-kept -S 1M -t u8 --index --temp-compress=none u8
-kept -S 1M -t b3 --index b3
-kept -S 2M -R 24 -k 0:u64 --index wide
+kept -S 1M -t u8 --argsort --temp-compress=none u8
+kept -S 1M -t b3 --argsort b3
+kept -S 2M -R 24 -k 0:u64 --argsort wide
 kept -S 2M -R 24 -k 0:u64 --keys-only --temp-compress=none wide
 kept -S 2M -R 24 -k 0:u64 -u --count wide
 
@@ -57,7 +57,7 @@ kept -S 2M --limit=1000 u64
 kept -S 8M --limit=200000 --temp-compress=none u64
 foretold 1
 [ "$taken" -gt 4000000 ] || broken "only $taken bytes taken"
-kept -S 8M --limit=300000 --temp-compress=none -t u8 --index u8
+kept -S 8M --limit=300000 --temp-compress=none -t u8 --argsort u8
 kept -S 1M --limit=20000 --batch-size=2 --temp-compress=none u64
 
 claim 'passes are counted as what they are, and take space, too'

@@ -247,9 +247,9 @@ def main():
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['is_stated'] and
           not links['messages']['is_stated'] and links['processors']['per_s'] is None, 'rates')
     for arguments in ['-u', '--split=4', '--partitions=3'], ['--partitions=3', '--limit=200000'], \
-            ['--index', '--partitions=3'], ['-S', '1M', '-u'], \
+            ['--argsort', '--partitions=3'], ['-S', '1M', '-u'], \
             ['-S', '1M', '--batch-size=2', '--limit=60000'], \
-            ['-S', '1M', '--batch-size=3', '--index'], \
+            ['-S', '1M', '--batch-size=3', '--argsort'], \
             ['-S', '1M', '--limit=1000', '--split=3'], \
             ['--split=3', '--split-by=keys', '--partitions=2'], \
             ['--split=3', '--split-by=keys', '--partitions=3', '--limit=400000']:

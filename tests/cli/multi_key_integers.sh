@@ -40,7 +40,7 @@ check_keys() {
 	sorted_lines "$spec" -u < input | column 3 > expected
 	gives expected $options -u --keys-only -S 1M input
 	column 4 < lines > expected
-	gives expected $options --index input
+	gives expected $options --argsort input
 	column 3 < lines > expected
 	gives expected $options --keys-only input
 	the_same -u --count input
@@ -57,7 +57,7 @@ check_merge() {
 	gives expected $options -m one two
 	gives expected $options -m -S 1M one two
 	the_same -m -u one two
-	the_same -m --index one two
+	the_same -m --argsort one two
 	run -c $options sorted
 	[ $status -eq 0 ] || broken "-c $options of what is sorted: status $status"
 	run -c $options input

@@ -119,10 +119,10 @@ refuses '--limit' --limit=x input
 refuses '--limit' --limit=-1 input
 refuses '--limit' --limit=18446744073709551616 input
 refuses '--count.*-u' --count input
-refuses '--count.*--index' -u --count --index input
-refuses '--keys-only.*--index' --keys-only --index input
-refuses '--verify.*--index' --verify --index input
-for shape in --limit=3 '-u --count' --keys-only --index; do
+refuses '--count.*--argsort' -u --count --argsort input
+refuses '--keys-only.*--argsort' --keys-only --argsort input
+refuses '--verify.*--argsort' --verify --argsort input
+for shape in --limit=3 '-u --count' --keys-only --argsort; do
 	refuses '--partial=keep' --partial=keep $shape input
 done
 
@@ -219,7 +219,7 @@ rm part output
 claim 'combinations that make no sense'
 generate -n 10 -o other
 for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input other' \
-	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --index'; do
+	'-c --limit=1' '-C --limit=1' '-c -u --count' '-c --keys-only' '-C --argsort'; do
 	run $arguments input
 	[ "$status" -eq 2 ] || broken "gsort $arguments: status $status"
 	one_line . "gsort $arguments"

@@ -379,13 +379,13 @@ while go_on $round; do
 	long) options='-R 60 -k 0:b40' ;;
 	*) options='-t u64' ;;
 	esac
-	pick '' '' -u -r '--limit=9999' '-u --limit=3' '--index' '--keys-only' '-u --count'
+	pick '' '' -u -r '--limit=9999' '-u --limit=3' '--argsort' '--keys-only' '-u --count'
 	options="$options $picked"
 	pick 1 2 3 5 16 33
 	n=$picked
 	pick '' '' --split-by=keys --verify '--split-by=keys --verify'
 	way=$picked
-	case $options in *--index*) way=${way%--verify} ;; esac
+	case $options in *--argsort*) way=${way%--verify} ;; esac
 	pick_resources
 	# They are lists of words.
 	# shellcheck disable=SC2086
@@ -446,7 +446,7 @@ refuses 'records of its part files have 24 bytes, not 8' -m -t u64 lists/r.parts
 refuses 'r.parts: its part files have other records' -m lists/a.parts lists/r.parts
 "$GSORT" -u --count -R 24 -k 3:b10 --split=2 records -o lists/k
 succeeds -c -u lists/k.parts
-"$GSORT" --index --split=2 random -o lists/i
+"$GSORT" --argsort --split=2 random -o lists/i
 refuses 'i.parts: its part files are not sorted' -m lists/i.parts
 refuses 'a.parts: is a part manifest of sorted files; gsort -m' lists/a.parts
 cat lists/a.parts | refuses 'standard input: is a part manifest, which is no regular file' -m -

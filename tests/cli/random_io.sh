@@ -32,9 +32,9 @@ order_of_type() {
 
 # pick_shape: what is written in the place of all records, in $shape as options.
 pick_shape() {
-	pick '' '' '' --index --keys-only
+	pick '' '' '' --argsort --keys-only
 	case $picked in
-	--index) column=4 written_nbytes=8 ;;
+	--argsort) column=4 written_nbytes=8 ;;
 	--keys-only) column=3 written_nbytes=$keys_nbytes ;;
 	*) column=2 written_nbytes=$size ;;
 	esac

@@ -25,7 +25,7 @@ generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
 generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
 for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-compress=delta few" \
 	"-t f32 few" "-R 24 -k 3:b10 records" "-R 24 -k 3:b10 -S 9M records" \
-	"-R 24 -k 3:b10 --index records" "-R 24 -k 3:b10 --keys-only records" \
+	"-R 24 -k 3:b10 --argsort records" "-R 24 -k 3:b10 --keys-only records" \
 	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
 	claim "ranges of a sort: $options"
 	# It is a list of words.
@@ -37,7 +37,7 @@ claim "ranges that a checkpoint keeps begin in front of keys"
 divided --checkpoint=kept few
 divided --checkpoint=kept -S 5M --temp-compress=none few
 divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
-divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --index records
+divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --argsort records
 in_ranges 1 --partitions=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
 
 claim "ranges end where a limit does"
@@ -54,7 +54,7 @@ limited 0 8 299999 few
 limited 0 8 250000 -S 12M --temp-compress=none few
 limited 16 8 280000 --skip-bytes=16 --verify few
 limited 0 24 90001 -r -R 24 -k 3:b10 -S 9M records
-limited 0 8 99999 -R 24 -k 3:b10 --index records
+limited 0 8 99999 -R 24 -k 3:b10 --argsort records
 
 claim "ranges of a merge"
 for i in 0 1; do

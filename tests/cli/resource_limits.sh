@@ -271,7 +271,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-tes
 	refuses 'ten: 10 bytes, .* too many.*2\^64 - 2' -t u8 "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes, .* too many' -t u8 -m "$sparse" "$sparse" ten
 	refuses 'ten: 10 bytes, .* too many' -t u8 --explain "$sparse" "$sparse" ten
-	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --index "$sparse"
+	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --argsort "$sparse"
 	refuses ' too many: .*2\^63 - 1' -t u8 "$sparse" ten
 	refuses 'records of 2 bytes .* too many' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
 	"$GSORT_CHECK" -t u8 --same ten "$sparse" "$sparse" ten > stdout 2> stderr

@@ -105,7 +105,7 @@ claim 'killed, with records'
 survives -S 3M -R 100 -k 0:b10 hundred
 survives -S 3M -R 16 -k 4:u32:r -k 0:i8 input
 claim 'killed, with other shapes of input and output'
-survives -S 3M -R 16 -k 12:u16 --index input
+survives -S 3M -R 16 -k 12:u16 --argsort input
 survives -S 3M -R 8 -k 7:u8 -u --count input
 survives -S 3M --limit=1000000 input
 survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input

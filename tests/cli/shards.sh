@@ -58,7 +58,7 @@ done
 claim "parts of records with keys that are the same far beyond what is known of blocks"
 sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d few" "-R 40 -k 0:b32"
 merged 40 -R 40 -k 0:b32
-merged 8 -R 40 -k 0:b32 --index
+merged 8 -R 40 -k 0:b32 --argsort
 
 claim "more parts than records"
 generate -n 2 -t u64 -d sorted -o s0

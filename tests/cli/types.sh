@@ -34,7 +34,7 @@ for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
 			oracle $type $flags -u < input > expected
 			gives expected -t $type $flags -u input
 			sorted_lines $type $flags < input | column 4 > expected
-			gives expected -t $type $flags --index input
+			gives expected -t $type $flags --argsort input
 			oracle $type $flags < input > sorted
 			gives sorted -m -t $type $flags sorted
 		done

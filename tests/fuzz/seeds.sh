@@ -26,7 +26,7 @@ seed bytes -t b10 --verify --fsync in -o out
 seed sizes -S 64M --device-memory=1G --temp-limit=50% -T /tmp -T . in
 seed numbers --parallel=3 --batch-size=16 --gpus=0,1 --backend=cpu in
 seed records -R 20 -k 4:u32 -k 0:b4:r -k 8:f64be in
-seed index -R 20 -k 4:u32 --index --limit=10 --partial=drop in
+seed index -R 20 -k 4:u32 --argsort --limit=10 --partial=drop in
 seed count -R 20 -k 4:i32 -u --count --skip-bytes=8 in
 seed keys -R 20 -k 4:i128:r --keys-only --partial=keep in
 seed reports --stats --stats-json=j --trace=t --progress=never --debug in

@@ -67,7 +67,7 @@ agrees 1 random
 agrees 2 -S 1M --temp-limit=1G random few random
 
 claim "records that are equal stay in their order, between ranks, too"
-agrees 4 -R 24 -k 3:b10 records --index
+agrees 4 -R 24 -k 3:b10 records --argsort
 
 claim "of what is limited each rank writes its part, and reserves no more"
 generate -n 600000 -t u64 -o large
@@ -97,7 +97,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	exchange=$picked
 	for choice in '2 3 4' '-S1M -S2M -S64M' '--temp-compress=auto --temp-compress=none --temp-compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
-		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
 		'random few' 'random few tiny' '--stable --split=1 --split=3 --split=8'; do
 		# They are words.
@@ -128,7 +128,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	pick 2 3 5
 	asked="$picked -m $order"
 	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
-		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --index' \
+		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'random few,random tiny,few,few' '--stable --split=1 --split=4'; do
 		# They are words.
 		# shellcheck disable=SC2086
@@ -197,7 +197,7 @@ all_gone "--explain"
 
 claim "what ranks cannot do is refused, once, and before anything is written"
 refuses_all 'incomplete last record' --zstd --partial=keep random
-refuses_all 'cannot be used together' --verify --index random
+refuses_all 'cannot be used together' --verify --argsort random
 refuses_all 'part is not possible with several ranks: they divide a merge' -m --shard=1/2 random
 refuses_all 'ranks is not possible with several ranks: leave it out' --explain --ranks=5 random
 refuses_all 'needs -u' --count random

@@ -443,7 +443,7 @@ static void assert_consistent(const struct options *options)
 /* clang-format off */
 static const char *const words[] = {
 	"-o", "-t", "-S", "-T", "-c", "-C", "-m", "-r", "-u", "-R", "-k", "-R12",
-	"-k4:i64", "0:b3:r", "--count", "--keys-only", "--index", "--limit=3",
+	"-k4:i64", "0:b3:r", "--count", "--keys-only", "--argsort", "--limit=3",
 	"--partial", "keep", "--skip-bytes", "-rus", "--explain", "--verify", "--fsync",
 	"--parallel", "--batch-size=2", "--backend", "--gpus", "--progress", "--stats",
 	"--stats-json", "--trace=t", "--debug", "--temp-limit", "--temp-compress", "zstd:3",
@@ -508,7 +508,7 @@ static void everything_that_is_asked_for_is_in_the_spec(void **state)
 
 static void what_it_may_take_is_in_the_spec(void **state)
 {
-	struct options options = PARSED("-m", "--index", "-o", "out", "-S3M", "--device-memory=5M",
+	struct options options = PARSED("-m", "--argsort", "-o", "out", "-S3M", "--device-memory=5M",
 					"-T", "x", "-T", "y", "--temp-limit=7M",
 					"--temp-compress=zstd:2", "--parallel=3", "--batch-size=9",
 					"--gpus=1,4", "--stats-json=s");
