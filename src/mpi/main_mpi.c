@@ -20,7 +20,7 @@
 #include "src/comm/mpi/transport_mpi.h"
 #include "src/comm/comm.h"
 
-/* While ranks meet, before the command line is read (--stall). */
+/* While ranks meet, before the command line is read (--timeout). */
 static const uint64_t meeting_stall_ns = UINT64_C(60) * 1000000000;
 
 static void hear(void *context, const struct message *message)

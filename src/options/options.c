@@ -19,7 +19,7 @@
 enum { MAX_THREADS = 1024, MAX_PARTITIONS = 1024, MAX_RANKS = 1 << 20 };
 
 /* Some eleven days. */
-enum { MOST_STALL_S = 1000000 };
+enum { MAX_TIMEOUT_S = 1000000 };
 
 enum option_row {
 	ROW_TYPE,
@@ -68,7 +68,7 @@ enum option_row {
 	ROW_TRACE,
 	ROW_REPORT,
 	ROW_DEBUG,
-	ROW_STALL,
+	ROW_TIMEOUT,
 	ROW_EXCHANGE,
 	ROW_COMPLETION,
 	ROW_HELP,
@@ -260,9 +260,9 @@ static const struct option_spec specs[N_ROWS] = {
 			 .take = option_take_text, MEMBER(report_path), .company = COMPANY_ALIKE },
 	[ROW_DEBUG] = { "debug", 0, NULL, "tell how the keys were understood",
 			.take = option_take_flag, MEMBER(debug), .company = COMPANY_ALIKE },
-	[ROW_STALL] = { "stall", 0, "SECONDS",
+	[ROW_TIMEOUT] = { "timeout", 0, "SECONDS",
 			"give up a rank that has not answered for so long; 0: never; default 60",
-			.most = MOST_STALL_S, .take = option_take_number, MEMBER(stall_s),
+			.most = MAX_TIMEOUT_S, .take = option_take_number, MEMBER(stall_s),
 			.of_program = true, .company = COMPANY_ONLY },
 	[ROW_EXCHANGE] = { "exchange", 0, "auto|messages",
 			   "how runs get from rank to rank: those of one machine read each "

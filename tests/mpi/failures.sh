@@ -122,14 +122,14 @@ for point in begun written checked; do
 done
 
 claim "a rank that is stopped for longer than a question waits, and answers then"
-begin "" sorted --stall=8 random -o out/x
+begin "" sorted --timeout=8 random -o out/x
 in_time all_stopped 1 sorted || broken "it has not come so far"
 sleep 2.2
 signal_stopped CONT 1 sorted
 as_expected "stopped"
 
 claim "a rank that is stopped for good is named"
-begin "" sorted --stall=3 random -o out/x
+begin "" sorted --timeout=3 random -o out/x
 in_time all_stopped 1 sorted || broken "it has not come so far"
 wait_for_end sorted
 ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137

@@ -178,7 +178,7 @@ stopped() {
 sort_checkpointed() {
 	program=$1
 	shift
-	launch 1 "$program" "$@" -S 1M --stall=2 --checkpoint="$work/kept" "$work/random" \
+	launch 1 "$program" "$@" -S 1M --timeout=2 --checkpoint="$work/kept" "$work/random" \
 		-o "$work/out/x"
 }
 

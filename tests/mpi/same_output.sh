@@ -236,12 +236,12 @@ all_gone "a list from standard input"
 claim "the help is that of several ranks, with what only they take, and is printed once"
 ranks 2 --help
 [ "$status" -eq 0 ] || broken "--help: status $status"
-[ "$(grep -c '^ *--stall=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --stall"
+[ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --timeout"
 head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
 	broken "--help: $(head -1 stdout)"
 run --help
 ! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
-refuses_all "'1000001' is not a number from 0 to 1000000" --stall=1000001 random
+refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
 claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"
 launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x

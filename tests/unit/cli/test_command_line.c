@@ -119,20 +119,20 @@ static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
 
 	(void)state;
 	while (gsort_get_option(n_alone, &option, sizeof option) == 0) {
-		assert_string_not_equal(option.name, "stall");
+		assert_string_not_equal(option.name, "timeout");
 		assert_string_not_equal(option.name, "exchange");
 		n_alone++;
 	}
 	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
-		n_only += strcmp(option.name, "stall") == 0 || strcmp(option.name, "exchange") == 0;
+		n_only += strcmp(option.name, "timeout") == 0 || strcmp(option.name, "exchange") == 0;
 		n_in_company++;
 	}
 	assert_int_equal(n_only, 2);
 	assert_int_equal(n_in_company, n_alone + n_only);
-	assert_int_equal(gsort_take(sort, "stall", "5"), -EINVAL);
-	assert_string_equal(heard, "unknown option 'stall'");
-	assert_int_equal(gsort_set(sort, "stall", "5"), -EINVAL);
-	assert_null(gsort_get_taken(sort, "stall"));
+	assert_int_equal(gsort_take(sort, "timeout", "5"), -EINVAL);
+	assert_string_equal(heard, "unknown option 'timeout'");
+	assert_int_equal(gsort_set(sort, "timeout", "5"), -EINVAL);
+	assert_null(gsort_get_taken(sort, "timeout"));
 	assert_int_equal(company_stall_ns(sort), UINT64_C(60000000000));
 	gsort_close(sort);
 }
