@@ -26,7 +26,7 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_FEWER_THREADS] = { .after = "; try a smaller --parallel" },
 	[HINT_LESS_MEMORY_OR_THREADS] = { .after = "; try a smaller -S or --parallel" },
 	[HINT_NO_COMPRESSION] = { .after = "; --temp-compress=none stores it as it is" },
-	[HINT_NO_READING] = { .after = "; --exchange=messages does without" },
+	[HINT_NO_READING] = { .after = "; --shared-memory=off does without" },
 	[HINT_NO_PARTIAL] = { .after = "; in place of --partial=keep use drop or error, or an "
 				       "output without --zstd that is not called .zst" },
 	[HINT_OTHER_TEMPORARY] = { .after = ", or use another directory (-T)" },

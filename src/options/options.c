@@ -69,7 +69,7 @@ enum option_row {
 	ROW_REPORT,
 	ROW_DEBUG,
 	ROW_TIMEOUT,
-	ROW_EXCHANGE,
+	ROW_SHARED_MEMORY,
 	ROW_COMPLETION,
 	ROW_HELP,
 	ROW_VERSION,
@@ -95,7 +95,7 @@ static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },
 						      { "json", EXPLAIN_JSON },
 						      { 0 } };
 
-static const struct option_choice exchanges[] = { { "auto", false }, { "messages", true }, { 0 } };
+static const struct option_choice shared_memory_modes[] = { { "auto", false }, { "off", true }, { 0 } };
 
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
@@ -264,10 +264,10 @@ static const struct option_spec specs[N_ROWS] = {
 			"give up a rank that has not answered for so long; 0: never; default 60",
 			.most = MAX_TIMEOUT_S, .take = option_take_number, MEMBER(stall_s),
 			.of_program = true, .company = COMPANY_ONLY },
-	[ROW_EXCHANGE] = { "exchange", 0, "auto|messages",
+	[ROW_SHARED_MEMORY] = { "shared-memory", 0, "auto|off",
 			   "how runs get from rank to rank: those of one machine read each "
 			   "other's memory (auto), or all send messages (messages); default auto",
-			   .take = option_take_choice, MEMBER(by_messages), .choices = exchanges,
+			   .take = option_take_choice, MEMBER(by_messages), .choices = shared_memory_modes,
 			   .company = COMPANY_ONLY },
 	[ROW_COMPLETION] = { ANSWERS_ROW_COMPLETION, .of_program = true, .company = COMPANY_ALIKE },
 	[ROW_HELP] = { ANSWERS_ROW_HELP, .help = "print this, and stop", .of_program = true,

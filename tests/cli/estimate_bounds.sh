@@ -93,7 +93,7 @@ foretold 2
 [ "$taken" -gt 12000000 ] || broken "only $taken bytes taken"
 kept -S 4M -u --zstd u64.npy
 foretold "$passes"
-kept -S 1M -u --zstd --compress=none --batch-size=2 u64.npy
+kept -S 1M -u --zstd --temp-compress=none --batch-size=2 u64.npy
 kept -S 1M -u --count --limit=100000 --zstd u64.npy
 
 claim 'a checkpoint keeps what has been merged for a while'

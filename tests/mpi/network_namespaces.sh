@@ -114,7 +114,7 @@ befall() {
 	launcher=$!
 	if until_true 30 going_on; then
 		"$@"
-		# The stall time, and what ending may take.
+		# The timeout, and what ending may take.
 		until_true 30 none_left || broken "$what: some have not ended"
 		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
 	else

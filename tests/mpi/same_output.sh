@@ -93,7 +93,7 @@ agrees 8 tiny
 claim "whatever is asked for"
 for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
-	pick --exchange=auto --exchange=messages
+	pick --shared-memory=auto --shared-memory=off
 	exchange=$picked
 	for choice in '2 3 4' '-S1M -S2M -S64M' '--temp-compress=auto --temp-compress=none --temp-compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
@@ -240,7 +240,7 @@ ranks 2 --help
 head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
 	broken "--help: $(head -1 stdout)"
 run --help
-! grep -q stall stdout || broken "gsort --help: $(grep stall stdout)"
+! grep -q timeout stdout || broken "gsort --help: $(grep timeout stdout)"
 refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
 claim "a rank that is asked for help, and others for a sort: nothing is sorted, and one says why"

@@ -120,11 +120,11 @@ static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
 	(void)state;
 	while (gsort_get_option(n_alone, &option, sizeof option) == 0) {
 		assert_string_not_equal(option.name, "timeout");
-		assert_string_not_equal(option.name, "exchange");
+		assert_string_not_equal(option.name, "shared-memory");
 		n_alone++;
 	}
 	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
-		n_only += strcmp(option.name, "timeout") == 0 || strcmp(option.name, "exchange") == 0;
+		n_only += strcmp(option.name, "timeout") == 0 || strcmp(option.name, "shared-memory") == 0;
 		n_in_company++;
 	}
 	assert_int_equal(n_only, 2);
