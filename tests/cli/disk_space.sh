@@ -12,7 +12,7 @@ within() {
 		broken "gsort $*: status $?: $(cat peak)"
 	[ "$(sed 's/peak \([0-9]*\) .*/\1/' peak)" -ge $least_kib ] ||
 		broken "gsort $*: this cannot be all: $(cat peak)"
-	"$GSORT_CHECK" --same output input > stdout || broken "$(cat stdout)"
+	"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 	rm output
 }
 

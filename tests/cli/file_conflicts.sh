@@ -221,7 +221,7 @@ clash "input 'p' and input './p' are the same pipe, which can be read only once"
 	'mkfifo p; timeout 20 $g p v ./p -o o; s=$?; rm p; exit $s'
 begin
 mkfifo p
-timeout 20 "$GSORT_CHECK" --same v p p > ../stdout 2> ../stderr
+timeout 20 "$GSORT_CHECK" --same-records v p p > ../stdout 2> ../stderr
 [ $? -eq 2 ] || broken 'gsort-check: not status 2'
 says "^gsort-check: input 'p' and input 'p' are the same pipe, which can be" ../stderr
 cat v > p &

@@ -63,8 +63,8 @@ check_merge() {
 	run -c $options input
 	[ $status -eq 1 ] || broken "-c $options of what is not sorted: status $status"
 	"$GSORT_CHECK" $options sorted > found || broken "gsort-check $options: status $?"
-	"$GSORT_CHECK" $options --same input sorted > found 2>&1 ||
-		broken "gsort-check --same: status $?"
+	"$GSORT_CHECK" $options --same-records input sorted > found 2>&1 ||
+		broken "gsort-check --same-records: status $?"
 }
 
 # SIZE DISTRIBUTION KEY...

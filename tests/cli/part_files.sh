@@ -422,8 +422,8 @@ rm fifo
 "$GSORT_CHECK" lists/a.parts lists/b.parts > found
 says '^lists/a.parts: 100000 records, sorted, 0 duplicate keys' found
 says '^lists/b.parts: 100000 records, sorted, 99900 duplicate keys' found
-"$GSORT_CHECK" --same lists/a.parts random || broken "not the same records"
-"$GSORT_CHECK" --same few lists/b.parts || broken "not the same records, compressed"
+"$GSORT_CHECK" --same-records lists/a.parts random || broken "not the same records"
+"$GSORT_CHECK" --same-records few lists/b.parts || broken "not the same records, compressed"
 "$GSORT" -m --split=5 lists/a.parts lists/b.parts -o lists/c
 succeeds -c lists/c.parts
 for k in 1 2 3; do

@@ -171,7 +171,7 @@ for option in --stats --debug '--stats --debug'; do
 		eval "\"\$GSORT\" $option few -o output $place"
 		status=$?
 		[ "$status" -eq 2 ] || broken "$option $place: status $status"
-		"$GSORT_CHECK" --same few output > /dev/null || broken "$option $place: the output"
+		"$GSORT_CHECK" --same-records few output > /dev/null || broken "$option $place: the output"
 	done
 	"$GSORT" -c $option unique -ru 2> /dev/full
 	status=$?

@@ -274,7 +274,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-tes
 	refuses '9223372036854775807 records of 8 bytes .* too many' -t u8 --argsort "$sparse"
 	refuses ' too many: .*2\^63 - 1' -t u8 "$sparse" ten
 	refuses 'records of 2 bytes .* too many' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
-	"$GSORT_CHECK" -t u8 --same ten "$sparse" "$sparse" ten > stdout 2> stderr
+	"$GSORT_CHECK" -t u8 --same-records ten "$sparse" "$sparse" ten > stdout 2> stderr
 	[ $? -eq 2 ] || broken 'gsort-check: not status 2'
 	says 'ten: 10 bytes, .* too many' stderr
 	rm -f "$sparse" ten

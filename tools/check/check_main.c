@@ -59,7 +59,7 @@ static const struct option_spec specs[] = {
 	  .help = "equal neighbours are disorder",
 	  .take = option_take_flag,
 	  OPTION_MEMBER(struct check_options, unique) },
-	{ .name = "same",
+	{ .name = "same-records",
 	  .help = "do not look at the order: does the first FILE hold the same records as all "
 		  "others together?",
 	  .take = option_take_flag,
@@ -68,7 +68,7 @@ static const struct option_spec specs[] = {
 	  OPTION_MEMBER(struct check_options, framing.skip_nbytes) },
 	{ FRAMING_OPTIONS_ROW_PARTIAL,
 	  .help = "an incomplete last record: refuse it (the default), or leave it out; with keep, "
-		  "--same compares what is left out so",
+		  "--same-records compares what is left out so",
 	  OPTION_MEMBER(struct check_options, framing.partial) },
 	{ FRAMING_OPTIONS_ROW_FORMAT, OPTION_MEMBER(struct check_options, framing.format) },
 	{ .name = "files0-from",
@@ -90,7 +90,7 @@ static const struct tool tool = {
 	.name = GSORT_PROGRAM "-check",
 	.usage = GSORT_PROGRAM
 	"-check [OPTION]... FILE...\n"
-	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same FILE FILE...\n"
+	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same-records FILE FILE...\n"
 	"Check the order of binary records, and print their number and checksum.\n",
 	.notes = RECORD_OPTIONS_TYPES
 	"\n"
@@ -360,7 +360,7 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	if (!options->same && n_paths < 1)
 		return fail(-EINVAL, "which file? see --help");
 	if (options->same && n_paths < 2)
-		return fail(-EINVAL, "--same compares a file with others: give at least two");
+		return fail(-EINVAL, "--same-records compares a file with others: give at least two");
 	r = check_standard_input(paths, n_paths);
 	if (r == 0)
 		r = check_roles(options, paths, n_paths);

@@ -87,7 +87,7 @@ def check(name, shape, kind):
     if shape in ('null', 'spill') or name in ('cp', 'cat'):
         return
     made = 'out.parts' if shape == 'parts' else 'out'
-    status = subprocess.run(['gsort-check', *kind, '--same', 'in', made]).returncode
+    status = subprocess.run(['gsort-check', *kind, '--same-records', 'in', made]).returncode
     print(f'{name} {shape}: {"as it should be" if status == 0 else "WRONG"}', flush=True)
 
 
