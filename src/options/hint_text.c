@@ -70,9 +70,9 @@ static const struct words words_of[N_HINTS] = {
 	[HINT_ABOUT_PART_OF_ARRAY] = { .before = "--shard: ",
 				       .after = "; --split writes all part files at once, each "
 						"a .npy file" },
-	[HINT_BUILD_FOR_GPU] = { .after = "; a build with -Dsm=",
+	[HINT_BUILD_FOR_GPU] = { .after = "; build with -Dgpu_arch=",
 				 .has_number = true,
-				 .after_number = " or -Dsm=all has it" },
+				 .after_number = " or -Dgpu_arch=all" },
 	[HINT_ASSUME_SIZE] = { .after = "; name files, or say it by --assume-size" },
 	[HINT_ABOUT_ASSUMED_SIZE] = { .before = "--assume-size: " },
 };

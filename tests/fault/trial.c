@@ -122,7 +122,7 @@ static bool is_without_device_in_silence(const struct trial *trial)
 static bool is_without_code_in_silence(const struct trial *trial)
 {
 	return trial->fault && trial->fault->point == POINT_DEVICE_CODE &&
-	       (!strstr(messages_last_warning(), "-Dsm=") ||
+	       (!strstr(messages_last_warning(), "-Dgpu_arch=") ||
 		!strstr(messages_last_warning(), " has compute capability ") ||
 		!strstr(messages_last_warning(), "; sorting on the CPU"));
 }

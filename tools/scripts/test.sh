@@ -162,7 +162,7 @@ fi
 # Some tests wait more than they work.
 at_once=$(($(nproc) + 1))
 wrapper=
-begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dsm=90
+begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
 built
 gcc=$?
 # What sanitizers see. The buffers of check_backend and of cpu_merge end at unmapped pages in any
