@@ -36,7 +36,7 @@ for size in 1 2 7 15 17 24 31 32 33 63 64 96 100 127 128 250 1000 4096 65536; do
 done
 
 claim 'several keys, overlapping'
-generate -R 48 -n 300007 -k 8:u16 -d few -o input
+generate -R 48 -n 300007 -k 8:u16 -d hundred-keys -o input
 for keys in '-k8:u16 -k0:i32be:r' '-k8:u16 -k20:f64 -k0:u8:r' '-k4:b30' '-k40:b8 -k38:b10:r' \
 	'-k8:u16 -k8:b16:r -k0:i128' '-k0:u8 -k1:u8 -k2:u8 -k3:u8 -k4:u8 -k5:u8 -k6:u8 -k9:i8'
 do
@@ -46,7 +46,7 @@ done
 
 claim 'long keys that share their beginning'
 for n in 1 100 40009; do
-	generate -R 200 -n $n -k 0:b200 --prefix=180 -d few -o input
+	generate -R 200 -n $n -k 0:b200 --prefix=180 -d hundred-keys -o input
 	in_every_shape -R200
 	generate -R 200 -n $n -k 0:b200 -d equal -o input
 	in_every_shape -R200

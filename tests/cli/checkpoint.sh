@@ -177,7 +177,7 @@ rm -rf kept output .gsort-*
 # The runs are short, for there are few keys and these are packed. The limit, in blocks of 512 bytes
 # or of 1 KiB, is for all files, but only the output comes to it.
 claim 'a partly written output is gone on with, also with a smaller fan-in'
-generate -n 4000000 -d few -o few
+generate -n 4000000 -d hundred-keys -o few
 "$GSORT" few -o expected-few
 (
 	trap '' XFSZ
@@ -417,7 +417,7 @@ same untouched in 'refused'
 rm -rf ck in stamp untouched expected-longer output
 
 claim 'a window that ends in front of a key leaves the next no more than it has room for'
-"$GSORT_GEN" -n 265310 -d two -t u128 > equals
+"$GSORT_GEN" -n 265310 -d two-keys -t u128 > equals
 "$GSORT" -t u128 equals -o sorted
 for options in '--limit=15515' ''; do
 	# shellcheck disable=SC2086

@@ -47,7 +47,7 @@ agrees -S 1M --temp-compress=none u64
 agrees -S 1M --temp-compress=delta -r u64
 
 claim 'records, by short keys and by long ones'
-generate -R 24 -k 0:u64 -d few -n 20000 -o short
+generate -R 24 -k 0:u64 -d hundred-keys -n 20000 -o short
 generate -R 40 -k 4:b30 -n 20000 -o long
 agrees -R 24 -k 0:u64 -k 8:i32:r short
 agrees -R 40 -k 4:b30 -S 1M long

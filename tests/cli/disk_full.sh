@@ -50,7 +50,7 @@ on size=64M "$GSORT" -S 2M --temp-compress=none --temp-limit=4M -T small input -
 is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
 
 claim 'what fits because it shrinks is not refused'
-generate -n 1000000 -d few -o shrinks
+generate -n 1000000 -d hundred-keys -o shrinks
 "$GSORT" shrinks -o shrunk
 for mode in auto delta zstd; do
 	on size=4000k "$GSORT" -S 2M --temp-compress=$mode -T small shrinks -o output

@@ -6,7 +6,7 @@ generate -t u8 -b 4M -o u8
 generate -t u64 -b 12M -o u64
 generate -t b3 -b 4M -o b3
 generate -R 24 -k 0:u64 -b 12M -o wide
-generate -R 12 -k 0:u32 -d few -b 8M -o few
+generate -R 12 -k 0:u32 -d hundred-keys -b 8M -o few
 for seed in 1 2 3 4 5; do
 	generate -b 2M --seed=$seed -o unsorted
 	"$GSORT" unsorted -o part$seed

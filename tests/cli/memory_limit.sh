@@ -72,7 +72,7 @@ for memory in 1 16 64; do
 done
 
 claim 'compressed runs, inputs and outputs'
-generate -b 72M -d nearly -o input
+generate -b 72M -d nearly-sorted -o input
 for mode in delta zstd:1 zstd:5; do
 	within 32 -S 32M --temp-compress=$mode input
 done

@@ -35,9 +35,9 @@ listed() {
 	sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\).*/\\1/p"
 }
 
-generate -n 100000 -t u64 -d few -o few
+generate -n 100000 -t u64 -d hundred-keys -o few
 generate -n 100000 -t u64 -o random
-generate -n 30000 -R 24 -k 3:b10 -d few -o records
+generate -n 30000 -R 24 -k 3:b10 -d hundred-keys -o records
 generate -n 30000 -R 60 -k 0:b40 --prefix=20 -o long
 
 claim "parts have the same length, to within a record, and are those of --shard"

@@ -13,7 +13,7 @@ as_user() {
 }
 
 cp "$GSORT" gsort
-generate -n 2000000 -d few -o few
+generate -n 2000000 -d hundred-keys -o few
 "$GSORT" few -o expected
 mkdir theirs
 chmod 777 theirs tmp

@@ -26,7 +26,7 @@ column 4 < lines > expected
 gives expected $options --argsort first second
 cat second | gives expected $options --argsort first -
 cat input | gives expected $options --argsort -S 1M
-generate -n 100000 -d few -o plain
+generate -n 100000 -d hundred-keys -o plain
 sorted_lines u64 < plain | column 4 > expected
 everywhere expected --argsort plain
 sorted_lines u64 -r < plain | column 4 > expected

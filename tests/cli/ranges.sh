@@ -19,8 +19,8 @@ divided() {
 	same expected output "gsort $*"
 }
 
-generate -n 300000 -t u64 -d few -o few
-generate -n 100000 -R 24 -k 3:b10 -d few -o records
+generate -n 300000 -t u64 -d hundred-keys -o few
+generate -n 100000 -R 24 -k 3:b10 -d hundred-keys -o records
 generate -n 60000 -R 60 -k 0:b40 --prefix=10 -o long
 generate -n 60000 -R 60 -k 0:b40 --prefix=20 -o alike
 for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-compress=delta few" \
@@ -58,7 +58,7 @@ limited 0 8 99999 -R 24 -k 3:b10 --argsort records
 
 claim "ranges of a merge"
 for i in 0 1; do
-	generate -n 100000 -R 24 -k 3:b10 -d few --seed=$i -o part
+	generate -n 100000 -R 24 -k 3:b10 -d hundred-keys --seed=$i -o part
 	"$GSORT" -R 24 -k 3:b10 part -o sorted$i
 done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0

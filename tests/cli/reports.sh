@@ -160,7 +160,7 @@ tells --verify
 [ ! -s stderr ] || broken 'not silent'
 tells --verify --fsync -S 1M
 [ ! -s stderr ] || broken 'not silent'
-generate -n 100000 -d few -o few
+generate -n 100000 -d hundred-keys -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 

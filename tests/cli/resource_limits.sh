@@ -54,9 +54,9 @@ make_group() {
 
 # A sanitizer takes terabytes of addresses, and much memory.
 if ! grep -q __sanitizer "$GSORT"; then
-	generate -n 7000000 -d few -o large
+	generate -n 7000000 -d hundred-keys -o large
 	"$GSORT" large -o expected-large
-	generate -n 200000 -R 100 -k 0:b10 -d few -o mapped
+	generate -n 200000 -R 100 -k 0:b10 -d hundred-keys -o mapped
 	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
 	! command -v zstd > zstd-path || zstd -q large
 

@@ -88,9 +88,9 @@ survives() {
 }
 
 generate -n 1500000 -o input
-generate -n 600000 -d few -o few
+generate -n 600000 -d hundred-keys -o few
 generate -n 100000 --gensort=ascii -o hundred
-generate -R 12 -k 8:u32 -n 500000 -d few -o edges
+generate -R 12 -k 8:u32 -n 500000 -d hundred-keys -o edges
 
 claim 'killed at any moment'
 survives -S 3M input

@@ -56,7 +56,7 @@ for d in random few equal; do
 done
 
 claim "parts of records with keys that are the same far beyond what is known of blocks"
-sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d few" "-R 40 -k 0:b32"
+sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d hundred-keys" "-R 40 -k 0:b32"
 merged 40 -R 40 -k 0:b32
 merged 8 -R 40 -k 0:b32 --argsort
 

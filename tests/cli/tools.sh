@@ -80,7 +80,7 @@ answers 2 '^gsort-gen: .*--key.*--gensort' "$GSORT_GEN" --gensort=ascii -k 0:b10
 answers 2 '^gsort-gen: .*--prefix.*--gensort' "$GSORT_GEN" --gensort=ascii --prefix=2 -o file
 answers 2 '^gsort-gen: .*--gensort.*ascii.binary.skewed' "$GSORT_GEN" --gensort=text -o file
 answers 2 '^gsort-gen: .*--type.*--gensort' "$GSORT_GEN" --gensort=ascii -t u32 -o file
-answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d few -o file
+answers 2 '^gsort-gen: .*--dist.*--gensort' "$GSORT_GEN" --gensort=ascii -d hundred-keys -o file
 answers 2 '^gsort-gen: .*--seed.*--gensort' "$GSORT_GEN" --gensort=ascii --seed=2 -o file
 answers 2 '^gsort-gen: .*2\^64' "$GSORT_GEN" --gensort=ascii -b 18446744073709551615 -n 2 -o file
 answers 2 '^gsort-gen: .*--dist.*random sorted' "$GSORT_GEN" -d gaussian -o file

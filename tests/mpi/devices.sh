@@ -22,7 +22,7 @@ tell_of_it() {
 }
 
 generate -n 200000 -t u64 -o random
-generate -n 20000 -R 24 -k 3:b10 -d few -o records
+generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 
 claim "each of two ranks has a device, and what they spill is merged"
 agrees 2 -S 2M --temp-limit=1G random --debug

@@ -58,8 +58,8 @@ agrees_together() {
 }
 
 generate -n 200000 -t u64 -o random
-generate -n 100000 -t u64 -d few -o few
-generate -n 20000 -R 24 -k 3:b10 -d few -o records
+generate -n 100000 -t u64 -d hundred-keys -o few
+generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 head -c 24 random > tiny
 
 claim "one rank is a process like any other, and two share what spills"

@@ -101,8 +101,9 @@ static const struct option_spec specs[] = {
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
 		       .argument = "DIST",
-		       .help = "distribution (default random): random sorted reversed equal two "
-			       "zipf few nearly sawtooth organ gaps nan",
+		       .help = "distribution (default random): random sorted reversed equal "
+			       "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
+			       "clustered nan",
 		       .words = gen_dist_name,
 		       .take = take_dist,
 		       OPTION_MEMBER(struct gen_options, dist) },
