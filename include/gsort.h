@@ -312,7 +312,7 @@ GSORT_API const char *gsort_describe_types(void);
 
 /*
  * Take an option from the words of a command line: like gsort_set(), but those that only a program
- * can do are taken, too. What they ask for it does: gsort_get_taken(). check, check-quiet and
+ * can do are taken, too. What they ask for it does: gsort_get_taken(). check, C and
  * explain say that one of those functions will be called, and not gsort_run(); check also has the
  * disorder told, as a note; assume-size is for gsort_explain().
  */

@@ -78,7 +78,7 @@ static int run(struct gsort *sort)
 
 	if (is_taken(sort, "explain"))
 		return explain(sort, gsort_get_taken(sort, "explain"));
-	if (!is_taken(sort, "check") && !is_taken(sort, "check-quiet"))
+	if (!is_taken(sort, "check") && !is_taken(sort, "C"))
 		return gsort_run(sort);
 	r = gsort_check(sort, &disorder);
 	return r < 0 ? r : disorder > 0;

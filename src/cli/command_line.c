@@ -119,7 +119,7 @@ static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 /* What is meant where nothing is said. */
 static int take_defaults(struct gsort *sort)
 {
-	const bool checks = gsort_get_taken(sort, "check") || gsort_get_taken(sort, "check-quiet");
+	const bool checks = gsort_get_taken(sort, "check") || gsort_get_taken(sort, "C");
 	const char *tmpdir = getenv("TMPDIR");
 	int r = 0;
 

@@ -7,6 +7,12 @@
 
 #include <string.h>
 
+/* An option without a long name has its letter as its name. */
+static bool has_long_name(const struct gsort_option *spec)
+{
+	return spec->name[0] && spec->name[1];
+}
+
 static bool takes_file(const struct gsort_option *spec)
 {
 	return spec->argument && strcmp(spec->argument, "FILE") == 0;
@@ -90,6 +96,8 @@ static void print_bash_names(const struct option_list *options, FILE *stream)
 	for (unsigned i = 0; i < options->n; i++) {
 		const struct gsort_option *spec = &options->all[i];
 
+		if (!has_long_name(spec))
+			continue;
 		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
 		if (spec->argument && spec->otherwise)
 			fprintf(stream, " --%s", spec->name);
@@ -158,7 +166,7 @@ static void print_zsh_name(const struct option_list *options, const struct gsort
 	fputs("\t\t'", stream);
 	if (spec->repeats)
 		fputs("*", stream);
-	else if (spec->letter)
+	else if (spec->letter && has_long_name(spec))
 		fprintf(stream, "(-%c --%s)", spec->letter, spec->name);
 	if (is_letter)
 		fprintf(stream, "-%c%s", spec->letter, has_argument ? "+" : "");
@@ -183,7 +191,8 @@ static void print_zsh(const char *program, const struct option_list *options, FI
 	for (unsigned i = 0; i < options->n; i++) {
 		if (options->all[i].letter)
 			print_zsh_name(options, &options->all[i], true, stream);
-		print_zsh_name(options, &options->all[i], false, stream);
+		if (has_long_name(&options->all[i]))
+			print_zsh_name(options, &options->all[i], false, stream);
 	}
 	fputs("\t\t'*:FILE:_files'\n}\n\n"
 	      "# Loaded as a function this file is one; sourced it says whose it is.\n"
@@ -200,7 +209,9 @@ static void print_zsh(const char *program, const struct option_list *options, FI
 static void print_fish_option(const char *program, const struct option_list *options,
 			      const struct gsort_option *spec, FILE *stream)
 {
-	fprintf(stream, "complete -c %s -l %s", program, spec->name);
+	fprintf(stream, "complete -c %s", program);
+	if (has_long_name(spec))
+		fprintf(stream, " -l %s", spec->name);
 	if (spec->letter)
 		fprintf(stream, " -s %c", spec->letter);
 	if (takes_file(spec))

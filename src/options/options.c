@@ -125,7 +125,7 @@ static const struct option_spec specs[N_ROWS] = {
 			.otherwise = "diagnose-first", .of_program = true,
 			.take = option_take_choice, MEMBER(mode), .choices = checks,
 			.company = COMPANY_CAN },
-	[ROW_CHECK_QUIET] = { "check-quiet", 'C', NULL, "the same, without the message",
+	[ROW_CHECK_QUIET] = { "C", 'C', NULL, "check the order without a message, like --check=quiet",
 			      .of_program = true, .take = option_take_value, MEMBER(mode),
 			      .value = MODE_CHECK_QUIET, .company = COMPANY_CAN },
 	[ROW_MERGE] = { "merge", 'm', NULL, "the inputs are sorted already: only merge them",

@@ -34,7 +34,7 @@ static int check_inputs(const struct options *options)
 		return fail(-EINVAL, "-c, --check: one file at a time: '%s' is one too many",
 			    options->inputs[1]);
 	if (options->n_inputs > 1 && options->mode == MODE_CHECK_QUIET)
-		return fail(-EINVAL, "-C, --check-quiet: one file at a time: '%s' is one too many",
+		return fail(-EINVAL, "-C: one file at a time: '%s' is one too many",
 			    options->inputs[1]);
 	for (size_t i = 0; i < options->n_inputs; i++)
 		n_stdin += !strcmp(options->inputs[i], "-");

@@ -224,7 +224,7 @@ static void shapes_that_make_no_sense_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
-		REFUSED(i == 0 ? "--limit" : shapes[i], "-C, --check-quiet", shapes[i], "-C", "f");
+		REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
 		REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
 			"--partial=keep", "-o", "out");
 	}
