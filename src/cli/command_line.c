@@ -22,7 +22,7 @@ static const struct command_line_face own_face = {
 	.program = GSORT_PROGRAM,
 	.usage =
 		"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-		"Sort fixed-size binary records, more of them than memory holds.\n"
+		"Sort fixed-size binary records, in files larger than memory.\n"
 		"\n"
 		"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
 		"input is read. Without -o, standard output is written, unless it is a terminal.\n",
@@ -73,8 +73,7 @@ static void print_help(const char *usage, const struct option_list *options)
 	fputs(usage, stdout);
 	option_print_help(options, stdout);
 	printf("\n%s\n"
-	       "Exit status: 0 done, and checked; 1 -c or -C found disorder; 2 anything else,\n"
-	       "with a message that says what, where, and what to do.\n",
+	       "Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n",
 	       gsort_describe_types());
 }
 

@@ -79,10 +79,10 @@ static int taken(void *context, struct gsort *sort, int r)
 static const struct command_line_face face = {
 	.program = GSORT_PROGRAM "-mpi",
 	.usage = "Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
-		 "Sort fixed-size binary records by N processes, on one machine or several.\n"
+		 "Sort fixed-size binary records with N processes, on one machine or several.\n"
 		 "\n"
-		 "Inputs and the output are files, which all of them see. Several files are\n"
-		 "sorted together. What ranks cannot do is refused: --shard.\n",
+		 "Inputs and the output are files that all processes can open. Several files are\n"
+		 "sorted together. --shard is refused.\n",
 	.get_option = company_get_option,
 	.get_word = company_get_option_word,
 };

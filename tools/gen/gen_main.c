@@ -79,14 +79,14 @@ static const struct option_spec specs[] = {
 	[ROW_RECORDS] = { .name = "records",
 			  .letter = 'n',
 			  .argument = "COUNT",
-			  .help = "number of records (default 1048576)",
+			  .help = "write COUNT records (default 1048576)",
 			  .take = option_take_number,
 			  OPTION_MEMBER(struct gen_options, n_records) },
 	[ROW_BYTES] = { .name = "bytes",
 			.letter = 'b',
 			.argument = "SIZE",
-			.help = "as many whole records as fit SIZE bytes; suffixes K to E. With "
-				"--gensort: begin with record number SIZE (default 0)",
+			.help = "write as many whole records as fit SIZE bytes; suffixes K to E. "
+				"With --gensort: start with record number SIZE (default 0)",
 			.take = take_bytes,
 			OPTION_MEMBER(struct gen_options, nbytes) },
 	[ROW_TYPE] = { RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
@@ -95,13 +95,13 @@ static const struct option_spec specs[] = {
 	[ROW_FIELDS] = { RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct gen_options, record) },
 	[ROW_PREFIX] = { .name = "prefix",
 			 .argument = "BYTES",
-			 .help = "the first BYTES of the keys are the same in all records",
+			 .help = "make the first BYTES of the keys equal in all records",
 			 .take = option_take_number,
 			 OPTION_MEMBER(struct gen_options, prefix_nbytes) },
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
 		       .argument = "DIST",
-		       .help = "distribution (default random): random sorted reversed equal "
+		       .help = "choose the distribution (default random): random sorted reversed equal "
 			       "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
 			       "clustered nan",
 		       .words = gen_dist_name,
@@ -109,21 +109,21 @@ static const struct option_spec specs[] = {
 		       OPTION_MEMBER(struct gen_options, dist) },
 	[ROW_SEED] = { .name = "seed",
 		       .argument = "N",
-		       .help = "another N, other data (default 1)",
+		       .help = "seed the random numbers with N (default 1)",
 		       .take = option_take_number,
 		       OPTION_MEMBER(struct gen_options, seed) },
 	[ROW_GENSORT] = { .name = "gensort",
 			  .argument = "ascii|binary|skewed",
-			  .help = "records of the sort benchmark, the same bytes as gensort 1.5 "
-				  "with -a, without options, or with -s: 100 bytes, of which the "
-				  "first 10 are the key",
+			  .help = "write records of the sort benchmark, the same bytes as gensort "
+				  "1.5 with -a, without options, or with -s: 100 bytes with a "
+				  "10-byte key",
 			  .take = option_take_choice,
 			  OPTION_MEMBER(struct gen_options, gensort),
 			  .choices = gensort_kinds },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
-	  .help = "write to FILE, not to standard output",
+	  .help = "write to FILE instead of standard output",
 	  .take = option_take_text,
 	  OPTION_MEMBER(struct gen_options, output_path) },
 	TOOL_ROW_COMPLETION,
