@@ -41,8 +41,20 @@ for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
 	done
 done
 refuses ':n cannot follow u64' -t u64:n input
+refuses ':numpy cannot follow u64' -t u64:numpy input
 refuses ':x cannot follow f64' -t f64:x input
 refuses '-r, --reverse sorts all of it' -t f64:r input
+
+claim ':numpy is :n, and :total is :t'
+for type in f64 c64 t64; do
+	generate -n 10000 -t $type -d nan -o input
+	for names in n:numpy t:total; do
+		"$GSORT" -t "$type:${names%:*}" input -o expected
+		gives expected -t "$type:${names#*:}" input
+		"$GSORT" -R 16 -k "8:$type:${names%:*}:r" input -o expected
+		gives expected -R 16 -k "8:$type:${names#*:}:r" input
+	done
+done
 
 claim 'le may be written out'
 generate -n 100 -t i32 -o input
