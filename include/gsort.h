@@ -212,7 +212,7 @@ GSORT_API int gsort_on_message(struct gsort *sort, gsort_listener *listener, voi
 
 /* How far it is. Bytes; totals are 0 where they are not known. */
 struct gsort_progress {
-	const char *phase;                          /* "forming runs"; "" before the first */
+	const char *phase;                          /* "run generation"; "" before the first */
 	uint64_t done_nbytes, total_nbytes;         /* of the phase */
 	uint64_t all_done_nbytes, all_total_nbytes; /* of all phases */
 	uint64_t elapsed_ns;                        /* since the first phase began */
@@ -233,8 +233,8 @@ GSORT_API int gsort_on_progress(struct gsort *sort, gsort_watcher *watcher, void
 				unsigned interval_ms);
 
 /*
- * The same as a line for a person, without its end, as --progress shows it: "forming runs: 43 %,
- * 1.2 GiB/s, 0:12 left; in all 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
+ * The same as a line for a person, without its end, as --progress shows it: "run generation: 43 %,
+ * 1.2 GiB/s, 0:12 left; total 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
  * nbytes: of the line, which is cut there. Any thread.
  */
 GSORT_API void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,

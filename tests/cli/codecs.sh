@@ -47,7 +47,7 @@ done
 stored_percent() {
 	run --stats-json=stats -o output "$@"
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	percent=$(sed -n 's/.*"stored_percent": \([0-9]*\).*/\1/p' stats)
+	percent=$(sed -n 's/.*"spill_ratio_percent": \([0-9]*\).*/\1/p' stats)
 }
 
 claim 'delta makes less of numbers, and says of how much'

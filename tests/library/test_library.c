@@ -935,12 +935,12 @@ static void everything_is_told_as_text_for_a_person_too(void **state)
 	good(sort, gsort_finish(sort));
 	text = gsort_stats_text(sort);
 	assert_non_null(text);
-	assert_non_null(strstr(text, "merging into the output"));
+	assert_non_null(strstr(text, "final merge"));
 	gsort_get_progress(sort, &progress, sizeof progress);
 	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
-	assert_int_equal(strncmp(line, "merging into the output: 100 %", 30), 0);
+	assert_int_equal(strncmp(line, "final merge: 100 %", 18), 0);
 	gsort_format_progress(&progress, sizeof progress, line, 8);
-	assert_string_equal(line, "merging");
+	assert_string_equal(line, "final m");
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_explain_text(sort, 1 << 30, &text));
