@@ -60,7 +60,7 @@ static int take(void *context, unsigned i, const char *value)
 	static const char *const questions[] = { "help", "version", "completion" };
 	const struct taker *taker = context;
 	const char *name = taker->options->all[i].name;
-	const int r = gsort_take(taker->sort, name, value);
+	const int r = gsort_set_from_cli(taker->sort, name, value);
 
 	for (size_t k = 0; r == 0 && k < sizeof questions / sizeof questions[0]; k++)
 		if (strcmp(questions[k], name) == 0)
@@ -82,13 +82,13 @@ static void print_answer(const struct command_line_face *face, const struct gsor
 	struct option_list options;
 
 	list_options(face, &options);
-	if (gsort_get_taken(sort, "help"))
+	if (gsort_get_set(sort, "help"))
 		print_help(face->usage, &options);
-	else if (gsort_get_taken(sort, "version"))
+	else if (gsort_get_set(sort, "version"))
 		printf("%s %s (back ends: cpu%s)\n", face->program, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		completion_print(gsort_get_taken(sort, "completion"), face->program, &options,
+		completion_print(gsort_get_set(sort, "completion"), face->program, &options,
 				 stdout);
 }
 
@@ -110,7 +110,7 @@ static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 		r = *words->operands[i] ?
 			    gsort_add_input_path(sort, words->operands[i]) :
 			    complain(-ENOENT, "'': cannot open: %m"); /* a name that no file has */
-	if (r == 0 && words->n_operands == 0 && !gsort_get_taken(sort, "files0-from"))
+	if (r == 0 && words->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
 		r = gsort_add_input_path(sort, "-");
 	return r;
 }
@@ -118,14 +118,14 @@ static int take_inputs(struct gsort *sort, const struct parsed_words *words)
 /* What is meant where nothing is said. */
 static int take_defaults(struct gsort *sort)
 {
-	const bool checks = gsort_get_taken(sort, "check") || gsort_get_taken(sort, "C");
+	const bool checks = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");
 	const char *tmpdir = getenv("TMPDIR");
 	int r = 0;
 
-	if (!checks && !gsort_get_taken(sort, "output"))
+	if (!checks && !gsort_get_set(sort, "output"))
 		r = gsort_set_output_path(sort, standard_output);
-	if (r == 0 && tmpdir && *tmpdir && !gsort_get_taken(sort, "temporary-directory") &&
-	    !gsort_get_taken(sort, "checkpoint"))
+	if (r == 0 && tmpdir && *tmpdir && !gsort_get_set(sort, "temporary-directory") &&
+	    !gsort_get_set(sort, "checkpoint"))
 		r = gsort_add_temporary_directory(sort, tmpdir);
 	return r;
 }

@@ -71,9 +71,9 @@ static void print_bash_case(const struct option_list *options, const struct gsor
 			    FILE *stream)
 {
 	fprintf(stream, "\t--%s=", spec->name);
-	if (!spec->otherwise)
+	if (!spec->default_value)
 		fprintf(stream, "|--%s", spec->name);
-	if (!spec->otherwise && spec->letter)
+	if (!spec->default_value && spec->letter)
 		fprintf(stream, "|-%c", spec->letter);
 	fputs(")\n\t\t", stream);
 	if (takes_words(options, spec)) {
@@ -99,7 +99,7 @@ static void print_bash_names(const struct option_list *options, FILE *stream)
 		if (!has_long_name(spec))
 			continue;
 		fprintf(stream, "%s--%s", i ? " " : "", spec->name);
-		if (spec->argument && spec->otherwise)
+		if (spec->argument && spec->default_value)
 			fprintf(stream, " --%s", spec->name);
 		if (spec->argument)
 			fputs("=", stream);
@@ -143,7 +143,7 @@ static void print_bash(const char *program, const struct option_list *options, F
 static void print_zsh_argument(const struct option_list *options, const struct gsort_option *spec,
 			       FILE *stream)
 {
-	fputs(spec->otherwise ? "::" : ":", stream);
+	fputs(spec->default_value ? "::" : ":", stream);
 	print_quoted(spec->argument, "'\\''", ":\\", stream);
 	fputs(":", stream);
 	if (takes_words(options, spec)) {
@@ -161,10 +161,10 @@ static void print_zsh_argument(const struct option_list *options, const struct g
 static void print_zsh_name(const struct option_list *options, const struct gsort_option *spec,
 			   bool is_letter, FILE *stream)
 {
-	const bool has_argument = spec->argument && !(is_letter && spec->otherwise);
+	const bool has_argument = spec->argument && !(is_letter && spec->default_value);
 
 	fputs("\t\t'", stream);
-	if (spec->repeats)
+	if (spec->repeatable)
 		fputs("*", stream);
 	else if (spec->letter && has_long_name(spec))
 		fprintf(stream, "(-%c --%s)", spec->letter, spec->name);
@@ -172,9 +172,9 @@ static void print_zsh_name(const struct option_list *options, const struct gsort
 		fprintf(stream, "-%c%s", spec->letter, has_argument ? "+" : "");
 	else
 		fprintf(stream, "--%s%s", spec->name,
-			!has_argument   ? "" :
-			spec->otherwise ? "=-" :
-					  "=");
+			!has_argument       ? "" :
+			spec->default_value ? "=-" :
+					      "=");
 	fputs("[", stream);
 	print_quoted(spec->help, "'\\''", "[]:\\", stream);
 	fputs("]", stream);
@@ -216,7 +216,7 @@ static void print_fish_option(const char *program, const struct option_list *opt
 		fprintf(stream, " -s %c", spec->letter);
 	if (takes_file(spec))
 		fputs(" -r -F", stream);
-	else if (spec->argument && !spec->otherwise)
+	else if (spec->argument && !spec->default_value)
 		fputs(" -x", stream);
 	if (takes_words(options, spec)) {
 		fputs(" -a '", stream);

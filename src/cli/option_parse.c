@@ -36,7 +36,7 @@ static int has_argument(const struct gsort_option *spec)
 {
 	if (!spec->argument)
 		return no_argument;
-	return spec->otherwise ? optional_argument : required_argument;
+	return spec->default_value ? optional_argument : required_argument;
 }
 
 static void make_getopt_tables(const struct option_list *options, struct getopt_tables *tables)
@@ -50,14 +50,13 @@ static void make_getopt_tables(const struct option_list *options, struct getopt_
 		const struct gsort_option *spec = &options->all[i];
 
 		if (has_long_name(spec))
-			tables->longs[n_longs++] =
-				(struct option){ .name = spec->name,
-						 .has_arg = has_argument(spec),
-						 .val = LONG_BASE + (int)i };
+			tables->longs[n_longs++] = (struct option){ .name = spec->name,
+								    .has_arg = has_argument(spec),
+								    .val = LONG_BASE + (int)i };
 		if (!spec->letter)
 			continue;
 		*letter++ = (char)spec->letter;
-		if (spec->argument && !spec->otherwise)
+		if (spec->argument && !spec->default_value)
 			*letter++ = ':';
 	}
 	*letter = '\0';
@@ -132,7 +131,7 @@ static const char *find_nearest(const struct option_list *options, const char *w
 	for (unsigned i = 0; i < options->n; i++)
 		if (has_long_name(&options->all[i]))
 			names[n++] = options->all[i].name;
-	return gsort_nearest_word(word + 2, strcspn(word + 2, "="), names, n);
+	return gsort_suggest(word + 2, strcspn(word + 2, "="), names, n);
 }
 
 static int refuse_unknown(const struct option_list *options, const struct foreign_option *foreign,
@@ -248,10 +247,10 @@ static void print_spec(const struct gsort_option *spec, FILE *stream)
 	if (spec->section)
 		fprintf(stream, "\n%s:\n", spec->section);
 	column = !has_long_name(spec) ? fprintf(stream, "  -%c", spec->letter) :
-		 spec->letter ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
-				fprintf(stream, "      --%s", spec->name);
+		 spec->letter         ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
+					fprintf(stream, "      --%s", spec->name);
 	if (spec->argument)
-		column += fprintf(stream, spec->otherwise ? "[=%s]" : "=%s", spec->argument);
+		column += fprintf(stream, spec->default_value ? "[=%s]" : "=%s", spec->argument);
 	if (column >= HELP_COLUMN - 1) {
 		fputc('\n', stream);
 		column = 0;

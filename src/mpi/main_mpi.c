@@ -27,7 +27,7 @@ static void hear(void *context, const struct message *message)
 {
 	(void)context;
 	if (message->kind != MESSAGE_DETAIL)
-		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_FAILURE,
+		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR,
 		    message->text);
 }
 
@@ -120,7 +120,7 @@ static int run_rank(struct ranks *ranks, int argc, char **argv)
 static void remove_names(void *context)
 {
 	(void)context;
-	gsort_remove_names(process_lent());
+	gsort_cleanup_files(process_lent());
 }
 
 static int run(int argc, char **argv)

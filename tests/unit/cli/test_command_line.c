@@ -21,10 +21,10 @@ enum { MOST_WORDS = 8 };
 
 static char heard[1024]; /* the last failure */
 
-static void hear(void *context, enum gsort_kind kind, const char *text)
+static void hear(void *context, enum gsort_severity kind, const char *text)
 {
 	(void)context;
-	if (kind == GSORT_FAILURE)
+	if (kind == GSORT_ERROR)
 		snprintf(heard, sizeof heard, "%s", text);
 }
 
@@ -33,7 +33,7 @@ static struct gsort *open_sort(void)
 	struct gsort *sort;
 
 	assert_int_equal(gsort_open(&sort), 0);
-	assert_int_equal(gsort_on_message(sort, hear, NULL), 0);
+	assert_int_equal(gsort_set_message_callback(sort, hear, NULL), 0);
 	return sort;
 }
 
@@ -102,7 +102,7 @@ static void help_names_every_option_within_80_columns(void **state)
 
 		if (!option.name[1]) /* it has only a letter */
 			continue;
-		snprintf(name, sizeof name, "--%s%s%s%s", option.name, option.otherwise ? "[" : "",
+		snprintf(name, sizeof name, "--%s%s%s%s", option.name, option.default_value ? "[" : "",
 			 option.argument ? "=" : "", option.argument ? option.argument : " ");
 		if (!strstr(text, name))
 			fail_msg("there is no %s", name);
@@ -131,10 +131,10 @@ static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
 	}
 	assert_int_equal(n_only, 2);
 	assert_int_equal(n_in_company, n_alone + n_only);
-	assert_int_equal(gsort_take(sort, "timeout", "5"), -EINVAL);
+	assert_int_equal(gsort_set_from_cli(sort, "timeout", "5"), -EINVAL);
 	assert_string_equal(heard, "unknown option 'timeout'");
 	assert_int_equal(gsort_set(sort, "timeout", "5"), -EINVAL);
-	assert_null(gsort_get_taken(sort, "timeout"));
+	assert_null(gsort_get_set(sort, "timeout"));
 	assert_int_equal(company_stall_ns(sort), UINT64_C(60000000000));
 	gsort_close(sort);
 }
@@ -146,21 +146,21 @@ static void what_is_not_said_is_a_filter_that_spills_in_tmpdir(void **state)
 	(void)state;
 	setenv("TMPDIR", "/somewhere", 1);
 	sort = taken("-u", NULL);
-	assert_string_equal(gsort_get_taken(sort, "output"), "/dev/fd/1");
-	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/somewhere");
-	assert_string_equal(gsort_get_taken(sort, "unique"), "");
-	assert_null(gsort_get_taken(sort, "merge"));
+	assert_string_equal(gsort_get_set(sort, "output"), "/dev/fd/1");
+	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/somewhere");
+	assert_string_equal(gsort_get_set(sort, "unique"), "");
+	assert_null(gsort_get_set(sort, "merge"));
 	gsort_close(sort);
 	sort = taken("-T", "/there", "-o", "out", "in", NULL);
-	assert_string_equal(gsort_get_taken(sort, "output"), "out");
-	assert_string_equal(gsort_get_taken(sort, "temporary-directory"), "/there");
+	assert_string_equal(gsort_get_set(sort, "output"), "out");
+	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/there");
 	gsort_close(sort);
 	sort = taken("-c", NULL);
-	assert_null(gsort_get_taken(sort, "output"));
+	assert_null(gsort_get_set(sort, "output"));
 	gsort_close(sort);
 	setenv("TMPDIR", "", 1);
 	sort = taken("-o", "out", NULL);
-	assert_null(gsort_get_taken(sort, "temporary-directory"));
+	assert_null(gsort_get_set(sort, "temporary-directory"));
 	gsort_close(sort);
 }
 

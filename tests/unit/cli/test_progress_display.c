@@ -32,8 +32,8 @@ static void ask(void *context, struct gsort_progress *ret_progress)
 	*ret_progress = (struct gsort_progress){ .phase = "run generation",
 						 .done_nbytes = atomic_load(&percent),
 						 .total_nbytes = 100,
-						 .all_done_nbytes = atomic_load(&percent),
-						 .all_total_nbytes = 100,
+						 .overall_done_nbytes = atomic_load(&percent),
+						 .overall_total_nbytes = 100,
 						 .phase_elapsed_ns = 1000000 };
 	sem_post(&asked);
 }
