@@ -36,7 +36,7 @@
  * valid until the next call or gsort_close().
  *
  * Compatibility: as long as the version is 0.x, an incompatible change of the ABI changes the
- * soname (libgsort.so.0). The CHANGELOG lists incompatible changes. Structs that the library
+ * soname (libgsort.so.0.3). The CHANGELOG lists incompatible changes. Structs that the library
  * fills may grow at their end, so the caller passes their size.
  */
 #pragma once
@@ -56,7 +56,7 @@ extern "C" {
 
 struct gsort;
 
-/* Return the version of the loaded library, "0.2.0". */
+/* Return the version of the loaded library, "0.3.0". */
 GSORT_API const char *gsort_version(void);
 
 /* Create a sort. Returns 0, -ENOMEM or -EINVAL. */
