@@ -1,7 +1,7 @@
 /*
  * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
  *
- * usage: sort_under_faults [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
+ * usage: sort_under_faults [--all|--interval=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
@@ -10,7 +10,7 @@
  * them failing, with the second, and so on; once and from then on; for each errno that the system
  * may give there. By default n is the first, the last and one at random (or only that), and the
  * first of each place in the code; --all goes through all n. With modes, a point and an n, only
- * these. --share=N, or GSORT_FAULTS_SHARE=N in the environment, injects every N-th of them: the
+ * these. --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects every N-th of them: the
  * seed says which is the first. Without --seed it is GSORT_SEED in the environment, or the time.
  * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
  *
@@ -280,7 +280,7 @@ static void print_usage(FILE *stream)
 	const char *name = program_invocation_short_name;
 
 	fprintf(stream,
-		"usage: %s [--all|--share=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]\n"
+		"usage: %s [--all|--interval=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]\n"
 		"       %s --rehearse\n"
 		"       %s --dies MODE [N]\n",
 		name, name, name);
@@ -337,7 +337,7 @@ static int check_words(void)
 /* Options; returns the index of the first mode, or -1 after a message. */
 static int take_options(int argc, char **argv)
 {
-	const char *share = getenv("GSORT_FAULTS_SHARE"), *seed = getenv("GSORT_SEED");
+	const char *share = getenv("GSORT_FAULT_INTERVAL"), *seed = getenv("GSORT_SEED");
 	int i = 1;
 
 	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
@@ -347,7 +347,7 @@ static int take_options(int argc, char **argv)
 			run.rehearse = true;
 		else if (strcmp(argv[i], "--dies") == 0)
 			run.dies = true;
-		else if (strncmp(argv[i], "--share=", 8) == 0)
+		else if (strncmp(argv[i], "--interval=", 8) == 0)
 			share = argv[i] + 8;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			run.seed = strtoull(argv[i] + 7, NULL, 10);

@@ -44,8 +44,8 @@ ends() {
 begin() {
 	first=$1 other=$2
 	shift 2
-	timeout 120 "$MPIRUN" -np 1 env GSORT_STOP="$first" "$GSORT_MPI_FAULTS" "$@" : \
-		-np 1 env GSORT_STOP="$other" "$GSORT_MPI_FAULTS" "$@" \
+	timeout 120 "$MPIRUN" -np 1 env GSORT_TEST_STOP_AT="$first" "$GSORT_MPI_FAULTS" "$@" : \
+		-np 1 env GSORT_TEST_STOP_AT="$other" "$GSORT_MPI_FAULTS" "$@" \
 		> stdout 2> stderr < /dev/null &
 	launcher=$!
 }
@@ -103,7 +103,7 @@ done
 
 claim "ranks of different versions"
 launch -np 2 "$GSORT_MPI_FAULTS" random -o out/x : \
-	-np 1 env GSORT_IS=0.1 "$GSORT_MPI_FAULTS" random -o out/x
+	-np 1 env GSORT_TEST_VERSION=0.1 "$GSORT_MPI_FAULTS" random -o out/x
 ends "0.1" 'ranks of different versions cannot work together: .* on .*rank [0-9].* on .*rank [0-9]'
 
 claim "a rank that is started later is waited for"
@@ -137,7 +137,7 @@ ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 claim "an input that one rank finds changed at last ends all, and is all that is said"
 cp random changing
 timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_FAULTS" changing -o out/x : \
-	-np 1 env GSORT_STOP=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
+	-np 1 env GSORT_TEST_STOP_AT=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 "$GSORT_MPI_FAULTS" changing -o out/x > stdout 2> stderr < /dev/null &
 launcher=$!
 in_time all_stopped 1 checked || broken "it has not come so far"

@@ -188,7 +188,7 @@ befall_sort() {
 	what=$1 point=$2 regex=$3
 	shift 3
 	name=$(comm "$GSORT_MPI_FAULTS")
-	echo "export GSORT_STOP=$point" >"$work/${id}b.mounts"
+	echo "export GSORT_TEST_STOP_AT=$point" >"$work/${id}b.mounts"
 	: >"$work/said"
 	sort_checkpointed "$GSORT_MPI_FAULTS" &
 	launcher=$!
