@@ -14,17 +14,18 @@
  *		...				in order
  *	gsort_close(sort);
  *
- * Inputs: paths (gsort_add_input_path), open descriptors (gsort_add_input_fd) and records passed to
+ * Inputs: paths (gsort_add_input_path), open descriptors (gsort_add_input_fd) and records passed
+ * to
  *	gsort_put(), in any combination. Equal records keep the order of their inputs. Records of
  *	gsort_put() are the last input.
  * Output: a path (gsort_set_output_path) or an open descriptor (gsort_set_output_fd). Without one
  *	of these, gsort_get() returns the output.
  *
- * Errors: functions that can fail return 0 or a negative errno, for example -EINVAL. gsort_message()
- * then returns the reason in one line. A sort that has failed stays failed. A call that is refused
- * before the sort begins has no effect. NULL for a required pointer is -EINVAL. The library prints
- * nothing, sets no signal handlers, reads no environment variables, changes no process attributes
- * and never ends the process.
+ * Errors: functions that can fail return 0 or a negative errno, for example -EINVAL.
+ * gsort_message() then returns the reason in one line. A sort that has failed stays failed. A call
+ * that is refused before the sort begins has no effect. NULL for a required pointer is -EINVAL.
+ * The library prints nothing, sets no signal handlers, reads no environment variables, changes no
+ * process attributes and never ends the process.
  *
  * Threads: different handles are independent. One handle is used by one thread at a time, with two
  * exceptions: any thread may call gsort_cancel() and gsort_get_progress() at any time before
@@ -32,8 +33,8 @@
  * gsort_set_process().
  *
  * Ownership: buffers and strings are read only during the call. Descriptors must stay open until
- * the sort has ended; the library never closes them. Returned strings belong to the handle, and are
- * valid until the next call or gsort_close().
+ * the sort has ended; the library never closes them. Returned strings belong to the handle, and
+ * are valid until the next call or gsort_close().
  *
  * Compatibility: as long as the version is 0.x, an incompatible change of the ABI changes the
  * soname (libgsort.so.0.3). The CHANGELOG lists incompatible changes. Structs that the library
@@ -72,15 +73,16 @@ GSORT_API void gsort_close(struct gsort *sort);
 
 /*
  * Set an option by its long name on the command line, without the dashes, or by its letter.
- * docs/cli.md lists all options. value: as on the command line; NULL for an option without a value.
+ * docs/cli.md lists all options. value: as on the command line; NULL for an option without a
+ * value.
  *
  *	gsort_set(sort, "key", "0:u32");	adds a key, less significant than earlier keys
  *	gsort_set(sort, "buffer-size", "2G");
  *	gsort_set(sort, "unique", NULL);
  *
  * Errors:
- * -ENOTSUP	an option that only a program can implement (--help, --progress, ...) or that has its
- *		own function (--check, --explain, --assume-size): use gsort_set_from_cli()
+ * -ENOTSUP	an option that only a program can implement (--help, --progress, ...) or that has
+ *		its own function (--check, --explain, --assume-size): use gsort_set_from_cli()
  * -EINVAL	an unknown option, a wrong value, or a second value that differs from the first
  *		("1M" and "1024K" are equal)
  * -EBUSY	the sort has begun
@@ -92,8 +94,8 @@ GSORT_API void gsort_close(struct gsort *sort);
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
 
 /*
- * Set frequent options. Errors are those of gsort_set(). gsort_set_memory() limits host memory, and
- * raises values below 1 MiB to 1 MiB.
+ * Set frequent options. Errors are those of gsort_set(). gsort_set_memory() limits host memory,
+ * and raises values below 1 MiB to 1 MiB.
  */
 GSORT_API int gsort_set_type(struct gsort *sort, const char *type);       /* "u64", "f32be" */
 GSORT_API int gsort_set_record_size(struct gsort *sort, uint64_t nbytes); /* 1 to 65536 */
@@ -113,9 +115,9 @@ GSORT_API int gsort_add_temporary_directory(struct gsort *sort,
 GSORT_API int gsort_add_input_path(struct gsort *sort, const char *path);
 
 /*
- * Add an input that is open for reading: a pipe, a socket, or a file, which is read from its current
- * offset to its end. The offset is at the end afterwards. A negative descriptor is -EINVAL at once.
- * Other errors are reported when the sort begins.
+ * Add an input that is open for reading: a pipe, a socket, or a file, which is read from its
+ * current offset to its end. The offset is at the end afterwards. A negative descriptor is -EINVAL
+ * at once. Other errors are reported when the sort begins.
  */
 GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
 
@@ -127,9 +129,9 @@ GSORT_API int gsort_add_input_fd(struct gsort *sort, int fd);
 GSORT_API int gsort_set_output_path(struct gsort *sort, const char *path);
 
 /*
- * Write the output to an open descriptor, from its current offset. A pipe whose reader does not read
- * blocks the sort, even a cancelled one. A pipe without a reader is -EPIPE, without a signal. A
- * negative descriptor is -EINVAL at once.
+ * Write the output to an open descriptor, from its current offset. A pipe whose reader does not
+ * read blocks the sort, even a cancelled one. A pipe without a reader is -EPIPE, without a signal.
+ * A negative descriptor is -EINVAL at once.
  */
 GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 
@@ -143,14 +145,15 @@ GSORT_API int gsort_set_output_fd(struct gsort *sort, int fd);
 GSORT_API int gsort_put(struct gsort *sort, const void *records, size_t nbytes);
 
 /*
- * End the records of gsort_put(), and begin the sort if it has not begun. If gsort_get() returns the
- * output, this call does not wait, and gsort_get() may report errors of the inputs. Otherwise it
- * waits until the output is complete or the sort has failed.
+ * End the records of gsort_put(), and begin the sort if it has not begun. If gsort_get() returns
+ * the output, this call does not wait, and gsort_get() may report errors of the inputs. Otherwise
+ * it waits until the output is complete or the sort has failed.
  */
 GSORT_API int gsort_finish(struct gsort *sort);
 
 /*
- * Read the next nbytes of the output, and wait for them. The output is records, the data of --count,
+ * Read the next nbytes of the output, and wait for them. The output is records, the data of
+ * --count,
  * --keys-only or --argsort, or a zstd stream with --zstd. *ret_nbytes is less than nbytes only at
  * the end, and then 0. It is not set on errors. The output is valid only when the end is reached
  * without an error, because the last checks happen there. -EINVAL after gsort_put() without
@@ -164,14 +167,15 @@ GSORT_API int gsort_run(struct gsort *sort);
 /* --- Checks and plans: a handle does one operation; a second one is -EBUSY --- */
 
 /*
- * Check the order of the only input. With `unique`, equal keys are disorder. *ret_first_unsorted is
- * the number, from 1, of the first record that is out of order, or 0 if the input is sorted.
+ * Check the order of the only input. With `unique`, equal keys are disorder. *ret_first_unsorted
+ * is the number, from 1, of the first record that is out of order, or 0 if the input is sorted.
  */
 GSORT_API int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted);
 
 /*
- * Plan the sort, and return the JSON of --explain=json (docs/formats.md). assumed_nbytes: the size of
- * the records that gsort_put() would pass; 0: unknown. The call takes about 0.1 s for measurements.
+ * Plan the sort, and return the JSON of --explain=json (docs/formats.md). assumed_nbytes: the size
+ * of the records that gsort_put() would pass; 0: unknown. The call takes about 0.1 s for
+ * measurements.
  */
 GSORT_API int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json);
 
@@ -182,8 +186,8 @@ GSORT_API int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes,
 /* --- Cancellation --- */
 
 /*
- * Cancel the sort: it fails with -ECANCELED, and blocked calls return. A complete output stays. NULL
- * is ignored. Any thread may call this function, but no signal handler.
+ * Cancel the sort: it fails with -ECANCELED, and blocked calls return. A complete output stays.
+ * NULL is ignored. Any thread may call this function, but no signal handler.
  */
 GSORT_API void gsort_cancel(struct gsort *sort);
 
@@ -231,9 +235,9 @@ GSORT_API int gsort_set_progress_callback(struct gsort *sort, gsort_progress_cal
 					  void *context, unsigned interval_ms);
 
 /*
- * Format progress as one line without a newline, like --progress: "run generation: 43 %, 1.2 GiB/s,
- * 0:12 left; total 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress; nbytes: of
- * the line, which is truncated. Any thread.
+ * Format progress as one line without a newline, like --progress: "run generation: 43 %, 1.2
+ * GiB/s, 0:12 left; total 20 %, 0:40 left"; "" before the first phase. size: sizeof *progress;
+ * nbytes: of the line, which is truncated. Any thread.
  */
 GSORT_API void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
 				     size_t nbytes);
@@ -269,8 +273,8 @@ GSORT_API const char *gsort_stats_text(struct gsort *sort);
 /*
  * Write the files of the options stats-json, trace and report, after the sort has succeeded. The
  * beginning of the sort opens these files, and each is replaced atomically here. Without this call
- * older files stay. Later calls do nothing. Returns 0 or the first error; the sort has succeeded in
- * any case.
+ * older files stay. Later calls do nothing. Returns 0 or the first error; the sort has succeeded
+ * in any case.
  */
 GSORT_API int gsort_write_reports(struct gsort *sort);
 
@@ -305,10 +309,10 @@ GSORT_API const char *gsort_get_option_word(unsigned i, unsigned n, char *text);
 GSORT_API const char *gsort_describe_types(void);
 
 /*
- * Set an option of a command line. This works like gsort_set(), and accepts options with cli_only as
- * well. The program implements these and reads them with gsort_get_set(). The options check, C and
- * explain announce a call of gsort_check() or gsort_explain() instead of gsort_run(). With check, the
- * first disorder is also a notice. assume-size is for gsort_explain().
+ * Set an option of a command line. This works like gsort_set(), and accepts options with cli_only
+ * as well. The program implements these and reads them with gsort_get_set(). The options check, C
+ * and explain announce a call of gsort_check() or gsort_explain() instead of gsort_run(). With
+ * check, the first disorder is also a notice. assume-size is for gsort_explain().
  */
 GSORT_API int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value);
 
@@ -326,8 +330,8 @@ GSORT_API const char *gsort_get_set(const struct gsort *sort, const char *name);
 GSORT_API const char *gsort_quote(const char *text, char *line, size_t nbytes);
 
 /*
- * Return the one of n words that is most similar to the nbytes of `word`; NULL: none is similar. Any
- * thread.
+ * Return the one of n words that is most similar to the nbytes of `word`; NULL: none is similar.
+ * Any thread.
  */
 GSORT_API const char *gsort_suggest(const char *word, size_t nbytes, const char *const *words,
 				    unsigned n);

@@ -122,8 +122,8 @@ static int refuse_list(const struct format_view *view, const struct format_rules
 	if (rules->takes_lists)
 		return fail(
 			-EINVAL,
-			"%s: is a part manifest, which is no regular file: its part files cannot be "
-			"found",
+			"%s: is a part manifest, which is no regular file: its part files cannot "
+			"be found",
 			name);
 	return fail_hint(-EINVAL, HINT_MERGE_PARTS, 0, "%s: is a part manifest of sorted files",
 			 name);

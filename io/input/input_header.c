@@ -180,13 +180,14 @@ static int check_list(const struct input *input, const struct input_group *group
 
 	if (list->record_nbytes != framing->record_nbytes)
 		return fail(-EINVAL,
-			    "%s: the records of its part files have %" PRIu64 " bytes, not %" PRIu64
-			    ": leave out -t, -R and -k",
+			    "%s: the records of its part files have %" PRIu64
+			    " bytes, not %" PRIu64,
 			    group->path, list->record_nbytes, framing->record_nbytes);
 	if (list->content == PARTS_NPY || list->header_nbytes == framing->skip_nbytes)
 		return 0;
 	return fail_hint(-EINVAL, HINT_SHORTER_HEADER, 0,
-			 "%s: its part files begin with a header of %" PRIu64 " bytes, not %" PRIu64,
+			 "%s: its part files begin with a header of %" PRIu64
+			 " bytes, not %" PRIu64,
 			 group->path, list->header_nbytes, framing->skip_nbytes);
 }
 

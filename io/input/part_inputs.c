@@ -156,7 +156,8 @@ static int check_groups(const struct input_lists *lists)
 		if (!group->is_list)
 			continue;
 		if (group->list.n_keys == 0)
-			return fail(-EINVAL, "%s: its part files are not sorted: they hold positions",
+			return fail(-EINVAL,
+				    "%s: its part files are not sorted: they hold positions",
 				    group->path);
 		if (!is_alike(&group->list, &first->list))
 			return fail(-EINVAL,
@@ -222,12 +223,12 @@ int input_lists_check(const struct input_lists *lists, size_t i, const struct so
 		return 0;
 	nbytes = file->part->nbytes;
 	if (!source->is_file)
-		return fail(-EINVAL,
-			    "%s: is no part file of %s any more: it is no regular file",
+		return fail(-EINVAL, "%s: is no part file of %s any more: it is no regular file",
 			    source->name, file->group->path);
 	if (source->state.nbytes == nbytes)
 		return 0;
-	return fail(-EIO, "%s: has %" PRIu64 " bytes, and not %" PRIu64 ", as %s says of this part file",
+	return fail(-EIO,
+		    "%s: has %" PRIu64 " bytes, and not %" PRIu64 ", as %s says of this part file",
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 

@@ -292,8 +292,8 @@ int parts_list_parse(const char *text, size_t nbytes, const char *path, struct p
 	*ret_list = (struct parts_list){ 0 };
 	object = json_loadb(text, nbytes, JSON_REJECT_DUPLICATES, &error);
 	if (!object)
-		return fail(-EINVAL, "%s: part manifest: line %d is not JSON: %s",
-			    path, error.line, error.text);
+		return fail(-EINVAL, "%s: part manifest: line %d is not JSON: %s", path, error.line,
+			    error.text);
 	r = parse_object(object, path, ret_list);
 	json_decref(object);
 	return r;
@@ -308,10 +308,10 @@ static json_t *format_checksum(uint64_t checksum)
 
 static json_t *format_part(const struct listed_part *part, size_t number)
 {
-	return json_pack("{sI ss sI sI ss* ss* so}", "number", (json_int_t)number, "name", part->name,
-			 "records", (json_int_t)part->n_records, "bytes", (json_int_t)part->nbytes,
-			 "first_key", part->first_key, "last_key", part->last_key, "checksum",
-			 format_checksum(part->checksum));
+	return json_pack("{sI ss sI sI ss* ss* so}", "number", (json_int_t)number, "name",
+			 part->name, "records", (json_int_t)part->n_records, "bytes",
+			 (json_int_t)part->nbytes, "first_key", part->first_key, "last_key",
+			 part->last_key, "checksum", format_checksum(part->checksum));
 }
 
 static json_t *format_list(const struct parts_list *list)

@@ -118,8 +118,7 @@ static int open_directory(struct part_files *files)
 		return fail(-ENOMEM, "%s: %m", files->given);
 	}
 	if (strlen(base) + MOST_ADDED > NAME_MAX)
-		r = fail(-ENAMETOOLONG, "%s: %m, with the number of a part file",
-			 files->given);
+		r = fail(-ENAMETOOLONG, "%s: %m, with the number of a part file", files->given);
 	else if (!parts_list_can_name(base))
 		r = fail(-EINVAL,
 			 "%s: is no name that a list can have, which is UTF-8; choose another",

@@ -157,8 +157,7 @@ static int name_all(struct part_files *files, struct output **outputs, bool is_d
 		r = name_next(files, outputs);
 	/* A list whose name outlives the machine's end must not be alone. */
 	if (r == 0 && is_durable && (r = sync_names(files)) < 0)
-		fail(r, "%s: the names of its part files cannot be synced: %m",
-		     files->given);
+		fail(r, "%s: the names of its part files cannot be synced: %m", files->given);
 	if (r < 0)
 		return r;
 	outputs[files->n] = NULL;

@@ -44,10 +44,11 @@ static bool vouches(const struct part_files *files, const struct parts_list *lis
 
 static int fail_not_left(const struct part_files *files, const char *name)
 {
-	return fail(-EEXIST,
-		    "%s: %s beside it has the name of a file that a killed gsort leaves, but no part "
-		    "manifest lists it: rename it, or let the output have another name",
-		    files->given, name);
+	return fail(
+		-EEXIST,
+		"%s: %s beside it has the name of a file that a killed gsort leaves, but no part "
+		"manifest lists it: rename it, or let the output have another name",
+		files->given, name);
 }
 
 int part_files_look_at_list(const struct part_files *files, const char *name)

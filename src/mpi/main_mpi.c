@@ -27,8 +27,7 @@ static void hear(void *context, const struct message *message)
 {
 	(void)context;
 	if (message->kind != MESSAGE_DETAIL)
-		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR,
-		    message->text);
+		say(message->kind == MESSAGE_WARNING ? GSORT_WARNING : GSORT_ERROR, message->text);
 }
 
 /* What of the first rank's command line is told to the others. */

@@ -343,8 +343,7 @@ int run_files_check_opened(const struct run_files *files, const struct input *in
 
 		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
 		    input_has_listed_file(input, file_identity_of(&status)))
-			return fail(-EINVAL,
-				    "%s '%s' is a part file of an input; let it go to another file",
+			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    reports[i].name, reports[i].path);
 	}
 	return files->has_streams && options->explain ? roles_check_opened_streams(input) : 0;

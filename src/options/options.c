@@ -95,7 +95,9 @@ static const struct option_choice explain_forms[] = { { "text", EXPLAIN_TEXT },
 						      { "json", EXPLAIN_JSON },
 						      { 0 } };
 
-static const struct option_choice shared_memory_modes[] = { { "auto", false }, { "off", true }, { 0 } };
+static const struct option_choice shared_memory_modes[] = { { "auto", false },
+							    { "off", true },
+							    { 0 } };
 
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
@@ -161,8 +163,7 @@ static const struct option_spec specs[N_ROWS] = {
 			      .company = COMPANY_ALIKE },
 	[ROW_RANKS] = { "ranks", 0, "N", "with --explain: plan for N MPI ranks", .most = MAX_RANKS,
 			.take = option_take_count, MEMBER(n_ranks), .of_program = true,
-			.alone =
-				"leave it out to plan for the running ranks, or use gsort --explain" },
+			.alone = "leave it out to plan for these ranks, or use gsort --explain" },
 	[ROW_ASSUME_RATES] = { "assume-rates", 0, "LIST",
 			       "with --explain of ranks: use these rates of each rank per "
 			       "second, for example "
@@ -209,7 +210,7 @@ static const struct option_spec specs[N_ROWS] = {
 			      "limit host memory for data; default: half of what is "
 			      "available to this process",
 			      .section =
-				      "Resources (SIZE: a number with b, K (default), M, G, T or %)",
+				      "Resources (SIZE: number and b, K (default), M, G, T or %)",
 			      .take = option_take_size, MEMBER(buffer_nbytes),
 			      .company = COMPANY_CAN },
 	[ROW_DEVICE_MEMORY] = { "device-memory", 0, "SIZE",

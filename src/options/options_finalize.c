@@ -117,9 +117,7 @@ static int check_needs_output(const struct options *options)
 			    "taken up again",
 			    open);
 	if (options->n_part_files && open)
-		return fail(-EINVAL,
-			    "--split needs -o with the name of a file, not %s",
-			    open);
+		return fail(-EINVAL, "--split needs -o with the name of a file, not %s", open);
 	if (options->fsync && open)
 		return fail(-EINVAL, "--fsync needs -o with the name of a file: %s is the caller's",
 			    open);

@@ -45,20 +45,20 @@ struct record_options {
 	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
 	.help = "sort records of BYTES bytes; without -k, the record is the key",                  \
 	.take = record_options_take_size
-#define RECORD_OPTIONS_ROW_KEY                                                                       \
-	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                          \
-	.help = "add a key at byte OFFSET, from 0; :r: descending; the first -k is the primary key", \
+#define RECORD_OPTIONS_ROW_KEY                                                                     \
+	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                        \
+	.help = "add a key at byte OFFSET, from 0; :r: descending; the first key is primary",      \
 	.repeats = true, .take = record_options_take_key
 
-#define RECORD_OPTIONS_ROW_FIELDS                                                                    \
-	.name = "fields", .argument = "NAME:TYPE,...",                                               \
-	.help = "name the fields of a record; -k takes these names; without -k all fields are keys", \
+#define RECORD_OPTIONS_ROW_FIELDS                                                                  \
+	.name = "fields", .argument = "NAME:TYPE,...",                                             \
+	.help = "name the fields of a record for -k; without -k all fields are keys",              \
 	.take = record_options_take_fields, .means_same = record_options_means_same_fields
 
 /* What the help says of TYPE, below the options. */
 #define RECORD_OPTIONS_TYPES                                                                       \
 	"TYPE is u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16 or bool, each\n"          \
-	"with le (the default) or be after it, or bN: N bytes in memcmp order.\n"                 \
+	"with le (the default) or be after it, or bN: N bytes in memcmp order.\n"                  \
 	"c64 and c128 are complex numbers, t64 is a numpy time. Floats are in IEEE total\n"        \
 	"order (:t, :total), or in numpy's with :n or :numpy: zeros equal, all NaN last.\n"        \
 	"Names of C and numpy (uint64_t, double, float32, <f4) are accepted as well.\n"

@@ -239,9 +239,8 @@ int part_notes_list(const struct part_notes *notes, enum parts_content content,
 		list.n_parts = i + 1;
 	}
 	if (r == 0 && parts_list_divides_key(&list))
-		r = fail(-EIO,
-			 "internal error: a key is in two part files; the "
-			 "output was not written");
+		r = fail(-EIO, "internal error: a key is in two part files; the "
+			       "output was not written");
 	if (r == 0)
 		r = parts_list_format(&list, ret_text);
 	parts_list_free(&list);

@@ -21,7 +21,7 @@ done
 
 claim 'a key and a value in 16 bytes'
 for layout in '-R16 -k0:u64' '-R16 -k8:i64:r' '-R12 -k0:f32be' '-R12 -k4:b8' '-R3 -k1:u8'; do
-	for dist in random few sorted; do
+	for dist in random hundred-keys sorted; do
 		generate -n 500009 -d $dist $layout -o input
 		in_every_shape $layout
 		agree -u $layout

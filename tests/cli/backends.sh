@@ -22,7 +22,8 @@ for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i32 i32be i64 i6
 done
 
 claim 'every distribution and length'
-for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe clustered; do
+for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth \
+	organ-pipe clustered; do
 	for n in 0 1 2 1000 65536 3000001; do
 		generate -n $n -d $dist -o input
 		agree

@@ -247,8 +247,8 @@ claim 'parts are begun anew from their runs, and without these from the input'
 for i in $(seq 50); do
 	! kill_after 3 2 -S 1M --split=2 input || break
 done
-refuses_to_go_on "number of parts was '2' and is '0' now" -S 1M input -o output
-refuses_to_go_on "number of parts was '2' and is '3' now" -S 1M --split=3 input -o output
+refuses_to_go_on "number of part files was '2' and is '0' now" -S 1M input -o output
+refuses_to_go_on "number of part files was '2' and is '3' now" -S 1M --split=3 input -o output
 rm ck/gsort-runs
 run --checkpoint=ck -S 1M --split=2 input -o output
 [ $status -eq 0 ] || broken "status $status"
@@ -259,8 +259,8 @@ same parts.0001 output.0001 'the second part'
 
 claim 'what cannot be resumed is refused'
 cat input | refuses 'an input is a pipe' --checkpoint=ck -
-refuses 'temporary data is kept in the checkpoint' --checkpoint=ck -T tmp input
-refuses 'can be merged again' --checkpoint=ck -m input
+refuses 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
+refuses 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
 one_line '--checkpoint needs -o' 'without -o'
 run --checkpoint=ck input -o /dev/null

@@ -55,7 +55,8 @@ while go_on $round; do
 	# shellcheck disable=SC2086
 	{
 		sorted_by one "$GSORT" -S 64M $what $records
-		sorted_by two env ${reach:+GSORT_TEST_PEER_ACCESS=1} "$GSORT_TWO_DEVICES" $on $resources $what \
+		sorted_by two env ${reach:+GSORT_TEST_PEER_ACCESS=1} \
+			"$GSORT_TWO_DEVICES" $on $resources $what \
 			$records
 	}
 	rm -rf one/state two/state

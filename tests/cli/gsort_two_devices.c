@@ -1,7 +1,9 @@
 /*
- * gsort_two_devices - gsort on two devices that are imitated: the CPU's, with memories that must not mix
+ * gsort_two_devices - gsort on two devices that are imitated: the CPU's, with memories that must
+ * not mix
  *
- * GSORT_TEST_PEER_ACCESS in the environment: one may read what the other has. --backend=cpu is the CPU itself.
+ * GSORT_TEST_PEER_ACCESS in the environment: one may read what the other has. --backend=cpu is the
+ * CPU itself.
  */
 #include <stdlib.h>
 #include <string.h>

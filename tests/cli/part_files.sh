@@ -69,7 +69,8 @@ for i in 0 1 2; do
 		broken "last key of part $i"
 done
 [ "$(listed gsort_part_manifest < out/x.parts)" = 1 ] || broken "version"
-head -c 17 out/x.parts | grep -q gsort_part_manifest || broken "the list does not begin with its mark"
+head -c 25 out/x.parts | grep -q gsort_part_manifest ||
+	broken "the list does not begin with its mark"
 
 # keys RECORD_BYTES OFFSET BYTES: no key is in two parts
 undivided() {
@@ -81,7 +82,8 @@ undivided() {
 
 claim "no key is in two parts, where they end at keys"
 "$GSORT" few -o expected
-for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --temp-compress=delta' '--limit=50000'; do
+for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --temp-compress=delta' \
+	'--limit=50000'; do
 	# shellcheck disable=SC2086
 	"$GSORT" $options few -o expected
 	# shellcheck disable=SC2086
@@ -216,7 +218,8 @@ leaves 'odd: .*whole number' --split=3 odd
 leaves 'x.0001.* and input .*x.0001.* are the same file' --split=3 out/x.0001
 leaves 'same file' --split=3 --stats-json=out/x.parts random
 leaves 'same file' --split=3 --trace=out/x.0002 random
-leaves "--report 'out/x.0007' has the name of a part file of 'out/x'" --split=3 --report=out/x.0007 random
+leaves "--report 'out/x.0007' has the name of a part file of 'out/x'" --split=3 \
+	--report=out/x.0007 random
 leaves 'has the name of a part file' --split=3 --trace=./out/../out/x.0003 random
 leaves 'has the name of a part file' --split=3 --stats-json=out/.x.0003.backup random
 leaves 'has the name of a part file' --split=3 --stats-json=out/.x.parts.pending random
@@ -269,7 +272,8 @@ for name in .x.0000.backup .x.parts.backup .x.parts.pending; do
 	mv kept-list out/x.parts
 	mv parts/* out
 	rmdir parts
-	leaves "$name( beside it has the name of|: is there, and no part manifest)" --explain --split=2 random
+	leaves "$name( beside it has the name of|: is there, and no part manifest)" \
+		--explain --split=2 random
 	rm out/$name
 done
 cp random out/.x.0000.backup
@@ -527,7 +531,8 @@ cp -a lists kept
 run -m lists/a.parts -o lists/a.0001
 [ "$status" -eq 2 ] || broken "status $status"
 one_line 'a.0001: is a part file of an input' 'in the place of a part'
-refuses "stats-json 'lists/a.0002' is a part file of an input" -m --stats-json=lists/a.0002 lists/a.parts
+refuses "stats-json 'lists/a.0002' is a part file of an input" \
+	-m --stats-json=lists/a.0002 lists/a.parts
 refuses "trace 'lists/a.0002' is a part file of an input" -m --trace=lists/a.0002 lists/a.parts
 run -m lists/a.parts -o lists/a.parts
 [ "$status" -eq 2 ] || broken "in the place of the list: status $status"
@@ -546,7 +551,7 @@ done
 for command in '"$GSORT" -m lists/a.parts --explain' '"$GSORT_CHECK" lists/a.parts'; do
 	eval "$command" >> lists/a.0001 2> stderr
 	[ $? -eq 2 ] || broken "$command >>: status not 2"
-	says '^gsort.*: standard output is a part file of an input; let it go to another file' stderr
+	says '^gsort.*: standard output is a part file of an input; use another file' stderr
 done
 diff -r lists kept > difference || broken "$(head -3 difference)"
 

@@ -38,7 +38,8 @@ pick_resources() {
 	resources="$resources $picked"
 	pick '' '' --partitions=2 --partitions=3 --partitions=7
 	resources="$resources $picked"
-	pick '' '' --temp-compress=none --temp-compress=delta --temp-compress=zstd --temp-compress=zstd:9
+	pick '' '' --temp-compress=none --temp-compress=delta --temp-compress=zstd \
+		--temp-compress=zstd:9
 	resources="$resources $picked"
 	pick '' --parallel=1 --parallel=2 --parallel=5
 	resources="$resources $picked"

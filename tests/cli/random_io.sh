@@ -40,7 +40,7 @@ pick_shape() {
 	esac
 	shape=$picked
 	pick '' '' -u --count
-	[ "$shape$picked" != --index--count ] || picked=-u
+	[ "$shape$picked" != --argsort--count ] || picked=-u
 	unique=${picked:+-u} count=
 	[ "$picked" != --count ] || {
 		count=--count

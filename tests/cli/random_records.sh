@@ -55,7 +55,8 @@ pick_record() {
 
 # pick_data: how gsort-gen fills the keys, and how many records.
 pick_data() {
-	pick random random sorted reversed equal two-keys zipf hundred-keys hundred-keys nearly-sorted sawtooth organ-pipe clustered nan
+	pick random random sorted reversed equal two-keys zipf hundred-keys hundred-keys \
+		nearly-sorted sawtooth organ-pipe clustered nan
 	data="-d $picked"
 	pick 0 0 0 3 8 16 30
 	[ "$picked" -le "$keys_nbytes" ] || picked=$keys_nbytes

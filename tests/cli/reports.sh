@@ -18,7 +18,8 @@ tells() {
 claim '--help goes to standard output and names every option'
 run --help
 [ "$status" -eq 0 ] || broken "status $status"
-for option in type reverse unique stable output check merge split split-by shard explain assume-size verify fsync \
+for option in type reverse unique stable output check merge split split-by shard explain \
+	assume-size verify fsync \
 	files0-from buffer-size device-memory temporary-directory temp-limit temp-compress zstd \
 	parallel batch-size \
 	backend gpus \
@@ -171,7 +172,8 @@ for option in --stats --debug '--stats --debug'; do
 		eval "\"\$GSORT\" $option few -o output $place"
 		status=$?
 		[ "$status" -eq 2 ] || broken "$option $place: status $status"
-		"$GSORT_CHECK" --same-records few output > /dev/null || broken "$option $place: the output"
+		"$GSORT_CHECK" --same-records few output > /dev/null ||
+			broken "$option $place: the output"
 	done
 	"$GSORT" -c $option unique -ru 2> /dev/full
 	status=$?

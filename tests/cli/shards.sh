@@ -46,7 +46,7 @@ sorted_inputs() {
 	done
 }
 
-for d in random few equal; do
+for d in random hundred-keys equal; do
 	claim "parts of a merge, keys: $d"
 	sorted_inputs 8 "-t u64 -d $d" "-t u64"
 	merged 8

@@ -192,7 +192,8 @@ claim 'the checksum does not depend on the order, and on nothing but the records
 generate -n 1000 -d random -o random
 "$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
 ! cmp -s random shuffled || broken 'nothing was shuffled'
-"$GSORT_CHECK" --same-records random shuffled > stdout 2> stderr || broken "--same-records: status $?"
+"$GSORT_CHECK" --same-records random shuffled > stdout 2> stderr ||
+	broken "--same-records: status $?"
 [ ! -s stdout ] && [ ! -s stderr ] || broken '--same-records: not silent'
 { head -c 7992 shuffled; printf 'different'; } | head -c 8000 > changed
 answers 1 '^random: 1000 records, ' "$GSORT_CHECK" --same-records random changed

@@ -5,7 +5,7 @@
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be i64 i64be i128 \
 	i128be f16 f16be bf16 bf16be f32 f32be f64 f64be bool u24 u40be u72 i24be i56 i120be \
 	b1 b2 b3 b4 b5 b7 b8 b9 b10 b12 b15 b16; do
-	for dist in random few nan; do
+	for dist in random hundred-keys nan; do
 		generate -n 1001 -t $type -d $dist --seed=7
 	done > input
 	for flags in '' -r -u '-r -u'; do
@@ -18,7 +18,7 @@ done
 # Which of two equal numbers is first is open where they are sorted as codes.
 claim 'numbers in the order of numpy'
 for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
-	for dist in few nan; do
+	for dist in hundred-keys nan; do
 		generate -n 1001 -t $type -d $dist --seed=7 -o input
 		for flags in '' -r; do
 			claim "$type $dist $flags"

@@ -41,7 +41,7 @@ const struct mode modes[] = {
 	  .arguments = "--verify --partitions=2 -S 64M input -o output",
 	  .verifies = true },
 	/* Whose space is reserved when it is known how much came. */
-	{ .name = "ranges-pipe", .arguments = "--partitions=2 -S 64M -o output", .from_pipe = true },
+	{ .name = "ranges-pipe", .arguments = "--partitions=2 -S64M -o output", .from_pipe = true },
 	{ .name = "parts",
 	  .arguments = "--verify --split=3 -S 1M -T tmp/a input -o output",
 	  .verifies = true,
@@ -77,8 +77,8 @@ const struct mode modes[] = {
 	{ .name = "zstd", .arguments = "--temp-compress=zstd -S 1M -T tmp/a input -o output" },
 	{ .name = "records",
 	  .answer = ANSWER_RECORDS,
-	  .arguments =
-		  "-R 16 -k 0:b3 --temp-compress=none --parallel=1 -S 64M -T tmp/a input -o output" },
+	  .arguments = "-R 16 -k 0:b3 --temp-compress=none --parallel=1 -S 64M -T tmp/a input "
+		       "-o output" },
 	{ .name = "records-limit",
 	  .answer = ANSWER_FIRST_RECORDS,
 	  .arguments = "-R 16 -k 0:b3 --limit=5000 -S 1M -T tmp/a input -o output" },
@@ -108,8 +108,8 @@ const struct mode modes[] = {
 	{ .name = "merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
 	{ .name = "ranges-merge",
-	  .arguments =
-		  "-m --partitions=2 -S 8M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
+	  .arguments = "-m --partitions=2 -S 8M -T tmp/a part0 part1 part2 part3 part4 part5 "
+		       "-o output" },
 	{ .name = "merge-passes",
 	  .answer = ANSWER_UNIQUE,
 	  .arguments = "-m -u -S 1M -T tmp/a --batch-size=2 part0 part1 part2 part3 part4 part5 "

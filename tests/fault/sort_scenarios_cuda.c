@@ -40,7 +40,8 @@ const struct mode modes[] = {
 	/* Packed between the passes. */
 	{ .name = "cuda-packed",
 	  .answer = ANSWER_FEW_UNIQUE,
-	  .arguments = CUDA "-m -u --batch-size=2 --temp-compress=delta -T tmp/a " PARTS " -o output" },
+	  .arguments = CUDA "-m -u --batch-size=2 --temp-compress=delta -T tmp/a " PARTS
+			    " -o output" },
 	{ .name = "cuda-records",
 	  .answer = ANSWER_FEW_RECORDS,
 	  .arguments = CUDA "-R 16 -k 0:b3 few -o output",

@@ -5,14 +5,16 @@
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
- * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point (fault_points.h) the
- * calls that pass it are counted in a run without a fault. Then it is run again with the first of
- * them failing, with the second, and so on; once and from then on; for each errno that the system
- * may give there. By default n is the first, the last and one at random (or only that), and the
- * first of each place in the code; --all goes through all n. With modes, a point and an n, only
- * these. --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects every N-th of them: the
- * seed says which is the first. Without --seed it is GSORT_SEED in the environment, or the time.
- * --rehearse runs each mode without a fault, and sees whether every point is passed by one of them.
+ * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point
+ * (fault_points.h) the calls that pass it are counted in a run without a fault. Then it is run
+ * again with the first of them failing, with the second, and so on; once and from then on; for
+ * each errno that the system may give there. By default n is the first, the last and one at random
+ * (or only that), and the first of each place in the code; --all goes through all n. With modes, a
+ * point and an n, only these. --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects
+ * every N-th of them: the seed says which is the first. Without --seed it is GSORT_SEED in the
+ * environment, or the time.
+ * --rehearse runs each mode without a fault, and sees whether every point is passed by one of
+ * them.
  *
  * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
  * can be where there is a GPU, and only once: no other sort could use it in this process.
@@ -244,8 +246,8 @@ static void try_mode_on(const struct mode *mode, unsigned n_devices)
 }
 
 /*
- * A point that no mode passes tests nothing. But files are cut only after something went wrong, and
- * space is given back in the background, when there is time and enough of it.
+ * A point that no mode passes tests nothing. But files are cut only after something went wrong,
+ * and space is given back in the background, when there is time and enough of it.
  */
 static void check_points(void)
 {

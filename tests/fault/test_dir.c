@@ -134,7 +134,7 @@ void scene_close(void)
 void __wrap_say(enum gsort_severity kind, const char *text);
 void __wrap_say(enum gsort_severity kind, const char *text)
 {
-	messages_keep(kind == GSORT_ERROR ? MESSAGE_FAILURE :
+	messages_keep(kind == GSORT_ERROR   ? MESSAGE_FAILURE :
 		      kind == GSORT_WARNING ? MESSAGE_WARNING :
 					      MESSAGE_NOTE,
 		      text);

@@ -58,9 +58,9 @@ for type in 1 2 3 4 5; do
 done
 
 part() {
-	printf '{ "number": %s, "name": "a.000%s", "records": %s, "bytes": 152, "first_key": "00",' \
+	printf '{ "number": %s, "name": "a.000%s", "records": %s, "bytes": 152,' \
 		"$1" "$1" "$2"
-	printf '"last_key": "01", "checksum": "0123456789abcdef" }'
+	printf '"first_key": "00", "last_key": "01", "checksum": "0123456789abcdef" }'
 }
 {
 	printf '{ "gsort_part_manifest": 1, "content": "npy", "zstd": false, "record_bytes": 12,'

@@ -496,7 +496,8 @@ static void what_cannot_be_is_refused_and_changes_nothing(void **state)
 	refused(sort, gsort_set(sort, "help", NULL), -ENOTSUP, "--help: is of the program");
 	refused(sort, gsort_set(sort, "progress", "always"), -ENOTSUP, "not of the library");
 	refused(sort, gsort_set_threads(sort, 3), -EINVAL, "not as '2' and as '3'");
-	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL, "every 0 milliseconds");
+	refused(sort, gsort_set_progress_callback(sort, NULL, NULL, 0), -EINVAL,
+		"every 0 milliseconds");
 	refused(sort, gsort_get(sort, found, 8, &got), -EINVAL, "nothing was put");
 	refused(sort, gsort_run(sort), -EINVAL, "there is no input");
 	good(sort, gsort_set_type(sort, "u64"));

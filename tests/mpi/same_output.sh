@@ -95,7 +95,8 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	asked=
 	pick --shared-memory=auto --shared-memory=off
 	exchange=$picked
-	for choice in '2 3 4' '-S1M -S2M -S64M' '--temp-compress=auto --temp-compress=none --temp-compress=zstd' \
+	for choice in '2 3 4' '-S1M -S2M -S64M' \
+		'--temp-compress=auto --temp-compress=none --temp-compress=zstd' \
 		'-tu8 -ti16 -tu32le -tu64 -tf64' '--stable -r' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \

@@ -360,7 +360,8 @@ static int check(struct check_options *options, const char *const *paths, size_t
 	if (!options->same && n_paths < 1)
 		return fail(-EINVAL, "which file? see --help");
 	if (options->same && n_paths < 2)
-		return fail(-EINVAL, "--same-records compares a file with others: give at least two");
+		return fail(-EINVAL,
+			    "--same-records compares a file with others: give at least two");
 	r = check_standard_input(paths, n_paths);
 	if (r == 0)
 		r = check_roles(options, paths, n_paths);

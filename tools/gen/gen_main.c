@@ -101,7 +101,7 @@ static const struct option_spec specs[] = {
 	[ROW_DIST] = { .name = "dist",
 		       .letter = 'd',
 		       .argument = "DIST",
-		       .help = "choose the distribution (default random): random sorted reversed equal "
+		       .help = "set the distribution: random (default) sorted reversed equal "
 			       "two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "
 			       "clustered nan",
 		       .words = gen_dist_name,

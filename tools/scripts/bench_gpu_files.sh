@@ -84,7 +84,8 @@ spilled() {
 		timed cp cp in out
 		# shellcheck disable=SC2086
 		for mode in none delta auto; do
-			timed $mode gsort --backend=cuda -t "$1" $limits --temp-compress=$mode in -o out
+			timed $mode gsort --backend=cuda -t "$1" $limits --temp-compress=$mode \
+				in -o out
 		done
 	done
 	# shellcheck disable=SC2086

@@ -417,14 +417,14 @@ static void several_devices_are_told_of_apart(void **state)
 	stats_end_at(stats, span, span.begin_ns + 2 * S, 0);
 	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);
 	print_json(stats, "u64", &two);
-	assert_has(
-		"{\"device\": 2, \"gpu\": 4, \"chunks\": 5, \"sorted_bytes\": 50, "
-		"\"partitions\": 0, \"merged_bytes\": 0, \"peer_read_bytes\": 0, \"staged_read_bytes\": 0, "
-		"\"busy_s\": 0.000000, \"active_s\": 0.000000},");
-	assert_has(
-		"{\"device\": 3, \"gpu\": 7, \"chunks\": 0, \"sorted_bytes\": 0, "
-		"\"partitions\": 7, \"merged_bytes\": 60, \"peer_read_bytes\": 8, \"staged_read_bytes\": 9, "
-		"\"busy_s\": 5.000000, \"active_s\": 3.000000}]");
+	assert_has("{\"device\": 2, \"gpu\": 4, \"chunks\": 5, \"sorted_bytes\": 50, "
+		   "\"partitions\": 0, \"merged_bytes\": 0, \"peer_read_bytes\": 0, "
+		   "\"staged_read_bytes\": 0, "
+		   "\"busy_s\": 0.000000, \"active_s\": 0.000000},");
+	assert_has("{\"device\": 3, \"gpu\": 7, \"chunks\": 0, \"sorted_bytes\": 0, "
+		   "\"partitions\": 7, \"merged_bytes\": 60, \"peer_read_bytes\": 8, "
+		   "\"staged_read_bytes\": 9, "
+		   "\"busy_s\": 5.000000, \"active_s\": 3.000000}]");
 	print_report(stats, "u64", &two);
 	stats_close(stats);
 	assert_has("  2 (GPU 4)         5         50 B          0");

@@ -102,8 +102,9 @@ static void help_names_every_option_within_80_columns(void **state)
 
 		if (!option.name[1]) /* it has only a letter */
 			continue;
-		snprintf(name, sizeof name, "--%s%s%s%s", option.name, option.default_value ? "[" : "",
-			 option.argument ? "=" : "", option.argument ? option.argument : " ");
+		snprintf(name, sizeof name, "--%s%s%s%s", option.name,
+			 option.default_value ? "[" : "", option.argument ? "=" : "",
+			 option.argument ? option.argument : " ");
 		if (!strstr(text, name))
 			fail_msg("there is no %s", name);
 	}
@@ -126,7 +127,8 @@ static void what_only_ranks_take_is_unknown_to_who_is_alone(void **state)
 		n_alone++;
 	}
 	while (company_get_option(n_in_company, &option, sizeof option) == 0) {
-		n_only += strcmp(option.name, "timeout") == 0 || strcmp(option.name, "shared-memory") == 0;
+		n_only += strcmp(option.name, "timeout") == 0 ||
+			  strcmp(option.name, "shared-memory") == 0;
 		n_in_company++;
 	}
 	assert_int_equal(n_only, 2);

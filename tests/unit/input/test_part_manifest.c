@@ -116,7 +116,8 @@ static void key_in_two_parts_is_refused_where_there_is_to_be_none(void **state)
 
 static void list_is_told_by_how_it_begins(void **state)
 {
-	static const char *const lists[] = { "{\"gsort_part_manifest\":1", "{\n \"gsort_part_manifest\" : 1",
+	static const char *const lists[] = { "{\"gsort_part_manifest\":1",
+					     "{\n \"gsort_part_manifest\" : 1",
 					     " \t{ \"gsort_part_manifest\":" };
 	static const char *const others[] = { "",
 					      "{",
@@ -135,10 +136,11 @@ static void list_is_told_by_how_it_begins(void **state)
 }
 
 #define BEGIN                                                                                      \
-	"{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 8, \"header_bytes\": 0, "
+	"{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 8, "             \
+	"\"header_bytes\": 0, "
 #define KEYS "\"keys\": [\"0:u64\"], "
 #define PART(number, name, records)                                                                \
-	"{\"number\": " number ", \"name\": \"" name "\", \"records\": " records                     \
+	"{\"number\": " number ", \"name\": \"" name "\", \"records\": " records                   \
 	", \"bytes\": 8, \"checksum\": \"0123456789abcdef\"}"
 
 static void list_that_contradicts_itself_is_refused(void **state)
@@ -155,21 +157,28 @@ static void list_that_contradicts_itself_is_refused(void **state)
 		{ BEGIN KEYS "\"records\": 1}", "has no part files" },
 		{ BEGIN KEYS "\"records\": 2, \"part_files\": [" PART("0", "a", "1") "]}",
 		  "do not add up" },
-		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("1", "a", "1") "]}", "consecutive" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("1", "a", "1") "]}",
+		  "consecutive" },
 		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "../a", "1") "]}",
 		  "plain file name" },
-		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "", "1") "]}", "plain file name" },
-		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "..", "1") "]}", "plain file name" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "", "1") "]}",
+		  "plain file name" },
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "..", "1") "]}",
+		  "plain file name" },
 		{ BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "a", "-1") "]}",
 		  "has no records" },
-		{ BEGIN KEYS
-		  "\"records\": 1, \"part_files\": [{\"number\": 0, \"name\": \"a\", \"records\": 1,"
-		  " \"bytes\": 8, \"checksum\": \"0123456789ABCDEF\"}]}",
+		{ BEGIN KEYS "\"records\": 1, \"part_files\": [{\"number\": 0, \"name\": \"a\", "
+			     "\"records\": 1,"
+			     " \"bytes\": 8, \"checksum\": \"0123456789ABCDEF\"}]}",
 		  "has no records" },
-		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"part_files\": []}", "a key does not fit" },
-		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"part_files\": []}", "a key does not fit" },
-		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"part_files\": []}", "a key does not fit" },
-		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}", "a key does not fit" },
+		{ BEGIN "\"keys\": [\"4:u64\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [\"u64\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [\"0:u63\"], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
+		{ BEGIN "\"keys\": [8], \"records\": 0, \"part_files\": []}",
+		  "a key does not fit" },
 	};
 	struct parts_list list;
 
@@ -182,7 +191,8 @@ static void list_that_contradicts_itself_is_refused(void **state)
 		assert_non_null(strstr(messages_last(), "l.parts"));
 		parts_list_free(&list);
 	}
-	assert_int_equal(parse(BEGIN KEYS "\"records\": 1, \"part_files\": [" PART("0", "a", "1") "]}",
+	assert_int_equal(parse(BEGIN KEYS
+			       "\"records\": 1, \"part_files\": [" PART("0", "a", "1") "]}",
 			       &list),
 			 0);
 	parts_list_free(&list);

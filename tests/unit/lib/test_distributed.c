@@ -43,7 +43,8 @@ static int meet(struct ranks *ranks, void *argument)
 	company_join(sort, ranks);
 	gsort_set_message_callback(sort, hear, heard);
 	if (asked->takers >> rank & 1)
-		r = gsort_set_from_cli(sort, asked->option, rank == 0 ? asked->value : asked->other);
+		r = gsort_set_from_cli(sort, asked->option,
+				       rank == 0 ? asked->value : asked->other);
 	if (r == 0)
 		r = company_meet(sort);
 	gsort_close(sort);

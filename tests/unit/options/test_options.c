@@ -351,7 +351,8 @@ static void options_of_gnu_sort_say_what_to_use(void **state)
 	REFUSED("option '--sort=month'", "-t", "--sort=month");
 	REFUSED("option '--field-sep=,'", "-k OFFSET:TYPE", "--field-sep=,");
 	REFUSED("option '-z'", "-R", "-z");
-	REFUSED("option '--compress-program=gzip'", "see --temp-compress", "--compress-program=gzip");
+	REFUSED("option '--compress-program=gzip'", "see --temp-compress",
+		"--compress-program=gzip");
 	REFUSED("option '--random-sort'", "no random order", "--random-sort");
 }
 
@@ -508,10 +509,10 @@ static void everything_that_is_asked_for_is_in_the_spec(void **state)
 
 static void what_it_may_take_is_in_the_spec(void **state)
 {
-	struct options options = PARSED("-m", "--argsort", "-o", "out", "-S3M", "--device-memory=5M",
-					"-T", "x", "-T", "y", "--temp-limit=7M",
-					"--temp-compress=zstd:2", "--parallel=3", "--batch-size=9",
-					"--gpus=1,4", "--stats-json=s");
+	struct options options = PARSED("-m", "--argsort", "-o", "out", "-S3M",
+					"--device-memory=5M", "-T", "x", "-T", "y",
+					"--temp-limit=7M", "--temp-compress=zstd:2", "--parallel=3",
+					"--batch-size=9", "--gpus=1,4", "--stats-json=s");
 	const struct sort_spec spec = options_spec(&options);
 
 	(void)state;

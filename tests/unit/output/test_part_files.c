@@ -91,14 +91,16 @@ static int start(void **state)
 /* A list that names parts x.0000 to n - 1. */
 static void make_list(unsigned n, char text[static 1024])
 {
-	int at = sprintf(text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
-			       " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"part_files\": [");
+	int at = sprintf(
+		text, "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
+		      " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"part_files\": [");
 
 	for (unsigned i = 0; i < n; i++)
-		at += sprintf(text + at,
-			      "%s{\"number\": %u, \"name\": \"x.%04u\", \"records\": 0, \"bytes\": 2,"
-			      " \"checksum\": \"0123456789abcdef\"}",
-			      i ? ", " : "", i, i);
+		at += sprintf(
+			text + at,
+			"%s{\"number\": %u, \"name\": \"x.%04u\", \"records\": 0, \"bytes\": 2,"
+			" \"checksum\": \"0123456789abcdef\"}",
+			i ? ", " : "", i, i);
 	strcpy(text + at, "]}");
 }
 
@@ -373,7 +375,7 @@ static void what_would_be_taken_for_a_part_is_refused(void **state)
 	assert_int_equal(refused(3), -EEXIST);
 	assert_non_null(strstr(messages_last(), "x.0005 beside it is none of the 3 part files"));
 	assert_int_equal(refused(6), -EEXIST);
-	assert_non_null(strstr(messages_last(), "none that a list names"));
+	assert_non_null(strstr(messages_last(), "no part manifest lists it"));
 	assert_string_equal(text_of("x.0005"), "?");
 	assert_int_equal(unlink(path_of("x.0005")), 0);
 	write_text("x.0002", "of another size than the list says");
@@ -409,7 +411,8 @@ static void files_that_only_the_list_names_otherwise_stay(void **state)
 	(void)state;
 	write_text("x.parts",
 		   "{\"gsort_part_manifest\": 1, \"content\": \"records\", \"record_bytes\": 1,"
-		   " \"header_bytes\": 0, \"keys\": [], \"records\": 0, \"part_files\": [{\"number\": 0,"
+		   " \"header_bytes\": 0, \"keys\": [], \"records\": 0, "
+		   "\"part_files\": [{\"number\": 0,"
 		   " \"name\": \"precious\", \"records\": 0, \"bytes\": 2,"
 		   " \"checksum\": \"0123456789abcdef\"}]}");
 	write_text("precious", "!");
@@ -613,9 +616,10 @@ static void make_it(void)
 
 static void what_others_make_while_parts_are_written_stays(void **state)
 {
-	static const char *const names[] = { ".x.0000.backup",  ".x.0002.backup",  ".x.0005.backup",
-					     ".x.parts.backup", ".x.parts.pending", "x.0005",
-					     "x.0002" };
+	static const char *const names[] = {
+		".x.0000.backup",   ".x.0002.backup", ".x.0005.backup", ".x.parts.backup",
+		".x.parts.pending", "x.0005",         "x.0002"
+	};
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * (sizeof names / sizeof names[0]); i++) {
