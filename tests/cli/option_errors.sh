@@ -195,7 +195,7 @@ done
 claim 'a check writes nothing, and does not ask for an output'
 for option in -c -C --check=quiet; do
 	run $option --verify sorted
-	one_line 'check.*--verify.*writes nothing' "$option --verify"
+	one_line '(--check|-C).*--verify.*writes nothing' "$option --verify"
 done
 
 claim 'one of several processes that sort the same by themselves says so, and no other'

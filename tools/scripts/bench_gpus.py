@@ -104,7 +104,7 @@ def commands(nbytes, kind, args):
             if shape == 'spill':
                 command += [f'--device-memory={nbytes * 2 // 3 >> 20}M']
             if shape == 'parts':
-                command += [f'--split={args.parts}']
+                command += [f'--split={args.split}']
             yield choice, shape, command + ([] if shape == 'pipe' else ['in'])
 
 
@@ -113,7 +113,7 @@ def commands_of_ranks(kind, args):
     for shape in set(args.only) & {'file', 'parts'}:
         for n in args.ranks:
             command = ['mpirun', '-np', str(n), 'gsort-mpi', '--gpus=all', *memory, *kind, *SHAPES[shape]]
-            yield f'{n} ranks', shape, command + ([f'--split={args.parts}'] if shape == 'parts' else []) + ['in']
+            yield f'{n} ranks', shape, command + ([f'--split={args.split}'] if shape == 'parts' else []) + ['in']
 
 
 def keep_logs(cases, prefix):
@@ -148,7 +148,7 @@ def measure(nbytes, args):
     what = f'{args.records} records of 100 bytes' if args.records else f'{nbytes >> 30} GiB of random u64'
     print(f'{what}, {args.rounds} rounds')
     report(times)
-    return [case_of(name, nbytes, t, shape=f'{args.parts} parts' if shape == 'parts' else shape)
+    return [case_of(name, nbytes, t, shape=f'{args.split} parts' if shape == 'parts' else shape)
             for (name, shape), t in times.items()]
 
 
